@@ -11,6 +11,8 @@ export interface PendingRecord<Item> {
  * before, and all records that are pending now.
  */
 export interface StreamChange<Confirmed, Pending> {
+  /** Whether the local copy was begun again: everything that was passed on before is void. */
+  readonly isReset?: boolean | undefined
   /** Confirmed records that follow those of the change before, in the order of the server. */
   readonly confirmed: readonly Confirmed[]
   /** The sequence number after the last confirmed record that was passed on. */

@@ -1,0 +1,210 @@
+import type { ReadSessionEvent } from '../../src/api/read-session.ts'
+import type { Stream } from '../../src/api/stream.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import type { ReadQuery } from '../../src/model/read-query.ts'
+import type { SequencedRecord } from '../../src/model/record.ts'
+import { onAbort } from '../../src/runtime/abort.ts'
+import type { ReadBatch } from '../../src/storage/record-batch.ts'
+import type { StreamChange } from '../../src/sync/changes.ts'
+import { originOf } from '../../src/sync/origin.ts'
+import {
+  EMPTY_OVERLAY,
+  type Overlay,
+  pendingOf,
+  withOutbox,
+  withPosition,
+  withReached,
+} from '../../src/sync/overlay.ts'
+import type { PendingEntry, PendingSource } from './pending-source.ts'
+
+/** A change in bytes. */
+export type RecordChange = StreamChange<SequencedRecord, PendingEntry>
+
+type Event = ReadSessionEvent<ReadBatch>
+type Arrival = { readonly result: IteratorResult<Event, void> } | { readonly error: unknown }
+
+/**
+ * Reads the local copy of a stream and its outbox as one series of changes. Waits while there is no local
+ * copy, and begins again if it is replaced.
+ */
+export class ChangeReader {
+  readonly #local: Stream
+  readonly #source: PendingSource
+  readonly #query: ReadQuery
+  readonly #signal: AbortSignal
+  readonly #unsubscribe: () => void
+  #overlay: Overlay<PendingEntry> = EMPTY_OVERLAY
+  #events: AsyncGenerator<Event, void, undefined> | undefined
+  #arrival: Arrival | undefined
+  #isPulling = false
+  /** There is no local copy, and nothing has happened since that was found. */
+  #isWithoutCopy = false
+  /** The start of the read is known. */
+  #isLocated = false
+  /** The outbox may have changed since it was compared with the view. */
+  #isStale = true
+  #isReset = false
+  /** A bound of the query was reached. */
+  #isEnded = false
+  #wake: (() => void) | undefined
+  /** The change that was passed on last. */
+  #last: RecordChange | undefined
+
+  constructor(local: Stream, source: PendingSource, query: ReadQuery, signal: AbortSignal) {
+    this.#local = local
+    this.#source = source
+    this.#query = query
+    this.#signal = signal
+    const unsubscribe = source.subscribe(() => {
+      this.#isStale = true
+      this.#isWithoutCopy = false
+      this.#wake?.()
+    })
+    const ignoreSignal = onAbort(signal, () => {
+      this.#wake?.()
+      this.#close()
+    })
+    this.#unsubscribe = () => {
+      unsubscribe()
+      ignoreSignal()
+    }
+  }
+
+  /**
+   * Resolves to the next change, or to undefined at a bound of the query and once the signal has aborted. One
+   * call at a time.
+   */
+  async next(): Promise<RecordChange | undefined> {
+    while (!this.#signal.aborted && !this.#isEnded) {
+      if (this.#source.device !== undefined) this.#pull()
+      if (this.#hasWork) {
+        const change = await this.#step()
+        if (change === undefined) continue
+        this.#last = change
+        return change
+      }
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    return undefined
+  }
+
+  /** Ends the reads. */
+  close(): void {
+    this.#unsubscribe()
+    this.#close()
+  }
+
+  async #step(): Promise<RecordChange | undefined> {
+    const arrival = this.#arrival
+    this.#arrival = undefined
+    if (arrival !== undefined) {
+      if ('error' in arrival) return this.#failed(arrival.error)
+      if (!arrival.result.done) return this.#received(arrival.result.value)
+      this.#isEnded = true
+      return undefined
+    }
+    return this.#changed([], this.#position, this.#last?.isCaughtUp ?? true)
+  }
+
+  get #hasWork(): boolean {
+    if (this.#source.device === undefined) return false
+    return this.#arrival !== undefined || (this.#isStale && (this.#isLocated || this.#isWithoutCopy))
+  }
+
+  get #position(): number {
+    return this.#last?.position ?? 0
+  }
+
+  #pull(): void {
+    if (this.#isPulling || this.#isWithoutCopy || this.#arrival !== undefined) return
+    this.#isPulling = true
+    const events = this.#events ?? this.#local.follow(this.#query, { as: 'bytes' }).events()
+    this.#events = events
+    const arrive = (arrival: Arrival) => {
+      this.#isPulling = false
+      this.#arrival = arrival
+      this.#wake?.()
+    }
+    events.next().then(
+      (result) => arrive({ result }),
+      (error: unknown) => arrive({ error }),
+    )
+  }
+
+  async #received(event: Event): Promise<RecordChange | undefined> {
+    const { records, tail, lastSeqNum } =
+      event.kind === 'batch' ? event.batch : { records: [], tail: event.tail, lastSeqNum: -1 }
+    if (!this.#isLocated) await this.#locate(records[0]?.seqNum ?? tail?.seqNum ?? 0)
+    const isBatch = event.kind === 'batch'
+    const position = isBatch ? lastSeqNum + 1 : Math.max(this.#position, tail?.seqNum ?? 0)
+    this.#reach(records)
+    return this.#changed(records, position, !isBatch || tail?.seqNum === position)
+  }
+
+  /** Finds out which records of this device were confirmed before the start of the read. */
+  async #locate(start: number): Promise<void> {
+    this.#isLocated = true
+    const { examined } = this.#source.content
+    if (examined >= start) return
+    const query = { seqNum: examined, count: start - examined, clamp: true }
+    const before = this.#local.read(query, { as: 'bytes', signal: this.#signal })
+    for await (const { records } of before.batches()) this.#reach(records)
+  }
+
+  #reach(records: readonly SequencedRecord[]): void {
+    const { device } = this.#source
+    const numbers: number[] = []
+    for (const { headers } of records) {
+      const origin = originOf(headers)
+      if (origin !== undefined && origin.device === device) numbers.push(origin.number)
+    }
+    this.#overlay = withReached(this.#overlay, numbers)
+  }
+
+  /** Returns the change since the last one, or undefined if there is none. */
+  #changed(
+    confirmed: readonly SequencedRecord[],
+    position: number,
+    isCaughtUp: boolean,
+  ): RecordChange | undefined {
+    if (this.#isStale) this.#overlay = withOutbox(this.#overlay, this.#source.content)
+    this.#isStale = false
+    this.#overlay = withPosition(this.#overlay, position)
+    const pending = pendingOf(this.#overlay)
+    const last = this.#last
+    const isSame =
+      last !== undefined &&
+      last.isCaughtUp === isCaughtUp &&
+      last.pending.length === pending.length &&
+      last.pending.every(({ item }, index) => item === pending[index]!.item)
+    const isReset = this.#isReset
+    if (isSame && confirmed.length === 0 && !isReset) return undefined
+    this.#isReset = false
+    return { ...(isReset && { isReset }), confirmed, position, pending, isCaughtUp }
+  }
+
+  #failed(error: unknown): RecordChange | undefined {
+    this.#close()
+    if (!HeadwaterError.is(error) || this.#signal.aborted) throw error
+    const { code } = error
+    if (code === 'stream_deleted') {
+      this.#isReset = true
+      this.#last = undefined
+      this.#overlay = { ...EMPTY_OVERLAY }
+      this.#isStale = true
+      return undefined
+    }
+    if (code !== 'stream_not_found' && code !== 'basin_not_found') throw error
+    this.#isWithoutCopy = true
+    this.#isStale = true
+    return undefined
+  }
+
+  #close(): void {
+    this.#isLocated = false
+    void this.#events?.return()
+    this.#events = undefined
+  }
+}

@@ -1,0 +1,20 @@
+import type { HeadwaterError } from '../../src/model/errors.ts'
+import type { SequencedRecord } from '../../src/model/record.ts'
+import type { OutboxContent } from '../../src/sync/overlay.ts'
+
+/** A record of an outbox, in bytes. */
+export interface PendingEntry {
+  readonly record: SequencedRecord
+  /** The reason why the server refused the record; undefined while it waits. */
+  readonly error: HeadwaterError | undefined
+}
+
+/** The pending records of a device. */
+export interface PendingSource {
+  /** The id of the device; undefined until the outbox is loaded. */
+  readonly device: string | undefined
+  /** Content after the last change. */
+  readonly content: OutboxContent<PendingEntry>
+  /** Calls back after each change, and once the outbox is loaded. The returned function ends that. */
+  subscribe(onChange: () => void): () => void
+}

@@ -1,0 +1,28 @@
+import { lossyTextOf } from '../model/bytes.ts'
+import type { Header } from '../model/record.ts'
+import type { RecordOrigin } from './synced-record.ts'
+
+/** The name of the header that identifies a record of an outbox (docs/protocol.md "Origin header"). */
+export const ORIGIN_HEADER = 'headwater-origin'
+
+/** Returns the value of the header: `<device>/<number>`. */
+export function originValue({ device, number }: RecordOrigin): string {
+  return `${device}/${number}`
+}
+
+/** Returns the origin that the headers of a record name, or undefined if they name none. */
+export function originOf(headers: readonly Header[]): RecordOrigin | undefined {
+  const header = headers.find(isOriginHeader)
+  if (header === undefined) return undefined
+  const match = /^([\w-]{1,64})\/(0|[1-9]\d{0,15})$/.exec(lossyTextOf(header[1]))
+  return match === null ? undefined : { device: match[1]!, number: Number(match[2]) }
+}
+
+/** Returns the headers without the one that identifies the record. */
+export function withoutOrigin(headers: readonly Header[]): readonly Header[] {
+  return headers.some(isOriginHeader) ? headers.filter((header) => !isOriginHeader(header)) : headers
+}
+
+function isOriginHeader([name]: Header): boolean {
+  return name.length === ORIGIN_HEADER.length && lossyTextOf(name) === ORIGIN_HEADER
+}

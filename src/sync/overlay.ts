@@ -1,0 +1,77 @@
+import type { PendingRecord } from './changes.ts'
+
+/**
+ * The records of an outbox as one view shows them. The outbox and the view read the confirmed records at
+ * their own pace, so a record that left the outbox stays pending in a view that has not reached it yet.
+ */
+export interface Overlay<Item> {
+  /** The records in the outbox, by their numbers. */
+  readonly waiting: readonly PendingRecord<Item>[]
+  /** Records that left the outbox as confirmed, each at a sequence number below `below`. */
+  readonly leaving: readonly LeavingRecord<Item>[]
+  /** Numbers that the view has reached, as far as the outbox may still name them. */
+  readonly reached: ReadonlySet<number>
+}
+
+interface LeavingRecord<Item> {
+  readonly record: PendingRecord<Item>
+  readonly below: number
+}
+
+/** The outbox after a change. */
+export interface OutboxContent<Item> {
+  /** Its records in the order of their numbers. */
+  readonly waiting: readonly PendingRecord<Item>[]
+  /** All confirmed records below this sequence number were compared with the outbox. */
+  readonly examined: number
+  /** All entries of the outbox below this number are known. */
+  readonly known: number
+  /** Numbers that left the outbox without being confirmed. */
+  readonly discarded: ReadonlySet<number>
+}
+
+/** The overlay of a view that has reached nothing, on an empty outbox. */
+export const EMPTY_OVERLAY: Overlay<never> = { waiting: [], leaving: [], reached: new Set() }
+
+/** Returns the overlay after a change of the outbox. */
+export function withOutbox<Item>(overlay: Overlay<Item>, content: OutboxContent<Item>): Overlay<Item> {
+  const { waiting, examined, known, discarded } = content
+  const numbers = new Set(waiting.map(({ number }) => number))
+  const left = overlay.waiting.filter(({ number }) => !numbers.has(number) && !overlay.reached.has(number))
+  const leaving = [...overlay.leaving, ...left.map((record) => ({ record, below: examined }))]
+  return {
+    waiting,
+    leaving: leaving.filter(({ record }) => !discarded.has(record.number)),
+    // An entry can be confirmed before this tab learns that it exists.
+    reached: new Set([...overlay.reached].filter((number) => number >= known || numbers.has(number))),
+  }
+}
+
+/** Returns the overlay of a view that has reached records of this device with these numbers. */
+export function withReached<Item>(overlay: Overlay<Item>, numbers: readonly number[]): Overlay<Item> {
+  if (numbers.length === 0) return overlay
+  const reached = new Set(overlay.reached)
+  for (const number of numbers) reached.add(number)
+  return {
+    waiting: overlay.waiting,
+    leaving: overlay.leaving.filter(({ record }) => !reached.has(record.number)),
+    reached,
+  }
+}
+
+/** Returns the overlay without the records that left the outbox below the position of the view. */
+export function withPosition<Item>(overlay: Overlay<Item>, position: number): Overlay<Item> {
+  if (!overlay.leaving.some(({ below }) => below <= position)) return overlay
+  return { ...overlay, leaving: overlay.leaving.filter(({ below }) => below > position) }
+}
+
+/** Returns the records that the view shows as pending, in the order of their numbers. */
+export function pendingOf<Item>({
+  waiting,
+  leaving,
+  reached,
+}: Overlay<Item>): readonly PendingRecord<Item>[] {
+  const shown = reached.size === 0 ? waiting : waiting.filter(({ number }) => !reached.has(number))
+  if (leaving.length === 0) return shown
+  return [...leaving.map(({ record }) => record), ...shown].sort((a, b) => a.number - b.number)
+}

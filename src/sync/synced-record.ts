@@ -1,0 +1,71 @@
+import type { HeadwaterError } from '../model/errors.ts'
+
+/** The device and the number that identify a record of an outbox (docs/protocol.md "Origin header"). */
+export interface RecordOrigin {
+  /** The id of the outbox, and so of the device that the record was appended on. */
+  readonly device: string
+  /** The number of the record in that outbox. Numbers increase. */
+  readonly number: number
+}
+
+/** A text record of a synced stream, without a position. */
+export interface TextContent {
+  /** The headers, without the one that identifies the record. */
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** The content. */
+  readonly body: string
+}
+
+/** A record of a synced stream in bytes, without a position. */
+export interface BytesContent {
+  /** The headers, without the one that identifies the record. */
+  readonly headers: readonly (readonly [name: Uint8Array, value: Uint8Array])[]
+  /** The content. */
+  readonly body: Uint8Array
+}
+
+/** A JSON record of a synced stream, without a position. */
+export interface JsonContent<Value> {
+  /** The headers, without the one that identifies the record. */
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** The value, as the schema returns it. */
+  readonly value: Value
+}
+
+/** A record that is on the server. */
+export type ConfirmedRecord<Content = TextContent> = Content & {
+  /** False: the record is on the server. */
+  readonly isPending: false
+  /** Stays the same from pending to confirmed: a key for rows of a list. Unique in the stream. */
+  readonly key: string
+  /** The position in the stream, from 0. */
+  readonly seqNum: number
+  /** Milliseconds since the Unix epoch unless the writer uses another unit. */
+  readonly timestamp: number
+  /** The device that appended the record through an outbox; undefined if it was appended otherwise. */
+  readonly origin: RecordOrigin | undefined
+}
+
+/** A record that is durable on this device and waits for the server. */
+export type WaitingRecord<Content = TextContent> = Content & {
+  /** True: the record waits for the server. */
+  readonly isPending: true
+  /** Stays the same from pending to confirmed: a key for rows of a list. Unique in the stream. */
+  readonly key: string
+  /** Undefined: the server has not given the record a position. */
+  readonly seqNum?: undefined
+  /** The time of the append on this device, in milliseconds since the Unix epoch. */
+  readonly timestamp: number
+  /** This device, and the number with which `retry` and `discard` name the record. */
+  readonly origin: RecordOrigin
+  /** The reason why the server refused the record; undefined while it waits. */
+  readonly error: HeadwaterError | undefined
+}
+
+/** A record of a synced stream: confirmed, or pending. */
+export type SyncedRecord<Content = TextContent> = ConfirmedRecord<Content> | WaitingRecord<Content>
+
+/** Returns the key of a record: its origin, or else its sequence number. */
+export function keyOfRecord(origin: RecordOrigin | undefined, seqNum?: number): string {
+  return origin === undefined ? String(seqNum) : `${origin.device}/${origin.number}`
+}

@@ -1,0 +1,81 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import {
+  EMPTY_OVERLAY,
+  type Overlay,
+  pendingOf,
+  withOutbox,
+  withPosition,
+  withReached,
+} from '../../src/sync/overlay.ts'
+
+const entries = (...numbers: number[]) => numbers.map((number) => ({ number, item: `r${number}` }))
+const content = (numbers: readonly number[], examined: number, known: number, discarded: number[] = []) => ({
+  waiting: entries(...numbers),
+  examined,
+  known,
+  discarded: new Set(discarded),
+})
+const shown = (overlay: Overlay<string>) => pendingOf(overlay).map(({ number }) => number)
+
+test('a confirmed record stays pending until the view reaches it', () => {
+  let overlay = withOutbox<string>(EMPTY_OVERLAY, content([1, 2], 0, 3))
+  overlay = withOutbox(overlay, content([2], 8, 3))
+  expect(shown(overlay)).toEqual([1, 2])
+  overlay = withReached(overlay, [1])
+  expect(shown(overlay)).toEqual([2])
+})
+
+test('a confirmed record below the start of the view leaves when the view is past it', () => {
+  let overlay = withOutbox<string>(EMPTY_OVERLAY, content([1], 0, 2))
+  overlay = withOutbox(overlay, content([], 8, 2))
+  expect(shown(withPosition(overlay, 7))).toEqual([1])
+  expect(shown(withPosition(overlay, 8))).toEqual([])
+})
+
+test('a discarded record leaves at once', () => {
+  const overlay = withOutbox<string>(EMPTY_OVERLAY, content([1, 2], 0, 3))
+  expect(shown(withOutbox(overlay, content([2], 0, 3, [1])))).toEqual([2])
+})
+
+test('a record that is reached before the outbox names it is never pending', () => {
+  const overlay = withReached<string>(withOutbox(EMPTY_OVERLAY, content([], 0, 5)), [7])
+  expect(shown(withOutbox(overlay, content([7, 8], 0, 9)))).toEqual([8])
+})
+
+test('numbers that the outbox cannot name any more are not kept', () => {
+  let overlay = withReached<string>(EMPTY_OVERLAY, [1, 2, 3])
+  overlay = withOutbox(overlay, content([3], 9, 4))
+  expect([...overlay.reached]).toEqual([3])
+})
+
+test('no record is shown twice or disappears, at whatever pace outbox and view read', () => {
+  // Each record goes through: appended, known to the outbox, confirmed, examined by the outbox, reached by the view.
+  const step = fc.constantFrom('append', 'know', 'confirm', 'examine', 'reach')
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      let [appended, known, confirmed, examined, reached] = [0, 0, 0, 0, 0]
+      let overlay: Overlay<string> = EMPTY_OVERLAY
+      for (const kind of steps) {
+        if (kind === 'append') appended++
+        else if (kind === 'know' && known < appended) known++
+        else if (kind === 'confirm' && confirmed < appended) confirmed++
+        else if (kind === 'examine' && examined < confirmed) examined++
+        else if (kind === 'reach' && reached < confirmed) {
+          overlay = withPosition(withReached(overlay, [reached]), reached + 1)
+          reached++
+        }
+        if (kind === 'know' || kind === 'examine') {
+          const waiting = Array.from({ length: known }, (_, number) => number).slice(
+            Math.min(examined, known),
+          )
+          overlay = withOutbox(overlay, content(waiting, examined, known))
+        }
+        const confirmedShown = Array.from({ length: reached }, (_, number) => number)
+        const all = [...confirmedShown, ...shown(overlay)]
+        expect(new Set(all).size).toBe(all.length)
+        for (let number = 0; number < known; number++) expect(all).toContain(number)
+      }
+    }),
+  )
+})

@@ -1,0 +1,195 @@
+import { afterEach, expect, test } from 'vitest'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { textContent } from '../../adapters/sync/content.ts'
+import { SyncedReads } from '../../adapters/sync/synced-reads.ts'
+import { virtualClock } from '../../adapters/testing/index.ts'
+import { type Engine, open, type Stream } from '../../src/index.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import type { RecordView } from '../../src/sync/record-view.ts'
+import type { SyncedRecord, TextContent } from '../../src/sync/synced-record.ts'
+import { PendingEntries } from './pending-entries.ts'
+
+class TextReads extends SyncedReads<TextContent> {
+  constructor(local: Stream, source: PendingEntries) {
+    super(local, source, textContent)
+  }
+}
+
+let hw: Engine
+const clock = virtualClock()
+
+async function copyOf() {
+  hw = await open({ storage: memory(), clock })
+  const local = hw.basin('app').stream('chat')
+  const outbox = new PendingEntries()
+  return { local, outbox, reads: new TextReads(local, outbox) }
+}
+
+afterEach(async () => hw.close())
+
+const mine = (number: number, body: string) => ({
+  body,
+  headers: [['headwater-origin', `device/${number}`] as const],
+})
+const textOf = (records: Iterable<SyncedRecord>) =>
+  Array.from(records, ({ body, isPending }) => (isPending ? `(${body})` : body)).join(' ')
+
+/** Keeps what a view emits, and the list that the changes make. */
+function watch(reads: TextReads, query?: Parameters<TextReads['view']>[0]) {
+  const views: RecordView<SyncedRecord>[] = []
+  const list: SyncedRecord[] = []
+  const subscription = reads.view(query).subscribe((view) => {
+    views.push(view)
+    list.splice(view.change.index, view.change.removed, ...view.change.inserted)
+    expect(list).toEqual(view.toArray())
+  })
+  return {
+    views,
+    last: () => views.at(-1)!,
+    text: () => textOf(views.at(-1) ?? []),
+    stop: () => subscription.unsubscribe(),
+  }
+}
+
+test('shows confirmed records, then pending ones', async () => {
+  const { local, outbox, reads } = await copyOf()
+  await local.append(['a', 'b'])
+  outbox.add(4, 'mine')
+  const view = watch(reads)
+  await clock.settle()
+  expect(view.text()).toBe('a b (mine)')
+  expect(view.last().isCaughtUp).toBe(true)
+  const [, , pending] = view.last()
+  expect(pending).toMatchObject({
+    key: 'device/4',
+    timestamp: 1_004,
+    origin: { device: 'device', number: 4 },
+  })
+  view.stop()
+  await clock.settle()
+  expect(outbox.listeners).toBe(0)
+})
+
+test('a record keeps its key from pending to confirmed, and is never shown twice', async () => {
+  const { local, outbox, reads } = await copyOf()
+  await local.append('a')
+  outbox.add(0, 'mine')
+  const view = watch(reads)
+  await clock.settle()
+  await local.append(mine(0, 'mine'))
+  await clock.settle()
+  expect(view.text()).toBe('a mine')
+  outbox.confirm(0, 2)
+  await clock.settle()
+  expect(view.text()).toBe('a mine')
+  for (const { length } of view.views) expect(length).toBeLessThanOrEqual(2)
+  expect(view.last().at(1)).toMatchObject({ key: 'device/0', seqNum: 1, headers: [], isPending: false })
+  view.stop()
+})
+
+test('a record of another device goes before the pending ones', async () => {
+  const { local, outbox, reads } = await copyOf()
+  await local.readBatch({}, { create: true })
+  outbox.add(0, 'mine')
+  const view = watch(reads)
+  await clock.settle()
+  await local.append({ body: 'other', headers: [['headwater-origin', 'somewhere/0']] })
+  await clock.settle()
+  expect(view.text()).toBe('other (mine)')
+  expect(view.last().change).toMatchObject({ index: 0, removed: 0 })
+  view.stop()
+})
+
+test('a view that starts at the tail does not show records as pending that were confirmed before', async () => {
+  const { local, outbox, reads } = await copyOf()
+  outbox.add(0, 'mine')
+  outbox.add(1, 'later')
+  await local.append([mine(0, 'mine'), 'b', 'c'])
+  const view = watch(reads, { tailOffset: 1 })
+  await clock.settle()
+  expect(view.text()).toBe('c (later)')
+  outbox.confirm(0, 3)
+  await clock.settle()
+  expect(view.text()).toBe('c (later)')
+  view.stop()
+})
+
+test('pending records are shown while there is no local copy', async () => {
+  const { local, outbox, reads } = await copyOf()
+  const view = watch(reads)
+  outbox.add(0, 'offline')
+  await clock.settle()
+  expect(view.text()).toBe('(offline)')
+  await local.append(['a', mine(0, 'offline')])
+  outbox.change({})
+  await clock.settle()
+  expect(view.text()).toBe('a offline')
+  view.stop()
+})
+
+test('a discarded record leaves the view, a refused one keeps its place with the error', async () => {
+  const { outbox, reads } = await copyOf()
+  outbox.add(0, 'first')
+  outbox.add(1, 'second')
+  const view = watch(reads)
+  await clock.settle()
+  const error = new HeadwaterError('permission_denied', 'the token does not permit appends')
+  outbox.add(0, 'first', error)
+  await clock.settle()
+  expect(view.last().at(0)).toMatchObject({ isPending: true, error })
+  outbox.discard(0)
+  await clock.settle()
+  expect(view.text()).toBe('(second)')
+  view.stop()
+})
+
+test('a trim removes records from the beginning of the view', async () => {
+  const { local, outbox, reads } = await copyOf()
+  await local.append(['a', 'b', 'c'])
+  const view = watch(reads)
+  await clock.settle()
+  outbox.add(0, 'mine')
+  await local.trim(2)
+  await clock.settle()
+  expect(view.text()).toBe('c (mine)')
+  view.stop()
+})
+
+test('a copy that was begun again replaces everything but the pending records', async () => {
+  const { local, outbox, reads } = await copyOf()
+  await local.append(['a', 'b'])
+  outbox.add(7, 'mine')
+  const view = watch(reads)
+  await clock.settle()
+  await local.delete()
+  await clock.settle()
+  expect(view.text()).toBe('(mine)')
+  await local.append(['x', 'y', 'z'])
+  outbox.change({})
+  await clock.settle()
+  expect(view.text()).toBe('x y z (mine)')
+  view.stop()
+})
+
+test('a read ends with the pending records', async () => {
+  const { local, outbox, reads } = await copyOf()
+  for (let index = 0; index < 3; index++)
+    await local.append(Array.from({ length: 900 }, (_, at) => `${index}.${at}`))
+  outbox.add(0, 'mine')
+  const records: SyncedRecord[] = []
+  for await (const record of reads.read()) records.push(record)
+  expect(records).toHaveLength(2_701)
+  expect(records.at(-1)).toMatchObject({ body: 'mine', isPending: true })
+  expect(outbox.listeners).toBe(0)
+})
+
+test('a read rejects with the reason of its signal', async () => {
+  const { outbox, reads } = await copyOf()
+  outbox.device = undefined
+  const leaving = new AbortController()
+  const reading = reads.read(undefined, { signal: leaving.signal }).next()
+  const reason = new Error('left')
+  leaving.abort(reason)
+  await expect(reading).rejects.toBe(reason)
+  expect(outbox.listeners).toBe(0)
+})
