@@ -94,7 +94,9 @@ export default defineConfig({
   test: {
     // The default leaves one core idle, which is half of a small machine.
     maxWorkers: '100%',
-    setupFiles: [inTests('support/compare-bytes.ts'), inTests('support/patience.ts')],
+    // Loading what a file imports takes longer than its tests. Helpers that keep something use `afterEachFile`.
+    isolate: false,
+    setupFiles: inTests('support/setup.ts'),
     // These only end what hangs: how long a test takes on a busy machine means nothing.
     testTimeout: 120_000,
     hookTimeout: 120_000,
