@@ -59,7 +59,7 @@ const BUDGETS = [
  * counts.
  */
 const ON_DEMAND =
-  /^(tokens|stream-codec|codecs|(gzip|zstd)-module|prometheus|node-(sessions|http2?)|compressed-frames|event-stream|session-appender|repeated-append|control|account)\b/
+  /^(tokens|stream-codec|codecs|append-session|reclaim|(gzip|zstd)-module|prometheus|node-(sessions|http2?)|compressed-frames|event-stream|session-appender|repeated-append|control|account)\b/
 
 /** For the breakdown, which cannot distinguish sources in the built package. */
 const SOURCES = {
