@@ -147,7 +147,7 @@ export class EngineStream extends Stream {
   override async storedConfig(options?: CallOptions): Promise<StreamConfig> {
     const { ref } = this.#target
     return this.#caller.run('get-stream-config', ref, options, async (permit) =>
-      this.#services.streams.config(permit.resolveRef(ref)),
+      (await this.#services.control()).streams.config(permit.resolveRef(ref)),
     )
   }
 
@@ -158,14 +158,18 @@ export class EngineStream extends Stream {
   ): Promise<StreamConfig> {
     const { ref } = this.#target
     return this.#caller.run('reconfigure-stream', ref, options, async (permit) =>
-      this.#services.streams.reconfigure(permit.resolveRef(ref), change, this.#caller.defaultRetention),
+      (await this.#services.control()).streams.reconfigure(
+        permit.resolveRef(ref),
+        change,
+        this.#caller.defaultRetention,
+      ),
     )
   }
 
   override async delete(options?: CallOptions): Promise<void> {
     const { ref } = this.#target
     return this.#caller.run('delete-stream', ref, options, async (permit) =>
-      this.#services.streams.delete(permit.resolveRef(ref)),
+      (await this.#services.control()).streams.delete(permit.resolveRef(ref)),
     )
   }
 
