@@ -19,6 +19,8 @@ export function isReclaimDue(
       chores.getKey(choresUntil('trimmed', trimmedBefore)),
       transaction.objectStore('pages').index('by-expiry').getKey(IDBKeyRange.upperBound(now)),
     ])
+    // The engine may close the database next, which open transactions would delay.
+    await transaction.done
     return due.some((key) => key !== undefined)
   })
 }
