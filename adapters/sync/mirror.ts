@@ -2,10 +2,11 @@ import type { Observable } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { invalid } from '../../src/model/errors.ts'
+import { assertReadQuery } from '../../src/model/read-query.ts'
 import {
-  assertInteger,
   assertMembers,
   assertSignal,
+  type Check,
   type MembersOf,
   unchecked,
 } from '../../src/model/validation.ts'
@@ -39,20 +40,20 @@ export interface MirrorOptions {
   readonly whileLeading?: ((signal: AbortSignal) => Promise<void>) | undefined
 }
 
-const START: MembersOf<MirrorStart> = {
-  seqNum: assertInteger,
-  timestamp: unchecked,
-  tailOffset: assertInteger,
+const START: MembersOf<MirrorStart> = { seqNum: unchecked, timestamp: unchecked, tailOffset: unchecked }
+const assertStart: Check = (value, field) => {
+  assertMembers(value, START, field, `${field}.`)
+  assertReadQuery(value as MirrorStart)
 }
 const MIRROR_OPTIONS: MembersOf<MirrorOptions> = {
-  from: START,
+  from: assertStart,
   signal: assertSignal,
   random: 'function',
   coordinator: 'function',
   wakeUps: 'function',
   whileLeading: 'function',
 }
-const RESTART_OPTIONS: MembersOf<RestartOptions> = { from: START, signal: assertSignal }
+const RESTART_OPTIONS: MembersOf<RestartOptions> = { from: assertStart, signal: assertSignal }
 
 /** Options of `restart`. */
 export interface RestartOptions extends CallOptions {
