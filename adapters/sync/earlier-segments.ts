@@ -13,7 +13,7 @@ export interface EarlierSegment {
 
 /** Returns the stream of the records before `end`. Streams of copies that were replaced have other names. */
 export function segmentStream(local: Stream, identity: string, end: number, autoCreate = false): Stream {
-  return local.sibling(`headwater/earlier/${identity}/${end}`, { autoCreate, config: COPY_CONFIG })
+  return local.sibling(`.earlier/${identity}/${end}`, { autoCreate, config: COPY_CONFIG })
 }
 
 /** Resolves to the sequence number of the first record of a stream, or its tail if it has none. */

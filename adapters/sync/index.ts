@@ -10,3 +10,5 @@ export {
   mirror,
   type RestartOptions,
 } from './mirror.ts'
+export { syncedStream } from './synced.ts'
+export type { SyncedStream } from './synced-stream.ts'

@@ -16,7 +16,7 @@ async function openEnd() {
   const copy = start({ from: { tailOffset: 10 } })
   await until(copy, 'live', clock)
   const names = async () => {
-    const { items } = await both.hw.basin('basin').listStreams({ prefix: 'headwater/' })
+    const { items } = await both.hw.basin('basin').listStreams({ prefix: '.earlier/' })
     return items.map(({ name }) => name)
   }
   return { ...both, copy, names }
@@ -94,7 +94,7 @@ describe('earlier records', () => {
   it('are complete after a fetch that was interrupted', async () => {
     const { copy, network, local, hw, clock } = await openEnd()
     const identity = await local.identity()
-    const name = `headwater/earlier/${identity}/30`
+    const name = `.earlier/${identity}/30`
     const config = { timestamping: { mode: 'client-require', uncapped: true } } as const
     await hw.restoreStream({ basin: 'basin', stream: name }, { config, start: { seqNum: 12, timestamp: 0 } })
     await hw.basin('basin').stream(name).append(RECORDS.slice(12, 17))
