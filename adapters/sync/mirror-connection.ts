@@ -225,7 +225,9 @@ export class MirrorConnection {
       if (isGone(cause)) return { kind: 'other-copy' }
     }
     const outcome = failureOutcome(error, this.#next > 0)
-    if (outcome !== 'retry') return { kind: 'stopped', reason: outcome, error }
+    // A token that ended during the read: the next connection may get another one.
+    const isTokenEnd = error.code === 'authn' && this.#cursor !== undefined
+    if (outcome !== 'retry' && !isTokenEnd) return { kind: 'stopped', reason: outcome, error }
     const hasLasted = this.#hasCopied || Math.abs(this.#clock.now() - this.#startedAt) >= LASTING_MS
     return { kind: 'failed', error, hasLasted }
   }
