@@ -54,6 +54,24 @@ describe('a mirror resumes', () => {
     expect(copy.state).toMatchObject({ kind: 'offline', error: { code: 'unavailable' } })
   })
 
+  it('after a short pause when the connection before was worth something', async () => {
+    const { server, start, clock } = await openBoth()
+    await server.stream.append('a')
+    const copy = start()
+    const pauses: number[] = []
+    copy.state$.subscribe((state) => {
+      if (state.kind === 'offline') pauses.push(state.nextAttemptAt - clock.now())
+    })
+    await until(copy, 'live', clock)
+    for (let i = 0; i < 4; i++) {
+      await server.stream.append('more')
+      await clock.settle()
+      await server.restart()
+      await until(copy, 'live', clock)
+    }
+    expect(pauses).toEqual([375, 375, 375, 375])
+  })
+
   it('at once when the page says that there may be a connection', async () => {
     const { origin, start, clock, network, wakeUp } = await openBoth()
     await origin.append('a')

@@ -29,7 +29,7 @@ function batch(sent: readonly SequencedRecord[], tail?: number) {
 }
 
 /** A remote stream whose reads yield these events and then wait. */
-function scripted(origin: Stream, events: ReturnType<typeof batch>[]) {
+function scripted(origin: Stream, events: ReturnType<typeof batch>[], tail = 10_000) {
   let taken = 0
   const remote = Object.create(origin, {
     openCursor: {
@@ -41,7 +41,7 @@ function scripted(origin: Stream, events: ReturnType<typeof batch>[]) {
         return { next: () => events[taken++] ?? closed, close: () => close() }
       },
     },
-    checkTail: { value: async () => ({ seqNum: 10_000, timestamp: 0 }) },
+    checkTail: { value: async () => ({ seqNum: tail, timestamp: 0 }) },
     equals: { value: () => false },
   }) as Stream
   return { remote, taken: () => taken }
@@ -92,6 +92,15 @@ describe('a mirror of a read', () => {
     const copy = mirror(remote, local)
     await until(copy, 'catching-up', clock)
     expect(copy.state).toEqual({ kind: 'catching-up', position: 300, tail: 10_000 })
+    await copy.close()
+  })
+
+  it('is live only once the read reaches the tail', async () => {
+    const { local, clock } = await openLocal()
+    const { remote } = scripted(local, [batch(records(0, 100))], 100)
+    const copy = mirror(remote, local)
+    await clock.settle()
+    expect(copy.state).toEqual({ kind: 'catching-up', position: 100, tail: 100 })
     await copy.close()
   })
 
