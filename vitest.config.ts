@@ -1,8 +1,10 @@
 import { fileURLToPath } from 'node:url'
 import type { Plugin } from 'vite'
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 import { bundledAssetsOfVite } from './scripts/bundled-assets.mjs'
+import { ONLY_IN_FULL_RUNS } from './test/full-runs.ts'
 import { HAS_POSTGRES } from './test/storage/postgres/cluster.ts'
+import { byRun } from './test/support/run-size.ts'
 
 /** Resolves the names of the package to its sources. */
 const OWN_PACKAGE = Object.entries({
@@ -94,7 +96,11 @@ export default defineConfig({
   test: {
     // The default leaves one core idle, which is half of a small machine.
     maxWorkers: '100%',
-    setupFiles: [inTests('support/compare-bytes.ts'), inTests('support/patience.ts')],
+    // Loading what a file imports takes longer than its tests. Helpers that keep something use `afterEachFile`.
+    isolate: false,
+    // Vitest ignores `--exclude` where this is set.
+    ...byRun({ quick: { exclude: [...configDefaults.exclude, ...ONLY_IN_FULL_RUNS] }, full: {} }),
+    setupFiles: inTests('support/setup.ts'),
     // These only end what hangs: how long a test takes on a busy machine means nothing.
     testTimeout: 120_000,
     hookTimeout: 120_000,

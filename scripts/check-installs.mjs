@@ -64,7 +64,7 @@ function project(name, files, dependencies = {}) {
 ensureInstalled()
 ensureBuilt()
 // `npm run build:js` removes the declarations.
-if (!existsSync(inProject('dist', 'index.d.ts'))) build()
+if (!existsSync(inProject('dist', 'types', 'src', 'index.d.ts'))) build()
 const packed = run(inProject('.'), 'npm', ['pack', '--json', '--pack-destination', directory])
 const tarball = join(directory, JSON.parse(packed)[0].filename)
 const { size } = statSync(tarball)

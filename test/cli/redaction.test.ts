@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
+import { titled } from '../support/titled.ts'
 import { ROOT_TOKEN, resultOf, run, service, testStorages } from './run.ts'
 
 const SECRET = 'a-secret-token-in-a-wrong-place'
@@ -68,14 +69,16 @@ describe('an argument that may be a token is redacted', () => {
 })
 
 describe('escape sequences are not printed', () => {
-  it.each([
-    [['token', 'list', '--dir', `/${CONTROL}gone`], '\\u{1b}[2Jgone'],
-    // Too long for a name lookup.
-    [['serve', '--port', '0', '--host', `${CONTROL}${'x'.repeat(300)}`], 'of (redacted)'],
-    [['serve', '--storage', CONTROL], '\\u{1b}[2J'],
-    [['token', 'revoke', CONTROL, '--dir', '.'], '\\u{1b}[2J'],
-    [['token', 'list', '--url', `http://127.0.0.1:1/${CONTROL}`], 'http://127.0.0.1:1/%1B[2J'],
-  ])('%j', async (args, message) => {
+  it.each(
+    titled<[string[], string]>([
+      [['token', 'list', '--dir', `/${CONTROL}gone`], '\\u{1b}[2Jgone'],
+      // Too long for a name lookup.
+      [['serve', '--port', '0', '--host', `${CONTROL}${'x'.repeat(300)}`], 'of (redacted)'],
+      [['serve', '--storage', CONTROL], '\\u{1b}[2J'],
+      [['token', 'revoke', CONTROL, '--dir', '.'], '\\u{1b}[2J'],
+      [['token', 'list', '--url', `http://127.0.0.1:1/${CONTROL}`], 'http://127.0.0.1:1/%1B[2J'],
+    ]),
+  )('%s', async (_, args, message) => {
     const { out, err } = await resultOf(args, WORLD)
     expect(err.join('\n')).toContain(message)
     expect([...out, ...err].join('')).not.toContain('\u001b')

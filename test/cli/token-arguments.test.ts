@@ -7,6 +7,7 @@ import {
   resourceSetText,
 } from '../../adapters/cli/token-scope.ts'
 import { type AccessTokenInput, accessTokenIdProblem } from '../../src/model/access.ts'
+import { titled } from '../support/titled.ts'
 import { resultOf } from './run.ts'
 
 const NOW = Date.UTC(2026, 0, 1)
@@ -137,144 +138,155 @@ const noDate = (text: string) =>
   `invalid time \`${text}\`: \`--expires-at\` must be a date and time of RFC 3339`
 
 describe('headwater token', () => {
-  it.each<[string[], string]>([
-    [['token', 'issue'], seeHelp('`token issue` requires ID')],
-    [['token', 'issue', '--ops', 'read'], seeHelp('`token issue` requires ID')],
-    [['token', 'issue', 'a', 'b'], seeHelp('unexpected argument `b`: `token issue` accepts one ID')],
-    [[...ISSUE, '--id', 'x'], seeHelp('unknown option `--id`')],
-    [[...ISSUE, '--opps', 'x'], seeHelp('unknown option `--opps`')],
-    [[...ISSUE, '--ops', 'append'], seeHelp('`--ops` is given twice')],
-    [[...ISSUE, '--json=1'], seeHelp('`--json` accepts no value except `true` and `false`')],
-    [[...ISSUE, '--auto-prefix=yes'], seeHelp('`--auto-prefix` accepts no value except `true` and `false`')],
-    [['token', 'issue', '', '--ops', 'read'], 'access token id must not be empty'],
-    [['token', 'issue', '..', '--ops', 'read'], 'access token id must not be "." or ".."'],
-    [
-      ['token', 'issue', 'x'.repeat(97), '--ops', 'read'],
-      'access token id must not exceed 96 bytes in length',
-    ],
-    [['token', 'issue', 'ci'], NOTHING],
-    [['token', 'issue', 'ci', '--basins', '*'], NOTHING],
-    [['token', 'issue', 'ci', '--scope', '{}'], NOTHING],
-    [
-      ['token', 'issue', 'ci', '--ops='],
-      expect.stringMatching(/^unknown operation `` in `--ops`; expected list-basins, /),
-    ],
-    [['token', 'issue', 'ci', '--ops', 'read,'], expect.stringMatching(/^unknown operation `` in `--ops`; /)],
-    [
-      ['token', 'issue', 'ci', '--ops', 'reed'],
-      expect.stringMatching(/^unknown operation `reed` in `--ops`; /),
-    ],
-    [['token', 'issue', 'ci', '--op-groups='], invalidGroup('')],
-    [['token', 'issue', 'ci', '--op-groups', 'stream'], invalidGroup('stream')],
-    [['token', 'issue', 'ci', '--op-groups', 'stream:all'], invalidGroup('stream:all')],
-    [['token', 'issue', 'ci', '--op-groups', 'basin:read+read'], invalidGroup('basin:read+read')],
-    [['token', 'issue', 'ci', '--op-groups', 'river:read'], invalidGroup('river:read')],
-    [
-      ['token', 'issue', 'ci', '--op-groups', 'stream:read,stream:write'],
-      '`--op-groups` contains `stream` twice',
-    ],
-    [[...ISSUE, '--basins='], '`--basins` must not be empty; omit it to match none, or use `*` to match all'],
-    [
-      [...ISSUE, '--basins', 'Big'],
-      'invalid `--basins` `Big`: basin name must begin with a lowercase letter or number',
-    ],
-    [
-      [...ISSUE, '--basins', 'big_*'],
-      'invalid `--basins` `big_*`: basin prefix must comprise lowercase letters, numbers, and hyphens',
-    ],
-    [[...ISSUE, '--streams', '..'], 'invalid `--streams` `..`: stream name must not be "." or ".."'],
-    [
-      [...ISSUE, '--streams', 'x'.repeat(513)],
-      'invalid `--streams` (redacted): stream name must not exceed 512 bytes in length',
-    ],
-    [
-      [...ISSUE, '--access-tokens', `${'x'.repeat(97)}*`],
-      'invalid `--access-tokens` (redacted): access token prefix must not exceed 96 bytes in length',
-    ],
-    [[...ISSUE, '--scope', '{"ops":["read"]}'], WHOLE_SCOPE],
-    [['token', 'issue', 'ci', '--streams', 'a', '--scope', '{"ops":["read"]}'], WHOLE_SCOPE],
-    [['token', 'issue', 'ci', '--scope='], '`--scope`: invalid JSON: unexpected end of the document'],
-    [
-      ['token', 'issue', 'ci', '--scope', 'read'],
-      '`--scope`: invalid JSON: unexpected character at character 0',
-    ],
-    [
-      ['token', 'issue', 'ci', '--scope', '{"ops":["read"]},"x":{}'],
-      '`--scope`: invalid JSON: unexpected character at character 16',
-    ],
-    [['token', 'issue', 'ci', '--scope', '["read"]'], '`--scope` must be a JSON object'],
-    [
-      ['token', 'issue', 'ci', '--scope', '{"ops":["reed"]}'],
-      expect.stringMatching(/^`--scope`: `ops` must be one of /),
-    ],
-    [['token', 'issue', 'ci', '--scope', '{"ops":[],"ops":["read"]}'], '`--scope`: duplicate member `ops`'],
-    [
-      ['token', 'issue', 'ci', '--scope', '{"basins":{}}'],
-      '`--scope`: `basins` must have one of `exact` and `prefix`',
-    ],
-    [
-      ['token', 'issue', 'ci', '--scope', '{"basins":{"exact":"Big"}}'],
-      expect.stringMatching(/^`--scope`: basin name must begin/),
-    ],
-    [[...ISSUE, '--auto-prefix'], AUTO_PREFIX],
-    [[...ISSUE, '--auto-prefix', '--streams', 'a'], AUTO_PREFIX],
-    [
-      [...ISSUE, '--expires-in', '1d', '--expires-at', '2030-01-01T00:00:00Z'],
-      '`--expires-in` cannot be combined with `--expires-at`',
-    ],
-    ...['', '0s', '90', '1w', '1.5h', '+1h', '1 h', '1h30m', '1e3s'].map((text): [string[], string] => [
-      [...ISSUE, `--expires-in=${text}`],
-      invalidDuration(text),
+  it.each(
+    titled<[string[], string]>([
+      [['token', 'issue'], seeHelp('`token issue` requires ID')],
+      [['token', 'issue', '--ops', 'read'], seeHelp('`token issue` requires ID')],
+      [['token', 'issue', 'a', 'b'], seeHelp('unexpected argument `b`: `token issue` accepts one ID')],
+      [[...ISSUE, '--id', 'x'], seeHelp('unknown option `--id`')],
+      [[...ISSUE, '--opps', 'x'], seeHelp('unknown option `--opps`')],
+      [[...ISSUE, '--ops', 'append'], seeHelp('`--ops` is given twice')],
+      [[...ISSUE, '--json=1'], seeHelp('`--json` accepts no value except `true` and `false`')],
+      [
+        [...ISSUE, '--auto-prefix=yes'],
+        seeHelp('`--auto-prefix` accepts no value except `true` and `false`'),
+      ],
+      [['token', 'issue', '', '--ops', 'read'], 'access token id must not be empty'],
+      [['token', 'issue', '..', '--ops', 'read'], 'access token id must not be "." or ".."'],
+      [
+        ['token', 'issue', 'x'.repeat(97), '--ops', 'read'],
+        'access token id must not exceed 96 bytes in length',
+      ],
+      [['token', 'issue', 'ci'], NOTHING],
+      [['token', 'issue', 'ci', '--basins', '*'], NOTHING],
+      [['token', 'issue', 'ci', '--scope', '{}'], NOTHING],
+      [
+        ['token', 'issue', 'ci', '--ops='],
+        expect.stringMatching(/^unknown operation `` in `--ops`; expected list-basins, /),
+      ],
+      [
+        ['token', 'issue', 'ci', '--ops', 'read,'],
+        expect.stringMatching(/^unknown operation `` in `--ops`; /),
+      ],
+      [
+        ['token', 'issue', 'ci', '--ops', 'reed'],
+        expect.stringMatching(/^unknown operation `reed` in `--ops`; /),
+      ],
+      [['token', 'issue', 'ci', '--op-groups='], invalidGroup('')],
+      [['token', 'issue', 'ci', '--op-groups', 'stream'], invalidGroup('stream')],
+      [['token', 'issue', 'ci', '--op-groups', 'stream:all'], invalidGroup('stream:all')],
+      [['token', 'issue', 'ci', '--op-groups', 'basin:read+read'], invalidGroup('basin:read+read')],
+      [['token', 'issue', 'ci', '--op-groups', 'river:read'], invalidGroup('river:read')],
+      [
+        ['token', 'issue', 'ci', '--op-groups', 'stream:read,stream:write'],
+        '`--op-groups` contains `stream` twice',
+      ],
+      [
+        [...ISSUE, '--basins='],
+        '`--basins` must not be empty; omit it to match none, or use `*` to match all',
+      ],
+      [
+        [...ISSUE, '--basins', 'Big'],
+        'invalid `--basins` `Big`: basin name must begin with a lowercase letter or number',
+      ],
+      [
+        [...ISSUE, '--basins', 'big_*'],
+        'invalid `--basins` `big_*`: basin prefix must comprise lowercase letters, numbers, and hyphens',
+      ],
+      [[...ISSUE, '--streams', '..'], 'invalid `--streams` `..`: stream name must not be "." or ".."'],
+      [
+        [...ISSUE, '--streams', 'x'.repeat(513)],
+        'invalid `--streams` (redacted): stream name must not exceed 512 bytes in length',
+      ],
+      [
+        [...ISSUE, '--access-tokens', `${'x'.repeat(97)}*`],
+        'invalid `--access-tokens` (redacted): access token prefix must not exceed 96 bytes in length',
+      ],
+      [[...ISSUE, '--scope', '{"ops":["read"]}'], WHOLE_SCOPE],
+      [['token', 'issue', 'ci', '--streams', 'a', '--scope', '{"ops":["read"]}'], WHOLE_SCOPE],
+      [['token', 'issue', 'ci', '--scope='], '`--scope`: invalid JSON: unexpected end of the document'],
+      [
+        ['token', 'issue', 'ci', '--scope', 'read'],
+        '`--scope`: invalid JSON: unexpected character at character 0',
+      ],
+      [
+        ['token', 'issue', 'ci', '--scope', '{"ops":["read"]},"x":{}'],
+        '`--scope`: invalid JSON: unexpected character at character 16',
+      ],
+      [['token', 'issue', 'ci', '--scope', '["read"]'], '`--scope` must be a JSON object'],
+      [
+        ['token', 'issue', 'ci', '--scope', '{"ops":["reed"]}'],
+        expect.stringMatching(/^`--scope`: `ops` must be one of /),
+      ],
+      [['token', 'issue', 'ci', '--scope', '{"ops":[],"ops":["read"]}'], '`--scope`: duplicate member `ops`'],
+      [
+        ['token', 'issue', 'ci', '--scope', '{"basins":{}}'],
+        '`--scope`: `basins` must have one of `exact` and `prefix`',
+      ],
+      [
+        ['token', 'issue', 'ci', '--scope', '{"basins":{"exact":"Big"}}'],
+        expect.stringMatching(/^`--scope`: basin name must begin/),
+      ],
+      [[...ISSUE, '--auto-prefix'], AUTO_PREFIX],
+      [[...ISSUE, '--auto-prefix', '--streams', 'a'], AUTO_PREFIX],
+      [
+        [...ISSUE, '--expires-in', '1d', '--expires-at', '2030-01-01T00:00:00Z'],
+        '`--expires-in` cannot be combined with `--expires-at`',
+      ],
+      ...['', '0s', '90', '1w', '1.5h', '+1h', '1 h', '1h30m', '1e3s'].map((text): [string[], string] => [
+        [...ISSUE, `--expires-in=${text}`],
+        invalidDuration(text),
+      ]),
+      [[...ISSUE, '--expires-in=-1h'], invalidDuration('-1h')],
+      [[...ISSUE, '--expires-in', '999999999999d'], '`--expires-in` must not exceed the year 9999'],
+      ...['', 'tomorrow', '2030-01-01', '2030-02-30T00:00:00Z', '2030-01-01T00:00:00', '1893456000'].map(
+        (text): [string[], string] => [[...ISSUE, `--expires-at=${text}`], noDate(text)],
+      ),
+      [
+        [...ISSUE, `--expires-at=2030-01-01T00:00:00.${'0'.repeat(100)}Z`],
+        'invalid time (redacted): `--expires-at` must be a date and time of RFC 3339',
+      ],
+      [
+        ['token', 'list', 'a'],
+        seeHelp('unexpected argument `a`: `token list` accepts only options', 'token list'),
+      ],
+      [
+        ['token', 'list', '--prefix', 'x'.repeat(97)],
+        '`--prefix`: access token prefix must not exceed 96 bytes in length',
+      ],
+      [['token', 'list', '--limit', '3'], seeHelp('unknown option `--limit`', 'token list')],
+      [['token', 'revoke'], seeHelp('`token revoke` requires ID', 'token revoke')],
+      [['token', 'revoke', '--'], seeHelp('`token revoke` requires ID', 'token revoke')],
+      [['token', 'revoke', '--_=ab'], seeHelp('unknown option `--_=ab`', 'token revoke')],
+      [['token', 'revoke', 'a', '.'], 'access token id must not be "." or ".."'],
+      [['token', 'revoke', 'a', ''], 'access token id must not be empty'],
+      ...['', 'here', 'ftp://here', '/path', '127.0.0.1:8787'].map((text): [string[], string] => [
+        ['token', 'list', `--url=${text}`],
+        '`--url` must be an HTTP URL such as http://127.0.0.1:8787',
+      ]),
+      ...['http://me:secret@here', 'http://here?x', 'http://here#x'].map((text): [string[], string] => [
+        ['token', 'list', '--url', text],
+        '`--url` must not contain a user name, a password, a query or a fragment',
+      ]),
+      [['token', 'list', '--token='], `\`--token\` ${VISIBLE}`],
+      [['token', 'list', '--token', 'with space'], `\`--token\` ${VISIBLE}`],
+      [['token', 'list', '--token', 'x'.repeat(1025)], `\`--token\` ${VISIBLE}`],
+      [['token', 'list', '--dir', 'd', '--url', 'http://here'], '`--dir` cannot be combined with `--url`'],
+      [
+        ['token', 'list', '--dir', 'd', '--token', 'x'],
+        '`--dir` cannot be combined with `--token`: a storage needs no token',
+      ],
+      [
+        ['token', 'list', '--storage', './d', '--url', 'http://here'],
+        '`--storage` cannot be combined with `--url`',
+      ],
+      [
+        ['token', 'list', '--storage', 'memory'],
+        '`--storage memory` is empty in every new process; name a directory',
+      ],
+      [['token', 'list', '--dir='], '`--dir` must not be empty'],
     ]),
-    [[...ISSUE, '--expires-in=-1h'], invalidDuration('-1h')],
-    [[...ISSUE, '--expires-in', '999999999999d'], '`--expires-in` must not exceed the year 9999'],
-    ...['', 'tomorrow', '2030-01-01', '2030-02-30T00:00:00Z', '2030-01-01T00:00:00', '1893456000'].map(
-      (text): [string[], string] => [[...ISSUE, `--expires-at=${text}`], noDate(text)],
-    ),
-    [
-      [...ISSUE, `--expires-at=2030-01-01T00:00:00.${'0'.repeat(100)}Z`],
-      'invalid time (redacted): `--expires-at` must be a date and time of RFC 3339',
-    ],
-    [
-      ['token', 'list', 'a'],
-      seeHelp('unexpected argument `a`: `token list` accepts only options', 'token list'),
-    ],
-    [
-      ['token', 'list', '--prefix', 'x'.repeat(97)],
-      '`--prefix`: access token prefix must not exceed 96 bytes in length',
-    ],
-    [['token', 'list', '--limit', '3'], seeHelp('unknown option `--limit`', 'token list')],
-    [['token', 'revoke'], seeHelp('`token revoke` requires ID', 'token revoke')],
-    [['token', 'revoke', '--'], seeHelp('`token revoke` requires ID', 'token revoke')],
-    [['token', 'revoke', '--_=ab'], seeHelp('unknown option `--_=ab`', 'token revoke')],
-    [['token', 'revoke', 'a', '.'], 'access token id must not be "." or ".."'],
-    [['token', 'revoke', 'a', ''], 'access token id must not be empty'],
-    ...['', 'here', 'ftp://here', '/path', '127.0.0.1:8787'].map((text): [string[], string] => [
-      ['token', 'list', `--url=${text}`],
-      '`--url` must be an HTTP URL such as http://127.0.0.1:8787',
-    ]),
-    ...['http://me:secret@here', 'http://here?x', 'http://here#x'].map((text): [string[], string] => [
-      ['token', 'list', '--url', text],
-      '`--url` must not contain a user name, a password, a query or a fragment',
-    ]),
-    [['token', 'list', '--token='], `\`--token\` ${VISIBLE}`],
-    [['token', 'list', '--token', 'with space'], `\`--token\` ${VISIBLE}`],
-    [['token', 'list', '--token', 'x'.repeat(1025)], `\`--token\` ${VISIBLE}`],
-    [['token', 'list', '--dir', 'd', '--url', 'http://here'], '`--dir` cannot be combined with `--url`'],
-    [
-      ['token', 'list', '--dir', 'd', '--token', 'x'],
-      '`--dir` cannot be combined with `--token`: a storage needs no token',
-    ],
-    [
-      ['token', 'list', '--storage', './d', '--url', 'http://here'],
-      '`--storage` cannot be combined with `--url`',
-    ],
-    [
-      ['token', 'list', '--storage', 'memory'],
-      '`--storage memory` is empty in every new process; name a directory',
-    ],
-    [['token', 'list', '--dir='], '`--dir` must not be empty'],
-  ])('rejects %j: %s', async (args, message) => {
+  )('rejects %s', async (_, args, message) => {
     const { exitCode, out, err } = await resultOf(args)
     expect([exitCode, out, err.length]).toEqual([2, [], 1])
     expect(err[0]!.slice('headwater: '.length)).toEqual(message)

@@ -4,10 +4,14 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { transform } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { byRun } from '../support/run-size.ts'
 import { examplesOf, PROJECT, pages } from './examples.ts'
 
+/** Starts a database. */
+const isRun = (page: string) => byRun({ quick: page !== 'docs/scaling.md', full: true })
+
 const all = await Promise.all(
-  (await pages()).map(async (page) => ({ page, examples: await examplesOf(page) })),
+  (await pages()).filter(isRun).map(async (page) => ({ page, examples: await examplesOf(page) })),
 )
 
 let directory: string

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
+import { titled } from '../support/titled.ts'
 import { errorOf, RECORDS, startService, startWithStream, tailOf } from './support.ts'
 
 describe('routes', () => {
@@ -49,17 +50,19 @@ describe('names in paths', () => {
     expect(await hw.basin('test-basin').stream('a/b é/records').config()).toBeDefined()
   })
 
-  test.each([
-    ['GET', '/v1/streams/%ff/records'],
-    ['GET', '/v1/streams/%zz'],
-    ['GET', '/v1/streams/%ED%A0%80'],
-    ['PUT', `/v1/streams/${'x'.repeat(513)}`],
-    ['POST', `/v1/streams/${'%C3%A9'.repeat(257)}/records`],
-    ['GET', '/v1/basins/UPPER'],
-    ['PUT', '/v1/basins/-ab'],
-    ['DELETE', `/v1/basins/${'x'.repeat(49)}`],
-    ['PATCH', '/v1/basins/a%2Fb'],
-  ])('are rejected with 400 bad_path if they are invalid: %s %s', async (method, path) => {
+  test.each(
+    titled([
+      ['GET', '/v1/streams/%ff/records'],
+      ['GET', '/v1/streams/%zz'],
+      ['GET', '/v1/streams/%ED%A0%80'],
+      ['PUT', `/v1/streams/${'x'.repeat(513)}`],
+      ['POST', `/v1/streams/${'%C3%A9'.repeat(257)}/records`],
+      ['GET', '/v1/basins/UPPER'],
+      ['PUT', '/v1/basins/-ab'],
+      ['DELETE', `/v1/basins/${'x'.repeat(49)}`],
+      ['PATCH', '/v1/basins/a%2Fb'],
+    ]),
+  )('are rejected with 400 bad_path if they are invalid: %s', async (_, method, path) => {
     const service = await startWithStream()
     expect(await errorOf(await service.call(method, path))).toMatchObject({ status: 400, code: 'bad_path' })
     expect(await tailOf(service)).toBe(0)

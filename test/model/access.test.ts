@@ -11,6 +11,7 @@ import {
   resourceSetProblem,
 } from '../../src/model/access.ts'
 import { OPERATIONS } from '../../src/model/operations.ts'
+import { titled } from '../support/titled.ts'
 import { rejection } from './rejection.ts'
 
 describe('operations', () => {
@@ -55,33 +56,35 @@ describe('an access token id', () => {
 })
 
 describe('a resource set', () => {
-  it.each<[ResourceKind, ResourceSet, RegExp | undefined]>([
-    ['basins', { exact: '' }, undefined],
-    ['basins', { prefix: '' }, undefined],
-    ['basins', { exact: 'b' }, undefined],
-    ['streams', { exact: 'a\0' }, /^stream name must not contain U\+0000/],
-    ['streams', { prefix: 'a\0' }, /^stream prefix must not contain U\+0000/],
-    ['accessTokens', { prefix: 'a\0' }, /^access token prefix must not contain U\+0000/],
-    ['basins', { exact: 'ends-' }, /^basin name must end/],
-    ['basins', { exact: 'Big' }, /^basin name must begin/],
-    ['basins', { exact: 'b'.repeat(49) }, /^basin name must not exceed 48 bytes/],
-    ['basins', { prefix: 'ends-' }, undefined],
-    ['basins', { prefix: '-' }, /^basin prefix must begin/],
-    ['basins', { prefix: 'b'.repeat(49) }, /^basin prefix must not exceed 48 bytes/],
-    ['streams', { exact: '' }, undefined],
-    ['streams', { prefix: '' }, undefined],
-    ['streams', { prefix: '..' }, undefined],
-    ['streams', { exact: '..' }, /^stream name must not be/],
-    ['streams', { exact: 's'.repeat(513) }, /^stream name must not exceed 512 bytes/],
-    ['streams', { prefix: 's'.repeat(512) }, undefined],
-    ['streams', { prefix: 's'.repeat(513) }, /^stream prefix must not exceed 512 bytes/],
-    ['streams', { prefix: '\ud800' }, /^stream prefix must be valid Unicode/],
-    ['accessTokens', { exact: '' }, undefined],
-    ['accessTokens', { prefix: '' }, undefined],
-    ['accessTokens', { exact: '.' }, /^access token id must not be/],
-    ['accessTokens', { exact: 't'.repeat(97) }, /^access token id must not exceed 96 bytes/],
-    ['accessTokens', { prefix: 't'.repeat(97) }, /^access token prefix must not exceed 96 bytes/],
-  ])('of %s %j: %s', (kind, set, problem) => {
+  it.each(
+    titled<[ResourceKind, ResourceSet, RegExp | undefined]>([
+      ['basins', { exact: '' }, undefined],
+      ['basins', { prefix: '' }, undefined],
+      ['basins', { exact: 'b' }, undefined],
+      ['streams', { exact: 'a\0' }, /^stream name must not contain U\+0000/],
+      ['streams', { prefix: 'a\0' }, /^stream prefix must not contain U\+0000/],
+      ['accessTokens', { prefix: 'a\0' }, /^access token prefix must not contain U\+0000/],
+      ['basins', { exact: 'ends-' }, /^basin name must end/],
+      ['basins', { exact: 'Big' }, /^basin name must begin/],
+      ['basins', { exact: 'b'.repeat(49) }, /^basin name must not exceed 48 bytes/],
+      ['basins', { prefix: 'ends-' }, undefined],
+      ['basins', { prefix: '-' }, /^basin prefix must begin/],
+      ['basins', { prefix: 'b'.repeat(49) }, /^basin prefix must not exceed 48 bytes/],
+      ['streams', { exact: '' }, undefined],
+      ['streams', { prefix: '' }, undefined],
+      ['streams', { prefix: '..' }, undefined],
+      ['streams', { exact: '..' }, /^stream name must not be/],
+      ['streams', { exact: 's'.repeat(513) }, /^stream name must not exceed 512 bytes/],
+      ['streams', { prefix: 's'.repeat(512) }, undefined],
+      ['streams', { prefix: 's'.repeat(513) }, /^stream prefix must not exceed 512 bytes/],
+      ['streams', { prefix: '\ud800' }, /^stream prefix must be valid Unicode/],
+      ['accessTokens', { exact: '' }, undefined],
+      ['accessTokens', { prefix: '' }, undefined],
+      ['accessTokens', { exact: '.' }, /^access token id must not be/],
+      ['accessTokens', { exact: 't'.repeat(97) }, /^access token id must not exceed 96 bytes/],
+      ['accessTokens', { prefix: 't'.repeat(97) }, /^access token prefix must not exceed 96 bytes/],
+    ]),
+  )('of %s', (_, kind, set, problem) => {
     const found = resourceSetProblem(kind, set)
     if (problem === undefined) expect(found).toBeUndefined()
     else expect(found).toMatch(problem)

@@ -19,6 +19,13 @@ const many = (count: number): RecordInput[] => new Array<RecordInput>(count).fil
 const sized = (meteredBytes: number): Uint8Array => new Uint8Array(meteredBytes - 8)
 const badCommand: RecordInput = { headers: [['', 'nonsense']] }
 
+/** The name and the outcome are the first columns, so that titles do not contain the input. */
+function outcomes<Input>(
+  rows: readonly (readonly [name: string, input: Input, message: string | undefined])[],
+) {
+  return rows.map(([name, input, message]) => [name, message ?? 'valid', input, message] as const)
+}
+
 describe('a record', () => {
   it.each<[string, RecordInput, object]>([
     ['text', 'é', { headers: [], body: utf8('é'), meteredBytes: 10, timestamp: undefined }],
@@ -74,102 +81,106 @@ describe('a record', () => {
     expect(appendRecord(input)).toMatchObject(expected)
   })
 
-  it.each<[string, RecordInput, string | undefined]>([
-    ['of exactly 1 MiB', sized(MIB), undefined],
-    ['of 1 MiB and a byte', sized(MIB + 1), RECORD_TOO_LARGE],
-    ['of 1 MiB and a byte in headers', { headers: [['n', new Uint8Array(MIB - 10)]] }, RECORD_TOO_LARGE],
-    ['of exactly 1 MiB in headers', { headers: [['n', new Uint8Array(MIB - 11)]] }, undefined],
-    ['with one nameless header', badCommand, UNKNOWN_COMMAND],
-    [
-      'with a nameless header first',
-      {
-        headers: [
-          ['', 'fence'],
-          ['n', 'v'],
-        ],
-      },
-      EMPTY_NAME,
-    ],
-    [
-      'with a nameless header last',
-      {
-        headers: [
-          ['n', 'v'],
-          ['', 'fence'],
-        ],
-      },
-      EMPTY_NAME,
-    ],
-    [
-      'with two nameless headers',
-      {
-        headers: [
-          ['', 'fence'],
-          ['', 'fence'],
-        ],
-      },
-      EMPTY_NAME,
-    ],
-    [
-      'with a nameless header and too many bytes',
-      {
-        headers: [
-          ['', ''],
-          ['n', ''],
-        ],
-        body: sized(MIB),
-      },
-      EMPTY_NAME,
-    ],
-    ['with a timestamp of 0', { timestamp: 0 }, undefined],
-    ['with the largest timestamp', { timestamp: INTEGER_MAX }, undefined],
-    [
-      'with a timestamp of 2^53',
-      { timestamp: 2 ** 53 },
-      '`timestamp` must be an integer from 0 to 9007199254740991',
-    ],
-    [
-      'with a negative timestamp',
-      { timestamp: -1 },
-      '`timestamp` must be an integer from 0 to 9007199254740991',
-    ],
-    [
-      'with half a timestamp',
-      { timestamp: 0.5 },
-      '`timestamp` must be an integer from 0 to 9007199254740991',
-    ],
-    [
-      'whose body is neither text nor bytes',
-      { body: 5 as unknown as string },
-      '`body` must be a string or a Uint8Array',
-    ],
-  ])('%s: %s', (_, input, message) => {
+  it.each(
+    outcomes<RecordInput>([
+      ['of exactly 1 MiB', sized(MIB), undefined],
+      ['of 1 MiB and a byte', sized(MIB + 1), RECORD_TOO_LARGE],
+      ['of 1 MiB and a byte in headers', { headers: [['n', new Uint8Array(MIB - 10)]] }, RECORD_TOO_LARGE],
+      ['of exactly 1 MiB in headers', { headers: [['n', new Uint8Array(MIB - 11)]] }, undefined],
+      ['with one nameless header', badCommand, UNKNOWN_COMMAND],
+      [
+        'with a nameless header first',
+        {
+          headers: [
+            ['', 'fence'],
+            ['n', 'v'],
+          ],
+        },
+        EMPTY_NAME,
+      ],
+      [
+        'with a nameless header last',
+        {
+          headers: [
+            ['n', 'v'],
+            ['', 'fence'],
+          ],
+        },
+        EMPTY_NAME,
+      ],
+      [
+        'with two nameless headers',
+        {
+          headers: [
+            ['', 'fence'],
+            ['', 'fence'],
+          ],
+        },
+        EMPTY_NAME,
+      ],
+      [
+        'with a nameless header and too many bytes',
+        {
+          headers: [
+            ['', ''],
+            ['n', ''],
+          ],
+          body: sized(MIB),
+        },
+        EMPTY_NAME,
+      ],
+      ['with a timestamp of 0', { timestamp: 0 }, undefined],
+      ['with the largest timestamp', { timestamp: INTEGER_MAX }, undefined],
+      [
+        'with a timestamp of 2^53',
+        { timestamp: 2 ** 53 },
+        '`timestamp` must be an integer from 0 to 9007199254740991',
+      ],
+      [
+        'with a negative timestamp',
+        { timestamp: -1 },
+        '`timestamp` must be an integer from 0 to 9007199254740991',
+      ],
+      [
+        'with half a timestamp',
+        { timestamp: 0.5 },
+        '`timestamp` must be an integer from 0 to 9007199254740991',
+      ],
+      [
+        'whose body is neither text nor bytes',
+        { body: 5 as unknown as string },
+        '`body` must be a string or a Uint8Array',
+      ],
+    ]),
+  )('%s: %s', (_name, _outcome, input, message) => {
     expect(invalidMessage(() => appendRecord(input))).toBe(message)
   })
 })
 
 describe('a batch', () => {
-  it.each<[string, RecordInput[], string | undefined]>([
-    ['without records', [], NO_RECORDS],
-    ['of one record', many(1), undefined],
-    ['of 1,000 records', many(1000), undefined],
-    ['of 1,001 records', many(1001), TOO_MANY],
-    ['of 100,000 records', many(100_000), TOO_MANY],
-    ['of exactly 1 MiB', [sized(MIB / 2), sized(MIB / 2)], undefined],
-    ['of 1 MiB and a byte', [sized(MIB / 2), sized(MIB / 2 + 1)], TOO_LARGE],
-    ['of one record of exactly 1 MiB', [sized(MIB)], undefined],
-    ['of two records of 1 MiB', [sized(MIB), sized(MIB)], TOO_LARGE],
-    // Records are checked first, in order, then the count, then the size.
-    ['with a bad command after a record that is too large', [sized(MIB + 1), badCommand], RECORD_TOO_LARGE],
-    ['with a record that is too large after a bad command', [badCommand, sized(MIB + 1)], UNKNOWN_COMMAND],
-    ['of 1,001 records with a bad command as the last', [...many(1000), badCommand], UNKNOWN_COMMAND],
-    ['of 1,001 records that are too large together', many(1001).fill(sized(2000)), TOO_MANY],
-    [
-      'that is too large, with a bad command as the last',
-      [sized(MIB), sized(MIB), badCommand],
-      UNKNOWN_COMMAND,
-    ],
-  ])('%s: %s', (_, inputs, message) => {
+  it.each(
+    outcomes<RecordInput[]>([
+      ['without records', [], NO_RECORDS],
+      ['of one record', many(1), undefined],
+      ['of 1,000 records', many(1000), undefined],
+      ['of 1,001 records', many(1001), TOO_MANY],
+      ['of 100,000 records', many(100_000), TOO_MANY],
+      ['of exactly 1 MiB', [sized(MIB / 2), sized(MIB / 2)], undefined],
+      ['of 1 MiB and a byte', [sized(MIB / 2), sized(MIB / 2 + 1)], TOO_LARGE],
+      ['of one record of exactly 1 MiB', [sized(MIB)], undefined],
+      ['of two records of 1 MiB', [sized(MIB), sized(MIB)], TOO_LARGE],
+      // Records are checked first, in order, then the count, then the size.
+      ['with a bad command after a record that is too large', [sized(MIB + 1), badCommand], RECORD_TOO_LARGE],
+      ['with a record that is too large after a bad command', [badCommand, sized(MIB + 1)], UNKNOWN_COMMAND],
+      ['of 1,001 records with a bad command as the last', [...many(1000), badCommand], UNKNOWN_COMMAND],
+      ['of 1,001 records that are too large together', many(1001).fill(sized(2000)), TOO_MANY],
+      [
+        'that is too large, with a bad command as the last',
+        [sized(MIB), sized(MIB), badCommand],
+        UNKNOWN_COMMAND,
+      ],
+    ]),
+  )('%s: %s', (_name, _outcome, inputs, message) => {
     expect(invalidMessage(() => appendBatch(inputs))).toBe(message)
   })
 

@@ -3,6 +3,7 @@ import { EMPTY_BYTES, utf8 } from '../../src/model/bytes.ts'
 import { fenceRecord, isCommandShaped, parseCommand, trimRecord } from '../../src/model/command.ts'
 import { INTEGER_MAX } from '../../src/model/limits.ts'
 import type { Command, Header } from '../../src/model/record.ts'
+import { titled } from '../support/titled.ts'
 import { invalidMessage } from './rejection.ts'
 
 const NAMED: Header = [utf8('name'), utf8('fence')]
@@ -28,17 +29,19 @@ describe('the shape of a command', () => {
 })
 
 describe('commands', () => {
-  it.each<[string, Uint8Array, Command]>([
-    ['fence', EMPTY_BYTES, { kind: 'fence', token: '' }],
-    ['fence', utf8('token'), { kind: 'fence', token: 'token' }],
-    ['fence', utf8('é'.repeat(18)), { kind: 'fence', token: 'é'.repeat(18) }],
-    ['fence', utf8('\ufeffa'), { kind: 'fence', token: '\ufeffa' }],
-    ['trim', uint64(0n), { kind: 'trim', seqNum: 0 }],
-    ['trim', uint64(258n), { kind: 'trim', seqNum: 258 }],
-    ['trim', uint64(2n ** 53n - 1n), { kind: 'trim', seqNum: INTEGER_MAX }],
-    ['trim', uint64(2n ** 53n), { kind: 'trim', seqNum: INTEGER_MAX }],
-    ['trim', uint64(2n ** 64n - 1n), { kind: 'trim', seqNum: INTEGER_MAX }],
-  ])('%s with %j', (operation, payload, command) => {
+  it.each(
+    titled<[string, Uint8Array, Command]>([
+      ['fence', EMPTY_BYTES, { kind: 'fence', token: '' }],
+      ['fence', utf8('token'), { kind: 'fence', token: 'token' }],
+      ['fence', utf8('é'.repeat(18)), { kind: 'fence', token: 'é'.repeat(18) }],
+      ['fence', utf8('\ufeffa'), { kind: 'fence', token: '\ufeffa' }],
+      ['trim', uint64(0n), { kind: 'trim', seqNum: 0 }],
+      ['trim', uint64(258n), { kind: 'trim', seqNum: 258 }],
+      ['trim', uint64(2n ** 53n - 1n), { kind: 'trim', seqNum: INTEGER_MAX }],
+      ['trim', uint64(2n ** 53n), { kind: 'trim', seqNum: INTEGER_MAX }],
+      ['trim', uint64(2n ** 64n - 1n), { kind: 'trim', seqNum: INTEGER_MAX }],
+    ]),
+  )('%s', (_, operation, payload, command) => {
     expect(parseCommand(utf8(operation), payload)).toEqual(command)
   })
 
@@ -48,34 +51,36 @@ describe('commands', () => {
     expect(parseCommand(utf8('trim'), buffer.subarray(9, 17))).toEqual({ kind: 'trim', seqNum: 77 })
   })
 
-  it.each([
-    ['', EMPTY_BYTES, 'unknown command'],
-    ['Fence', EMPTY_BYTES, 'unknown command'],
-    ['TRIM', uint64(1n), 'unknown command'],
-    ['fence ', EMPTY_BYTES, 'unknown command'],
-    ['\ufefffence', EMPTY_BYTES, 'unknown command'],
-    [
-      'fence',
-      utf8('a'.repeat(37)),
-      'invalid `fence` command: fencing token must not exceed 36 bytes in length',
-    ],
-    ['fence', Uint8Array.of(0xff), 'invalid `fence` command: fencing token is not valid UTF-8'],
-    [
-      'trim',
-      EMPTY_BYTES,
-      'invalid `trim` command: earliest sequence number to trim to was 0 bytes, must be 8',
-    ],
-    [
-      'trim',
-      new Uint8Array(7),
-      'invalid `trim` command: earliest sequence number to trim to was 7 bytes, must be 8',
-    ],
-    [
-      'trim',
-      new Uint8Array(9),
-      'invalid `trim` command: earliest sequence number to trim to was 9 bytes, must be 8',
-    ],
-  ])('rejects %j with %j: %s', (operation, payload, message) => {
+  it.each(
+    titled<[string, Uint8Array, string]>([
+      ['', EMPTY_BYTES, 'unknown command'],
+      ['Fence', EMPTY_BYTES, 'unknown command'],
+      ['TRIM', uint64(1n), 'unknown command'],
+      ['fence ', EMPTY_BYTES, 'unknown command'],
+      ['\ufefffence', EMPTY_BYTES, 'unknown command'],
+      [
+        'fence',
+        utf8('a'.repeat(37)),
+        'invalid `fence` command: fencing token must not exceed 36 bytes in length',
+      ],
+      ['fence', Uint8Array.of(0xff), 'invalid `fence` command: fencing token is not valid UTF-8'],
+      [
+        'trim',
+        EMPTY_BYTES,
+        'invalid `trim` command: earliest sequence number to trim to was 0 bytes, must be 8',
+      ],
+      [
+        'trim',
+        new Uint8Array(7),
+        'invalid `trim` command: earliest sequence number to trim to was 7 bytes, must be 8',
+      ],
+      [
+        'trim',
+        new Uint8Array(9),
+        'invalid `trim` command: earliest sequence number to trim to was 9 bytes, must be 8',
+      ],
+    ]),
+  )('rejects %s', (_, operation, payload, message) => {
     expect(invalidMessage(() => parseCommand(utf8(operation), payload))).toBe(message)
   })
 

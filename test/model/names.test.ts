@@ -8,6 +8,7 @@ import {
   streamNameProblem,
   streamPrefixProblem,
 } from '../../src/model/names.ts'
+import { titled } from '../support/titled.ts'
 import { invalidMessage } from './rejection.ts'
 
 const OK = undefined
@@ -79,63 +80,71 @@ describe('the prefix and start of a list of basins', () => {
 })
 
 describe('a stream name', () => {
-  it.each([
-    ['a', OK],
-    ['a/b c', OK],
-    ['\u0001\n\t', OK],
-    ['...', OK],
-    ['./', OK],
-    ['日本', OK],
-    ['a'.repeat(512), OK],
-    ['é'.repeat(256), OK],
-    ['😀'.repeat(128), OK],
-    ['', 'stream name must not be empty'],
-    ['.', 'stream name must not be "." or ".."'],
-    ['..', 'stream name must not be "." or ".."'],
-    ['a'.repeat(513), 'stream name must not exceed 512 bytes in length'],
-    [`${'é'.repeat(256)}a`, 'stream name must not exceed 512 bytes in length'],
-    ['a\ud800', 'stream name must be valid Unicode'],
-    ['\udc00a', 'stream name must be valid Unicode'],
-    ['\0', 'stream name must not contain U+0000'],
-    ['a\0é', 'stream name must not contain U+0000'],
-  ])('%j: %s', (name, problem) => {
+  it.each(
+    titled<[string, string | undefined]>([
+      ['a', OK],
+      ['a/b c', OK],
+      ['\u0001\n\t', OK],
+      ['...', OK],
+      ['./', OK],
+      ['日本', OK],
+      ['a'.repeat(512), OK],
+      ['é'.repeat(256), OK],
+      ['😀'.repeat(128), OK],
+      ['', 'stream name must not be empty'],
+      ['.', 'stream name must not be "." or ".."'],
+      ['..', 'stream name must not be "." or ".."'],
+      ['a'.repeat(513), 'stream name must not exceed 512 bytes in length'],
+      [`${'é'.repeat(256)}a`, 'stream name must not exceed 512 bytes in length'],
+      ['a\ud800', 'stream name must be valid Unicode'],
+      ['\udc00a', 'stream name must be valid Unicode'],
+      ['\0', 'stream name must not contain U+0000'],
+      ['a\0é', 'stream name must not contain U+0000'],
+    ]),
+  )('%s', (_, name, problem) => {
     expect(streamNameProblem(name)).toBe(problem)
   })
 
-  it.each([
-    ['', 'prefix', OK],
-    ['.', 'prefix', OK],
-    ['..', 'start-after', OK],
-    ['a'.repeat(512), 'prefix', OK],
-    ['a'.repeat(513), 'prefix', 'stream prefix must not exceed 512 bytes in length'],
-    ['a\0', 'prefix', 'stream prefix must not contain U+0000'],
-    ['a\0', 'start-after', OK],
-    ['a'.repeat(513), 'start-after', 'stream start-after must not exceed 512 bytes in length'],
-  ] as const)('%j as %s of a list: %s', (text, role, problem) => {
+  it.each(
+    titled([
+      ['', 'prefix', OK],
+      ['.', 'prefix', OK],
+      ['..', 'start-after', OK],
+      ['a'.repeat(512), 'prefix', OK],
+      ['a'.repeat(513), 'prefix', 'stream prefix must not exceed 512 bytes in length'],
+      ['a\0', 'prefix', 'stream prefix must not contain U+0000'],
+      ['a\0', 'start-after', OK],
+      ['a'.repeat(513), 'start-after', 'stream start-after must not exceed 512 bytes in length'],
+    ] as const),
+  )('of a list %s', (_, text, role, problem) => {
     expect(streamPrefixProblem(text, role)).toBe(problem)
   })
 })
 
 describe('tokens', () => {
-  it.each([
-    ['', OK],
-    ['a'.repeat(36), OK],
-    ['é'.repeat(18), OK],
-    ['a'.repeat(37), 'request token must not exceed 36 bytes in length'],
-    ['é'.repeat(19), 'request token must not exceed 36 bytes in length'],
-  ])('request token %j: %s', (token, problem) => {
+  it.each(
+    titled<[string, string | undefined]>([
+      ['', OK],
+      ['a'.repeat(36), OK],
+      ['é'.repeat(18), OK],
+      ['a'.repeat(37), 'request token must not exceed 36 bytes in length'],
+      ['é'.repeat(19), 'request token must not exceed 36 bytes in length'],
+    ]),
+  )('request token %s', (_, token, problem) => {
     expect(requestTokenProblem(token)).toBe(problem)
   })
 
-  it.each([
-    ['', OK],
-    ['\0 any', OK],
-    ['a'.repeat(36), OK],
-    ['é'.repeat(18), OK],
-    ['a'.repeat(37), 'fencing token must not exceed 36 bytes in length'],
-    ['é'.repeat(19), 'fencing token must not exceed 36 bytes in length'],
-    ['\ud800', 'fencing token must be valid Unicode'],
-  ])('fencing token %j: %s', (token, problem) => {
+  it.each(
+    titled<[string, string | undefined]>([
+      ['', OK],
+      ['\0 any', OK],
+      ['a'.repeat(36), OK],
+      ['é'.repeat(18), OK],
+      ['a'.repeat(37), 'fencing token must not exceed 36 bytes in length'],
+      ['é'.repeat(19), 'fencing token must not exceed 36 bytes in length'],
+      ['\ud800', 'fencing token must be valid Unicode'],
+    ]),
+  )('fencing token %s', (_, token, problem) => {
     expect(fencingTokenProblem(token)).toBe(problem)
   })
 })

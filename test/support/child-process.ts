@@ -6,8 +6,8 @@ import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { afterAll } from 'vitest'
 import { bundledAssets } from '../../scripts/bundled-assets.mjs'
+import { afterEachFile } from './after-file.ts'
 
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/', import.meta.url))
 const directories: string[] = []
@@ -39,7 +39,7 @@ function cacheDirectory(): string {
   return directory
 }
 
-afterAll(async () => {
+afterEachFile(async () => {
   for (const directory of directories.splice(0)) await rm(directory, { recursive: true })
 })
 

@@ -7,6 +7,7 @@ import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
 import { type Storage, systemClock } from '../../src/index.ts'
+import { afterEachFile } from './after-file.ts'
 import { SharedDirectory } from './shared-directory.ts'
 
 /** The vitest projects `filesystem` and `postgres` run tests of the engine again. */
@@ -28,11 +29,15 @@ export function onEveryKindOfStorage(define: () => void): void {
     beforeAll(() => {
       isShared = shared
     })
+    afterAll(() => {
+      isShared = true
+    })
     define()
   })
 }
 
 const directories = new Map<string, SharedDirectory>()
+let schemas = 0
 
 /**
  * A new storage of the kind under test. Several engines may open it, and it keeps what closed engines wrote.
@@ -54,7 +59,7 @@ function newStorage(): Storage {
 
 /** The storage repeats what fails in real time, which a virtual clock does not show. */
 function newTables(): Storage {
-  const schema = `engine_${process.pid}_${directories.size}`
+  const schema = `engine_${process.pid}_${schemas++}`
   const storage = postgres({ connectionString: inject('postgres'), schema, connectionsMax: 3, listen: false })
   const directory = new SharedDirectory({
     manifest: storage.manifest,
@@ -72,7 +77,7 @@ export function pendingCalls(): number {
   return calls
 }
 
-afterAll(async () => {
+afterEachFile(async () => {
   for (const [path, directory] of directories) {
     await directory.close()
     await rm(path, { recursive: true, force: true })

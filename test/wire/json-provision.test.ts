@@ -7,6 +7,7 @@ import {
   decodeEnsureStream,
 } from '../../src/wire/json-resources.ts'
 import { rejection } from '../model/rejection.ts'
+import { titled } from '../support/titled.ts'
 import { outcomeOf } from './outcome.ts'
 
 const createBasin = (text: string) => decodeCreateBasin(utf8(text))
@@ -94,15 +95,17 @@ describe('PUT of a basin', () => {
 })
 
 describe('POST streams', () => {
-  it.each([
-    ['{"stream":"s"}', { stream: 's', config: {} }],
-    ['{"stream":"a/b \\u0001é","config":null}', { stream: 'a/b \u0001é', config: {} }],
-    [
-      '{"stream":"s","config":{"storage_class":"standard"}}',
-      { stream: 's', config: { storageClass: 'standard' } },
-    ],
-    [`{"stream":"${'é'.repeat(256)}"}`, { stream: 'é'.repeat(256), config: {} }],
-  ])('%s', (text, body) => {
+  it.each(
+    titled<[string, object]>([
+      ['{"stream":"s"}', { stream: 's', config: {} }],
+      ['{"stream":"a/b \\u0001é","config":null}', { stream: 'a/b \u0001é', config: {} }],
+      [
+        '{"stream":"s","config":{"storage_class":"standard"}}',
+        { stream: 's', config: { storageClass: 'standard' } },
+      ],
+      [`{"stream":"${'é'.repeat(256)}"}`, { stream: 'é'.repeat(256), config: {} }],
+    ]),
+  )('%s', (_, text, body) => {
     expect(createStream(text)).toEqual(body)
   })
 

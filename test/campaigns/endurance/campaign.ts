@@ -11,7 +11,7 @@ import { SCENARIOS } from './scenarios/index.ts'
 const { runsAll, options } = campaignOf('endurance', { percent: 0 })
 const SILENCE_MS_MAX = 600_000
 
-/** Runs every scenario on a storage, at a smaller scale in `npm test`. */
+/** Runs every scenario on a storage, at a smaller scale in `npm run test:full`. */
 export function defineScenarios(storage: StorageKind): void {
   const program = bundleProgram(new URL('./child.ts', import.meta.url))
   const scenarios = SCENARIOS.filter(
@@ -25,7 +25,7 @@ export function defineScenarios(storage: StorageKind): void {
   })
 }
 
-/** A part of the campaign, no smaller than in `npm test`. */
+/** A part of the campaign, no smaller than in `npm run test:full`. */
 function partOf({ test, campaign }: Scenario['scales'], percent: number): Scale {
   const part = (kind: keyof Scale) => Math.max(test[kind], Math.ceil((campaign[kind] * percent) / 100))
   return { rounds: part('rounds'), many: part('many') }

@@ -6,10 +6,10 @@ interface CampaignParameters {
   readonly options: Readonly<Record<string, Value>>
 }
 
-/** A search of which `npm test` runs a small share, and `npm run NAME` everything. */
+/** A search of which `npm run test:full` runs a small share, and `npm run NAME` everything. */
 export interface Campaign<Options> {
   readonly name: string
-  /** The options of the command line, or else the defaults of `npm test`. */
+  /** The options of the command line, or else the defaults of the tests. */
   readonly options: Options
   /** Whether `npm run NAME` started it. */
   readonly runsAll: boolean

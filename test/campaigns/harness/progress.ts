@@ -4,7 +4,7 @@ const LINES = 10
 
 /**
  * Prints the progress of a whole campaign, and a closing line such as `kill: 200 rounds passed, 0 failed`.
- * Silent in `npm test`.
+ * Silent in tests.
  */
 export class Progress {
   passed = 0

@@ -5,6 +5,7 @@ import { type Engine, HeadwaterError, open } from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { temporaryDirectory } from '../../storage/filesystem/directories.ts'
 import { bundleProgram, Child } from '../../support/child-process.ts'
+import { byRun } from '../../support/run-size.ts'
 import { campaignOf } from '../harness/campaign.ts'
 import { Progress } from '../harness/progress.ts'
 import {
@@ -16,7 +17,7 @@ import {
   trimPointOf,
 } from './children/stream-records.ts'
 
-const kill = campaignOf('kill', { rounds: 12, seed: 1 })
+const kill = campaignOf('kill', { rounds: byRun({ quick: 4, full: 12 }), seed: 1 })
 const { rounds, seed } = kill.options
 
 test(`a new engine reads everything that a killed one acknowledged (${rounds} rounds)`, async () => {

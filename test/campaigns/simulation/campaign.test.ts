@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest'
+import { byRun } from '../../support/run-size.ts'
 import { report } from './report.ts'
 import { run } from './simulation.ts'
 
-const SEEDS = 200
+const SEEDS = byRun({ quick: 50, full: 200 })
 const STEPS = 400
 
 /** The runs must contain each of these; otherwise they would prove too little. */

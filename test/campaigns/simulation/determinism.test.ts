@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { bundleProgram } from '../../support/child-process.ts'
+import { byRun } from '../../support/run-size.ts'
 import { run } from './simulation.ts'
 
 const STEPS = 300
@@ -9,7 +10,7 @@ const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
 const program = bundleProgram(new URL('./program.ts', import.meta.url))
 
-it.each([1, 2, 3, 4, 5, 6, 7, 8])(
+it.each(byRun({ quick: [1, 2], full: [1, 2, 3, 4, 5, 6, 7, 8] }))(
   'seed %d has the same history in this process and another',
   { timeout: 120_000 },
   async (seed) => {

@@ -4,6 +4,7 @@ import { memory } from '../../../adapters/storage/memory/index.ts'
 import { open } from '../../../src/index.ts'
 import { MIB } from '../../../src/model/limits.ts'
 import { testClock, testStorage, wrapped } from '../../support/index.ts'
+import { byRun } from '../../support/run-size.ts'
 
 /** An engine with 16 MiB for reads, and a stream of batches of 1 MiB. */
 async function openWithBatches(batches: number, storage = testStorage()) {
@@ -99,15 +100,17 @@ async function readSlowly(
   return seqNums
 }
 
-it('completes 300 slow loops that together need many times the budget', async () => {
+const SLOW_LOOPS = byRun({ quick: 60, full: 300 })
+
+it('completes slow loops that together need many times the budget', async () => {
   const opened = await openWithBatches(6)
   const { clock, records } = opened
   let isOver = false
-  const loops = Promise.all(Array.from({ length: 300 }, () => readSlowly(opened, 5_000, 'batches'))).finally(
-    () => {
-      isOver = true
-    },
-  )
+  const loops = Promise.all(
+    Array.from({ length: SLOW_LOOPS }, () => readSlowly(opened, 5_000, 'batches')),
+  ).finally(() => {
+    isOver = true
+  })
   while (!isOver) await clock.advance('1s')
   const all = Array.from({ length: records }, (_, seqNum) => seqNum)
   for (const seqNums of await loops) expect(seqNums).toEqual(all)
@@ -134,7 +137,7 @@ it('delivers every record once to loops of any pace', async () => {
       for (const seqNums of await loops) expect(seqNums).toEqual(all)
       expect(hw.stats()).toMatchObject({ readBufferBytes: 0, openReads: 0 })
     }),
-    { numRuns: 15 },
+    { numRuns: byRun({ quick: 4, full: 15 }) },
   )
 })
 

@@ -9,6 +9,7 @@ import {
 } from '../../../src/index.ts'
 import { BATCH_ENCODED_BYTES_MAX } from '../../../src/model/limits.ts'
 import { bodies } from '../../support/index.ts'
+import { byRun } from '../../support/run-size.ts'
 import {
   aesOfNode,
   type EncryptedEngine,
@@ -170,6 +171,6 @@ it('delivers the same as with a synchronous cipher, and opens each append once',
       expect(opens).toBeLessThanOrEqual(appends.length)
       await engine.hw.close()
     }),
-    { numRuns: 25 },
+    { numRuns: byRun({ quick: 8, full: 25 }) },
   )
 })

@@ -12,6 +12,7 @@ import {
 import type { Storage } from '../../../src/storage/contract.ts'
 import { realistic } from '../../storage/wrapped-storage.ts'
 import { onEveryKindOfStorage, testStorage } from '../../support/index.ts'
+import { byRun } from '../../support/run-size.ts'
 import { openEncrypted, SUITES } from './support.ts'
 
 const bytes = fc.uint8Array({ maxLength: 20 })
@@ -86,7 +87,7 @@ function equalsPlainStream(storage: () => Storage): void {
         }
         await engine.hw.close()
       }),
-      { numRuns: 40 },
+      { numRuns: byRun({ quick: 10, full: 40 }) },
     )
   })
 }

@@ -13,6 +13,7 @@ import {
   testStorage,
   wrapped,
 } from '../../support/index.ts'
+import { byRun } from '../../support/run-size.ts'
 
 const HOUR: RetentionPolicy = { ageSeconds: 3_600 }
 const YEAR_MS = 366 * 86_400_000
@@ -273,6 +274,6 @@ describe('a longer retention on a shared storage', () => {
       }
       for (const hw of engines) await hw.close()
     })
-    await fc.assert(property, { numRuns: STORAGE_KIND === 'postgres' ? 5 : 30 })
+    await fc.assert(property, { numRuns: STORAGE_KIND === 'postgres' ? 5 : byRun({ quick: 8, full: 30 }) })
   })
 })

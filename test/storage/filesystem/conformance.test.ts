@@ -5,18 +5,25 @@ import { nodeFiles } from '../../../adapters/storage/filesystem/files/node-files
 import { filesystem } from '../../../adapters/storage/filesystem/index.ts'
 import { openStorage } from '../../../adapters/storage/filesystem/open-files.ts'
 import type { SharedStorage } from '../../../adapters/storage/filesystem/shared-storage.ts'
-import type { Storage } from '../../../src/storage/contract.ts'
+import type { Durability, Storage } from '../../../src/storage/contract.ts'
+import { byRun } from '../../support/run-size.ts'
 import { temporaryDirectory } from './directories.ts'
 
-describe.each(['power-loss', 'process-crash'] as const)('filesystem with durability %s', (durability) => {
-  conforms((directory) => filesystem(directory, { durability }), durability === 'power-loss' ? [1, 2] : [3])
+const SEEDS = byRun({ quick: [1], full: [1, 2] })
+const DURABILITIES = byRun<Durability[]>({ quick: ['power-loss'], full: ['power-loss', 'process-crash'] })
+
+describe.each(DURABILITIES)('filesystem with durability %s', (durability) => {
+  conforms((directory) => filesystem(directory, { durability }), durability === 'power-loss' ? SEEDS : [3])
 })
 
 /** Journals that are rolled every few blocks make states frequent that are rare with real sizes. */
-describe.each([500, 3000])('filesystem that rolls its journals every %i bytes', (rollBytes) => {
-  const seeds = Array.from({ length: 3 }, (_, index) => rollBytes + index)
-  conforms((directory) => rolling(directory, rollBytes), seeds)
-})
+describe.each(byRun({ quick: [500], full: [500, 3000] }))(
+  'filesystem that rolls its journals every %i bytes',
+  (rollBytes) => {
+    const seeds = Array.from({ length: byRun({ quick: 1, full: 3 }) }, (_, index) => rollBytes + index)
+    conforms((directory) => rolling(directory, rollBytes), seeds)
+  },
+)
 
 function conforms(make: (directory: string) => Storage, seeds: readonly number[]): void {
   const suite = conformanceSuite({

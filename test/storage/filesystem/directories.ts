@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll } from 'vitest'
+import { afterEachFile } from '../../support/after-file.ts'
 
 const directories: string[] = []
 
@@ -12,6 +12,6 @@ export async function temporaryDirectory(): Promise<string> {
   return directory
 }
 
-afterAll(async () => {
+afterEachFile(async () => {
   for (const directory of directories.splice(0)) await rm(directory, { recursive: true, force: true })
 })

@@ -6,6 +6,7 @@ import { verifyFiles } from '../../../adapters/storage/filesystem/verify/verify-
 import { Prng } from '../../../src/runtime/prng.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
+import { byRun } from '../../support/run-size.ts'
 import { checkRecovered } from './check-recovered.ts'
 import { openFiles } from './open-files.ts'
 import { type Loss, SimulatedDisk } from './simulated-disk.ts'
@@ -177,7 +178,7 @@ describe('opening a full disk', () => {
     for (const writer of writers) await expectStored(reopened, writer)
   })
 
-  test.each(Array.from({ length: 10 }, (_, i) => i + 1))(
+  test.each(Array.from({ length: byRun({ quick: 3, full: 10 }) }, (_, i) => i + 1))(
     'makes the last group durable in its place before it is visible (seed %i)',
     async (seed) => {
       const disk = new SimulatedDisk(new Prng(seed))

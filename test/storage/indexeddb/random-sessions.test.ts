@@ -7,6 +7,7 @@ import type { Schema } from '../../../adapters/storage/indexeddb/schema.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
+import { byRun } from '../../support/run-size.ts'
 import { type Fault, injectFaults, limitSpace } from './faults.ts'
 import { tailRowsOf } from './tail-rows.ts'
 
@@ -16,7 +17,7 @@ afterEach(() => {
 })
 
 const FAULTS: readonly Fault[] = ['abort', 'close', 'lose-answer']
-const SEEDS = Number(process.env.SEEDS ?? 3)
+const SEEDS = Number(process.env.SEEDS ?? byRun({ quick: 1, full: 3 }))
 const FIRST_SEED = Number(process.env.SEED ?? 5)
 const ROUNDS = 80
 

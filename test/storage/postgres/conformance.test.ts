@@ -3,6 +3,7 @@ import { Pool } from 'pg'
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import { type ConformanceFixture, conformanceSuite } from '../../../adapters/conformance/index.ts'
 import { type PostgresOptions, postgres } from '../../../adapters/storage/postgres/index.ts'
+import { byRun } from '../../support/run-size.ts'
 import { Cluster, HAS_POSTGRES, withoutPostgres } from './cluster.ts'
 import { newSchema } from './schemas.ts'
 
@@ -33,7 +34,9 @@ describe('PGlite', () => {
   })
   afterAll(() => client.close())
 
-  suite(async () => fixture({ client }, (statement) => client.exec(statement)), [1])
+  // The random operations and the largest blocks take as long as everything else.
+  const group = byRun({ quick: /^(?!random|elections|read: (a large|any range|blocks|merged))/, full: /^/ })
+  suite(async () => fixture({ client }, (statement) => client.exec(statement)), [1], group)
 })
 
 describe.runIf(HAS_POSTGRES)(`PostgreSQL${withoutPostgres}`, () => {

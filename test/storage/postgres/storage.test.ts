@@ -4,6 +4,7 @@ import { type PostgresOptions, postgres } from '../../../adapters/storage/postgr
 import { open, type Stream, systemClock } from '../../../src/index.ts'
 import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
+import { byRun } from '../../support/run-size.ts'
 import { type Intercept, interceptingClient, sqlError } from './intercepting-client.ts'
 import { newSchema } from './schemas.ts'
 
@@ -282,10 +283,12 @@ describe('other engines', () => {
     await second.close()
   })
 
-  test.each<[string, Partial<PostgresOptions>]>([
+  const WITHOUT_LISTEN: [string, Partial<PostgresOptions>][] = [
     ['is switched off', { listen: false }],
-    ['is unknown to the server', {}],
-  ])('a follower polls where LISTEN %s', async (_, options) => {
+    // It finds out after five seconds.
+    ...byRun<[string, Partial<PostgresOptions>][]>({ quick: [], full: [['is unknown to the server', {}]] }),
+  ]
+  test.each(WITHOUT_LISTEN)('a follower polls where LISTEN %s', async (_, options) => {
     // Only an object with `listen` or a pool can listen.
     const client = intercepting(() => undefined)
     const all = { ...options, client, schema: newSchema() }

@@ -18,8 +18,8 @@ export interface Scenario {
   budget(scale: Scale): number
   /** Bytes that may stay in use because buffers grew once. Default: none. */
   readonly keptBytes?: number
-  /** The scales of `npm test` and `npm run endurance`. */
+  /** The scales of `npm run test:full` and `npm run endurance`. */
   readonly scales: { readonly test: Scale; readonly campaign: Scale }
-  /** Whether the scenario does not depend on the storage, so that `npm test` runs it in memory only. */
+  /** Whether the scenario does not depend on the storage, so that tests run it in memory only. */
   readonly isOfAnyStorage?: boolean
 }

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Engine } from '../../../../src/index.ts'
 import type { Collection, JsonValue } from '../../../../src/storage/contract.ts'
 import { testStorage, wrapped } from '../../../support/index.ts'
+import { titled } from '../../../support/titled.ts'
 import { type AccessEngine, failure, openWithTokens, outcome } from './support.ts'
 
 let engine: AccessEngine
@@ -155,14 +156,13 @@ describe('the root token', () => {
     expect(await works(token)).toBe('ok')
   })
 
-  it.each([
-    '',
-    'x'.repeat(15),
-    'x'.repeat(1025),
-    `${'x'.repeat(16)} `,
-    `${'x'.repeat(16)}\n`,
-    'é'.repeat(16),
-  ])('cannot be %j', async (token) => {
+  it.each(
+    titled(
+      ['', 'x'.repeat(15), 'x'.repeat(1025), `${'x'.repeat(16)} `, `${'x'.repeat(16)}\n`, 'é'.repeat(16)].map(
+        (token) => [token],
+      ),
+    ),
+  )('cannot be %s', async (_, token) => {
     const before = (await hw.createRootToken())!
     const error = await failure(hw.setRootToken(token))
     expect([error?.code, error?.field]).toEqual(['invalid', 'token'])

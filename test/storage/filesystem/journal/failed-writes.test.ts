@@ -4,6 +4,7 @@ import { checkRead } from '../../../../adapters/conformance/model.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
 import type { StorageSession } from '../../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../../src/storage/errors.ts'
+import { byRun } from '../../../support/run-size.ts'
 import { checkRecovered } from '../check-recovered.ts'
 import { type Faults, type Loss, SimulatedDisk } from '../simulated-disk.ts'
 import { openSimulated, runWorkload } from '../workload.ts'
@@ -100,34 +101,37 @@ describe('an append that hits an error', () => {
   })
 })
 
-describe.each(Array.from({ length: 10 }, (_, i) => i + 1))('with errors at random (seed %i)', (seed) => {
-  test('a failed append never appears in addition to its retry, after any crash', async () => {
-    const prng = new Prng(seed)
-    const disk = new SimulatedDisk(prng)
-    const codes = ['EIO', 'ENOSPC']
-    let faults = 0
-    disk.faults = () => {
-      if (disk.length < 10 || !prng.chance(0.06)) return undefined
-      faults++
-      return prng.pick(codes)
-    }
-    const history = await runWorkload(disk, prng, 2000)
-    expect(faults).toBeGreaterThan(0)
-    for (let count = 0; count <= disk.length; count += 1 + prng.below(3)) {
-      const loss = prng.pick(LOSSES)
-      const crashed = disk.crashedAfter(count, loss, new Prng(seed * 1000 + count))
-      try {
-        const session = await openSimulated(crashed, 2000)
-        await checkRecovered(session, history, count)
-        await session.close()
-      } catch (error) {
-        throw new Error(`after operation ${count}, losing ${loss}: ${(error as Error).message}`, {
-          cause: error,
-        })
+describe.each(Array.from({ length: byRun({ quick: 3, full: 10 }) }, (_, i) => i + 1))(
+  'with errors at random (seed %i)',
+  (seed) => {
+    test('a failed append never appears in addition to its retry, after any crash', async () => {
+      const prng = new Prng(seed)
+      const disk = new SimulatedDisk(prng)
+      const codes = ['EIO', 'ENOSPC']
+      let faults = 0
+      disk.faults = () => {
+        if (disk.length < 10 || !prng.chance(0.06)) return undefined
+        faults++
+        return prng.pick(codes)
       }
-    }
-  })
-})
+      const history = await runWorkload(disk, prng, 2000)
+      expect(faults).toBeGreaterThan(0)
+      for (let count = 0; count <= disk.length; count += 1 + prng.below(3)) {
+        const loss = prng.pick(LOSSES)
+        const crashed = disk.crashedAfter(count, loss, new Prng(seed * 1000 + count))
+        try {
+          const session = await openSimulated(crashed, 2000)
+          await checkRecovered(session, history, count)
+          await session.close()
+        } catch (error) {
+          throw new Error(`after operation ${count}, losing ${loss}: ${(error as Error).message}`, {
+            cause: error,
+          })
+        }
+      }
+    })
+  },
+)
 
 async function expectRetry(
   session: StorageSession,
