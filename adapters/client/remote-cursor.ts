@@ -181,7 +181,7 @@ export class RemoteCursor implements RecordCursor {
     const { closing, sender, settings } = this.#core
     if (failure.error.code === 'authn' && !this.#renewedToken && sender.renewToken()) {
       this.#renewedToken = true
-      return
+      if (this.#retry || !this.#wasOpened) return
     }
     const most = this.#wasOpened ? settings.resumes : settings.retries
     if (!this.#retry || !failure.isTransient || this.#failures >= most) throw failure.error

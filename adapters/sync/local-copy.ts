@@ -1,16 +1,10 @@
 import type { AppendSession } from '../../src/api/append-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
-import type { StreamConfigInput } from '../../src/model/config.ts'
 import { type HeadwaterError, invalid } from '../../src/model/errors.ts'
 import type { CopyEnd } from '../../src/sync/copy-end.ts'
+import { COPY_CONFIG } from './copy-config.ts'
+import { deleteIfPresent, dropEarlier } from './earlier-segments.ts'
 import { codeOf, isMissing } from './errors.ts'
-
-/** Stores timestamps as they are, for ever, and rejects records without one: those of an app. */
-const COPY_CONFIG = {
-  retentionPolicy: 'infinite',
-  timestamping: { mode: 'client-require', uncapped: true },
-  deleteOnEmpty: { minAgeSeconds: 0 },
-} as const satisfies StreamConfigInput
 
 /** How often a copy is looked up again while others delete and create it. */
 const ATTEMPTS_MAX = 10
@@ -82,14 +76,26 @@ export class LocalCopy {
     return undefined
   }
 
+  /** Deletes the earlier records that a trim removes. */
+  async trimEarlier(identity: string, seqNum: number): Promise<void> {
+    await dropEarlier(this.#existing, identity, seqNum)
+  }
+
   /** Deletes the copy and creates an empty one that begins with a sequence number. */
   async replace(seqNum: number): Promise<void> {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-      await this.#existing.delete().catch((error: unknown) => {
-        if (!isMissing(error)) throw error
-      })
+      await this.#delete()
       if (await this.#create(seqNum)) return
     }
+  }
+
+  async #delete(): Promise<void> {
+    try {
+      await dropEarlier(this.#existing, await this.#existing.identity(), Number.POSITIVE_INFINITY)
+    } catch (error) {
+      if (!isMissing(error)) throw error
+    }
+    await deleteIfPresent(this.#existing)
   }
 
   /** Resolves to whether the copy was created. */

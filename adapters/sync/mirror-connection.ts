@@ -1,6 +1,7 @@
 import type { AppendSession } from '../../src/api/append-session.ts'
 import type { RecordCursor } from '../../src/api/record-cursor.ts'
 import type { Stream } from '../../src/api/stream.ts'
+import { isCommandShaped, parseCommand } from '../../src/model/command.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { StreamPosition } from '../../src/model/position.ts'
@@ -171,6 +172,8 @@ export class MirrorConnection {
       const gapEnd = records.find((record, index) => record.seqNum !== this.#next + index)!.seqNum
       throw trimmed({ from: this.#next, to: gapEnd })
     }
+    const trimPoint = trimPointOf(records)
+    if (trimPoint > 0) await locally(this.#options.copy.trimEarlier(this.#options.identity, trimPoint))
     for (let start = 0; start < records.length; start += BATCH_RECORDS_MAX) {
       const batch = records.slice(start, start + BATCH_RECORDS_MAX)
       const inputs = batch.map(({ timestamp, headers, body }) => ({ timestamp, headers, body }))
@@ -222,10 +225,23 @@ export class MirrorConnection {
       if (isGone(cause)) return { kind: 'other-copy' }
     }
     const outcome = failureOutcome(error, this.#next > 0)
-    if (outcome !== 'retry') return { kind: 'stopped', reason: outcome, error }
+    // A token that ended during the read: the next connection may get another one.
+    const isTokenEnd = error.code === 'authn' && this.#cursor !== undefined
+    if (outcome !== 'retry' && !isTokenEnd) return { kind: 'stopped', reason: outcome, error }
     const hasLasted = this.#hasCopied || Math.abs(this.#clock.now() - this.#startedAt) >= LASTING_MS
     return { kind: 'failed', error, hasLasted }
   }
+}
+
+/** The highest sequence number to which records trim their stream; 0 without trims. */
+function trimPointOf(records: readonly SequencedRecord[]): number {
+  let point = 0
+  for (const { headers, body } of records) {
+    if (!isCommandShaped(headers)) continue
+    const command = parseCommand(headers[0]![1], body)
+    if (command.kind === 'trim') point = Math.max(point, command.seqNum)
+  }
+  return point
 }
 
 function replaced(): Ended {

@@ -1,18 +1,26 @@
 import type { Observable } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
+import { type ReadOptions, ReadSession, type SessionOf } from '../../src/api/read-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { invalid } from '../../src/model/errors.ts'
+import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
+import type { RecordFormat } from '../../src/model/record.ts'
 import {
   assertInteger,
   assertMembers,
   assertSignal,
+  type Check,
   type MembersOf,
+  oneOf,
   unchecked,
 } from '../../src/model/validation.ts'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { LazyModule } from '../../src/runtime/lazy-module.ts'
+import { SerialQueue } from '../../src/runtime/serial-queue.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
 import { copyStart, type MirrorStart } from './copy-start.ts'
+import type { EarlierRecords } from './earlier-history.ts'
 import { LocalCopy } from './local-copy.ts'
 import { MirrorRun } from './mirror-run.ts'
 import { StateCell } from './state-cell.ts'
@@ -39,20 +47,35 @@ export interface MirrorOptions {
   readonly whileLeading?: ((signal: AbortSignal) => Promise<void>) | undefined
 }
 
-const START: MembersOf<MirrorStart> = {
-  seqNum: assertInteger,
-  timestamp: unchecked,
-  tailOffset: assertInteger,
+const START: MembersOf<MirrorStart> = { seqNum: unchecked, timestamp: unchecked, tailOffset: unchecked }
+const assertStart: Check = (value, field) => {
+  assertMembers(value, START, field, `${field}.`)
+  assertReadQuery(value as MirrorStart)
 }
 const MIRROR_OPTIONS: MembersOf<MirrorOptions> = {
-  from: START,
+  from: assertStart,
   signal: assertSignal,
   random: 'function',
   coordinator: 'function',
   wakeUps: 'function',
   whileLeading: 'function',
 }
-const RESTART_OPTIONS: MembersOf<RestartOptions> = { from: START, signal: assertSignal }
+const RESTART_OPTIONS: MembersOf<RestartOptions> = { from: assertStart, signal: assertSignal }
+
+const FETCH_EARLIER_OPTIONS: MembersOf<FetchEarlierOptions> = { count: assertInteger, signal: assertSignal }
+const MIRROR_READ_OPTIONS: MembersOf<MirrorReadOptions> = {
+  as: oneOf(['string', 'bytes']),
+  signal: assertSignal,
+}
+
+/** Options of `fetchEarlier`. */
+export interface FetchEarlierOptions extends CallOptions {
+  /** The number of records to store, at least 1. */
+  readonly count: number
+}
+
+/** Options of `read` of a mirror. */
+export type MirrorReadOptions = Pick<ReadOptions, 'as' | 'signal'>
 
 /** Options of `restart`. */
 export interface RestartOptions extends CallOptions {
@@ -79,6 +102,8 @@ export class Mirror {
   readonly #run: MirrorRun
   readonly #ended: Promise<void>
   readonly #from: MirrorStart
+  readonly #history = new LazyModule('earlier history', () => import('./earlier-history.ts'))
+  readonly #fetches = new SerialQueue()
 
   /** @internal */
   constructor(remote: Stream, local: Stream, options: MirrorOptions) {
@@ -142,6 +167,56 @@ export class Mirror {
       this.#run.replaced()
     }
     await unlessAborted(signal, work())
+  }
+
+  /**
+   * Stores up to `count` records before the first one on this device, so that `read` finds them without a
+   * connection. They are deleted when the remote stream trims them, and by `restart`.
+   *
+   * Errors, in addition to those of a read:
+   * - `stream_deleted` when the remote stream is another one than that of the copy
+   * - `range_not_satisfiable` when the remote stream is trimmed meanwhile
+   * - `storage`, `storage_full` when the local storage fails
+   *
+   * ```ts
+   * const { count, start } = await copy.fetchEarlier({ count: 1_000 })
+   * ```
+   */
+  async fetchEarlier(options: FetchEarlierOptions): Promise<EarlierRecords> {
+    const signal = signalOf(options, FETCH_EARLIER_OPTIONS)
+    if (!(options?.count > 0)) throw invalid('`count` must be at least 1', 'count')
+    const fetch = async () => {
+      const { fetchEarlier } = await this.#history.load()
+      return fetchEarlier(this.remote, this.local, options.count, signal)
+    }
+    return unlessAborted(signal, this.#fetches.run(fetch))
+  }
+
+  /**
+   * Makes a session that reads what is stored on this device: the records that `fetchEarlier` stored, and then
+   * those of the copy, from the first one unless the query says where. With `waitMs`, it goes on as records
+   * arrive. A session as of `stream.read`.
+   *
+   * ```ts
+   * for await (const { seqNum, body } of copy.read({ tailOffset: 5_000 })) console.log(seqNum, body)
+   * ```
+   */
+  read(
+    query?: ReadQuery,
+    options?: Omit<MirrorReadOptions, 'as'> & { readonly as?: 'string' | undefined },
+  ): SessionOf<'string'>
+  read(
+    query: ReadQuery | undefined,
+    options: MirrorReadOptions & { readonly as: 'bytes' },
+  ): SessionOf<'bytes'>
+  read(query: ReadQuery = {}, options: MirrorReadOptions = {}): SessionOf<RecordFormat> {
+    assertMembers(options, MIRROR_READ_OPTIONS, 'options')
+    const { as = 'string', signal } = options
+    const open = async (heartbeats: boolean) => {
+      const { openAcross } = await this.#history.load()
+      return openAcross(this.local, query, heartbeats)
+    }
+    return new ReadSession(open, (batch) => batch.as(as), signal)
   }
 
   /** Ends the mirror. The copy is kept. Resolves when nothing is under way any more. */

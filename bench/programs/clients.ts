@@ -15,6 +15,8 @@ interface Place {
   readonly overFetch?: boolean
   /** Of a batch. */
   readonly records: number
+  /** Of a body that is read; 1 KiB by default. */
+  readonly bytes?: number
 }
 
 /** What both clients do, with the same bodies, on servers of their own. */
@@ -27,7 +29,7 @@ interface Performer {
     close(): Promise<unknown>
   }>
   /** Reads everything. Returns the number of records, and visits the body of each. */
-  read(): Promise<number>
+  read(bytes: number | undefined): Promise<number>
   close(): Promise<unknown>
 }
 
@@ -62,7 +64,7 @@ function sidesOf(name: string, connect: Connect): Sides {
 
     [`${name} read`]: (place: Place) =>
       withServer(connect, 'filled server', place, 1, async (client) => ({
-        turn: () => client.read(),
+        turn: () => client.read(place.bytes),
       })),
   }
 }
@@ -70,12 +72,12 @@ function sidesOf(name: string, connect: Connect): Sides {
 async function withServer(
   connect: Connect,
   side: string,
-  { directory, size, onDisk, overFetch = false }: Place,
+  { directory, size, onDisk, overFetch = false, bytes = bodyOf(0).length }: Place,
   stream: number,
   prepare: (client: Performer) => Promise<Prepared>,
 ): Promise<Prepared> {
   const server = new Child('headwater-server', process.env.HEADWATER_DIST!)
-  const { port } = await server.prepare(side, { directory, size, onDisk, bytes: bodyOf(0).length })
+  const { port } = await server.prepare(side, { directory, size, onDisk, bytes })
   const client = await connect(`http://127.0.0.1:${port}`, overFetch, stream)
   const { turn, close } = await prepare(client)
   return {
@@ -105,13 +107,13 @@ async function headwater(url: string, overFetch: boolean, number: number): Promi
         close: () => session.close(),
       }
     },
-    async read() {
+    async read(each) {
       let [count, bytes] = [0, 0]
       for await (const { body } of stream.read({}, { as: 'bytes' })) {
         count++
         bytes += body.length
       }
-      return assertRead(count, bytes)
+      return assertRead(count, bytes, each)
     },
     close: () => client.close(),
   }
@@ -135,7 +137,7 @@ async function published(url: string, overFetch: boolean, number: number): Promi
         close: () => session.close(),
       }
     },
-    async read() {
+    async read(each) {
       const { tail } = await stream.checkTail()
       const session = await stream.readSession(
         { start: { from: { seqNum: 0 } }, stop: { limits: { count: tail.seqNum } } },
@@ -146,15 +148,14 @@ async function published(url: string, overFetch: boolean, number: number): Promi
         count++
         bytes += body.length
       }
-      return assertRead(count, bytes)
+      return assertRead(count, bytes, each)
     },
     close: () => stream.close(),
   }
 }
 
 /** A read that ends early would look fast. */
-function assertRead(count: number, bytes: number): number {
-  if (count === 0 || bytes !== count * bodyOf(0).length)
-    throw new Error(`read ${count} records, ${bytes} bytes`)
+function assertRead(count: number, bytes: number, each = bodyOf(0).length): number {
+  if (count === 0 || bytes !== count * each) throw new Error(`read ${count} records, ${bytes} bytes`)
   return count
 }

@@ -11,12 +11,14 @@ import { indexedDbRows } from './indexeddb.ts'
 import { postgresRows } from './postgres.ts'
 import { scaleRows } from './scale.ts'
 import { sessionRows } from './sessions.ts'
+import { syncRows } from './sync.ts'
 
 /** The tables of the page. */
 export const GROUPS: Readonly<Record<string, Readonly<Record<string, Measurement>>>> = {
   http: httpRows,
   sessions: sessionRows,
   clients: clientRows,
+  sync: syncRows,
   'in-process': inProcessRows,
   filesystem: filesystemRows,
   postgres: postgresRows,

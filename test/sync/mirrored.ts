@@ -11,15 +11,35 @@ import type { MirrorState } from '../../src/sync/mirror-state.ts'
 /** A server behind an unreliable network, on a virtual clock. */
 export async function openServer(options: Partial<OpenOptions> = {}) {
   const clock = virtualClock()
-  const hw = await open({ storage: memory(), ...options, clock })
-  const network = faultyHandler(createHandler(hw, { auth: 'none' }), { clock })
-  onTestFinished(() => hw.close())
-  const connected = async () => {
-    const client = await connect({ url: 'http://localhost', fetch: network, clock, random: () => 0.5 })
-    onTestFinished(() => client.close())
-    return client.basin('basin').stream('stream')
+  const storage = memory()
+  const serve = async () => {
+    const hw = await open({ storage, ...options, clock })
+    onTestFinished(() => hw.close())
+    return { hw, handler: createHandler(hw, { auth: 'none' }), stream: hw.basin('basin').stream('stream') }
   }
-  return { hw, clock, network, connected, stream: hw.basin('basin').stream('stream') }
+  let running = await serve()
+  const network = faultyHandler((request) => running.handler(request), { clock })
+  return {
+    clock,
+    network,
+    get hw() {
+      return running.hw
+    },
+    get stream() {
+      return running.stream
+    },
+    /** Closes the engine and opens another one on the same storage. */
+    restart: async () => {
+      await running.hw.close()
+      running = await serve()
+    },
+    /** Connects another client. */
+    connected: async () => {
+      const client = await connect({ url: 'http://localhost', fetch: network, clock, random: () => 0.5 })
+      onTestFinished(() => client.close())
+      return client.basin('basin').stream('stream')
+    },
+  }
 }
 
 export type Server = Awaited<ReturnType<typeof openServer>>

@@ -77,3 +77,26 @@ it('a read of a client without retries reports the first failure', async () => {
   const failure = await remote.openCursor(query, { retry: false }).catch(codeOf)
   expect(failure).toBe('unavailable')
 })
+
+it('a read of a client without retries ends with its token, even if there is another one', async () => {
+  const { hw, clock, stream } = await opened()
+  await stream.append('a')
+  const scope = { basins: { prefix: '' }, streams: { prefix: '' }, ops: ['read'] } as const
+  const tokens = [
+    await hw.issueAccessToken({ id: 'first', scope }),
+    await hw.issueAccessToken({ id: 'second', scope }),
+  ]
+  const fetch = createHandler(hw, { auth: 'token' })
+  const client = await connect({ url: 'http://localhost', fetch, clock, getToken: () => tokens.shift()! })
+  const remote = client.basin('basin').stream('stream')
+  const query = { seqNum: 0, waitMs: Number.POSITIVE_INFINITY }
+  const cursor = await remote.openCursor(query, { retry: false })
+  await cursor!.next()
+  const next = Promise.resolve(cursor!.next()).then(String, codeOf)
+  await hw.revokeAccessToken('first')
+  expect(await next).toBe('authn')
+  const again = await remote.openCursor(query, { retry: false })
+  expect((await again!.next())?.kind).toBe('batch')
+  again!.close()
+  await client.close()
+})

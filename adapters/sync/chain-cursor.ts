@@ -1,0 +1,74 @@
+import type { CursorOptions, ReadEvent, RecordCursor } from '../../src/api/record-cursor.ts'
+import type { Stream } from '../../src/api/stream.ts'
+import type { ReadQuery } from '../../src/model/read-query.ts'
+
+/** A stream that continues the one before it. */
+export interface ChainPart {
+  readonly stream: Stream
+  readonly start: number
+  /** Where the next part starts; undefined for the last part, which may grow. */
+  readonly end: number | undefined
+}
+
+/** Reads several streams as one, each from where the one before ended. */
+export class ChainCursor implements RecordCursor {
+  readonly #parts: ChainPart[]
+  readonly #options: CursorOptions
+  #start: Pick<ReadQuery, 'seqNum' | 'timestamp'>
+  #bounds: Omit<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>
+  #cursor: RecordCursor | undefined
+  /** The sequence number after the last record. */
+  #position = 0
+  #isClosed = false
+
+  constructor(
+    parts: readonly ChainPart[],
+    start: Pick<ReadQuery, 'seqNum' | 'timestamp'>,
+    bounds: Omit<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>,
+    options: CursorOptions,
+  ) {
+    this.#parts = [...parts]
+    this.#start = start
+    this.#bounds = bounds
+    this.#options = options
+  }
+
+  async next(): Promise<ReadEvent | undefined> {
+    for (let part = this.#parts[0]; part !== undefined && !this.#isClosed; part = this.#parts[0]) {
+      this.#cursor ??= await this.#open(part)
+      const event = this.#isClosed ? undefined : await this.#cursor?.next()
+      if (event !== undefined) {
+        if (event.kind === 'batch') this.#count(event.batch)
+        return event
+      }
+      this.#cursor = undefined
+      // A part that a bound of the read ended is the last one.
+      if (part.end === undefined || this.#position < part.end) break
+      this.#parts.shift()
+      this.#start = { seqNum: part.end }
+    }
+    return undefined
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#cursor?.close()
+  }
+
+  async #open({ stream, end }: ChainPart): Promise<RecordCursor | undefined> {
+    const query = { ...this.#start, ...this.#bounds, ...(end !== undefined && { waitMs: 0 }) }
+    const cursor = await stream.openCursor(query, this.#options)
+    if (this.#isClosed) cursor?.close()
+    return cursor
+  }
+
+  #count({ count, meteredBytes, lastSeqNum }: (ReadEvent & { readonly kind: 'batch' })['batch']): void {
+    const { count: countMax, bytes } = this.#bounds
+    this.#position = lastSeqNum + 1
+    this.#bounds = {
+      ...this.#bounds,
+      count: countMax === undefined ? undefined : countMax - count,
+      bytes: bytes === undefined ? undefined : bytes - meteredBytes,
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import type { RecordCursor } from '../../src/api/record-cursor.ts'
+import type { Stream } from '../../src/api/stream.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import { historyQuery, type ReadQuery } from '../../src/model/read-query.ts'
+import type { SequencedRecord } from '../../src/model/record.ts'
+import { millisecondsOf } from '../../src/model/validation.ts'
+import { equalRecords } from '../../src/sync/copy-end.ts'
+import { ChainCursor, type ChainPart } from './chain-cursor.ts'
+import { COPY_CONFIG } from './copy-config.ts'
+import { deleteIfPresent, earlierSegments, firstSeqNum, segmentStream } from './earlier-segments.ts'
+import { codeOf, isMissing } from './errors.ts'
+
+/** How often a fetch is tried again while others fetch the same records. */
+const ATTEMPTS_MAX = 10
+
+/** What `fetchEarlier` stored. */
+export interface EarlierRecords {
+  /** The number of records that are stored now and were not before; 0 if the remote stream has none. */
+  readonly count: number
+  /** The sequence number of the first record on this device. */
+  readonly start: number
+}
+
+/** Stores up to `count` records before the first one on this device. */
+export async function fetchEarlier(
+  remote: Stream,
+  local: Stream,
+  count: number,
+  signal: AbortSignal | undefined,
+): Promise<EarlierRecords> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await fetchOnce(remote, local, count, signal)
+    } catch (error) {
+      const { cause } = Object(error) as { readonly cause?: unknown }
+      const isRace = [error, cause].some((one) => {
+        const code = codeOf(one)
+        return code === 'seq_num_mismatch' || code === 'resource_already_exists'
+      })
+      if (!isRace || attempt === ATTEMPTS_MAX) throw error
+    }
+  }
+}
+
+async function fetchOnce(
+  remote: Stream,
+  local: Stream,
+  count: number,
+  signal: AbortSignal | undefined,
+): Promise<EarlierRecords> {
+  const identity = await local.identity()
+  const lowest = (await earlierSegments(local, identity)).at(-1)
+  const end = lowest?.start ?? (await firstSeqNum(local))
+  const segment = segmentStream(local, identity, end)
+  // An interrupted fetch is continued.
+  const stored = await tailOf(segment)
+  const from = stored ?? Math.max(0, end - count)
+  const known = await recordAt(lowest?.stream ?? local, end)
+  if (from === end) return { count: 0, start: end }
+  const query = { seqNum: from, count: end - from + (known === undefined ? 0 : 1) }
+  const reading = remote.read(query, { as: 'bytes', signal }).batches()
+  let next = stored
+  for await (const { records } of reading) {
+    const earlier = records.filter(({ seqNum }) => seqNum < end)
+    const same = records.find(({ seqNum }) => seqNum === end)
+    if (same !== undefined && !equalRecords(same, known!)) {
+      await deleteIfPresent(segment)
+      throw new HeadwaterError('stream_deleted', 'the remote stream is another one than that of the copy')
+    }
+    if (earlier.length === 0) continue
+    const { seqNum } = earlier[0]!
+    if (next === undefined) {
+      await segment.restore({ config: COPY_CONFIG, start: { seqNum, timestamp: 0 } }, { signal })
+      next = seqNum
+    }
+    const inputs = earlier.map(({ timestamp, headers, body }) => ({ timestamp, headers, body }))
+    await segment.append(inputs, { matchSeqNum: next, signal })
+    next += inputs.length
+    if (next !== earlier.at(-1)!.seqNum + 1) throw trimmedMeanwhile()
+  }
+  if (next === undefined) return { count: 0, start: end }
+  if (next !== end) throw trimmedMeanwhile()
+  const start = await firstSeqNum(segment)
+  return { count: end - start, start }
+}
+
+function trimmedMeanwhile(): HeadwaterError {
+  return new HeadwaterError('range_not_satisfiable', 'the remote stream was trimmed while it was read')
+}
+
+/** Resolves to the tail of a stream; to undefined if there is no such stream. */
+async function tailOf(stream: Stream): Promise<number | undefined> {
+  try {
+    return (await stream.checkTail()).seqNum
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+async function recordAt(stream: Stream, seqNum: number): Promise<SequencedRecord | undefined> {
+  const { records } = await stream.readBatch({ seqNum, count: 1, clamp: true }, { as: 'bytes' })
+  return records[0]?.seqNum === seqNum ? records[0] : undefined
+}
+
+/** Opens a read across the earlier records and the copy. */
+export async function openAcross(
+  local: Stream,
+  query: ReadQuery,
+  heartbeats: boolean,
+): Promise<RecordCursor | undefined> {
+  const checked = historyQuery(query)
+  const { seqNum, timestamp, tailOffset, ...bounds } = checked
+  const segments = (await earlierSegments(local, await local.identity())).reverse()
+  const first = segments.at(-1)?.end
+  const time = timestamp === undefined ? undefined : millisecondsOf(timestamp)
+  const from = tailOffset === undefined ? seqNum : (await local.checkTail()).seqNum - tailOffset
+  const isBefore = ({ end, timestamp: last }: { readonly end: number; readonly timestamp: number }) =>
+    time === undefined ? from! < end : time <= last
+  const parts: ChainPart[] = segments.filter(isBefore)
+  const options = { heartbeats, allowsEmpty: 'always' } as const
+  if (parts.length === 0) return local.openCursor(checked, options)
+  const start = time === undefined ? { seqNum: Math.max(from!, 0) } : { timestamp: time }
+  return new ChainCursor([...parts, { stream: local, start: first!, end: undefined }], start, bounds, options)
+}
