@@ -46,13 +46,16 @@ export class StreamSource<Item> implements FoldSource<Item> {
     const open = (heartbeats: boolean) =>
       this.stored.openCursor(query, { heartbeats, create: this.#create, allowsEmpty: 'always' })
     const read = new ReadSession<Item, ItemBatch<Item>>(open, (batch) => this.#convert(batch), signal)
-    let last: StreamChange<Item, Item> | undefined
+    // Not the change before, whose records need not stay in memory.
+    let position = from
+    let isCaughtUp = false
     try {
       for await (const event of read.events()) {
-        const change = changeOf(event, last?.position ?? from)
+        const change = changeOf(event, position)
         // A heartbeat while nothing happens.
-        if (last?.isCaughtUp && change.start === undefined) continue
-        last = change
+        if (isCaughtUp && change.start === undefined) continue
+        position = change.position
+        isCaughtUp = change.isCaughtUp
         yield change
       }
     } catch (error) {

@@ -56,6 +56,11 @@ interface FoldEnd {
   readonly isClosed: boolean
 }
 
+/** An error for a caller. Closing makes none if there is no caller to get it. */
+function errorOf({ error, isClosed }: FoldEnd): unknown {
+  return isClosed ? new HeadwaterError('closed', String(error)) : error
+}
+
 /** A waiting call of `reached`. */
 interface Waiter {
   readonly position: number
@@ -163,7 +168,7 @@ export class Fold<State> {
   }
 
   async #close(): Promise<void> {
-    this.#finish({ error: new HeadwaterError('closed', 'the fold is closed'), isClosed: true })
+    this.#finish({ error: 'the fold is closed', isClosed: true })
     await this.#done
     await this.#snapshots.close()
   }
@@ -226,7 +231,7 @@ export class Fold<State> {
   async #when(isNow: boolean, position: number, signal: AbortSignal | undefined): Promise<State> {
     signal?.throwIfAborted()
     const end = this.#end
-    if (end !== undefined && !(isNow && end.isClosed)) throw end.error
+    if (end !== undefined && !(isNow && end.isClosed)) throw errorOf(end)
     if (!isNow) {
       let waiter: Waiter | undefined
       const reached = new Promise<void>((resolve, reject) => {
@@ -253,7 +258,7 @@ export class Fold<State> {
     this.#end = end
     this.#ignoreSignal?.()
     this.#following.abort(error)
-    for (const { reject } of this.#waiters.splice(0)) reject(error)
+    for (const { reject } of this.#waiters.splice(0)) reject(errorOf(end))
     if (isClosed) {
       this.#values.complete()
       return

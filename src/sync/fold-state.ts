@@ -72,13 +72,18 @@ export function foldChange<State, Confirmed extends FoldedRecord, Pending>(
   if (start !== undefined && start > state.position && !skipsGaps) {
     return { kind: 'gap', from: state.position, to: start }
   }
-  let { confirmed, last } = state
+  let { confirmed } = state
+  let newest: Confirmed | undefined
   for (const record of change.confirmed) {
-    const { seqNum, timestamp = 0 } = record
-    if (seqNum === undefined || seqNum < state.position) continue
-    confirmed = reduced(confirmed, record, reduce, `record ${seqNum}`, seqNum)
-    last = { seqNum, timestamp }
+    if (record.seqNum === undefined || record.seqNum < state.position) continue
+    try {
+      confirmed = reduce(confirmed, record)
+    } catch (cause) {
+      throw reducerError(cause, `record ${record.seqNum}`, record.seqNum)
+    }
+    newest = record
   }
+  const last = newest === undefined ? state.last : markOf(newest)
   const position = Math.max(state.position, change.position)
   const { pending } = change
   return { kind: 'next', state: { confirmed, position, last, pending, value: withPending() } }
@@ -88,7 +93,11 @@ export function foldChange<State, Confirmed extends FoldedRecord, Pending>(
     const isKept = Object.is(confirmed, state.confirmed) && isPrefix(state.pending, pending)
     let value = isKept ? state.value : confirmed
     for (const { number, item } of isKept ? pending.slice(state.pending.length) : pending) {
-      value = reduced(value, item, reduce, `pending record ${number}`)
+      try {
+        value = reduce(value, item)
+      } catch (cause) {
+        throw reducerError(cause, `pending record ${number}`)
+      }
     }
     return value
   }
@@ -109,19 +118,13 @@ function isOfOtherStream<Confirmed extends FoldedRecord>(
   return change.start !== undefined && change.start <= last.seqNum && change.position > last.seqNum
 }
 
-function reduced<State, Item>(
-  state: State,
-  record: Item,
-  reduce: Reduce<State, Item>,
-  name: string,
-  seqNum?: number,
-): State {
-  try {
-    return reduce(state, record)
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new HeadwaterError('reducer_failed', `the reducer threw at ${name}: ${reason}`, { seqNum, cause })
-  }
+function markOf({ seqNum, timestamp = 0 }: FoldedRecord): RecordMark {
+  return { seqNum: seqNum!, timestamp }
+}
+
+function reducerError(cause: unknown, record: string, seqNum?: number): HeadwaterError {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new HeadwaterError('reducer_failed', `the reducer threw at ${record}: ${reason}`, { seqNum, cause })
 }
 
 function isPrefix<Item>(
