@@ -11,6 +11,11 @@ import { ensureInstalled, inProject, run } from './project.mjs'
  */
 const CAMPAIGNS = {
   crash: { numbers: { workloads: 8, workload: undefined }, files: ['crash/crash'] },
+  devices: {
+    numbers: { seed: undefined, seeds: undefined, steps: 60 },
+    flags: ['history'],
+    program: 'devices/program',
+  },
   endurance: {
     numbers: { percent: 100 },
     texts: ['scenario'],

@@ -7,6 +7,8 @@ import type { RecordAs } from '../../src/model/record.ts'
  * Follows a stream as `stream.follow(query)` does, and renders the component as records arrive, at most
  * once a frame. Without a stream, and on a server, returns no records and the status `loading`.
  *
+ * A synced stream shows its confirmed records, then the pending ones, which have `isPending`.
+ *
  * The session is opened when the component is mounted and ends when it is unmounted. Handles, `query` and
  * `options` are compared by value, so they can be created while rendering. If they change, the records are
  * dropped and another session is opened.
@@ -23,12 +25,17 @@ export function useStream<Format extends RecordFormat = 'string'>(
   options?: UseStreamOptions<Format>,
 ): StreamView<RecordAs<Format>>
 export function useStream<Item>(
+  stream: ChangingSource<Item> | undefined,
+  query?: ReadQuery,
+  options?: Pick<UseStreamOptions, 'recordsMax'>,
+): StreamView<Item>
+export function useStream<Item>(
   stream: RecordSource<Item> | undefined,
   query?: ReadQuery,
   options?: UseStreamOptions<'string'>,
 ): StreamView<Item>
 export function useStream(
-  stream: RecordSource<unknown> | undefined,
+  stream: Source<unknown> | undefined,
   query: ReadQuery = {},
   options: UseStreamOptions = {},
 ): StreamView<unknown> {
@@ -44,7 +51,10 @@ export function useStream(
 
 /** What {@link useStream} returns. The object changes only when a member does. */
 export interface StreamView<Item> {
-  /** The latest records that the session has read, in order: at most `recordsMax`. */
+  /**
+   * The latest records that the session has read, in order: at most `recordsMax`. Those of a synced stream end
+   * with all pending records in addition.
+   */
   readonly records: readonly Item[]
   /**
    * - `loading`: reads stored records, or has not begun
@@ -84,6 +94,24 @@ export interface RecordSource<Item> {
   equals?(other: unknown): boolean
 }
 
+/** What {@link useStream} needs of a synced stream. */
+export interface ChangingSource<Item> {
+  /** Iterates over changes: records that were confirmed, and all records that are pending. */
+  changes(
+    query: ReadQuery,
+    options: { readonly signal: AbortSignal },
+  ): AsyncIterable<{
+    readonly isReset?: boolean | undefined
+    readonly confirmed: readonly Item[]
+    readonly pending: readonly { readonly item: Item }[]
+    readonly isCaughtUp: boolean
+  }>
+  /** Returns whether another handle reads the same stream in the same way. Default: compares by identity. */
+  equals?(other: unknown): boolean
+}
+
+type Source<Item> = RecordSource<Item> | ChangingSource<Item>
+
 /** The view on a server, and before the first records. A constant, so that it never causes a render. */
 const EMPTY_VIEW: StreamView<never> = Object.freeze({
   records: Object.freeze([]) as readonly never[],
@@ -97,7 +125,7 @@ const RENDER_INTERVAL_MS = 16
 
 /** Reads one stream while it has a subscriber, and keeps the latest records. */
 class StreamStore<Item> {
-  readonly #stream: RecordSource<Item> | undefined
+  readonly #stream: Source<Item> | undefined
   readonly #query: ReadQuery
   readonly #options: UseStreamOptions
   readonly #recordsMax: number
@@ -107,7 +135,7 @@ class StreamStore<Item> {
   #session: AbortController | undefined
 
   /** Throws `invalid` for an invalid option. */
-  constructor(stream: RecordSource<Item> | undefined, query: ReadQuery, options: UseStreamOptions) {
+  constructor(stream: Source<Item> | undefined, query: ReadQuery, options: UseStreamOptions) {
     const { recordsMax = RECORDS_MAX } = options
     if (!(recordsMax >= 1)) throw invalid(`recordsMax must be at least 1, not ${recordsMax}`, 'recordsMax')
     this.#stream = stream
@@ -118,7 +146,7 @@ class StreamStore<Item> {
   }
 
   /** Returns whether a store of these arguments would be the same. */
-  matches(stream: RecordSource<Item> | undefined, query: ReadQuery, options: UseStreamOptions): boolean {
+  matches(stream: Source<Item> | undefined, query: ReadQuery, options: UseStreamOptions): boolean {
     const isSame = stream === this.#stream || this.#stream?.equals?.(stream) === true
     return isSame && keyOf(query, options) === this.#key
   }
@@ -142,8 +170,9 @@ class StreamStore<Item> {
 
   readonly getView = (): StreamView<Item> => this.#view
 
-  async #read(stream: RecordSource<Item>, signal: AbortSignal): Promise<void> {
+  async #read(stream: Source<Item>, signal: AbortSignal): Promise<void> {
     const records: Item[] = []
+    let pending: readonly Item[] = []
     let status: StreamView<Item>['status'] = 'loading'
     let error: Error | undefined
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -151,19 +180,30 @@ class StreamStore<Item> {
       clearTimeout(timer)
       timer = undefined
       if (signal.aborted) return
-      this.#view = { records: records.slice(-this.#recordsMax), status, error }
+      this.#view = { records: [...records.slice(-this.#recordsMax), ...pending], status, error }
       this.#onChange?.()
     }
+    const add = (items: readonly Item[]) => {
+      records.push(...items)
+      if (records.length > 2 * this.#recordsMax) records.splice(0, records.length - this.#recordsMax)
+      timer ??= setTimeout(publish, RENDER_INTERVAL_MS)
+    }
     try {
-      // The session rejects options that it does not know.
-      const { recordsMax: _, ...options } = this.#options
-      for await (const event of stream.follow(this.#query, { ...options, signal }).events()) {
-        if (event.kind === 'batch') {
-          records.push(...event.batch.records)
-          if (records.length > 2 * this.#recordsMax) records.splice(0, records.length - this.#recordsMax)
-        } else if (status === 'live') continue
-        else status = 'live'
-        timer ??= setTimeout(publish, RENDER_INTERVAL_MS)
+      if ('changes' in stream) {
+        for await (const change of stream.changes(this.#query, { signal })) {
+          if (change.isReset) records.length = 0
+          pending = change.pending.map(({ item }) => item)
+          status = change.isCaughtUp ? 'live' : 'loading'
+          add(change.confirmed)
+        }
+      } else {
+        // The session rejects options that it does not know.
+        const { recordsMax: _, ...options } = this.#options
+        for await (const event of stream.follow(this.#query, { ...options, signal }).events()) {
+          if (event.kind === 'heartbeat' && status === 'live') continue
+          if (event.kind === 'heartbeat') status = 'live'
+          add(event.kind === 'batch' ? event.batch.records : [])
+        }
       }
       status = 'ended'
     } catch (failure) {

@@ -38,7 +38,7 @@ export interface FoldOptions<State, Item> {
   readonly snapshotEvery?: number | undefined
   /**
    * The stream for the snapshots, of this fold alone. Default: one in the same basin, named
-   * `headwater-fold/NAME/STREAM`.
+   * `.fold/NAME/STREAM`.
    */
   readonly snapshots?: Stream | undefined
   /** Converts a value to JSON or bytes for a snapshot. Needs `decode`. By default the value is JSON. */

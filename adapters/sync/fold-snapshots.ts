@@ -163,7 +163,7 @@ function streamOf(
 ): Stream | undefined {
   if (snapshots !== undefined || stored === undefined) return snapshots
   // Not below the name of the folded stream, so that lists of an app's own prefix do not contain it.
-  return stored.sibling(`headwater-fold/${name}/${stored.name}`, {
+  return stored.sibling(`.fold/${name}/${stored.name}`, {
     config: { retentionPolicy: 'infinite' },
     autoCreate: true,
   })

@@ -118,7 +118,7 @@ describe('a snapshot', () => {
     await log.append('a')
     await reopened(log, { snapshotEvery: 1 })
     expect(await reopened(log)).toEqual({ value: 'a ', calls: 0 })
-    const withoutKey = hw.basin('secret').stream('headwater-fold/default/log')
+    const withoutKey = hw.basin('secret').stream('.fold/default/log')
     expect(await outcomeOf(withoutKey.readBatch())).toBe('encryption_key_invalid')
   })
 
@@ -182,7 +182,7 @@ describe('a snapshot is ignored, and the fold rebuilt,', () => {
   test('if it is of another fold', async () => {
     const { hw, log } = await withSnapshot()
     expect(await reopened(log, { name: 'other', snapshotEvery: 1 })).toEqual(rebuilt)
-    expect(await hw.basin('app').stream('headwater-fold/other/log').exists()).toBe(true)
+    expect(await hw.basin('app').stream('.fold/other/log').exists()).toBe(true)
     expect(await reopened(log)).toEqual({ value: 'a b c ', calls: 0 })
   })
 

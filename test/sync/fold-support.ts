@@ -36,7 +36,7 @@ export function logOf(hw: Headwater): Stream {
 
 /** The stream of the snapshots of {@link foldText}. */
 export function snapshotsOf(hw: Engine): Stream {
-  return hw.basin('app').stream('headwater-fold/default/log')
+  return hw.basin('app').stream('.fold/default/log')
 }
 
 /** The complete snapshots that are stored. */

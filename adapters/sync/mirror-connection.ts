@@ -1,0 +1,247 @@
+import type { AppendSession } from '../../src/api/append-session.ts'
+import type { RecordCursor } from '../../src/api/record-cursor.ts'
+import type { Stream } from '../../src/api/stream.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
+import type { StreamPosition } from '../../src/model/position.ts'
+import type { SequencedRecord } from '../../src/model/record.ts'
+import { onAbort, SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
+import { continuationOf } from '../../src/sync/copy-end.ts'
+import { failureOutcome } from '../../src/sync/mirror-failure.ts'
+import type { MirrorState, StoppedMirror } from '../../src/sync/mirror-state.ts'
+import { type MirrorStart, startQuery } from './copy-start.ts'
+import { asHeadwaterError } from './errors.ts'
+import { isGone, type LocalCopy, LocalFailure, locally } from './local-copy.ts'
+
+/** Servers send a heartbeat in three quarters of this time, in milliseconds. */
+const SILENCE_MS_MAX = 20_000
+/** A connection of this age counts as a success without records too, in milliseconds. */
+const LASTING_MS = 10_000
+
+/** What a connection copies from where to where. */
+export interface ConnectionOptions {
+  readonly remote: Stream
+  readonly copy: LocalCopy
+  /** The identity of the copy. */
+  readonly identity: string
+  /** Where a copy begins that has no records yet. */
+  readonly from: MirrorStart
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  readonly onState: (state: MirrorState) => void
+}
+
+/** How a connection ended, unless its signal aborted. */
+export type ConnectionEnd =
+  /** Another connection may succeed. `hasLasted` tells whether this one was worth something. */
+  | { readonly kind: 'failed'; readonly error: HeadwaterError; readonly hasLasted: boolean }
+  /** It may have been lost unnoticed, as after the computer was asleep. */
+  | { readonly kind: 'silent' }
+  /** Another mirror appended to the copy first. */
+  | { readonly kind: 'conflict' }
+  /** The local copy is another one now. */
+  | { readonly kind: 'other-copy' }
+  | StoppedMirror
+
+/** Ends a connection from within. */
+class Ended extends Error {
+  readonly end: ConnectionEnd
+
+  constructor(end: ConnectionEnd) {
+    super(end.kind)
+    this.end = end
+  }
+}
+
+/** One connection of a mirror: it compares the remote stream with the local copy, and continues the copy. */
+export class MirrorConnection {
+  readonly #options: ConnectionOptions
+  readonly #clock: Clock
+  #cursor: RecordCursor | undefined
+  #session: AppendSession | undefined
+  #startedAt = 0
+  /** The time since when something of the remote stream is awaited. */
+  #waitingSince: number | undefined
+  /** Ends what is awaited. */
+  readonly #ending = new SharedSignal()
+  /** The sequence number of the next record to append. */
+  #next = 0
+  /** The sequence number after the last record that is durable. */
+  #position = 0
+  /** The tail of the remote stream, as the read sent it last. */
+  #tail: number | undefined
+  /** The tail as far as it is known while the read sends none. */
+  #tailMin = 0
+  #isLive = false
+  #hasCopied = false
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options
+    this.#clock = options.clock
+  }
+
+  /** Runs until the connection ends. */
+  async run(): Promise<ConnectionEnd> {
+    const { signal } = this.#options
+    const ignoreSignal = onAbort(signal, () => this.#ending.abort(signal.reason))
+    onAbort(this.#ending, () => this.#cursor?.close())
+    try {
+      await this.#copy()
+      throw new HeadwaterError('unavailable', 'the read session ended')
+    } catch (error) {
+      return this.#endOf(error)
+    } finally {
+      ignoreSignal()
+      this.#cursor?.close()
+      await this.#session?.close().catch(() => {})
+    }
+  }
+
+  /** Ends the connection if it has been silent for too long. */
+  check(): void {
+    const since = this.#waitingSince
+    if (since === undefined || Math.abs(this.#clock.now() - since) < SILENCE_MS_MAX) return
+    this.#ending.abort(new Ended({ kind: 'silent' }))
+  }
+
+  async #copy(): Promise<void> {
+    const { copy, identity, signal } = this.#options
+    const open = await locally(copy.open(identity, signal))
+    if (open === undefined) throw new Ended({ kind: 'other-copy' })
+    const { session, end } = open
+    this.#session = session
+    this.#next = end.tail.seqNum
+    this.#position = this.#next
+    this.#startedAt = this.#clock.now()
+    await this.#connect()
+    let first = await this.#event()
+    const continuation = this.#next === 0 ? await this.#begin(first) : continuationOf(end, first)
+    if (continuation.kind === 'replaced') throw replaced()
+    if (continuation.kind === 'trimmed') throw trimmed(continuation.gap)
+    if (continuation.skip > 0) first = { ...first, records: first.records.slice(continuation.skip) }
+    if (first.tail === undefined) this.#findTail()
+    for (let event = first; ; event = await this.#event()) {
+      if (event.records.length > 0) await this.#append(event.records)
+      this.#tail = event.tail?.seqNum
+      this.#report()
+    }
+  }
+
+  async #connect(): Promise<void> {
+    const { remote, from } = this.#options
+    const waitMs = Number.POSITIVE_INFINITY
+    const query = this.#next === 0 ? startQuery(from) : { seqNum: this.#next - 1, waitMs }
+    this.#waitingSince = this.#clock.now()
+    const opening = remote.openCursor(query, { heartbeats: true, retry: false, allowsEmpty: 'always' })
+    this.#cursor = await unlessAborted(this.#ending, opening, (late) => late?.close())
+  }
+
+  async #event(): Promise<{
+    readonly records: readonly SequencedRecord[]
+    readonly tail: StreamPosition | undefined
+  }> {
+    this.#waitingSince = this.#clock.now()
+    const event = await this.#cursor?.next()
+    this.#waitingSince = undefined
+    this.#ending.throwIfAborted()
+    if (event === undefined) throw new HeadwaterError('unavailable', 'the read session ended')
+    return event.kind === 'batch' ? event.batch : { records: [], tail: event.tail }
+  }
+
+  /** Begins a copy: with a new one, unless the remote stream begins with sequence number 0 too. */
+  async #begin({
+    records,
+    tail,
+  }: {
+    readonly records: readonly SequencedRecord[]
+    readonly tail: StreamPosition | undefined
+  }): Promise<{ readonly kind: 'same'; readonly skip: 0 }> {
+    const start = records[0]?.seqNum ?? tail?.seqNum ?? 0
+    if (start === 0) return { kind: 'same', skip: 0 }
+    await locally(this.#options.copy.replace(start))
+    throw new Ended({ kind: 'other-copy' })
+  }
+
+  async #append(records: readonly SequencedRecord[]): Promise<void> {
+    const { seqNum } = records[0]!
+    const last = records.at(-1)!.seqNum
+    // A read that falls behind goes on after what was trimmed meanwhile.
+    if (seqNum !== this.#next || last !== seqNum + records.length - 1) {
+      const gapEnd = records.find((record, index) => record.seqNum !== this.#next + index)!.seqNum
+      throw trimmed({ from: this.#next, to: gapEnd })
+    }
+    for (let start = 0; start < records.length; start += BATCH_RECORDS_MAX) {
+      const batch = records.slice(start, start + BATCH_RECORDS_MAX)
+      const inputs = batch.map(({ timestamp, headers, body }) => ({ timestamp, headers, body }))
+      const submitted = this.#session!.submit(inputs, { matchSeqNum: this.#next })
+      this.#next += batch.length
+      const ticket = await locally(submitted)
+      ticket.ack().then(
+        ({ end }) => {
+          this.#position = end.seqNum
+          this.#hasCopied = true
+          this.#report()
+        },
+        (error: unknown) => {
+          this.#ending.abort(new LocalFailure(error))
+        },
+      )
+    }
+  }
+
+  #report(): void {
+    if (this.#options.signal.aborted || this.#isLive) return
+    const position = this.#position
+    this.#tailMin = Math.max(this.#tailMin, this.#tail ?? this.#next)
+    this.#isLive = this.#tail === position
+    this.#options.onState(
+      this.#isLive ? { kind: 'live' } : { kind: 'catching-up', position, tail: this.#tailMin },
+    )
+  }
+
+  /** Asks for the tail: stored records come without one. */
+  #findTail(): void {
+    const { remote, signal } = this.#options
+    remote.checkTail({ signal }).then(
+      ({ seqNum }) => {
+        this.#tailMin = Math.max(this.#tailMin, seqNum)
+      },
+      // The end of what has arrived is shown instead.
+      () => {},
+    )
+  }
+
+  #endOf(thrown: unknown): ConnectionEnd {
+    if (thrown instanceof Ended) return thrown.end
+    const isLocal = thrown instanceof LocalFailure
+    const error = asHeadwaterError(isLocal ? thrown.error : thrown)
+    if (isLocal) {
+      const cause = error.code === 'append_discarded' ? asHeadwaterError(error.cause) : error
+      if (cause.code === 'seq_num_mismatch') return { kind: 'conflict' }
+      if (isGone(cause)) return { kind: 'other-copy' }
+    }
+    const outcome = failureOutcome(error, this.#next > 0)
+    if (outcome !== 'retry') return { kind: 'stopped', reason: outcome, error }
+    const hasLasted = this.#hasCopied || Math.abs(this.#clock.now() - this.#startedAt) >= LASTING_MS
+    return { kind: 'failed', error, hasLasted }
+  }
+}
+
+function replaced(): Ended {
+  const error = new HeadwaterError(
+    'stream_deleted',
+    'the remote stream was deleted and created again, or it has lost records that were copied',
+  )
+  return new Ended({ kind: 'stopped', reason: 'replaced', error })
+}
+
+function trimmed(gap: StoppedMirror['gap'] & {}): Ended {
+  const { from, to } = gap
+  const what = from === to ? 'record before it' : `records from ${from} to ${to - 1}`
+  const error = new HeadwaterError(
+    'range_not_satisfiable',
+    `the remote stream was trimmed beyond the local copy, which ends at ${from}: the ${what} cannot be read`,
+  )
+  return new Ended({ kind: 'stopped', reason: 'trimmed', error, gap })
+}

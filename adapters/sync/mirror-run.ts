@@ -1,0 +1,203 @@
+import type { Stream } from '../../src/api/stream.ts'
+import { onAbort } from '../../src/runtime/abort.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
+import { backOffMs } from '../../src/sync/back-off.ts'
+import { failureOutcome } from '../../src/sync/mirror-failure.ts'
+import type { MirrorState } from '../../src/sync/mirror-state.ts'
+import type { Coordinator, Membership } from './coordinator.ts'
+import type { MirrorStart } from './copy-start.ts'
+import { asHeadwaterError } from './errors.ts'
+import type { LocalCopy } from './local-copy.ts'
+import { type ConnectionEnd, MirrorConnection } from './mirror-connection.ts'
+import { decodeMessage, encodeMessage, type MirrorMessage } from './mirror-messages.ts'
+import type { StateCell } from './state-cell.ts'
+import type { WakeUps } from './wake-ups.ts'
+
+/** What a mirror runs with. */
+export interface MirrorRunOptions {
+  readonly remote: Stream
+  readonly copy: LocalCopy
+  readonly from: MirrorStart
+  readonly random: () => number
+  readonly clock: Clock
+  readonly state: StateCell<MirrorState>
+  readonly signal: AbortSignal
+  readonly coordinator: Coordinator
+  readonly wakeUps: WakeUps
+  readonly whileLeading: ((signal: AbortSignal) => Promise<void>) | undefined
+}
+
+/** Keeps a copy up to date while this mirror is elected, and shows the state of the elected one otherwise. */
+export class MirrorRun {
+  readonly #options: MirrorRunOptions
+  #failures = 0
+  #membership: Membership | undefined
+  #connection: MirrorConnection | undefined
+  /** Ends the current pause; a stopped mirror continues only if the app asks for it. */
+  #wake: ((isAsked: boolean) => void) | undefined
+  /** Looks the copy up again. */
+  #lookUp: (() => void) | undefined
+
+  constructor(options: MirrorRunOptions) {
+    this.#options = options
+  }
+
+  /** Runs until the signal aborts. */
+  async run(): Promise<void> {
+    const { copy, signal, wakeUps } = this.#options
+    const ignoreWakeUps = wakeUps(() => {
+      this.#connection?.check()
+      this.#wake?.(false)
+    })
+    try {
+      while (!signal.aborted) {
+        try {
+          const identity = await copy.ensure()
+          if (!signal.aborted) await this.#takePart(identity)
+        } catch (error) {
+          if (!signal.aborted) await this.#pauseAfter(this.#endOfLocal(error), signal)
+        }
+      }
+    } finally {
+      ignoreWakeUps()
+    }
+  }
+
+  /** Connects at once, here or in the mirror that is elected. */
+  retry(): void {
+    this.#wake?.(true)
+    this.#post({ kind: 'retry' })
+  }
+
+  /** Looks the copy up again, here and in other mirrors: it was replaced. */
+  replaced(): void {
+    this.#post({ kind: 'replaced' })
+    this.#lookUp?.()
+    this.#wake?.(true)
+  }
+
+  /** Copies while this mirror is elected. Resolves when the copy is another one or the signal aborts. */
+  #takePart(identity: string): Promise<void> {
+    const { signal, coordinator, state } = this.#options
+    return new Promise((resolve) => {
+      let term: AbortController | undefined
+      let ignoreSignal = () => {}
+      let running: Promise<unknown> = Promise.resolve()
+      const leave = () => {
+        if (this.#lookUp !== leave) return
+        this.#lookUp = undefined
+        ignoreSignal()
+        term?.abort()
+        membership.leave()
+        this.#membership = undefined
+        running.then(() => resolve())
+      }
+      this.#lookUp = leave
+      const onElected = (isElected: boolean) => {
+        term?.abort()
+        term = undefined
+        if (!isElected) {
+          state.set({ kind: 'connecting' })
+          this.#post({ kind: 'hello' })
+          return
+        }
+        const elected = new AbortController()
+        term = elected
+        running = running
+          .then(() => this.#lead(identity, elected.signal))
+          .then(() => {
+            if (!elected.signal.aborted) leave()
+          })
+      }
+      const onMessage = (value: unknown) => {
+        const message = decodeMessage(value)
+        if (message?.kind === 'replaced') leave()
+        else if (term !== undefined) {
+          if (message?.kind === 'hello') this.#post({ kind: 'state', state: state.current })
+          else if (message?.kind === 'retry') this.#wake?.(true)
+        } else if (message?.kind === 'state') state.set(message.state)
+      }
+      const membership = coordinator(`headwater mirror ${identity}`, { onElected, onMessage })
+      this.#membership = membership
+      this.#post({ kind: 'hello' })
+      ignoreSignal = onAbort(signal, leave)
+    })
+  }
+
+  /** Copies over one connection after another until the copy is another one or the signal aborts. */
+  async #lead(identity: string, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return
+    const { whileLeading, clock, copy, from, remote } = this.#options
+    void whileLeading?.(signal)
+    const onState = (state: MirrorState) => this.#setState(state)
+    for (let isQuiet = false; !signal.aborted; ) {
+      if (!isQuiet) onState({ kind: 'connecting' })
+      const connection = new MirrorConnection({ remote, copy, identity, from, clock, signal, onState })
+      this.#connection = connection
+      const end = await connection.run()
+      this.#connection = undefined
+      if (signal.aborted || end.kind === 'other-copy') return
+      isQuiet = end.kind === 'conflict'
+      await this.#pauseAfter(end, signal)
+    }
+  }
+
+  /** Shows how a connection ended, and waits until the next attempt. */
+  async #pauseAfter(end: ConnectionEnd, signal: AbortSignal): Promise<void> {
+    const { clock, random } = this.#options
+    if (end.kind === 'failed' && end.hasLasted) this.#failures = 0
+    switch (end.kind) {
+      case 'stopped':
+        this.#failures = 0
+        this.#setState(end)
+        await this.#pause(undefined, signal)
+        break
+      case 'failed':
+      case 'conflict': {
+        const pauseMs = backOffMs(++this.#failures, random())
+        if (end.kind === 'failed') {
+          this.#setState({ kind: 'offline', error: end.error, nextAttemptAt: clock.now() + pauseMs })
+        }
+        await this.#pause(pauseMs, signal)
+        break
+      }
+      default:
+        this.#failures = 0
+    }
+  }
+
+  /** Waits for a time, or without an end if it is undefined, and until something wakes the mirror. */
+  #pause(ms: number | undefined, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        cancel?.()
+        ignoreSignal()
+        this.#wake = undefined
+        resolve()
+      }
+      const cancel =
+        ms === undefined ? undefined : this.#options.clock.schedule(ms, end, { background: true })
+      this.#wake = (isAsked) => {
+        if (isAsked || ms !== undefined) end()
+      }
+      let ignoreSignal = () => {}
+      ignoreSignal = onAbort(signal, end)
+    })
+  }
+
+  #endOfLocal(thrown: unknown): ConnectionEnd {
+    const error = asHeadwaterError(thrown)
+    const outcome = failureOutcome(error, false)
+    if (outcome === 'retry') return { kind: 'failed', error, hasLasted: false }
+    return { kind: 'stopped', reason: outcome, error }
+  }
+
+  #setState(state: MirrorState): void {
+    this.#options.state.set(state)
+    this.#post({ kind: 'state', state })
+  }
+
+  #post(message: MirrorMessage): void {
+    this.#membership?.post(encodeMessage(message))
+  }
+}

@@ -1,0 +1,178 @@
+import type { Observable } from 'rxjs'
+import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
+import type { Stream } from '../../src/api/stream.ts'
+import { invalid } from '../../src/model/errors.ts'
+import {
+  assertInteger,
+  assertMembers,
+  assertSignal,
+  type MembersOf,
+  unchecked,
+} from '../../src/model/validation.ts'
+import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import type { MirrorState } from '../../src/sync/mirror-state.ts'
+import { type Coordinator, coordinate } from './coordinator.ts'
+import { copyStart, type MirrorStart } from './copy-start.ts'
+import { LocalCopy } from './local-copy.ts'
+import { MirrorRun } from './mirror-run.ts'
+import { StateCell } from './state-cell.ts'
+import { browserWakeUps, type WakeUps } from './wake-ups.ts'
+
+export type { MirrorStart } from './copy-start.ts'
+
+/** Options of `mirror`. */
+export interface MirrorOptions {
+  /**
+   * Where a copy begins that has no records yet: at most one of `seqNum`, `timestamp` and `tailOffset`, as in
+   * a read. By default, with the first record. A start beyond the tail is moved to the tail.
+   */
+  readonly from?: MirrorStart | undefined
+  /** Closes the mirror when it aborts. */
+  readonly signal?: AbortSignal | undefined
+  /** Returns random numbers in [0, 1), for pauses between attempts. `Math.random` by default. */
+  readonly random?: (() => number) | undefined
+  /** @internal Elects the mirror that copies. By default among the tabs of a browser. */
+  readonly coordinator?: Coordinator | undefined
+  /** @internal What ends a pause between attempts early. By default the events of a browser. */
+  readonly wakeUps?: WakeUps | undefined
+  /** @internal Runs while this mirror is the one that copies. It must not reject. */
+  readonly whileLeading?: ((signal: AbortSignal) => Promise<void>) | undefined
+}
+
+const START: MembersOf<MirrorStart> = {
+  seqNum: assertInteger,
+  timestamp: unchecked,
+  tailOffset: assertInteger,
+}
+const MIRROR_OPTIONS: MembersOf<MirrorOptions> = {
+  from: START,
+  signal: assertSignal,
+  random: 'function',
+  coordinator: 'function',
+  wakeUps: 'function',
+  whileLeading: 'function',
+}
+const RESTART_OPTIONS: MembersOf<RestartOptions> = { from: START, signal: assertSignal }
+
+/** Options of `restart`. */
+export interface RestartOptions extends CallOptions {
+  /** Where the new copy begins. By default where the mirror began. */
+  readonly from?: MirrorStart | undefined
+}
+
+/**
+ * Keeps a copy of a remote stream on this device, made by {@link mirror}: gap-free, in order, with the
+ * sequence numbers, timestamps, headers and commands of the remote stream. It resumes after every interruption
+ * and follows the remote stream live. Read the copy as any stream; only the mirror appends to it.
+ *
+ * Mirrors of one copy in several tabs share one connection: one of them copies, and another one takes over
+ * when it is closed, frozen or killed. All of them show the same state.
+ */
+export class Mirror {
+  /** The remote stream. */
+  readonly remote: Stream
+  /** The copy. */
+  readonly local: Stream
+  readonly #copy: LocalCopy
+  readonly #state = new StateCell<MirrorState>({ kind: 'connecting' })
+  readonly #closing = new AbortController()
+  readonly #run: MirrorRun
+  readonly #ended: Promise<void>
+  readonly #from: MirrorStart
+
+  /** @internal */
+  constructor(remote: Stream, local: Stream, options: MirrorOptions) {
+    const { from = {}, signal, random = Math.random } = options
+    this.remote = remote
+    this.local = local
+    this.#from = from
+    this.#copy = new LocalCopy(local)
+    const ignoreSignals = onAnyAbort([signal, local.context.closing], () => this.#closing.abort())
+    this.#run = new MirrorRun({
+      remote,
+      copy: this.#copy,
+      from,
+      random,
+      clock: local.context.clock,
+      state: this.#state,
+      signal: this.#closing.signal,
+      coordinator: options.coordinator ?? coordinate,
+      wakeUps: options.wakeUps ?? browserWakeUps,
+      whileLeading: options.whileLeading,
+    })
+    this.#ended = this.#run.run().finally(() => {
+      ignoreSignals()
+      this.#state.end({ kind: 'closed' })
+    })
+  }
+
+  /** The current state. */
+  get state(): MirrorState {
+    return this.#state.current
+  }
+
+  /** Emits the current state, and then each further one. Completes when the mirror is closed. */
+  get state$(): Observable<MirrorState> {
+    return this.#state.states$
+  }
+
+  /** Connects at once: ends the pause of a mirror that is offline, and continues one that has stopped. */
+  retry(): void {
+    this.#run.retry()
+  }
+
+  /**
+   * Deletes the copy and starts again. Resolves when the new copy has begun, which the mirror fills. The copy
+   * is kept as it is if the remote stream cannot be read. Rejects with the errors of a read.
+   *
+   * ```ts
+   * copy.state$.subscribe((state) => {
+   *   if (state.kind === 'stopped' && state.reason === 'trimmed') void copy.restart()
+   * })
+   * ```
+   */
+  async restart(options: RestartOptions = {}): Promise<void> {
+    const signal = signalOf(options, RESTART_OPTIONS)
+    const { from = this.#from } = options
+    const work = async () => {
+      const start = await copyStart(this.remote, from)
+      signal?.throwIfAborted()
+      this.#closing.signal.throwIfAborted()
+      await this.#copy.replace(start)
+      this.#run.replaced()
+    }
+    await unlessAborted(signal, work())
+  }
+
+  /** Ends the mirror. The copy is kept. Resolves when nothing is under way any more. */
+  async close(options?: CallOptions): Promise<void> {
+    const signal = signalOf(options)
+    this.#closing.abort()
+    await unlessAborted(signal, this.#ended)
+  }
+
+  /** Closes the mirror for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+}
+
+/**
+ * Copies a remote stream to a local one and keeps the copy up to date until it is closed. `remote` is a stream
+ * of a client; `local` is one of an engine on this device, to which nothing else appends. Connects in the
+ * background: see `state`.
+ *
+ * Throws `invalid` for options that are not valid.
+ *
+ * ```ts
+ * const server = await connect({ url: 'https://streams.example' })
+ * const hw = await open({ storage: indexedDb('my-app') })
+ * const copy = mirror(server.basin('my-app').stream('chats/42'), hw.basin('my-app').stream('chats/42'))
+ * copy.state$.subscribe((state) => console.log(state.kind))
+ * ```
+ */
+export function mirror(remote: Stream, local: Stream, options: MirrorOptions = {}): Mirror {
+  assertMembers(options, MIRROR_OPTIONS, 'options')
+  if (remote.equals(local)) throw invalid('`remote` and `local` are the same stream', 'local')
+  return new Mirror(remote, local, options)
+}

@@ -1,0 +1,124 @@
+import type { Stream } from '../../src/api/stream.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import type { AppendAck } from '../../src/model/info.ts'
+import type { SequencedRecord } from '../../src/model/record.ts'
+import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import {
+  EMPTY_OUTBOX,
+  type LogRecord,
+  type OutboxNews,
+  type OutboxState,
+  progressRecord,
+  trimPoint,
+  withLogRecords,
+} from '../../src/sync/outbox-log.ts'
+
+/** The log is trimmed when this many of its records are not needed any more. */
+const TRIMMED_RECORDS = 64
+
+/** The log of an outbox as one tab reads it. Other tabs may append to it at any time. */
+export class OutboxLog {
+  readonly #stream: Stream
+  readonly #newDevice: () => string
+  readonly #signal: AbortSignal
+  readonly #listeners = new Set<() => void>()
+  readonly #news: OutboxNews
+  #state = EMPTY_OUTBOX
+  #trimmedTo = 0
+  #failure: unknown
+
+  constructor(stream: Stream, newDevice: () => string, signal: AbortSignal, news: OutboxNews) {
+    this.#news = news
+    this.#stream = stream
+    this.#newDevice = newDevice
+    this.#signal = signal
+    void this.#follow()
+    onAbort(signal, () => this.#changed())
+  }
+
+  get state(): OutboxState {
+    return this.#state
+  }
+
+  /** The failure that ended the log, if it ended. */
+  get failure(): unknown {
+    return this.#failure
+  }
+
+  /** Calls back after each change. The returned function ends that. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Resolves when a condition holds; rejects with the failure of the log, and with the reason of a signal. */
+  async until(condition: () => boolean, signal?: AbortSignal): Promise<void> {
+    let unsubscribe = () => {}
+    const reached = new Promise<void>((resolve, reject) => {
+      const check = () => {
+        if (condition()) resolve()
+        else if (this.#failure !== undefined) reject(this.#failure)
+        else if (this.#signal.aborted) reject(this.#signal.reason)
+      }
+      unsubscribe = this.subscribe(check)
+      check()
+    })
+    await unlessAborted(signal, reached).finally(unsubscribe)
+  }
+
+  /** Appends records, and resolves once the state includes them. */
+  async append(records: readonly LogRecord[], signal?: AbortSignal): Promise<AppendAck> {
+    await this.until(() => this.#state.progress !== undefined, signal)
+    const ack = await this.#stream.append([...records], { signal })
+    await this.until(() => this.#state.next >= ack.end.seqNum, signal)
+    return ack
+  }
+
+  /** Removes records that are not needed any more, if there are enough of them. */
+  async trim(): Promise<void> {
+    const to = trimPoint(this.#state)
+    if (to - this.#trimmedTo < TRIMMED_RECORDS) return
+    this.#trimmedTo = to
+    await this.#stream.trim(to)
+  }
+
+  async #follow(): Promise<void> {
+    try {
+      await this.#begin()
+      const query = { seqNum: this.#state.next, clamp: true }
+      const following = this.#stream.follow(query, { as: 'bytes', commands: true, signal: this.#signal })
+      for await (const { records } of following.batches()) this.#read(records)
+    } catch (error) {
+      if (this.#signal.aborted) return
+      this.#failure = error
+      this.#changed()
+    }
+  }
+
+  /** Reads the log. Begins it if this is the first tab that uses it. */
+  async #begin(): Promise<void> {
+    const progress = { device: this.#newDevice(), position: 0, inDoubt: false, confirmed: [] }
+    try {
+      const { seqNum } = await this.#stream.checkTail({ signal: this.#signal })
+      if (seqNum > 0) return
+    } catch (error) {
+      if (!HeadwaterError.is(error) || !['stream_not_found', 'basin_not_found'].includes(error.code))
+        throw error
+    }
+    try {
+      await this.#stream.append([progressRecord(progress)], { matchSeqNum: 0, signal: this.#signal })
+    } catch (error) {
+      // Another tab was first.
+      if (!HeadwaterError.is(error) || error.code !== 'seq_num_mismatch') throw error
+    }
+  }
+
+  #read(records: readonly SequencedRecord[]): void {
+    this.#state = withLogRecords(this.#state, records, this.#news)
+    this.#changed()
+  }
+
+  #changed(): void {
+    for (const listener of [...this.#listeners]) listener()
+  }
+}

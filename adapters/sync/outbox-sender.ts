@@ -1,0 +1,241 @@
+import type { Stream } from '../../src/api/stream.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import type { SequencedRecord } from '../../src/model/record.ts'
+import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
+import { backOffMs } from '../../src/sync/back-off.ts'
+import {
+  type Confirmation,
+  type OutboxEntry,
+  parkedRecord,
+  progressRecord,
+} from '../../src/sync/outbox-log.ts'
+import {
+  type AfterRefusal,
+  attemptOutcome,
+  confirmationsIn,
+  confirmationsOf,
+  entriesToSend,
+  sentRecords,
+} from '../../src/sync/outbox-plan.ts'
+import type { OutboxLog } from './outbox-log.ts'
+import type { WakeUps } from './wake-ups.ts'
+
+/** How long the sender waits for the copy to reach a position, before it tries again, in milliseconds. */
+const COPY_WAIT_MS = 10_000
+
+/** What a sender does at the moment. */
+export type SenderState =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'sending' }
+  | { readonly kind: 'offline'; readonly error: HeadwaterError; readonly nextAttemptAt: number }
+  | { readonly kind: 'stopped'; readonly error: HeadwaterError }
+
+export interface SenderContext {
+  readonly log: OutboxLog
+  readonly remote: Stream
+  /** Where records are examined: the remote stream, or a copy of it that a mirror keeps. */
+  readonly examined: Stream
+  readonly afterRefusal: AfterRefusal
+  readonly clock: Clock
+  readonly random: () => number
+  readonly wakeUps: WakeUps
+  readonly onState: (state: SenderState) => void
+}
+
+/**
+ * Sends the entries of an outbox, each exactly once on any server. An attempt at a position is conditional on
+ * it, and is made only after every record below was examined. So of all attempts at one position at most one
+ * takes effect, and a late one fails; and none contains a record that is stored below.
+ */
+export class OutboxSender {
+  readonly #context: SenderContext
+  readonly #signal: AbortSignal
+  /** Every record below was examined. */
+  #position = 0
+  #failures = 0
+  /** Entries are sent one by one, to find the one that the server refuses. */
+  #isSingle = false
+
+  constructor(context: SenderContext, signal: AbortSignal) {
+    this.#context = context
+    this.#signal = signal
+  }
+
+  /** Sends until the signal aborts, or until only the app can go on. */
+  async run(): Promise<void> {
+    const { log, onState } = this.#context
+    await log.until(() => log.state.progress !== undefined, this.#signal)
+    this.#position = log.state.progress!.position
+    while (!this.#signal.aborted) {
+      if (this.#next().length === 0) {
+        await this.#idle()
+        onState({ kind: 'idle' })
+        await log.until(() => this.#next().length > 0, this.#signal)
+      }
+      try {
+        onState({ kind: 'sending' })
+        await this.#send()
+        this.#failures = 0
+      } catch (error) {
+        if (this.#signal.aborted) return
+        if (!HeadwaterError.is(error) || attemptOutcome(error) === 'stopped') {
+          onState({ kind: 'stopped', error: asError(error) })
+          return
+        }
+        await this.#backOff(error)
+      }
+    }
+  }
+
+  #next(): readonly OutboxEntry[] {
+    return entriesToSend(this.#context.log.state, this.#context.afterRefusal, this.#isSingle)
+  }
+
+  /** Notes that no attempt is in doubt any more, and removes what was sent. */
+  async #idle(): Promise<void> {
+    const { log } = this.#context
+    this.#isSingle = false
+    if (log.state.progress!.inDoubt && log.state.entries.size === 0) await this.#note([], false)
+    await log.trim()
+  }
+
+  async #send(): Promise<void> {
+    await this.#locate()
+    const entries = this.#next()
+    if (entries.length === 0) return
+    const { log, remote, examined } = this.#context
+    if (!log.state.progress!.inDoubt) await this.#note([], true)
+    const position = this.#position
+    const records = sentRecords(entries, log.state.progress!.device)
+    let confirmation: Confirmation
+    try {
+      confirmation = await remote.append(records, { matchSeqNum: position, signal: this.#signal })
+    } catch (error) {
+      if (!HeadwaterError.is(error)) throw error
+      const outcome = attemptOutcome(error)
+      if (outcome === 'conflict') return this.#examine(error.seqNum ?? position)
+      if (outcome !== 'refused') throw error
+      if (entries.length === 1) await log.append([parkedRecord(entries[0]!.number, error)], this.#signal)
+      this.#isSingle = true
+      return
+    }
+    // Entries leave the outbox only when a copy has them, so that a view never loses them.
+    if (examined === remote) {
+      this.#position = confirmation.end.seqNum
+      await this.#note(confirmationsOf(entries, confirmation), true)
+    } else await this.#examine(confirmation.end.seqNum)
+    this.#isSingle = false
+    await log.trim()
+  }
+
+  /** Finds the position of the next attempt. */
+  async #locate(): Promise<void> {
+    const { log, remote, examined } = this.#context
+    if (examined !== remote) return this.#examine(0)
+    // Nothing that was sent can be among the records before the tail.
+    if (!log.state.progress!.inDoubt) {
+      this.#position = (await remote.checkTail({ signal: this.#signal }).catch(emptyIfMissing)).seqNum
+    } else if (this.#failures > 0) await this.#examine(0)
+  }
+
+  /** Examines records until the position is at the end of what can be read, and at least at a given one. */
+  async #examine(least: number): Promise<void> {
+    for (;;) {
+      await this.#readOn()
+      if (this.#position >= least) return
+      await this.#copied()
+    }
+  }
+
+  async #readOn(): Promise<void> {
+    const { log, examined } = this.#context
+    const { seqNum: tail } = await examined.checkTail({ signal: this.#signal }).catch(emptyIfMissing)
+    // The stream was deleted, and begins again.
+    if (tail < this.#position) this.#position = 0
+    if (tail === this.#position) return
+    const query = { seqNum: this.#position, clamp: true }
+    for await (const batch of examined.read(query, { as: 'bytes', signal: this.#signal }).batches()) {
+      await this.#examined(batch.records, batch.lastSeqNum + 1)
+    }
+    void log
+  }
+
+  async #examined(records: readonly SequencedRecord[], end: number): Promise<void> {
+    const { log } = this.#context
+    const first = records[0]?.seqNum
+    if (first !== undefined && first > this.#position && log.state.progress!.inDoubt) await this.#parkAll()
+    this.#position = end
+    const confirmed = confirmationsIn(log.state, records)
+    if (confirmed.length > 0) await this.#note(confirmed, true)
+  }
+
+  /** Parks all entries that an attempt may have stored among records that were trimmed. */
+  async #parkAll(): Promise<void> {
+    const { log } = this.#context
+    const error = new HeadwaterError(
+      'other',
+      'the server trimmed records before it was known whether this one was stored; retry or discard it',
+    )
+    const waiting = [...log.state.entries.values()].filter((entry) => entry.error === undefined)
+    const notes = waiting.slice(0, 1_000).map(({ number }) => parkedRecord(number, error))
+    if (notes.length > 0) await log.append(notes, this.#signal)
+  }
+
+  async #note(
+    confirmed: readonly (readonly [number: number, confirmation: Confirmation])[],
+    inDoubt: boolean,
+  ): Promise<void> {
+    const { log } = this.#context
+    const { device } = log.state.progress!
+    await log.append([progressRecord({ device, position: this.#position, inDoubt, confirmed })], this.#signal)
+  }
+
+  /** Waits until the copy has further records. */
+  async #copied(): Promise<void> {
+    const { examined } = this.#context
+    const query = { seqNum: this.#position, clamp: true, waitMs: COPY_WAIT_MS }
+    await examined.readBatch(query, { as: 'bytes', signal: this.#signal }).catch(async (error: unknown) => {
+      if (!isMissing(error)) throw error
+      await this.#pause(COPY_WAIT_MS)
+    })
+  }
+
+  async #backOff(error: HeadwaterError): Promise<void> {
+    const { clock, random, onState } = this.#context
+    this.#failures++
+    const delayMs = backOffMs(this.#failures, random())
+    onState({ kind: 'offline', error, nextAttemptAt: clock.now() + delayMs })
+    await this.#pause(delayMs)
+  }
+
+  async #pause(delayMs: number): Promise<void> {
+    const { clock, wakeUps } = this.#context
+    let end = () => {}
+    const paused = new Promise<void>((resolve) => {
+      const cancel = clock.schedule(delayMs, resolve, { background: true })
+      const ignore = wakeUps(resolve)
+      const ignoreSignal = onAbort(this.#signal, resolve)
+      end = () => {
+        cancel()
+        ignore()
+        ignoreSignal()
+      }
+    })
+    await unlessAborted(undefined, paused).finally(end)
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return HeadwaterError.is(error) && (error.code === 'stream_not_found' || error.code === 'basin_not_found')
+}
+
+function emptyIfMissing(error: unknown): { readonly seqNum: number } {
+  if (isMissing(error)) return { seqNum: 0 }
+  throw error
+}
+
+function asError(error: unknown): HeadwaterError {
+  if (HeadwaterError.is(error)) return error
+  return new HeadwaterError('other', 'the outbox failed', { cause: error })
+}

@@ -1,0 +1,33 @@
+import type { Observable } from 'rxjs'
+import { Multicast } from '../../src/api/observables.ts'
+import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
+
+/** A value that changes, and an observable of it that begins with the current one. */
+export class StateCell<State> {
+  readonly states$: Observable<State>
+  #current: State
+  readonly #changes = new Multicast<State>()
+
+  constructor(initial: State) {
+    this.#current = initial
+    this.states$ = new ObservableClass((subscriber) => {
+      subscriber.next(this.#current)
+      return this.#changes.observable.subscribe(subscriber)
+    })
+  }
+
+  get current(): State {
+    return this.#current
+  }
+
+  set(state: State): void {
+    this.#current = state
+    this.#changes.next(state)
+  }
+
+  /** Sets the last state. */
+  end(state: State): void {
+    this.set(state)
+    this.#changes.complete()
+  }
+}

@@ -1,0 +1,192 @@
+import type { Observable } from 'rxjs'
+import type { CallOptions } from '../../src/api/call-options.ts'
+import { JsonCodec, type StandardSchema } from '../../src/api/json-codec.ts'
+import { OrderedEncoder } from '../../src/api/json-writers.ts'
+import type { RecordInput } from '../../src/model/append-input.ts'
+import { type HeadwaterError, invalid } from '../../src/model/errors.ts'
+import type { RecordFormat } from '../../src/model/record.ts'
+import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import type { MirrorState } from '../../src/sync/mirror-state.ts'
+import type { BytesContent, JsonContent, TextContent } from '../../src/sync/synced-record.ts'
+import { bytesContent, type ContentCodec, jsonContent, textContent } from './content.ts'
+import type { Mirror } from './mirror.ts'
+import type { Outbox, OutboxAppend } from './outbox.ts'
+import type { PendingSource } from './pending-source.ts'
+import { SyncedReads } from './synced-reads.ts'
+
+/** The content of the records of a synced stream in a format. */
+export type ContentOf<Format extends RecordFormat> = Format extends 'bytes' ? BytesContent : TextContent
+
+/** The parts of a synced stream. */
+export interface SyncedParts {
+  readonly mirror: Mirror
+  readonly outbox: Outbox
+  /** Ends both, and waits until they have ended. */
+  readonly close: () => Promise<void>
+}
+
+/**
+ * A stream on this device that is kept in sync with the stream of a server, in both directions. Made by
+ * {@link syncedStream}.
+ */
+export class SyncedStream<Format extends RecordFormat = 'string'> extends SyncedReads<ContentOf<Format>> {
+  /** The copy of the server's stream: its state, earlier history, and a new beginning. */
+  readonly mirror: Mirror
+  /** The records that wait for the server: refused ones, limits, and `flush`. */
+  readonly outbox: Outbox
+  readonly #close: () => Promise<void>
+
+  /** @internal */
+  constructor({ mirror, outbox, close }: SyncedParts, as: RecordFormat) {
+    const codec = (as === 'bytes' ? bytesContent : textContent) as ContentCodec<BytesContent | TextContent>
+    super(mirror.local, sourceOf(mirror, outbox), codec as ContentCodec<ContentOf<Format>>)
+    this.mirror = mirror
+    this.outbox = outbox
+    this.#close = close
+  }
+
+  /** The state of the connection: that of the mirror. */
+  get state(): MirrorState {
+    return this.mirror.state
+  }
+
+  /** Emits the state of the connection, then each further one. */
+  get state$(): Observable<MirrorState> {
+    return this.mirror.state$
+  }
+
+  /**
+   * Appends one record, or a batch of records. Resolves when the batch is durable on this device; its
+   * `confirmed()` resolves when it is on the server.
+   *
+   * Errors:
+   * - `invalid` for records that break a rule or a limit, and for command records
+   * - `outbox_full` when the limits of the outbox are reached
+   * - `storage`, `storage_full` when the local storage fails
+   * - `closed` once the synced stream is closed
+   *
+   * ```ts
+   * const appended = await chat.append('hello')
+   * const { seqNum } = await appended.confirmed()
+   * ```
+   */
+  append(records: RecordInput | readonly RecordInput[], options?: CallOptions): Promise<OutboxAppend> {
+    return this.outbox.append(records, options)
+  }
+
+  /**
+   * Returns a view of the stream for JSON values: of a type, or of the output of a Standard Schema. Throws
+   * `invalid` for an object that is not a schema.
+   *
+   * ```ts
+   * const tasks = todo.json<{ readonly title: string }>()
+   * await tasks.append({ title: 'Water the plants' })
+   * ```
+   */
+  json<Value = unknown>(options?: SyncedJsonOptions): SyncedJsonStream<Value>
+  json<Input, Value>(
+    schema: StandardSchema<Input, Value>,
+    options?: SyncedJsonOptions,
+  ): SyncedJsonStream<Value, Input>
+  json<Input, Value>(
+    first?: StandardSchema<Input, Value> | SyncedJsonOptions,
+    second?: SyncedJsonOptions,
+  ): SyncedJsonStream<Value, Input> {
+    const isSchema = first !== undefined && '~standard' in first
+    const options = (isSchema ? second : (first as SyncedJsonOptions | undefined)) ?? {}
+    const codec = new JsonCodec<Value>(isSchema ? first : undefined)
+    return new SyncedJsonStream<Value, Input>(this, codec, options)
+  }
+
+  /** Ends the sync. Records that wait stay on this device. Neither stream is closed. */
+  close(): Promise<void> {
+    return this.#close()
+  }
+
+  /** Closes the stream for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#close()
+  }
+}
+
+/** Options of `json` of a synced stream. */
+export interface SyncedJsonOptions {
+  /**
+   * Receives the error of each record that is not JSON or does not match the schema, which is left out then. By
+   * default such a record ends reads with `undecodable_record`.
+   */
+  readonly onUndecodable?: ((error: HeadwaterError) => void) | undefined
+}
+
+/** A view of a synced stream for JSON values, made by `synced.json()`. */
+export class SyncedJsonStream<Value, Input = Value> extends SyncedReads<JsonContent<Value>> {
+  readonly #stream: Pick<SyncedStream, 'append' | 'state' | 'state$' | 'mirror' | 'outbox'>
+  readonly #codec: JsonCodec<Value>
+  readonly #order = new OrderedEncoder()
+
+  /** @internal */
+  constructor(
+    stream: Pick<SyncedStream, 'append' | 'state' | 'state$' | 'mirror' | 'outbox'>,
+    codec: JsonCodec<Value>,
+    { onUndecodable }: SyncedJsonOptions,
+  ) {
+    super(stream.mirror.local, sourceOf(stream.mirror, stream.outbox), jsonContent(codec, onUndecodable))
+    this.#stream = stream
+    this.#codec = codec
+  }
+
+  /** @internal Returns whether the other view reads the same stream by the same schema. */
+  equals(other: unknown): boolean {
+    if (!(other instanceof SyncedJsonStream)) return false
+    return other.#stream === this.#stream && other.#codec.schema === this.#codec.schema
+  }
+
+  /** The state of the connection. */
+  get state(): MirrorState {
+    return this.#stream.state
+  }
+
+  /** Emits the state of the connection, then each further one. */
+  get state$(): Observable<MirrorState> {
+    return this.#stream.state$
+  }
+
+  /** Appends one value. An array is one value; `appendBatch` appends several. See `SyncedStream.append`. */
+  append(value: Input, options?: CallOptions): Promise<OutboxAppend> {
+    return this.#append([value], options)
+  }
+
+  /** Appends 1 to 1,000 values, which are stored together or not at all. */
+  async appendBatch(values: readonly Input[], options?: CallOptions): Promise<OutboxAppend> {
+    if (!Array.isArray(values)) throw invalid('`values` must be an array', 'values')
+    return this.#append(values, options)
+  }
+
+  async #append(values: readonly Input[], options: CallOptions | undefined): Promise<OutboxAppend> {
+    const bodies = values.map((value) => this.#codec.encode(value))
+    const encoded: MaybePromise<string[]> = bodies.some(isPromise)
+      ? Promise.all(bodies)
+      : (bodies as string[])
+    return this.#order.run(encoded, (records) => this.#stream.append(records, options))
+  }
+}
+
+/** Returns the outbox with the changes of the mirror: a copy that is missing may exist after one. */
+function sourceOf(mirror: Mirror, outbox: Outbox): PendingSource {
+  return {
+    get device() {
+      return outbox.device
+    },
+    get content() {
+      return outbox.content
+    },
+    subscribe(onChange) {
+      const unsubscribe = outbox.subscribe(onChange)
+      const states = mirror.state$.subscribe(onChange)
+      return () => {
+        unsubscribe()
+        states.unsubscribe()
+      }
+    },
+  }
+}

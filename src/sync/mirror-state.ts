@@ -1,0 +1,47 @@
+import type { HeadwaterError } from '../model/errors.ts'
+
+/**
+ * What a mirror does at the moment:
+ * - `connecting`: it connects to the remote stream, or waits for another tab to tell what it does
+ * - `catching-up`: it copies records that were appended before; `position` is the sequence number after the
+ *   last one that is stored on this device, `tail` the end of the remote stream as far as it is known
+ * - `live`: everything is stored on this device, and records arrive as they are appended
+ * - `offline`: it tries again at `nextAttemptAt`, in milliseconds since the Unix epoch; `error` says why
+ * - `stopped`: only the app can decide how to go on, for the `reason`; the local copy is kept as it is
+ * - `closed`: the mirror was closed
+ */
+export type MirrorState =
+  | { readonly kind: 'connecting' }
+  | { readonly kind: 'catching-up'; readonly position: number; readonly tail: number }
+  | { readonly kind: 'live' }
+  | { readonly kind: 'offline'; readonly error: HeadwaterError; readonly nextAttemptAt: number }
+  | StoppedMirror
+  | { readonly kind: 'closed' }
+
+/** The state of a mirror that goes on when the app says so: with `retry`, or with `restart`. */
+export interface StoppedMirror {
+  readonly kind: 'stopped'
+  readonly reason: StopReason
+  readonly error: HeadwaterError
+  /** The records that are missing between the local copy and the remote stream, if it was `trimmed`. */
+  readonly gap?: MirrorGap | undefined
+}
+
+/**
+ * Why a mirror stopped:
+ * - `trimmed`: the remote stream no longer has the records that follow those of the local copy
+ * - `replaced`: the remote stream is another one than that of the local copy, or has lost records of it
+ * - `missing`: the remote stream, of which there is a local copy, was deleted
+ * - `denied`: the server does not accept the access token, or the token does not permit to read the stream
+ * - `failed`: another error that trying again does not resolve, such as a missing encryption key
+ */
+export type StopReason = 'trimmed' | 'replaced' | 'missing' | 'denied' | 'failed'
+
+/**
+ * Sequence numbers from `from` to before `to`. An empty gap means that the copy can only be continued if the
+ * stream is still the same one, which cannot be proved because the last record of the copy was trimmed too.
+ */
+export interface MirrorGap {
+  readonly from: number
+  readonly to: number
+}

@@ -1,0 +1,212 @@
+import { lossyTextOf, textOf, utf8 } from '../model/bytes.ts'
+import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
+import type { AppendAck } from '../model/info.ts'
+import { type Header, meteredBytesOf, type SequencedRecord } from '../model/record.ts'
+
+/**
+ * The log of an outbox: a stream on the device, shared by its tabs. Its state is a function of its records,
+ * each of which has a first header that says what it is.
+ */
+
+/** The name of the header that every record of an outbox begins with. */
+export const OUTBOX_HEADER = 'headwater-outbox'
+
+/** The kinds of records. A batch consists of parts and a last record. */
+type Kind = 'record' | 'part' | 'progress' | 'parked' | 'retry' | 'discard'
+
+const KINDS: readonly string[] = ['record', 'part', 'progress', 'parked', 'retry', 'discard']
+
+/** Where the records of an entry are on the server. */
+export type Confirmation = Pick<AppendAck, 'start' | 'end'>
+
+/** A batch of records that waits for the server. */
+export interface OutboxEntry {
+  /** The number of the first record. */
+  readonly number: number
+  /** The records, as they were appended. Their sequence numbers are their numbers. */
+  readonly records: readonly SequencedRecord[]
+  /** The metered size of the records on the server, in bytes. */
+  readonly meteredBytes: number
+  /** The reason why the server refused the batch; undefined while it waits. */
+  readonly error: HeadwaterError | undefined
+}
+
+/** What is known of the attempts to send records. */
+export interface Progress {
+  /** The id of the outbox. */
+  readonly device: string
+  /** Every record of the server's stream below this sequence number was examined. */
+  readonly position: number
+  /** Whether an attempt may have stored records at or above `position`. */
+  readonly inDoubt: boolean
+  /** The entries that were found on the server since the progress before. */
+  readonly confirmed: readonly (readonly [number: number, confirmation: Confirmation])[]
+}
+
+/** The state of an outbox. */
+export interface OutboxState {
+  readonly progress: Progress | undefined
+  /** The sequence number after the last record of the log that the state includes. */
+  readonly next: number
+  /** The sequence number of the latest progress. */
+  readonly progressAt: number
+  /** The entries in the order of their numbers. */
+  readonly entries: ReadonlyMap<number, OutboxEntry>
+  /** The records of the batch that is being read. */
+  readonly parts: readonly SequencedRecord[]
+  /** The metered size of all entries, in bytes. */
+  readonly meteredBytes: number
+  /** The number of records of all entries. */
+  readonly records: number
+  /** The numbers of the records of discarded entries. */
+  readonly discarded: ReadonlySet<number>
+}
+
+export const EMPTY_OUTBOX: OutboxState = {
+  progress: undefined,
+  next: 0,
+  progressAt: 0,
+  entries: new Map(),
+  parts: [],
+  meteredBytes: 0,
+  records: 0,
+  discarded: new Set(),
+}
+
+/** What an outbox reports about a change: entries that left it. */
+export interface OutboxNews {
+  readonly confirmed: (entry: number, confirmation: Confirmation) => void
+  readonly discarded: (entry: number) => void
+}
+
+/** The size of the header that identifies a record on the server, in metered bytes. */
+export const ORIGIN_METERED_BYTES = 64
+
+/** Returns the state after further records of the log. Records that are not of an outbox are ignored. */
+export function withLogRecords(
+  state: OutboxState,
+  records: readonly SequencedRecord[],
+  news?: OutboxNews,
+): OutboxState {
+  if (records.length === 0) return state
+  const entries = new Map(state.entries)
+  const discarded = new Set(state.discarded)
+  let { progress, progressAt, parts, meteredBytes, records: count } = state
+  const remove = (number: number): OutboxEntry | undefined => {
+    const entry = entries.get(number)
+    if (entry === undefined) return undefined
+    entries.delete(number)
+    meteredBytes -= entry.meteredBytes
+    count -= entry.records.length
+    return entry
+  }
+  const replace = (number: number, error: HeadwaterError | undefined) => {
+    const entry = entries.get(number)
+    if (entry !== undefined) entries.set(number, { ...entry, error })
+  }
+  for (const record of records) {
+    const kind = kindOf(record)
+    if (kind === 'part') parts = [...parts, withoutKind(record)]
+    else if (kind === 'record') {
+      const entry = entryOf([...parts, withoutKind(record)])
+      parts = []
+      entries.set(entry.number, entry)
+      meteredBytes += entry.meteredBytes
+      count += entry.records.length
+    } else if (kind === 'progress') {
+      progress = JSON.parse(lossyTextOf(record.body)) as Progress
+      progressAt = record.seqNum
+      for (const [number, confirmation] of progress.confirmed) {
+        if (remove(number) !== undefined) news?.confirmed(number, confirmation)
+      }
+    } else if (kind === 'parked') {
+      const { number, code, message } = JSON.parse(lossyTextOf(record.body)) as ParkedNote
+      replace(number, new HeadwaterError(code, message))
+    } else if (kind !== undefined) {
+      const { number } = JSON.parse(lossyTextOf(record.body)) as { readonly number: number }
+      if (kind === 'retry') replace(number, undefined)
+      else {
+        for (const { seqNum } of remove(number)?.records ?? []) discarded.add(seqNum)
+        news?.discarded(number)
+      }
+    }
+  }
+  const next = records.at(-1)!.seqNum + 1
+  return { progress, next, progressAt, entries, parts, meteredBytes, records: count, discarded }
+}
+
+interface ParkedNote {
+  readonly number: number
+  readonly code: ErrorCode
+  readonly message: string
+}
+
+/** A record of the log, ready to be appended. */
+export interface LogRecord {
+  readonly headers: readonly Header[]
+  readonly body: Uint8Array
+}
+
+/** Returns a batch as records of the log. */
+export function batchRecords(
+  records: readonly { readonly headers: readonly Header[]; readonly body: Uint8Array }[],
+): LogRecord[] {
+  return records.map(({ headers, body }, index) => ({
+    headers: [kindHeader(index === records.length - 1 ? 'record' : 'part'), ...headers],
+    body,
+  }))
+}
+
+/** Returns progress as a record of the log. */
+export function progressRecord(progress: Progress): LogRecord {
+  return note('progress', progress)
+}
+
+/** Returns the refusal of an entry as a record of the log. */
+export function parkedRecord(number: number, { code, message }: HeadwaterError): LogRecord {
+  return note('parked', { number, code, message } satisfies ParkedNote)
+}
+
+/** Returns the decision to send a refused entry again as a record of the log. */
+export function retryRecord(number: number): LogRecord {
+  return note('retry', { number })
+}
+
+/** Returns the decision to give up an entry as a record of the log. */
+export function discardRecord(number: number): LogRecord {
+  return note('discard', { number })
+}
+
+/** Returns the sequence number up to which the log is not needed any more. */
+export function trimPoint({ entries, parts, progressAt }: OutboxState): number {
+  const [first] = entries.keys()
+  return Math.min(first ?? Number.POSITIVE_INFINITY, parts[0]?.seqNum ?? Number.POSITIVE_INFINITY, progressAt)
+}
+
+function note(kind: Kind, value: object): LogRecord {
+  return { headers: [kindHeader(kind)], body: utf8(JSON.stringify(value)) }
+}
+
+const NAME = utf8(OUTBOX_HEADER)
+
+function kindHeader(kind: Kind): Header {
+  return [NAME, utf8(kind)]
+}
+
+function kindOf({ headers }: SequencedRecord): Kind | undefined {
+  const [header] = headers
+  if (header === undefined || textOf(header[0]) !== OUTBOX_HEADER) return undefined
+  const kind = lossyTextOf(header[1])
+  return KINDS.includes(kind) ? (kind as Kind) : undefined
+}
+
+function withoutKind({ headers, ...record }: SequencedRecord): SequencedRecord {
+  return { ...record, headers: headers.slice(1) }
+}
+
+function entryOf(records: readonly SequencedRecord[]): OutboxEntry {
+  let meteredBytes = 0
+  for (const { headers, body } of records)
+    meteredBytes += meteredBytesOf(headers, body) + ORIGIN_METERED_BYTES
+  return { number: records[0]!.seqNum, records, meteredBytes, error: undefined }
+}

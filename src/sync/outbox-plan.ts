@@ -1,0 +1,111 @@
+import { utf8 } from '../model/bytes.ts'
+import type { HeadwaterError } from '../model/errors.ts'
+import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
+import type { Header, SequencedRecord } from '../model/record.ts'
+import { ORIGIN_HEADER, originOf, originValue } from './origin.ts'
+import type { Confirmation, OutboxEntry, OutboxState } from './outbox-log.ts'
+
+/** What happens to the records behind one that the server refused: they wait, or are sent. */
+export type AfterRefusal = 'stop' | 'continue'
+
+/**
+ * Returns the entries that the next attempt contains: as many in succession as one batch may have, and one only
+ * if `isSingle`. Empty if there is nothing to send.
+ */
+export function entriesToSend(
+  { entries }: OutboxState,
+  afterRefusal: AfterRefusal,
+  isSingle: boolean,
+): readonly OutboxEntry[] {
+  const chosen: OutboxEntry[] = []
+  let [records, meteredBytes] = [0, 0]
+  for (const entry of entries.values()) {
+    if (entry.error !== undefined) {
+      if (afterRefusal === 'stop') break
+      continue
+    }
+    records += entry.records.length
+    meteredBytes += entry.meteredBytes
+    const fits = records <= BATCH_RECORDS_MAX && meteredBytes <= BATCH_METERED_BYTES_MAX
+    if (chosen.length > 0 && (!fits || isSingle)) break
+    chosen.push(entry)
+  }
+  return chosen
+}
+
+const NAME = utf8(ORIGIN_HEADER)
+
+/** Returns the records of entries as they are sent to the server: with the header that identifies them. */
+export function sentRecords(
+  entries: readonly OutboxEntry[],
+  device: string,
+): { readonly headers: readonly Header[]; readonly body: Uint8Array }[] {
+  return entries.flatMap(({ records }) =>
+    records.map(({ seqNum, headers, body }) => ({
+      headers: [...headers, [NAME, utf8(originValue({ device, number: seqNum }))] as const],
+      body,
+    })),
+  )
+}
+
+/** Returns the entries of an outbox that are among records of the server, with their places. */
+export function confirmationsIn(
+  { entries, progress }: OutboxState,
+  records: readonly SequencedRecord[],
+): (readonly [number: number, confirmation: Confirmation])[] {
+  const found: (readonly [number, Confirmation])[] = []
+  for (const [index, { headers, seqNum, timestamp }] of records.entries()) {
+    const origin = originOf(headers)
+    if (origin === undefined || origin.device !== progress?.device) continue
+    const entry = entries.get(origin.number)
+    if (entry === undefined) continue
+    // A batch is stored as a whole, so that its end follows from its beginning.
+    const last = records[index + entry.records.length - 1] ?? records[index]!
+    const end = { seqNum: seqNum + entry.records.length, timestamp: last.timestamp }
+    found.push([entry.number, { start: { seqNum, timestamp }, end }])
+  }
+  return found
+}
+
+/** Returns the entries of a batch that was acknowledged, with their places. */
+export function confirmationsOf(
+  entries: readonly OutboxEntry[],
+  { start, end }: Confirmation,
+): (readonly [number: number, confirmation: Confirmation])[] {
+  let { seqNum } = start
+  return entries.map(({ number, records }) => {
+    const first = { seqNum, timestamp: start.timestamp }
+    seqNum += records.length
+    return [number, { start: first, end: { seqNum, timestamp: end.timestamp } }] as const
+  })
+}
+
+/** What a failed attempt means: try again, compare again first, park the records, or give up. */
+export type AttemptOutcome = 'retry' | 'conflict' | 'refused' | 'stopped'
+
+/** Decides about the failure of an attempt. */
+export function attemptOutcome({ code, retryable }: HeadwaterError): AttemptOutcome {
+  switch (code) {
+    case 'seq_num_mismatch':
+      return 'conflict'
+    case 'permission_denied':
+    case 'invalid':
+    case 'bad_json':
+    case 'bad_proto':
+      return 'refused'
+    // The client was closed, or has no valid key.
+    case 'closed':
+    case 'encryption_key_invalid':
+      return 'stopped'
+    // A token is renewed, a missing stream is created, and everything else passes.
+    case 'authn':
+    case 'stream_not_found':
+    case 'basin_not_found':
+    case 'basin_deletion_pending':
+    case 'stream_deletion_pending':
+    case 'stream_deleted':
+      return 'retry'
+    default:
+      return retryable ? 'retry' : 'refused'
+  }
+}

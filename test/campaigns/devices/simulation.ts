@@ -1,0 +1,259 @@
+import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
+import { lossyTextOf } from '../../../src/model/bytes.ts'
+import { isCommandShaped } from '../../../src/model/command.ts'
+import { Prng } from '../../../src/runtime/prng.ts'
+import { Violation } from '../simulation/violation.ts'
+import { checkAppends, checkCopy } from './checks.ts'
+import { Device, type Tab } from './device.ts'
+import { HEALTHY } from './network.ts'
+import { SimulatedServer } from './server.ts'
+import { type DeviceSettings, settingsOf } from './settings.ts'
+
+/** The outcome of a seed. */
+export interface DevicesResult {
+  readonly seed: number
+  readonly steps: number
+  readonly settings: DeviceSettings
+  /** What happened, in order. */
+  readonly lines: readonly string[]
+  readonly violation: Violation | undefined
+}
+
+/** How long devices may take to agree once everything works, in milliseconds. */
+const CONVERGENCE_MS = 3_600_000
+
+interface RunOptions {
+  readonly seed: number
+  readonly steps: number
+  /** Receives each event as it happens. */
+  readonly onEvent?: ((line: string) => void) | undefined
+}
+
+/** Runs devices, tabs and a server from a seed, then lets them converge and checks every promise. */
+export async function run({ seed, steps, onEvent }: RunOptions): Promise<DevicesResult> {
+  const settings = settingsOf(seed)
+  const simulation = new DevicesSimulation(seed, settings, onEvent)
+  let violation: Violation | undefined
+  try {
+    await simulation.run(steps)
+  } catch (error) {
+    violation = error instanceof Violation ? error : new Violation('no unexpected error', stackOf(error))
+  }
+  return { seed, steps, settings, lines: simulation.lines, violation }
+}
+
+class DevicesSimulation {
+  readonly lines: string[] = []
+  readonly #time: VirtualClock = virtualClock()
+  readonly #prng: Prng
+  readonly #settings: DeviceSettings
+  readonly #server: SimulatedServer
+  readonly #devices: Device[]
+  /** Records that the app discarded because their outcome cannot be known. */
+  readonly #onEvent: ((line: string) => void) | undefined
+  readonly #parked = new Set<string>()
+
+  constructor(seed: number, settings: DeviceSettings, onEvent: ((line: string) => void) | undefined) {
+    this.#onEvent = onEvent
+    this.#prng = new Prng(seed)
+    this.#settings = settings
+    this.#server = new SimulatedServer(this.#time, this.#prng)
+    this.#devices = Array.from(
+      { length: settings.devices },
+      (_, index) => new Device(`d${index + 1}`, this.#time, this.#prng, this.#server, settings),
+    )
+  }
+
+  async run(steps: number): Promise<void> {
+    await this.#server.start()
+    for (const device of this.#devices) {
+      device.network.rates = this.#settings.rates
+      await device.openTab()
+    }
+    for (let step = 0; step < steps; step++) {
+      await this.#step()
+      await this.#time.advance(this.#prng.pick([0, 1, 10, 100, 1_000, 20_000, 120_000]))
+      await this.#resolveStopped()
+      this.#checkTabs()
+    }
+    await this.#converge()
+    await this.#check()
+    for (const device of this.#devices) for (const tab of [...device.tabs]) await tab.close()
+  }
+
+  #note(line: string): void {
+    const event = `${this.#time.now()} ${line}`
+    this.lines.push(event)
+    this.#onEvent?.(event)
+  }
+
+  async #step(): Promise<void> {
+    const device = this.#prng.pick(this.#devices)
+    const tab = device.tabs.length === 0 ? undefined : this.#prng.pick(device.tabs)
+    const draw = this.#prng.next()
+    if (draw < 0.45) {
+      if (tab === undefined) return
+      const count = this.#prng.pick([1, 1, 1, 3])
+      this.#note(`${tab.name} appends ${count}`)
+      tab.append(count)
+    } else if (draw < 0.55) {
+      device.network.isConnected = !device.network.isConnected
+      this.#note(`${device.name} is ${device.network.isConnected ? 'connected' : 'disconnected'}`)
+    } else if (draw < 0.6) {
+      this.#note(`connections of ${device.name} are reset`)
+      device.network.reset()
+    } else if (draw < 0.68) {
+      await this.#changeTabs(device, tab)
+    } else if (draw < 0.78) {
+      await this.#changeServer()
+    } else if (draw < 0.82) {
+      const byMs = this.#prng.pick([-86_400_000, -1_000, 1_000, 86_400_000])
+      this.#note(`the clock of ${device.name} is set by ${byMs} ms`)
+      device.setClock(byMs)
+    } else if (draw < 0.9) {
+      if (this.#server.isRunning) await this.#server.append(`other ${this.lines.length}`)
+    } else if (draw < 0.95) {
+      await this.#changeStream()
+    } else {
+      await this.#sleep()
+    }
+  }
+
+  /** Lets time pass. A day goes by quickly only if no connection has heartbeats. */
+  async #sleep(): Promise<void> {
+    const isQuiet = this.#devices.every(({ network }) => !network.isConnected)
+    await this.#time.advance(this.#prng.pick(isQuiet ? ['10m', '1d'] : ['1m', '10m']))
+  }
+
+  async #changeTabs(device: Device, tab: Tab | undefined): Promise<void> {
+    if (tab === undefined || (device.tabs.length < this.#settings.tabs && this.#prng.chance(0.5))) {
+      this.#note(`${device.name} opens a tab`)
+      await device.openTab()
+    } else if (this.#prng.chance(0.7)) {
+      this.#note(`${tab.name} crashes`)
+      await tab.crash()
+    } else {
+      this.#note(`${tab.name} closes`)
+      // A close waits for the network no longer than virtual time passes.
+      const closed = tab.close()
+      await this.#time.advance('2m')
+      await closed
+    }
+  }
+
+  async #changeServer(): Promise<void> {
+    if (this.#server.isRunning) {
+      this.#note('the server crashes')
+      await this.#server.crash()
+      for (const { network } of this.#devices) network.reset()
+    } else {
+      this.#note('the server starts')
+      await this.#server.start()
+    }
+  }
+
+  async #changeStream(): Promise<void> {
+    if (!this.#server.isRunning) return
+    if (this.#settings.deletes && this.#prng.chance(0.3)) {
+      this.#note('the stream is deleted and created again')
+      await this.#server.delete()
+      await this.#server.create()
+    } else if (this.#settings.trims) {
+      this.#note('the stream is trimmed')
+      await this.#server.trim()
+    }
+  }
+
+  /** Does what an app does about states that only it can resolve. */
+  async #resolveStopped(): Promise<void> {
+    for (const { tabs, discarded } of this.#devices) {
+      for (const tab of tabs) {
+        const { state } = tab.synced
+        if (state.kind !== 'stopped') continue
+        this.#note(`${tab.name} begins its copy again: ${state.reason}`)
+        tab.restart()
+        break
+      }
+      for (const { name, synced } of tabs.slice(0, 1)) {
+        for (const failed of synced.outbox.failed) {
+          this.#note(`${name} discards ${failed.number}: ${failed.error.code}`)
+          for (const { seqNum, body } of failed.records) {
+            this.#parked.add(lossyTextOf(body))
+            discarded.add(`${synced.outbox.device}/${seqNum}`)
+          }
+          await synced.outbox.discard(failed.number)
+        }
+      }
+    }
+  }
+
+  #checkTabs(): void {
+    for (const { tabs } of this.#devices) {
+      for (const { name, failure, view } of tabs) {
+        if (failure instanceof Violation) throw failure
+        if (failure !== undefined) throw new Violation(`the view of ${name} does not fail`, stackOf(failure))
+        view.compare()
+      }
+    }
+  }
+
+  /** Ends all faults, and waits until every device has everything. */
+  async #converge(): Promise<void> {
+    this.#note('everything works again')
+    if (!this.#server.isRunning) await this.#server.start()
+    for (const device of this.#devices) {
+      device.network.rates = HEALTHY
+      device.network.isConnected = true
+      if (device.tabs.length === 0) await device.openTab()
+    }
+    const end = this.#time.now() + CONVERGENCE_MS
+    while (this.#time.now() < end) {
+      await this.#time.advance('20s')
+      await this.#resolveStopped()
+      await this.#server.observe()
+      if (this.#hasConverged()) return
+    }
+    const states = this.#devices.flatMap(({ tabs }) =>
+      tabs.map(({ name, synced, view }) => {
+        const waiting = view.view?.pending.length
+        return `${name}: ${JSON.stringify(synced.state)}, ${waiting} pending, ${view.view?.length} records`
+      }),
+    )
+    throw new Violation('all devices converge', states.join('\n'))
+  }
+
+  #hasConverged(): boolean {
+    const { records } = this.#server.life
+    const last = records.findLast(({ headers }) => !isCommandShaped(headers))?.seqNum
+    return this.#devices.every(({ tabs }) =>
+      tabs.every(({ view: { view }, synced }) => {
+        if (view === undefined || !view.isCaughtUp || view.pending.length > 0) return false
+        const shown = view.at(view.length - 1)?.seqNum
+        return synced.state.kind === 'live' && (shown === last || view.length === 0)
+      }),
+    )
+  }
+
+  async #check(): Promise<void> {
+    checkAppends(this.#devices, this.#server.lives, this.#parked)
+    for (const { tabs } of this.#devices) {
+      for (const { name, local, view } of tabs) {
+        const copy = await local.read({}, { as: 'bytes' }).toArray()
+        checkCopy(name, copy, this.#server.life)
+        view.compare()
+        const shown = view.view!.toArray().map(({ seqNum }) => seqNum)
+        const stored = copy.filter(({ headers }) => !isCommandShaped(headers)).map(({ seqNum }) => seqNum)
+        if (shown.join() !== stored.join()) {
+          throw new Violation(
+            `the view of ${name} has the records of its copy`,
+            `${shown} instead of ${stored}`,
+          )
+        }
+      }
+    }
+  }
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}

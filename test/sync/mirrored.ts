@@ -1,0 +1,96 @@
+import { onTestFinished } from 'vitest'
+import { connect } from '../../adapters/client/index.ts'
+import { createHandler } from '../../adapters/http/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
+import { type Mirror, type MirrorOptions, mirror } from '../../adapters/sync/mirror.ts'
+import { faultyHandler, type VirtualClock, virtualClock } from '../../adapters/testing/index.ts'
+import { type OpenOptions, open, type Stream } from '../../src/index.ts'
+import type { MirrorState } from '../../src/sync/mirror-state.ts'
+
+/** A server behind an unreliable network, on a virtual clock. */
+export async function openServer(options: Partial<OpenOptions> = {}) {
+  const clock = virtualClock()
+  const hw = await open({ storage: memory(), ...options, clock })
+  const network = faultyHandler(createHandler(hw, { auth: 'none' }), { clock })
+  onTestFinished(() => hw.close())
+  const connected = async () => {
+    const client = await connect({ url: 'http://localhost', fetch: network, clock, random: () => 0.5 })
+    onTestFinished(() => client.close())
+    return client.basin('basin').stream('stream')
+  }
+  return { hw, clock, network, connected, stream: hw.basin('basin').stream('stream') }
+}
+
+export type Server = Awaited<ReturnType<typeof openServer>>
+
+/** A device: an engine of its own unless the storage is given. */
+export async function openDevice(server: Server, storage = memory()) {
+  const { clock } = server
+  const hw = await open({ storage, clock })
+  const remote = await server.connected()
+  const local = hw.basin('basin').stream('stream')
+  /** The listeners of the events of the page. */
+  const wakeUps = new Set<() => void>()
+  const start = (options: MirrorOptions = {}): Mirror => {
+    const started = mirror(remote, local, {
+      random: () => 0.5,
+      coordinator: coordinateInThread,
+      wakeUps: (callback) => {
+        wakeUps.add(callback)
+        return () => wakeUps.delete(callback)
+      },
+      ...options,
+    })
+    onTestFinished(() => started.close())
+    return started
+  }
+  onTestFinished(() => hw.close())
+  const wakeUp = () => {
+    for (const callback of [...wakeUps]) callback()
+  }
+  return { hw, storage, remote, local, start, wakeUps, wakeUp }
+}
+
+/** A server with a stream, and a device. */
+export async function openBoth(options: Partial<OpenOptions> = {}) {
+  const server = await openServer(options)
+  const device = await openDevice(server)
+  return { ...device, server, clock: server.clock, network: server.network, origin: server.stream }
+}
+
+/** The states of a mirror from now on, without repetitions of kinds. */
+export function kindsOf({ state$ }: Mirror): string[] {
+  const kinds: string[] = []
+  const subscription = state$.subscribe(({ kind }) => {
+    if (kinds.at(-1) !== kind) kinds.push(kind)
+  })
+  onTestFinished(() => subscription.unsubscribe())
+  return kinds
+}
+
+/** Lets time pass until the mirror is in a state of the kind, at most 10 minutes. */
+export async function until<Kind extends MirrorState['kind']>(
+  { state$ }: Mirror,
+  kind: Kind,
+  clock: VirtualClock,
+): Promise<Extract<MirrorState, { readonly kind: Kind }>> {
+  let current: MirrorState | undefined
+  const subscription = state$.subscribe((state) => {
+    current = state
+  })
+  try {
+    await clock.settle()
+    for (let i = 0; i < 600 && current?.kind !== kind; i++) await clock.advance(1_000)
+  } finally {
+    subscription.unsubscribe()
+  }
+  if (current?.kind !== kind) throw new Error(`still ${JSON.stringify(current)}, not ${kind}`)
+  return current as Extract<MirrorState, { readonly kind: Kind }>
+}
+
+/** Everything that is stored of a stream. */
+export async function contentOf(stream: Stream) {
+  const records = await stream.read({}, { as: 'bytes' }).toArray()
+  return { records, end: (await stream.checkTail()).seqNum }
+}
