@@ -64,8 +64,8 @@ export class EngineStream extends Stream {
   /** @internal */
   override identity(options?: CallOptions): Promise<string> {
     const { ref } = this.#target
-    return this.#caller.run('get-stream-config', ref, options, (permit) =>
-      this.#services.streams.logId(permit.resolveRef(ref)),
+    return this.#caller.run('get-stream-config', ref, options, async (permit) =>
+      (await this.#services.control()).streams.logId(permit.resolveRef(ref)),
     )
   }
 
@@ -75,8 +75,9 @@ export class EngineStream extends Stream {
     const { defaultRetention } = this.#caller
     this.#caller.assertOwner()
     await this.#caller.run('create-stream', ref, options, async () => {
-      if (creation.always) await this.#services.basins.createIfMissing(ref.basin, defaultRetention)
-      return this.#services.streams.restore(ref, restored, defaultRetention)
+      const { basins, streams } = await this.#services.control()
+      if (creation.always) await basins.createIfMissing(ref.basin, defaultRetention)
+      return streams.restore(ref, restored, defaultRetention)
     })
   }
 

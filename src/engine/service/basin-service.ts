@@ -55,6 +55,11 @@ export class BasinService {
     this.#checkCipher = checkCipher
   }
 
+  /** Creates the basin with the default configuration unless it exists. */
+  createIfMissing(name: string, defaultRetention: RetentionPolicy | undefined): Promise<void> {
+    return this.#creator.createIfMissing(name, defaultRetention)
+  }
+
   async create(
     name: string,
     config: BasinConfigInput,
