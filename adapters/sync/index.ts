@@ -1,6 +1,13 @@
 export type { ChangeSource, PendingRecord, StreamChange } from '../../src/sync/changes.ts'
 export type { FoldedRecord } from '../../src/sync/fold-state.ts'
 export type { MirrorGap, MirrorState, StoppedMirror, StopReason } from '../../src/sync/mirror-state.ts'
+export type { ListChange, RecordView } from '../../src/sync/record-view.ts'
+export type {
+  ConfirmedRecord,
+  RecordOrigin,
+  SyncedRecord,
+  WaitingRecord,
+} from '../../src/sync/synced-record.ts'
 export type { EarlierRecords } from './earlier-history.ts'
 export { Fold, fold } from './fold.ts'
 export type { FoldOptions } from './fold-options.ts'

@@ -1,52 +1,128 @@
 import { open } from 'headwater'
 import { createHandler } from 'headwater/http'
 import { memory } from 'headwater/memory'
-import { virtualClock } from 'headwater/testing'
-import { firstValueFrom, take, toArray } from 'rxjs'
-import { expect, test } from 'vitest'
+import { type VirtualClock, virtualClock } from 'headwater/testing'
+import { filter, firstValueFrom, map } from 'rxjs'
+import { expect, onTestFinished, test } from 'vitest'
 import { Chat } from './src/chat.ts'
+import { entryOf } from './src/message.ts'
+import type { OpenRoom } from './src/room.ts'
 
 const BASIN = 'chat'
-
 const YEAR_MS = 366 * 86_400_000
 const START = Date.UTC(2025, 0, 1)
 
-test('messages are still there after a year', async () => {
-  const storage = memory()
-  const before = await Chat.open({ storage, clock: virtualClock({ now: START }) }, BASIN)
-  await before.createRoom('general')
-  await before.room('general').send('Ada', 'Hello')
+/** A server of the chat, and the network to it. */
+async function startServer(clock: VirtualClock, storage = memory()) {
+  const hw = await open({ storage, clock })
+  await hw.ensureBasin(BASIN, { defaultStreamConfig: { retentionPolicy: 'infinite' } })
+  const handle = createHandler(hw, { auth: 'none', basin: BASIN, retention: 'infinite' })
+  const network = { isDown: false }
+  const fetch = async (request: Request) => {
+    if (network.isDown) throw new TypeError('fetch failed')
+    return handle(request)
+  }
+  onTestFinished(() => hw.close())
+  return { hw, handle, network, remote: { url: 'http://localhost', fetch, clock } }
+}
 
-  // The tab is opened again, and its background work runs.
+type Server = Awaited<ReturnType<typeof startServer>>
+
+async function openDevice({ remote }: Server, clock: VirtualClock, storage = memory()): Promise<Chat> {
+  const chat = await Chat.open({ local: { storage, clock }, remote, basin: BASIN })
+  onTestFinished(() => chat.close())
+  return chat
+}
+
+const hasRoom = (chat: Chat, name: string) =>
+  firstValueFrom(chat.roomNames$.pipe(filter((names) => names.includes(name))))
+
+/** Resolves to the texts of a room once there are as many; pending ones begin with an asterisk. */
+function textsOf(room: OpenRoom, count: number): Promise<(string | undefined)[]> {
+  const texts$ = room.view$.pipe(
+    map((view) =>
+      view.toArray().map((record) => `${record.isPending ? '*' : ''}${entryOf(record).message?.text}`),
+    ),
+    filter((texts) => texts.length === count && texts.every((text) => !text.startsWith('*'))),
+  )
+  return firstValueFrom(texts$)
+}
+
+test('messages are still there after a year, on the device and on the server', async () => {
+  const stored = { device: memory(), server: memory() }
+  const start = virtualClock({ now: START })
+  const before = await openDevice(await startServer(start, stored.server), start, stored.device)
+  await before.createRoom('general')
+  const room = await before.room('general').open()
+  await room.send('Ada', 'Hello')
+  expect(await textsOf(room, 1)).toEqual(['Hello'])
+  await before.close()
+
+  // Both are opened again, and their background work runs.
   const clock = virtualClock({ now: START + YEAR_MS })
-  const after = await Chat.open({ storage, clock }, BASIN)
+  const server = await startServer(clock, stored.server)
+  const after = await openDevice(server, clock, stored.device)
   await clock.advance('5m')
-  await after.room('general').send('Ben', 'Happy new year')
-  const entries = await firstValueFrom(after.room('general').entriesFrom(0).pipe(take(2), toArray()))
-  expect(entries.map(({ message }) => message?.text)).toEqual(['Hello', 'Happy new year'])
-  expect(await firstValueFrom(after.roomNames$)).toEqual(['general'])
+  const again = await after.room('general').open()
+  await again.send('Ben', 'Happy new year')
+  expect(await textsOf(again, 2)).toEqual(['Hello', 'Happy new year'])
+  const elsewhere = await openDevice(server, clock)
+  expect(await hasRoom(elsewhere, 'general')).toEqual(['general'])
+  expect(await textsOf(await elsewhere.room('general').open(), 2)).toEqual(['Hello', 'Happy new year'])
 })
 
-test('messages that were sent through the service worker are, too', async () => {
-  const storage = memory()
-  await Chat.open({ storage, clock: virtualClock({ now: START }) }, BASIN)
-  const hw = await open({ storage, clock: virtualClock({ now: START }) })
-  const serve = createHandler(hw, { auth: 'none', basin: BASIN })
+test('a room and messages that were written without a network reach the other device', async () => {
+  const clock = virtualClock({ now: START })
+  const server = await startServer(clock)
+  server.network.isDown = true
+  const ada = await openDevice(server, clock)
+  await ada.createRoom('general')
+  const room = await ada.room('general').open()
+  await room.send('Ada', 'Written offline')
+  const view = await firstValueFrom(room.view$.pipe(filter(({ length }) => length === 1)))
+  expect(view.at(0)?.isPending).toBe(true)
+
+  server.network.isDown = false
+  await clock.advance('1m')
+  const ben = await openDevice(server, clock)
+  await hasRoom(ben, 'general')
+  expect(await textsOf(await ben.room('general').open(), 1)).toEqual(['Written offline'])
+  expect(await textsOf(room, 1)).toEqual(['Written offline'])
+})
+
+test('rooms and messages of other programs appear, and names that cannot be shown do not', async () => {
+  const clock = virtualClock({ now: START })
+  const server = await startServer(clock)
   const call = (method: string, path: string, body?: object) =>
-    serve(
+    server.handle(
       new Request(`http://localhost/v1/streams/${path}`, {
         method,
         headers: { 'content-type': 'application/json' },
         ...(body && { body: JSON.stringify(body) }),
       }),
     )
-  expect((await call('PUT', 'rooms%2Fgeneral')).status).toBe(201)
+  for (const name of ['general', '\u200b\u0301', 'x'.repeat(300)]) {
+    expect((await call('PUT', encodeURIComponent(`rooms/${name}`))).status).toBe(201)
+  }
   const sent = await call('POST', 'rooms%2Fgeneral/records', { records: [{ body: 'Hello' }] })
   expect(sent.status).toBe(200)
+  const chat = await openDevice(server, clock)
+  expect(await hasRoom(chat, 'general')).toEqual(['general'])
+  expect(await textsOf(await chat.room('general').open(), 1)).toEqual(['Hello'])
+  await expect(chat.room('missing').open()).rejects.toMatchObject({ code: 'stream_not_found' })
+})
 
-  const clock = virtualClock({ now: START + YEAR_MS })
-  const after = await Chat.open({ storage, clock }, BASIN)
-  await clock.advance('5m')
-  const entry = await firstValueFrom(after.room('general').entriesFrom(0))
-  expect(entry.message?.text).toBe('Hello')
+test('messages of a room that is not open arrive when rooms are visited', async () => {
+  const clock = virtualClock({ now: START })
+  const server = await startServer(clock)
+  const [ada, ben] = [await openDevice(server, clock), await openDevice(server, clock)]
+  await ada.createRoom('general')
+  const room = await ada.room('general').open()
+  await room.send('Ada', 'Are you there?')
+  await textsOf(room, 1)
+  await hasRoom(ben, 'general')
+  await firstValueFrom(ben.live$)
+  await ben.visitRooms()
+  const { message } = await firstValueFrom(ben.room('general').latest$)
+  expect(message.text).toBe('Are you there?')
 })

@@ -8,6 +8,7 @@ const SCREENSHOTS = join(import.meta.dirname, '..', '..', 'dist', 'screenshots')
 export class ChatPage {
   readonly page: Page
   readonly alert
+  readonly banner
   readonly log
   readonly message
   readonly newRoom
@@ -16,6 +17,7 @@ export class ChatPage {
   constructor(page: Page) {
     this.page = page
     this.alert = page.locator('.alert')
+    this.banner = page.locator('#connection')
     this.log = page.getByRole('log')
     this.message = page.getByRole('textbox', { name: 'Message', exact: true })
     this.newRoom = page.getByRole('textbox', { name: 'New room' })
@@ -46,6 +48,14 @@ export class ChatPage {
     await this.page.getByRole('heading', { name: room, exact: true }).waitFor()
   }
 
+  /** Creates a room and waits until it is on the server. */
+  async beginOnServer(room: string): Promise<void> {
+    await this.begin(room)
+    const path = `/v1/streams/${encodeURIComponent(`rooms/${room}`)}`
+    const status = () => this.page.evaluate(async (path) => (await fetch(path)).status, path)
+    await expect.poll(status).toBe(200)
+  }
+
   async enter(room: string): Promise<void> {
     await this.rooms.getByRole('link', { name: room }).click()
     await this.page.getByRole('heading', { name: room, exact: true }).waitFor()
@@ -70,6 +80,16 @@ export class ChatPage {
   /** The texts of the messages, in order. */
   messages(): Promise<string[]> {
     return this.log.locator('.text').allTextContents()
+  }
+
+  /** The texts of the messages that are not on the server yet, in order. */
+  waiting(): Promise<string[]> {
+    return this.log.locator('.pending .text').allTextContents()
+  }
+
+  /** Waits until everything is on the server. */
+  hasSent(): Promise<void> {
+    return expect.poll(() => this.waiting()).toEqual([])
   }
 
   shows(...texts: string[]): Promise<void> {

@@ -120,8 +120,9 @@ describeInChromium('the example local-first-chat, looked at', () => {
   it('renders long histories in parts, and keeps the scroll position', async () => {
     const chat = await open()
     await chat.isReady()
-    await chat.begin('long history')
+    await chat.beginOnServer('long history')
     await chat.page.evaluate(sayMany, { room: 'long%20history', count: 250 })
+    await chat.log.getByText('message 249', { exact: true }).waitFor()
     await chat.page.reload()
     const count = () => chat.log.locator('.text').count()
     await expect.poll(count).toBe(100)

@@ -1,44 +1,46 @@
 import { HeadwaterError } from 'headwater'
+import type { RecordView, SyncedRecord } from 'headwater/sync'
 import { from, Subscription, switchMap } from 'rxjs'
 import type { Alert } from './alert.ts'
 import { Composer } from './composer.ts'
-import type { Entry } from './message.ts'
+import { entryOf } from './message.ts'
 import { MessageList } from './message-list.ts'
 import { ownName } from './own-name.ts'
 import type { ReadPositions } from './read-positions.ts'
-import type { Room } from './room.ts'
+import { type OpenRoom, PAGE, type Room } from './room.ts'
 import { element, part } from './template.ts'
 
-const PAGE = 100
 const NEAR_END_PX = 48
 
-/** Shows one room: history first, then live messages. */
+/** Shows one room: history first, then live messages, and those that wait at the end. */
 export class Conversation {
   readonly #element = element('conversation')
   readonly #title = element('room-title')
   readonly #scroller = part(this.#element, 'scroller')
   readonly #earlier = part<HTMLButtonElement>(this.#element, 'earlier')
   readonly #newest = part<HTMLButtonElement>(this.#element, 'newest')
-  readonly #list = new MessageList(part(this.#element, 'messages'))
+  readonly #list: MessageList
   readonly #composer: Composer
   readonly #positions: ReadPositions
   readonly #alert: Alert
   readonly #leave: (error: unknown) => void
   #room: Room | undefined
+  #opening: Promise<OpenRoom> | undefined
   #following = Subscription.EMPTY
-  /** The positions of the first loaded record, and after the last. */
-  #first = 0
-  #end = 0
-  /** The tail when the room was opened. */
-  #historyEnd = 0
+  /** There is nothing before the first message of the list. */
+  #isWhole = false
   #isAtEnd = true
   #isUpdating = false
 
-  /** Calls `leave` if the room does not exist or was deleted. */
+  /** Calls `leave` if the room does not exist. */
   constructor(positions: ReadPositions, alert: Alert, leave: (error: unknown) => void) {
     this.#positions = positions
     this.#alert = alert
     this.#leave = leave
+    this.#list = new MessageList(part(this.#element, 'messages'), {
+      retry: (number) => this.#do((room) => room.retry(number)).catch(() => {}),
+      discard: (number) => this.#do((room) => room.discard(number)).catch(() => {}),
+    })
     this.#composer = new Composer(part(this.#element, 'composer'), (text) => this.#send(text))
     this.#earlier.addEventListener('click', () => void this.#showEarlier())
     this.#newest.addEventListener('click', () => {
@@ -58,10 +60,13 @@ export class Conversation {
     this.#title.textContent = room.name
     this.#composer.switchTo(room.name)
     this.#element.hidden = false
-    this.#following = from(room.tail())
-      .pipe(switchMap((tail) => room.entriesFrom(this.#begin(room, tail))))
+    this.#begin(this.#positions.of(room.name))
+    const opening = room.open()
+    this.#opening = opening
+    this.#following = from(opening)
+      .pipe(switchMap(({ view$ }) => view$))
       .subscribe({
-        next: (entry) => this.#add(entry),
+        next: (view) => this.#show(view),
         error: (error: unknown) => {
           if (HeadwaterError.is(error) && error.code === 'stream_not_found') this.#leave(error)
           else this.#alert.show(error, () => this.open(room))
@@ -71,9 +76,14 @@ export class Conversation {
 
   close(): void {
     this.#following.unsubscribe()
+    this.#opening?.then(
+      (room) => room.close(),
+      () => {},
+    )
+    this.#opening = undefined
     this.#room = undefined
     this.#element.hidden = true
-    this.#begin(undefined, 0)
+    this.#begin(0)
   }
 
   /** Focuses the text field, except on devices where that opens an on-screen keyboard. */
@@ -87,41 +97,44 @@ export class Conversation {
     this.#list.redraw()
   }
 
-  /** Prepares the page for a room with this tail. Returns the position of the first message to show. */
-  #begin(room: Room | undefined, tail: number): number {
-    const read = room === undefined ? 0 : this.#positions.of(room.name)
-    this.#list.begin(read > 0 && read < tail ? read : Number.POSITIVE_INFINITY)
-    this.#end = 0
+  /** Empties the page for a room that was read up to a position. */
+  #begin(read: number): void {
+    this.#list.begin(read > 0 ? read : Number.POSITIVE_INFINITY)
+    this.#isWhole = false
     this.#isAtEnd = true
     this.#scroller.scrollTop = 0
     // Screen readers announce live messages, but not history.
-    this.#historyEnd = tail
-    this.#scroller.ariaBusy = String(tail > 0)
-    this.#earlier.hidden = tail <= PAGE
-    part(this.#element, 'no-messages').hidden = room === undefined || tail > 0
+    this.#scroller.ariaBusy = 'true'
+    this.#earlier.hidden = true
+    part(this.#element, 'no-messages').hidden = true
     this.#updateSoon()
-    this.#first = Math.max(0, tail - PAGE)
-    return this.#first
   }
 
-  #add({ end, message }: Entry): void {
-    if (message !== undefined) this.#list.append(message)
-    this.#end = end
-    // The last records of the history may have expired meanwhile.
-    if (end >= this.#historyEnd) this.#scroller.ariaBusy = 'false'
+  #show({ change, isCaughtUp }: RecordView<SyncedRecord>): void {
+    this.#list.apply({ ...change, inserted: change.inserted.map(entryOf) })
     if (this.#list.isLong && this.#isAtEnd) {
       this.#list.shorten()
-      this.#first = this.#list.first!.seqNum
-      this.#earlier.hidden = false
+      this.#isWhole = false
     }
-    part(this.#element, 'no-messages').hidden = this.#list.first !== undefined || end < this.#historyEnd
+    if (isCaughtUp) {
+      // What comes from now on is seen as it comes.
+      if (this.#scroller.ariaBusy === 'true') this.#list.keepNew()
+      this.#scroller.ariaBusy = 'false'
+    }
+    part(this.#element, 'no-messages').hidden = this.#list.hasMessages || !isCaughtUp
     this.#updateSoon()
   }
 
   async #send(text: string): Promise<void> {
+    await this.#do((room) => room.send(ownName(), text))
+    this.#scroller.scrollTop = 0
+  }
+
+  /** Shows the error if the room cannot do something, and rejects with it. */
+  async #do(work: (room: OpenRoom) => Promise<void>): Promise<void> {
     try {
-      await this.#room?.send(ownName(), text)
-      this.#scroller.scrollTop = 0
+      const room = await this.#opening
+      if (room !== undefined) await work(room)
     } catch (error) {
       this.#alert.show(error)
       throw error
@@ -129,18 +142,25 @@ export class Conversation {
   }
 
   async #showEarlier(): Promise<void> {
-    const room = this.#room
+    const opening = this.#opening
+    const { first } = this.#list
     try {
-      const entries = await room?.entriesBefore(this.#first, PAGE)
+      const entries = first === undefined ? [] : await (await opening)?.entriesBefore(first, PAGE)
       // Another room may be open by now.
-      if (entries === undefined || room !== this.#room) return
-      this.#list.prepend(entries.flatMap(({ message }) => message ?? []))
-      this.#first = Math.max(0, this.#first - PAGE)
-      this.#earlier.hidden = entries.length === 0 || this.#first === 0
+      if (entries === undefined || opening !== this.#opening) return
+      this.#list.prepend(entries)
+      this.#isWhole = entries.length === 0
+      this.#showWhetherEarlier()
       if (this.#earlier.hidden) this.#scroller.focus()
     } catch (error) {
       this.#alert.show(error)
     }
+  }
+
+  /** Offers earlier messages if there may be any. */
+  #showWhetherEarlier(): void {
+    const { first = 0, length } = this.#list
+    this.#earlier.hidden = this.#isWhole || first === 0 || length < PAGE
   }
 
   /** Updates read position and counts, at most once per frame. */
@@ -156,11 +176,13 @@ export class Conversation {
   #update(): void {
     const room = this.#room
     if (room === undefined) return
-    if (this.#isAtEnd && document.visibilityState === 'visible') this.#positions.advance(room.name, this.#end)
-    const unread = Math.max(0, this.#end - this.#positions.of(room.name))
+    const { end } = this.#list
+    this.#showWhetherEarlier()
+    if (this.#isAtEnd && document.visibilityState === 'visible') this.#positions.advance(room.name, end)
+    const unread = Math.max(0, end - this.#positions.of(room.name))
     this.#newest.hidden = this.#isAtEnd
     this.#newest.textContent = unread === 0 ? 'Newest messages' : `${unread} new`
-    const count = this.#end === 1 ? '1 message' : `${this.#end.toLocaleString()} messages`
-    part(this.#element, 'count').textContent = this.#end === 0 ? '' : count
+    const count = end === 1 ? '1 message' : `${end.toLocaleString()} messages`
+    part(this.#element, 'count').textContent = end === 0 ? '' : count
   }
 }

@@ -1,23 +1,27 @@
-import { auditTime, fromEvent, Subject, startWith } from 'rxjs'
+import { auditTime, filter, fromEvent, interval, merge, Subject, startWith } from 'rxjs'
 import { Alert } from './alert.ts'
 import { Chat } from './chat.ts'
+import { ConnectionBanner } from './connection-banner.ts'
 import { Conversation } from './conversation.ts'
-import { showNetwork } from './network.ts'
 import { newRoomForm } from './new-room.ts'
 import { ownNameField } from './own-name-field.ts'
 import { ReadPositions } from './read-positions.ts'
 import { addressOf, roomAt } from './room-address.ts'
 import { RoomList } from './room-list.ts'
-import { BASIN, storage } from './storage.ts'
+import { storage } from './storage.ts'
 import { StorageView } from './storage-view.ts'
 import { element } from './template.ts'
+import { worksOffline } from './works-offline.ts'
 
+const BASIN = 'chat'
+const VISIT_MS = 15_000
 const MEASURE_MS = 1_000
 
 const alert = new Alert()
 
 async function start(): Promise<void> {
-  const chat = await Chat.open({ storage }, BASIN)
+  const chat = await Chat.open({ local: { storage }, remote: { url: location.origin }, basin: BASIN })
+  new ConnectionBanner(chat, alert)
   const positions = new ReadPositions()
   const conversation = new Conversation(positions, alert, leave)
   const storageView = new StorageView()
@@ -69,7 +73,9 @@ async function start(): Promise<void> {
     conversation.redraw()
   })
   fromEvent(window, 'hashchange').subscribe(route)
-  fromEvent(document, 'visibilitychange').subscribe(() => chat.refresh())
+  merge(fromEvent(document, 'visibilitychange'), chat.live$, interval(VISIT_MS))
+    .pipe(filter(() => document.visibilityState === 'visible'))
+    .subscribe(() => void inOneTab(() => chat.visitRooms()))
   fromEvent<KeyboardEvent>(document, 'keydown').subscribe((event) => {
     const steps = { ArrowUp: -1, ArrowDown: 1 }[event.key]
     const room = event.altKey && steps !== undefined ? rooms.neighbour(steps) : undefined
@@ -82,9 +88,14 @@ async function start(): Promise<void> {
   element('sidebar').inert = false
 }
 
+/** Does nothing while another tab does the same. */
+async function inOneTab(work: () => Promise<void>): Promise<void> {
+  await navigator.locks.request('brook/visits', { ifAvailable: true }, (lock) => (lock ? work() : undefined))
+}
+
 function startOrAlert(): void {
   start().catch((error: unknown) => alert.show(error, startOrAlert))
 }
 
-showNetwork()
+worksOffline()
 startOrAlert()

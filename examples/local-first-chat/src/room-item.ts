@@ -1,12 +1,11 @@
-import { merge, retry, type Subscription, tap, timer } from 'rxjs'
-import type { Message } from './message.ts'
+import { merge, retry, type Subscription, tap } from 'rxjs'
 import type { ReadPositions } from './read-positions.ts'
-import type { Room } from './room.ts'
+import type { Latest, Room } from './room.ts'
 import { addressOf } from './room-address.ts'
 import { copyOf, part } from './template.ts'
 import { showTime, timeOrDay } from './time.ts'
 
-const RETRY_MS = 5_000
+const RETRY_MS = 1_000
 const PREVIEW_LENGTH = 120
 const UNREAD_SHOWN_MAX = 99
 
@@ -17,32 +16,24 @@ export class RoomItem {
   readonly #link = this.element.querySelector('a')!
   readonly #positions: ReadPositions
   readonly #following: Subscription
-  #latest: Message | undefined
+  #latest: Latest | undefined
   #unread = 0
 
-  constructor(
-    room: Room,
-    positions: ReadPositions,
-    on: { readonly change: () => void; readonly lost: () => void },
-  ) {
+  constructor(room: Room, positions: ReadPositions, onChange: () => void) {
     this.name = room.name
     this.#positions = positions
     this.#link.href = addressOf(room.name)
     part(this.element, 'name').textContent = room.name
-    // The room may have been deleted, or the storage may be busy.
-    const again = () => {
-      on.lost()
-      return timer(RETRY_MS)
-    }
-    const latest$ = room.latestMessages().pipe(
-      tap((message) => {
-        this.#latest = message
+    const latest$ = room.latest$.pipe(
+      tap((latest) => {
+        this.#latest = latest
       }),
-      retry({ delay: again }),
+      // Nothing of the room may be on this device yet, or the storage may be busy.
+      retry({ delay: RETRY_MS }),
     )
     this.#following = merge(latest$, positions.changesOf(room.name)).subscribe(() => {
       this.#show()
-      on.change()
+      onChange()
     })
   }
 
@@ -65,10 +56,10 @@ export class RoomItem {
   }
 
   #show(): void {
-    const latest = this.#latest
-    if (latest === undefined) return
-    const { author, text, sentAt, seqNum } = latest
-    this.#unread = Math.max(0, seqNum + 1 - this.#positions.of(this.name))
+    if (this.#latest === undefined) return
+    const { message, end } = this.#latest
+    const { author, text, sentAt } = message
+    this.#unread = Math.max(0, end - this.#positions.of(this.name))
     part(this.element, 'preview').textContent = `${author}: ${text.slice(0, PREVIEW_LENGTH)}`
     showTime(part<HTMLTimeElement>(this.element, 'time'), sentAt, timeOrDay(sentAt))
     const badge = part(this.element, 'unread')

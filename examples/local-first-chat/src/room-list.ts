@@ -57,8 +57,7 @@ export class RoomList {
   }
 
   #itemOf(name: string): RoomItem {
-    const on = { change: this.#onChange, lost: () => this.#chat.refresh() }
-    const item = new RoomItem(this.#chat.room(name), this.#positions, on)
+    const item = new RoomItem(this.#chat.room(name), this.#positions, this.#onChange)
     item.isSelected = name === this.#selected
     return item
   }

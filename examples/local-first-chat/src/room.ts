@@ -1,53 +1,115 @@
 import type { Stream } from 'headwater'
-import { filter, map, type Observable } from 'rxjs'
-import { type Entry, entryOf, type Message } from './message.ts'
+import type { RecordView, SyncedRecord, SyncedStream } from 'headwater/sync'
+import { filter, map, type Observable, switchMap } from 'rxjs'
+import { type Entry, entryOf, type Message, storedEntryOf } from './message.ts'
 
+/** The number of messages that are shown at first. */
+export const PAGE = 100
 /** The most commands that may follow the latest message. */
 const COMMANDS_MAX = 9
+
+/** The stream of a room while it is in sync. */
+interface RoomSync {
+  readonly stream$: Observable<SyncedStream | undefined>
+  /** Rejects with `stream_not_found` if there is no such room. */
+  acquire(): Promise<SyncedStream>
+  release(): Promise<void>
+}
+
+/** The latest message of a room. */
+export interface Latest {
+  readonly message: Message
+  /** The position after the last message that is on the server. */
+  readonly end: number
+}
 
 /** A room is a stream, and each message is a record. */
 export class Room {
   readonly name: string
-  readonly #stream: Stream
+  readonly #local: Stream
+  readonly #sync: RoomSync
 
-  constructor(name: string, stream: Stream) {
+  constructor(name: string, local: Stream, sync: RoomSync) {
     this.name = name
-    this.#stream = stream
+    this.#local = local
+    this.#sync = sync
   }
 
-  /** Resolves when the message is durable: it survives the end of the tab and the loss of the network. */
-  async send(author: string, text: string): Promise<void> {
-    await this.#stream.append({ body: text, headers: [['author', author]] })
+  /** Keeps the room in sync until it is closed. Rejects with `stream_not_found` if there is no such room. */
+  async open(): Promise<OpenRoom> {
+    return new OpenRoom(await this.#sync.acquire(), () => void this.#sync.release())
   }
 
-  /** Resolves to the position of the next message. */
-  async tail(): Promise<number> {
-    const { seqNum } = await this.#stream.checkTail()
-    return seqNum
-  }
-
-  /** Emits the history from a position on, then the messages of all tabs. */
-  entriesFrom(seqNum: number): Observable<Entry> {
-    return this.#stream.follow({ seqNum }).records$.pipe(map(entryOf))
-  }
-
-  /** Emits the latest messages, then new ones. */
-  latestMessages(): Observable<Message> {
-    const { records$ } = this.#stream.follow({ tailOffset: 1 + COMMANDS_MAX })
-    return records$.pipe(
-      map((record) => entryOf(record).message),
-      filter((message) => message !== undefined),
+  /** Emits the latest message, then each new one, as far as they are on this device. */
+  get latest$(): Observable<Latest> {
+    const query = { tailOffset: 1 + COMMANDS_MAX }
+    return this.#sync.stream$.pipe(
+      switchMap((synced) =>
+        synced === undefined
+          ? this.#local.follow(query).records$.pipe(map((record) => latestOf(storedEntryOf(record))))
+          : synced.view(query).pipe(map((view) => latestOf(...view.toArray().map(entryOf)))),
+      ),
+      filter((latest) => latest !== undefined),
     )
+  }
+}
+
+/** A room that is kept in sync. */
+export class OpenRoom {
+  readonly #synced: SyncedStream
+  readonly #release: () => void
+
+  constructor(synced: SyncedStream, release: () => void) {
+    this.#synced = synced
+    this.#release = release
+  }
+
+  /** Emits the latest messages as a list, and each change of it. */
+  get view$(): Observable<RecordView<SyncedRecord>> {
+    return this.#synced.view({ tailOffset: PAGE })
+  }
+
+  /** Resolves when the message is durable on this device. It is sent when there is a connection. */
+  async send(author: string, text: string): Promise<void> {
+    await this.#synced.append({ body: text, headers: [['author', author]] })
+  }
+
+  /** Sends a message again that the server has refused. */
+  async retry(number: number): Promise<void> {
+    await this.#synced.outbox.retry(number)
+  }
+
+  /** Removes a message that the server has refused. */
+  async discard(number: number): Promise<void> {
+    await this.#synced.outbox.discard(number)
   }
 
   /** Resolves to the remaining records among the `count` before a position. */
   async entriesBefore(seqNum: number, count: number): Promise<readonly Entry[]> {
+    const stored = await this.#storedBefore(seqNum, count)
+    if (stored.length >= Math.min(count, seqNum)) return stored
+    // They are not on this device yet. If they were trimmed, there are none.
+    const fetched = await this.#synced.mirror.fetchEarlier({ count })
+    return fetched.count === 0 ? stored : this.#storedBefore(seqNum, count)
+  }
+
+  close(): void {
+    this.#release()
+  }
+
+  async #storedBefore(seqNum: number, count: number): Promise<readonly Entry[]> {
     const first = Math.max(0, seqNum - count)
     const entries: Entry[] = []
-    for await (const record of this.#stream.read({ seqNum: first, count: seqNum - first })) {
-      entries.push(entryOf(record))
+    for await (const record of this.#synced.mirror.read({ seqNum: first, count: seqNum - first })) {
+      entries.push(storedEntryOf(record))
     }
-    // If the oldest were trimmed, the read started later.
-    return entries.filter(({ end }) => end <= seqNum)
+    // If the oldest are not stored here, the read started later.
+    return entries.filter(({ end }) => end! <= seqNum)
   }
+}
+
+/** Returns the last message of some records, if there is one. */
+function latestOf(...entries: readonly Entry[]): Latest | undefined {
+  const message = entries.findLast((entry) => entry.message !== undefined)?.message
+  return message && { message, end: entries.findLast(({ end }) => end !== undefined)?.end ?? 0 }
 }
