@@ -128,10 +128,32 @@ describeInChromium('the example shared-todo', () => {
   it('shows titles as text, never as markup', async () => {
     const markup = '<img src=x onerror="document.title=1">'
     const todo = await openOn(one)
-    await todo.add(markup)
+    await todo.add(
+      markup,
+      `A title ${'as long as titles ever are, '.repeat(12)}${'and-without-a-break'.repeat(8)}`,
+    )
+    await look(todo, 'titles')
     await todo.remove(markup)
     expect(await todo.page.locator('img:not([src="icon.svg"])').count()).toBe(0)
     expect(await todo.page.title()).toBe('Pebble')
+  })
+
+  it('keeps its list when the server has lost its own, until the user decides', async () => {
+    const todo = await openOn(one)
+    await todo.isConnection('Up to date')
+    const titles = await todo.titles()
+    expect(titles.length).toBeGreaterThan(3)
+    await server.kill()
+    await server.loseData()
+    await server.start()
+    await todo.page.getByText('The list of the server is another one').waitFor()
+    await todo.shows(...titles)
+    await look(todo, 'stopped')
+    await todo.page.getByRole('button', { name: 'Load it' }).click()
+    await todo.shows()
+    await todo.isConnection('Up to date')
+    await todo.add('A new beginning')
+    await todo.isConnection('Up to date')
   })
 })
 

@@ -53,6 +53,11 @@ console.log((await startServer(${given})).url)`
     this.#process = undefined
   }
 
+  /** Deletes the list. Only while the server is down. */
+  async loseData(): Promise<void> {
+    await rm(join(this.#directory, 'data'), { recursive: true })
+  }
+
   async remove(): Promise<void> {
     await this.kill()
     await rm(this.#directory, { recursive: true, force: true })
