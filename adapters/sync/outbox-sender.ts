@@ -18,6 +18,7 @@ import {
   entriesToSend,
   sentRecords,
 } from '../../src/sync/outbox-plan.ts'
+import { asHeadwaterError } from './errors.ts'
 import type { OutboxLog } from './outbox-log.ts'
 import type { WakeUps } from './wake-ups.ts'
 
@@ -80,7 +81,7 @@ export class OutboxSender {
       } catch (error) {
         if (this.#signal.aborted) return
         if (!HeadwaterError.is(error) || attemptOutcome(error) === 'stopped') {
-          onState({ kind: 'stopped', error: asError(error) })
+          onState({ kind: 'stopped', error: asHeadwaterError(error) })
           return
         }
         await this.#backOff(error)
@@ -149,7 +150,7 @@ export class OutboxSender {
   }
 
   async #readOn(): Promise<void> {
-    const { log, examined } = this.#context
+    const { examined } = this.#context
     const { seqNum: tail } = await examined.checkTail({ signal: this.#signal }).catch(emptyIfMissing)
     // The stream was deleted, and begins again.
     if (tail < this.#position) this.#position = 0
@@ -158,7 +159,6 @@ export class OutboxSender {
     for await (const batch of examined.read(query, { as: 'bytes', signal: this.#signal }).batches()) {
       await this.#examined(batch.records, batch.lastSeqNum + 1)
     }
-    void log
   }
 
   async #examined(records: readonly SequencedRecord[], end: number): Promise<void> {
@@ -174,8 +174,8 @@ export class OutboxSender {
   async #parkAll(): Promise<void> {
     const { log } = this.#context
     const error = new HeadwaterError(
-      'other',
-      'the server trimmed records before it was known whether this one was stored; retry or discard it',
+      'outcome_unknown',
+      'the server trimmed records before it was known whether these were stored; retry or discard them',
     )
     const waiting = [...log.state.entries.values()].filter((entry) => entry.error === undefined)
     const notes = waiting.slice(0, 1_000).map(({ number }) => parkedRecord(number, error))
@@ -233,9 +233,4 @@ function isMissing(error: unknown): boolean {
 function emptyIfMissing(error: unknown): { readonly seqNum: number } {
   if (isMissing(error)) return { seqNum: 0 }
   throw error
-}
-
-function asError(error: unknown): HeadwaterError {
-  if (HeadwaterError.is(error)) return error
-  return new HeadwaterError('other', 'the outbox failed', { cause: error })
 }
