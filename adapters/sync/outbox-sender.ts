@@ -159,12 +159,14 @@ export class OutboxSender {
     for await (const batch of examined.read(query, { as: 'bytes', signal: this.#signal }).batches()) {
       await this.#examined(batch.records, batch.lastSeqNum + 1)
     }
+    // Everything up to the tail was trimmed.
+    if (this.#position < tail) await this.#examined([], tail)
   }
 
   async #examined(records: readonly SequencedRecord[], end: number): Promise<void> {
     const { log } = this.#context
-    const first = records[0]?.seqNum
-    if (first !== undefined && first > this.#position && log.state.progress!.inDoubt) await this.#parkAll()
+    const first = records[0]?.seqNum ?? end
+    if (first > this.#position && log.state.progress!.inDoubt) await this.#parkAll()
     this.#position = end
     const confirmed = confirmationsIn(log.state, records)
     if (confirmed.length > 0) await this.#note(confirmed, true)

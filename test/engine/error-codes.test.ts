@@ -209,7 +209,9 @@ const CASES: Readonly<Record<ErrorCode, readonly Case[]>> = {
   ],
   outcome_unknown: [
     {
-      async fail({ hw, stream }) {
+      async fail({ stream }) {
+        const device = await open({ storage: memory() })
+        onTestFinished(() => device.close())
         // Stores the records, and trims them before the outbox can know.
         const append = async (records: readonly string[]) => {
           const { end } = await stream.append(records)
@@ -221,15 +223,15 @@ const CASES: Readonly<Record<ErrorCode, readonly Case[]>> = {
           checkTail: () => stream.checkTail(),
           read: (...query: Parameters<Stream['read']>) => stream.read(...query),
         } as unknown as Stream
-        const box = new Outbox(hw.basin('basin').stream('outbox'), remote, {
+        const box = new Outbox(device.basin('basin').stream('outbox'), remote, {
           wakeUps: (wakeUp) => {
             queueMicrotask(wakeUp)
             return () => {}
           },
         })
         void box.run(new AbortController().signal)
-        const appended = await box.append('x')
         return async () => {
+          const appended = await box.append('x')
           await vi.waitFor(() => expect(box.failed).toHaveLength(1), { timeout: 10_000 })
           await box.discard(box.failed[0]!.number)
           return appended.confirmed().finally(() => box.close())
