@@ -1,4 +1,4 @@
-import { onBrowserPause } from './page-pause.ts'
+import { onBrowserPause } from './page-events.ts'
 
 /** One of those that want to do the same work. */
 export interface Candidate {

@@ -15,18 +15,17 @@ import {
   unchecked,
 } from '../../src/model/validation.ts'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
-import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { SerialQueue } from '../../src/runtime/serial-queue.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
-import { copyStart, type MirrorStart } from './copy-start.ts'
 import type { EarlierRecords } from './earlier-history.ts'
-import { LocalCopy } from './local-copy.ts'
+import { HISTORY, LocalCopy } from './local-copy.ts'
 import { MirrorRun } from './mirror-run.ts'
+import { browserWakeUps, type WakeUps } from './page-events.ts'
+import type { MirrorStart } from './start-query.ts'
 import { StateCell } from './state-cell.ts'
-import { browserWakeUps, type WakeUps } from './wake-ups.ts'
 
-export type { MirrorStart } from './copy-start.ts'
+export type { MirrorStart } from './start-query.ts'
 
 /** Options of `mirror`. */
 export interface MirrorOptions {
@@ -102,7 +101,6 @@ export class Mirror {
   readonly #run: MirrorRun
   readonly #ended: Promise<void>
   readonly #from: MirrorStart
-  readonly #history = new LazyModule('earlier history', () => import('./earlier-history.ts'))
   readonly #fetches = new SerialQueue()
 
   /** @internal */
@@ -160,9 +158,11 @@ export class Mirror {
     const signal = signalOf(options, RESTART_OPTIONS)
     const { from = this.#from } = options
     const work = async () => {
+      const { copyStart, dropEarlier } = await HISTORY.load()
       const start = await copyStart(this.remote, from)
       signal?.throwIfAborted()
       this.#closing.signal.throwIfAborted()
+      await dropEarlier(this.local, await this.#copy.ensure(), Number.POSITIVE_INFINITY)
       await this.#copy.replace(start)
       this.#run.replaced()
     }
@@ -186,7 +186,7 @@ export class Mirror {
     const signal = signalOf(options, FETCH_EARLIER_OPTIONS)
     if (!(options?.count > 0)) throw invalid('`count` must be at least 1', 'count')
     const fetch = async () => {
-      const { fetchEarlier } = await this.#history.load()
+      const { fetchEarlier } = await HISTORY.load()
       return fetchEarlier(this.remote, this.local, options.count, signal)
     }
     return unlessAborted(signal, this.#fetches.run(fetch))
@@ -213,7 +213,7 @@ export class Mirror {
     assertMembers(options, MIRROR_READ_OPTIONS, 'options')
     const { as = 'string', signal } = options
     const open = async (heartbeats: boolean) => {
-      const { openAcross } = await this.#history.load()
+      const { openAcross } = await HISTORY.load()
       return openAcross(this.local, query, heartbeats)
     }
     return new ReadSession(open, (batch) => batch.as(as), signal)

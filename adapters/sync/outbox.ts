@@ -20,9 +20,9 @@ import type { AfterRefusal } from '../../src/sync/outbox-plan.ts'
 import type { OutboxContent } from '../../src/sync/overlay.ts'
 import { OutboxLog } from './outbox-log.ts'
 import { OutboxSender, type SenderState } from './outbox-sender.ts'
+import { browserWakeUps, type WakeUps } from './page-events.ts'
 import type { PendingEntry, PendingSource } from './pending-source.ts'
 import { StateCell } from './state-cell.ts'
-import { browserWakeUps, type WakeUps } from './wake-ups.ts'
 
 /** The state of an outbox. */
 export type OutboxStatus = SenderState | { readonly kind: 'closed' }
