@@ -64,8 +64,8 @@ const BUDGETS = [
 /**
  * Chunks that a first append or read of a plain stream does not load: tokens, ciphers, zstd, `/metrics`, and
  * of the client the transports for Node, compression, events for servers without frames, append sessions,
- * appends that were repeated, basins and configurations; the earlier history of a mirror. All other `import()`
- * counts.
+ * appends that were repeated, basins and configurations; the earlier history of a mirror. All other
+ * `import()` counts.
  */
 const ON_DEMAND =
   /^(tokens|stream-codec|zstd-module|prometheus|node-(sessions|http2?)|compressed-frames|event-stream|session-appender|repeated-append|control|account|earlier-history)\b/

@@ -17,9 +17,9 @@ export interface Membership {
 }
 
 /**
- * Elects one of the candidates with a name at a time, where they can know of each other. Nothing may depend on
- * there being only one: candidates in other processes are not known, and a paused one may believe that it is
- * elected still. Never throws, and calls back in a later microtask.
+ * Elects one of the candidates with a name at a time, where they can know of each other. Nothing may depend
+ * on there being only one: candidates in other processes are not known, and a paused one may believe that it
+ * is elected still. Never throws, and calls back in a later microtask.
  */
 export type Coordinator = (name: string, candidate: Candidate) => Membership
 

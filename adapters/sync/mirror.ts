@@ -84,8 +84,9 @@ export interface RestartOptions extends CallOptions {
 
 /**
  * Keeps a copy of a remote stream on this device, made by {@link mirror}: gap-free, in order, with the
- * sequence numbers, timestamps, headers and commands of the remote stream. It resumes after every interruption
- * and follows the remote stream live. Read the copy as any stream; only the mirror appends to it.
+ * sequence numbers, timestamps, headers and commands of the remote stream. It resumes after every
+ * interruption and follows the remote stream live. Read the copy as any stream; only the mirror appends to
+ * it.
  *
  * Mirrors of one copy in several tabs share one connection: one of them copies, and another one takes over
  * when it is closed, frozen or killed. All of them show the same state.
@@ -193,9 +194,9 @@ export class Mirror {
   }
 
   /**
-   * Makes a session that reads what is stored on this device: the records that `fetchEarlier` stored, and then
-   * those of the copy, from the first one unless the query says where. With `waitMs`, it goes on as records
-   * arrive. A session as of `stream.read`.
+   * Makes a session that reads what is stored on this device: the records that `fetchEarlier` stored, and
+   * then those of the copy, from the first one unless the query says where. With `waitMs`, it goes on as
+   * records arrive. It is a session like those of `stream.read`.
    *
    * ```ts
    * for await (const { seqNum, body } of copy.read({ tailOffset: 5_000 })) console.log(seqNum, body)
@@ -233,9 +234,9 @@ export class Mirror {
 }
 
 /**
- * Copies a remote stream to a local one and keeps the copy up to date until it is closed. `remote` is a stream
- * of a client; `local` is one of an engine on this device, to which nothing else appends. Connects in the
- * background: see `state`.
+ * Copies a remote stream to a local one and keeps the copy up to date until it is closed. `remote` is a
+ * stream of a client; `local` is one of an engine on this device, to which nothing else appends. Connects in
+ * the background: see `state`.
  *
  * Throws `invalid` for options that are not valid.
  *
