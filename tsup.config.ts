@@ -64,7 +64,7 @@ const DIST = join(import.meta.dirname, 'dist')
 /** The console, whose code `headwater/console` and `headwater/console-page` share, is a file of its own. */
 const CONSOLE_PROGRAM = 'console-program.js'
 
-/** Keeps imports of two modules as they are, for the files that the build adds and for conditional imports. */
+/** Keeps imports of the module that the build adds as they are. */
 const separateModules: Plugin = {
   name: 'separate-modules',
   setup(build) {
@@ -72,9 +72,6 @@ const separateModules: Plugin = {
       path: `./${CONSOLE_PROGRAM}`,
       external: true,
     }))
-    build.onResolve({ filter: /\/runtime\/observable\.ts$/ }, ({ kind }) =>
-      kind === 'entry-point' ? undefined : { path: '#observable', external: true },
-    )
   },
 }
 
@@ -83,7 +80,7 @@ async function writeConsoleProgram(): Promise<void> {
   await writeFile(join(DIST, CONSOLE_PROGRAM), await assetModule(path, 'function'))
 }
 
-/** Makes one minified module of `headwater/browser`, with RxJS and all other dependencies. */
+/** Makes one minified module of `headwater/browser`, with all dependencies. */
 async function bundleForPages(): Promise<void> {
   await build({
     entryPoints: { browser: join(DIST, 'browser.js') },
@@ -134,7 +131,7 @@ async function finishModules(): Promise<void> {
 }
 
 /**
- * One entry for each subpath of `package.json`, and those of its `imports`. Code that they share becomes chunks, so there is one copy of
+ * One entry for each subpath of `package.json`. Code that they share becomes chunks, so there is one copy of
  * every class.
  */
 export default defineConfig({
@@ -159,8 +156,6 @@ export default defineConfig({
     testing: 'adapters/testing/index.ts',
     conformance: 'adapters/conformance/index.ts',
     cli: 'adapters/cli/main.ts',
-    observable: 'src/runtime/observable.ts',
-    'observable-node': 'src/runtime/observable-node.ts',
   },
   format: 'esm',
   target: 'es2022',

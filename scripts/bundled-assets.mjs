@@ -10,7 +10,7 @@ const ASSET = /^(.*)\?(function|text)$/
 /** Modules of the client that the console never runs: those of Node, append sessions, codecs of frames. */
 const NOT_RUN =
   /[\\/]client[\\/](node[\\/]node-[\w-]+|session-appender|compressed-frames)\.ts$|[\\/]zstd-module\.ts$/
-/** RxJS, as the class of observables that nothing subscribes to. */
+/** Observables, as a class that nothing subscribes to. */
 const OBSERVABLE = /[\\/]runtime[\\/]observable\.ts$/
 
 /** A script cannot load a module on demand, so everything that is imported becomes part of it. */

@@ -1,5 +1,6 @@
 import { type ErrorCode, type ErrorDetails, HeadwaterError } from '../../src/model/errors.ts'
-import { decodeError } from '../../src/wire/decode-error.ts'
+import { trackExternalWork } from '../../src/runtime/clock.ts'
+import type { ReceivedError } from '../../src/wire/decode-error.ts'
 import { MalformedResponse } from '../../src/wire/response-json.ts'
 
 /** Returns the error of calls of a closed client. */
@@ -55,8 +56,8 @@ const TRANSIENT: readonly number[] = [408, 429, 500, 502, 503, 504]
  * @param status The HTTP status; undefined for an `error` event.
  * @param isSafe Whether the request changes nothing.
  */
-export function failureOf(status: number | undefined, text: string, isSafe: boolean): Failure {
-  const received = decodeError(text)
+export async function failureOf(status: number | undefined, text: string, isSafe: boolean): Promise<Failure> {
+  const received = await decodeBody(text)
   if (received?.code === undefined) {
     return ofStatus(status ?? 500, isSafe, received && `${received.message} (${received.sentCode})`)
   }
@@ -70,6 +71,17 @@ export function failureOf(status: number | undefined, text: string, isSafe: bool
   const isTransient =
     error.retryable && (status === undefined || TRANSIENT.includes(status) || status === 409)
   return { error, isTransient, retryAfterMs: 0 }
+}
+
+/** Undefined for another body, and where the code that decodes it cannot be loaded: the status says enough. */
+async function decodeBody(text: string): Promise<ReceivedError | undefined> {
+  if (text === '') return undefined
+  try {
+    const { decodeError } = await trackExternalWork(import('../../src/wire/decode-error.ts'))
+    return decodeError(text)
+  } catch {
+    return undefined
+  }
 }
 
 const CODES_BY_STATUS: Readonly<Record<number, ErrorCode>> = {

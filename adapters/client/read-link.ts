@@ -141,7 +141,9 @@ async function* frames(
   const decoder = new FrameDecoder()
   for await (const chunk of exchange.chunks(response)) {
     for (const frame of decoder.decode(chunk)) {
-      if (frame.kind === 'terminal') throw new LinkFailure(endOf(failureOf(frame.status, frame.body, true)))
+      if (frame.kind === 'terminal') {
+        throw new LinkFailure(endOf(await failureOf(frame.status, frame.body, true)))
+      }
       yield { received: decodeReadBatch(await messageOf(frame, core)), sentAt: undefined }
     }
   }

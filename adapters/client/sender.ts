@@ -189,7 +189,7 @@ export class Sender implements CallSender {
     const isJson = mediaTypeEssence(headers.get('content-type'))?.endsWith('json') ?? false
     const body = isJson ? await exchange.body(response) : EMPTY_BYTES
     return {
-      ...failureOf(status, lossyTextOf(body), isSafe),
+      ...(await failureOf(status, lossyTextOf(body), isSafe)),
       retryAfterMs: retryAfterMsOf(headers, this.settings.clock.now()),
     }
   }

@@ -24,6 +24,8 @@ const SUPPORTED_CODINGS = 'gzip, zstd'
 /** The protocol over HTTP without a runtime: turns exchanges into replies. */
 export class HttpCore {
   readonly #owner: Engine
+  /** For exchanges without a connection of their own. */
+  readonly #unconnected: Engine
   readonly #settings: HandlerSettings
   readonly #router: Router<Methods>
 
@@ -34,6 +36,7 @@ export class HttpCore {
       throw invalid(`a handler needs an open engine: ${example}${mistakeIn(hw)}`, 'hw')
     }
     this.#owner = hw
+    this.#unconnected = hw.onConnection(settings.connection, settings.retention)
     this.#settings = settings
     this.#router = new Router(settings.page === undefined ? ROUTES : [...ROUTES, pageRoute(settings.page)])
   }
@@ -92,8 +95,8 @@ export class HttpCore {
    */
   #authorize(request: ApiRequest, { operations }: Method): MaybePromise<Engine> {
     const { auth, allowedOrigins, publicMetrics, retention } = this.#settings
-    const connection = request.exchange.connection ?? this.#settings.connection
-    const hw = this.#owner.onConnection(connection, retention)
+    const { connection } = request.exchange
+    const hw = connection === undefined ? this.#unconnected : this.#owner.onConnection(connection, retention)
     const isPublic = operations === 'public' || (operations === 'metrics' && publicMetrics)
     if (auth === 'none' && !isPublic) assertAllowedOrigin(request.exchange, allowedOrigins)
     if (isPublic || auth === 'none') return hw

@@ -140,7 +140,8 @@ export class ChangeReader {
     const isBatch = event.kind === 'batch'
     const position = isBatch ? lastSeqNum + 1 : Math.max(this.#position, tail?.seqNum ?? 0)
     this.#reach(records)
-    return this.#changed(records, position, !isBatch || tail?.seqNum === position)
+    const start = isBatch ? records[0]?.seqNum : position > this.#position ? position : undefined
+    return this.#changed(records, position, !isBatch || tail?.seqNum === position, start)
   }
 
   /** Finds out which records of this device were confirmed before the start of the read. */
@@ -168,6 +169,7 @@ export class ChangeReader {
     confirmed: readonly SequencedRecord[],
     position: number,
     isCaughtUp: boolean,
+    start?: number,
   ): RecordChange | undefined {
     if (this.#isStale) this.#overlay = withOutbox(this.#overlay, this.#source.content)
     this.#isStale = false
@@ -180,9 +182,9 @@ export class ChangeReader {
       last.pending.length === pending.length &&
       last.pending.every(({ item }, index) => item === pending[index]!.item)
     const isReset = this.#isReset
-    if (isSame && confirmed.length === 0 && !isReset) return undefined
+    if (isSame && start === undefined && !isReset) return undefined
     this.#isReset = false
-    return { ...(isReset && { isReset }), confirmed, position, pending, isCaughtUp }
+    return { ...(isReset && { isReset }), start, confirmed, position, pending, isCaughtUp }
   }
 
   #failed(error: unknown): RecordChange | undefined {

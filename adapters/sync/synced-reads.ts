@@ -39,6 +39,11 @@ export abstract class SyncedReads<Content extends object>
     this.#pending = new PendingRecords(codec)
   }
 
+  /** @internal The copy on this device, beside which folds store their snapshots. */
+  get stored(): Stream {
+    return this.#local
+  }
+
   /**
    * Emits the stream as a list: the confirmed records and then the pending ones, from the first record on.
    * Each view has the change since the one before.

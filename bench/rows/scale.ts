@@ -30,6 +30,8 @@ export const scaleRows: Readonly<Record<string, Measurement>> = {
       },
     ],
   },
+  'fold-opening': foldOpening(false),
+  'fold-opening-disk': foldOpening(true),
   creation: {
     work: 'creation of {size} streams by their first append, memory',
     each: 'a stream',
@@ -53,6 +55,23 @@ export const scaleRows: Readonly<Record<string, Measurement>> = {
       },
     ],
   },
+}
+
+function foldOpening(onDisk: boolean): Measurement {
+  const params = { onDisk }
+  return {
+    work: `${onDisk ? 'filesystem' : 'in memory'}: open a fold of {size} × 256 B with a snapshot 1,000 records old`,
+    each: 'an opening',
+    size: 1_000_000,
+    ours: { program: 'folds', side: 'opening', params },
+    rivals: [
+      {
+        against: 'reading the last 1,000 records',
+        contestant: { program: 'folds', side: 'reading', params },
+        atLeast: 0.5,
+      },
+    ],
+  }
 }
 
 function growing(onDisk: boolean, records: number): Measurement {

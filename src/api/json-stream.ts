@@ -84,6 +84,16 @@ export class JsonStream<Value, Input = Value> {
     return this.#stream.equals(other.#stream) && this.#codec.schema === other.#codec.schema
   }
 
+  /** @internal Returns the stream that the values are read from. */
+  get stream(): JsonStreamContext {
+    return this.#stream
+  }
+
+  /** @internal Converts records that were read from the stream. Commands are left out. */
+  decodeBatch(batch: ReadBatch): Promise<JsonRecord<Value>[]> {
+    return this.#codec.decode(batch.records)
+  }
+
   /** Appends one value. An array is one value; `appendBatch` appends several. */
   append(value: Input, options?: AppendOptions): Promise<AppendAck> {
     return this.#append(() => this.#encode([value]), options)

@@ -12,17 +12,15 @@ import { engineSettings, type OpenOptions } from './options.ts'
 import { Admission } from './service/admission.ts'
 import { AppendService } from './service/append-service.ts'
 import { BackgroundWork } from './service/background.ts'
-import { BasinService } from './service/basin-service.ts'
+import { BasinCreator } from './service/basin-creator.ts'
 import { Catalog } from './service/catalog.ts'
 import { Cleanup } from './service/cleanup.ts'
 import { ConfirmedClock } from './service/confirmed-clock.ts'
 import { LocationService } from './service/location-service.ts'
 import { ReadService } from './service/read-service.ts'
 import { statsOf } from './service/stats.ts'
-import { StreamChanges } from './service/stream-changes.ts'
 import { StreamCreator } from './service/stream-creator.ts'
 import { StreamOpener } from './service/stream-opener.ts'
-import { StreamService } from './service/stream-service.ts'
 
 /**
  * Opens an engine on a storage.
@@ -91,13 +89,14 @@ export async function open(options: OpenOptions): Promise<Engine> {
     if (!closing.aborted) cache.historyChanged()
   }
   const locations = new LocationService(session, catalog, settings.locations)
-  const basins = new BasinService(catalog, locations, work, clock, (cipher) =>
-    ciphers.assertAvailable(cipher),
-  )
-  const creator = new StreamCreator(catalog, basins, usage, clock, settings.newId)
-  const changes = new StreamChanges(session, cache, usage, work, clock)
-  const streams = new StreamService(catalog, creator, changes)
-  const opener = new StreamOpener(cache, creator, closing)
+  const basinCreator = new BasinCreator(catalog, locations, clock)
+  const streamCreator = new StreamCreator(catalog, basinCreator, usage, clock, settings.newId)
+  const control = new LazyModule('the code of basins and configurations', async () => {
+    const { Control } = await import('./service/control.ts')
+    const context = { session, catalog, cache, locations, basinCreator, streamCreator, work, usage, clock }
+    return new Control({ ...context, closing, checkCipher: (cipher) => ciphers.assertAvailable(cipher) })
+  })
+  const opener = new StreamOpener(cache, streamCreator, closing)
   const admission = new Admission(limits)
   const appends = new AppendService({ opener, admission, usage, work, clock, onBackgroundError })
   const reads = new ReadService({ opener, admission, readBudget, usage, clock, random, trimGraceMs, closing })
@@ -109,7 +108,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
   const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
   const cleanup = new Cleanup({
     session,
-    changes,
+    control,
     usage,
     clock,
     confirmedClock,
@@ -133,8 +132,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
   const caller = Caller.owner({ tokens, usage, clock, closing, admission })
   return new Engine(
     {
-      basins,
-      streams,
+      control: () => control.load(),
       locations,
       admission,
       appends,

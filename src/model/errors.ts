@@ -43,6 +43,11 @@ export const ERROR_KINDS = {
   decryption_failed: final(400),
   /** The key of an encrypted stream is missing or malformed. Pass an `encryptionKey` of 32 bytes. */
   encryption_key_invalid: final(400),
+  /**
+   * Records were trimmed before a fold read them, and no snapshot covers them; `seqNum` is the first one
+   * left. Store them again, or pass `trimmed: 'skip'` to begin with what is left.
+   */
+  history_trimmed: final(500),
   /** The input breaks a rule or a limit. Correct the member that `field` names. */
   invalid: final(422),
   /** An unexpected failure. Check the state before retrying, and see `cause`. */
@@ -51,6 +56,8 @@ export const ERROR_KINDS = {
   permission_denied: final(403),
   /** A limit of the engine is reached. Retry later, or raise the limit that the message names. */
   rate_limited: retry(429),
+  /** The reducer of a fold threw at the record `seqNum`: `cause`. Correct it, and raise `version`. */
+  reducer_failed: final(500),
   /** A basin, stream or access token of this name exists. Choose another name. */
   resource_already_exists: final(409),
   /** The storage failed or holds damaged data. Check the state before retrying, and see `cause`. */
@@ -97,8 +104,8 @@ export interface ErrorDetails {
   /** `fencing_token_mismatch`: the token of the stream, `''` if it has none. */
   readonly fencingToken?: string | undefined
   /**
-   * `seq_num_mismatch`: the sequence number that the next record would get. `undecodable_record`: that of the
-   * record.
+   * `seq_num_mismatch`: the sequence number that the next record would get. `undecodable_record` and
+   * `reducer_failed`: that of the record. `history_trimmed`: that of the first record left.
    */
   readonly seqNum?: number | undefined
   /** Replaces the default of the code where more is known. */
@@ -129,8 +136,8 @@ export class HeadwaterError extends Error {
   /** `fencing_token_mismatch`: the token of the stream, `''` if it has none. */
   readonly fencingToken: string | undefined
   /**
-   * `seq_num_mismatch`: the sequence number that the next record would get. `undecodable_record`: that of the
-   * record.
+   * `seq_num_mismatch`: the sequence number that the next record would get. `undecodable_record` and
+   * `reducer_failed`: that of the record. `history_trimmed`: that of the first record left.
    */
   readonly seqNum: number | undefined
 

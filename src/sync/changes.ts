@@ -13,6 +13,12 @@ export interface PendingRecord<Item> {
 export interface StreamChange<Confirmed, Pending> {
   /** Whether the local copy was begun again: everything that was passed on before is void. */
   readonly isReset?: boolean | undefined
+  /**
+   * The first sequence number that the change covers, command records included. It is greater than the
+   * position of the change before if records in between were trimmed. Undefined if the change covers no new
+   * sequence numbers.
+   */
+  readonly start?: number | undefined
   /** Confirmed records that follow those of the change before, in the order of the server. */
   readonly confirmed: readonly Confirmed[]
   /** The sequence number after the last confirmed record that was passed on. */

@@ -1,9 +1,6 @@
 import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
 import { trackExternalWork } from '../runtime/clock.ts'
 import { type Codec, CompressedDataError, type Compression } from './codec.ts'
-import { portableGzip } from './codec-gzip.ts'
-import { nodeGzip, nodeZlib, nodeZstd } from './codec-node.ts'
-import { loadZstdBinding, portableZstd } from './codec-zstd.ts'
 
 /** Compresses one message at the default level of the algorithm. */
 export function compress(algorithm: Compression, data: Uint8Array): Promise<Uint8Array> {
@@ -45,21 +42,10 @@ const codecs = new Map<Compression, Promise<Codec>>()
 function codecFor(algorithm: Compression): Promise<Codec> {
   let codec = codecs.get(algorithm)
   if (codec === undefined) {
-    codec = algorithm === 'gzip' ? loadGzip() : loadZstd()
+    codec = import('./codecs.ts').then(({ loadCodec }) => loadCodec(algorithm))
     codecs.set(algorithm, codec)
     // A module that could not be loaded now may load later.
     codec.catch(() => codecs.delete(algorithm))
   }
   return codec
-}
-
-/** Prefers the codecs of the runtime to libraries. */
-async function loadGzip(): Promise<Codec> {
-  const zlib = nodeZlib()
-  return zlib === undefined ? portableGzip(await import('fflate')) : nodeGzip(zlib)
-}
-
-async function loadZstd(): Promise<Codec> {
-  const zlib = nodeZlib()
-  return (zlib && nodeZstd(zlib)) ?? portableZstd(loadZstdBinding)
 }

@@ -26,6 +26,8 @@ const WIRE_CODES: { readonly [Code in ErrorCode]?: ErrorCode } = {
   append_discarded: 'other',
   closed: 'unavailable',
   encryption_key_invalid: 'bad_header',
+  history_trimmed: 'other',
+  reducer_failed: 'other',
   storage_full: 'storage',
   stream_deleted: 'unavailable',
   undecodable_record: 'bad_json',

@@ -114,9 +114,8 @@ const BROWSER_LAYERS = [
 /** A layer that browsers never load, although others import it: only by `import()`, in Node. */
 const NODE_LAYER = 'adapters/client/node'
 const SERVER_PACKAGES = ['citty', 'pg', ...builtinModules]
-/** Loaded for their types only, but for the modules that choose how to load them. */
+/** Loaded for their types only. */
 const TYPE_PACKAGES = ['rxjs']
-const LOADS_TYPE_PACKAGES = ['src/runtime/observable.ts', 'src/runtime/observable-node.ts']
 const LINES_MAX = 400
 /**
  * The number of modules of a layer that may be part of an import cycle; 0 for all others. These numbers may
@@ -174,7 +173,7 @@ export const STORAGE_EXCEPTIONS: readonly {
   {
     files: 'adapters/storage/indexeddb/space.ts',
     target: 'src/runtime/observable.ts',
-    reason: 'It is the class of RxJS, which others import from there.',
+    reason: 'It is the class of observables, which is no part of a storage.',
   },
 ]
 
@@ -227,7 +226,6 @@ function purityViolations({ path, impurities }: SourceModule): string[] {
 }
 
 function typePackageViolations({ path, imports }: SourceModule): string[] {
-  if (LOADS_TYPE_PACKAGES.includes(path)) return []
   return imports
     .filter(({ target, isTypeOnly }) => !isTypeOnly && TYPE_PACKAGES.includes(target.split('/')[0]!))
     .map(({ target }) => `${path} imports more than types of ${target}`)

@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
+import { fold } from '../../adapters/sync/index.ts'
 import { type FaultyStorage, faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
 import { type Engine, type ErrorCode, HeadwaterError, open, type Stream } from '../../src/index.ts'
 import { ERROR_KINDS } from '../../src/model/errors.ts'
@@ -40,6 +41,10 @@ const when = (call: (world: World) => Promise<unknown>, more: Omit<Case, 'fail'>
 })
 
 const heal = ({ storage }: World): void => storage.heal()
+const FOLD = { initial: 0, reduce: (count: number) => count + 1, version: 1 }
+const failing = (): number => {
+  throw new Error('a defect')
+}
 const JSON_TYPE = { headers: { 'content-type': 'application/json', 'svc-basin': 'basin' } }
 
 /** The code of the access tokens. */
@@ -143,6 +148,15 @@ const CASES: Readonly<Record<ErrorCode, readonly Case[]>> = {
     },
   ],
   fencing_token_mismatch: [when(({ stream }) => stream.append('x', { fencingToken: 'other' }))],
+  history_trimmed: [
+    {
+      async fail({ stream }) {
+        await stream.append('second')
+        await stream.trim(1)
+        return () => fold(stream, FOLD).loaded()
+      },
+    },
+  ],
   invalid: [
     { title: 'a batch', ...when(({ stream }) => stream.append([])) },
     { title: 'options', ...when(() => open({ storage: memory(), trimGraceMs: -1 })) },
@@ -177,6 +191,7 @@ const CASES: Readonly<Record<ErrorCode, readonly Case[]>> = {
       heal: () => limitingSession?.close(),
     },
   ],
+  reducer_failed: [when(({ stream }) => fold(stream, { ...FOLD, reduce: failing }).loaded())],
   resource_already_exists: [when(({ hw }) => hw.createBasin('basin'))],
   seq_num_mismatch: [when(({ stream }) => stream.append('x', { matchSeqNum: 7 }))],
   storage: [

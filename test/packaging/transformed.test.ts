@@ -24,11 +24,18 @@ async function outputOf(code: string, options?: BuildOptions): Promise<string> {
   return execFileSync(process.execPath, [program], { encoding: 'utf8' })
 }
 
-describe('observables are of the class of the rxjs of the app', () => {
+describe('observables work with the rxjs of the app', () => {
   const PROGRAM = `
-    import { indexedDb } from 'headwater/indexeddb'
-    import { Observable } from 'rxjs'
-    console.log(indexedDb('app').lowSpace$ instanceof Observable)`
+    import { open } from 'headwater'
+    import { memory } from 'headwater/memory'
+    import { concatMap, delay, firstValueFrom, isObservable, merge, of, take, toArray } from 'rxjs'
+    const hw = await open({ storage: memory() })
+    const stream = hw.basin('my-basin').stream('my-stream')
+    await stream.append(['one', 'two'])
+    const records$ = stream.follow({ seqNum: 0 }).records$
+    const twice$ = records$.pipe(concatMap(({ body }) => of(body, body).pipe(delay(1))), take(3), toArray())
+    console.log(isObservable(records$) && (await firstValueFrom(merge(twice$))).join() === 'one,one,two')
+    await hw.close()`
 
   it.each<[string, BuildOptions | undefined]>([
     ['in Node', undefined],

@@ -47,7 +47,7 @@ describe.each(['zstd', 'gzip'] as const)('%s', (algorithm) => {
   )
 
   it('is loaded again after loading failed', async () => {
-    const library = algorithm === 'gzip' ? 'fflate' : '../../src/wire/zstd-module.ts'
+    const library = `../../src/wire/${algorithm}-module.ts`
     const { compress } = await inRuntime('browser')
     let attempts = 0
     vi.doMock(library, async (original) => {

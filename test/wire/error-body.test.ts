@@ -30,6 +30,8 @@ const IN_PROCESS_ONLY: [ErrorCode, number, string][] = [
   ['append_discarded', 500, 'other'],
   ['closed', 503, 'unavailable'],
   ['encryption_key_invalid', 400, 'bad_header'],
+  ['history_trimmed', 500, 'other'],
+  ['reducer_failed', 500, 'other'],
   ['storage_full', 500, 'storage'],
   ['stream_deleted', 503, 'unavailable'],
   ['undecodable_record', 400, 'bad_json'],

@@ -71,7 +71,7 @@ export class AppendLink {
       for await (const chunk of exchange.chunks(response, true)) {
         for (const frame of decoder.decode(chunk)) {
           if (frame.kind === 'terminal') {
-            const { error, isTransient } = failureOf(frame.status, frame.body, false)
+            const { error, isTransient } = await failureOf(frame.status, frame.body, false)
             // The token has ended: what is not acknowledged may be stored.
             const isRevoked = error.code === 'authn'
             const isLost =

@@ -1,6 +1,6 @@
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import { pageExpiry } from './page.ts'
-import type { Chore, ChoreTimes, LogRow } from './schema.ts'
+import type { Chore, ChoreKind, ChoreTimes, LogRow } from './schema.ts'
 
 /** A log row whose chore times changed, and the changes to `chores` that go with it. */
 export interface RescheduledLog {
@@ -55,6 +55,11 @@ export function choresOf(logId: string, { expiryChoreAt, trimChoreAt }: LogRow):
   if (expiryChoreAt !== undefined) chores.push(['expired', expiryChoreAt, logId])
   if (trimChoreAt !== undefined) chores.push(['trimmed', trimChoreAt, logId])
   return chores
+}
+
+/** The keys of the chores of a kind that are due by then. */
+export function choresUntil(kind: ChoreKind, time: number): IDBKeyRange {
+  return IDBKeyRange.bound([kind], [kind, time, []])
 }
 
 export function putChores(

@@ -3,6 +3,7 @@ import { extendedExpiry, reclaimablePoint } from '../../../src/core/retention.ts
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
+import { choresUntil } from './chores.ts'
 import type { DatabaseConnection } from './connection.ts'
 import { corruptDatabase } from './failures.ts'
 import { blocksMeteredBytes, type LogWrite, putPage, replaceLog, writeWithExactChores } from './log-write.ts'
@@ -267,8 +268,7 @@ class Reclaim {
   }
 
   #chores(kind: ChoreKind, until: number): Promise<Chore[]> {
-    const due = IDBKeyRange.bound([kind], [kind, until, []])
-    return this.#transaction.objectStore('chores').getAllKeys(due, ROWS_MAX)
+    return this.#transaction.objectStore('chores').getAllKeys(choresUntil(kind, until), ROWS_MAX)
   }
 
   /** The log of a chore. Deletes a chore whose log is gone. */

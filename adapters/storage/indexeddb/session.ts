@@ -1,4 +1,10 @@
-import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
+import { trackExternalWork } from '../../../src/runtime/clock.ts'
+import type {
+  Reclaimed,
+  ReclaimLimits,
+  StorageContext,
+  StorageSession,
+} from '../../../src/storage/contract.ts'
 import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { AppendWriter } from './append-writer.ts'
 import { contendForBackgroundLock } from './background-lock.ts'
@@ -7,7 +13,7 @@ import { commitTransaction } from './commit.ts'
 import { DatabaseConnection } from './connection.ts'
 import { getDocument, listDocuments } from './documents.ts'
 import { loadHead, measureLogs, readLogRange } from './log-reader.ts'
-import { reclaimPages } from './reclaim.ts'
+import { isReclaimDue } from './reclaim-due.ts'
 import { isQuotaFailure, SpaceReserve } from './reserve.ts'
 import type { SpaceMonitor } from './space.ts'
 import type { TransactionDurability } from './transactions.ts'
@@ -16,6 +22,12 @@ export interface DatabaseOptions {
   readonly name: string
   readonly durability: TransactionDurability
   readonly space: SpaceMonitor
+}
+
+/** Frees what is due, with code that few pages need. */
+async function reclaimPages(connection: DatabaseConnection, limits: ReclaimLimits): Promise<Reclaimed> {
+  const { reclaimPages } = await trackExternalWork(import('./reclaim.ts'))
+  return reclaimPages(connection, limits)
 }
 
 /** Opens one engine's access to a database. */
@@ -62,7 +74,9 @@ export async function openSession(
     read: (logId, range) => run(() => readLogRange(connection, logId, range)),
     reclaim: (limits) =>
       run(async () => {
-        const reclaimed = await reserve.use(() => reclaimPages(connection, limits))
+        const reclaimed = (await isReclaimDue(connection, limits))
+          ? await reserve.use(() => reclaimPages(connection, limits))
+          : { more: false, logIds: [] }
         if (reserve.isSpent) await reserve.restore()
         return reclaimed
       }),

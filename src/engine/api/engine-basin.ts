@@ -62,7 +62,7 @@ export class EngineBasin extends Basin {
       async (permit) =>
         shown(
           permit,
-          await this.#services.streams.create(
+          await (await this.#services.control()).streams.create(
             permit.resolveRef(ref),
             config,
             options.requestToken,
@@ -82,7 +82,7 @@ export class EngineBasin extends Basin {
     return this.#caller.run(ENSURE_STREAM, ref, options, async (permit) => {
       const { defaultRetention } = this.#caller
       const resolved = permit.resolveRef(ref)
-      const provisioned = await this.#services.streams.ensure(
+      const provisioned = await (await this.#services.control()).streams.ensure(
         resolved,
         config,
         defaultRetention,
@@ -100,12 +100,12 @@ export class EngineBasin extends Basin {
       const page = await permit.list(
         'streams',
         query,
-        (scoped) => this.#services.streams.list(this.name, scoped),
+        async (scoped) => (await this.#services.control()).streams.list(this.name, scoped),
         ({ name }) => name,
       )
       // A missing basin is reported even to a caller that may see none of its streams.
       if (page === undefined) {
-        await this.#services.streams.list(this.name, { ...query, limit: 1 })
+        await (await this.#services.control()).streams.list(this.name, { ...query, limit: 1 })
         return EMPTY_PAGE
       }
       return { ...page, items: page.items.map((info) => shownInfo(permit, info)) }
@@ -114,8 +114,8 @@ export class EngineBasin extends Basin {
 
   /** @internal */
   override async storedConfig(options?: CallOptions): Promise<BasinConfig> {
-    return this.#caller.run('get-basin-config', { basin: this.name }, options, () =>
-      this.#services.basins.config(this.name),
+    return this.#caller.run('get-basin-config', { basin: this.name }, options, async () =>
+      (await this.#services.control()).basins.config(this.name),
     )
   }
 
@@ -124,14 +124,14 @@ export class EngineBasin extends Basin {
     change: BasinReconfiguration,
     options?: CallOptions,
   ): Promise<BasinConfig> {
-    return this.#caller.run('reconfigure-basin', { basin: this.name }, options, () =>
-      this.#services.basins.reconfigure(this.name, change, this.#caller.defaultRetention),
+    return this.#caller.run('reconfigure-basin', { basin: this.name }, options, async () =>
+      (await this.#services.control()).basins.reconfigure(this.name, change, this.#caller.defaultRetention),
     )
   }
 
   override async delete(options?: CallOptions): Promise<void> {
-    return this.#caller.run('delete-basin', { basin: this.name }, options, () =>
-      this.#services.basins.delete(this.name),
+    return this.#caller.run('delete-basin', { basin: this.name }, options, async () =>
+      (await this.#services.control()).basins.delete(this.name),
     )
   }
 

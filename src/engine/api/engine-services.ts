@@ -5,11 +5,10 @@ import type { LazyModule } from '../../runtime/lazy-module.ts'
 import type { ReadBudget } from '../log/read-budget.ts'
 import type { Admission } from '../service/admission.ts'
 import type { AppendService } from '../service/append-service.ts'
-import type { BasinService } from '../service/basin-service.ts'
+import type { Control } from '../service/control.ts'
 import type { LocationService } from '../service/location-service.ts'
 import type { ReadService } from '../service/read-service.ts'
 import type { EngineStats } from '../service/stats.ts'
-import type { StreamService } from '../service/stream-service.ts'
 import type { TokenAccess } from '../service/token-access.ts'
 import type { UsageMeter } from '../service/usage.ts'
 
@@ -17,8 +16,8 @@ import type { UsageMeter } from '../service/usage.ts'
  * What the handles of an engine use. Handles are cheap to make and without state of their own.
  */
 export interface EngineServices {
-  readonly basins: BasinService
-  readonly streams: StreamService
+  /** Loads what manages basins and streams. */
+  control(): Promise<Control>
   readonly locations: LocationService
   readonly admission: Admission
   readonly appends: AppendService

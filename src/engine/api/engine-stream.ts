@@ -1,4 +1,4 @@
-import { type AppendOptions, AppendSession } from '../../api/append-session.ts'
+import type { AppendOptions, AppendSession } from '../../api/append-session.ts'
 import { type CallOptions, signalOf } from '../../api/call-options.ts'
 import type { CursorOptions } from '../../api/record-cursor.ts'
 import { Stream } from '../../api/stream.ts'
@@ -12,12 +12,18 @@ import type { ReadQuery } from '../../model/read-query.ts'
 import { RedactedKey } from '../../model/redacted-key.ts'
 import type { RestoredStream } from '../../model/restored-stream.ts'
 import { type AnySignal, onAnyAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
+import { LazyModule } from '../../runtime/lazy-module.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import type { ReadCursor } from '../log/read-cursor.ts'
 import type { MemoryReservation } from '../service/admission.ts'
 import type { StreamTarget } from '../service/stream-target.ts'
 import type { Caller } from './caller.ts'
 import type { EngineServices } from './engine-services.ts'
+
+const APPEND_SESSIONS = new LazyModule(
+  'the code of append sessions',
+  () => import('../../api/append-session.ts'),
+)
 
 /** A stream of an engine. */
 export class EngineStream extends Stream {
@@ -58,8 +64,8 @@ export class EngineStream extends Stream {
   /** @internal */
   override identity(options?: CallOptions): Promise<string> {
     const { ref } = this.#target
-    return this.#caller.run('get-stream-config', ref, options, (permit) =>
-      this.#services.streams.logId(permit.resolveRef(ref)),
+    return this.#caller.run('get-stream-config', ref, options, async (permit) =>
+      (await this.#services.control()).streams.logId(permit.resolveRef(ref)),
     )
   }
 
@@ -69,8 +75,9 @@ export class EngineStream extends Stream {
     const { defaultRetention } = this.#caller
     this.#caller.assertOwner()
     await this.#caller.run('create-stream', ref, options, async () => {
-      if (creation.always) await this.#services.basins.createIfMissing(ref.basin, defaultRetention)
-      return this.#services.streams.restore(ref, restored, defaultRetention)
+      const { basins, streams } = await this.#services.control()
+      if (creation.always) await basins.createIfMissing(ref.basin, defaultRetention)
+      return streams.restore(ref, restored, defaultRetention)
     })
   }
 
@@ -111,6 +118,7 @@ export class EngineStream extends Stream {
     const { admission, appends, clock, sessionInFlightBytes } = this.#services
     const { ref } = this.#target
     return this.#caller.open('append', this.#target, signal, async ({ permit, target, watch }) => {
+      const { AppendSession } = APPEND_SESSIONS.part ?? (await unlessAborted(signal, APPEND_SESSIONS.load()))
       const appender = await unlessAborted(signal, appends.openAppender(target), (late) => late.release())
       return new AppendSession({
         appender,
@@ -171,7 +179,7 @@ export class EngineStream extends Stream {
   override async storedConfig(options?: CallOptions): Promise<StreamConfig> {
     const { ref } = this.#target
     return this.#caller.run('get-stream-config', ref, options, async (permit) =>
-      this.#services.streams.config(permit.resolveRef(ref)),
+      (await this.#services.control()).streams.config(permit.resolveRef(ref)),
     )
   }
 
@@ -182,14 +190,18 @@ export class EngineStream extends Stream {
   ): Promise<StreamConfig> {
     const { ref } = this.#target
     return this.#caller.run('reconfigure-stream', ref, options, async (permit) =>
-      this.#services.streams.reconfigure(permit.resolveRef(ref), change, this.#caller.defaultRetention),
+      (await this.#services.control()).streams.reconfigure(
+        permit.resolveRef(ref),
+        change,
+        this.#caller.defaultRetention,
+      ),
     )
   }
 
   override async delete(options?: CallOptions): Promise<void> {
     const { ref } = this.#target
     return this.#caller.run('delete-stream', ref, options, async (permit) =>
-      this.#services.streams.delete(permit.resolveRef(ref)),
+      (await this.#services.control()).streams.delete(permit.resolveRef(ref)),
     )
   }
 

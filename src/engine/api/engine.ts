@@ -21,7 +21,7 @@ import type { RestoredStream } from '../../model/restored-stream.ts'
 import { assertMembers, type MembersOf, notText, orNull } from '../../model/validation.ts'
 import { unlessAborted } from '../../runtime/abort.ts'
 import type { ReadShare } from '../log/read-budget.ts'
-import type { BasinPlacement } from '../service/basin-service.ts'
+import type { BasinPlacement } from '../service/basin-creator.ts'
 import type { EngineStats } from '../service/stats.ts'
 import type { UsageConnection } from '../service/stream-target.ts'
 import type { TokenAccess, TokenWatch } from '../service/token-access.ts'
@@ -122,7 +122,8 @@ export class Engine extends Headwater {
       'create-basin',
       { basin: name },
       options,
-      () => this.#services.basins.create(name, config, options, this.#caller.defaultRetention),
+      async () =>
+        (await this.#services.control()).basins.create(name, config, options, this.#caller.defaultRetention),
       CREATE_BASIN_OPTIONS,
     )
   }
@@ -136,10 +137,16 @@ export class Engine extends Headwater {
       ENSURE_BASIN,
       { basin: name },
       options,
-      (permit) =>
-        this.#services.basins.ensure(name, config, options, this.#caller.defaultRetention, (change) => {
-          permit.authorize([change === 'create' ? 'create-basin' : 'reconfigure-basin'], { basin: name })
-        }),
+      async (permit) =>
+        (await this.#services.control()).basins.ensure(
+          name,
+          config,
+          options,
+          this.#caller.defaultRetention,
+          (change) => {
+            permit.authorize([change === 'create' ? 'create-basin' : 'reconfigure-basin'], { basin: name })
+          },
+        ),
       ENSURE_BASIN_OPTIONS,
     )
   }
@@ -154,7 +161,7 @@ export class Engine extends Headwater {
         (await permit.list(
           'basins',
           query,
-          (scoped) => this.#services.basins.list(scoped),
+          async (scoped) => (await this.#services.control()).basins.list(scoped),
           ({ name }) => name,
         )) ?? EMPTY_PAGE,
     )
@@ -252,7 +259,8 @@ export class Engine extends Headwater {
     this.#caller.assertOwner()
     const signal = signalOf(options)
     signal?.throwIfAborted()
-    const call = () => this.#services.streams.restore(ref, restored, this.#caller.defaultRetention)
+    const call = async () =>
+      (await this.#services.control()).streams.restore(ref, restored, this.#caller.defaultRetention)
     return unlessAborted(signal, this.#caller.track(call))
   }
 

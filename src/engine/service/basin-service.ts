@@ -12,20 +12,12 @@ import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
 import type { BasinInfo, ListQuery, Page, Provisioned } from '../../model/info.ts'
 import { basinNameProblem, basinPrefixProblem, requestTokenProblem } from '../../model/names.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import type { CatalogChange } from '../../storage/contract.ts'
-import { asJson, type BasinDocument } from '../../storage/documents.ts'
+import type { BasinDocument } from '../../storage/documents.ts'
+import { type BasinCreator, type BasinPlacement, putBasin } from './basin-creator.ts'
 import type { Catalog } from './catalog.ts'
 import { assertNotDeleting } from './errors.ts'
 import type { LocationService } from './location-service.ts'
 import type { WorkRequests } from './work-requests.ts'
-
-/** Where a basin is located; the default location when neither is given. */
-export interface BasinPlacement {
-  /** A location of the engine, `aws:us-east-1` unless it was opened with others. */
-  readonly scope?: string | undefined
-  /** The name of `scope` in newer clients. The two must not differ. */
-  readonly location?: string | null | undefined
-}
 
 export interface BasinCreation extends BasinPlacement {
   /** Makes a repeated creation with the same configuration a `noop` instead of an error. At most 36 bytes. */
@@ -42,6 +34,7 @@ export type CipherCheck = (cipher: Cipher) => void
 export class BasinService {
   readonly #catalog: Catalog
   readonly #locations: LocationService
+  readonly #creator: BasinCreator
   readonly #work: WorkRequests
   readonly #clock: Clock
   readonly #checkCipher: CipherCheck
@@ -49,15 +42,22 @@ export class BasinService {
   constructor(
     catalog: Catalog,
     locations: LocationService,
+    creator: BasinCreator,
     work: WorkRequests,
     clock: Clock,
     checkCipher: CipherCheck,
   ) {
     this.#catalog = catalog
     this.#locations = locations
+    this.#creator = creator
     this.#work = work
     this.#clock = clock
     this.#checkCipher = checkCipher
+  }
+
+  /** Creates the basin with the default configuration unless it exists. */
+  createIfMissing(name: string, defaultRetention: RetentionPolicy | undefined): Promise<void> {
+    return this.#creator.createIfMissing(name, defaultRetention)
   }
 
   async create(
@@ -81,20 +81,9 @@ export class BasinService {
       }
       if (decision === 'noop') return { result: 'noop', info: basinInfo(existing!) }
       const desired = withDefaultRetention(basinConfig(config), defaultRetention)
-      const document = await this.#newBasin(name, desired, options, creationKey)
+      const document = await this.#creator.newBasin(name, desired, options, creationKey)
       await commit([putBasin(document, null)])
       return { result: 'created', info: basinInfo(document) }
-    })
-  }
-
-  /** Creates the basin with the default configuration unless it exists. */
-  async createIfMissing(name: string, defaultRetention: RetentionPolicy | undefined): Promise<void> {
-    assertValid(basinNameProblem(name), 'basin')
-    if ((await this.#catalog.basin(name)) !== undefined) return
-    await this.#catalog.change(name, async (commit) => {
-      if ((await this.#catalog.basin(name)) !== undefined) return
-      const config = withDefaultRetention(basinConfig({}), defaultRetention)
-      await commit([putBasin(await this.#newBasin(name, config, {}, null), null)])
     })
   }
 
@@ -119,7 +108,7 @@ export class BasinService {
       const next =
         decision === 'update'
           ? { ...document!, config: desired }
-          : await this.#newBasin(name, desired, placement, null)
+          : await this.#creator.newBasin(name, desired, placement, null)
       await commit([putBasin(next, existing?.version ?? null)])
       return { result: decision === 'update' ? 'updated' : 'created', info: basinInfo(next) }
     })
@@ -169,23 +158,6 @@ export class BasinService {
     }
   }
 
-  async #newBasin(
-    name: string,
-    config: BasinConfig,
-    { scope, location }: BasinPlacement,
-    creationKey: string | null,
-  ): Promise<BasinDocument> {
-    return {
-      name,
-      scope: scope ?? location ?? (await this.#locations.default()).name,
-      location: location ?? null,
-      createdAt: this.#clock.now(),
-      deletedAt: null,
-      config,
-      creationKey,
-    }
-  }
-
   #checkInput(config: BasinConfigInput, { scope, location }: BasinPlacement): void {
     assertBasinConfig(config)
     if (config.streamCipher != null) this.#checkCipher(config.streamCipher)
@@ -208,10 +180,6 @@ function checkPlacement(existing: BasinDocument, { scope, location }: BasinPlace
       throw invalid(`the ${field} of a basin cannot be changed; it is ${existing.scope}`, field)
     }
   }
-}
-
-function putBasin(document: BasinDocument, expect: number | null): CatalogChange {
-  return { kind: 'put', collection: 'basins', key: document.name, value: asJson(document), expect }
 }
 
 function basinInfo(document: BasinDocument): BasinInfo {

@@ -1,24 +1,17 @@
-import { decideDeleteOnEmpty, extendedExpiry, isExpired } from '../../core/retention.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import type { LazyModule } from '../../runtime/lazy-module.ts'
 import { macrotask } from '../../runtime/macrotask.ts'
-import type { CatalogChange, Collection, Document, Head, StorageSession } from '../../storage/contract.ts'
+import type { CatalogChange, Collection, Document, StorageSession } from '../../storage/contract.ts'
 import {
-  asJson,
   type BasinDocument,
   DEADLINE_PREFIX,
-  type DeadlineDocument,
-  deadlineKey,
   deadlineTimeOf,
-  type StreamDocument,
-  streamKey,
   type TokenDocument,
 } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
-import { closedError, conflictError } from '../log/errors.ts'
-import { CONFLICTS_MAX, type Commit } from './catalog.ts'
 import type { ConfirmedClock } from './confirmed-clock.ts'
-import type { StreamChanges } from './stream-changes.ts'
+import type { Control } from './control.ts'
 import type { UsageRecorder } from './usage.ts'
 
 const PAGE_DOCUMENTS = 100
@@ -30,7 +23,7 @@ const EXPIRED_LISTED_MS = 86_400_000
 
 export interface CleanupContext {
   readonly session: StorageSession
-  readonly changes: StreamChanges
+  readonly control: LazyModule<Control>
   readonly usage: UsageRecorder
   readonly clock: Clock
   readonly confirmedClock: ConfirmedClock
@@ -113,86 +106,14 @@ export class Cleanup {
   }
 
   async #checkDeadline(deadline: Document, now: number): Promise<void> {
-    const { session, changes } = this.#context
-    const { basin, stream, logId } = deadline.value as unknown as DeadlineDocument
-    const done: CatalogChange = {
-      kind: 'delete',
-      collection: 'deadlines',
-      key: deadline.key,
-      expect: deadline.version,
-    }
-    const document = await session.get('streams', streamKey(basin, stream))
-    const value = document?.value as unknown as StreamDocument | undefined
-    const head = value?.logId === logId ? await session.head(logId) : undefined
-    if (document === undefined || value === undefined || head === undefined) {
-      await session.commit([done])
-      return
-    }
-    const hasRecords = await this.#hasRecords(logId, head, now)
-    const { minAgeSeconds } = value.config.deleteOnEmpty
-    const decision = decideDeleteOnEmpty({ minAgeSeconds, hasRecords, lastWriteAt: head.appendedAt }, now)
-    if (decision === 'delete') {
-      // An append since then makes the deletion conflict; the deadline stays and is checked again.
-      const commit = (removal: readonly CatalogChange[]) => session.commit([...removal, done])
-      const expectSeqNum = head.tail.seqNum
-      await changes.remove(commit, { value, version: document.version }, { expectSeqNum })
-    } else if (decision === null) {
-      await session.commit([done])
-    } else {
-      const key = deadlineKey(decision.checkAt, logId)
-      const next: CatalogChange = {
-        kind: 'put',
-        collection: 'deadlines',
-        key,
-        value: asJson({ basin, stream, logId }),
-      }
-      await session.commit(key === deadline.key ? [next] : [done, next])
-    }
+    const { removal } = await this.#context.control.load()
+    await removal.checkDeadline(deadline, now)
   }
 
-  async #hasRecords(logId: string, { trimPoint, tail, extensions }: Head, now: number): Promise<boolean> {
-    const endSeqNum = tail.seqNum
-    let from = trimPoint
-    while (from < endSeqNum) {
-      const range = { from: { seqNum: from }, endSeqNum, bytesMax: 1 }
-      const blocks = await this.#context.session.read(logId, range)
-      const last = blocks.at(-1)
-      if (last === undefined) return false
-      if (blocks.some((block) => !isExpired(extendedExpiry(block, extensions), now))) return true
-      from = last.endSeqNum
-    }
-    return false
-  }
-
-  /**
-   * Deletes the streams of a basin that gets no more of them. Once it resolves, no engine acknowledges
-   * appends to them. Rejects if one cannot be deleted.
-   */
+  /** Deletes the streams of a basin that gets no more of them: see `removal.ts`. */
   async deleteStreams(basin: string): Promise<void> {
-    const { session, changes, closing } = this.#context
-    const range = { prefix: streamKey(basin, ''), after: '', limit: PAGE_DOCUMENTS }
-    for (let attempts = 0; attempts < CONFLICTS_MAX; attempts++) {
-      const streams = await session.list('streams', range)
-      if (streams.length === 0) return
-      if (closing.aborted) throw closedError()
-      const isTogether = attempts === 0
-      const commit = isTogether
-        ? commitTogether(session)
-        : (removal: readonly CatalogChange[]) => session.commit(removal)
-      const remove = async ({ value, version }: Document) => {
-        try {
-          await changes.remove(commit, { value: value as unknown as StreamDocument, version })
-          attempts = -1
-        } catch (error) {
-          // One by one next, and the list shows whether it is left.
-          if (!isTogether && !StorageConflict.is(error)) throw error
-        }
-      }
-      const removals = await Promise.allSettled(streams.map(remove))
-      for (const removal of removals) if (removal.status === 'rejected') throw removal.reason
-      await macrotask()
-    }
-    throw conflictError()
+    const { removal } = await this.#context.control.load()
+    await removal.deleteStreams(basin)
   }
 
   /** Calls `process` with each page of documents, until it resolves to false or the engine closes. */
@@ -224,16 +145,5 @@ export class Cleanup {
       if (!StorageConflict.is(error) && !closing.aborted) onBackgroundError(error)
       return false
     }
-  }
-}
-
-/** Commits what is passed in one turn in one commit. */
-function commitTogether(session: StorageSession): Commit {
-  const all: CatalogChange[] = []
-  let committed: Promise<void> | undefined
-  return (changes) => {
-    all.push(...changes)
-    committed ??= Promise.resolve().then(() => session.commit(all))
-    return committed
   }
 }

@@ -13,7 +13,7 @@ import {
   type StreamDocument,
   streamKey,
 } from '../../storage/documents.ts'
-import type { BasinService } from './basin-service.ts'
+import type { BasinCreator } from './basin-creator.ts'
 import type { Catalog, Commit, Versioned } from './catalog.ts'
 import { assertNotDeleting, permissionDenied, streamNotFound } from './errors.ts'
 import type { CreationPolicy } from './stream-target.ts'
@@ -22,14 +22,14 @@ import type { UsageRecorder } from './usage.ts'
 /** Creates streams: explicitly, and on first use. */
 export class StreamCreator {
   readonly #catalog: Catalog
-  readonly #basins: BasinService
+  readonly #basins: BasinCreator
   readonly #usage: UsageRecorder
   readonly #clock: Clock
   readonly #newId: () => string
 
   constructor(
     catalog: Catalog,
-    basins: BasinService,
+    basins: BasinCreator,
     usage: UsageRecorder,
     clock: Clock,
     newId: () => string,

@@ -128,10 +128,10 @@ export async function close() {
       history.open()
     }),
   )
-  const polled = refusal(stream.readBatch({ tailOffset: 0, waitMs: 60_000 }))
   const session = await stream.appendSession()
   const ticket = await session.submit(['b', 'c'])
   await Promise.all([history.opened, ticket.ack()])
+  const polled = refusal(stream.readBatch({ tailOffset: 0, waitMs: 60_000 }))
   await hw.close()
   const ended = await Promise.all([observed, polled])
   const after = await refusal(stream.append('d'))

@@ -1,4 +1,4 @@
-import { Observable, type Observer, type Subscription } from 'rxjs'
+import { isObservable, type Observer, type Subscription } from 'rxjs'
 import { describe, expect, it } from 'vitest'
 import { Multicast } from '../../../src/api/observables.ts'
 
@@ -43,8 +43,8 @@ describe('a multicast', () => {
     expect([first.told, second.told]).toEqual([[last], [last]])
   })
 
-  it('is an observable of the package `rxjs`', () => {
-    expect(new Multicast().observable).toBeInstanceOf(Observable)
+  it('is an observable to the package `rxjs`', () => {
+    expect(isObservable(new Multicast().observable)).toBe(true)
   })
 
   it('skips subscribers that subscribe or unsubscribe during a delivery', () => {

@@ -56,6 +56,8 @@ export async function restore(owner: Engine, settle: () => Promise<void>): Promi
 export async function snapshot(owner: Engine): Promise<string> {
   const basins = await Promise.all(
     (await owner.listBasins()).items.map(async (info) => {
+      // It may be gone by now.
+      if (info.state === 'deleting') return [info]
       const basin = owner.basin(info.name, { autoCreate: false })
       const streams = await Promise.all(
         (await basin.listStreams()).items.map(async (stream) => [

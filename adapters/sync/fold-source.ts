@@ -1,0 +1,106 @@
+import type { JsonStream } from '../../src/api/json-stream.ts'
+import { ReadSession, type ReadSessionEvent } from '../../src/api/read-session.ts'
+import type { Stream } from '../../src/api/stream.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import type { TextRecord } from '../../src/model/record.ts'
+import { andThen, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import type { ReadBatch } from '../../src/storage/record-batch.ts'
+import type { ChangeSource, StreamChange } from '../../src/sync/changes.ts'
+
+/** A source of changes that a fold can store snapshots beside. */
+export interface FoldSource<Confirmed, Pending = Confirmed> extends ChangeSource<Confirmed, Pending> {
+  /** @internal The stream whose records are the confirmed ones. Snapshots are stored beside it. */
+  readonly stored?: Stream | undefined
+}
+
+/** The items of a batch. */
+type ItemsOf<Item> = (batch: ReadBatch) => MaybePromise<readonly Item[]>
+
+/** A stream as a source of changes. Nothing is pending in it, and command records are left out. */
+export class StreamSource<Item> implements FoldSource<Item> {
+  readonly stored: Stream
+  readonly #itemsOf: ItemsOf<Item>
+  readonly #create: boolean
+
+  private constructor(stream: Stream, itemsOf: ItemsOf<Item>, create: boolean) {
+    this.stored = stream
+    this.#itemsOf = itemsOf
+    this.#create = create
+  }
+
+  /** Returns the source of the text records of a stream. */
+  static ofText(stream: Stream, create: boolean): StreamSource<TextRecord> {
+    return new StreamSource(stream, (batch) => batch.withoutCommands().as('string').records, create)
+  }
+
+  /** Returns the source of the values of a stream. */
+  static ofJson<Value, Input>(stream: JsonStream<Value, Input>, create: boolean) {
+    return new StreamSource(stream.stream as Stream, (batch) => stream.decodeBatch(batch), create)
+  }
+
+  async *changes(
+    from: number,
+    { signal }: { readonly signal: AbortSignal },
+  ): AsyncGenerator<StreamChange<Item, Item>, void, undefined> {
+    const query = { seqNum: from, waitMs: Number.POSITIVE_INFINITY }
+    const open = (heartbeats: boolean) =>
+      this.stored.openCursor(query, { heartbeats, create: this.#create, allowsEmpty: 'always' })
+    const read = new ReadSession<Item, ItemBatch<Item>>(open, (batch) => this.#convert(batch), signal)
+    // Not the change before, whose records need not stay in memory.
+    let position = from
+    let isCaughtUp = false
+    try {
+      for await (const event of read.events()) {
+        const change = changeOf(event, position)
+        // A heartbeat while nothing happens.
+        if (isCaughtUp && change.start === undefined) continue
+        position = change.position
+        isCaughtUp = change.isCaughtUp
+        yield change
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
+  }
+
+  #convert(batch: ReadBatch): MaybePromise<ItemBatch<Item>> {
+    const { lastSeqNum, tail } = batch
+    const position = lastSeqNum + 1
+    const start = batch.records[0]?.seqNum
+    const isCaughtUp = tail?.seqNum === position
+    return andThen(this.#itemsOf(batch), (records) => ({ start, records, position, isCaughtUp }))
+  }
+}
+
+interface ItemBatch<Item> {
+  readonly start: number | undefined
+  readonly records: readonly Item[]
+  readonly position: number
+  readonly isCaughtUp: boolean
+}
+
+function changeOf<Item>(
+  event: ReadSessionEvent<ItemBatch<Item>>,
+  position: number,
+): StreamChange<Item, Item> {
+  if (event.kind === 'batch') {
+    const { records: confirmed, ...batch } = event.batch
+    return { ...batch, confirmed, pending: [] }
+  }
+  const tail = event.tail.seqNum
+  // All records up to the tail were trimmed.
+  const start = tail > position ? tail : undefined
+  return { start, confirmed: [], position: tail, pending: [], isCaughtUp: true }
+}
+
+/** Returns the source of changes that a fold follows. Throws `invalid` for anything else. */
+export function foldSourceOf(
+  source: Stream | JsonStream<unknown, never> | FoldSource<unknown, unknown>,
+  create: boolean,
+): FoldSource<unknown, unknown> {
+  const given = Object(source)
+  if (typeof given.changes === 'function') return given
+  if (typeof given.decodeBatch === 'function') return StreamSource.ofJson(given, create)
+  if (typeof given.openCursor === 'function') return StreamSource.ofText(given, create)
+  throw new HeadwaterError('invalid', '`source` must be a stream', { field: 'source' })
+}

@@ -1,0 +1,109 @@
+import type { Stream } from '../../src/api/stream.ts'
+import type { RecordInput } from '../../src/model/append-input.ts'
+import { trimRecord } from '../../src/model/command.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import {
+  EMPTY_SCAN,
+  recordsOfSnapshot,
+  type Snapshot,
+  type SnapshotPart,
+  scanSnapshots,
+  snapshotPartOf,
+} from '../../src/sync/fold-snapshot.ts'
+
+/** How often a snapshot is begun again because other folds store theirs at the same time. */
+const ATTEMPTS_MAX = 3
+/** The last part of a snapshot and the trim behind it. */
+const NEWEST = { tailOffset: 2 }
+
+/**
+ * The snapshots of a fold in a stream of their own. Each append is conditional on the tail, so of several
+ * tabs that store snapshots at once, one completes its own. The last part comes in one batch with a trim of
+ * everything before the snapshot, so that a complete snapshot is in the stream at any time.
+ */
+export class SnapshotStore {
+  readonly #stream: Stream
+  /** The tail as far as it is known. */
+  #end: number | undefined
+
+  constructor(stream: Stream) {
+    this.#stream = stream
+  }
+
+  /** Resolves to the complete snapshots, from the newest to the oldest. */
+  async load(signal: AbortSignal): Promise<readonly Snapshot[]> {
+    let scan = EMPTY_SCAN
+    try {
+      const read = this.#stream.read({}, { as: 'bytes', signal })
+      for await (const { records } of read.batches()) scan = scanSnapshots(scan, records)
+      // An empty stream may have a tail.
+      this.#end = scan.end === 0 ? undefined : scan.end
+    } catch (error) {
+      if (!isMissing(error)) throw error
+      this.#end = 0
+    }
+    return scan.complete
+  }
+
+  /**
+   * Stores a snapshot. Resolves to the position of the newest snapshot: another one if `isSuperseded` says
+   * that it is new enough.
+   */
+  async save(
+    snapshot: Snapshot,
+    isSuperseded: (other: SnapshotPart) => boolean,
+    signal: AbortSignal,
+  ): Promise<number> {
+    const records = recordsOfSnapshot(snapshot)
+    let isContended = false
+    for (let attempt = 1; ; attempt++) {
+      if (this.#end === undefined) {
+        const newest = await this.#examine(signal)
+        // Unless another fold is about to complete it, an incomplete snapshot is what a crash left.
+        const isUsable = newest !== undefined && (isContended || newest.index === newest.count - 1)
+        if (isUsable && isSuperseded(newest)) return newest.position
+      }
+      try {
+        await this.#append(records, this.#end ?? 0, signal)
+        return snapshot.position
+      } catch (error) {
+        this.#end = undefined
+        isContended = codeOf(error) === 'seq_num_mismatch'
+        if (!isContended || attempt === ATTEMPTS_MAX) throw error
+      }
+    }
+  }
+
+  async #append(records: readonly RecordInput[], start: number, signal: AbortSignal): Promise<void> {
+    let end = start
+    for (const [index, record] of records.entries()) {
+      const isLast = index === records.length - 1
+      const batch = isLast && start > 0 ? [record, trimRecord(start)] : [record]
+      const ack = await this.#stream.append(batch, { matchSeqNum: end, signal })
+      end = ack.end.seqNum
+    }
+    this.#end = end
+  }
+
+  /** Finds the tail. Resolves to the part of a snapshot that was stored last. */
+  async #examine(signal: AbortSignal): Promise<SnapshotPart | undefined> {
+    try {
+      const { records, tail } = await this.#stream.readBatch(NEWEST, { as: 'bytes', signal })
+      this.#end = (tail ?? (await this.#stream.checkTail({ signal }))).seqNum
+      return records.map(snapshotPartOf).findLast((part) => part !== undefined)
+    } catch (error) {
+      if (!isMissing(error)) throw error
+      this.#end = 0
+      return undefined
+    }
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === 'stream_not_found' || code === 'basin_not_found'
+}
+
+function codeOf(error: unknown): string | undefined {
+  return HeadwaterError.is(error) ? error.code : undefined
+}

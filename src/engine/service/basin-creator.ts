@@ -1,0 +1,63 @@
+import { basinConfig, withDefaultRetention } from '../../core/config.ts'
+import type { BasinConfig, RetentionPolicy } from '../../model/config.ts'
+import { assertValid } from '../../model/errors.ts'
+import { basinNameProblem } from '../../model/names.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { CatalogChange } from '../../storage/contract.ts'
+import { asJson, type BasinDocument } from '../../storage/documents.ts'
+import type { Catalog } from './catalog.ts'
+import type { LocationService } from './location-service.ts'
+
+/** Where a basin is located; the default location when neither is given. */
+export interface BasinPlacement {
+  /** A location of the engine, `aws:us-east-1` unless it was opened with others. */
+  readonly scope?: string | undefined
+  /** The name of `scope` in newer clients. The two must not differ. */
+  readonly location?: string | null | undefined
+}
+
+/** Creates basins: explicitly, and on first use. */
+export class BasinCreator {
+  readonly #catalog: Catalog
+  readonly #locations: LocationService
+  readonly #clock: Clock
+
+  constructor(catalog: Catalog, locations: LocationService, clock: Clock) {
+    this.#catalog = catalog
+    this.#locations = locations
+    this.#clock = clock
+  }
+
+  /** Creates the basin with the default configuration unless it exists. */
+  async createIfMissing(name: string, defaultRetention: RetentionPolicy | undefined): Promise<void> {
+    assertValid(basinNameProblem(name), 'basin')
+    if ((await this.#catalog.basin(name)) !== undefined) return
+    await this.#catalog.change(name, async (commit) => {
+      if ((await this.#catalog.basin(name)) !== undefined) return
+      const config = withDefaultRetention(basinConfig({}), defaultRetention)
+      await commit([putBasin(await this.newBasin(name, config, {}, null), null)])
+    })
+  }
+
+  /** The document of a basin to be created. */
+  async newBasin(
+    name: string,
+    config: BasinConfig,
+    { scope, location }: BasinPlacement,
+    creationKey: string | null,
+  ): Promise<BasinDocument> {
+    return {
+      name,
+      scope: scope ?? location ?? (await this.#locations.default()).name,
+      location: location ?? null,
+      createdAt: this.#clock.now(),
+      deletedAt: null,
+      config,
+      creationKey,
+    }
+  }
+}
+
+export function putBasin(document: BasinDocument, expect: number | null): CatalogChange {
+  return { kind: 'put', collection: 'basins', key: document.name, value: asJson(document), expect }
+}

@@ -1,0 +1,45 @@
+import type { Clock } from '../../runtime/clock.ts'
+import type { StorageSession } from '../../storage/contract.ts'
+import type { StreamCache } from '../log/stream-cache.ts'
+import type { BasinCreator } from './basin-creator.ts'
+import { BasinService, type CipherCheck } from './basin-service.ts'
+import type { Catalog } from './catalog.ts'
+import type { LocationService } from './location-service.ts'
+import { Removal, type RemovalContext } from './removal.ts'
+import { StreamChanges } from './stream-changes.ts'
+import type { StreamCreator } from './stream-creator.ts'
+import { StreamService } from './stream-service.ts'
+import type { UsageRecorder } from './usage.ts'
+import type { WorkRequests } from './work-requests.ts'
+
+interface ControlContext {
+  readonly session: StorageSession
+  readonly catalog: Catalog
+  readonly cache: StreamCache
+  readonly locations: LocationService
+  readonly basinCreator: BasinCreator
+  readonly streamCreator: StreamCreator
+  readonly work: WorkRequests
+  readonly usage: UsageRecorder
+  readonly clock: Clock
+  readonly closing: RemovalContext['closing']
+  readonly checkCipher: CipherCheck
+}
+
+/**
+ * Manages basins and streams. Plain appends and reads do not need it, not even to create what they use, so its
+ * code is loaded on demand.
+ */
+export class Control {
+  readonly basins: BasinService
+  readonly streams: StreamService
+  readonly removal: Removal
+
+  constructor(context: ControlContext) {
+    const { session, catalog, cache, locations, basinCreator, work, usage, clock, closing } = context
+    const changes = new StreamChanges(session, cache, usage, work, clock)
+    this.basins = new BasinService(catalog, locations, basinCreator, work, clock, context.checkCipher)
+    this.streams = new StreamService(catalog, context.streamCreator, changes)
+    this.removal = new Removal({ session, changes, closing })
+  }
+}

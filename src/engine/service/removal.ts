@@ -1,0 +1,131 @@
+import { decideDeleteOnEmpty, extendedExpiry, isExpired } from '../../core/retention.ts'
+import type { SharedSignal } from '../../runtime/abort.ts'
+import { macrotask } from '../../runtime/macrotask.ts'
+import type { CatalogChange, Document, Head, StorageSession } from '../../storage/contract.ts'
+import {
+  asJson,
+  type DeadlineDocument,
+  deadlineKey,
+  type StreamDocument,
+  streamKey,
+} from '../../storage/documents.ts'
+import { StorageConflict } from '../../storage/errors.ts'
+import { closedError, conflictError } from '../log/errors.ts'
+import { CONFLICTS_MAX, type Commit } from './catalog.ts'
+import type { StreamChanges } from './stream-changes.ts'
+
+const PAGE_STREAMS = 100
+
+export interface RemovalContext {
+  readonly session: StorageSession
+  readonly changes: StreamChanges
+  /** Aborts when the engine closes: long tasks stop early. */
+  readonly closing: SharedSignal
+}
+
+/** Removes streams for background work. */
+export class Removal {
+  readonly #context: RemovalContext
+
+  constructor(context: RemovalContext) {
+    this.#context = context
+  }
+
+  /**
+   * Deletes the streams of a basin that gets no more of them. Once it resolves, no engine acknowledges
+   * appends to them. Rejects if one cannot be deleted.
+   */
+  async deleteStreams(basin: string): Promise<void> {
+    const { session, changes, closing } = this.#context
+    const range = { prefix: streamKey(basin, ''), after: '', limit: PAGE_STREAMS }
+    for (let attempts = 0; attempts < CONFLICTS_MAX; attempts++) {
+      const streams = await session.list('streams', range)
+      if (streams.length === 0) return
+      if (closing.aborted) throw closedError()
+      const isTogether = attempts === 0
+      const commit = isTogether
+        ? commitTogether(session)
+        : (removal: readonly CatalogChange[]) => session.commit(removal)
+      const remove = async ({ value, version }: Document) => {
+        try {
+          await changes.remove(commit, { value: value as unknown as StreamDocument, version })
+          attempts = -1
+        } catch (error) {
+          // One by one next, and the list shows whether it is left.
+          if (!isTogether && !StorageConflict.is(error)) throw error
+        }
+      }
+      const removals = await Promise.allSettled(streams.map(remove))
+      for (const removal of removals) if (removal.status === 'rejected') throw removal.reason
+      await macrotask()
+    }
+    throw conflictError()
+  }
+
+  /**
+   * Deletes the stream of a deadline that has passed if delete-on-empty still wants it, and otherwise moves the
+   * deadline or removes it.
+   */
+  async checkDeadline(deadline: Document, now: number): Promise<void> {
+    const { session, changes } = this.#context
+    const { basin, stream, logId } = deadline.value as unknown as DeadlineDocument
+    const done: CatalogChange = {
+      kind: 'delete',
+      collection: 'deadlines',
+      key: deadline.key,
+      expect: deadline.version,
+    }
+    const document = await session.get('streams', streamKey(basin, stream))
+    const value = document?.value as unknown as StreamDocument | undefined
+    const head = value?.logId === logId ? await session.head(logId) : undefined
+    if (document === undefined || value === undefined || head === undefined) {
+      await session.commit([done])
+      return
+    }
+    const hasRecords = await this.#hasRecords(logId, head, now)
+    const { minAgeSeconds } = value.config.deleteOnEmpty
+    const decision = decideDeleteOnEmpty({ minAgeSeconds, hasRecords, lastWriteAt: head.appendedAt }, now)
+    if (decision === 'delete') {
+      // An append since then makes the deletion conflict; the deadline stays and is checked again.
+      const commit = (removal: readonly CatalogChange[]) => session.commit([...removal, done])
+      const expectSeqNum = head.tail.seqNum
+      await changes.remove(commit, { value, version: document.version }, { expectSeqNum })
+    } else if (decision === null) {
+      await session.commit([done])
+    } else {
+      const key = deadlineKey(decision.checkAt, logId)
+      const next: CatalogChange = {
+        kind: 'put',
+        collection: 'deadlines',
+        key,
+        value: asJson({ basin, stream, logId }),
+      }
+      await session.commit(key === deadline.key ? [next] : [done, next])
+    }
+  }
+
+  async #hasRecords(logId: string, { trimPoint, tail, extensions }: Head, now: number): Promise<boolean> {
+    const endSeqNum = tail.seqNum
+    let from = trimPoint
+    while (from < endSeqNum) {
+      const range = { from: { seqNum: from }, endSeqNum, bytesMax: 1 }
+      const blocks = await this.#context.session.read(logId, range)
+      const last = blocks.at(-1)
+      if (last === undefined) return false
+      if (blocks.some((block) => !isExpired(extendedExpiry(block, extensions), now))) return true
+      from = last.endSeqNum
+    }
+    return false
+  }
+}
+
+/** Commits what is passed in one turn in one commit. */
+function commitTogether(session: StorageSession): Commit {
+  const all: CatalogChange[] = []
+  let committed: Promise<void> | undefined
+  return (changes) => {
+    all.push(...changes)
+    committed ??= Promise.resolve().then(() => session.commit(all))
+    return committed
+  }
+}

@@ -1,0 +1,36 @@
+/** The share of `snapshotEvery` that is enough for one more snapshot when a fold is closed. */
+const SHARE_ON_CLOSE = 0.1
+
+/** The progress of a fold and of its snapshots. */
+export interface SnapshotProgress {
+  /** The sequence number after the last record that the fold has reduced. */
+  readonly position: number
+  /** The position of the newest snapshot; 0 if there is none. */
+  readonly saved: number
+  /** The number of records after which a snapshot is due. */
+  readonly every: number
+}
+
+/**
+ * Whether a snapshot is due. A fold that catches up stores one each time its position has doubled, so that it
+ * makes progress across interruptions without storing a thousand snapshots of a long history.
+ */
+export function isSnapshotDue({ position, saved, every }: SnapshotProgress, isCaughtUp: boolean): boolean {
+  return position - saved >= (isCaughtUp ? every : Math.max(every, saved))
+}
+
+/** Whether a fold that is closed stores one more snapshot. */
+export function isSnapshotDueOnClose({ position, saved, every }: SnapshotProgress): boolean {
+  return position > saved && position - saved >= every * SHARE_ON_CLOSE
+}
+
+/**
+ * Whether the snapshot that another fold has begun to store makes one's own superfluous: it is of the same
+ * kind, and opening from it costs at most the records between two snapshots.
+ */
+export function isSuperseded(
+  { position, every }: SnapshotProgress,
+  other: { readonly isSameKind: boolean; readonly position: number } | undefined,
+): boolean {
+  return other?.isSameKind === true && position - other.position < every
+}
