@@ -1,7 +1,7 @@
 import { onBrowserPause } from './page-events.ts'
 
 /** One of those that want to do the same work. */
-export interface Candidate {
+interface Candidate {
   /** Called with true when the work is this candidate's, and with false when it no longer is. */
   readonly onElected: (isElected: boolean) => void
   /** Called with each message of another candidate. Messages are hints: they may come late or get lost. */
