@@ -20,7 +20,7 @@ import {
 } from '../../src/sync/outbox-plan.ts'
 import { asHeadwaterError } from './errors.ts'
 import type { OutboxLog } from './outbox-log.ts'
-import type { WakeUps } from './wake-ups.ts'
+import type { WakeUps } from './page-events.ts'
 
 /** How long the sender waits for the copy to reach a position, before it tries again, in milliseconds. */
 const COPY_WAIT_MS = 10_000

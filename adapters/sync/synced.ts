@@ -6,8 +6,8 @@ import type { AfterRefusal } from '../../src/sync/outbox-plan.ts'
 import type { Coordinator } from './coordinator.ts'
 import { type MirrorStart, mirror } from './mirror.ts'
 import { Outbox } from './outbox.ts'
+import type { WakeUps } from './page-events.ts'
 import { SyncedStream } from './synced-stream.ts'
-import type { WakeUps } from './wake-ups.ts'
 
 /** Options of `syncedStream`. */
 export interface SyncedStreamOptions<Format extends RecordFormat = RecordFormat> {
