@@ -10,6 +10,8 @@ import { byRun } from './test/support/run-size.ts'
 const OWN_PACKAGE = Object.entries({
   headwater: 'src/index.ts',
   'headwater/http': 'adapters/http/index.ts',
+  'headwater/client': 'adapters/client/index.ts',
+  'headwater/sync': 'adapters/sync/index.ts',
   'headwater/storage': 'src/storage/index.ts',
   'headwater/usage': 'src/usage/index.ts',
   'headwater/memory': 'adapters/storage/memory/index.ts',

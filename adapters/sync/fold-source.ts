@@ -17,7 +17,7 @@ export interface FoldSource<Confirmed, Pending = Confirmed> extends ChangeSource
 type ItemsOf<Item> = (batch: ReadBatch) => MaybePromise<readonly Item[]>
 
 /** A stream as a source of changes. Nothing is pending in it, and command records are left out. */
-export class StreamSource<Item> implements FoldSource<Item> {
+class StreamSource<Item> implements FoldSource<Item> {
   readonly stored: Stream
   readonly #itemsOf: ItemsOf<Item>
   readonly #create: boolean
