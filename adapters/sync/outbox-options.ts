@@ -3,7 +3,7 @@ import { invalid } from '../../src/model/errors.ts'
 import { assertMembers, assertSignal, type MembersOf, oneOf, unchecked } from '../../src/model/validation.ts'
 import type { AfterRefusal } from '../../src/sync/outbox-plan.ts'
 import type { Coordinator } from './coordinator.ts'
-import type { WakeUps } from './wake-ups.ts'
+import type { WakeUps } from './page-events.ts'
 
 /** Options of `outbox`. */
 export interface OutboxOptions {
@@ -22,6 +22,8 @@ export interface OutboxOptions {
   readonly random?: (() => number) | undefined
   /** @internal A copy of the remote stream, where records are examined instead. */
   readonly examined?: Stream | undefined
+  /** @internal Called after each append that the server acknowledged. */
+  readonly onSent?: (() => void) | undefined
   /** @internal Elects the outbox that sends. By default among the tabs of a browser. */
   readonly coordinator?: Coordinator | undefined
   /** @internal What ends a pause between attempts early. By default the events of a browser. */
@@ -35,6 +37,7 @@ const OUTBOX_OPTIONS: MembersOf<OutboxOptions> = {
   signal: assertSignal,
   random: 'function',
   examined: unchecked,
+  onSent: 'function',
   coordinator: 'function',
   wakeUps: 'function',
 }

@@ -41,6 +41,7 @@ export interface SenderContext {
   readonly clock: Clock
   readonly random: () => number
   readonly wakeUps: WakeUps
+  readonly onSent: (() => void) | undefined
   readonly onState: (state: SenderState) => void
 }
 
@@ -121,6 +122,7 @@ export class OutboxSender {
       this.#isSingle = true
       return
     }
+    this.#context.onSent?.()
     // Entries leave the outbox only when a copy has them, so that a view never loses them.
     if (examined === remote) {
       this.#position = confirmation.end.seqNum

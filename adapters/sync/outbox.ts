@@ -19,9 +19,9 @@ import { asHeadwaterError } from './errors.ts'
 import { OutboxLog } from './outbox-log.ts'
 import { assertOutboxOptions, type OutboxOptions } from './outbox-options.ts'
 import { OutboxSender, type SenderState } from './outbox-sender.ts'
+import { browserWakeUps } from './page-events.ts'
 import type { PendingEntry, PendingSource } from './pending-source.ts'
 import { StateCell } from './state-cell.ts'
-import { browserWakeUps } from './wake-ups.ts'
 
 export type { OutboxOptions } from './outbox-options.ts'
 
@@ -236,7 +236,13 @@ export class Outbox implements PendingSource {
   }
 
   async #send(signal: AbortSignal): Promise<void> {
-    const { afterRefusal = 'stop', random = Math.random, examined, wakeUps = browserWakeUps } = this.#options
+    const {
+      afterRefusal = 'stop',
+      random = Math.random,
+      examined,
+      wakeUps = browserWakeUps,
+      onSent,
+    } = this.#options
     const sending = new AbortController()
     const ignore = onAnyAbort([signal, this.#closing.signal], () => sending.abort())
     const onState = (state: SenderState) => {
@@ -250,6 +256,7 @@ export class Outbox implements PendingSource {
       random,
       wakeUps,
       clock: this.#local.context.clock,
+      onSent,
       onState,
     }
     try {
