@@ -18,6 +18,7 @@ const CONTEXT: Readonly<Record<string, string>> = {
   hw: `declare const hw: import('headwater').Engine`,
   basin: `declare const basin: import('headwater').Basin`,
   stream: `declare const stream: import('headwater').Stream`,
+  copy: `declare const copy: import('headwater/sync').Mirror`,
   storage: `declare const storage: import('headwater').Storage`,
   handler: `declare const handler: (request: Request) => Promise<Response>`,
   // Of a Durable Object.
