@@ -51,7 +51,9 @@ export class OutboxLog {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Resolves when a condition holds; rejects with the failure of the log, and with the reason of a signal. */
+  /**
+   * Resolves when a condition holds; rejects with the failure of the log, and with the reason of a signal.
+   */
   async until(condition: () => boolean, signal?: AbortSignal): Promise<void> {
     let unsubscribe = () => {}
     const reached = new Promise<void>((resolve, reject) => {
@@ -67,8 +69,8 @@ export class OutboxLog {
   }
 
   /**
-   * Appends records, and resolves once the state includes them. Calls `stored` before that, when their numbers
-   * are known.
+   * Appends records, and resolves once the state includes them. Calls `stored` before that, when their
+   * numbers are known.
    */
   async append(
     records: readonly LogRecord[],

@@ -18,7 +18,9 @@ export interface OutboxOptions {
   readonly afterRefusal?: AfterRefusal | undefined
   /** Closes the outbox when it aborts. */
   readonly signal?: AbortSignal | undefined
-  /** Returns random numbers in [0, 1), for pauses between attempts and device ids. `Math.random` by default. */
+  /**
+   * Returns random numbers in [0, 1), for pauses between attempts and device ids. `Math.random` by default.
+   */
   readonly random?: (() => number) | undefined
   /** @internal A copy of the remote stream, where records are examined instead. */
   readonly examined?: Stream | undefined

@@ -50,15 +50,15 @@ export interface OutboxAppend {
   /** The number of the first record in the outbox. The others have the numbers that follow. */
   readonly number: number
   /**
-   * Resolves to the place of the records on the server. Rejects with the reason of the refusal if the batch is
-   * discarded, and with `closed` if the outbox is closed before.
+   * Resolves to the place of the records on the server. Rejects with the reason of the refusal if the batch
+   * is discarded, and with `closed` if the outbox is closed before.
    */
   confirmed(options?: CallOptions): Promise<Confirmation>
 }
 
 /**
- * Records that are durable on this device and are sent to a remote stream, each exactly once and in order, made
- * by {@link outbox}. Tabs share the log of the outbox; one of them sends.
+ * Records that are durable on this device and are sent to a remote stream, each exactly once and in order,
+ * made by {@link outbox}. Tabs share the log of the outbox; one of them sends.
  *
  * Each record on the server has the header `headwater-origin` (docs/protocol.md "Origin header").
  */
@@ -293,9 +293,9 @@ export class Outbox implements PendingSource {
 }
 
 /**
- * Sends what is appended on this device to a remote stream, each record exactly once and in order, whatever is
- * lost, delayed or repeated on the way. `local` is a stream of an engine on this device that only the outbox
- * uses; `remote` is one of a client.
+ * Sends what is appended on this device to a remote stream, each record exactly once and in order, whatever
+ * is lost, delayed or repeated on the way. `local` is a stream of an engine on this device that only the
+ * outbox uses; `remote` is one of a client.
  *
  * Throws `invalid` for options that are not valid.
  *

@@ -44,9 +44,9 @@ const SYNCED_STREAM_OPTIONS: MembersOf<SyncedStreamOptions> = {
 }
 
 /**
- * Keeps a stream of this device in sync with a stream of a server, in both directions. `remote` is a stream of
- * a client, `local` one of an engine, to which nothing else appends. Tabs that sync the same stream share one
- * connection. Connects in the background: see `state`.
+ * Keeps a stream of this device in sync with a stream of a server, in both directions. `remote` is a stream
+ * of a client, `local` one of an engine, to which nothing else appends. Tabs that sync the same stream share
+ * one connection. Connects in the background: see `state`.
  *
  * Throws `invalid` for options that are not valid.
  *
