@@ -67,7 +67,7 @@ export class SyncedStream<Format extends RecordFormat = 'string'> extends Synced
    *
    * ```ts
    * const appended = await chat.append('hello')
-   * const { seqNum } = await appended.confirmed()
+   * const { start } = await appended.confirmed()
    * ```
    */
   append(records: RecordInput | readonly RecordInput[], options?: CallOptions): Promise<OutboxAppend> {
