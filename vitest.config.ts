@@ -9,12 +9,12 @@ import { byRun } from './test/support/run-size.ts'
 /** Resolves the names of the package to its sources. */
 const OWN_PACKAGE = Object.entries({
   headwater: 'src/index.ts',
-  'headwater/client': 'adapters/client/index.ts',
   'headwater/http': 'adapters/http/index.ts',
+  'headwater/client': 'adapters/client/index.ts',
+  'headwater/sync': 'adapters/sync/index.ts',
   'headwater/storage': 'src/storage/index.ts',
   'headwater/usage': 'src/usage/index.ts',
   'headwater/memory': 'adapters/storage/memory/index.ts',
-  'headwater/sync': 'adapters/sync/index.ts',
   'headwater/testing': 'adapters/testing/index.ts',
 }).map(([name, path]) => ({
   find: new RegExp(`^${name}$`),

@@ -1,5 +1,6 @@
-// Bundles an example for browsers: `src/main.ts`, the files in `public`, and a service worker that caches them.
+// Bundles an example for browsers: `src/main.ts` or `src/main.tsx`, the files in `public`, and a service worker that caches them.
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'esbuild'
@@ -10,6 +11,7 @@ const OPTIONS = {
   minify: true,
   platform: 'browser',
   target: 'es2022',
+  jsx: 'automatic',
   // Ignores `paths` in tsconfig.json, so that the built package is used instead of its sources.
   tsconfigRaw: {},
   // The published client uses HTTP/2 in Node only. The zstd codec has 860 kB, and pages cannot request zstd.
@@ -23,7 +25,8 @@ export async function buildExample(name, output = join(import.meta.dirname, name
   await rm(output, { recursive: true, force: true })
   await cp(join(directory, 'public'), output, { recursive: true })
   // A single file, so that nothing has to be loaded later, when there may be no network.
-  await bundle(join(directory, 'src/main.ts'), join(output, 'main.js'), { format: 'esm' })
+  const main = ['src/main.ts', 'src/main.tsx'].map((path) => join(directory, path)).find(existsSync)
+  await bundle(main, join(output, 'main.js'), { format: 'esm' })
   const files = (await readdir(output)).sort()
   const ownFiles = JSON.stringify({ version: await hashOf(output, files), files: files.map(addressOf) })
   const worker = join(directory, 'service-worker.ts')

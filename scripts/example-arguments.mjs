@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 
 // Browsers store data by origin, which includes the port, so each example has a fixed port of its own.
-const PORTS = { 'local-first-chat': 8788, 'published-client': 8789 }
+const PORTS = { 'local-first-chat': 8788, 'published-client': 8789, 'shared-todo': 8790 }
 
 export const USAGE = `usage: npm run example -- NAME [--port PORT]\nexamples: ${Object.keys(PORTS).join(', ')}`
 

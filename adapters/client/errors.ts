@@ -73,7 +73,7 @@ export async function failureOf(status: number | undefined, text: string, isSafe
   return { error, isTransient, retryAfterMs: 0 }
 }
 
-/** Undefined for another body, and where the code that decodes it cannot be loaded: the status says enough. */
+/** Resolves to undefined for another body, and if the decoder cannot be loaded: the status says enough. */
 async function decodeBody(text: string): Promise<ReceivedError | undefined> {
   if (text === '') return undefined
   try {

@@ -52,8 +52,8 @@ export function useStream(
 /** What {@link useStream} returns. The object changes only when a member does. */
 export interface StreamView<Item> {
   /**
-   * The latest records that the session has read, in order: at most `recordsMax`. Those of a synced stream end
-   * with all pending records in addition.
+   * The latest records that the session has read, in order: at most `recordsMax`. Those of a synced stream
+   * end with all pending records in addition.
    */
   readonly records: readonly Item[]
   /**

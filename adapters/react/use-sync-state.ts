@@ -13,7 +13,7 @@ export interface StateSource<State> {
  *
  * ```tsx
  * const state = useSyncState(chat)
- * return state.kind === 'offline' ? <p>Offline. Your messages are sent later.</p> : null
+ * const banner = state.kind === 'offline' ? <p>Offline. Your messages are sent later.</p> : null
  * ```
  */
 export function useSyncState<State>(source: StateSource<State>): State {

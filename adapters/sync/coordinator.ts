@@ -1,7 +1,7 @@
-import { onBrowserPause } from './page-pause.ts'
+import { onBrowserPause } from './page-events.ts'
 
 /** One of those that want to do the same work. */
-export interface Candidate {
+interface Candidate {
   /** Called with true when the work is this candidate's, and with false when it no longer is. */
   readonly onElected: (isElected: boolean) => void
   /** Called with each message of another candidate. Messages are hints: they may come late or get lost. */
@@ -17,9 +17,9 @@ export interface Membership {
 }
 
 /**
- * Elects one of the candidates with a name at a time, where they can know of each other. Nothing may depend on
- * there being only one: candidates in other processes are not known, and a paused one may believe that it is
- * elected still. Never throws, and calls back in a later microtask.
+ * Elects one of the candidates with a name at a time, where they can know of each other. Nothing may depend
+ * on there being only one: candidates in other processes are not known, and a paused one may believe that it
+ * is elected still. Never throws, and calls back in a later microtask.
  */
 export type Coordinator = (name: string, candidate: Candidate) => Membership
 

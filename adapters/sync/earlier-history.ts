@@ -7,8 +7,12 @@ import { millisecondsOf } from '../../src/model/validation.ts'
 import { equalRecords } from '../../src/sync/copy-end.ts'
 import { ChainCursor, type ChainPart } from './chain-cursor.ts'
 import { COPY_CONFIG } from './copy-config.ts'
-import { deleteIfPresent, earlierSegments, firstSeqNum, segmentStream } from './earlier-segments.ts'
+import { deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
+import { earlierSegments } from './earlier-segments.ts'
 import { codeOf, isMissing } from './errors.ts'
+
+export { copyStart } from './copy-start.ts'
+export { dropEarlier } from './earlier-segments.ts'
 
 /** How often a fetch is tried again while others fetch the same records. */
 const ATTEMPTS_MAX = 10

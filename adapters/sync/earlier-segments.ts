@@ -1,5 +1,5 @@
 import type { Stream } from '../../src/api/stream.ts'
-import { COPY_CONFIG } from './copy-config.ts'
+import { deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
 import { isMissing } from './errors.ts'
 
 /** Earlier records of a copy that are stored in a stream of their own: from `start` to before `end`. */
@@ -9,17 +9,6 @@ export interface EarlierSegment {
   readonly end: number
   /** The timestamp of the last record. */
   readonly timestamp: number
-}
-
-/** Returns the stream of the records before `end`. Streams of copies that were replaced have other names. */
-export function segmentStream(local: Stream, identity: string, end: number, autoCreate = false): Stream {
-  return local.sibling(`.earlier/${identity}/${end}`, { autoCreate, config: COPY_CONFIG })
-}
-
-/** Resolves to the sequence number of the first record of a stream, or its tail if it has none. */
-export async function firstSeqNum(stream: Stream): Promise<number> {
-  const { records } = await stream.readBatch({ count: 1 }, { as: 'bytes' })
-  return records[0]?.seqNum ?? (await stream.checkTail()).seqNum
 }
 
 /**
@@ -50,14 +39,5 @@ export async function dropEarlier(local: Stream, identity: string, below: number
   // The earliest first: the later ones lead to it.
   for (const { stream, start } of segments.reverse()) {
     if (start < below) await deleteIfPresent(stream)
-  }
-}
-
-/** Deletes the stream unless it does not exist. */
-export async function deleteIfPresent(stream: Stream): Promise<void> {
-  try {
-    await stream.delete()
-  } catch (error) {
-    if (!isMissing(error)) throw error
   }
 }

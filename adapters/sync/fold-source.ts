@@ -1,3 +1,4 @@
+import { ClosableIterator } from '../../src/api/closable-iterator.ts'
 import type { JsonStream } from '../../src/api/json-stream.ts'
 import { ReadSession, type ReadSessionEvent } from '../../src/api/read-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
@@ -17,7 +18,7 @@ export interface FoldSource<Confirmed, Pending = Confirmed> extends ChangeSource
 type ItemsOf<Item> = (batch: ReadBatch) => MaybePromise<readonly Item[]>
 
 /** A stream as a source of changes. Nothing is pending in it, and command records are left out. */
-export class StreamSource<Item> implements FoldSource<Item> {
+class StreamSource<Item> implements FoldSource<Item> {
   readonly stored: Stream
   readonly #itemsOf: ItemsOf<Item>
   readonly #create: boolean
@@ -38,29 +39,15 @@ export class StreamSource<Item> implements FoldSource<Item> {
     return new StreamSource(stream.stream as Stream, (batch) => stream.decodeBatch(batch), create)
   }
 
-  async *changes(
+  changes(
     from: number,
     { signal }: { readonly signal: AbortSignal },
-  ): AsyncGenerator<StreamChange<Item, Item>, void, undefined> {
+  ): AsyncIterableIterator<StreamChange<Item, Item>> {
     const query = { seqNum: from, waitMs: Number.POSITIVE_INFINITY }
     const open = (heartbeats: boolean) =>
       this.stored.openCursor(query, { heartbeats, create: this.#create, allowsEmpty: 'always' })
     const read = new ReadSession<Item, ItemBatch<Item>>(open, (batch) => this.#convert(batch), signal)
-    // Not the change before, whose records need not stay in memory.
-    let position = from
-    let isCaughtUp = false
-    try {
-      for await (const event of read.events()) {
-        const change = changeOf(event, position)
-        // A heartbeat while nothing happens.
-        if (isCaughtUp && change.start === undefined) continue
-        position = change.position
-        isCaughtUp = change.isCaughtUp
-        yield change
-      }
-    } catch (error) {
-      if (!signal.aborted) throw error
-    }
+    return new ReadChanges(read.events(), from, signal)
   }
 
   #convert(batch: ReadBatch): MaybePromise<ItemBatch<Item>> {
@@ -79,18 +66,57 @@ interface ItemBatch<Item> {
   readonly isCaughtUp: boolean
 }
 
-function changeOf<Item>(
-  event: ReadSessionEvent<ItemBatch<Item>>,
-  position: number,
-): StreamChange<Item, Item> {
-  if (event.kind === 'batch') {
-    const { records: confirmed, ...batch } = event.batch
-    return { ...batch, confirmed, pending: [] }
+/** Converts the events of a read to changes. Unlike a generator, it refers to none while it waits. */
+class ReadChanges<Item> extends ClosableIterator<StreamChange<Item, Item>> {
+  readonly #events: AsyncGenerator<ReadSessionEvent<ItemBatch<Item>>, void, undefined>
+  readonly #signal: AbortSignal
+  #position: number
+  #isCaughtUp = false
+
+  constructor(
+    events: AsyncGenerator<ReadSessionEvent<ItemBatch<Item>>, void, undefined>,
+    from: number,
+    signal: AbortSignal,
+  ) {
+    super()
+    this.#events = events
+    this.#position = from
+    this.#signal = signal
   }
-  const tail = event.tail.seqNum
-  // All records up to the tail were trimmed.
-  const start = tail > position ? tail : undefined
-  return { start, confirmed: [], position: tail, pending: [], isCaughtUp: true }
+
+  async next(): Promise<IteratorResult<StreamChange<Item, Item>, void>> {
+    try {
+      for (;;) {
+        const { done, value: event } = await this.#events.next()
+        if (done) break
+        const change = this.#changeOf(event)
+        // A heartbeat while nothing happens.
+        if (this.#isCaughtUp && change.start === undefined) continue
+        this.#position = change.position
+        this.#isCaughtUp = change.isCaughtUp
+        return { done: false, value: change }
+      }
+    } catch (error) {
+      if (!this.#signal.aborted) throw error
+    }
+    return { done: true, value: undefined }
+  }
+
+  async return(): Promise<IteratorResult<StreamChange<Item, Item>, void>> {
+    await this.#events.return()
+    return { done: true, value: undefined }
+  }
+
+  #changeOf(event: ReadSessionEvent<ItemBatch<Item>>): StreamChange<Item, Item> {
+    if (event.kind === 'batch') {
+      const { start, records: confirmed, position, isCaughtUp } = event.batch
+      return { start, confirmed, position, pending: [], isCaughtUp }
+    }
+    const tail = event.tail.seqNum
+    // All records up to the tail were trimmed.
+    const start = tail > this.#position ? tail : undefined
+    return { start, confirmed: [], position: tail, pending: [], isCaughtUp: true }
+  }
 }
 
 /** Returns the source of changes that a fold follows. Throws `invalid` for anything else. */

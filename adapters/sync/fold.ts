@@ -8,6 +8,7 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import type { TextRecord } from '../../src/model/record.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
+import type { StreamChange } from '../../src/sync/changes.ts'
 import {
   type FoldedRecord,
   type FoldState,
@@ -183,7 +184,9 @@ export class Fold<State> {
         this.#isLoaded = false
         this.#snapshots.reset()
       }
-      this.#fail(new HeadwaterError('closed', 'the source of the fold has ended'))
+      if (this.#end === undefined) {
+        this.#fail(new HeadwaterError('closed', 'the source of the fold has ended'))
+      }
     } catch (error) {
       this.#fail(error)
     }
@@ -192,22 +195,32 @@ export class Fold<State> {
   /** Follows the source. Resolves to false if it is not the stream that the state was derived from. */
   async #follow(signal: AbortSignal): Promise<boolean> {
     const from = startOfChanges(this.#state)
-    const { reduce, trimmed } = this.#options
-    const reducer = reduce as (state: State, record: unknown) => State
+    const changes = this.#source.changes(from, { signal })[Symbol.asyncIterator]()
     try {
-      for await (const change of this.#source.changes(from, { signal })) {
-        if (signal.aborted) return true
-        const outcome = foldChange(this.#state, change, reducer, trimmed === 'skip')
-        if (outcome.kind === 'replaced') return false
-        if (outcome.kind === 'gap') throw this.#trimmedError(outcome)
-        this.#advance(outcome.state, change.isCaughtUp)
-      }
-      return true
+      // Not a loop over the changes, which would keep the last one in memory while it waits.
+      let taken: boolean | undefined
+      do taken = this.#take(await changes.next())
+      while (taken === undefined)
+      return taken
     } catch (error) {
       // The stream is shorter than it was.
       if (from > 0 && HeadwaterError.is(error) && error.code === 'range_not_satisfiable') return false
       throw error
+    } finally {
+      await changes.return?.()
     }
+  }
+
+  /** Applies a change. Returns true at the end of the source, and false if it is another stream. */
+  #take({ done, value: change }: IteratorResult<StreamChange<FoldedRecord, unknown>>): boolean | undefined {
+    if (done || this.#end !== undefined) return true
+    const { reduce, trimmed } = this.#options
+    const reducer = reduce as (state: State, record: unknown) => State
+    const outcome = foldChange(this.#state, change, reducer, trimmed === 'skip')
+    if (outcome.kind === 'replaced') return false
+    if (outcome.kind === 'gap') throw this.#trimmedError(outcome)
+    this.#advance(outcome.state, change.isCaughtUp)
+    return undefined
   }
 
   #advance(state: FoldState<State>, isCaughtUp: boolean): void {

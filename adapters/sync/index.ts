@@ -1,11 +1,15 @@
 export type { ChangeSource, PendingRecord, StreamChange } from '../../src/sync/changes.ts'
 export type { FoldedRecord } from '../../src/sync/fold-state.ts'
 export type { MirrorGap, MirrorState, StoppedMirror, StopReason } from '../../src/sync/mirror-state.ts'
+export type { Confirmation } from '../../src/sync/outbox-log.ts'
 export type { ListChange, RecordView } from '../../src/sync/record-view.ts'
 export type {
+  BytesContent,
   ConfirmedRecord,
+  JsonContent,
   RecordOrigin,
   SyncedRecord,
+  TextContent,
   WaitingRecord,
 } from '../../src/sync/synced-record.ts'
 export type { EarlierRecords } from './earlier-history.ts'
@@ -21,5 +25,8 @@ export {
   mirror,
   type RestartOptions,
 } from './mirror.ts'
-export { syncedStream } from './synced.ts'
-export type { SyncedStream } from './synced-stream.ts'
+export { type FailedAppend, Outbox, type OutboxAppend, type OutboxStatus, outbox } from './outbox.ts'
+export type { OutboxOptions } from './outbox-options.ts'
+export { type SyncedStreamOptions, syncedStream } from './synced.ts'
+export type { SyncedReads } from './synced-reads.ts'
+export type { SyncedJsonOptions, SyncedJsonStream, SyncedStream } from './synced-stream.ts'

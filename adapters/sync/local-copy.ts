@@ -1,10 +1,14 @@
 import type { AppendSession } from '../../src/api/append-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { type HeadwaterError, invalid } from '../../src/model/errors.ts'
+import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import type { CopyEnd } from '../../src/sync/copy-end.ts'
 import { COPY_CONFIG } from './copy-config.ts'
-import { deleteIfPresent, dropEarlier } from './earlier-segments.ts'
+import { deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
 import { codeOf, isMissing } from './errors.ts'
+
+/** What few mirrors need: to start again, and earlier history. */
+export const HISTORY = new LazyModule('earlier history', () => import('./earlier-history.ts'))
 
 /** How often a copy is looked up again while others delete and create it. */
 const ATTEMPTS_MAX = 10
@@ -78,24 +82,18 @@ export class LocalCopy {
 
   /** Deletes the earlier records that a trim removes. */
   async trimEarlier(identity: string, seqNum: number): Promise<void> {
+    const segment = segmentStream(this.#existing, identity, await firstSeqNum(this.#existing))
+    if (!(await segment.exists())) return
+    const { dropEarlier } = await HISTORY.load()
     await dropEarlier(this.#existing, identity, seqNum)
   }
 
   /** Deletes the copy and creates an empty one that begins with a sequence number. */
   async replace(seqNum: number): Promise<void> {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-      await this.#delete()
+      await deleteIfPresent(this.#existing)
       if (await this.#create(seqNum)) return
     }
-  }
-
-  async #delete(): Promise<void> {
-    try {
-      await dropEarlier(this.#existing, await this.#existing.identity(), Number.POSITIVE_INFINITY)
-    } catch (error) {
-      if (!isMissing(error)) throw error
-    }
-    await deleteIfPresent(this.#existing)
   }
 
   /** Resolves to whether the copy was created. */

@@ -11,9 +11,9 @@ import type { Clock } from '../../src/runtime/clock.ts'
 import { continuationOf } from '../../src/sync/copy-end.ts'
 import { failureOutcome } from '../../src/sync/mirror-failure.ts'
 import type { MirrorState, StoppedMirror } from '../../src/sync/mirror-state.ts'
-import { type MirrorStart, startQuery } from './copy-start.ts'
 import { asHeadwaterError } from './errors.ts'
 import { isGone, type LocalCopy, LocalFailure, locally } from './local-copy.ts'
+import { type MirrorStart, startQuery } from './start-query.ts'
 
 /** Servers send a heartbeat in three quarters of this time, in milliseconds. */
 const SILENCE_MS_MAX = 20_000

@@ -5,13 +5,16 @@ import { backOffMs } from '../../src/sync/back-off.ts'
 import { failureOutcome } from '../../src/sync/mirror-failure.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import type { Coordinator, Membership } from './coordinator.ts'
-import type { MirrorStart } from './copy-start.ts'
 import { asHeadwaterError } from './errors.ts'
 import type { LocalCopy } from './local-copy.ts'
 import { type ConnectionEnd, MirrorConnection } from './mirror-connection.ts'
 import { decodeMessage, encodeMessage, type MirrorMessage } from './mirror-messages.ts'
+import type { WakeUps } from './page-events.ts'
+import type { MirrorStart } from './start-query.ts'
 import type { StateCell } from './state-cell.ts'
-import type { WakeUps } from './wake-ups.ts'
+
+/** How often in succession a mirror looks for another copy at once. */
+const REPLACEMENTS_MAX = 3
 
 /** What a mirror runs with. */
 export interface MirrorRunOptions {
@@ -31,6 +34,8 @@ export interface MirrorRunOptions {
 export class MirrorRun {
   readonly #options: MirrorRunOptions
   #failures = 0
+  /** How often in succession the copy turned out to be another one. */
+  #replacements = 0
   #membership: Membership | undefined
   #connection: MirrorConnection | undefined
   /** Ends the current pause; a stopped mirror continues only if the app asks for it. */
@@ -136,7 +141,12 @@ export class MirrorRun {
       this.#connection = connection
       const end = await connection.run()
       this.#connection = undefined
-      if (signal.aborted || end.kind === 'other-copy') return
+      if (signal.aborted) return
+      if (end.kind === 'other-copy') {
+        if (++this.#replacements > REPLACEMENTS_MAX)
+          await this.#pause(backOffMs(this.#replacements, 1), signal)
+        return
+      }
       isQuiet = end.kind === 'conflict'
       await this.#pauseAfter(end, signal)
     }
@@ -145,6 +155,7 @@ export class MirrorRun {
   /** Shows how a connection ended, and waits until the next attempt. */
   async #pauseAfter(end: ConnectionEnd, signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#options
+    this.#replacements = 0
     if (end.kind === 'failed' && end.hasLasted) this.#failures = 0
     switch (end.kind) {
       case 'stopped':

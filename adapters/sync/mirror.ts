@@ -15,18 +15,17 @@ import {
   unchecked,
 } from '../../src/model/validation.ts'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
-import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { SerialQueue } from '../../src/runtime/serial-queue.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
-import { copyStart, type MirrorStart } from './copy-start.ts'
 import type { EarlierRecords } from './earlier-history.ts'
-import { LocalCopy } from './local-copy.ts'
+import { HISTORY, LocalCopy } from './local-copy.ts'
 import { MirrorRun } from './mirror-run.ts'
+import { browserWakeUps, type WakeUps } from './page-events.ts'
+import type { MirrorStart } from './start-query.ts'
 import { StateCell } from './state-cell.ts'
-import { browserWakeUps, type WakeUps } from './wake-ups.ts'
 
-export type { MirrorStart } from './copy-start.ts'
+export type { MirrorStart } from './start-query.ts'
 
 /** Options of `mirror`. */
 export interface MirrorOptions {
@@ -85,8 +84,9 @@ export interface RestartOptions extends CallOptions {
 
 /**
  * Keeps a copy of a remote stream on this device, made by {@link mirror}: gap-free, in order, with the
- * sequence numbers, timestamps, headers and commands of the remote stream. It resumes after every interruption
- * and follows the remote stream live. Read the copy as any stream; only the mirror appends to it.
+ * sequence numbers, timestamps, headers and commands of the remote stream. It resumes after every
+ * interruption and follows the remote stream live. Read the copy as any stream; only the mirror appends to
+ * it.
  *
  * Mirrors of one copy in several tabs share one connection: one of them copies, and another one takes over
  * when it is closed, frozen or killed. All of them show the same state.
@@ -102,7 +102,6 @@ export class Mirror {
   readonly #run: MirrorRun
   readonly #ended: Promise<void>
   readonly #from: MirrorStart
-  readonly #history = new LazyModule('earlier history', () => import('./earlier-history.ts'))
   readonly #fetches = new SerialQueue()
 
   /** @internal */
@@ -160,9 +159,11 @@ export class Mirror {
     const signal = signalOf(options, RESTART_OPTIONS)
     const { from = this.#from } = options
     const work = async () => {
+      const { copyStart, dropEarlier } = await HISTORY.load()
       const start = await copyStart(this.remote, from)
       signal?.throwIfAborted()
       this.#closing.signal.throwIfAborted()
+      await dropEarlier(this.local, await this.#copy.ensure(), Number.POSITIVE_INFINITY)
       await this.#copy.replace(start)
       this.#run.replaced()
     }
@@ -186,16 +187,16 @@ export class Mirror {
     const signal = signalOf(options, FETCH_EARLIER_OPTIONS)
     if (!(options?.count > 0)) throw invalid('`count` must be at least 1', 'count')
     const fetch = async () => {
-      const { fetchEarlier } = await this.#history.load()
+      const { fetchEarlier } = await HISTORY.load()
       return fetchEarlier(this.remote, this.local, options.count, signal)
     }
     return unlessAborted(signal, this.#fetches.run(fetch))
   }
 
   /**
-   * Makes a session that reads what is stored on this device: the records that `fetchEarlier` stored, and then
-   * those of the copy, from the first one unless the query says where. With `waitMs`, it goes on as records
-   * arrive. A session as of `stream.read`.
+   * Makes a session that reads what is stored on this device: the records that `fetchEarlier` stored, and
+   * then those of the copy, from the first one unless the query says where. With `waitMs`, it goes on as
+   * records arrive. It is a session like those of `stream.read`.
    *
    * ```ts
    * for await (const { seqNum, body } of copy.read({ tailOffset: 5_000 })) console.log(seqNum, body)
@@ -213,7 +214,7 @@ export class Mirror {
     assertMembers(options, MIRROR_READ_OPTIONS, 'options')
     const { as = 'string', signal } = options
     const open = async (heartbeats: boolean) => {
-      const { openAcross } = await this.#history.load()
+      const { openAcross } = await HISTORY.load()
       return openAcross(this.local, query, heartbeats)
     }
     return new ReadSession(open, (batch) => batch.as(as), signal)
@@ -233,9 +234,9 @@ export class Mirror {
 }
 
 /**
- * Copies a remote stream to a local one and keeps the copy up to date until it is closed. `remote` is a stream
- * of a client; `local` is one of an engine on this device, to which nothing else appends. Connects in the
- * background: see `state`.
+ * Copies a remote stream to a local one and keeps the copy up to date until it is closed. `remote` is a
+ * stream of a client; `local` is one of an engine on this device, to which nothing else appends. Connects in
+ * the background: see `state`.
  *
  * Throws `invalid` for options that are not valid.
  *

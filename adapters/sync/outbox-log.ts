@@ -19,7 +19,7 @@ const TRIMMED_RECORDS = 64
 /** The log of an outbox as one tab reads it. Other tabs may append to it at any time. */
 export class OutboxLog {
   readonly #stream: Stream
-  readonly #newDevice: () => string
+  readonly #random: () => number
   readonly #signal: AbortSignal
   readonly #listeners = new Set<() => void>()
   readonly #news: OutboxNews
@@ -27,10 +27,10 @@ export class OutboxLog {
   #trimmedTo = 0
   #failure: unknown
 
-  constructor(stream: Stream, newDevice: () => string, signal: AbortSignal, news: OutboxNews) {
+  constructor(stream: Stream, random: () => number, signal: AbortSignal, news: OutboxNews) {
     this.#news = news
     this.#stream = stream
-    this.#newDevice = newDevice
+    this.#random = random
     this.#signal = signal
     void this.#follow()
     onAbort(signal, () => this.#changed())
@@ -51,7 +51,9 @@ export class OutboxLog {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Resolves when a condition holds; rejects with the failure of the log, and with the reason of a signal. */
+  /**
+   * Resolves when a condition holds; rejects with the failure of the log, and with the reason of a signal.
+   */
   async until(condition: () => boolean, signal?: AbortSignal): Promise<void> {
     let unsubscribe = () => {}
     const reached = new Promise<void>((resolve, reject) => {
@@ -66,10 +68,18 @@ export class OutboxLog {
     await unlessAborted(signal, reached).finally(unsubscribe)
   }
 
-  /** Appends records, and resolves once the state includes them. */
-  async append(records: readonly LogRecord[], signal?: AbortSignal): Promise<AppendAck> {
+  /**
+   * Appends records, and resolves once the state includes them. Calls `stored` before that, when their
+   * numbers are known.
+   */
+  async append(
+    records: readonly LogRecord[],
+    signal?: AbortSignal,
+    stored?: (ack: AppendAck) => void,
+  ): Promise<AppendAck> {
     await this.until(() => this.#state.progress !== undefined, signal)
     const ack = await this.#stream.append([...records], { signal })
+    stored?.(ack)
     await this.until(() => this.#state.next >= ack.end.seqNum, signal)
     return ack
   }
@@ -97,7 +107,7 @@ export class OutboxLog {
 
   /** Reads the log. Begins it if this is the first tab that uses it. */
   async #begin(): Promise<void> {
-    const progress = { device: this.#newDevice(), position: 0, inDoubt: false, confirmed: [] }
+    const progress = { device: newDevice(this.#random), position: 0, inDoubt: false, confirmed: [] }
     try {
       const { seqNum } = await this.#stream.checkTail({ signal: this.#signal })
       if (seqNum > 0) return
@@ -121,4 +131,13 @@ export class OutboxLog {
   #changed(): void {
     for (const listener of [...this.#listeners]) listener()
   }
+}
+
+const DEVICE_CHARACTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+/** 132 random bits. */
+const DEVICE_LENGTH = 22
+
+function newDevice(random: () => number): string {
+  const character = () => DEVICE_CHARACTERS[Math.floor(random() * DEVICE_CHARACTERS.length)]!
+  return Array.from({ length: DEVICE_LENGTH }, character).join('')
 }

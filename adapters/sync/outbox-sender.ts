@@ -18,8 +18,9 @@ import {
   entriesToSend,
   sentRecords,
 } from '../../src/sync/outbox-plan.ts'
+import { asHeadwaterError } from './errors.ts'
 import type { OutboxLog } from './outbox-log.ts'
-import type { WakeUps } from './wake-ups.ts'
+import type { WakeUps } from './page-events.ts'
 
 /** How long the sender waits for the copy to reach a position, before it tries again, in milliseconds. */
 const COPY_WAIT_MS = 10_000
@@ -40,6 +41,7 @@ export interface SenderContext {
   readonly clock: Clock
   readonly random: () => number
   readonly wakeUps: WakeUps
+  readonly onSent: (() => void) | undefined
   readonly onState: (state: SenderState) => void
 }
 
@@ -80,7 +82,7 @@ export class OutboxSender {
       } catch (error) {
         if (this.#signal.aborted) return
         if (!HeadwaterError.is(error) || attemptOutcome(error) === 'stopped') {
-          onState({ kind: 'stopped', error: asError(error) })
+          onState({ kind: 'stopped', error: asHeadwaterError(error) })
           return
         }
         await this.#backOff(error)
@@ -120,6 +122,7 @@ export class OutboxSender {
       this.#isSingle = true
       return
     }
+    this.#context.onSent?.()
     // Entries leave the outbox only when a copy has them, so that a view never loses them.
     if (examined === remote) {
       this.#position = confirmation.end.seqNum
@@ -149,7 +152,7 @@ export class OutboxSender {
   }
 
   async #readOn(): Promise<void> {
-    const { log, examined } = this.#context
+    const { examined } = this.#context
     const { seqNum: tail } = await examined.checkTail({ signal: this.#signal }).catch(emptyIfMissing)
     // The stream was deleted, and begins again.
     if (tail < this.#position) this.#position = 0
@@ -158,13 +161,14 @@ export class OutboxSender {
     for await (const batch of examined.read(query, { as: 'bytes', signal: this.#signal }).batches()) {
       await this.#examined(batch.records, batch.lastSeqNum + 1)
     }
-    void log
+    // Everything up to the tail was trimmed.
+    if (this.#position < tail) await this.#examined([], tail)
   }
 
   async #examined(records: readonly SequencedRecord[], end: number): Promise<void> {
     const { log } = this.#context
-    const first = records[0]?.seqNum
-    if (first !== undefined && first > this.#position && log.state.progress!.inDoubt) await this.#parkAll()
+    const first = records[0]?.seqNum ?? end
+    if (first > this.#position && log.state.progress!.inDoubt) await this.#parkAll()
     this.#position = end
     const confirmed = confirmationsIn(log.state, records)
     if (confirmed.length > 0) await this.#note(confirmed, true)
@@ -174,8 +178,8 @@ export class OutboxSender {
   async #parkAll(): Promise<void> {
     const { log } = this.#context
     const error = new HeadwaterError(
-      'other',
-      'the server trimmed records before it was known whether this one was stored; retry or discard it',
+      'outcome_unknown',
+      'the server trimmed records before it was known whether these were stored; retry or discard them',
     )
     const waiting = [...log.state.entries.values()].filter((entry) => entry.error === undefined)
     const notes = waiting.slice(0, 1_000).map(({ number }) => parkedRecord(number, error))
@@ -233,9 +237,4 @@ function isMissing(error: unknown): boolean {
 function emptyIfMissing(error: unknown): { readonly seqNum: number } {
   if (isMissing(error)) return { seqNum: 0 }
   throw error
-}
-
-function asError(error: unknown): HeadwaterError {
-  if (HeadwaterError.is(error)) return error
-  return new HeadwaterError('other', 'the outbox failed', { cause: error })
 }

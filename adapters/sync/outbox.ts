@@ -1,199 +1,279 @@
 import type { Observable } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
-import { appendBatch, ownBytes, type RecordInput } from '../../src/model/append-input.ts'
-import { isCommandShaped } from '../../src/model/command.ts'
+import type { RecordInput } from '../../src/model/append-input.ts'
 import { HeadwaterError, invalid } from '../../src/model/errors.ts'
-import type { Header } from '../../src/model/record.ts'
-import { unlessAborted } from '../../src/runtime/abort.ts'
-import { ORIGIN_HEADER } from '../../src/sync/origin.ts'
+import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
+import { outboxInput } from '../../src/sync/outbox-input.ts'
 import {
   batchRecords,
   type Confirmation,
   discardRecord,
-  ORIGIN_METERED_BYTES,
-  OUTBOX_HEADER,
   type OutboxEntry,
   retryRecord,
 } from '../../src/sync/outbox-log.ts'
-import type { AfterRefusal } from '../../src/sync/outbox-plan.ts'
 import type { OutboxContent } from '../../src/sync/overlay.ts'
+import { type Coordinator, coordinate, type Membership } from './coordinator.ts'
+import { asHeadwaterError } from './errors.ts'
 import { OutboxLog } from './outbox-log.ts'
+import { assertOutboxOptions, type OutboxOptions } from './outbox-options.ts'
 import { OutboxSender, type SenderState } from './outbox-sender.ts'
+import { browserWakeUps } from './page-events.ts'
 import type { PendingEntry, PendingSource } from './pending-source.ts'
 import { StateCell } from './state-cell.ts'
-import { browserWakeUps, type WakeUps } from './wake-ups.ts'
 
-/** The state of an outbox. */
+export type { OutboxOptions } from './outbox-options.ts'
+
+/**
+ * The state of an outbox:
+ * - `idle`: nothing is to be sent, or another tab sends
+ * - `sending`: records are being sent
+ * - `offline`: it tries again at `nextAttemptAt`, in milliseconds since the Unix epoch; `error` says why
+ * - `stopped`: it cannot send, for a reason that trying again does not resolve, such as a missing key
+ * - `closed`: the outbox was closed
+ */
 export type OutboxStatus = SenderState | { readonly kind: 'closed' }
 
-/** Records that the server refused. */
+/** A batch that the server refused, or of which it cannot be known whether it was stored. */
 export interface FailedAppend {
+  /** The number with which `retry` and `discard` name the batch. */
   readonly number: number
+  /** The reason. */
   readonly error: HeadwaterError
+  /** The records, as they were appended. Their `seqNum` is their number in the outbox. */
   readonly records: OutboxEntry['records']
 }
 
+/** An append that is durable on this device. */
 export interface OutboxAppend {
+  /** The number of the first record in the outbox. The others have the numbers that follow. */
   readonly number: number
+  /**
+   * Resolves to the place of the records on the server. Rejects with the reason of the refusal if the batch
+   * is discarded, and with `closed` if the outbox is closed before.
+   */
   confirmed(options?: CallOptions): Promise<Confirmation>
 }
 
-export interface OutboxOptions {
-  readonly recordsMax?: number | undefined
-  readonly bytesMax?: number | undefined
-  readonly afterRefusal?: AfterRefusal | undefined
-  readonly signal?: AbortSignal | undefined
-  readonly random?: (() => number) | undefined
-  readonly examined?: Stream | undefined
-  readonly wakeUps?: WakeUps | undefined
-}
-
-type Settled = { readonly confirmation: Confirmation } | { readonly error: HeadwaterError }
-
+/**
+ * Records that are durable on this device and are sent to a remote stream, each exactly once and in order,
+ * made by {@link outbox}. Tabs share the log of the outbox; one of them sends.
+ *
+ * Each record on the server has the header `headwater-origin` (docs/protocol.md "Origin header").
+ */
 export class Outbox implements PendingSource {
-  readonly #log: OutboxLog
+  readonly #local: Stream
   readonly #remote: Stream
   readonly #options: OutboxOptions
+  readonly #log: OutboxLog
   readonly #closing = new AbortController()
   readonly #state = new StateCell<OutboxStatus>({ kind: 'idle' })
-  readonly #settled = new Map<number, (settled: Settled) => void>()
-  readonly #local: Stream
+  /** Calls that wait for the outcome of an entry, by its number. */
+  readonly #waiting = new Map<number, (outcome: Confirmation | HeadwaterError) => void>()
+  readonly #items = new WeakMap<OutboxEntry, OutboxContent<PendingEntry>['waiting']>()
+  readonly #running = new Set<Promise<void>>()
   #content: OutboxContent<PendingEntry> | undefined
-  readonly #items = new WeakMap<OutboxEntry, readonly { number: number; item: PendingEntry }[]>()
+  #ignoreSignals = () => {}
 
-  constructor(local: Stream, remote: Stream, options: OutboxOptions = {}) {
+  /** @internal */
+  constructor(local: Stream, remote: Stream, options: OutboxOptions) {
     this.#local = local
     this.#remote = remote
     this.#options = options
-    const { random = Math.random } = options
-    const device = () =>
-      Array.from(
-        { length: 22 },
-        () => 'abcdefghijklmnopqrstuvwxyz0123456789'[Math.floor(random() * 36)],
-      ).join('')
-    this.#log = new OutboxLog(local, device, this.#closing.signal, {
-      confirmed: (number, confirmation) => this.#settle(number, { confirmation }),
-      discarded: (number) =>
-        this.#settle(number, {
-          error: new HeadwaterError('other', 'the record was discarded', { mayHaveEffects: false }),
-        }),
+    const settle = (number: number, outcome: Confirmation | HeadwaterError) => {
+      this.#waiting.get(number)?.(outcome)
+      this.#waiting.delete(number)
+    }
+    this.#log = new OutboxLog(local, options.random ?? Math.random, this.#closing.signal, {
+      confirmed: settle,
+      discarded: ({ number, error }) => settle(number, error ?? new HeadwaterError('closed', 'discarded')),
     })
     this.#log.subscribe(() => {
       this.#content = undefined
     })
+    this.#ignoreSignals = onAnyAbort([options.signal, local.context.closing], () => void this.close())
   }
 
+  /** @internal */
   get device(): string | undefined {
     return this.#log.state.progress?.device
   }
 
+  /** @internal Resolves when the log was read up to what it had. */
+  get loaded(): Promise<void> {
+    return this.#log.until(() => this.device !== undefined)
+  }
+
+  /** The current state. */
   get state(): OutboxStatus {
     return this.#state.current
   }
 
+  /** Emits the current state, and then each further one. Completes when the outbox is closed. */
   get state$(): Observable<OutboxStatus> {
     return this.#state.states$
   }
 
+  /** The batches that the server refused, in the order of their numbers. */
   get failed(): readonly FailedAppend[] {
     return [...this.#log.state.entries.values()].flatMap(({ number, error, records }) =>
       error === undefined ? [] : [{ number, error, records }],
     )
   }
 
+  /** Emits the refused batches, and again when they change. */
+  get failed$(): Observable<readonly FailedAppend[]> {
+    return new ObservableClass((subscriber) => {
+      let numbers: string | undefined
+      const emit = () => {
+        const failed = this.failed
+        const current = failed.map(({ number }) => number).join()
+        if (current !== numbers) subscriber.next(failed)
+        numbers = current
+      }
+      emit()
+      return this.#log.subscribe(emit)
+    })
+  }
+
+  /** @internal */
   get content(): OutboxContent<PendingEntry> {
     this.#content ??= this.#contentNow()
     return this.#content
   }
 
+  /** @internal */
   subscribe(onChange: () => void): () => void {
     return this.#log.subscribe(onChange)
   }
 
+  /**
+   * Appends one record, or a batch of records, which the server stores as a whole. Resolves when the batch is
+   * durable on this device.
+   *
+   * Errors:
+   * - `invalid` for records that break a rule or a limit, for command records and for reserved headers
+   * - `outbox_full` when `recordsMax` or `bytesMax` is reached
+   * - `storage`, `storage_full` when the local storage fails
+   * - `closed` once the outbox is closed
+   *
+   * ```ts
+   * const appended = await box.append('written offline')
+   * const { start } = await appended.confirmed()
+   * ```
+   */
   async append(records: RecordInput | readonly RecordInput[], options?: CallOptions): Promise<OutboxAppend> {
     const signal = signalOf(options)
-    const batch = appendBatch(records)
-    ownBytes(batch)
-    for (const { headers } of batch.records) {
-      if (isCommandShaped(headers)) throw invalid('an outbox cannot send command records', 'records')
-    }
+    signal?.throwIfAborted()
+    this.#closing.signal.throwIfAborted()
+    const { records: input, meteredBytes } = outboxInput(records)
     const { recordsMax = 100_000, bytesMax = 64 * 2 ** 20 } = this.#options
     const { state } = this.#log
-    const count = state.records + batch.records.length
-    if (count > recordsMax)
-      throw new HeadwaterError(
-        'rate_limited',
-        `the outbox has ${state.records} records; the limit is ${recordsMax}`,
-      )
-    if (state.meteredBytes + batch.meteredBytes > bytesMax)
-      throw new HeadwaterError('rate_limited', `the outbox is full; the limit is ${bytesMax} bytes`)
-    const ack = await this.#log.append(batchRecords(batch.records as never), signal)
-    const number = ack.start.seqNum
-    const settled = new Promise<Settled>((resolve) => this.#settled.set(number, resolve))
+    if (state.records + input.length > recordsMax) {
+      throw full(`${state.records} records wait for the server; \`recordsMax\` is ${recordsMax}`)
+    }
+    if (state.meteredBytes + meteredBytes > bytesMax) {
+      throw full(`${state.meteredBytes} bytes wait for the server; \`bytesMax\` is ${bytesMax}`)
+    }
+    let settle: (outcome: Confirmation | HeadwaterError) => void = () => {}
+    const outcome = new Promise<Confirmation | HeadwaterError>((resolve) => {
+      settle = resolve
+    })
+    const { start } = await this.#log.append(batchRecords(input), signal, ({ start }) => {
+      this.#waiting.set(start.seqNum, settle)
+    })
     return {
-      number,
+      number: start.seqNum,
       confirmed: async (waiting) => {
-        const result = await unlessAborted(signalOf(waiting), settled)
-        if ('error' in result) throw result.error
-        return result.confirmation
+        const settled = await unlessAborted(signalOf(waiting), unlessAborted(this.#closing.signal, outcome))
+        if (HeadwaterError.is(settled)) throw settled
+        return settled
       },
     }
   }
 
-  async retry(number: number): Promise<void> {
-    await this.#log.append([retryRecord(number)])
+  /** Sends a refused batch again. Rejects with `invalid` if there is none with this number. */
+  async retry(number: number, options?: CallOptions): Promise<void> {
+    await this.#decide(number, retryRecord(number), options)
   }
 
-  async discard(number: number): Promise<void> {
-    await this.#log.append([discardRecord(number)])
+  /** Gives up a refused batch. Rejects with `invalid` if there is none with this number. */
+  async discard(number: number, options?: CallOptions): Promise<void> {
+    await this.#decide(number, discardRecord(number), options)
   }
 
+  /** Resolves when no record waits for the server, but for refused ones and those behind them. */
   async flush(options?: CallOptions): Promise<void> {
-    const signal = signalOf(options)
-    await this.#log.until(
-      () => [...this.#log.state.entries.values()].every(({ error }) => error !== undefined),
-      signal,
-    )
-  }
-
-  /** Runs the sender until the signal aborts. */
-  async run(signal: AbortSignal): Promise<void> {
-    const {
-      afterRefusal = 'stop',
-      random = Math.random,
-      examined = this.#remote,
-      wakeUps = browserWakeUps,
-    } = this.#options
-    const running = AbortSignal.any([signal, this.#closing.signal])
-    const sender = new OutboxSender(
-      {
-        log: this.#log,
-        remote: this.#remote,
-        examined,
-        afterRefusal,
-        random,
-        wakeUps,
-        clock: this.#local.context.clock,
-        onState: (state) => this.#state.set(state),
-      },
-      running,
-    )
-    try {
-      await sender.run()
-    } catch (error) {
-      if (!running.aborted) this.#state.set({ kind: 'stopped', error: error as HeadwaterError })
+    const { afterRefusal = 'stop' } = this.#options
+    const isFlushed = () => {
+      const entries = [...this.#log.state.entries.values()]
+      if (afterRefusal === 'continue') return entries.every(({ error }) => error !== undefined)
+      return entries.length === 0 || entries[0]!.error !== undefined
     }
+    await this.#log.until(isFlushed, signalOf(options))
   }
 
-  async close(): Promise<void> {
+  /** @internal Sends until the signal aborts, or until only the app can go on. */
+  async run(signal: AbortSignal): Promise<void> {
+    const running = this.#send(signal)
+    this.#running.add(running)
+    await running.finally(() => this.#running.delete(running))
+  }
+
+  /** Ends the outbox. Records that wait stay on this device. Neither stream is closed. */
+  async close(options?: CallOptions): Promise<void> {
+    const signal = signalOf(options)
+    this.#ignoreSignals()
     this.#closing.abort(new HeadwaterError('closed', 'the outbox is closed'))
+    await unlessAborted(signal, Promise.allSettled([...this.#running]))
     this.#state.end({ kind: 'closed' })
   }
 
-  #settle(number: number, settled: Settled): void {
-    this.#settled.get(number)?.(settled)
-    this.#settled.delete(number)
+  /** Closes the outbox for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  async #send(signal: AbortSignal): Promise<void> {
+    const {
+      afterRefusal = 'stop',
+      random = Math.random,
+      examined,
+      wakeUps = browserWakeUps,
+      onSent,
+    } = this.#options
+    const sending = new AbortController()
+    const ignore = onAnyAbort([signal, this.#closing.signal], () => sending.abort())
+    const onState = (state: SenderState) => {
+      if (!sending.signal.aborted) this.#state.set(state)
+    }
+    const context = {
+      log: this.#log,
+      remote: this.#remote,
+      examined: examined ?? this.#remote,
+      afterRefusal,
+      random,
+      wakeUps,
+      clock: this.#local.context.clock,
+      onSent,
+      onState,
+    }
+    try {
+      await new OutboxSender(context, sending.signal).run()
+    } catch (error) {
+      onState({ kind: 'stopped', error: asHeadwaterError(error) })
+    } finally {
+      if (sending.signal.aborted && !this.#closing.signal.aborted) this.#state.set({ kind: 'idle' })
+      ignore()
+    }
+  }
+
+  async #decide(number: number, note: ReturnType<typeof retryRecord>, options?: CallOptions): Promise<void> {
+    if (this.#log.state.entries.get(number)?.error === undefined) {
+      throw invalid(`no refused batch has the number ${number}`, 'number')
+    }
+    await this.#log.append([note], signalOf(options))
   }
 
   #contentNow(): OutboxContent<PendingEntry> {
@@ -202,16 +282,55 @@ export class Outbox implements PendingSource {
     return { waiting, examined: progress?.position ?? 0, known: next, discarded }
   }
 
-  #itemsOf(entry: OutboxEntry): readonly { number: number; item: PendingEntry }[] {
-    let items = this.#items.get(entry)
-    if (items === undefined) {
-      items = entry.records.map((record) => ({ number: record.seqNum, item: { record, error: entry.error } }))
-      this.#items.set(entry, items)
-    }
+  #itemsOf(entry: OutboxEntry): OutboxContent<PendingEntry>['waiting'] {
+    const known = this.#items.get(entry)
+    if (known !== undefined) return known
+    const { records, error } = entry
+    const items = records.map((record) => ({ number: record.seqNum, item: { record, error } }))
+    this.#items.set(entry, items)
     return items
   }
 }
 
-export const RESERVED: readonly string[] = [OUTBOX_HEADER, ORIGIN_HEADER]
-export type { Header }
-export { ORIGIN_METERED_BYTES }
+/**
+ * Sends what is appended on this device to a remote stream, each record exactly once and in order, whatever
+ * is lost, delayed or repeated on the way. `local` is a stream of an engine on this device that only the
+ * outbox uses; `remote` is one of a client.
+ *
+ * Throws `invalid` for options that are not valid.
+ *
+ * ```ts
+ * const box = outbox(hw.basin('my-app').stream('outbox'), server.basin('my-app').stream('events'))
+ * await box.append('written offline')
+ * await box.flush()
+ * ```
+ */
+export function outbox(local: Stream, remote: Stream, options: OutboxOptions = {}): Outbox {
+  assertOutboxOptions(options)
+  if (local.equals(remote)) throw invalid('`local` and `remote` are the same stream', 'remote')
+  const box = new Outbox(local, remote, options)
+  void sendWhileElected(box, local, options.coordinator ?? coordinate)
+  return box
+}
+
+/** Sends while this outbox is the elected one of those on the same log. */
+async function sendWhileElected(box: Outbox, local: Stream, coordinator: Coordinator): Promise<void> {
+  await box.loaded.catch(() => {})
+  if (box.state.kind === 'closed') return
+  let term: AbortController | undefined
+  const membership: Membership = coordinator(`headwater outbox ${await local.identity()}`, {
+    onElected: (isElected) => {
+      term?.abort()
+      term = undefined
+      if (!isElected) return
+      term = new AbortController()
+      void box.run(term.signal)
+    },
+    onMessage: () => {},
+  })
+  box.state$.subscribe({ complete: () => membership.leave() })
+}
+
+function full(message: string): HeadwaterError {
+  return new HeadwaterError('outbox_full', message)
+}

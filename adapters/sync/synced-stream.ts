@@ -67,7 +67,7 @@ export class SyncedStream<Format extends RecordFormat = 'string'> extends Synced
    *
    * ```ts
    * const appended = await chat.append('hello')
-   * const { seqNum } = await appended.confirmed()
+   * const { start } = await appended.confirmed()
    * ```
    */
   append(records: RecordInput | readonly RecordInput[], options?: CallOptions): Promise<OutboxAppend> {
@@ -112,8 +112,8 @@ export class SyncedStream<Format extends RecordFormat = 'string'> extends Synced
 /** Options of `json` of a synced stream. */
 export interface SyncedJsonOptions {
   /**
-   * Receives the error of each record that is not JSON or does not match the schema, which is left out then. By
-   * default such a record ends reads with `undecodable_record`.
+   * Receives the error of each record that is not JSON or does not match the schema, which is left out then.
+   * By default such a record ends reads with `undecodable_record`.
    */
   readonly onUndecodable?: ((error: HeadwaterError) => void) | undefined
 }

@@ -4,10 +4,10 @@ import { assertMembers, assertSignal, type MembersOf, oneOf, unchecked } from '.
 import { onAbort } from '../../src/runtime/abort.ts'
 import type { AfterRefusal } from '../../src/sync/outbox-plan.ts'
 import type { Coordinator } from './coordinator.ts'
-import { type MirrorStart, mirror } from './mirror.ts'
+import { type Mirror, type MirrorStart, mirror } from './mirror.ts'
 import { Outbox } from './outbox.ts'
+import type { WakeUps } from './page-events.ts'
 import { SyncedStream } from './synced-stream.ts'
-import type { WakeUps } from './wake-ups.ts'
 
 /** Options of `syncedStream`. */
 export interface SyncedStreamOptions<Format extends RecordFormat = RecordFormat> {
@@ -25,9 +25,9 @@ export interface SyncedStreamOptions<Format extends RecordFormat = RecordFormat>
   readonly signal?: AbortSignal | undefined
   /** Returns random numbers in [0, 1), for pauses between attempts. `Math.random` by default. */
   readonly random?: (() => number) | undefined
-  /** @internal */
+  /** @internal See `mirror`. */
   readonly coordinator?: Coordinator | undefined
-  /** @internal */
+  /** @internal See `mirror`. */
   readonly wakeUps?: WakeUps | undefined
 }
 
@@ -44,8 +44,18 @@ const SYNCED_STREAM_OPTIONS: MembersOf<SyncedStreamOptions> = {
 }
 
 /**
- * Keeps a stream of this device in sync with a stream of a server, in both directions. `remote` is a stream of
- * a client, `local` one of an engine, to which nothing else appends.
+ * Keeps a stream of this device in sync with a stream of a server, in both directions. `remote` is a stream
+ * of a client, `local` one of an engine, to which nothing else appends. Tabs that sync the same stream share
+ * one connection. Connects in the background: see `state`.
+ *
+ * Throws `invalid` for options that are not valid.
+ *
+ * ```ts
+ * const server = await connect({ url: 'https://streams.example' })
+ * const hw = await open({ storage: indexedDb('my-app') })
+ * const chat = syncedStream(server.basin('my-app').stream('chat'), hw.basin('my-app').stream('chat'))
+ * await chat.append('written here, whether there is a network or not')
+ * ```
  */
 export function syncedStream<Format extends RecordFormat = 'string'>(
   remote: Stream,
@@ -59,8 +69,12 @@ export function syncedStream<Format extends RecordFormat = 'string'>(
     random,
     wakeUps,
     examined: local,
+    // The first append can create the stream, for which the mirror waits.
+    onSent: () => {
+      if (copy.state.kind === 'offline') copy.retry()
+    },
   })
-  const copy = mirror(remote, local, {
+  const copy: Mirror = mirror(remote, local, {
     from,
     random,
     coordinator,

@@ -1,15 +1,15 @@
+// The backend of the app: serves its files, and the streams below `/v1`.
+import { join } from 'node:path'
 import { open } from 'headwater'
 import { filesystem } from 'headwater/filesystem'
-import { toNodeHandler } from 'headwater/node'
+import { serveApp } from '../shared/serve-app.mjs'
 
 const BASIN = 'chat'
 
-/** Opens the server of the chat: an engine on a directory that speaks the wire protocol. */
-export async function openServer(directory) {
-  const hw = await open({ storage: filesystem(directory) })
+/** Serves the directory of the built app on localhost. The rooms are in the directory `data`. */
+export async function startServer({ files, port, data = join(import.meta.dirname, 'data') }) {
+  const hw = await open({ storage: filesystem(data) })
   await hw.ensureBasin(BASIN, { defaultStreamConfig: { retentionPolicy: 'infinite' } })
-  // Needs no token, because it is reached on localhost only. Requests of pages of other origins are rejected.
-  // On a network, use access tokens: docs/local-first.md "Authenticating end users".
-  const handle = toNodeHandler(hw, { auth: 'none', basin: BASIN, retention: 'infinite' })
-  return { handle, close: () => hw.close() }
+  // The basin of requests that name none, and a retention for rooms that other programs create.
+  return serveApp({ hw, files, port, basin: BASIN, retention: 'infinite' })
 }

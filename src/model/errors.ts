@@ -52,6 +52,13 @@ export const ERROR_KINDS = {
   invalid: final(422),
   /** An unexpected failure. Check the state before retrying, and see `cause`. */
   other: uncertain(500),
+  /** The limit of an outbox is reached. Retry when records have been sent, or raise the limit. */
+  outbox_full: retry(429),
+  /**
+   * Records of an outbox may be on the server or not, and the records that would tell were trimmed. Look the
+   * records up, then retry or discard them.
+   */
+  outcome_unknown: { status: 500, retryable: false, mayHaveEffects: true },
   /** The access token does not permit the operation. Use a token with a wider scope. */
   permission_denied: final(403),
   /** A limit of the engine is reached. Retry later, or raise the limit that the message names. */

@@ -8,8 +8,9 @@ const { observable: INTEROP_SYMBOL = INTEROP_NAME } = Symbol as { readonly obser
 type Next<Value> = ((value: Value) => void) | null | undefined
 
 /**
- * What RxJS takes for an observable: its operators, `from`, `isObservable` and `firstValueFrom` accept it. The
- * class of RxJS itself is four times as large, and takes as long to load in Node as the rest of the engine.
+ * What RxJS takes for an observable: its operators, `from`, `isObservable` and `firstValueFrom` accept it.
+ * The class of RxJS itself is four times as large, and takes as long to load in Node as the rest of the
+ * engine.
  */
 class InteropObservable<Value> {
   source: InteropObservable<unknown> | undefined

@@ -20,8 +20,11 @@ export type MirrorState =
 
 /** The state of a mirror that goes on when the app says so: with `retry`, or with `restart`. */
 export interface StoppedMirror {
+  /** It waits for the app. */
   readonly kind: 'stopped'
+  /** Why it stopped. */
   readonly reason: StopReason
+  /** The failure behind it. */
   readonly error: HeadwaterError
   /** The records that are missing between the local copy and the remote stream, if it was `trimmed`. */
   readonly gap?: MirrorGap | undefined
@@ -42,6 +45,8 @@ export type StopReason = 'trimmed' | 'replaced' | 'missing' | 'denied' | 'failed
  * stream is still the same one, which cannot be proved because the last record of the copy was trimmed too.
  */
 export interface MirrorGap {
+  /** The sequence number after the last record of the copy. */
   readonly from: number
+  /** The sequence number of the first record that the remote stream still has. */
   readonly to: number
 }

@@ -75,8 +75,8 @@ export const EMPTY_OUTBOX: OutboxState = {
 
 /** What an outbox reports about a change: entries that left it. */
 export interface OutboxNews {
-  readonly confirmed: (entry: number, confirmation: Confirmation) => void
-  readonly discarded: (entry: number) => void
+  readonly confirmed: (number: number, confirmation: Confirmation) => void
+  readonly discarded: (entry: OutboxEntry) => void
 }
 
 /** The size of the header that identifies a record on the server, in metered bytes. */
@@ -126,8 +126,9 @@ export function withLogRecords(
       const { number } = JSON.parse(lossyTextOf(record.body)) as { readonly number: number }
       if (kind === 'retry') replace(number, undefined)
       else {
-        for (const { seqNum } of remove(number)?.records ?? []) discarded.add(seqNum)
-        news?.discarded(number)
+        const entry = remove(number)
+        for (const { seqNum } of entry?.records ?? []) discarded.add(seqNum)
+        if (entry !== undefined) news?.discarded(entry)
       }
     }
   }

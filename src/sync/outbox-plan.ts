@@ -9,8 +9,8 @@ import type { Confirmation, OutboxEntry, OutboxState } from './outbox-log.ts'
 export type AfterRefusal = 'stop' | 'continue'
 
 /**
- * Returns the entries that the next attempt contains: as many in succession as one batch may have, and one only
- * if `isSingle`. Empty if there is nothing to send.
+ * Returns the entries that the next attempt contains: as many in succession as one batch may have, and one
+ * only if `isSingle`. Empty if there is nothing to send.
  */
 export function entriesToSend(
   { entries }: OutboxState,

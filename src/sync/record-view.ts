@@ -69,8 +69,8 @@ export class RecordView<Item> implements Iterable<Item> {
   }
 
   /**
-   * @internal Returns the view with further confirmed records, and these pending ones. Items that stay pending
-   * must be the same objects.
+   * @internal Returns the view with further confirmed records, and these pending ones. Items that stay
+   * pending must be the same objects.
    */
   next(confirmed: readonly Item[], pending: readonly Item[], isCaughtUp: boolean): RecordView<Item> {
     const items = this.#confirmed.length === this.confirmedLength ? this.#confirmed : this.#ownConfirmed()

@@ -28,6 +28,8 @@ const WIRE_CODES: { readonly [Code in ErrorCode]?: ErrorCode } = {
   encryption_key_invalid: 'bad_header',
   history_trimmed: 'other',
   reducer_failed: 'other',
+  outbox_full: 'rate_limited',
+  outcome_unknown: 'other',
   storage_full: 'storage',
   stream_deleted: 'unavailable',
   undecodable_record: 'bad_json',

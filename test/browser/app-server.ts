@@ -1,65 +1,80 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 // @ts-expect-error: a plain script without types
 import { buildExample } from '../../examples/build.mjs'
-// @ts-expect-error: a plain script without types
-import { openService } from '../../examples/serve.mjs'
-// @ts-expect-error: a plain script without types
-import { staticFiles } from '../../examples/static-files.mjs'
 import { reservedPort } from '../support/port.ts'
 
-/** What an example serves beside its files. */
-interface AppService {
-  handle(request: IncomingMessage, response: ServerResponse, next: () => void): void
-  close(): Promise<void>
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html',
+  '.css': 'text/css',
+  '.js': 'text/javascript',
+  '.svg': 'image/svg+xml',
+  '.webmanifest': 'application/manifest+json',
 }
 
 /** Serves a directory; can be stopped and restarted at the same address. */
 export interface AppServer {
   readonly url: string
-  /** The paths requested since the last start. */
+  /** The paths requested since the last start; empty for an example with its own server. */
   readonly requests: readonly string[]
-  /** Stops the server, and the service of the example: it loses what it has not stored. */
   stop(): Promise<void>
   start(): Promise<void>
-  /** Stops the server and deletes its directories. */
+  /** Stops the server and deletes the directory. */
   remove(): Promise<void>
 }
 
-/** Serves an example, with its own service on a new directory if it has one. */
+const EXAMPLES = join(import.meta.dirname, '..', '..', 'examples')
+
+/** Serves an example: with its own server on new data, if it has one. */
 export async function serveExample(name: string): Promise<AppServer> {
-  const directory: string = await buildExample(name, await mkdtemp(join(tmpdir(), 'headwater-example-')))
-  const data = await mkdtemp(join(tmpdir(), 'headwater-example-data-'))
-  const server = await serveDirectory(directory, () => openService(name, data))
-  const remove = async () => {
-    await server.remove()
-    await rm(data, { recursive: true, force: true })
-  }
-  return { ...server, remove }
+  const files: string = await buildExample(name, await mkdtemp(join(tmpdir(), 'headwater-example-')))
+  const server = join(EXAMPLES, name, 'server.mjs')
+  return existsSync(server) ? serveWithStreams(server, files) : serveDirectory(files)
 }
 
-export async function serveDirectory(
-  directory: string,
-  open: () => Promise<AppService | undefined> = async () => undefined,
-): Promise<AppServer> {
+async function serveWithStreams(module: string, files: string): Promise<AppServer> {
+  const { startServer } = await import(pathToFileURL(module).href)
+  const data = await mkdtemp(join(tmpdir(), 'headwater-example-data-'))
+  const port = await reservedPort()
+  let server: { close(): Promise<void> } | undefined
+  const start = async () => {
+    server = await startServer({ files, port, data })
+  }
+  const stop = async () => {
+    await server?.close()
+    server = undefined
+  }
+  const remove = async () => {
+    await stop()
+    for (const directory of [files, data]) await rm(directory, { recursive: true, force: true })
+  }
+  await start()
+  return { url: `http://localhost:${port}/`, requests: [], start, stop, remove }
+}
+
+export async function serveDirectory(directory: string): Promise<AppServer> {
   const requests: string[] = []
-  const files = staticFiles(directory)
   let server: Server | undefined
-  let service: AppService | undefined
   const port = await reservedPort()
 
   async function start(): Promise<void> {
-    const opened = await open()
-    const starting = createServer((request, response) => {
-      requests.push(new URL(request.url ?? '/', 'http://localhost').pathname)
-      if (opened === undefined) files(request, response)
-      else opened.handle(request, response, () => files(request, response))
+    const starting = createServer(async (request, response) => {
+      const { pathname } = new URL(request.url ?? '/', 'http://localhost')
+      requests.push(pathname)
+      const file = pathname === '/' ? '/index.html' : pathname
+      try {
+        const contents = await readFile(join(directory, file))
+        response.setHeader('content-type', TYPES[extname(file)] ?? 'text/plain').end(contents)
+      } catch {
+        response.writeHead(404).end()
+      }
     })
     await new Promise<void>((resolve) => starting.listen(port, '127.0.0.1', resolve))
     server = starting
-    service = opened
     requests.length = 0
   }
 
@@ -71,7 +86,6 @@ export async function serveDirectory(
       stopping.close(resolve)
       stopping.closeAllConnections()
     })
-    await service?.close()
   }
 
   async function remove(): Promise<void> {

@@ -18,6 +18,12 @@ const CONTEXT: Readonly<Record<string, string>> = {
   hw: `declare const hw: import('headwater').Engine`,
   basin: `declare const basin: import('headwater').Basin`,
   stream: `declare const stream: import('headwater').Stream`,
+  copy: `declare const copy: import('headwater/sync').Mirror`,
+  server: `declare const server: import('headwater').Headwater`,
+  box: `declare const box: import('headwater/sync').Outbox`,
+  chat: `declare const chat: import('headwater/sync').SyncedStream`,
+  todo: `declare const todo: import('headwater/sync').SyncedStream`,
+  rows: `declare const rows: unknown[]`,
   storage: `declare const storage: import('headwater').Storage`,
   handler: `declare const handler: (request: Request) => Promise<Response>`,
   // Of a Durable Object.

@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { fold } from '../../adapters/sync/index.ts'
+import { Outbox } from '../../adapters/sync/outbox.ts'
 import { type FaultyStorage, faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
 import { type Engine, type ErrorCode, HeadwaterError, open, type Stream } from '../../src/index.ts'
 import { ERROR_KINDS } from '../../src/model/errors.ts'
@@ -49,6 +50,8 @@ const JSON_TYPE = { headers: { 'content-type': 'application/json', 'svc-basin': 
 
 /** The code of the access tokens. */
 const TOKENS = '../../src/engine/service/tokens/index.ts'
+/** An outbox that has as many records as it may have. */
+let full: Outbox | undefined
 /** Whether the cipher of the engine fails. */
 let isCipherBroken = false
 
@@ -189,6 +192,52 @@ const CASES: Readonly<Record<ErrorCode, readonly Case[]>> = {
         return () => stream.appendSession()
       },
       heal: () => limitingSession?.close(),
+    },
+  ],
+  outbox_full: [
+    {
+      async fail({ hw, stream }) {
+        full = new Outbox(hw.basin('basin').stream('outbox'), stream, { recordsMax: 1 })
+        await full.append('first')
+        return () => full!.append('second')
+      },
+      async heal() {
+        void full!.run(new AbortController().signal)
+        await full!.flush()
+      },
+    },
+  ],
+  outcome_unknown: [
+    {
+      async fail({ stream }) {
+        const device = await open({ storage: memory() })
+        onTestFinished(() => device.close())
+        // Stores the records, and trims them before the outbox can know.
+        const append = async (records: readonly string[]) => {
+          const { end } = await stream.append(records)
+          await stream.trim(end.seqNum)
+          throw new HeadwaterError('unavailable', 'lost response')
+        }
+        const remote = {
+          append,
+          checkTail: () => stream.checkTail(),
+          read: (...query: Parameters<Stream['read']>) => stream.read(...query),
+        } as unknown as Stream
+        const box = new Outbox(device.basin('basin').stream('outbox'), remote, {
+          wakeUps: (wakeUp) => {
+            queueMicrotask(wakeUp)
+            return () => {}
+          },
+        })
+        void box.run(new AbortController().signal)
+        return async () => {
+          const appended = await box.append('x')
+          await vi.waitFor(() => expect(box.failed).toHaveLength(1), { timeout: 10_000 })
+          await box.discard(box.failed[0]!.number)
+          return appended.confirmed().finally(() => box.close())
+        }
+      },
+      hasEffect: true,
     },
   ],
   reducer_failed: [when(({ stream }) => fold(stream, { ...FOLD, reduce: failing }).loaded())],

@@ -6,6 +6,9 @@ import { restartableBrowser } from '../browser/restartable.ts'
 import { ChatPage } from './chat-page.ts'
 
 const MIB = 1_048_576
+/** Characters of a message of which few fit into the storage. */
+const BIG_LENGTH = 720_000
+const APPENDS = '**/records'
 
 describeInChromium('the example local-first-chat in trouble', () => {
   const browser = restartableBrowser()
@@ -20,6 +23,16 @@ describeInChromium('the example local-first-chat in trouble', () => {
     await chat.isReady()
     return chat
   }
+  /** Until the route is removed. */
+  const refuseAppends = () =>
+    browser.context.route(APPENDS, (route) =>
+      route.request().method() === 'POST'
+        ? route.fulfill({
+            status: 403,
+            json: { code: 'permission_denied', message: 'you may only read here' },
+          })
+        : route.fallback(),
+    )
   const alertOf = (chat: ChatPage) => expect.poll(() => chat.alert.innerText())
 
   it('shows the problem with the name of a room', async () => {
@@ -28,14 +41,14 @@ describeInChromium('the example local-first-chat in trouble', () => {
     for (const [name, expected] of [
       ['  ', 'Give the room a name.'],
       ['\u200b\u0301\u202e', 'Give the room a name.'],
-      ['é'.repeat(254), 'Stream name must not exceed 512 bytes in length.'],
+      ['é'.repeat(101), 'The name must not have more than 100 characters.'],
     ] as const) {
       await chat.create(name)
       await expect.poll(problem).toBe(expected)
       expect(await chat.newRoom.inputValue()).toBe(name)
     }
     expect(await chat.roomNames()).toEqual([])
-    await chat.begin('é'.repeat(253))
+    await chat.begin('é'.repeat(100))
     expect(await problem()).toBe('')
   })
 
@@ -87,19 +100,66 @@ describeInChromium('the example local-first-chat in trouble', () => {
     await chat.page.goto(server.url)
     await chat.isReady()
     await chat.begin('full')
-    const stored = await chat.page.evaluate(fillRoom, 'full')
+    // Otherwise the copies of what is sent would need space too.
+    await server.stop()
+    const stored = await fill(chat)
     expect(stored).toBeLessThan(20)
-    // More than the message that did not fit, because a little space may be left.
-    const text = `no space for this ${randomBytes(780_000).toString('base64url')}`
-    await chat.write(text)
     await alertOf(chat).toContain('storage of this page is full')
-    expect(await chat.message.inputValue()).toBe(text)
+    const text = await chat.message.inputValue()
+    expect(text).toHaveLength(BIG_LENGTH)
     await chat.page.reload()
     await expect.poll(async () => (await chat.messages()).length).toBe(stored)
     await devTools.send('Storage.overrideQuotaForOrigin', { origin })
     await chat.page.reload()
+    await expect.poll(async () => (await chat.messages()).length).toBe(stored)
     await chat.say('space again')
+    await server.start()
+    await chat.page.getByRole('button', { name: 'Try now' }).click()
+    await chat.hasSent()
     expect(await chat.messages()).toHaveLength(stored + 1)
+  })
+
+  it('shows why the server refused a message, which can be sent again or discarded', async () => {
+    const chat = await open()
+    await chat.beginOnServer('refusing')
+    await refuseAppends()
+    await chat.say('to be sent again', 'behind it')
+    await chat.log.getByText('Not sent: You may only read here.').waitFor()
+    expect(await chat.waiting()).toEqual(['to be sent again', 'behind it'])
+    await chat.screenshot('refused')
+    await browser.context.unroute(APPENDS)
+    await chat.log.getByRole('button', { name: 'Try again' }).click()
+    await chat.hasSent()
+    await refuseAppends()
+    await chat.say('to be discarded')
+    await chat.log.getByRole('button', { name: 'Discard' }).click()
+    await browser.context.unroute(APPENDS)
+    await chat.shows('to be sent again', 'behind it')
+    await chat.say('after that')
+    await chat.hasSent()
+  })
+
+  it('says that the server has another room than this device, and begins again', async () => {
+    const chat = await open()
+    await chat.beginOnServer('replaced')
+    await chat.say('on the first server')
+    await chat.hasSent()
+    const statuses = await chat.page.evaluate(async () => {
+      const room = '/v1/streams/rooms%2Freplaced'
+      const deleted = await fetch(room, { method: 'DELETE' })
+      const created = await fetch(room, { method: 'PUT' })
+      return [deleted.status, created.status]
+    })
+    expect(statuses).toEqual([202, 201])
+    await expect.poll(() => chat.banner.innerText()).toContain('another room of this name')
+    await chat.screenshot('replaced')
+    await chat.shows('on the first server')
+    await chat.banner.getByRole('button', { name: 'Begin again' }).click()
+    await chat.shows()
+    await expect.poll(() => chat.banner.isVisible()).toBe(false)
+    await chat.say('on the second server')
+    await chat.hasSent()
+    await chat.shows('on the second server')
   })
 
   it('reports a missing room', async () => {
@@ -125,16 +185,13 @@ describeInChromium('the example local-first-chat in trouble', () => {
   })
 })
 
-/**
- * Appends to a room by the wire protocol until nothing more can be stored; resolves to how many records were.
- * They are random, because Chromium compresses what it stores.
- */
-async function fillRoom(room: string): Promise<number> {
-  const headers = { 'content-type': 'application/json' }
-  const randomText = () => btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(60_000))))
+/** Sends messages until one cannot be stored, which returns to the input; resolves to how many were. */
+async function fill(chat: ChatPage): Promise<number> {
   for (let stored = 0; ; stored++) {
-    const body = JSON.stringify({ records: [{ body: Array.from({ length: 12 }, randomText).join('') }] })
-    const { ok } = await fetch(`/v1/streams/rooms%2F${room}/records`, { method: 'POST', headers, body })
-    if (!ok) return stored
+    // Random, because Chromium compresses what it stores.
+    await chat.write(randomBytes((BIG_LENGTH * 3) / 4).toString('base64url'))
+    const isStored = async () => (await chat.messages()).length > stored
+    await expect.poll(async () => (await isStored()) || chat.alert.isVisible()).toBe(true)
+    if (!(await isStored())) return stored
   }
 }

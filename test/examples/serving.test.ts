@@ -7,6 +7,7 @@ import { exampleArguments, USAGE } from '../../scripts/example-arguments.mjs'
 it.each([
   [['local-first-chat'], { name: 'local-first-chat', port: 8788 }],
   [['published-client'], { name: 'published-client', port: 8789 }],
+  [['shared-todo'], { name: 'shared-todo', port: 8790 }],
   [['published-client', '--port', '0'], { name: 'published-client', port: 0 }],
   [[], undefined],
   [['toString'], undefined],
@@ -19,7 +20,7 @@ it.each([
 })
 
 it('npm run example lists the examples', () => {
-  expect(USAGE).toContain('local-first-chat, published-client')
+  expect(USAGE).toContain('local-first-chat, published-client, shared-todo')
 })
 
 it('serves the files of an example, and no others', async () => {

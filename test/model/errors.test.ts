@@ -20,6 +20,8 @@ const TABLE = [
   ['history_trimmed', 500, ''],
   ['invalid', 422, ''],
   ['other', 500, 'RE'],
+  ['outbox_full', 429, 'R'],
+  ['outcome_unknown', 500, 'E'],
   ['permission_denied', 403, ''],
   ['rate_limited', 429, 'R'],
   ['reducer_failed', 500, ''],

@@ -8,6 +8,8 @@ describe('system clock', () => {
     vi.useFakeTimers({ now: 5000 })
   })
   afterEach(() => {
+    // Before the real timers, or else the fake ones would take their place.
+    vi.restoreAllMocks()
     vi.useRealTimers()
   })
 

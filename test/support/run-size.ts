@@ -1,7 +1,5 @@
 /** `npm test` is a quick run. All others are full: `npm run test:full`, and Vitest without a script. */
-export const IS_QUICK_RUN = process.env.TEST_RUN === 'quick'
-/** For titles of tests that quick runs skip. */
-export const unlessFull = IS_QUICK_RUN ? ' (skipped: `npm run test:full` runs it)' : ''
+const IS_QUICK_RUN = process.env.TEST_RUN === 'quick'
 
 /** Returns the size, or the selection, for the kind of run that this is. */
 export function byRun<Value>({ quick, full }: { readonly quick: Value; readonly full: Value }): Value {

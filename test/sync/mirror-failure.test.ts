@@ -11,6 +11,7 @@ const OUTCOMES: Partial<Record<ErrorCode, readonly [without: string, withRecords
   basin_not_found: ['retry', 'missing'],
   closed: ['retry', 'retry'],
   other: ['retry', 'retry'],
+  outbox_full: ['retry', 'retry'],
   permission_denied: ['denied', 'denied'],
   range_not_satisfiable: ['retry', 'replaced'],
   rate_limited: ['retry', 'retry'],

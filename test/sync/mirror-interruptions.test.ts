@@ -180,6 +180,16 @@ describe('a mirror that is closed', () => {
     expect(seen).toEqual(['complete', 'closed', 'complete'])
   })
 
+  it('before it begins does nothing', async () => {
+    const { start, clock, network, local } = await openBoth()
+    network.delay('1ms')
+    const copy = start({ signal: AbortSignal.abort() })
+    await clock.settle()
+    expect(copy.state).toEqual({ kind: 'closed' })
+    expect(network.log).toEqual([])
+    expect(await local.exists()).toBe(false)
+  })
+
   it.each(['its signal', 'the local engine'])('by %s ends too', async (what) => {
     const { origin, start, clock, hw } = await openBoth()
     await origin.append('a')

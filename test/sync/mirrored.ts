@@ -33,6 +33,8 @@ export async function openServer(options: Partial<OpenOptions> = {}) {
       await running.hw.close()
       running = await serve()
     },
+    /** Handles a request without the network. */
+    handle: (request: Request) => running.handler(request),
     /** Connects another client. */
     connected: async () => {
       const client = await connect({ url: 'http://localhost', fetch: network, clock, random: () => 0.5 })

@@ -50,7 +50,8 @@ test('numbers that the outbox cannot name any more are not kept', () => {
 })
 
 test('no record is shown twice or disappears, at whatever pace outbox and view read', () => {
-  // Each record goes through: appended, known to the outbox, confirmed, examined by the outbox, reached by the view.
+  // Each record goes through: appended, known to the outbox, confirmed, examined by the outbox, reached by
+  // the view.
   const step = fc.constantFrom('append', 'know', 'confirm', 'examine', 'reach')
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {

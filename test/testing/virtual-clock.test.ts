@@ -198,6 +198,8 @@ describe('a macrotask of the virtual clock', () => {
       expect(order).toEqual(['microtasks', 'turn'])
     } finally {
       vi.unstubAllGlobals()
+      // Later files of this process must not wait with `setTimeout`.
+      vi.resetModules()
     }
   })
 })

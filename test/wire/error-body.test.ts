@@ -31,6 +31,8 @@ const IN_PROCESS_ONLY: [ErrorCode, number, string][] = [
   ['closed', 503, 'unavailable'],
   ['encryption_key_invalid', 400, 'bad_header'],
   ['history_trimmed', 500, 'other'],
+  ['outbox_full', 429, 'rate_limited'],
+  ['outcome_unknown', 500, 'other'],
   ['reducer_failed', 500, 'other'],
   ['storage_full', 500, 'storage'],
   ['stream_deleted', 503, 'unavailable'],

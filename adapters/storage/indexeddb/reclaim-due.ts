@@ -3,8 +3,8 @@ import { choresUntil } from './chores.ts'
 import type { DatabaseConnection } from './connection.ts'
 
 /**
- * Resolves to whether there may be something to free. Most runs of the engine find nothing: they lock no store
- * for writing.
+ * Resolves to whether there may be something to free. Most runs of the engine find nothing: they lock no
+ * store for writing.
  */
 export function isReclaimDue(
   connection: DatabaseConnection,

@@ -27,8 +27,8 @@ interface ControlContext {
 }
 
 /**
- * Manages basins and streams. Plain appends and reads do not need it, not even to create what they use, so its
- * code is loaded on demand.
+ * Manages basins and streams. Plain appends and reads do not need it, not even to create what they use, so
+ * its code is loaded on demand.
  */
 export class Control {
   readonly basins: BasinService

@@ -63,8 +63,8 @@ export class Removal {
   }
 
   /**
-   * Deletes the stream of a deadline that has passed if delete-on-empty still wants it, and otherwise moves the
-   * deadline or removes it.
+   * Deletes the stream of a deadline that has passed if delete-on-empty still wants it, and otherwise moves
+   * the deadline or removes it.
    */
   async checkDeadline(deadline: Document, now: number): Promise<void> {
     const { session, changes } = this.#context

@@ -3,8 +3,8 @@ import type { SyncedRecord } from '../../../src/sync/synced-record.ts'
 import { Violation } from '../simulation/violation.ts'
 
 /**
- * Applies the changes of a view to a list, as a user interface does, and checks that no record is shown twice,
- * that none disappears or moves, and that the changes give the view.
+ * Applies the changes of a view to a list, as a user interface does, and checks that no record is shown
+ * twice, that none disappears or moves, and that the changes give the view.
  */
 export class ViewCheck {
   readonly #list: SyncedRecord[] = []

@@ -87,8 +87,8 @@ describe.each(byRun({ quick: ENDS.slice(0, 2), full: ENDS }))(
     })
 
     /**
-     * Resolves to 1 when a problem was found. Damage that is not reported changes nothing visible, or is noted
-     * as the leftover of a crash.
+     * Resolves to 1 when a problem was found. Damage that is not reported changes nothing visible, or is
+     * noted as the leftover of a crash.
      */
     async function checkReported(damaged: SimulatedDisk, name: string, description: string): Promise<number> {
       const { problems, notes } = await verifyFiles(damaged)

@@ -1,0 +1,54 @@
+import type { Stream } from '../../src/api/stream.ts'
+import { invalid } from '../../src/model/errors.ts'
+import { assertMembers, assertSignal, type MembersOf, oneOf, unchecked } from '../../src/model/validation.ts'
+import type { AfterRefusal } from '../../src/sync/outbox-plan.ts'
+import type { Coordinator } from './coordinator.ts'
+import type { WakeUps } from './page-events.ts'
+
+/** Options of `outbox`. */
+export interface OutboxOptions {
+  /** How many records may wait for the server, at least 1. 100,000 by default. */
+  readonly recordsMax?: number | undefined
+  /** How many metered bytes of records may wait for the server, at least 1 MiB. 64 MiB by default. */
+  readonly bytesMax?: number | undefined
+  /**
+   * Whether the records behind one that the server refused wait (`stop`, the default), or are sent
+   * (`continue`).
+   */
+  readonly afterRefusal?: AfterRefusal | undefined
+  /** Closes the outbox when it aborts. */
+  readonly signal?: AbortSignal | undefined
+  /**
+   * Returns random numbers in [0, 1), for pauses between attempts and device ids. `Math.random` by default.
+   */
+  readonly random?: (() => number) | undefined
+  /** @internal A copy of the remote stream, where records are examined instead. */
+  readonly examined?: Stream | undefined
+  /** @internal Called after each append that the server acknowledged. */
+  readonly onSent?: (() => void) | undefined
+  /** @internal Elects the outbox that sends. By default among the tabs of a browser. */
+  readonly coordinator?: Coordinator | undefined
+  /** @internal What ends a pause between attempts early. By default the events of a browser. */
+  readonly wakeUps?: WakeUps | undefined
+}
+
+const OUTBOX_OPTIONS: MembersOf<OutboxOptions> = {
+  recordsMax: 'number',
+  bytesMax: 'number',
+  afterRefusal: oneOf(['stop', 'continue']),
+  signal: assertSignal,
+  random: 'function',
+  examined: unchecked,
+  onSent: 'function',
+  coordinator: 'function',
+  wakeUps: 'function',
+}
+
+/** Throws `invalid` for options that are not valid. */
+export function assertOutboxOptions(options: OutboxOptions): void {
+  assertMembers(options, OUTBOX_OPTIONS, 'options')
+  const { recordsMax = 1, bytesMax = 2 ** 20 } = options
+  if (!(recordsMax >= 1)) throw invalid(`\`recordsMax\` must be at least 1, not ${recordsMax}`, 'recordsMax')
+  if (!(bytesMax >= 2 ** 20))
+    throw invalid(`\`bytesMax\` must be at least 1 MiB, not ${bytesMax}`, 'bytesMax')
+}

@@ -1,0 +1,13 @@
+// The backend of the app: serves its files, and the streams below `/v1`.
+import { join } from 'node:path'
+import { open } from 'headwater'
+import { filesystem } from 'headwater/filesystem'
+import { serveApp } from '../shared/serve-app.mjs'
+
+/** Serves the directory of the built app on localhost. The list is in the directory `data`. */
+export async function startServer({ files, port, data = join(import.meta.dirname, 'data') }) {
+  const hw = await open({ storage: filesystem(data) })
+  await hw.ensureBasin('todo')
+  await hw.basin('todo').ensureStream('lists/shared')
+  return serveApp({ hw, files, port })
+}

@@ -1,0 +1,261 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
+import { Outbox, type OutboxOptions, outbox } from '../../adapters/sync/outbox.ts'
+import { HeadwaterError } from '../../src/index.ts'
+import { openBoth, openDevice, type Server } from './mirrored.ts'
+
+type Device = Awaited<ReturnType<typeof openDevice>>
+
+function startOn({ hw, remote }: Pick<Device, 'hw' | 'remote'>, options: OutboxOptions = {}): Outbox {
+  const log = hw.basin('basin').stream('.outbox/stream')
+  const box = outbox(log, remote, { random: () => 0.5, coordinator: coordinateInThread, ...options })
+  onTestFinished(() => box.close())
+  return box
+}
+
+/** A server with an empty stream, and a device with an outbox. */
+async function openOutbox(options: OutboxOptions = {}) {
+  const both = await openBoth()
+  await both.origin.readBatch({}, { create: true })
+  return { ...both, box: startOn(both, options) }
+}
+
+const bodies = async (server: Server) => (await server.stream.read().toArray()).map(({ body }) => body)
+
+test('records appended while the server cannot be reached arrive in order, once each', async () => {
+  const { box, network, clock, server } = await openOutbox()
+  network.refuse()
+  await box.append('one')
+  await box.append(['two', 'three'])
+  const last = await box.append('four')
+  await clock.advance('10s')
+  expect(box.state.kind).toBe('offline')
+  network.heal()
+  await clock.advance('1m')
+  expect(await bodies(server)).toEqual(['one', 'two', 'three', 'four'])
+  expect(await last.confirmed()).toMatchObject({ start: { seqNum: 3 }, end: { seqNum: 4 } })
+  expect(box.state.kind).toBe('idle')
+})
+
+test('each record has the header that identifies it, after its own', async () => {
+  const { box, clock, server } = await openOutbox()
+  const { number } = await box.append({ body: 'x', headers: [['kind', 'note']] })
+  await clock.settle()
+  const [record] = await server.stream.read().toArray()
+  expect(record!.headers).toEqual([
+    ['kind', 'note'],
+    ['headwater-origin', `${box.device}/${number}`],
+  ])
+})
+
+test('a lost response is not sent twice', async () => {
+  const { box, network, clock, server } = await openOutbox()
+  network.loseResponse({ when: ({ method }) => method === 'POST', nth: 1 })
+  const appended = await box.append('x')
+  await clock.advance('1m')
+  expect(await bodies(server)).toEqual(['x'])
+  expect(await appended.confirmed()).toMatchObject({ start: { seqNum: 0 } })
+})
+
+test('a first attempt that arrives after a second one is not stored', async () => {
+  const { box, clock, network, server, remote } = await openOutbox()
+  const late: (() => Promise<unknown>)[] = []
+  const isAppend = ({ method }: Request) => method === 'POST'
+  // The first request is lost for the client, but not for the network.
+  const held = new Promise<void>((resolve) => {
+    network.drop({
+      nth: 1,
+      when: (request) => {
+        if (!isAppend(request)) return false
+        const copy = request.clone()
+        late.push(() => server.handle(copy))
+        resolve()
+        return true
+      },
+    })
+  })
+  await box.append('x')
+  await held
+  await clock.advance('1m')
+  await remote.append('other')
+  for (const deliver of late) await deliver()
+  expect(await bodies(server)).toEqual(['x', 'other'])
+})
+
+test('another writer comes first', async () => {
+  const { box, network, clock, server, origin } = await openOutbox()
+  network.refuse()
+  await box.append('mine')
+  await clock.advance('5s')
+  await origin.append(['a', 'b'])
+  network.heal()
+  await clock.advance('1m')
+  expect(await bodies(server)).toEqual(['a', 'b', 'mine'])
+})
+
+test('records survive a tab that ends, and another tab sends them', async () => {
+  const { box, network, clock, server, storage } = await openOutbox()
+  network.refuse()
+  await box.append('kept')
+  await box.close()
+  const other = await openDevice(server, storage)
+  const next = startOn(other)
+  network.heal()
+  await clock.advance('1m')
+  expect(await bodies(server)).toEqual(['kept'])
+  expect(next.content.waiting).toEqual([])
+})
+
+test('an append of another tab settles there too', async () => {
+  const { clock, server, storage } = await openOutbox()
+  const other = startOn(await openDevice(server, storage))
+  const appended = await other.append('x')
+  await clock.settle()
+  expect(await appended.confirmed()).toMatchObject({ start: { seqNum: 0 } })
+})
+
+test('a refused batch is set aside with the error, and those behind it wait', async () => {
+  const { box, network, clock, server } = await openOutbox()
+  const seen: number[] = []
+  box.failed$.subscribe((failed) => seen.push(failed.length))
+  const refuse = () => network.respond(403, { code: 'permission_denied', when: isPost })
+  refuse()
+  const first = await box.append('first')
+  const second = await box.append('second')
+  await clock.advance('1m')
+  expect(box.failed).toMatchObject([{ number: first.number, error: { code: 'permission_denied' } }])
+  expect(seen).toEqual([0, 1])
+  await box.flush()
+  network.heal()
+  await clock.advance('1m')
+  expect(await bodies(server)).toEqual([])
+  await box.retry(first.number)
+  await clock.advance('1m')
+  expect(await bodies(server)).toEqual(['first', 'second'])
+  expect(await second.confirmed()).toMatchObject({ start: { seqNum: 1 } })
+})
+
+test('a refused batch can be given up', async () => {
+  const { box, network, clock, server } = await openOutbox()
+  network.respond(403, { code: 'permission_denied', when: isPost })
+  const first = await box.append('first')
+  await box.append('second')
+  await clock.advance('1m')
+  network.heal()
+  await box.discard(first.number)
+  await clock.advance('1m')
+  expect(await bodies(server)).toEqual(['second'])
+  await expect(first.confirmed()).rejects.toMatchObject({ code: 'permission_denied' })
+  await expect(box.retry(first.number)).rejects.toMatchObject({ code: 'invalid', field: 'number' })
+})
+
+test('batches behind a refused one are sent if the app says so', async () => {
+  const { box, network, clock, server } = await openOutbox({ afterRefusal: 'continue' })
+  network.respond(422, { code: 'invalid', when: isPost, nth: 1 })
+  network.respond(422, { code: 'invalid', when: isPost, nth: 2 })
+  const first = await box.append('first')
+  await box.append('second')
+  await clock.advance('1m')
+  expect(await bodies(server)).toEqual(['second'])
+  await box.retry(first.number)
+  await clock.advance('1m')
+  expect(await bodies(server)).toEqual(['second', 'first'])
+})
+
+test('an outbox is full at its limits', async () => {
+  const { box, network } = await openOutbox({ recordsMax: 3 })
+  network.refuse()
+  await box.append(['a', 'b'])
+  await expect(box.append(['c', 'd'])).rejects.toMatchObject({ code: 'outbox_full', mayHaveEffects: false })
+  await box.append('c')
+})
+
+test('batches that a server cannot store are rejected at once', async () => {
+  const { box } = await openOutbox()
+  const invalid = (field: string) => expect.objectContaining({ code: 'invalid', field })
+  await expect(box.append({ headers: [['', 'fence']], body: 'x' })).rejects.toEqual(invalid('records'))
+  await expect(box.append({ headers: [['headwater-origin', 'x/1']] })).rejects.toEqual(invalid('headers'))
+  await expect(box.append({ headers: [['headwater-outbox', 'x']] })).rejects.toEqual(invalid('headers'))
+  await expect(box.append('x'.repeat(2 ** 20 - 20))).rejects.toEqual(invalid('records'))
+  await expect(box.append([])).rejects.toEqual(invalid('records'))
+})
+
+test('many batches are sent together, and a batch is never divided', async () => {
+  const { box, network, clock, server } = await openOutbox()
+  network.refuse()
+  for (let index = 0; index < 9; index++) {
+    await box.append(Array.from({ length: 300 }, (_, at) => `${index}.${at}`))
+  }
+  network.heal()
+  await clock.advance('1m')
+  const records = await server.stream.read().toArray()
+  expect(records).toHaveLength(2_700)
+  // Three batches of 300 records fit in one request.
+  expect(new Set(records.map(({ timestamp }) => timestamp)).size).toBeLessThanOrEqual(3)
+})
+
+test('an idle outbox has no timers and makes no requests', async () => {
+  const { box, network, clock } = await openOutbox()
+  await box.append('x')
+  await clock.advance('1m')
+  const requests = network.log.length
+  const before = clock.pending
+  await clock.advance('1h')
+  expect(network.log.length).toBe(requests)
+  expect(clock.pending).toBeLessThanOrEqual(before)
+})
+
+test('a closed outbox rejects appends and calls that wait', async () => {
+  const { box, network } = await openOutbox()
+  network.refuse()
+  const appended = await box.append('x')
+  const waiting = appended.confirmed()
+  await box.close()
+  await expect(waiting).rejects.toMatchObject({ code: 'closed' })
+  await expect(box.append('y')).rejects.toMatchObject({ code: 'closed' })
+  expect(box.state).toEqual({ kind: 'closed' })
+})
+
+test('the log is trimmed when its records are not needed any more', async () => {
+  const { box, hw, clock } = await openOutbox()
+  for (let index = 0; index < 100; index++) {
+    await box.append(`r${index}`)
+    await clock.settle()
+  }
+  const log = await hw.basin('basin').stream('.outbox/stream').read().toArray()
+  expect(log.length).toBeLessThan(100)
+})
+
+test('two senders at once store every record once, in order', async () => {
+  const { hw, remote, server, storage, clock } = await openBoth()
+  await server.stream.readBatch({}, { create: true })
+  const log = () => hw.basin('basin').stream('.outbox/stream')
+  const second = await openDevice(server, storage)
+  const boxes = [
+    new Outbox(log(), remote, { random: () => 0.1 }),
+    new Outbox(second.hw.basin('basin').stream('.outbox/stream'), second.remote, { random: () => 0.9 }),
+  ]
+  const ending = new AbortController()
+  const running = boxes.map((box) => box.run(ending.signal))
+  for (let index = 0; index < 40; index++) {
+    await boxes[index % 2]!.append(`r${index}`)
+    if (index % 3 === 0) await clock.advance(5)
+  }
+  await clock.advance('1m')
+  ending.abort()
+  await Promise.all(running)
+  expect(await bodies(server)).toEqual(Array.from({ length: 40 }, (_, index) => `r${index}`))
+  for (const box of boxes) await box.close()
+})
+
+function isPost({ method }: Request): boolean {
+  return method === 'POST'
+}
+
+test('rejects options that are not valid', async () => {
+  const { hw, remote } = await openBoth()
+  const log = hw.basin('basin').stream('log')
+  expect(() => outbox(log, remote, { recordsMax: 0 })).toThrow(HeadwaterError)
+  expect(() => outbox(log, remote, { bytesMax: 5 })).toThrow('`bytesMax` must be at least 1 MiB, not 5')
+  expect(() => outbox(log, log)).toThrow('same stream')
+})
