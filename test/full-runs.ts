@@ -13,6 +13,7 @@ export const ONLY_IN_FULL_RUNS = [
   // Chromium. `engine`, `react`, `http/client`, `http/handler` and `indexeddb/tabs` remain.
   'test/browser/{access,encryption}.test.ts',
   'test/browser/http/{disconnects,rebinding,server,service-worker}.test.ts',
+  'test/browser/sync/killed-server.test.ts',
   'test/browser/indexeddb/{conformance,connection,private-window,quota,survival}.test.ts',
   'test/console/{appearance,failures,mounted,streams}.test.ts',
   'test/docs/{in-the-browser,service-worker,without-a-bundler}.test.ts',

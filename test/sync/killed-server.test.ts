@@ -1,40 +1,17 @@
-import type { ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
 import { AppendInput, AppendRecord, S2 } from '@s2-dev/streamstore'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { connect } from '../../adapters/client/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { mirror } from '../../adapters/sync/mirror.ts'
 import { open } from '../../src/index.ts'
+import { killableServer } from '../cli/killable-server.ts'
 import { program } from '../cli/program.ts'
-import { reservedPort } from '../support/port.ts'
 import { contentOf } from './mirrored.ts'
 
 const headwater = program()
 
-/** A server on disk that can be killed and started again at the same address. */
-async function killable() {
-  const port = await reservedPort()
-  const directory = join(headwater.directory, `data-${port}`)
-  let child: ChildProcess | undefined
-  const kill = async () => {
-    child!.kill('SIGKILL')
-    if (child!.exitCode === null && child!.signalCode === null) await once(child!, 'exit')
-  }
-  const start = async () => {
-    const starting = headwater.start(['serve', '--storage', directory, '--port', String(port), '--no-auth'])
-    child = starting
-    for await (const chunk of starting.stdout!) if (String(chunk).includes('http:')) break
-    starting.stdout!.resume()
-  }
-  await start()
-  onTestFinished(kill)
-  return { url: `http://127.0.0.1:${port}`, kill, start }
-}
-
 it('a mirror equals the stream of a server that is killed while the published client appends', async () => {
-  const server = await killable()
+  const server = await killableServer(headwater)
   const published = new S2({ accessToken: 'any', endpoints: { account: server.url, basin: server.url } })
   await published.basins.create({ basin: 'my-first-app' })
   await published.basin('my-first-app').streams.create({ stream: 's' })
