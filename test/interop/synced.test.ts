@@ -1,0 +1,126 @@
+import { AppendInput, AppendRecord } from '@s2-dev/streamstore'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { connect } from '../../adapters/client/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { type SyncedRecord, syncedStream } from '../../adapters/sync/index.ts'
+import { open } from '../../src/index.ts'
+import { bodies, strings, take } from './records.ts'
+import { basinOfFile, FETCH, S2S, serviceOfFile } from './support.ts'
+
+const { server } = await serviceOfFile()
+
+describe.each([FETCH, S2S])('the published client ($name) and a synced stream', async (transport) => {
+  const basin = await basinOfFile(server.url, transport)
+
+  /** A stream of the published client, and devices that sync it. */
+  async function shared() {
+    const published = await basin.stream()
+    const device = async () => {
+      const remote = await connect({ url: server.url, headerPrefix: 's2' })
+      const hw = await open({ storage: memory() })
+      const synced = syncedStream(
+        remote.basin(basin.name).stream(published.name),
+        hw.basin(basin.name).stream(published.name),
+      )
+      onTestFinished(async () => {
+        await synced.close()
+        await remote.close()
+        await hw.close()
+      })
+      const confirmed = async () => {
+        const records: SyncedRecord[] = []
+        for await (const record of synced.read()) if (!record.isPending) records.push(record)
+        return records
+      }
+      return { synced, confirmed }
+    }
+    return { published, device }
+  }
+
+  it('see the records of each other in one order', async () => {
+    const { published, device } = await shared()
+    const [one, other] = [await device(), await device()]
+    const session = await published.readSession({ start: { from: { seqNum: 0 } } })
+    const names = ['one', 'other', 'published'] as const
+    for (let i = 0; i < 10; i++) {
+      await Promise.all([
+        one.synced.append(`one ${i}`),
+        other.synced.append([`other ${i}`, `other ${i}, too`]),
+        published.append(strings(`published ${i}`)),
+      ])
+    }
+    await Promise.all([one.synced.outbox.flush(), other.synced.outbox.flush()])
+    const read = await take(session, 40)
+    await session.cancel().catch(() => {})
+    for (const name of names) {
+      const own = bodies(read).filter((body) => body.startsWith(name))
+      expect(own).toEqual(
+        Array.from({ length: 10 }, (_, i) =>
+          name === 'other' ? [`other ${i}`, `other ${i}, too`] : [`${name} ${i}`],
+        ).flat(),
+      )
+    }
+    for (const { confirmed } of [one, other]) {
+      await expect.poll(async () => (await confirmed()).length).toBe(40)
+      const shown = (await confirmed()).map(({ seqNum, body }) => [seqNum, body])
+      expect(shown).toEqual(read.map(({ seqNum, body }) => [seqNum, body]))
+    }
+  })
+
+  it('keep the headers of each other, and need none of their own', async () => {
+    const { published, device } = await shared()
+    const { synced, confirmed } = await device()
+    await published.append(
+      AppendInput.create([AppendRecord.string({ body: 'theirs', headers: [['author', 'a program']] })]),
+    )
+    const appended = await synced.append({ body: 'own', headers: [['author', 'a device']] })
+    const { start } = await appended.confirmed()
+    expect(start.seqNum).toBe(1)
+    const { records } = await published.read({ start: { from: { seqNum: 0 } } })
+    expect(records.map(({ body }) => body)).toEqual(['theirs', 'own'])
+    expect(records[0]!.headers).toEqual([['author', 'a program']])
+    // The device adds a header behind the others, which tells it what it has sent.
+    expect(records[1]!.headers).toEqual([
+      ['author', 'a device'],
+      ['headwater-origin', expect.stringMatching(/^[\w-]+\/\d+$/)],
+    ])
+    const shown = (await confirmed()).map(({ body, headers, origin }) => [
+      body,
+      headers,
+      origin !== undefined,
+    ])
+    expect(shown).toEqual([
+      ['theirs', [['author', 'a program']], false],
+      ['own', [['author', 'a device']], true],
+    ])
+  })
+
+  it('a device appends behind an append session of the published client', async () => {
+    const { published, device } = await shared()
+    const { synced, confirmed } = await device()
+    const session = await published.appendSession()
+    const tickets = []
+    for (let i = 0; i < 20; i++) {
+      tickets.push(await session.submit(strings(`session ${i}`)))
+      await synced.append(`device ${i}`)
+    }
+    await Promise.all(tickets.map((ticket) => ticket.ack()))
+    await session.close()
+    await synced.outbox.flush()
+    const { records } = await published.read({ start: { from: { seqNum: 0 } } })
+    expect(records).toHaveLength(40)
+    expect((await confirmed()).map(({ body }) => body)).toEqual(records.map(({ body }) => body))
+  })
+
+  it('a trim and a fence of the published client take effect on a device', async () => {
+    const { published, device } = await shared()
+    const { synced, confirmed } = await device()
+    await published.append(strings('a', 'b', 'c'))
+    await published.append(AppendInput.create([AppendRecord.trim(2)]))
+    await published.append(AppendInput.create([AppendRecord.fence('theirs')]))
+    const appended = await synced.append('behind them')
+    await appended.confirmed()
+    await expect.poll(async () => (await confirmed())[0]?.body).toBe('c')
+    expect((await confirmed()).at(-1)?.body).toBe('behind them')
+  })
+})
