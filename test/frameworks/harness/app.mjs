@@ -29,8 +29,8 @@ export class App {
    * arguments; `http2` makes all requests over HTTP/2 with prior knowledge; `leaveMs` is how long it takes
    * to notice that a client has left.
    */
-  static async start({ start: [command, ...args], http2 = false, leaveMs, env }, directory) {
-    const port = await freePort()
+  static async start({ start: [command, ...args], http2 = false, leaveMs, env }, directory, givenPort) {
+    const port = givenPort ?? (await freePort())
     const app = new App(`http://127.0.0.1:${port}`, directory, { http2, leaveMs })
     // A process group of its own: package managers and development servers have children.
     app.#process = spawn(command, args, {
@@ -134,18 +134,19 @@ export class App {
       return await this.stats(AbortSignal.timeout(START_MS_MAX)).catch(() => undefined)
     }
     await until('the app to listen', isUp, START_MS_MAX)
-    this.#token = await until('the root token', () => /root token: (\S+)/.exec(this.output)?.[1])
-    await this.#create('/v1/basins', { basin: BASIN })
+    this.#token = await until('the token', () => /(?:root|access) token: (\S+)/.exec(this.output)?.[1])
+    // An app that is started again has it.
+    await this.#create('/v1/basins', { basin: BASIN }, [201, 409])
   }
 
-  async #create(path, json) {
+  async #create(path, json, expected = [201]) {
     const response = await this.request(path, { json })
     const text = String(await response.bytes())
-    if (response.status !== 201) throw new Error(`POST ${path}: ${response.status} ${text}`)
+    if (!expected.includes(response.status)) throw new Error(`POST ${path}: ${response.status} ${text}`)
   }
 }
 
-async function freePort() {
+export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address()

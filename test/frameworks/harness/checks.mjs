@@ -5,6 +5,7 @@ import { AppendInput, AppendRecord, S2 } from '@s2-dev/streamstore'
 import { BUNDLE_CHECKS } from './bundle.mjs'
 import { batchesOf } from './client.mjs'
 import { EDIT_CHECKS } from './edits.mjs'
+import { SYNCED_CHECKS } from './synced.mjs'
 import { until } from './until.mjs'
 
 const MIB = 1024 * 1024
@@ -164,11 +165,12 @@ const MOUNT_CHECKS = {
 }
 
 /** The checks of an app, by title. */
-export function checksOf({ mounts = [], bundled = false, edited }) {
+export function checksOf({ mounts = [], bundled = false, edited, synced = false }) {
   return {
     ...Object.assign({}, CHECKS, ...mounts.map((mount) => MOUNT_CHECKS[mount])),
     ...(bundled && BUNDLE_CHECKS),
     ...(edited && EDIT_CHECKS),
+    ...(synced && SYNCED_CHECKS),
   }
 }
 
@@ -185,7 +187,7 @@ async function needsHttp2(app) {
 
 /** The titles of all checks, in their order. */
 export const TITLES = Object.keys(
-  checksOf({ mounts: Object.keys(MOUNT_CHECKS), bundled: true, edited: 'engine.js' }),
+  checksOf({ mounts: Object.keys(MOUNT_CHECKS), bundled: true, edited: 'engine.js', synced: true }),
 )
 
 /** For runtimes that do not tell a handler that its client has left: a long poll lasts for its `wait`. */

@@ -3,4 +3,5 @@ export default {
   start: ['node', 'server.js'],
   mounts: ['/parsed', '/uncompressed'],
   compresses: true,
+  synced: true,
 }
