@@ -1,5 +1,5 @@
 import axe from 'axe-core'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { type AppServer, serveExample } from '../browser/app-server.ts'
 import { describeInChromium } from '../browser/chromium.ts'
 import { restartableBrowser } from '../browser/restartable.ts'
@@ -43,6 +43,15 @@ describeInChromium('the example local-first-chat, looked at', () => {
   })
   afterAll(() => server?.remove())
 
+  async function prepareOffline(chat: ChatPage): Promise<void> {
+    onTestFinished(() => server.start())
+    await chat.enter('general')
+    await server.stop()
+    await chat.call('Ada')
+    await chat.say('We are at the hut. No network, as you said.', 'The dog has eaten the lunch.')
+    await chat.banner.getByText('Next attempt').waitFor()
+  }
+
   async function open(hash = ''): Promise<ChatPage> {
     const page = await browser.page('about:blank')
     await page.setViewportSize(DESKTOP)
@@ -54,6 +63,7 @@ describeInChromium('the example local-first-chat, looked at', () => {
     ['empty', (chat) => chat.rooms.getByText('No rooms yet').waitFor()],
     ['talk', prepareTalk],
     ['trouble', prepareTrouble],
+    ['offline', prepareOffline],
   ]
 
   it.each(views)(
