@@ -6,14 +6,15 @@ import { ChatPage } from './chat-page.ts'
 
 describeInChromium('the example local-first-chat', () => {
   const browser = restartableBrowser()
+  const other = restartableBrowser()
   let server: AppServer
   beforeAll(async () => {
     server = await serveExample('local-first-chat')
   })
   afterAll(() => server?.remove())
 
-  async function openTab(name: string): Promise<ChatPage> {
-    const chat = new ChatPage(await browser.page(server.url))
+  async function openTab(name: string, profile = browser): Promise<ChatPage> {
+    const chat = new ChatPage(await profile.page(server.url))
     await chat.isReady()
     await chat.call(name)
     return chat
@@ -46,6 +47,34 @@ describeInChromium('the example local-first-chat', () => {
     await ada.page.reload()
     await ada.shows('Hello, Ben', 'Hello, Ada', 'How are you?')
     expect(await ownMessages(ada)).toEqual(['Hello, Ben'])
+  })
+
+  it('brings rooms and messages of two profiles together, although one is offline meanwhile', async () => {
+    const [ada, ben] = [await openTab('Ada'), await openTab('Ben', other)]
+    await ada.begin('two profiles')
+    await expect.poll(() => ben.roomNames()).toContain('two profiles')
+    await ben.enter('two profiles')
+    await ada.say('Can you hear me?')
+    await ben.shows('Can you hear me?')
+    await other.context.setOffline(true)
+    // Connections that are open would stay open.
+    await ben.page.reload()
+    await expect.poll(() => ben.page.getByRole('status').textContent()).toBe('Offline')
+    await ben.say('Loud and clear')
+    await ada.say('Are you still there?')
+    await ada.hasSent()
+    expect(await ben.messages()).toEqual(['Can you hear me?', 'Loud and clear'])
+    await ben.begin('of Ben')
+    await ben.say('A room of my own')
+    await other.context.setOffline(false)
+    await ada.shows('Can you hear me?', 'Are you still there?', 'Loud and clear')
+    await expect.poll(() => ada.roomNames()).toContain('of Ben')
+    await ada.enter('of Ben')
+    await ada.shows('A room of my own')
+    await ben.hasSent()
+    await ben.enter('two profiles')
+    await ben.shows('Can you hear me?', 'Are you still there?', 'Loud and clear')
+    await ben.hasSent()
   })
 
   it('counts unread messages, for all tabs of a name', async () => {
