@@ -20,7 +20,7 @@ import { OutboxLog } from './outbox-log.ts'
 import { assertOutboxOptions, type OutboxOptions } from './outbox-options.ts'
 import { OutboxSender, type SenderState } from './outbox-sender.ts'
 import { browserWakeUps } from './page-events.ts'
-import type { PendingEntry, PendingSource } from './pending-source.ts'
+import type { PendingEntry } from './pending-source.ts'
 import { StateCell } from './state-cell.ts'
 
 export type { OutboxOptions } from './outbox-options.ts'
@@ -62,7 +62,7 @@ export interface OutboxAppend {
  *
  * Each record on the server has the header `headwater-origin` (docs/protocol.md "Origin header").
  */
-export class Outbox implements PendingSource {
+export class Outbox {
   readonly #local: Stream
   readonly #remote: Stream
   readonly #options: OutboxOptions

@@ -111,7 +111,7 @@ export abstract class SyncedReads<Content extends object>
     }
   }
 
-  /** @internal */
+  /** Iterates over changes, as {@link ChangeSource} describes, from a sequence number or another start on. */
   async *changes(
     from: number | ReadQuery,
     { signal }: { readonly signal: AbortSignal },
