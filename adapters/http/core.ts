@@ -10,8 +10,8 @@ import { hostRejection } from './hosts.ts'
 import type { HandlerSettings } from './options.ts'
 import { errorReply, type Reply, rejection } from './reply.ts'
 import { ApiRequest } from './request.ts'
-import { Router } from './router.ts'
-import { type Method, type Methods, pageRoute, ROUTES } from './routes.ts'
+import type { Router } from './router.ts'
+import { type Method, type Methods, routerOf } from './routes.ts'
 
 /** The reply to a client that has left, which never receives it. */
 const CLIENT_LEFT = rejection(499, 'client_hangup', 'the client closed the request')
@@ -38,7 +38,12 @@ export class HttpCore {
     this.#owner = hw
     this.#unconnected = hw.onConnection(settings.connection, settings.retention)
     this.#settings = settings
-    this.#router = new Router(settings.page === undefined ? ROUTES : [...ROUTES, pageRoute(settings.page)])
+    this.#router = routerOf(settings)
+  }
+
+  /** The engine that owns the streams. */
+  get engine(): Engine {
+    return this.#owner
   }
 
   /** Returns whether the path belongs to an endpoint. */

@@ -4,6 +4,7 @@ import { onAbort } from '../../src/runtime/abort.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import { HttpCore } from './core.ts'
 import { bodyAlreadyRead, type RequestExchange, withChunk } from './exchange.ts'
+import { LazyHttpCore } from './lazy-core.ts'
 import { type HandlerOptions, handlerSettings } from './options.ts'
 import type { Reply, ReplyStream } from './reply.ts'
 
@@ -18,13 +19,17 @@ import type { Reply, ReplyStream } from './reply.ts'
  * const response = await handler(new Request('http://localhost/v1/basins', { headers }))
  * ```
  *
+ * Instead of an engine, it takes a function that opens one: the first request calls it. If that fails, the
+ * request is rejected with 503 `unavailable` and the reason, and the next request tries again.
+ *
  * The handler never rejects: every failure is a response. Throws `invalid` for invalid options.
  */
 export function createHandler(
-  hw: Engine,
+  hw: Engine | (() => Promise<Engine>),
   options: HandlerOptions = {},
 ): (request: Request) => Promise<Response> {
-  const core = new HttpCore(hw, handlerSettings(options))
+  const settings = handlerSettings(options)
+  const core = typeof hw === 'function' ? new LazyHttpCore(hw, settings) : new HttpCore(hw, settings)
   return async (request) => toResponse(await core.handle(new FetchExchange(request)), request)
 }
 

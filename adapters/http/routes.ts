@@ -23,9 +23,9 @@ import {
   listStreams,
   reconfigureStream,
 } from './endpoints/streams.ts'
-import type { HtmlPage } from './options.ts'
+import type { HandlerSettings, HtmlPage } from './options.ts'
 import type { Endpoint } from './request.ts'
-import type { Route } from './router.ts'
+import { type Route, Router } from './router.ts'
 
 export interface Method {
   readonly endpoint: Endpoint
@@ -108,7 +108,12 @@ export const ROUTES: readonly Route<Methods>[] = [
   },
 ]
 
+/** The endpoints, and the page if there is one. */
+export function routerOf({ page }: HandlerSettings): Router<Methods> {
+  return new Router(page === undefined ? ROUTES : [...ROUTES, pageRoute(page)])
+}
+
 /** Serves a page at the path where the handler is mounted. */
-export function pageRoute(page: HtmlPage): Route<Methods> {
+function pageRoute(page: HtmlPage): Route<Methods> {
   return { pattern: '/', target: { GET: { endpoint: servePage(page), operations: 'public' } } }
 }

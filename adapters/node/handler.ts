@@ -4,6 +4,7 @@ import { macrotask } from '../../src/runtime/macrotask.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { HttpCore } from '../http/core.ts'
 import type { RequestExchange } from '../http/exchange.ts'
+import { LazyHttpCore } from '../http/lazy-core.ts'
 import {
   HANDLER_LIMITS,
   HANDLER_OPTIONS,
@@ -51,21 +52,30 @@ export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: (error?: 
  * app.use('/streams', toNodeHandler(hw))              // Express, before any body parser
  * ```
  *
+ * Instead of an engine, it takes a function that opens one at the first request, as `createHandler` does.
+ *
  * With `next`, a request to any other path is passed on; without it, it is 404. Never throws on a request.
  * Throws `invalid` for invalid options.
  */
-export function toNodeHandler(hw: Engine, options: NodeHandlerOptions = {}): NodeHandler {
+export function toNodeHandler(
+  hw: Engine | (() => Promise<Engine>),
+  options: NodeHandlerOptions = {},
+): NodeHandler {
   return nodeHandlerOf(hw, options, NODE_HANDLER_OPTIONS)
 }
 
 /** Like {@link toNodeHandler}, for options that may have further members. */
-export function nodeHandlerOf(hw: Engine, options: NodeHandlerOptions, members: Members): NodeHandler {
+export function nodeHandlerOf(
+  hw: Engine | (() => Promise<Engine>),
+  options: NodeHandlerOptions,
+  members: Members,
+): NodeHandler {
   const settings = handlerSettings(options, members)
   const lingerMs = durationOf('lingerMs', options.limits?.lingerMs ?? LINGER_MS)
-  const core = new HttpCore(hw, settings)
+  const core = typeof hw === 'function' ? new LazyHttpCore(hw, settings) : new HttpCore(hw, settings)
   return nodeHandler((exchange) => core.handle(exchange), {
     serves: (path) => core.serves(path),
-    openShare: (end) => hw.openShare(end),
+    openShare: (end) => core.engine?.openShare(end),
     lingerMs,
     onError: settings.onError,
   })

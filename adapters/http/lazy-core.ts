@@ -1,0 +1,57 @@
+import type { Engine } from '../../src/index.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import { HttpCore } from './core.ts'
+import type { RequestExchange } from './exchange.ts'
+import { finishReply } from './finish-reply.ts'
+import { openOnce } from './open-once.ts'
+import type { HandlerSettings } from './options.ts'
+import { errorReply, type Reply } from './reply.ts'
+import type { Router } from './router.ts'
+import { type Methods, routerOf } from './routes.ts'
+
+/**
+ * The protocol over HTTP on an engine that the first request opens. While it cannot be opened, each request
+ * tries again, and is rejected with 503 `unavailable` and the reason.
+ */
+export class LazyHttpCore {
+  readonly #open: () => Promise<Engine>
+  readonly #settings: HandlerSettings
+  readonly #router: Router<Methods>
+  #current: { readonly hw: Engine; readonly core: HttpCore } | undefined
+
+  constructor(openEngine: () => Promise<Engine>, settings: HandlerSettings) {
+    this.#open = openOnce(openEngine)
+    this.#settings = settings
+    this.#router = routerOf(settings)
+  }
+
+  /** The engine of the last request; undefined before the first. */
+  get engine(): Engine | undefined {
+    return this.#current?.hw
+  }
+
+  /** Returns whether the path belongs to an endpoint. */
+  serves(path: string): boolean {
+    return this.#router.match(path, this.#settings.prefix) !== undefined
+  }
+
+  /** Never throws or rejects: every failure is a reply. */
+  async handle(exchange: RequestExchange): Promise<Reply> {
+    let core: HttpCore
+    try {
+      core = this.#coreOf(await this.#open())
+    } catch (cause) {
+      this.#settings.onError(cause, exchange)
+      // Other messages may contain anything.
+      const reason = HeadwaterError.is(cause) ? `: ${cause.message}` : ''
+      const error = new HeadwaterError('unavailable', `the streams cannot be opened${reason}`, { cause })
+      return finishReply(errorReply(error), exchange, this.#settings)
+    }
+    return core.handle(exchange)
+  }
+
+  #coreOf(hw: Engine): HttpCore {
+    if (this.#current?.hw !== hw) this.#current = { hw, core: new HttpCore(hw, this.#settings) }
+    return this.#current.core
+  }
+}
