@@ -16,7 +16,7 @@ export const ONLY_IN_FULL_RUNS = [
   'test/browser/sync/killed-server.test.ts',
   'test/browser/indexeddb/{conformance,connection,private-window,quota,survival}.test.ts',
   'test/console/{appearance,failures,mounted,streams}.test.ts',
-  'test/docs/{in-the-browser,service-worker,without-a-bundler}.test.ts',
+  'test/docs/{in-the-browser,service-worker,site,without-a-bundler}.test.ts',
   // The examples in Chromium, and a storage of theirs. Their own tests remain.
   'test/examples/{level-storage,published-client}.test.ts',
   'test/examples/{local-first-chat*,shared-todo}.test.ts',
