@@ -175,7 +175,7 @@ function bodyAsBlob(request: Request): ReadableStream<Uint8Array> {
 const AS_ENCODED = { encodeBody: 'manual' }
 
 /** Returns the reply as a fetch response. */
-export function toResponse({ status, headers, body }: Reply, request: Request): Response {
+function toResponse({ status, headers, body }: Reply, request: Request): Response {
   const init = { status, ...(headers !== undefined && { headers }), ...AS_ENCODED }
   if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
     return new Response((body ?? null) as BodyInit | null, init)

@@ -51,7 +51,10 @@ export class LazyHttpCore {
   }
 
   #coreOf(hw: Engine): HttpCore {
-    if (this.#current?.hw !== hw) this.#current = { hw, core: new HttpCore(hw, this.#settings) }
-    return this.#current.core
+    const current = this.#current
+    if (current !== undefined && current.hw === hw) return current.core
+    const core = new HttpCore(hw, this.#settings)
+    this.#current = { hw, core }
+    return core
   }
 }
