@@ -13,6 +13,10 @@ export const STREAM_NAME_BYTES_MAX = 512
 export const REQUEST_TOKEN_BYTES_MAX = 36
 /** The longest fencing token. */
 export const FENCING_TOKEN_BYTES_MAX = 36
+/** The most entries in the metadata of a stream. */
+export const METADATA_ENTRIES_MAX = 16
+/** The size of all names and values in the metadata of a stream. */
+export const METADATA_BYTES_MAX = 2048
 /** The longest id of an access token. */
 export const ACCESS_TOKEN_ID_BYTES_MAX = 96
 

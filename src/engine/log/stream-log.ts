@@ -71,6 +71,8 @@ export class StreamLog implements AppendTarget, AppendSink {
   loss: HeadwaterError | undefined
   /** Whether it was used since the cache last considered it for eviction. Set by the cache only. */
   wasUsed = false
+  /** The latest read that is known to be recorded, in milliseconds: see `core/expiry.ts`. */
+  readAt: number | undefined
   /** See `RecordSizes`. */
   recordBytes = RECORD_BYTES
   #leases = 0
@@ -85,6 +87,12 @@ export class StreamLog implements AppendTarget, AppendSink {
     this.document = document
     this.head = head
     this.codec = codec
+    this.readAt = document.readAt
+  }
+
+  /** A read of this or another engine is recorded. */
+  noteReadAt(at: number | undefined): void {
+    if (at !== undefined) this.readAt = Math.max(at, this.readAt ?? 0)
   }
 
   get isIdle(): boolean {

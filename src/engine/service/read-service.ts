@@ -1,3 +1,4 @@
+import type { Expiry } from '../../core/expiry.ts'
 import {
   afterLocating,
   planRead,
@@ -9,6 +10,7 @@ import { concatBytes } from '../../model/bytes.ts'
 import { HeadwaterError } from '../../model/errors.ts'
 import type { StreamPosition } from '../../model/position.ts'
 import { assertReadQuery, type ReadQuery } from '../../model/read-query.ts'
+import type { StreamMetadata } from '../../model/stream-creation.ts'
 import { type AnySignal, onAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
@@ -18,6 +20,7 @@ import { ReadCursor } from '../log/read-cursor.ts'
 import type { RecordReader } from '../log/record-codec.ts'
 import type { StreamLease } from '../log/stream-cache.ts'
 import type { Admission } from './admission.ts'
+import type { StreamExpiry } from './stream-expiry.ts'
 import { RESOLVE_ATTEMPTS_MAX, type StreamOpener } from './stream-opener.ts'
 import type { StreamTarget } from './stream-target.ts'
 import type { UsageRecorder } from './usage.ts'
@@ -30,11 +33,22 @@ export interface OpenReadOptions extends ReadPolicy {
   readonly onEnd?: (() => void) | undefined
 }
 
+/** A stream and its state. */
+export interface StreamDescription {
+  /** No other stream of the storage ever had it. */
+  readonly id: string
+  readonly metadata: StreamMetadata
+  readonly expiry: Expiry | undefined
+  readonly tail: StreamPosition
+  readonly trimPoint: number
+}
+
 export interface ReadContext {
   readonly opener: StreamOpener
   readonly admission: Admission
   readonly readBudget: ReadBudget
   readonly usage: UsageRecorder
+  readonly expiry: StreamExpiry
   readonly clock: Clock
   readonly random: () => number
   readonly trimGraceMs: number
@@ -114,9 +128,17 @@ export class ReadService {
   }
 
   async tail(target: StreamTarget): Promise<StreamPosition> {
+    return (await this.describe(target)).tail
+  }
+
+  /** Resolves to what is known of a stream. With `isRead` it counts as a read of the stream. */
+  async describe(target: StreamTarget, isRead = false): Promise<StreamDescription> {
     const { log, release } = await this.#leaseFresh(target)
+    if (isRead) this.#context.expiry.noteRead(log)
     release()
-    return log.head.tail
+    const { head, document } = log
+    const { logId, metadata = {}, expiry } = document
+    return { id: logId, metadata, expiry, tail: head.tail, trimPoint: head.trimPoint }
   }
 
   /** Ends all reads with `closed`. */
@@ -141,6 +163,7 @@ export class ReadService {
     try {
       lease = await this.#leaseFresh(target)
       const { log } = lease
+      this.#context.expiry.noteRead(log)
       const reader = log.codec.reader(target.key)
       const { clock, trimGraceMs } = this.#context
       const outcome = planRead(query, kind, log.head, options, clock.now() - trimGraceMs)
