@@ -21,6 +21,8 @@ export type { CipherSuite } from './engine/encryption/cipher-suite.ts'
 export type { ReadCursor } from './engine/log/read-cursor.ts'
 export { open } from './engine/open.ts'
 export type { OpenOptions } from './engine/options.ts'
+/** @internal */
+export type { StreamDescription } from './engine/service/read-service.ts'
 export type { EngineStats } from './engine/service/stats.ts'
 export type { AccessScope, AccessTokenInfo, AccessTokenInput } from './model/access.ts'
 export type { RecordInput } from './model/append-input.ts'

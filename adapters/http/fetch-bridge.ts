@@ -6,6 +6,7 @@ import { HttpCore } from './core.ts'
 import { bodyAlreadyRead, type RequestExchange, withChunk } from './exchange.ts'
 import { type HandlerOptions, handlerSettings } from './options.ts'
 import type { Reply, ReplyStream } from './reply.ts'
+import { protocolRouter } from './routes.ts'
 
 /**
  * Returns a fetch handler that serves the protocol in any runtime and framework:
@@ -24,7 +25,12 @@ export function createHandler(
   hw: Engine,
   options: HandlerOptions = {},
 ): (request: Request) => Promise<Response> {
-  const core = new HttpCore(hw, handlerSettings(options))
+  const settings = handlerSettings(options)
+  return fetchHandler(new HttpCore(hw, settings, protocolRouter(settings)))
+}
+
+/** Returns the fetch handler of a core. */
+export function fetchHandler(core: HttpCore): (request: Request) => Promise<Response> {
   return async (request) => toResponse(await core.handle(new FetchExchange(request)), request)
 }
 
@@ -36,6 +42,7 @@ export class FetchExchange implements RequestExchange {
   readonly query: string
   readonly host: string
   readonly hostname: string
+  readonly isSecure: boolean
   readonly connection = undefined
 
   constructor(request: Request) {
@@ -45,6 +52,7 @@ export class FetchExchange implements RequestExchange {
     this.path = url.pathname
     this.query = url.search.slice(1)
     this.hostname = url.hostname
+    this.isSecure = url.protocol === 'https:'
     // Frameworks behind a proxy may build the URL from another host.
     this.host = this.header('host') ?? url.host
   }

@@ -12,6 +12,7 @@ import {
   handlerSettings,
 } from '../http/options.ts'
 import { errorReply, type Reply } from '../http/reply.ts'
+import { protocolRouter } from '../http/routes.ts'
 import { durationOf, LINGER_MS } from './limits.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
@@ -62,7 +63,7 @@ export function toNodeHandler(hw: Engine, options: NodeHandlerOptions = {}): Nod
 export function nodeHandlerOf(hw: Engine, options: NodeHandlerOptions, members: Members): NodeHandler {
   const settings = handlerSettings(options, members)
   const lingerMs = durationOf('lingerMs', options.limits?.lingerMs ?? LINGER_MS)
-  const core = new HttpCore(hw, settings)
+  const core = new HttpCore(hw, settings, protocolRouter(settings))
   return nodeHandler((exchange) => core.handle(exchange), {
     serves: (path) => core.serves(path),
     openShare: (end) => hw.openShare(end),
