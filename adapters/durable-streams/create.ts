@@ -28,7 +28,7 @@ export async function create(request: ApiRequest, hw: Engine, owner: Engine, roo
       return await created(request, hw, stream, wanted, source, body)
     } catch (error) {
       if (!HeadwaterError.is(error)) throw error
-      if (error.code === 'basin_not_found') await createBasin(owner, basin)
+      if (error.code === 'basin_not_found') await createBasin(owner, request)
       else if (error.code !== 'resource_already_exists') throw error
     }
   }
@@ -136,9 +136,9 @@ function recordsOf(
 }
 
 /** The operator has named the basin, so that no permission is needed. */
-async function createBasin(owner: Engine, basin: string): Promise<void> {
+async function createBasin(owner: Engine, { basin, settings }: ApiRequest): Promise<void> {
   try {
-    await owner.createBasin(basin)
+    await owner.onConnection(settings.connection, settings.retention).createBasin(basin)
   } catch (error) {
     if (!HeadwaterError.is(error) || error.code !== 'resource_already_exists') throw error
   }

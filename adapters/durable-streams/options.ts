@@ -1,7 +1,7 @@
 import { invalid } from '../../src/model/errors.ts'
 import { UNARY_WAIT_MS_MAX } from '../../src/model/limits.ts'
 import { basinNameProblem } from '../../src/model/names.ts'
-import { assertText, type MembersOf } from '../../src/model/validation.ts'
+import { assertOptions, assertText, type MembersOf } from '../../src/model/validation.ts'
 import {
   HANDLER_OPTIONS,
   type HandlerOptions,
@@ -87,12 +87,10 @@ const LONG_POLL_MS = 30_000
 const SSE_MS = 60_000
 
 /** Throws `invalid` for invalid options. */
-export function durableStreamsSettings(
-  options: DurableStreamsOptions,
-  members = DURABLE_STREAMS_OPTIONS,
-): DurableStreamsSettings {
-  const { basin, path = DEFAULT_PATH, longPollMs = LONG_POLL_MS, sseMs = SSE_MS, ...shared } = options ?? {}
-  const http = handlerSettings({ retention: 'infinite', ...shared }, members)
+export function durableStreamsSettings(options: DurableStreamsOptions): DurableStreamsSettings {
+  assertOptions(options, DURABLE_STREAMS_OPTIONS)
+  const { basin, path = DEFAULT_PATH, longPollMs = LONG_POLL_MS, sseMs = SSE_MS, ...shared } = options
+  const http = handlerSettings({ ...shared, retention: shared.retention ?? 'infinite' })
   const problem = basin === undefined ? '`basin` is required' : basinNameProblem(basin)
   if (problem !== undefined) throw invalid(problem, 'basin')
   if (!(longPollMs >= 0 && longPollMs <= UNARY_WAIT_MS_MAX)) {

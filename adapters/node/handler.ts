@@ -13,6 +13,12 @@ import {
 } from '../http/options.ts'
 import { errorReply, type Reply } from '../http/reply.ts'
 import { protocolRouter } from '../http/routes.ts'
+import {
+  DURABLE_STREAMS_MOUNT,
+  type DurableStreamsMount,
+  type ExchangeHandler,
+  withDurableStreams,
+} from './durable-streams.ts'
 import { durationOf, LINGER_MS } from './limits.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
@@ -27,6 +33,11 @@ export interface NodeHandlerOptions extends HandlerOptions {
    * `console.error`.
    */
   readonly onError?: ((error: unknown, exchange: RequestExchange) => void) | undefined
+  /**
+   * Serves the streams of a basin by the Durable Streams protocol too, below `/v1/stream/` or another `path`.
+   * They keep their records forever unless `retention` says otherwise. Default: not served.
+   */
+  readonly durableStreams?: DurableStreamsMount | undefined
 }
 
 /** Limits of a handler on Node. */
@@ -39,6 +50,7 @@ export interface NodeHandlerLimits extends HandlerLimits {
 export const NODE_HANDLER_OPTIONS = {
   ...HANDLER_OPTIONS,
   limits: { ...HANDLER_LIMITS, lingerMs: 'number' } satisfies MembersOf<NodeHandlerLimits>,
+  durableStreams: DURABLE_STREAMS_MOUNT,
 } satisfies MembersOf<NodeHandlerOptions>
 
 /** A request listener of Node's HTTP servers, and middleware of frameworks that use `next`. */
@@ -64,8 +76,13 @@ export function nodeHandlerOf(hw: Engine, options: NodeHandlerOptions, members: 
   const settings = handlerSettings(options, members)
   const lingerMs = durationOf('lingerMs', options.limits?.lingerMs ?? LINGER_MS)
   const core = new HttpCore(hw, settings, protocolRouter(settings))
-  return nodeHandler((exchange) => core.handle(exchange), {
-    serves: (path) => core.serves(path),
+  const { durableStreams, ...shared } = options
+  const served: ExchangeHandler =
+    durableStreams === undefined
+      ? core
+      : withDurableStreams(core, hw, durableStreams, { ...shared, limits: settings.limits })
+  return nodeHandler((exchange) => served.handle(exchange), {
+    serves: (path) => served.serves(path),
     openShare: (end) => hw.openShare(end),
     lingerMs,
     onError: settings.onError,
