@@ -1,6 +1,6 @@
 import type { Cipher } from './config.ts'
 import { invalid } from './errors.ts'
-import type { StreamPosition } from './position.ts'
+import type { StreamPosition, StreamTail } from './position.ts'
 import type { StreamExpiry, StreamMetadata } from './stream-creation.ts'
 import type { MembersOf } from './validation.ts'
 
@@ -96,5 +96,7 @@ export interface AppendAck {
   /** The sequence number after the last record, and the timestamp of the last record. */
   readonly end: StreamPosition
   /** The tail of the stream when the ack was sent, at or beyond `end`. */
-  readonly tail: StreamPosition
+  readonly tail: StreamTail
+  /** Set if the batch was stored by an earlier append, whose positions these are: see `producer`. */
+  readonly duplicate?: true | undefined
 }

@@ -8,7 +8,7 @@ import type { StreamConfig, StreamReconfiguration } from '../../model/config.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../../model/metrics.ts'
 import type { Operation } from '../../model/operations.ts'
-import type { StreamPosition } from '../../model/position.ts'
+import type { StreamTail } from '../../model/position.ts'
 import type { ReadQuery } from '../../model/read-query.ts'
 import { RedactedKey } from '../../model/redacted-key.ts'
 import type { RestoredStream } from '../../model/restored-stream.ts'
@@ -170,7 +170,7 @@ export class EngineStream extends Stream {
     })
   }
 
-  override async checkTail(options?: CallOptions): Promise<StreamPosition> {
+  override async checkTail(options?: CallOptions): Promise<StreamTail> {
     const target = this.#readTarget(false)
     return this.#caller.run('check-tail', target.ref, options, (permit) =>
       this.#services.reads.tail(permit.resolveTarget(target)),

@@ -256,7 +256,7 @@ export class StreamLog implements AppendTarget, AppendSink {
     const trimmed = head.trimPoint !== this.head.trimPoint
     if (head.tail.seqNum > this.head.tail.seqNum) this.head = head
     this.recordBytes = block.meteredBytes / (block.endSeqNum - block.firstSeqNum)
-    this.#live?.publish(liveBatch(block))
+    this.#live?.publish(liveBatch(block, head))
     if (trimmed) this.#options.onTrim()
   }
 
@@ -313,7 +313,7 @@ export class StreamLog implements AppendTarget, AppendSink {
       if (!this.isStale) {
         // Published first: a follower that finds the head moved and no batch returns to the storage.
         for (const block of this.#appendsOf(blocks)) {
-          if (block.firstSeqNum >= known) this.#live?.publish(liveBatch(block))
+          if (block.firstSeqNum >= known) this.#live?.publish(liveBatch(block, head))
         }
         // With the epoch of the configuration that is known: until a new one is read, appends conflict.
         this.#advance({ ...head, epoch: this.document.epoch })

@@ -6,9 +6,10 @@ import {
   type ReadPlan,
   type ReadPolicy,
 } from '../../core/read-plan.ts'
+import { tailOf } from '../../core/stream-state.ts'
 import { concatBytes } from '../../model/bytes.ts'
 import { HeadwaterError } from '../../model/errors.ts'
-import type { StreamPosition } from '../../model/position.ts'
+import type { StreamTail } from '../../model/position.ts'
 import { assertReadQuery, type ReadQuery } from '../../model/read-query.ts'
 import type { StreamMetadata } from '../../model/stream-creation.ts'
 import { type AnySignal, onAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
@@ -39,7 +40,7 @@ export interface StreamDescription {
   readonly id: string
   readonly metadata: StreamMetadata
   readonly expiry: Expiry | undefined
-  readonly tail: StreamPosition
+  readonly tail: StreamTail
   readonly trimPoint: number
 }
 
@@ -117,7 +118,9 @@ export class ReadService {
       // Stored records are returned without waiting for more. Without any, the first live append is.
       const live = batches.length === 0 ? await cursor.next() : undefined
       signal?.throwIfAborted()
-      const batch = mergeBatches(live?.kind === 'batch' ? [live.batch] : batches)
+      const read = mergeBatches(live?.kind === 'batch' ? [live.batch] : batches)
+      // A poller must learn that nothing will follow.
+      const batch = read.count === 0 && cursor.tail.closed ? read.withTail(cursor.tail) : read
       if (batch.count > 0) usage.delivered(target.ref.basin, batch.meteredBytes)
       usage.unaryRead(target.ref.basin)
       return batch
@@ -127,7 +130,7 @@ export class ReadService {
     }
   }
 
-  async tail(target: StreamTarget): Promise<StreamPosition> {
+  async tail(target: StreamTarget): Promise<StreamTail> {
     return (await this.describe(target)).tail
   }
 
@@ -138,7 +141,7 @@ export class ReadService {
     release()
     const { head, document } = log
     const { logId, metadata = {}, expiry } = document
-    return { id: logId, metadata, expiry, tail: head.tail, trimPoint: head.trimPoint }
+    return { id: logId, metadata, expiry, tail: tailOf(head), trimPoint: head.trimPoint }
   }
 
   /** Ends all reads with `closed`. */
@@ -152,7 +155,7 @@ export class ReadService {
     query: ReadQuery,
     kind: ReadKind,
     options: OpenReadOptions,
-  ): Promise<ReadCursor | StreamPosition> {
+  ): Promise<ReadCursor | StreamTail> {
     assertReadQuery(query)
     const endSession = this.#context.admission.openSession()
     let lease: StreamLease | undefined
@@ -170,7 +173,7 @@ export class ReadService {
       if (outcome.kind === 'empty') {
         this.#context.usage.streamingRead(target.ref.basin)()
         release()
-        return log.head.tail
+        return tailOf(log.head)
       }
       if (outcome.kind === 'unsatisfiable') throw unsatisfiable(log.head.tail)
       return await this.#locate({ log, release }, reader, kind, outcome.plan, options)
@@ -186,9 +189,9 @@ export class ReadService {
     kind: ReadKind,
     plan: ReadPlan,
     { heartbeats = false, ending, onEnd, allowsEmpty }: OpenReadOptions,
-  ): Promise<ReadCursor | StreamPosition> {
+  ): Promise<ReadCursor | StreamTail> {
     const { readBudget, usage, clock, random, closing } = this.#context
-    const { tail } = log.head
+    const tail = tailOf(log.head)
     let ignoreEnding: (() => void) | undefined
     let endUsage: (() => void) | undefined
     const onClose = () => {
@@ -247,7 +250,7 @@ export class ReadService {
   }
 }
 
-function unsatisfiable(tail: StreamPosition): HeadwaterError {
+function unsatisfiable(tail: StreamTail): HeadwaterError {
   return new HeadwaterError('range_not_satisfiable', 'no record is available at the requested start', {
     tail,
   })

@@ -117,10 +117,12 @@ export class StreamBuilder {
   ): Promise<StreamLog> {
     const { reads, cache } = this.#context
     const { tail, trimPoint } = await reads.describe(target)
-    const end = seqNum ?? tail.seqNum
-    if (end > tail.seqNum) {
-      throw invalid(`the fork begins at ${end}, beyond the tail ${tail.seqNum} of its source`, 'seqNum')
+    const wanted = seqNum ?? tail.seqNum
+    if (wanted > tail.seqNum) {
+      throw invalid(`the fork begins at ${wanted}, beyond the tail ${tail.seqNum} of its source`, 'seqNum')
     }
+    // A fork begins open: it does not copy the command that closed its source.
+    const end = tail.closed && wanted === tail.seqNum ? wanted - 1 : wanted
     if (end < trimPoint) throw forkTrimmed(target.ref, trimPoint)
     // Keeps timestamps as they are.
     const asIs = { ...document.config, timestamping: { mode: 'client-prefer', uncapped: true } } as const
