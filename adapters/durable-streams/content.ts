@@ -2,7 +2,7 @@ import type { ReadBatch } from '../../src/index.ts'
 import { concatBytes, lossyTextOf } from '../../src/model/bytes.ts'
 import { encodeBase64 } from '../../src/wire/base64.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
-import { DurableStreamsError } from './errors.ts'
+import { DurableStreamsError } from './durable-streams-error.ts'
 import { jsonArray, jsonMessages } from './json-messages.ts'
 
 /** The content type of streams that have none: those of the wire protocol. */

@@ -2,13 +2,15 @@ import type { StreamDescription } from '../../src/index.ts'
 import { dateTimeOf } from '../../src/wire/json-members.ts'
 import type { RequestExchange } from '../http/exchange.ts'
 import { assertContentType } from './content.ts'
-import { DurableStreamsError } from './errors.ts'
+import { DurableStreamsError } from './durable-streams-error.ts'
+import { integerOf, isClosing } from './header-values.ts'
 import { parseOffset } from './offsets.ts'
 
 /** The headers of a `PUT`. */
 export interface CreateRequest {
   readonly contentType: string | undefined
   readonly expiry: StreamDescription['expiry']
+  /** Whether the stream is closed after its first records. */
   readonly isClosed: boolean
   readonly fork: ForkRequest | undefined
 }
@@ -33,19 +35,6 @@ export function parseCreateRequest(exchange: RequestExchange): CreateRequest {
     isClosed: isClosing(exchange),
     fork: forkOf(exchange),
   }
-}
-
-/** Whether a request closes its stream. */
-export function isClosing(exchange: RequestExchange): boolean {
-  return exchange.header('stream-closed')?.trim().toLowerCase() === 'true'
-}
-
-const INTEGER = /^(0|[1-9]\d{0,15})$/
-
-function integerOf(text: string, name: string): number {
-  const value = INTEGER.test(text) ? Number(text) : Number.NaN
-  if (Number.isSafeInteger(value)) return value
-  throw new DurableStreamsError(400, `\`${name}\` must be an integer from 0 to 2^53 - 1`)
 }
 
 function expiryOf(exchange: RequestExchange): CreateRequest['expiry'] {

@@ -1,4 +1,4 @@
-import type { Engine, EngineStream } from '../../src/index.ts'
+import { closeRecord, type Engine, type EngineStream } from '../../src/index.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { streamNameProblem } from '../../src/model/names.ts'
 import type { Reply } from '../http/reply.ts'
@@ -6,7 +6,7 @@ import type { ApiRequest } from '../http/request.ts'
 import { bodyOf } from './body.ts'
 import { contentOf, DEFAULT_CONTENT_TYPE, isSameType } from './content.ts'
 import { type CreateRequest, parseCreateRequest } from './create-request.ts'
-import { DurableStreamsError } from './errors.ts'
+import { DurableStreamsError } from './durable-streams-error.ts'
 import { type ForkPoint, forkPoint } from './fork-point.ts'
 import { streamInPath } from './paths.ts'
 import { descriptionHeaders, METADATA, type StreamState, stateIfExists, stateOf } from './state.ts'
@@ -81,7 +81,8 @@ function confirmed(existing: StreamState, wanted: CreateRequest, source: Source 
   const isSame =
     isSameType(contentType, existing.contentType) &&
     JSON.stringify(expiry) === JSON.stringify(existing.expiry) &&
-    fork === existing.metadata[METADATA.fork]
+    fork === existing.metadata[METADATA.fork] &&
+    (!wanted.isClosed || existing.tail.closed === true)
   if (isSame) return { status: 200, headers: descriptionHeaders(existing) }
   throw new DurableStreamsError(409, 'the stream exists with another configuration')
 }
@@ -106,7 +107,8 @@ async function created(
 ): Promise<Reply> {
   const { contentType, expiry } = wantedContent(wanted, source)
   const point = source && (await forkPoint(source.stream, source.state, wanted.fork!))
-  const records = recordsOf(contentType, point, body)
+  const content = recordsOf(contentType, point, body)
+  const records = wanted.isClosed ? [...content, closeRecord()] : content
   await hw.basin(basin, { autoCreate: false }).createStream(
     name,
     {},

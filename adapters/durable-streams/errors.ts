@@ -2,18 +2,8 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import { errorBody } from '../../src/wire/error-body.ts'
 import { BODY_LENGTH } from '../http/body.ts'
 import type { Reply } from '../http/reply.ts'
-
-/** A rejection of the protocol that no error of the engine has. */
-export class DurableStreamsError extends Error {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>> | undefined
-
-  constructor(status: number, message: string, headers?: Readonly<Record<string, string>>) {
-    super(message)
-    this.status = status
-    this.headers = headers
-  }
-}
+import { DurableStreamsError } from './durable-streams-error.ts'
+import { offsetOf } from './offsets.ts'
 
 const CODES: Readonly<Record<number, string>> = {
   400: 'bad_request',
@@ -35,10 +25,27 @@ export function errorReplyOf(error: unknown, method: string): Reply | undefined 
   if (!HeadwaterError.is(error)) return undefined
   const { text } = errorBody(error)
   const status = statusOf(error, method)
-  return status === undefined ? undefined : reply(status, text)
+  return status === undefined ? undefined : reply(status, text, headersOf(error))
 }
 
-function statusOf({ code, field }: HeadwaterError, method: string): number | undefined {
+/** What the headers say about an append that was rejected. */
+function headersOf(error: HeadwaterError): Record<string, string> | undefined {
+  switch (error.code) {
+    case 'stream_closed':
+      return { 'stream-closed': 'true', 'stream-next-offset': offsetOf(error.seqNum!) }
+    case 'producer_fenced':
+      return { 'producer-epoch': String(error.producerEpoch) }
+    case 'producer_gap':
+      return {
+        'producer-expected-seq': String(error.expectedSeq),
+        'producer-received-seq': String(error.receivedSeq),
+      }
+    default:
+      return undefined
+  }
+}
+
+function statusOf({ code, field, status }: HeadwaterError, method: string): number | undefined {
   switch (code) {
     case 'stream_deletion_pending':
       return method === 'PUT' ? 409 : 410
@@ -51,6 +58,10 @@ function statusOf({ code, field }: HeadwaterError, method: string): number | und
     case 'invalid':
       // The other members of a record are never invalid here.
       return field === 'records' ? 413 : 400
+    case 'producer_fenced':
+    case 'producer_gap':
+    case 'stream_closed':
+      return status
     default:
       return undefined
   }

@@ -25,7 +25,7 @@ export async function eventStream(
   await assertAvailable(position)
   const cursor = await stream.openCursor({ seqNum }, { heartbeats: true })
   if (cursor !== undefined) endAfter(cursor, sseMs)
-  const encoding = new EventEncoding(content, cursors)
+  const encoding = new EventEncoding(content, cursors, state.tail.closed ? seqNum : undefined)
   const reply = streamReply('text/event-stream', new SessionBody(cursor, encoding, request))
   return content.isBase64
     ? { ...reply, headers: { ...reply.headers, 'stream-sse-data-encoding': 'base64' } }
@@ -44,19 +44,25 @@ function endAfter(cursor: ReadCursor, sseMs: number): void {
 const COMMENT = utf8(':\n\n')
 
 class EventEncoding implements SessionEncoding {
+  /** The event before the end of a response that had no other one. */
+  end: Uint8Array | undefined
   readonly #content: Content
   readonly #cursors: () => string
   /** The sequence number in the last control event. */
   #known = -1
 
-  constructor(content: Content, cursors: () => string) {
+  /** `closedAt` is the start of a read at the end of a closed stream, which has no event. */
+  constructor(content: Content, cursors: () => string, closedAt: number | undefined) {
     this.#content = content
     this.#cursors = cursors
+    this.end = closedAt === undefined ? undefined : utf8(closedEvent(closedAt))
   }
 
   event(event: ReadEvent): Uint8Array {
+    this.end = undefined
     if (event.kind === 'heartbeat') {
-      const { seqNum } = event.tail
+      const { seqNum, closed } = event.tail
+      if (closed) return utf8(closedEvent(seqNum))
       // Keeps the connection open.
       if (seqNum === this.#known) return COMMENT
       this.#known = seqNum
@@ -89,7 +95,9 @@ function sharedEvents(batch: ReadBatch, content: Content, cursor: string): Uint8
   const visible = batch.withoutCommands()
   const next = batch.lastSeqNum + 1
   const data = visible.records.length === 0 ? '' : dataEvent(content.eventDataOf(visible))
-  const chunk = utf8(data + controlEvent(next, cursor, batch.tail?.seqNum === next))
+  const isUpToDate = batch.tail?.seqNum === next
+  const isLast = isUpToDate && batch.tail?.closed === true
+  const chunk = utf8(data + (isLast ? closedEvent(next) : controlEvent(next, cursor, isUpToDate)))
   lastEvents.set(batch, { content, cursor, chunk })
   return chunk
 }
@@ -109,4 +117,9 @@ function controlEvent(seqNum: number, cursor: string, isUpToDate: boolean): stri
     upToDate: isUpToDate || undefined,
   }
   return `event: control\ndata:${JSON.stringify(control)}\n\n`
+}
+
+/** The last event of a closed stream: its reader does not come back, so it needs no cursor. */
+function closedEvent(seqNum: number): string {
+  return `event: control\ndata:${JSON.stringify({ streamNextOffset: offsetOf(seqNum), streamClosed: true })}\n\n`
 }

@@ -1,6 +1,6 @@
 import type { EngineStream } from '../../src/index.ts'
 import type { ForkRequest } from './create-request.ts'
-import { DurableStreamsError } from './errors.ts'
+import { DurableStreamsError } from './durable-streams-error.ts'
 import type { StreamState } from './state.ts'
 
 /** Where a fork ends its copy. */

@@ -1,6 +1,6 @@
 import { lossyTextOf, textOf } from '../../src/model/bytes.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
-import { DurableStreamsError } from './errors.ts'
+import { DurableStreamsError } from './durable-streams-error.ts'
 
 /**
  * The messages of a JSON body: the elements of an array, or else one value. They are pieces of the text, so

@@ -1,5 +1,5 @@
 import { INTEGER_MAX } from '../../src/model/limits.ts'
-import { DurableStreamsError } from './errors.ts'
+import { DurableStreamsError } from './durable-streams-error.ts'
 
 /**
  * An offset is the sequence number of the next record, in a fixed number of digits so that offsets sort as

@@ -1,5 +1,5 @@
 import type { EngineStream } from '../../src/index.ts'
-import { DurableStreamsError } from './errors.ts'
+import { DurableStreamsError } from './durable-streams-error.ts'
 import { offsetOf, type StartOffset } from './offsets.ts'
 import type { StreamState } from './state.ts'
 

@@ -2,7 +2,7 @@ import type { Engine, ReadBatch } from '../../src/index.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
 import { cursorsOf } from './cursor.ts'
-import { DurableStreamsError } from './errors.ts'
+import { DurableStreamsError } from './durable-streams-error.ts'
 import { eventStream } from './events.ts'
 import { offsetOf, parseStart, type StartOffset } from './offsets.ts'
 import type { DurableStreamsSettings } from './options.ts'
@@ -49,6 +49,7 @@ function atTail({ content, contentType, tail }: StreamState): Reply {
     'cache-control': 'no-store',
     'stream-next-offset': offsetOf(tail.seqNum),
     'stream-up-to-date': 'true',
+    ...(tail.closed && CLOSED),
   }
   return { status: 200, headers, body: content.empty }
 }
@@ -59,7 +60,11 @@ interface Chunk {
   /** The sequence number after it. */
   readonly next: number
   readonly isUpToDate: boolean
+  /** Whether nothing follows it. */
+  readonly isLast: boolean
 }
+
+const CLOSED = { 'stream-closed': 'true' }
 
 /** Throws 410 if records at the position are gone. */
 async function readChunk(
@@ -72,12 +77,15 @@ async function readChunk(
   const { tail = state.tail } = batch
   if (batch.count === 0) {
     if (isExact && seqNum < tail.seqNum) throw goneError(tail.seqNum)
-    return { batch, next: Math.max(seqNum, tail.seqNum), isUpToDate: true }
+    const isLast = tail.closed === true
+    return { batch, next: Math.max(seqNum, tail.seqNum), isUpToDate: true, isLast }
   }
   const first = batch.lastSeqNum + 1 - batch.count
   if (isExact && first > seqNum) throw goneError(first)
   const next = batch.lastSeqNum + 1
-  return { batch: batch.withoutCommands(), next, isUpToDate: next >= tail.seqNum }
+  const isUpToDate = next >= tail.seqNum
+  const isLast = isUpToDate && tail.closed === true
+  return { batch: batch.withoutCommands(), next, isUpToDate, isLast }
 }
 
 async function catchUp(
@@ -86,7 +94,7 @@ async function catchUp(
   settings: DurableStreamsSettings,
 ): Promise<Reply> {
   const { state, seqNum } = position
-  const { batch, next, isUpToDate } = await readChunk(position, seqNum)
+  const { batch, next, isUpToDate, isLast } = await readChunk(position, seqNum)
   // The end of the range alone would not tell a client that it has fallen behind.
   const etag = `W/"${state.id}:${seqNum}:${next}${isUpToDate ? ':t' : ''}"`
   const headers = {
@@ -95,6 +103,7 @@ async function catchUp(
     'cache-control': isUpToDate ? 'no-cache' : settings.cacheControl,
     'stream-next-offset': offsetOf(next),
     ...(isUpToDate && { 'stream-up-to-date': 'true' }),
+    ...(isLast && CLOSED),
   }
   if (isKnown(request, etag)) return { status: 304, headers }
   return {
@@ -121,11 +130,12 @@ async function longPoll(
   const end = hw.now() + longPollMs
   for (let { seqNum } = position; ; ) {
     const waitMs = Math.max(0, end - hw.now())
-    const { batch, next, isUpToDate } = await readChunk(position, seqNum, { waitMs, signal })
+    const { batch, next, isUpToDate, isLast } = await readChunk(position, seqNum, { waitMs, signal })
     const headers = {
       'stream-next-offset': offsetOf(next),
       'stream-cursor': cursors(hw.now()),
       ...(isUpToDate && { 'stream-up-to-date': 'true' }),
+      ...(isLast && CLOSED),
     }
     if (batch.records.length > 0) {
       return {
@@ -135,7 +145,7 @@ async function longPoll(
       }
     }
     // Commands alone are not what the client waits for.
-    if (next === seqNum || waitMs === 0) {
+    if (next === seqNum || waitMs === 0 || isLast) {
       return { status: 204, headers: { ...headers, 'cache-control': 'no-store' } }
     }
     seqNum = next

@@ -42,6 +42,7 @@ export function descriptionHeaders({ contentType, tail, expiry }: StreamState): 
   return {
     'content-type': contentType,
     'stream-next-offset': offsetOf(tail.seqNum),
+    ...(tail.closed && { 'stream-closed': 'true' }),
     ...(expiry !== undefined &&
       ('at' in expiry
         ? { 'stream-expires-at': new Date(expiry.at).toISOString() }

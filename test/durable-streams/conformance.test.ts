@@ -20,17 +20,17 @@ describe('the published suite', () => {
 
   describe('on a directory', () => {
     const directory = mkdtempSync(join(tmpdir(), 'headwater-durable-streams-'))
-    runSuite(async () => filesystem(directory))
     afterAll(() => rm(directory, { recursive: true, force: true }))
+    runSuite(async () => filesystem(directory))
   })
 
   describe.runIf(HAS_POSTGRES)(`on PostgreSQL${withoutPostgres}`, () => {
     let cluster: Cluster
+    afterAll(() => cluster.dispose())
     runSuite(async () => {
       cluster = await Cluster.start()
       return postgres({ connectionString: cluster.connectionString })
     })
-    afterAll(() => cluster.dispose())
   })
 })
 

@@ -122,7 +122,7 @@ export class StreamBuilder {
       throw invalid(`the fork begins at ${wanted}, beyond the tail ${tail.seqNum} of its source`, 'seqNum')
     }
     // A fork begins open: it does not copy the command that closed its source.
-    const end = tail.closed && wanted === tail.seqNum ? wanted - 1 : wanted
+    const end = tail.closed && wanted === tail.seqNum ? Math.max(wanted - 1, trimPoint) : wanted
     if (end < trimPoint) throw forkTrimmed(target.ref, trimPoint)
     // Keeps timestamps as they are.
     const asIs = { ...document.config, timestamping: { mode: 'client-prefer', uncapped: true } } as const
