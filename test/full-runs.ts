@@ -19,7 +19,7 @@ export const ONLY_IN_FULL_RUNS = [
   'test/docs/{in-the-browser,service-worker,without-a-bundler}.test.ts',
   // The examples in Chromium, and a storage of theirs. Their own tests remain.
   'test/examples/{level-storage,published-client}.test.ts',
-  'test/examples/{local-first-chat*,resumable-chat}.test.ts',
+  'test/examples/{durable-streams-libraries,local-first-chat*,resumable-chat}.test.ts',
   // Processes of the command line, and of the published client.
   'test/cli/processes.test.ts',
   'test/interop/{cli,patterns,secrets-cli}.test.ts',

@@ -14,14 +14,14 @@ const TYPES = {
 /**
  * Serves a directory on localhost, and below `/v1` the streams of an engine, which is closed with the server.
  * No token is needed: only programs of this machine can connect, and requests of pages of other origins are
- * rejected. An app on a network issues access tokens to its users (docs/local-first.md). Requests below `/api/`
- * are those of `api`, if the app has one.
+ * rejected. An app on a network issues access tokens to its users (docs/local-first.md). Requests below
+ * `apiPath` are those of `api`, if the app has one.
  */
-export async function serveApp({ hw, files, port, api, ...options }) {
+export async function serveApp({ hw, files, port, api, apiPath = '/api/', ...options }) {
   const streams = toNodeHandler(hw, { auth: 'none', ...options })
   const server = createServer((request, response) => {
     streams(request, response, () => {
-      if (api !== undefined && request.url.startsWith('/api/')) void reply(api, request, response)
+      if (api !== undefined && request.url.startsWith(apiPath)) void reply(api, request, response)
       else void sendFile(files, request, response)
     })
   })

@@ -12,8 +12,8 @@ export interface RestartableBrowser {
 }
 
 /**
- * A browser with a new profile for the current suite, which fails if its pages have uncaught errors other than
- * those that are expected.
+ * A browser with a new profile for the current suite, which fails if its pages have uncaught errors other
+ * than those that are expected.
  */
 export function restartableBrowser({ expected }: { readonly expected?: RegExp } = {}): RestartableBrowser {
   let profile: Profile
