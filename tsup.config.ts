@@ -146,6 +146,7 @@ export default defineConfig({
     postgres: 'adapters/storage/postgres/index.ts',
     client: 'adapters/client/index.ts',
     http: 'adapters/http/index.ts',
+    'durable-streams': 'adapters/durable-streams/index.ts',
     browser: 'adapters/browser/index.ts',
     node: 'adapters/node/index.ts',
     react: 'adapters/react/index.ts',

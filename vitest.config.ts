@@ -10,6 +10,7 @@ import { byRun } from './test/support/run-size.ts'
 const OWN_PACKAGE = Object.entries({
   headwater: 'src/index.ts',
   'headwater/http': 'adapters/http/index.ts',
+  'headwater/durable-streams': 'adapters/durable-streams/index.ts',
   'headwater/client': 'adapters/client/index.ts',
   'headwater/sync': 'adapters/sync/index.ts',
   'headwater/storage': 'src/storage/index.ts',

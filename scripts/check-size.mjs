@@ -27,6 +27,12 @@ const BUDGETS = [
     KiB: 63.5,
   },
   {
+    name: 'headwater/durable-streams, beyond headwater/http',
+    code: `export * from 'headwater/durable-streams'; export * from 'headwater/http'`,
+    beyond: `export * from 'headwater/http'`,
+    KiB: 10,
+  },
+  {
     name: 'headwater/client, without the engine',
     code: `export { connect } from 'headwater/client'`,
     external: ['node:http2'],

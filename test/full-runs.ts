@@ -19,7 +19,7 @@ export const ONLY_IN_FULL_RUNS = [
   'test/docs/{in-the-browser,service-worker,site,without-a-bundler}.test.ts',
   // The examples in Chromium, and a storage of theirs. Their own tests remain.
   'test/examples/{level-storage,published-client}.test.ts',
-  'test/examples/{local-first-chat*,shared-todo}.test.ts',
+  'test/examples/{durable-streams-libraries,local-first-chat*,resumable-chat,shared-todo}.test.ts',
   // PostgreSQL. Its conformance suite remains.
   'test/storage/postgres/{known-head,lost-commits,prepared-statements,reclaim,server-clock,storage}.test.ts',
   // Processes of the command line, and of the published client, and each operation under each permission.

@@ -2,11 +2,13 @@ import type { Engine } from '../../src/index.ts'
 import { EMPTY_BYTES } from '../../src/model/bytes.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
-import { HttpCore } from './core.ts'
+import type { HttpCore } from './core.ts'
 import { bodyAlreadyRead, type RequestExchange, withChunk } from './exchange.ts'
-import { LazyHttpCore } from './lazy-core.ts'
+import { coreOf } from './lazy-core.ts'
+import { openOnce } from './open-once.ts'
 import { type HandlerOptions, handlerSettings } from './options.ts'
 import type { Reply, ReplyStream } from './reply.ts'
+import { protocolRouter } from './routes.ts'
 
 /**
  * Returns a fetch handler that serves the protocol in any runtime and framework:
@@ -29,7 +31,12 @@ export function createHandler(
   options: HandlerOptions = {},
 ): (request: Request) => Promise<Response> {
   const settings = handlerSettings(options)
-  const core = typeof hw === 'function' ? new LazyHttpCore(hw, settings) : new HttpCore(hw, settings)
+  const engine = typeof hw === 'function' ? openOnce(hw) : hw
+  return fetchHandler(coreOf(engine, settings, protocolRouter(settings)))
+}
+
+/** Returns the fetch handler of a core. */
+export function fetchHandler(core: Pick<HttpCore, 'handle'>): (request: Request) => Promise<Response> {
   return async (request) => toResponse(await core.handle(new FetchExchange(request)), request)
 }
 
@@ -41,6 +48,7 @@ export class FetchExchange implements RequestExchange {
   readonly query: string
   readonly host: string
   readonly hostname: string
+  readonly isSecure: boolean
   readonly connection = undefined
 
   constructor(request: Request) {
@@ -50,6 +58,7 @@ export class FetchExchange implements RequestExchange {
     this.path = url.pathname
     this.query = url.search.slice(1)
     this.hostname = url.hostname
+    this.isSecure = url.protocol === 'https:'
     // Frameworks behind a proxy may build the URL from another host.
     this.host = this.header('host') ?? url.host
   }

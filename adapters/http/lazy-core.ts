@@ -3,11 +3,10 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import { HttpCore } from './core.ts'
 import type { RequestExchange } from './exchange.ts'
 import { finishReply } from './finish-reply.ts'
-import { openOnce } from './open-once.ts'
+import type { Methods } from './methods.ts'
 import type { HandlerSettings } from './options.ts'
 import { errorReply, type Reply } from './reply.ts'
-import type { Router } from './router.ts'
-import { type Methods, routerOf } from './routes.ts'
+import type { RequestRouter } from './router.ts'
 
 /**
  * The protocol over HTTP on an engine that the first request opens. While it cannot be opened, each request
@@ -16,13 +15,21 @@ import { type Methods, routerOf } from './routes.ts'
 export class LazyHttpCore {
   readonly #open: () => Promise<Engine>
   readonly #settings: HandlerSettings
-  readonly #router: Router<Methods>
+  readonly #router: RequestRouter<unknown>
+  readonly #newCore: (hw: Engine) => HttpCore
   #current: { readonly hw: Engine; readonly core: HttpCore } | undefined
 
-  constructor(openEngine: () => Promise<Engine>, settings: HandlerSettings) {
-    this.#open = openOnce(openEngine)
+  /** `openEngine` is the result of `openOnce`. */
+  constructor(
+    openEngine: () => Promise<Engine>,
+    settings: HandlerSettings,
+    router: RequestRouter<unknown>,
+    newCore: (hw: Engine) => HttpCore,
+  ) {
+    this.#open = openEngine
     this.#settings = settings
-    this.#router = routerOf(settings)
+    this.#router = router
+    this.#newCore = newCore
   }
 
   /** The engine of the last request; undefined before the first. */
@@ -53,8 +60,18 @@ export class LazyHttpCore {
   #coreOf(hw: Engine): HttpCore {
     const current = this.#current
     if (current !== undefined && current.hw === hw) return current.core
-    const core = new HttpCore(hw, this.#settings)
+    const core = this.#newCore(hw)
     this.#current = { hw, core }
     return core
   }
+}
+
+/** The core on an engine, or on the result of `openOnce`. */
+export function coreOf(
+  engine: Engine | (() => Promise<Engine>),
+  settings: HandlerSettings,
+  router: RequestRouter<Methods>,
+): HttpCore | LazyHttpCore {
+  const newCore = (hw: Engine) => new HttpCore(hw, settings, router)
+  return typeof engine === 'function' ? new LazyHttpCore(engine, settings, router, newCore) : newCore(engine)
 }

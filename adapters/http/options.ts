@@ -156,6 +156,8 @@ export interface HandlerSettings {
   readonly compression: boolean
   /** The response headers that pages of other origins may read, as a list. */
   readonly exposedHeaders: string
+  /** Headers of every response. */
+  readonly commonHeaders?: Readonly<Record<string, string>> | undefined
   /** Undefined is the default. */
   readonly allowedHosts: readonly string[] | undefined
   readonly basinDomains: readonly string[]

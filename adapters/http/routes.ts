@@ -1,4 +1,3 @@
-import type { Operation } from '../../src/index.ts'
 import { issueAccessToken, listAccessTokens, revokeAccessToken } from './endpoints/access-tokens.ts'
 import { append } from './endpoints/append.ts'
 import {
@@ -23,25 +22,9 @@ import {
   listStreams,
   reconfigureStream,
 } from './endpoints/streams.ts'
+import { type Method, type Methods, permitted } from './methods.ts'
 import type { HandlerSettings, HtmlPage } from './options.ts'
-import type { Endpoint } from './request.ts'
-import { type Route, Router } from './router.ts'
-
-export interface Method {
-  readonly endpoint: Endpoint
-  /**
-   * The operations of which the caller needs at least one. `'public'` requires no token; `'metrics'` requires
-   * `account-metrics` unless the option `publicMetrics` is set.
-   */
-  readonly operations: readonly Operation[] | 'public' | 'metrics'
-}
-
-/** By HTTP method. `GET` also serves `HEAD`. */
-export type Methods = Readonly<Record<string, Method>>
-
-function permitted(endpoint: Endpoint, ...operations: readonly Operation[]): Method {
-  return { endpoint, operations }
-}
+import { type RequestRouter, type Route, Router } from './router.ts'
 
 const HEALTH: Method = { endpoint: health, operations: 'public' }
 
@@ -116,4 +99,9 @@ export function routerOf({ page }: HandlerSettings): Router<Methods> {
 /** Serves a page at the path where the handler is mounted. */
 function pageRoute(page: HtmlPage): Route<Methods> {
   return { pattern: '/', target: { GET: { endpoint: servePage(page), operations: 'public' } } }
+}
+
+/** Finds the endpoints of the wire protocol. */
+export function protocolRouter({ page }: HandlerSettings): RequestRouter<Methods> {
+  return new Router(page === undefined ? ROUTES : [...ROUTES, pageRoute(page)])
 }

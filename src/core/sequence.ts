@@ -1,9 +1,11 @@
 import type { AppendBatch, Lines } from '../model/append-input.ts'
 import type { Cipher, StreamConfig } from '../model/config.ts'
-import { HeadwaterError, invalid } from '../model/errors.ts'
+import { type HeadwaterError, invalid } from '../model/errors.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { SequencedRecord } from '../model/record.ts'
+import { checkAppend, type Duplicate, type Refused } from './append-checks.ts'
+import { withAppend } from './producers.ts'
 import { applyCommand, type StreamState } from './stream-state.ts'
 
 /** A batch with its positions. */
@@ -18,12 +20,6 @@ export interface Sequenced {
   readonly end: StreamPosition
 }
 
-/** A rejected batch. */
-export interface Refused {
-  readonly kind: 'refused'
-  readonly error: HeadwaterError
-}
-
 /**
  * The number of records that may be encrypted with random nonces under one AES-256-GCM key (docs/protocol.md
  * "Limit of AES-256-GCM").
@@ -31,19 +27,24 @@ export interface Refused {
 const AES_GCM_SEQ_NUM_MAX = 0xff_ff_ff_ff
 
 /**
- * Assigns sequence numbers and timestamps to a batch, or rejects it as a whole. Checks the fencing token, the
- * sequence number, then each record (docs/protocol.md "Append conditions"). Commands in the batch take effect
- * after the checks. `now` is in milliseconds.
+ * Assigns sequence numbers and timestamps to a batch, or rejects it as a whole, or finds it stored already.
+ * Checks the conditions, then each record (docs/protocol.md "Append conditions"). Commands in the batch take
+ * effect after the checks. `now` is in milliseconds.
  */
 export function sequence(
   state: StreamState,
   batch: AppendBatch,
   config: Pick<StreamConfig, 'timestamping'> & { readonly cipher: Cipher | null },
   now: number,
-): Sequenced | Refused {
-  const isConditional = batch.fencingToken !== undefined || batch.matchSeqNum !== undefined
-  const refusal = isConditional ? checkConditions(state, batch) : undefined
-  if (refusal !== undefined) return { kind: 'refused', error: refusal }
+): Sequenced | Duplicate | Refused {
+  const isPlain =
+    batch.fencingToken === undefined &&
+    batch.matchSeqNum === undefined &&
+    batch.producer === undefined &&
+    batch.streamSeq === undefined &&
+    state.writeState === undefined
+  const outcome = isPlain ? undefined : checkAppend(state, batch, now)
+  if (outcome !== undefined) return outcome
 
   const records: SequencedRecord[] = []
   let next = state
@@ -52,7 +53,7 @@ export function sequence(
   const recordMax = config.cipher === 'aes-256-gcm' ? AES_GCM_SEQ_NUM_MAX : INTEGER_MAX - 1
   const { lines } = batch
   if (lines !== undefined && seqNum + lines.count - 1 <= recordMax) {
-    return sequenceLines(state, lines, config, now)
+    return sequenceLines(state, batch, lines, config, now)
   }
   for (const record of batch.records) {
     const seqNumMax = record.command ? INTEGER_MAX - 1 : recordMax
@@ -66,53 +67,40 @@ export function sequence(
     if (record.command) next = applyCommand(next, record.command, seqNum)
     seqNum++
   }
+  const start = { seqNum: state.tail.seqNum, timestamp: records[0]!.timestamp }
   const end = { seqNum, timestamp }
+  const writeState = withAppend(next.writeState, batch, { start, end }, now)
   return {
     kind: 'sequenced',
     records,
     lines: undefined,
-    next: { tail: end, trimPoint: next.trimPoint, fencingToken: next.fencingToken },
-    start: { seqNum: state.tail.seqNum, timestamp: records[0]!.timestamp },
+    next: { tail: end, trimPoint: next.trimPoint, fencingToken: next.fencingToken, writeState },
+    start,
     end,
   }
 }
 
 /** Lines are not commands and have no timestamps. */
 function sequenceLines(
-  { tail, trimPoint, fencingToken }: StreamState,
+  { tail, trimPoint, fencingToken, writeState: before }: StreamState,
+  batch: AppendBatch,
   lines: Lines,
   { timestamping }: Pick<StreamConfig, 'timestamping'>,
   now: number,
 ): Sequenced | Refused {
   const timestamp = assignTimestamp(undefined, tail.timestamp, timestamping, now)
   if (timestamp === undefined) return refuseWithoutTimestamp()
+  const start = { seqNum: tail.seqNum, timestamp }
   const end = { seqNum: tail.seqNum + lines.count, timestamp }
+  const writeState = withAppend(before, batch, { start, end }, now)
   return {
     kind: 'sequenced',
     records: [],
     lines,
-    next: { tail: end, trimPoint, fencingToken },
-    start: { seqNum: tail.seqNum, timestamp },
+    next: { tail: end, trimPoint, fencingToken, writeState },
+    start,
     end,
   }
-}
-
-function checkConditions(state: StreamState, batch: AppendBatch): HeadwaterError | undefined {
-  const { fencingToken, matchSeqNum } = batch
-  if (fencingToken !== undefined && fencingToken !== state.fencingToken) {
-    return new HeadwaterError('fencing_token_mismatch', 'the stream has another fencing token', {
-      field: 'fencingToken',
-      fencingToken: state.fencingToken,
-    })
-  }
-  if (matchSeqNum !== undefined && matchSeqNum !== state.tail.seqNum) {
-    return new HeadwaterError(
-      'seq_num_mismatch',
-      `the next record gets sequence number ${state.tail.seqNum}, not ${matchSeqNum}`,
-      { field: 'matchSeqNum', seqNum: state.tail.seqNum },
-    )
-  }
-  return undefined
 }
 
 function refuseWithoutTimestamp(): Refused {

@@ -1,3 +1,4 @@
+import type { WriteState } from '../core/write-state.ts'
 import type { Head, HeadIdentity, LogStart } from './contract.ts'
 import { StorageConflict } from './errors.ts'
 
@@ -20,12 +21,23 @@ export function assertExpectedHead(logId: string, head: Head | undefined, expect
 
 /** Returns a copy of a head that a caller may modify. */
 export function copyHead(head: Head): Head {
-  const { tail, trims, extensions } = head
+  const { tail, trims, extensions, writeState } = head
   return {
     ...head,
     tail: { ...tail },
     trims: trims.map((trim) => ({ ...trim })),
     ...(extensions && { extensions: extensions.map((extension) => ({ ...extension })) }),
+    ...(writeState && { writeState: copyWriteState(writeState) }),
+  }
+}
+
+function copyWriteState(state: WriteState): WriteState {
+  const { producers } = state
+  return {
+    ...state,
+    ...(producers && {
+      producers: producers.map((one) => ({ ...one, start: { ...one.start }, end: { ...one.end } })),
+    }),
   }
 }
 

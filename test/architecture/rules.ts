@@ -55,10 +55,12 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/client/node': ['adapters/client'],
   'adapters/client': ['adapters/client/node'],
   'adapters/http': [],
-  'adapters/node': ['adapters/http'],
+  'adapters/durable-streams': ['adapters/http'],
+  'adapters/node': ['adapters/http', 'adapters/durable-streams'],
   'adapters/console': ['adapters/http', 'adapters/client'],
   'adapters/transfer': [],
   'adapters/cli': [
+    'adapters/durable-streams',
     'adapters/http',
     'adapters/node',
     'adapters/console',
@@ -69,7 +71,12 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 /** Adapters that use the engine only through its public API, and the layers of `src` that they may import. */
-const ON_PUBLIC_API: readonly string[] = ['adapters/http', 'adapters/node', 'adapters/react']
+const ON_PUBLIC_API: readonly string[] = [
+  'adapters/http',
+  'adapters/durable-streams',
+  'adapters/node',
+  'adapters/react',
+]
 const PUBLIC_LAYERS: readonly string[] = ['src/index.ts', 'src/wire', 'src/sync', 'src/runtime', 'src/model']
 /** Adapters that speak the wire protocol with a server. */
 const CLIENTS: readonly string[] = ['adapters/client', 'adapters/client/node', 'adapters/console']
@@ -103,6 +110,7 @@ const BROWSER_LAYERS = [
     'adapters/storage/durable-object',
     'adapters/client',
     'adapters/http',
+    'adapters/durable-streams',
     'adapters/testing',
     'adapters/aegis-256',
     'adapters/react',

@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls'
 import { inspect } from 'node:util'
 import { SYSTEM_STREAM_CONFIG } from '../../../src/core/config.ts'
 import type { Engine, RetentionPolicy } from '../../../src/index.ts'
-import { locationNameProblem } from '../../../src/model/names.ts'
+import { basinNameProblem, locationNameProblem } from '../../../src/model/names.ts'
 import { consolePage } from '../../console/page.ts'
 import { isOrigin } from '../../http/cors.ts'
 import type { RequestExchange } from '../../http/exchange.ts'
@@ -74,6 +74,16 @@ const SERVE_DEFINITIONS = {
     type: 'string',
     description: 'How long streams keep records by default: 12h, 30d, ... or forever. Default: 7d',
   },
+  'durable-streams-basin': {
+    type: 'string',
+    default: 'durable-streams',
+    description: 'Basin that is served by the Durable Streams protocol',
+  },
+  'durable-streams-path': {
+    type: 'string',
+    default: '/v1/stream',
+    description: 'Path below which each path is a stream of that protocol',
+  },
   'public-metrics': {
     type: 'boolean',
     default: false,
@@ -115,6 +125,7 @@ export interface ServeArguments {
   /** The retention of what requests create without one; undefined is the default of the handler. */
   readonly retention: RetentionPolicy | undefined
   readonly publicMetrics: boolean
+  readonly durableStreams: { readonly basin: string; readonly path: string }
 }
 
 /** @throws CliError with exit code 2. */
@@ -146,6 +157,19 @@ function parseServe(args: readonly string[]): ServeArguments {
   if (!auth && rootToken !== undefined) {
     throw new CliError(2, '`--root-token` cannot be combined with `--no-auth`, which requires no token')
   }
+  const { 'durable-streams-basin': basin, 'durable-streams-path': path } = parsed
+  if (basinNameProblem(basin) !== undefined) {
+    throw new CliError(
+      2,
+      `invalid basin ${quoteArg(basin)}; \`--durable-streams-basin\` must be a basin name`,
+    )
+  }
+  if (!/^\/[\w./~-]*[\w.~-]\/?$/.test(path)) {
+    throw new CliError(
+      2,
+      `invalid path ${quoteArg(path)}; \`--durable-streams-path\` must be like /v1/stream`,
+    )
+  }
   const { 'tls-cert': cert, 'tls-key': key } = parsed
   if (!cert !== !key) throw new CliError(2, '`--tls-cert` and `--tls-key` must be given together')
   if (log !== undefined && log !== 'text' && log !== 'json') {
@@ -164,6 +188,7 @@ function parseServe(args: readonly string[]): ServeArguments {
     log,
     retention: retention === undefined ? undefined : parseRetention(retention),
     publicMetrics: parsed['public-metrics'],
+    durableStreams: { basin, path },
   }
 }
 
@@ -313,6 +338,7 @@ async function listen(
       cors,
       retention,
       publicMetrics: args.publicMetrics,
+      durableStreams: args.durableStreams,
       page: consolePage(),
       onError,
       ...(allowedHosts && { allowedHosts }),

@@ -8,6 +8,7 @@ export type Format = 'text' | 'json' | 'hex'
 /** What a command does, in words. */
 export function commandText(command: Command): string {
   if (command.kind === 'trim') return `removes the records before ${command.seqNum}`
+  if (command.kind === 'close') return 'closes the stream'
   if (command.token === '') return 'clears the fencing token'
   return `sets the fencing token to ${JSON.stringify(command.token)}`
 }

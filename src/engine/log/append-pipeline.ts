@@ -153,6 +153,10 @@ export class AppendPipeline implements AppendSink {
       entry.group?.refuse(entry)
       return
     }
+    if (result.kind === 'duplicate') {
+      entry.state = result
+      return
+    }
     const { next, start, end, records, lines } = result
     // Member by member, here and below: spreading costs more than sequencing.
     const head: Head = {
@@ -167,6 +171,7 @@ export class AppendPipeline implements AppendSink {
           ? ahead.trims
           : addTrim(ahead.trims, { point: next.trimPoint, at: now }, trimGraceMs),
       extensions: ahead.extensions,
+      writeState: next.writeState,
     }
     const block: StoredBlock = {
       firstSeqNum: start.seqNum,
@@ -222,6 +227,8 @@ export class AppendPipeline implements AppendSink {
     for (const { state, group } of this.#entries) {
       const isCertain =
         state.kind === 'written' ||
+        // What it rests on was stored by an append before it, or is in a durable head.
+        state.kind === 'duplicate' ||
         (state.kind === 'refused' && (state.isFinal || (!needsReload && !state.needsReload))) ||
         (!needsReload && state.kind === 'discarded')
       if (!isCertain) break

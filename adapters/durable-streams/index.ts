@@ -1,0 +1,36 @@
+import type { Engine } from '../../src/index.ts'
+import { fetchHandler } from '../http/fetch-bridge.ts'
+import { LazyHttpCore } from '../http/lazy-core.ts'
+import { openOnce } from '../http/open-once.ts'
+import { durableStreamsCore } from './core.ts'
+import { type DurableStreamsOptions, durableStreamsSettings } from './options.ts'
+import { streamRouter } from './paths.ts'
+
+export type { DurableStreamsOptions } from './options.ts'
+
+/**
+ * Returns a fetch handler that serves the streams of a basin by the Durable Streams protocol, in any runtime
+ * and framework. Each path below `/v1/stream/` is a stream.
+ *
+ * ```ts
+ * const hw = await open({ storage: memory() })
+ * const handler = createDurableStreamsHandler(hw, { basin: 'my-app', auth: 'none' })
+ * const response = await handler(new Request('http://localhost/v1/stream/chats/42', { method: 'PUT' }))
+ * ```
+ *
+ * They are the streams that `createHandler` serves by the wire protocol, and `hw.basin('my-app')` in process:
+ * append with one, follow with the other. Instead of an engine, it takes a function that opens one at the first
+ * request, as `createHandler` does. The handler never rejects: every failure is a response. Throws `invalid`
+ * for invalid options.
+ */
+export function createDurableStreamsHandler(
+  hw: Engine | (() => Promise<Engine>),
+  options: DurableStreamsOptions,
+): (request: Request) => Promise<Response> {
+  const settings = durableStreamsSettings(options)
+  if (typeof hw !== 'function') return fetchHandler(durableStreamsCore(hw, settings))
+  const router = streamRouter(settings.basin, settings.root, undefined)
+  return fetchHandler(
+    new LazyHttpCore(openOnce(hw), settings.http, router, (engine) => durableStreamsCore(engine, settings)),
+  )
+}
