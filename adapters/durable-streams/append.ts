@@ -1,4 +1,5 @@
-import { type AppendAck, closeRecord, type Engine, type RecordInput } from '../../src/index.ts'
+import type { AppendAck, Engine, RecordInput } from '../../src/index.ts'
+import { closeRecord } from '../../src/model/command.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
 import { bodyOf } from './body.ts'
