@@ -1,7 +1,9 @@
 import type { Engine } from '../../src/index.ts'
 import { fetchHandler } from '../http/fetch-bridge.ts'
+import { answerFetchEvents, assertOpens, scopePath } from '../http/fetch-events.ts'
 import { durableStreamsCore } from './core.ts'
 import { type DurableStreamsOptions, durableStreamsSettings } from './options.ts'
+import { streamRouter } from './paths.ts'
 
 export type { DurableStreamsOptions } from './options.ts'
 
@@ -24,4 +26,25 @@ export function createDurableStreamsHandler(
   options: DurableStreamsOptions,
 ): (request: Request) => Promise<Response> {
   return fetchHandler(durableStreamsCore(hw, durableStreamsSettings(options)))
+}
+
+/**
+ * Serves the protocol to the pages of a service worker, as `serveFetchEvents` of `headwater/http` does with
+ * the wire protocol: an engine in the browser answers what their scripts fetch below `v1/stream/` of its
+ * scope, without a network.
+ *
+ * ```ts
+ * serveDurableStreams(() => open({ storage: indexedDb('my-app') }), { basin: 'my-app', auth: 'none' })
+ * ```
+ *
+ * Call it during the first evaluation of the script, and before `serveFetchEvents` if both are used. The
+ * default of `prefix` is the path of the worker's scope. Throws `invalid` for invalid options.
+ */
+export function serveDurableStreams(openEngine: () => Promise<Engine>, options: DurableStreamsOptions): void {
+  assertOpens(openEngine, 'serveDurableStreams')
+  const settings = durableStreamsSettings({ ...options, prefix: options?.prefix ?? scopePath() })
+  const { http, basin, root } = settings
+  const router = streamRouter(basin, root, undefined)
+  const serves = (path: string) => router.match(path, http.prefix) !== undefined
+  answerFetchEvents(openEngine, http, serves, (hw) => fetchHandler(durableStreamsCore(hw, settings)))
 }
