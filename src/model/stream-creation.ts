@@ -30,7 +30,7 @@ export interface StreamCreation {
    * stays reserved until its forks are deleted.
    */
   readonly fork?: { readonly stream: string; readonly seqNum?: number | undefined } | undefined
-  /** The first records, after those of the fork: stored with the stream, or not at all. Limited as a batch. */
+  /** The first records, after those of the fork: a batch that is stored with the stream or not at all. */
   readonly records?: readonly RecordInput[] | undefined
 }
 
