@@ -36,11 +36,15 @@ export interface OpenReadOptions extends ReadPolicy {
 
 /** A stream and its state. */
 export interface StreamDescription {
-  /** No other stream of the storage ever had it. */
+  /** Identifies the stream: no other one of the storage ever had it. */
   readonly id: string
+  /** The metadata that was given at its creation. */
   readonly metadata: StreamMetadata
+  /** When it is deleted; undefined is never. */
   readonly expiry: Expiry | undefined
+  /** The position of the next record. */
   readonly tail: StreamTail
+  /** Records below it are trimmed. */
   readonly trimPoint: number
 }
 
