@@ -16,7 +16,7 @@ export const METADATA = { contentType: 'content-type', fork: 'durable-streams-fo
 export async function stateOf(
   stream: EngineStream,
   anyOf: readonly [Operation, ...Operation[]],
-  options?: { readonly isRead?: boolean; readonly signal?: AbortSignal },
+  options?: { readonly isRead: true },
 ): Promise<StreamState> {
   const description = await stream.describe(anyOf, options)
   const contentType = description.metadata[METADATA.contentType] ?? DEFAULT_CONTENT_TYPE
