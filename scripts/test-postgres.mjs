@@ -1,6 +1,6 @@
 // `npm run test:postgres` starts temporary clusters of PostgreSQL, and runs the tests that need one: those of
-// the storage and its campaigns, the published suite of Durable Streams, and, behind a proxy that fails, all tests whose outcome can depend on the
-// storage. Arguments after `--` are passed to Vitest.
+// the storage and its campaigns, the published suite of Durable Streams, and, behind a proxy that fails, all
+// tests whose outcome can depend on the storage. Arguments after `--` are passed to Vitest.
 import { ensureInstalled, inProject, run } from './project.mjs'
 
 ensureInstalled()

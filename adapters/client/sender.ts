@@ -152,10 +152,10 @@ export class Sender implements CallSender {
   }
 
   async #headers(
-    { basin, vendor, accept, contentType }: Call,
+    { basin, vendor, headers: own, accept, contentType }: Call,
     token: string | undefined,
   ): Promise<Record<string, string>> {
-    const headers: Record<string, string> = { accept: accept ?? 'application/json' }
+    const headers: Record<string, string> = { ...own, accept: accept ?? 'application/json' }
     if (token !== undefined) headers.authorization = `Bearer ${token}`
     if (contentType !== undefined) headers['content-type'] = contentType
     for (const [name, value] of Object.entries({ ...vendor, basin })) {

@@ -1,4 +1,5 @@
-import { type AppendAck, closeRecord, type Engine, type RecordInput } from '../../src/index.ts'
+import type { AppendAck, Engine, RecordInput } from '../../src/index.ts'
+import { closeRecord } from '../../src/model/command.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
 import { bodyOf } from './body.ts'
@@ -7,7 +8,7 @@ import { DurableStreamsError } from './durable-streams-error.ts'
 import { isClosing } from './header-values.ts'
 import { offsetOf } from './offsets.ts'
 import { earlierOutcome, outcomeOf, producerBatch, producerHeaders } from './producer.ts'
-import { type StreamState, stateOf } from './state.ts'
+import { type StreamState, stateForAppend, stateOf } from './state.ts'
 
 /** Appends a body: one record, or the messages of a JSON stream. Closes the stream if the request says so. */
 export async function append(request: ApiRequest, hw: Engine): Promise<Reply> {
@@ -15,8 +16,10 @@ export async function append(request: ApiRequest, hw: Engine): Promise<Reply> {
   const stream = request.streamOf(hw)
   const producer = producerBatch(exchange)
   const closes = isClosing(exchange)
-  const body = await bodyOf(request)
-  const state = await stateOf(stream, ['append'])
+  const reading = bodyOf(request)
+  const body = reading instanceof Promise ? await reading : reading
+  const known = stateForAppend(stream)
+  const state = known instanceof Promise ? await known : known
   const records = recordsOf(request, state, body, closes)
   const streamSeq = exchange.header('stream-seq')
   const headers = closes ? { 'stream-closed': 'true' } : undefined

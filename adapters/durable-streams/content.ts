@@ -48,6 +48,8 @@ const BINARY_CONTENT: Content = {
 
 /** The content of streams with this content type. */
 export function contentOf(contentType: string): Content {
+  // What most streams have.
+  if (contentType === 'application/json') return JSON_CONTENT
   const essence = mediaTypeEssence(contentType)
   if (essence === 'application/json') return JSON_CONTENT
   return essence?.startsWith('text/') ? TEXT_CONTENT : BINARY_CONTENT
@@ -55,7 +57,7 @@ export function contentOf(contentType: string): Content {
 
 /** Whether a stream with one content type takes a body with the other. Parameters are ignored. */
 export function isSameType(one: string, other: string): boolean {
-  return mediaTypeEssence(one) === mediaTypeEssence(other)
+  return one === other || mediaTypeEssence(one) === mediaTypeEssence(other)
 }
 
 /** Throws 400 for a header that is not a media type. */

@@ -1,4 +1,5 @@
-import { closeRecord, type Engine, type EngineStream } from '../../src/index.ts'
+import type { Engine, EngineStream } from '../../src/index.ts'
+import { closeRecord } from '../../src/model/command.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { streamNameProblem } from '../../src/model/names.ts'
 import type { Reply } from '../http/reply.ts'

@@ -1,5 +1,6 @@
 import type { EngineStream, Operation, StreamDescription } from '../../src/index.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
+import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { type Content, contentOf, DEFAULT_CONTENT_TYPE } from './content.ts'
 import { offsetOf } from './offsets.ts'
 
@@ -12,15 +13,27 @@ export interface StreamState extends StreamDescription {
 /** The names of what the handler keeps in the metadata of a stream. */
 export const METADATA = { contentType: 'content-type', fork: 'durable-streams-fork' } as const
 
+/**
+ * Returns the state of a stream for an append, which fails if the stream is gone. What is known of it is
+ * enough, because its content type never changes.
+ */
+export function stateForAppend(stream: EngineStream): MaybePromise<StreamState> {
+  const known = stream.known()
+  return known === undefined ? stateOf(stream, ['append']) : withContent(known)
+}
+
 /** Resolves to the state of a stream. Rejects with `stream_not_found`. */
 export async function stateOf(
   stream: EngineStream,
   anyOf: readonly [Operation, ...Operation[]],
-  options?: { readonly isRead?: boolean; readonly signal?: AbortSignal },
+  options?: { readonly isRead: true },
 ): Promise<StreamState> {
-  const description = await stream.describe(anyOf, options)
-  const contentType = description.metadata[METADATA.contentType] ?? DEFAULT_CONTENT_TYPE
-  return { ...description, contentType, content: contentOf(contentType) }
+  return withContent(await stream.describe(anyOf, options))
+}
+
+function withContent({ id, metadata, expiry, tail, trimPoint }: StreamDescription): StreamState {
+  const contentType = metadata[METADATA.contentType] ?? DEFAULT_CONTENT_TYPE
+  return { id, metadata, expiry, tail, trimPoint, contentType, content: contentOf(contentType) }
 }
 
 /** Resolves to undefined if the stream does not exist. */

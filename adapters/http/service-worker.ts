@@ -1,20 +1,7 @@
 import type { Engine } from '../../src/index.ts'
-import { invalid } from '../../src/model/errors.ts'
 import { createHandler } from './fetch-bridge.ts'
+import { answerFetchEvents, assertOpens, scopePath } from './fetch-events.ts'
 import { type HandlerOptions, handlerSettings } from './options.ts'
-
-/** The used part of a service worker's global scope, whose types conflict with those of pages. */
-interface ServiceWorker {
-  readonly location: { readonly origin: string }
-  readonly registration: { readonly scope: string }
-  addEventListener(type: 'fetch', listener: (event: FetchEvent) => void): void
-}
-
-interface FetchEvent {
-  readonly request: Request
-  respondWith(response: Promise<Response>): void
-  stopImmediatePropagation(): void
-}
 
 /**
  * Serves the wire protocol to the pages of a service worker: the engine answers what they fetch below `v1/`
@@ -40,24 +27,8 @@ interface FetchEvent {
  * The default of `prefix` is the path of the worker's scope. Throws `invalid` for invalid options.
  */
 export function serveFetchEvents(openEngine: () => Promise<Engine>, options: HandlerOptions = {}): void {
-  if (typeof openEngine !== 'function') {
-    throw invalid(
-      'serveFetchEvents needs a function: `serveFetchEvents(() => open({ storage }))`',
-      'openEngine',
-    )
-  }
-  const worker = globalThis as unknown as ServiceWorker
-  const mounted = { ...options, prefix: options.prefix ?? new URL(worker.registration.scope).pathname }
+  assertOpens(openEngine, 'serveFetchEvents')
+  const mounted = { ...options, prefix: options.prefix ?? scopePath() }
   const { prefix } = handlerSettings(mounted)
-  const handler = createHandler(openEngine, mounted)
-  const ownOrigin = worker.location.origin
-
-  worker.addEventListener('fetch', (event) => {
-    const { url, mode, destination } = event.request
-    const { origin, pathname } = new URL(url)
-    if (origin !== ownOrigin || !pathname.startsWith(`${prefix}/v1/`)) return
-    if (mode === 'navigate' || destination !== '') return
-    event.stopImmediatePropagation()
-    event.respondWith(handler(event.request))
-  })
+  answerFetchEvents((path) => path.startsWith(`${prefix}/v1/`), createHandler(openEngine, mounted))
 }

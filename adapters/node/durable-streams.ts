@@ -15,7 +15,7 @@ import { LazyHttpCore } from '../http/lazy-core.ts'
 import type { HandlerOptions } from '../http/options.ts'
 import type { Reply } from '../http/reply.ts'
 
-/** What a handler serves by the Durable Streams protocol; tokens, CORS and limits are those of the handler. */
+/** What a handler serves by the Durable Streams protocol. Tokens, CORS and limits are the handler's own. */
 export type DurableStreamsMount = Pick<DurableStreamsOptions, 'basin' | 'path' | 'longPollMs' | 'sseMs'>
 
 /** The members of {@link DurableStreamsMount}. */

@@ -4,7 +4,7 @@ import type { Stream } from '../../src/api/stream.ts'
 import { isCommandShaped, parseCommand } from '../../src/model/command.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
-import type { StreamPosition } from '../../src/model/position.ts'
+import type { StreamTail } from '../../src/model/position.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
@@ -126,7 +126,15 @@ export class MirrorConnection {
       if (event.records.length > 0) await this.#append(event.records)
       this.#tail = event.tail?.seqNum
       this.#report()
+      // Nothing follows, so there is nothing to connect for.
+      if (event.tail?.closed) await this.#stay()
     }
+  }
+
+  /** Waits for the end of the mirror. */
+  async #stay(): Promise<never> {
+    this.#cursor?.close()
+    return new Promise((_, reject) => onAbort(this.#ending, () => reject(this.#ending.reason)))
   }
 
   async #connect(): Promise<void> {
@@ -140,7 +148,7 @@ export class MirrorConnection {
 
   async #event(): Promise<{
     readonly records: readonly SequencedRecord[]
-    readonly tail: StreamPosition | undefined
+    readonly tail: StreamTail | undefined
   }> {
     this.#waitingSince = this.#clock.now()
     const event = await this.#cursor?.next()
@@ -156,7 +164,7 @@ export class MirrorConnection {
     tail,
   }: {
     readonly records: readonly SequencedRecord[]
-    readonly tail: StreamPosition | undefined
+    readonly tail: StreamTail | undefined
   }): Promise<{ readonly kind: 'same'; readonly skip: 0 }> {
     const start = records[0]?.seqNum ?? tail?.seqNum ?? 0
     if (start === 0) return { kind: 'same', skip: 0 }

@@ -1,9 +1,12 @@
 import type { AppendBatch } from '../model/append-input.ts'
 import { HeadwaterError, invalid } from '../model/errors.ts'
-import { PRODUCER_KEPT_MS, PRODUCERS_MAX } from '../model/limits.ts'
+import { PRODUCERS_MAX } from '../model/limits.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { ProducerBatch } from '../model/producer-batch.ts'
 import type { ProducerState, WriteState } from './write-state.ts'
+
+/** How long a producer is certainly known after its last append, in milliseconds: 7 days. */
+const PRODUCER_KEPT_MS = 604_800_000
 
 type Producers = readonly ProducerState[] | undefined
 

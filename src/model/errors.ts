@@ -1,4 +1,4 @@
-import type { StreamPosition } from './position.ts'
+import type { StreamTail } from './position.ts'
 
 interface ErrorKind {
   /** HTTP status of a response that reports the error. */
@@ -125,7 +125,7 @@ export interface ErrorDetails {
   /** The invalid field, parameter or header. In-process errors use the name of the API: `matchSeqNum`. */
   readonly field?: string | undefined
   /** `range_not_satisfiable`: the tail of the stream. */
-  readonly tail?: StreamPosition | undefined
+  readonly tail?: StreamTail | undefined
   /** `fencing_token_mismatch`: the token of the stream, `''` if it has none. */
   readonly fencingToken?: string | undefined
   /**
@@ -150,6 +150,9 @@ export interface ErrorDetails {
   readonly cause?: unknown
 }
 
+/** Members of few errors, which others do not have at all: they would fill logs. */
+const RARE_DETAILS = ['producerEpoch', 'expectedSeq', 'receivedSeq', 'lastSeq', 'streamSeq'] as const
+
 const BRAND = Symbol.for('headwater.error')
 
 /**
@@ -168,7 +171,7 @@ export class HeadwaterError extends Error {
   /** The invalid field, parameter or header; undefined if no single one is at fault. */
   readonly field: string | undefined
   /** `range_not_satisfiable`: the tail of the stream. */
-  readonly tail: StreamPosition | undefined
+  readonly tail: StreamTail | undefined
   /** `fencing_token_mismatch`: the token of the stream, `''` if it has none. */
   readonly fencingToken: string | undefined
   /**
@@ -178,15 +181,15 @@ export class HeadwaterError extends Error {
    */
   readonly seqNum: number | undefined
   /** `producer_fenced`: the epoch of the producer. */
-  readonly producerEpoch: number | undefined
+  declare readonly producerEpoch: number | undefined
   /** `producer_gap`: the number of the batch that has to come next. */
-  readonly expectedSeq: number | undefined
+  declare readonly expectedSeq: number | undefined
   /** `producer_gap`: the number of the batch that was rejected. */
-  readonly receivedSeq: number | undefined
+  declare readonly receivedSeq: number | undefined
   /** `already_appended`: the number of the last batch of the producer. */
-  readonly lastSeq: number | undefined
+  declare readonly lastSeq: number | undefined
   /** `stream_seq_not_increasing`: that of the last append that had one. */
-  readonly streamSeq: string | undefined
+  declare readonly streamSeq: string | undefined
 
   /** Creates an error whose status and flags follow from its code. */
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
@@ -201,11 +204,9 @@ export class HeadwaterError extends Error {
     this.tail = details.tail
     this.fencingToken = details.fencingToken
     this.seqNum = details.seqNum
-    this.producerEpoch = details.producerEpoch
-    this.expectedSeq = details.expectedSeq
-    this.receivedSeq = details.receivedSeq
-    this.lastSeq = details.lastSeq
-    this.streamSeq = details.streamSeq
+    for (const name of RARE_DETAILS) {
+      if (details[name] !== undefined) Object.assign(this, { [name]: details[name] })
+    }
     Object.defineProperty(this, BRAND, { value: true })
   }
 

@@ -38,8 +38,6 @@ export const BATCH_ENCODED_BYTES_MAX = 2 * MIB - 128
 
 /** The most producers that a stream knows. */
 export const PRODUCERS_MAX = 1_000
-/** How long a producer is certainly known after its last append, in milliseconds: 7 days. */
-export const PRODUCER_KEPT_MS = 604_800_000
 
 /** The most headers of a record. */
 export const RECORD_HEADERS_MAX = 0xff_ff_ff

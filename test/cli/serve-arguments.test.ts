@@ -39,6 +39,20 @@ describe('headwater serve', () => {
     [['--port', '8787 '], `invalid port \`8787 \`; ${PORT}`],
     [['--port', 'a-secret-of-somebody'], `invalid port (redacted); ${PORT}`],
     [['--host='], '`--host` must not be empty'],
+    [['--durable-streams-basin', 'X'], 'invalid basin `X`; `--durable-streams-basin` must be a basin name'],
+    [['--durable-streams-path', '/'], 'invalid path `/`; `--durable-streams-path` must be like /v1/stream'],
+    [
+      ['--durable-streams-path', 'v1/stream'],
+      'invalid path `v1/stream`; `--durable-streams-path` must be like /v1/stream',
+    ],
+    [
+      ['--durable-streams-path', '/a b'],
+      'invalid path `/a b`; `--durable-streams-path` must be like /v1/stream',
+    ],
+    [
+      ['--durable-streams-path', '/a//'],
+      'invalid path `/a//`; `--durable-streams-path` must be like /v1/stream',
+    ],
     [['--storage', 'foo'], `unknown storage \`foo\`; ${LOCATIONS}`],
     [['--storage', 'Memory'], `unknown storage \`Memory\`; ${LOCATIONS}`],
     [['--storage='], `unknown storage \`\`; ${LOCATIONS}`],
@@ -98,6 +112,7 @@ describe('headwater serve', () => {
       log: undefined,
       retention: undefined,
       publicMetrics: false,
+      durableStreams: { basin: 'durable-streams', path: '/v1/stream' },
     })
   })
 

@@ -14,7 +14,7 @@ import {
 import type { BasinMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
 import type { StreamRef } from '../../model/names.ts'
 import { RedactedKey } from '../../model/redacted-key.ts'
-import { assertMembers, notText } from '../../model/validation.ts'
+import { assertMembers, assertText, notText } from '../../model/validation.ts'
 import type { Permit } from '../service/permit.ts'
 import type { InitialContent } from '../service/stream-builder.ts'
 import type { StreamTarget } from '../service/stream-target.ts'
@@ -94,6 +94,7 @@ export class EngineBasin extends Basin {
   }
 
   #sourceOf(permit: Permit, stream: string): StreamTarget {
+    assertText(stream, 'fork.stream')
     const source = this.#ref(stream)
     permit.authorize(['read'], source)
     const creation = { always: false }

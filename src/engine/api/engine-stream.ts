@@ -192,6 +192,14 @@ export class EngineStream extends Stream {
     )
   }
 
+  /**
+   * @internal What this engine knows of the stream without asking the storage, for the owner only; undefined
+   * if that is nothing. Another engine may have replaced the stream since.
+   */
+  known(): StreamDescription | undefined {
+    return this.#caller.isOwner ? this.#services.reads.known(this.#target.ref) : undefined
+  }
+
   /** @internal */
   override async storedConfig(options?: CallOptions): Promise<StreamConfig> {
     const { ref } = this.#target

@@ -9,6 +9,7 @@ import {
 import { tailOf } from '../../core/stream-state.ts'
 import { concatBytes } from '../../model/bytes.ts'
 import { HeadwaterError } from '../../model/errors.ts'
+import type { StreamRef } from '../../model/names.ts'
 import type { StreamTail } from '../../model/position.ts'
 import { assertReadQuery, type ReadQuery } from '../../model/read-query.ts'
 import type { StreamMetadata } from '../../model/stream-creation.ts'
@@ -20,6 +21,7 @@ import type { ReadBudget } from '../log/read-budget.ts'
 import { ReadCursor } from '../log/read-cursor.ts'
 import type { RecordReader } from '../log/record-codec.ts'
 import type { StreamLease } from '../log/stream-cache.ts'
+import type { StreamLog } from '../log/stream-log.ts'
 import type { Admission } from './admission.ts'
 import type { StreamExpiry } from './stream-expiry.ts'
 import { RESOLVE_ATTEMPTS_MAX, type StreamOpener } from './stream-opener.ts'
@@ -36,11 +38,15 @@ export interface OpenReadOptions extends ReadPolicy {
 
 /** A stream and its state. */
 export interface StreamDescription {
-  /** No other stream of the storage ever had it. */
+  /** Identifies the stream: no other one of the storage ever had it. */
   readonly id: string
+  /** The metadata that was given at its creation. */
   readonly metadata: StreamMetadata
+  /** When it is deleted; undefined is never. */
   readonly expiry: Expiry | undefined
+  /** The position of the next record. */
   readonly tail: StreamTail
+  /** Records below it are trimmed. */
   readonly trimPoint: number
 }
 
@@ -139,9 +145,13 @@ export class ReadService {
     const { log, release } = await this.#leaseFresh(target)
     if (isRead) this.#context.expiry.noteRead(log)
     release()
-    const { head, document } = log
-    const { logId, metadata = {}, expiry } = document
-    return { id: logId, metadata, expiry, tail: tailOf(head), trimPoint: head.trimPoint }
+    return descriptionOf(log)
+  }
+
+  /** Returns what this engine knows of a stream; undefined if that is nothing. */
+  known(ref: StreamRef): StreamDescription | undefined {
+    const log = this.#context.opener.get(ref)
+    return log && descriptionOf(log)
   }
 
   /** Ends all reads with `closed`. */
@@ -249,6 +259,13 @@ export class ReadService {
     throw deletedError()
   }
 }
+
+function descriptionOf({ head, document }: StreamLog): StreamDescription {
+  const { logId, metadata = NO_METADATA, expiry } = document
+  return { id: logId, metadata, expiry, tail: tailOf(head), trimPoint: head.trimPoint }
+}
+
+const NO_METADATA: StreamMetadata = Object.freeze({})
 
 function unsatisfiable(tail: StreamTail): HeadwaterError {
   return new HeadwaterError('range_not_satisfiable', 'no record is available at the requested start', {

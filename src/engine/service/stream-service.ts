@@ -8,6 +8,7 @@ import type {
   StreamReconfiguration,
 } from '../../model/config.ts'
 import { assertBasinConfig, assertStreamConfig } from '../../model/config.ts'
+import { assertStreamCreation } from '../../model/creation-rules.ts'
 import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../../model/info.ts'
 import {
@@ -33,7 +34,7 @@ import { putStream, type StreamCreator } from './stream-creator.ts'
 import type { StreamExpiry } from './stream-expiry.ts'
 
 /** The members of a creation that are stored as they are. */
-export type CreateStreamRequest = Pick<StreamCreation, 'metadata' | 'expiry'> & {
+export type CreateStreamRequest = Pick<StreamCreation, 'metadata' | 'expiry' | 'fork'> & {
   readonly requestToken?: string | undefined
 }
 
@@ -63,13 +64,14 @@ export class StreamService {
   async create(
     ref: StreamRef,
     config: StreamConfigInput,
-    { requestToken, metadata, expiry }: CreateStreamRequest,
+    { requestToken, metadata, expiry, fork }: CreateStreamRequest,
     defaultRetention: RetentionPolicy | undefined,
     content?: InitialContent,
   ): Promise<Provisioned<StreamInfo>> {
     assertValid(streamNameProblem(ref.stream), 'stream')
     if (requestToken !== undefined) assertValid(requestTokenProblem(requestToken), 'requestToken')
     assertStreamConfig(config)
+    assertStreamCreation({ metadata, expiry, fork })
     const creationKey = streamCreationKey(requestToken, config)
     return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#catalog.activeBasin(ref.basin)
