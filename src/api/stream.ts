@@ -84,7 +84,7 @@ export abstract class Stream {
    *
    * Errors:
    * - `invalid` for records or conditions that break a rule or a limit
-   * - `fencing_token_mismatch`, `seq_num_mismatch`, `stream_seq_not_increasing` with the stream's actual value
+   * - `fencing_token_mismatch`, `seq_num_mismatch`, `stream_seq_not_increasing` with the actual value
    * - `already_appended`, `producer_fenced`, `producer_gap`, `too_many_producers` for a batch with `producer`
    * - `stream_closed` when the stream is closed
    * - `encryption_key_invalid` when the stream is encrypted and the handle has no valid key
@@ -116,8 +116,8 @@ export abstract class Stream {
 
   /**
    * Resolves to the tail: the sequence number of the next record, and the timestamp of the last one in
-   * milliseconds (0 if there is none), and `closed` if the stream is closed. Never creates the stream, unless the basin is configured with
-   * `createStreamOnRead`.
+   * milliseconds (0 if there is none). `closed` is set if the stream is closed. Never creates the stream,
+   * unless the basin is configured with `createStreamOnRead`.
    *
    * ```ts
    * const { seqNum, timestamp } = await stream.checkTail()
