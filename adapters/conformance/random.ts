@@ -1,4 +1,4 @@
-import { withAppend } from '../../src/core/producers.ts'
+import { withAppend } from '../../src/core/append-rules.ts'
 import { extendRetention, type RetentionExtension } from '../../src/core/retention.ts'
 import type { WriteState } from '../../src/core/write-state.ts'
 import type { RetentionPolicy } from '../../src/model/config.ts'

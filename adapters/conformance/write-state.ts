@@ -1,4 +1,4 @@
-import { withAppend } from '../../src/core/producers.ts'
+import { withAppend } from '../../src/core/append-rules.ts'
 import type { WriteState } from '../../src/core/write-state.ts'
 import { INTEGER_MAX, PRODUCERS_MAX } from '../../src/model/limits.ts'
 import type { StorageSession } from '../../src/storage/contract.ts'

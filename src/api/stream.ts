@@ -115,9 +115,9 @@ export abstract class Stream {
   abstract appendSession(options?: CallOptions): Promise<AppendSession>
 
   /**
-   * Resolves to the tail: the sequence number of the next record, the timestamp of the last one in milliseconds
-   * (0 if there is none), and `closed` if the stream is closed. Never creates the stream, unless the basin is
-   * configured with `createStreamOnRead`.
+   * Resolves to the tail: the sequence number of the next record, and the timestamp of the last one in
+   * milliseconds (0 if there is none). `closed` is set if the stream is closed. Never creates the stream,
+   * unless the basin is configured with `createStreamOnRead`.
    *
    * ```ts
    * const { seqNum, timestamp } = await stream.checkTail()

@@ -1,11 +1,10 @@
 import type { AppendBatch, Lines } from '../model/append-input.ts'
 import type { Cipher, StreamConfig } from '../model/config.ts'
-import { type HeadwaterError, invalid } from '../model/errors.ts'
+import { HeadwaterError, invalid } from '../model/errors.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { SequencedRecord } from '../model/record.ts'
-import { checkAppend, type Duplicate, type Refused } from './append-checks.ts'
-import { withAppend } from './producers.ts'
+import type { Duplicate, Refused } from './append-rules.ts'
 import { applyCommand, type StreamState } from './stream-state.ts'
 
 /** A batch with its positions. */
@@ -20,6 +19,14 @@ export interface Sequenced {
   readonly end: StreamPosition
 }
 
+/** The rules of `append-rules.ts`, which few streams need. */
+export type AppendRules = typeof import('./append-rules.ts')
+
+/** Whether {@link sequence} needs rules beyond those of plain appends. */
+export function needsRules({ writeState }: StreamState, { producer, streamSeq }: AppendBatch): boolean {
+  return writeState !== undefined || producer !== undefined || streamSeq !== undefined
+}
+
 /**
  * The number of records that may be encrypted with random nonces under one AES-256-GCM key (docs/protocol.md
  * "Limit of AES-256-GCM").
@@ -29,22 +36,22 @@ const AES_GCM_SEQ_NUM_MAX = 0xff_ff_ff_ff
 /**
  * Assigns sequence numbers and timestamps to a batch, or rejects it as a whole, or finds it stored already.
  * Checks the conditions, then each record (docs/protocol.md "Append conditions"). Commands in the batch take
- * effect after the checks. `now` is in milliseconds.
+ * effect after the checks. `now` is in milliseconds. `rules` are required if {@link needsRules}.
  */
 export function sequence(
   state: StreamState,
   batch: AppendBatch,
   config: Pick<StreamConfig, 'timestamping'> & { readonly cipher: Cipher | null },
   now: number,
+  rules?: AppendRules,
 ): Sequenced | Duplicate | Refused {
-  const isPlain =
-    batch.fencingToken === undefined &&
-    batch.matchSeqNum === undefined &&
-    batch.producer === undefined &&
-    batch.streamSeq === undefined &&
-    state.writeState === undefined
-  const outcome = isPlain ? undefined : checkAppend(state, batch, now)
-  if (outcome !== undefined) return outcome
+  const stored = rules?.storedOutcome(state, batch)
+  if (stored !== undefined) return stored
+  const isConditional = batch.fencingToken !== undefined || batch.matchSeqNum !== undefined
+  const refusal = isConditional ? checkConditions(state, batch) : undefined
+  if (refusal !== undefined) return refuse(refusal)
+  const continuation = rules?.continuationRefusal(state, batch, now)
+  if (continuation !== undefined) return refuse(continuation)
 
   const records: SequencedRecord[] = []
   let next = state
@@ -53,7 +60,7 @@ export function sequence(
   const recordMax = config.cipher === 'aes-256-gcm' ? AES_GCM_SEQ_NUM_MAX : INTEGER_MAX - 1
   const { lines } = batch
   if (lines !== undefined && seqNum + lines.count - 1 <= recordMax) {
-    return sequenceLines(state, batch, lines, config, now)
+    return sequenceLines(state, batch, lines, config, now, rules)
   }
   for (const record of batch.records) {
     const seqNumMax = record.command ? INTEGER_MAX - 1 : recordMax
@@ -69,7 +76,7 @@ export function sequence(
   }
   const start = { seqNum: state.tail.seqNum, timestamp: records[0]!.timestamp }
   const end = { seqNum, timestamp }
-  const writeState = withAppend(next.writeState, batch, { start, end }, now)
+  const writeState = rules?.withAppend(next.writeState, batch, { start, end }, now) ?? next.writeState
   return {
     kind: 'sequenced',
     records,
@@ -87,12 +94,13 @@ function sequenceLines(
   lines: Lines,
   { timestamping }: Pick<StreamConfig, 'timestamping'>,
   now: number,
+  rules: AppendRules | undefined,
 ): Sequenced | Refused {
   const timestamp = assignTimestamp(undefined, tail.timestamp, timestamping, now)
   if (timestamp === undefined) return refuseWithoutTimestamp()
   const start = { seqNum: tail.seqNum, timestamp }
   const end = { seqNum: tail.seqNum + lines.count, timestamp }
-  const writeState = withAppend(before, batch, { start, end }, now)
+  const writeState = rules?.withAppend(before, batch, { start, end }, now) ?? before
   return {
     kind: 'sequenced',
     records: [],
@@ -101,6 +109,24 @@ function sequenceLines(
     start,
     end,
   }
+}
+
+function checkConditions(state: StreamState, batch: AppendBatch): HeadwaterError | undefined {
+  const { fencingToken, matchSeqNum } = batch
+  if (fencingToken !== undefined && fencingToken !== state.fencingToken) {
+    return new HeadwaterError('fencing_token_mismatch', 'the stream has another fencing token', {
+      field: 'fencingToken',
+      fencingToken: state.fencingToken,
+    })
+  }
+  if (matchSeqNum !== undefined && matchSeqNum !== state.tail.seqNum) {
+    return new HeadwaterError(
+      'seq_num_mismatch',
+      `the next record gets sequence number ${state.tail.seqNum}, not ${matchSeqNum}`,
+      { field: 'matchSeqNum', seqNum: state.tail.seqNum },
+    )
+  }
+  return undefined
 }
 
 function refuseWithoutTimestamp(): Refused {

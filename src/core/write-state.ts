@@ -15,7 +15,9 @@ export interface WriteState {
 
 /** What a stream knows of a producer. Persisted: keep stable. */
 export interface ProducerState {
+  /** The name of the producer. */
   readonly id: string
+  /** The incarnation of the producer that appended last. */
   readonly epoch: number
   /** The number of the last batch. */
   readonly seq: number

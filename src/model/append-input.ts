@@ -10,7 +10,7 @@ import {
 } from './limits.ts'
 import { fencingTokenProblem } from './names.ts'
 import type { StreamPosition } from './position.ts'
-import { copyProducerBatch, isStreamSeq, PRODUCER_BATCH, type ProducerBatch } from './producer-batch.ts'
+import { isProducerBatch, isStreamSeq, type ProducerBatch } from './producer-batch.ts'
 import { type AppendRecord, type Command, encodedBytesMaxOf, type Header, meteredBytesOf } from './record.ts'
 import {
   assertInteger,
@@ -75,7 +75,7 @@ export const isFencingToken: Check = (value, field) =>
 export const APPEND_CONDITIONS: MembersOf<AppendConditions> = {
   fencingToken: isFencingToken,
   matchSeqNum: assertInteger,
-  producer: PRODUCER_BATCH,
+  producer: isProducerBatch,
   streamSeq: isStreamSeq,
 }
 
@@ -161,7 +161,8 @@ export function appendBatch(
       lines: undefined,
       fencingToken: conditions?.fencingToken,
       matchSeqNum: conditions?.matchSeqNum,
-      producer: copyProducerBatch(conditions?.producer),
+      // A copy: the caller may change its own while the batch waits.
+      producer: conditions?.producer && { ...conditions.producer },
       streamSeq: conditions?.streamSeq,
     }
   } finally {

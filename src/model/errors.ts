@@ -150,9 +150,6 @@ export interface ErrorDetails {
   readonly cause?: unknown
 }
 
-/** Members of few errors, which others do not have at all: they would fill logs. */
-const RARE_DETAILS = ['producerEpoch', 'expectedSeq', 'receivedSeq', 'lastSeq', 'streamSeq'] as const
-
 const BRAND = Symbol.for('headwater.error')
 
 /**
@@ -193,20 +190,20 @@ export class HeadwaterError extends Error {
 
   /** Creates an error whose status and flags follow from its code. */
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    const { cause, mayHaveEffects, field, tail, fencingToken, seqNum, ...others } = details
+    super(message, cause === undefined ? undefined : { cause })
     const kind: ErrorKind = ERROR_KINDS[code]
     this.name = 'HeadwaterError'
     this.code = code
     this.status = kind.status
     this.retryable = kind.retryable
-    this.mayHaveEffects = details.mayHaveEffects ?? kind.mayHaveEffects
-    this.field = details.field
-    this.tail = details.tail
-    this.fencingToken = details.fencingToken
-    this.seqNum = details.seqNum
-    for (const name of RARE_DETAILS) {
-      if (details[name] !== undefined) Object.assign(this, { [name]: details[name] })
-    }
+    this.mayHaveEffects = mayHaveEffects ?? kind.mayHaveEffects
+    this.field = field
+    this.tail = tail
+    this.fencingToken = fencingToken
+    this.seqNum = seqNum
+    // Few errors have them, and members without a value would fill the logs of the others.
+    Object.assign(this, others)
     Object.defineProperty(this, BRAND, { value: true })
   }
 

@@ -7,7 +7,7 @@ import {
   type Lines,
 } from './append-input.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from './limits.ts'
-import { copyProducerBatch, type ProducerBatch } from './producer-batch.ts'
+import type { ProducerBatch } from './producer-batch.ts'
 import type { AppendRecord } from './record.ts'
 import { assertMembers } from './validation.ts'
 
@@ -40,7 +40,7 @@ class LineBatch implements AppendBatch {
     this.meteredBytes = meteredBytes
     this.fencingToken = conditions.fencingToken
     this.matchSeqNum = conditions.matchSeqNum
-    this.producer = copyProducerBatch(conditions.producer)
+    this.producer = conditions.producer && { ...conditions.producer }
     this.streamSeq = conditions.streamSeq
   }
 

@@ -1,7 +1,7 @@
 import { assertValid } from './errors.ts'
 import { PRODUCER_ID_BYTES_MAX, STREAM_SEQ_BYTES_MAX } from './limits.ts'
 import { textProblem } from './names.ts'
-import { assertInteger, assertMembers, assertText, type Check, type MembersOf } from './validation.ts'
+import { assertInteger, assertMembers, type Check, type MembersOf, unchecked } from './validation.ts'
 
 /**
  * Identifies a batch among those of its producer, so that the batch is stored once however often it is
@@ -16,30 +16,27 @@ export interface ProducerBatch {
   readonly seq: number
 }
 
-/** The rule of a producer's id. */
-const isProducerId: Check = (value, field) => {
-  assertValid(value === '' ? 'producer id must not be empty' : undefined, field)
-  assertValid(textProblem('producer id', value as string, PRODUCER_ID_BYTES_MAX), field)
-}
+/** The rule of a text that must not be empty. */
+const isName =
+  (what: string, bytesMax: number): Check =>
+  (value, field) =>
+    assertValid(
+      value === '' ? `${what} must not be empty` : textProblem(what, value as string, bytesMax),
+      field,
+    )
 
-const MEMBERS: MembersOf<ProducerBatch> = { id: isProducerId, epoch: assertInteger, seq: assertInteger }
-
-/** The members of {@link ProducerBatch}, all of which are required. */
-export const PRODUCER_BATCH: Check = (value, field) => {
-  assertMembers(value, MEMBERS, field, `${field}.`)
-  const { id, epoch, seq } = value as ProducerBatch
-  assertText(id, `${field}.id`)
-  assertInteger(epoch, `${field}.epoch`)
-  assertInteger(seq, `${field}.seq`)
-}
+const isProducerId = isName('producer id', PRODUCER_ID_BYTES_MAX)
 
 /** The rule of a `streamSeq`. */
-export const isStreamSeq: Check = (value, field) => {
-  assertValid(value === '' ? 'stream sequence must not be empty' : undefined, field)
-  assertValid(textProblem('stream sequence', value as string, STREAM_SEQ_BYTES_MAX), field)
-}
+export const isStreamSeq = isName('stream sequence', STREAM_SEQ_BYTES_MAX)
 
-/** A copy, because the caller may change its own while the append waits. */
-export function copyProducerBatch(producer: ProducerBatch | undefined): ProducerBatch | undefined {
-  return producer && { id: producer.id, epoch: producer.epoch, seq: producer.seq }
+const MEMBERS: MembersOf<ProducerBatch> = { id: unchecked, epoch: unchecked, seq: unchecked }
+
+/** The rule of a {@link ProducerBatch}, all of whose members are required. */
+export const isProducerBatch: Check = (value, field) => {
+  assertMembers(value, MEMBERS, field, `${field}.`)
+  const { id, epoch, seq } = value as ProducerBatch
+  isProducerId(id, `${field}.id`)
+  assertInteger(epoch, `${field}.epoch`)
+  assertInteger(seq, `${field}.seq`)
 }

@@ -1,4 +1,3 @@
-import type { WriteState } from '../core/write-state.ts'
 import type { Head, HeadIdentity, LogStart } from './contract.ts'
 import { StorageConflict } from './errors.ts'
 
@@ -27,17 +26,7 @@ export function copyHead(head: Head): Head {
     tail: { ...tail },
     trims: trims.map((trim) => ({ ...trim })),
     ...(extensions && { extensions: extensions.map((extension) => ({ ...extension })) }),
-    ...(writeState && { writeState: copyWriteState(writeState) }),
-  }
-}
-
-function copyWriteState(state: WriteState): WriteState {
-  const { producers } = state
-  return {
-    ...state,
-    ...(producers && {
-      producers: producers.map((one) => ({ ...one, start: { ...one.start }, end: { ...one.end } })),
-    }),
+    ...(writeState && { writeState: structuredClone(writeState) }),
   }
 }
 

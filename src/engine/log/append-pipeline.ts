@@ -1,7 +1,8 @@
 import { addTrim, expiryOf } from '../../core/retention.ts'
-import { sequence } from '../../core/sequence.ts'
+import { type AppendRules, needsRules, sequence } from '../../core/sequence.ts'
 import { type AppendBatch, appendRecord, ownBytes } from '../../model/append-input.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import { LazyModule } from '../../runtime/lazy-module.ts'
 import { decodeRecords, encodeRecords } from '../../storage/block-codec.ts'
 import type { Head, StorageSession, StoredBlock } from '../../storage/contract.ts'
 import { StorageConflict } from '../../storage/errors.ts'
@@ -16,6 +17,7 @@ import {
   CONFLICTED,
   DISCARDED,
   QUEUED,
+  rejectAppend,
   settleAppends,
   type WriteAttempt,
 } from './append-entry.ts'
@@ -31,6 +33,11 @@ export interface AppendPipelineOptions {
   readonly newAppendId: () => string
   readonly trimGraceMs: number
 }
+
+const RULES = new LazyModule<AppendRules>(
+  'the rules of producers and closed streams',
+  () => import('../../core/append-rules.ts'),
+)
 
 /** As good as infinite, but a small integer, which takes no object of its own. */
 const WINDOW_MAX = 2 ** 30
@@ -63,6 +70,8 @@ export class AppendPipeline implements AppendSink {
    */
   #window = WINDOW_MAX
   #isSettling = false
+  /** Whether the appends from `#next` on wait for the code of their rules. */
+  #awaitsRules = false
   #endsWhenIdle = false
 
   constructor(options: AppendPipelineOptions, target: AppendTarget) {
@@ -123,6 +132,10 @@ export class AppendPipeline implements AppendSink {
   #advance(): void {
     while (!this.#needsReload && this.#next < this.#entries.length && this.#writing < this.#window) {
       const entry = this.#entries[this.#next]!
+      if (RULES.part === undefined && needsRules(this.#ahead, entry.batch)) {
+        this.#loadRules()
+        break
+      }
       this.#next++
       this.#begin(entry)
       // On a storage shared with other engines a refusal may rest on an outdated head: recovery checks it.
@@ -130,8 +143,24 @@ export class AppendPipeline implements AppendSink {
     }
     const first = this.#entries[0]
     if (first === undefined) return
-    const canSettle = this.#needsReload ? this.#writing === 0 : first.state.kind !== 'writing'
+    // The first one is queued if it waits for the rules.
+    const isSettled = first.state.kind !== 'writing' && first.state !== QUEUED
+    const canSettle = this.#needsReload ? this.#writing === 0 : isSettled
     if (canSettle) this.#settleSoon()
+  }
+
+  /** The appends wait for the rules in order. */
+  #loadRules(): void {
+    if (this.#awaitsRules) return
+    this.#awaitsRules = true
+    RULES.load()
+      .catch((error) => {
+        for (const entry of this.#entries.splice(this.#next)) rejectAppend(entry, error)
+      })
+      .then(() => {
+        this.#awaitsRules = false
+        this.#advance()
+      })
   }
 
   #begin(entry: AppendEntry): void {
@@ -144,7 +173,8 @@ export class AppendPipeline implements AppendSink {
     const ahead = this.#ahead
     const now = clock.now()
     const stream = { timestamping: document.config.timestamping, cipher: document.cipher }
-    const result = sequence(ahead, entry.batch, stream, now)
+    const rules = needsRules(ahead, entry.batch) ? RULES.part : undefined
+    const result = sequence(ahead, entry.batch, stream, now, rules)
     if (result.kind === 'refused') {
       // Any state that the storage had after the call may be refused against, however busy other engines are.
       const isFinal = entry.sawReload && ahead === this.#reloaded

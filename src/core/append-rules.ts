@@ -1,9 +1,68 @@
 import type { AppendBatch } from '../model/append-input.ts'
+import { compareUtf8 } from '../model/bytes.ts'
 import { HeadwaterError, invalid } from '../model/errors.ts'
 import { PRODUCERS_MAX } from '../model/limits.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { ProducerBatch } from '../model/producer-batch.ts'
+import type { StreamState } from './stream-state.ts'
 import type { ProducerState, WriteState } from './write-state.ts'
+
+/** The rules of closed streams, of producers and of `streamSeq`. Loaded when an append first needs them. */
+
+/** A rejected batch. */
+export interface Refused {
+  readonly kind: 'refused'
+  readonly error: HeadwaterError
+}
+
+/** A batch that is stored already, and where. */
+export interface Duplicate {
+  readonly kind: 'duplicate'
+  readonly start: StreamPosition
+  readonly end: StreamPosition
+}
+
+/** Decides about a batch that is stored already, or whose stream is closed; undefined for others. */
+export function storedOutcome(state: StreamState, batch: AppendBatch): Duplicate | Refused | undefined {
+  const { producer } = batch
+  const { tail, writeState } = state
+  const known = producer && findProducer(writeState?.producers, producer.id)
+  if (producer !== undefined && known !== undefined && hasAppended(known, producer)) {
+    if (producer.seq === known.seq) return { kind: 'duplicate', start: known.start, end: known.end }
+    return { kind: 'refused', error: alreadyAppended(known) }
+  }
+  if (!writeState?.closed) return undefined
+  // Closing again has no effect, except that a producer learns that the batch is not its own.
+  if (producer === undefined && onlyCloses(batch)) {
+    return { kind: 'duplicate', start: { seqNum: tail.seqNum - 1, timestamp: tail.timestamp }, end: tail }
+  }
+  const { seqNum } = tail
+  return {
+    kind: 'refused',
+    error: new HeadwaterError('stream_closed', `the stream was closed at ${seqNum}`, { seqNum }),
+  }
+}
+
+/** Returns the reason to reject a batch that is not stored, if there is one. */
+export function continuationRefusal(
+  { writeState }: StreamState,
+  { producer, streamSeq }: AppendBatch,
+  now: number,
+): HeadwaterError | undefined {
+  const refusal = producer && producerRefusal(writeState?.producers, producer, now)
+  if (refusal !== undefined) return refusal
+  const last = writeState?.streamSeq
+  if (streamSeq === undefined || last === undefined || compareUtf8(streamSeq, last) > 0) return undefined
+  const message = '`streamSeq` must be greater than that of the last append that had one'
+  return new HeadwaterError('stream_seq_not_increasing', message, { field: 'streamSeq', streamSeq: last })
+}
+
+function onlyCloses(batch: AppendBatch): boolean {
+  // Lines are no commands.
+  return (
+    batch.lines === undefined && batch.records.length === 1 && batch.records[0]!.command?.kind === 'close'
+  )
+}
 
 /** How long a producer is certainly known after its last append, in milliseconds: 7 days. */
 const PRODUCER_KEPT_MS = 604_800_000
@@ -11,17 +70,17 @@ const PRODUCER_KEPT_MS = 604_800_000
 type Producers = readonly ProducerState[] | undefined
 
 /** Returns what is known of a producer. The search begins with the latest ones. */
-export function findProducer(producers: Producers, id: string): ProducerState | undefined {
+function findProducer(producers: Producers, id: string): ProducerState | undefined {
   return producers?.findLast((producer) => producer.id === id)
 }
 
 /** Whether the producer has appended the batch, this one or an earlier one of its epoch. */
-export function hasAppended(known: ProducerState | undefined, { epoch, seq }: ProducerBatch): boolean {
+function hasAppended(known: ProducerState | undefined, { epoch, seq }: ProducerBatch): boolean {
   return known !== undefined && known.epoch === epoch && seq <= known.seq
 }
 
 /** Returns the error of a batch that was appended before the producer's last one. */
-export function alreadyAppended({ seq: lastSeq }: ProducerState): HeadwaterError {
+function alreadyAppended({ seq: lastSeq }: ProducerState): HeadwaterError {
   return new HeadwaterError('already_appended', `the producer has appended its batches up to ${lastSeq}`, {
     field: 'producer',
     lastSeq,
@@ -29,7 +88,7 @@ export function alreadyAppended({ seq: lastSeq }: ProducerState): HeadwaterError
 }
 
 /** Returns the reason to reject a batch that its producer has not appended before, if there is one. */
-export function producerRefusal(
+function producerRefusal(
   producers: Producers,
   { id, epoch, seq }: ProducerBatch,
   now: number,
