@@ -1,4 +1,5 @@
-import { fstatSync, fsync, type Stats, write } from 'node:fs'
+import { constants, fstatSync, fsync, type Stats, write } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import type { ByteSink } from '../transfer/index.ts'
 import { TransferError } from '../transfer/transfer-error.ts'
@@ -80,6 +81,59 @@ async function withContext<Value>(call: Promise<Value>): Promise<Value> {
 }
 
 function ignore(): void {}
+
+/**
+ * Returns a function that writes lines to standard output. Ignores that the reader of a pipe is gone: it must
+ * not end a server. Calls `onFailure` with the first other error, such as of a full disk.
+ */
+export function linePrinter(
+  stream: NodeJS.WritableStream,
+  onFailure: (error: Error) => void,
+): (line: string) => void {
+  let hasFailed = false
+  const fail = (error: Error) => {
+    if (hasFailed || isBrokenPipe(error)) return
+    hasFailed = true
+    onFailure(error)
+  }
+  stream.on('error', fail)
+  return (line) => {
+    // Unlike `console.log`, this reports errors. A file throws them in some versions of Node.
+    try {
+      stream.write(`${line}\n`)
+    } catch (error) {
+      fail(error as Error)
+    }
+  }
+}
+
+const POLL_MS = 100
+
+/**
+ * Returns a signal that aborts with `EPIPE` when the reader of a pipe is gone, without a write. Only Linux
+ * tells that; elsewhere the next write fails.
+ */
+export function readerGone(stream: NodeJS.WritableStream): { readonly signal: AbortSignal; dispose(): void } {
+  const gone = new AbortController()
+  const { fd } = stream as NodeJS.WritableStream & { readonly fd?: number | undefined }
+  let timer: NodeJS.Timeout | undefined
+  const dispose = () => clearInterval(timer)
+  if (fd !== undefined && fstatSync(fd).isFIFO()) {
+    timer = setInterval(async () => {
+      try {
+        // Opening a pipe that nothing reads fails.
+        const pipe = await open(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK)
+        await pipe.close()
+      } catch (error) {
+        dispose()
+        if ((error as NodeJS.ErrnoException).code === 'ENXIO') {
+          gone.abort(Object.assign(new Error('the reader of the pipe is gone'), { code: 'EPIPE' }))
+        }
+      }
+    }, POLL_MS)
+  }
+  return { signal: gone.signal, dispose }
+}
 
 /** Formats rows in columns that are two spaces apart. Untrusted text in the cells is escaped. */
 export function table(rows: readonly (readonly string[])[]): string[] {

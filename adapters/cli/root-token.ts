@@ -3,7 +3,7 @@ import { type Engine, HeadwaterError, type RetentionPolicy } from '../../src/ind
 import { hasStreamResetLimits, STREAM_RESETS_OF_OLD_NODE } from '../node/limits.ts'
 import type { CliContext } from './context.ts'
 import { CliError } from './errors.ts'
-import { retentionText } from './retention.ts'
+import { retentionText } from './times.ts'
 
 export const ROOT_TOKEN_VARIABLE = 'HEADWATER_ROOT_TOKEN'
 

@@ -6,7 +6,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { resultOf } from './run.ts'
 
 const COMMANDS =
-  'serve, append, read, tail, ls, create, config, delete, fence, trim, check-tail, token, metrics, verify, export, import, copy, bench, completion, help'
+  'serve, append, read, tail, ls, info, create, config, delete, fence, trim, check-tail, login, logout, contexts, token, metrics, verify, export, import, copy, bench, completion, help'
 
 describe('headwater', () => {
   it.each([['--version'], ['-v']])('%s prints the version', async (option) => {
@@ -53,16 +53,16 @@ describe('headwater', () => {
           '--storage',
           '--json',
         ],
-        ...['PREFIX*', '$(headwater token issue', 'HEADWATER_TOKEN', 'set-default-location'],
+        ...['PREFIX*', '$(headwater token issue', 'help options', 'set-default-location'],
       ],
     ],
     [
       ['token', 'list'],
-      ['--prefix', '--url', '--token', '--dir', '--json', 'HEADWATER_TOKEN'],
+      ['--prefix', '--url', '--token', '--dir', '--json', 'help options'],
     ],
     [
       ['token', 'revoke'],
-      ['ID', '--url', '--token', '--dir', '--json', 'HEADWATER_TOKEN'],
+      ['ID', '--url', '--token', '--dir', '--json', 'help options'],
     ],
   ])('%j --help describes its options', async (command, words) => {
     for (const option of ['--help', '-h']) {
@@ -72,9 +72,13 @@ describe('headwater', () => {
     }
   })
 
-  it('lists every command under its name, with its description', async () => {
-    for (const { name, description, load } of HEADWATER.commands ?? []) {
-      expect(await load()).toMatchObject({ name, description })
+  it('every command has a description and examples that begin with a command', async () => {
+    for (const { name, description, load } of (await HEADWATER.load()).commands ?? []) {
+      expect(description).not.toBe('')
+      const { commands, examples = [] } = await load()
+      if (name === 'help' || name === 'completion' || commands !== undefined) continue
+      expect(examples.length, name).toBeGreaterThan(0)
+      for (const example of examples) expect(example).toContain(`headwater ${name}`)
     }
   })
 

@@ -19,8 +19,8 @@ describe.each(TARGETS)('on %s', (_, makeTarget, retention) => {
     expect((await command('ls --prefix app-')).out).toEqual(['app-logs'])
     expect((await command('ls app')).out).toEqual(['api', 'web/1', 'web/2'])
     expect((await command('ls app/web/')).out).toEqual(['web/1', 'web/2'])
-    expect((await command('ls app -l')).out[0]).toMatch(/^\S+Z {2,}plain {6,}api$/)
-    expect((await command('ls --long')).out[0]).toMatch(/^\S+Z {2,}active {5,}app$/)
+    expect((await command('ls app -l')).out[0]).toMatch(/^\S+Z {2,}plain {6,}0 {2}.* api$/)
+    expect((await command('ls --long')).out[0]).toMatch(/^\S+Z {2,}active {5,}- {2}.* app$/)
     expect(JSON.parse((await command('ls app --json')).out[0]!)).toMatchObject({ name: 'api', cipher: null })
     expect((await command('delete app/web/1 app-logs')).err).toEqual([
       'Deleted stream app/web/1',
@@ -130,7 +130,7 @@ describe('arguments are rejected with exit code 2 and the invalid value', () => 
     ['append a/ x', 'invalid name `a/`: stream name must not be empty'],
     ['append a/b x --file f', '`--file` cannot be combined with TEXT'],
     ['append a/b --base64', '`--base64` requires `--json`'],
-    ['append a/b --header x', 'invalid header `x`; `--header` must be NAME:VALUE'],
+    ['append a/b --header x', 'invalid header `x`; `--header` must be NAME=VALUE'],
     ['append a/b --header', '`--header` requires a value'],
     ['append a/b --json --header a:b', '`--header` cannot be combined with `--json`'],
     ['read a/b --seq-num -1', 'invalid `--seq-num` `-1`; it must be an integer from 0'],
@@ -143,7 +143,7 @@ describe('arguments are rejected with exit code 2 and the invalid value', () => 
     ['tail a/b -n ten', 'invalid `--lines` `ten`'],
     ['tail a/b -x', 'unknown option `-x`'],
     ['tail a/b -fnx', 'invalid `--lines` `x`'],
-    ['tail a/b -fx', 'unknown option `-fx`'],
+    ['tail a/b -fx', 'unknown option `-x`'],
     ['ls a/b --prefix c', '`--prefix` cannot be combined with BASIN/PREFIX'],
     ['create a --retention 5', 'invalid retention `5`; `--retention` must be'],
     ['create a/b --cipher none', '`--cipher` is a setting of basins, not of streams'],
@@ -154,10 +154,10 @@ describe('arguments are rejected with exit code 2 and the invalid value', () => 
     [`fence a/b ${'x'.repeat(37)}`, 'FENCING_TOKEN: '],
     ['trim a/b all', 'invalid SEQ_NUM `all`'],
     ['metrics --set odd', 'unknown metric set `odd`; expected active-basins, account-ops'],
-    ['metrics --interval week', 'invalid interval `week`; expected minute, hour or day'],
+    ['metrics --interval week', 'invalid value `week`; `--interval` must be minute, hour or day'],
     ['bench a/b', 'BASIN must not name a stream'],
     ['bench --records 0', '`--records` must be at least 1'],
-    ['completion tcsh', 'unknown shell `tcsh`; expected bash, zsh or fish'],
+    ['completion tcsh', 'invalid value `tcsh`; `SHELL` must be bash, zsh or fish'],
     ['help nothing', 'unknown command `nothing`'],
   ])('%s', async (words, message) => {
     const { exitCode, out, err } = await resultOf(words.split(' '))

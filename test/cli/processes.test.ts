@@ -194,7 +194,7 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     expect(await complete('token', '')).toEqual(['issue', 'list', 'revoke', '--help'])
     expect(await complete('token', 'issue', 'ci', '--op')).toEqual(['--ops', '--op-groups'])
     expect(await complete('append', 'a/b', '--no')).toEqual(['--no-create'])
-    expect(await complete('tail', '-n', '5', '--fo')).toEqual(['--follow'])
+    expect(await complete('tail', '-n', '5', '--fo')).toEqual(['--follow', '--format'])
   })
 
   it.skipIf(lacks('fish'))(`completes commands and options in fish${whyLacks('fish')}`, async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { CliError } from '../../adapters/cli/errors.ts'
-import { parseRetention, retentionForm, retentionText } from '../../adapters/cli/retention.ts'
+import { parseRetention, retentionForm, retentionText } from '../../adapters/cli/times.ts'
 import { resultOf } from './run.ts'
 
 describe('--retention', () => {
