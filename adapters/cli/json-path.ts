@@ -3,7 +3,7 @@ import { CliError, quoteArg } from './errors.ts'
 /** The names of members and the indexes of items that lead to a value. */
 export type JsonPath = readonly (string | number)[]
 
-const STEP = /\.([^.[\]"\s]+)|\.?\[(-?\d{1,9})\]|\.?\[?("(?:[^"\\]|\\.)*")\]?/y
+const STEP = /\.([^.[\]"\s]+)|\.?\[(-?\d{1,9})\]|\.?\[("(?:[^"\\]|\\.)*")\]|\.("(?:[^"\\]|\\.)*")/y
 
 /**
  * Parses a path such as `.user.name`, `.items[-1].id` or `."any name"`; `.` is the whole value.
@@ -17,9 +17,11 @@ export function parseJsonPath(text: string, name: string): JsonPath {
   if (text === '.') return steps
   while (at < text.length) {
     STEP.lastIndex = at
-    const [step, member, index, quoted] = STEP.exec(text) ?? []
+    const [step, member, index, bracketed, quoted = bracketed] = STEP.exec(text) ?? []
     if (step === undefined || (at === 0 && !text.startsWith('.'))) break
-    steps.push(member ?? (index === undefined ? (JSON.parse(quoted!) as string) : Number(index)))
+    const unquoted = member ?? (quoted === undefined ? undefined : textOf(quoted))
+    if (index === undefined && unquoted === undefined) break
+    steps.push(unquoted ?? Number(index))
     at += step.length
   }
   if (at > 0 && at === text.length) return steps
@@ -27,6 +29,15 @@ export function parseJsonPath(text: string, name: string): JsonPath {
     2,
     `invalid ${name} ${quoteArg(text)}; it must be a path such as .user.name or .items[0]`,
   )
+}
+
+/** Returns the text of a JSON string; undefined if it is malformed. */
+function textOf(quoted: string): string | undefined {
+  try {
+    return JSON.parse(quoted) as string
+  } catch {
+    return undefined
+  }
 }
 
 /** Returns the text of the value at the path, as JSON unless it is a string; undefined if there is none. */

@@ -147,7 +147,7 @@ function directives(path: JsonPath | undefined): readonly Directive<SequencedRec
     },
     {
       letter: 'D',
-      description: 'timestamp as date and time, such as 2030-01-31T12:00:00.000Z',
+      description: 'timestamp as date and time, such as 2030-01-31T12:00:00.5Z',
       compile:
         () =>
         ({ timestamp }) =>

@@ -34,7 +34,7 @@ const DIRECTIVES: readonly Directive<Generated>[] = [
   },
   {
     letter: 'D',
-    description: 'date and time, such as 2030-01-31T12:00:00.000Z',
+    description: 'date and time, such as 2030-01-31T12:00:00.5Z',
     compile:
       () =>
       ({ now }) =>

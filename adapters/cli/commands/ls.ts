@@ -146,12 +146,17 @@ function infoForm(name: string, { retention, lastWrite, ...details }: Details, i
   }
 }
 
+/** Formats a number of bytes exactly, and a larger one also in its unit. */
+function bytesRow(bytes: number): string {
+  return `${bytes.toLocaleString('en-US')}${bytes < 1024 ? '' : ` (${bytesText(bytes)})`}`
+}
+
 function infoRows(name: string, details: Details, info: StreamInfo | undefined): string[][] {
   const { records, bytes, firstSeqNum, nextSeqNum, lastWrite, retention } = details
   const rows = [
     ['stream', name],
     ['records', records?.toLocaleString('en-US')],
-    ['bytes', bytes === undefined ? undefined : `${bytes.toLocaleString('en-US')} (${bytesText(bytes)})`],
+    ['bytes', bytes === undefined ? undefined : bytesRow(bytes)],
     ['first sequence number', firstSeqNum],
     ['next sequence number', nextSeqNum],
     ['last write', lastWrite === undefined ? undefined : dateTimeText(lastWrite)],
