@@ -1,5 +1,4 @@
-import { constants, fstatSync, fsync, type Stats, write } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { fstatSync, fsync, type Stats, write } from 'node:fs'
 import { promisify } from 'node:util'
 import type { ByteSink } from '../transfer/index.ts'
 import { TransferError } from '../transfer/transfer-error.ts'
@@ -105,34 +104,6 @@ export function linePrinter(
       fail(error as Error)
     }
   }
-}
-
-const POLL_MS = 100
-
-/**
- * Returns a signal that aborts with `EPIPE` when the reader of a pipe is gone, without a write. Only Linux
- * tells that; elsewhere the next write fails.
- */
-export function readerGone(stream: NodeJS.WritableStream): { readonly signal: AbortSignal; dispose(): void } {
-  const gone = new AbortController()
-  const { fd } = stream as NodeJS.WritableStream & { readonly fd?: number | undefined }
-  let timer: NodeJS.Timeout | undefined
-  const dispose = () => clearInterval(timer)
-  if (fd !== undefined && fstatSync(fd).isFIFO()) {
-    timer = setInterval(async () => {
-      try {
-        // Opening a pipe that nothing reads fails.
-        const pipe = await open(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK)
-        await pipe.close()
-      } catch (error) {
-        dispose()
-        if ((error as NodeJS.ErrnoException).code === 'ENXIO') {
-          gone.abort(Object.assign(new Error('the reader of the pipe is gone'), { code: 'EPIPE' }))
-        }
-      }
-    }, POLL_MS)
-  }
-  return { signal: gone.signal, dispose }
 }
 
 /** Formats rows in columns that are two spaces apart. Untrusted text in the cells is escaped. */

@@ -74,7 +74,7 @@ describe('headwater login', () => {
     expect(await used('ls', { HEADWATER_CONTEXT: 'one' })).toBe('1')
     expect(
       await used('ls --context two', { HEADWATER_CONTEXT: 'one', HEADWATER_URL: 'http://127.0.0.1:3' }),
-    ).toBe('two')
+    ).toBe('2')
     expect(await used('ls', { HEADWATER_CONTEXT: 'one', HEADWATER_URL: 'http://127.0.0.1:3' })).toBe('3')
     expect(await used('ls --url http://127.0.0.1:4', { HEADWATER_CONTEXT: 'one' })).toBe('4')
     await command('contexts one')

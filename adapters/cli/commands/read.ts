@@ -6,7 +6,8 @@ import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError } from '../errors.ts'
 import { lastRecords } from '../last-records.ts'
-import { readerGone, standardOutput } from '../output.ts'
+import { standardOutput } from '../output.ts'
+import { watchPipe } from '../pipe-reader.ts'
 import { parseRecordFormat, RECORD_DEFINITIONS, type RecordFormat } from '../record-format.ts'
 import { parseStreamName, type StreamName, streamOf } from '../stream-name.ts'
 import {
@@ -37,13 +38,14 @@ interface Read {
 async function run(args: Read, context: CliContext): Promise<void> {
   const { name, follow, format, encryptionKey } = args
   const output = standardOutput(context.output())
-  const gone = readerGone(context.output())
+  const pipe = follow ? watchPipe(context.output()) : undefined
   const read = async (hw: Headwater, connected: Connected) => {
     const stream = streamOf(hw, name, encryptionKey)
-    const signal = AbortSignal.any([connected.signal, gone.signal])
+    const signal = pipe === undefined ? connected.signal : AbortSignal.any([connected.signal, pipe.signal])
     const query = await args.query(stream, signal)
     const options = { as: 'bytes', signal } as const
     const session = follow ? stream.follow(query, options) : stream.read(query, options)
+    await pipe?.ready
     let left = args.limit
     for await (const records of received(session)) {
       const shown = format.isComplete ? records : records.filter(format.shows).slice(0, left)
@@ -62,7 +64,7 @@ async function run(args: Read, context: CliContext): Promise<void> {
       },
     })
   } finally {
-    gone.dispose()
+    pipe?.dispose()
   }
 
   async function* received(session: SessionOf<'bytes'>): AsyncGenerator<readonly SequencedRecord[]> {
