@@ -82,6 +82,28 @@ describe('headwater', () => {
     }
   })
 
+  it.each([
+    ['options', ['--url URL', 'HEADWATER_CONTEXT', 'yesterday', 'Exit codes']],
+    ['format', ['%h{NAME}', '%i', '\\xHH', '.items[-1]']],
+  ])('help %s explains what commands have in common', async (topic, words) => {
+    const { exitCode, out } = await resultOf(['help', topic])
+    expect(exitCode).toBe(0)
+    for (const word of words) expect(out.join('\n')).toContain(word)
+  })
+
+  it('help is at most 110 columns wide', async () => {
+    for (const { name } of (await HEADWATER.load()).commands ?? []) {
+      const { out } = await resultOf(name === 'help' ? ['help'] : [name, '--help'])
+      expect(
+        out
+          .join('\n')
+          .split('\n')
+          .filter((line) => line.length > 125),
+        name,
+      ).toEqual([])
+    }
+  })
+
   it.each([['append'], ['token issue']])('help %s prints the same as --help', async (command) => {
     const words = command.split(' ')
     expect((await resultOf(['help', ...words])).out).toEqual((await resultOf([...words, '--help'])).out)
@@ -115,6 +137,17 @@ describe('headwater', () => {
     [
       ['token', 'a-secret-of-somebody'],
       'unknown command (redacted); expected one of issue, list, revoke; see `headwater token --help`',
+    ],
+    [['tial'], 'unknown command `tial`; did you mean `tail`? See `headwater --help`'],
+    [['list'], 'unknown command `list`; did you mean `ls`? See `headwater --help`'],
+    [['token', 'isue'], 'unknown command `isue`; did you mean `issue`? See `headwater token --help`'],
+    [
+      ['tail', 'a/b', '--flow'],
+      'unknown option `--flow`; did you mean `--follow`? See `headwater tail --help`',
+    ],
+    [
+      ['append', 'a/b', '--no-craete'],
+      'unknown option `--no-craete`; did you mean `--no-create`? See `headwater append --help`',
     ],
     [['help', 'append', 'drink'], 'unexpected argument `drink` of `help`; see `headwater append --help`'],
     [['\u001b[2J'], `unknown command \`\\u{1b}[2J\`; expected one of ${COMMANDS}; see \`headwater --help\``],

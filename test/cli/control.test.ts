@@ -30,6 +30,57 @@ describe.each(TARGETS)('on %s', (_, makeTarget, retention) => {
     expect((await command('delete app/web/1')).err).toEqual([expect.stringContaining('(stream_not_found)')])
   })
 
+  it('info and ls -l print the numbers of a stream, and nothing that is not known', async () => {
+    const { command } = await makeTarget()
+    await command(
+      'append app-logs/s --json',
+      '{"body":"123","timestamp":1000}\n{"body":"4","timestamp":2000}',
+    )
+    await command('create app-logs/empty --retention 30d')
+    const info = JSON.parse((await command('info app-logs/s --json')).out[0]!)
+    expect(info).toMatchObject({
+      name: 'app-logs/s',
+      records: 2,
+      bytes: 20,
+      first_seq_num: 0,
+      next_seq_num: 2,
+      last_write: 2000,
+      created_at: expect.stringMatching(/^20.*Z$/),
+      cipher: null,
+    })
+    const rows = (await command('info app-logs/empty')).out.map((line) => line.split(/ {2,}/))
+    expect(Object.fromEntries(rows)).toEqual({
+      stream: 'app-logs/empty',
+      records: '0',
+      bytes: '0',
+      'first sequence number': '0',
+      'next sequence number': '0',
+      retention: '30 days',
+      'created at': expect.any(String),
+    })
+    expect((await command('info app-logs/missing')).err).toEqual([
+      expect.stringContaining('(stream_not_found)'),
+    ])
+    const [empty, one] = (await command('ls -l app-logs')).out.map((line) => line.split(/ {2,}/))
+    expect(empty!.slice(1)).toEqual(['plain', '0', '0 B', '30 days', '-', 'empty'])
+    expect([one![2], one![3], one![5], one![6]]).toEqual(['2', '20 B', '1970-01-01T00:00:02Z', 's'])
+    expect((await command('ls -l')).out[0]!.split(/ {2,}/)).toMatchObject({ 3: '20 B', 6: 'app-logs' })
+  })
+
+  it('ls -l keeps the order of many streams', async () => {
+    const { command } = await makeTarget()
+    const names = Array.from({ length: 30 }, (_, i) => `s${String(i).padStart(2, '0')}`)
+    for (const name of names) await command(['append', `app/${name}`, 'x', '--quiet'])
+    expect((await command('ls -l app')).out.map((line) => line.split(/ {2,}/).at(-1))).toEqual(names)
+  })
+
+  it('bench keeps a basin that existed', async () => {
+    const { command } = await makeTarget()
+    await command('create app')
+    expect((await command('bench app --records 10')).exitCode).toBe(0)
+    expect([(await command('ls')).out, (await command('ls app')).out]).toEqual([['app'], []])
+  })
+
   it('a deleted basin can be created again', async () => {
     const { command } = await makeTarget()
     await command('append app/s x')
@@ -170,4 +221,14 @@ describe('arguments are rejected with exit code 2 and the invalid value', () => 
     const { exitCode, err } = await result({ HEADWATER_BASIN: 'a', HEADWATER_URL: 'nowhere' })
     expect([exitCode, err[0]]).toEqual([2, expect.stringContaining('HEADWATER_URL must be an HTTP URL')])
   })
+})
+
+it('bench removes its basin after a failure', async () => {
+  const { hw, world } = await service({ open: true })
+  const broken = () => Response.json({ code: 'other', message: 'broken' }, { status: 500 })
+  const fetch = async (request: Request) =>
+    request.method === 'GET' && /\/records\?/.test(request.url) ? broken() : world.fetch(request)
+  const { exitCode, err } = await resultOf(['bench', '--records', '10'], { ...world, fetch })
+  expect([exitCode, err]).toEqual([1, [expect.stringContaining('broken')]])
+  await expect.poll(async () => (await hw.listBasins()).items).toEqual([])
 })

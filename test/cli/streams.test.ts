@@ -244,7 +244,7 @@ describe.each(TARGETS)('on %s', (_, makeTarget, retention) => {
       'read',
       'follow',
     ])
-    expect((await command('ls headwater-bench')).out).toEqual([])
+    expect((await command('ls')).out).toEqual([])
   })
 })
 
