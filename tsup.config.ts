@@ -163,7 +163,7 @@ export default defineConfig({
   platform: 'neutral',
   removeNodeProtocol: false,
   external: [/^node:/],
-  noExternal: ['zstd-codec', 'citty', 'cli-progress'],
+  noExternal: ['zstd-codec', 'cli-progress'],
   esbuildPlugins: [embedZstdCodec, embedCliProgress, separateModules, bundledAssets],
   esbuildOptions(options) {
     // The sources are files of the package.

@@ -61,8 +61,8 @@ function project(name, files, dependencies = {}) {
   return path
 }
 
-ensureInstalled()
-ensureBuilt()
+await ensureInstalled()
+await ensureBuilt()
 // `npm run build:js` removes the declarations.
 if (!existsSync(inProject('dist', 'types', 'src', 'index.d.ts'))) build()
 const packed = run(inProject('.'), 'npm', ['pack', '--json', '--pack-destination', directory])

@@ -3,7 +3,7 @@
 // tests whose outcome can depend on the storage. Arguments after `--` are passed to Vitest.
 import { ensureInstalled, inProject, run } from './project.mjs'
 
-ensureInstalled()
+await ensureInstalled()
 process.env.TEST_POSTGRES = 'true'
 const vitest = inProject('node_modules', 'vitest', 'vitest.mjs')
 const more = process.argv.slice(2)

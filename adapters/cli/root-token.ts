@@ -3,7 +3,7 @@ import { type Engine, HeadwaterError, type RetentionPolicy } from '../../src/ind
 import { hasStreamResetLimits, STREAM_RESETS_OF_OLD_NODE } from '../node/limits.ts'
 import type { CliContext } from './context.ts'
 import { CliError } from './errors.ts'
-import { retentionText } from './retention.ts'
+import { retentionText } from './times.ts'
 
 export const ROOT_TOKEN_VARIABLE = 'HEADWATER_ROOT_TOKEN'
 
@@ -79,6 +79,8 @@ export function welcome({ url, storage, retention, access, node }: WelcomeDetail
   const authorization = authorizationOption(access)
   const json = `-H 'content-type: application/json'`
   const basin = `-H 'svc-basin: my-basin'`
+  // Responses end without a line break, and the prompt would follow them.
+  const curl = `curl -w '\\n'`
   const records = `${url}/v1/streams/greetings/records`
   return [
     `headwater listens on ${url}`,
@@ -88,9 +90,9 @@ export function welcome({ url, storage, retention, access, node }: WelcomeDetail
     ...accessLines(access),
     '',
     'Create a basin, append a record, read it:',
-    `curl -X PUT ${url}/v1/basins/my-basin${authorization} ${json} -d '{"config":{"create_stream_on_append":true}}'`,
-    `curl ${records}${authorization} ${basin} ${json} -d '{"records":[{"body":"hello"}]}'`,
-    `curl '${records}?seq_num=0'${authorization} ${basin}`,
+    `${curl} -X PUT ${url}/v1/basins/my-basin${authorization} ${json} -d '{"config":{"create_stream_on_append":true}}'`,
+    `${curl} ${records}${authorization} ${basin} ${json} -d '{"records":[{"body":"hello"}]}'`,
+    `${curl} '${records}?seq_num=0'${authorization} ${basin}`,
     'Press Ctrl+C to stop.',
   ]
 }

@@ -121,7 +121,7 @@ const BROWSER_LAYERS = [
 ]
 /** A layer that browsers never load, although others import it: only by `import()`, in Node. */
 const NODE_LAYER = 'adapters/client/node'
-const SERVER_PACKAGES = ['citty', 'pg', ...builtinModules]
+const SERVER_PACKAGES = ['cli-progress', 'pg', ...builtinModules]
 /** Loaded for their types only. */
 const TYPE_PACKAGES = ['rxjs']
 const LINES_MAX = 400

@@ -16,7 +16,7 @@ import {
 } from '../../storage/documents.ts'
 import type { BasinCreator } from './basin-creator.ts'
 import type { Catalog, Commit, Versioned } from './catalog.ts'
-import { assertNotDeleting, permissionDenied, streamNotFound } from './errors.ts'
+import { assertNotDeleting, noStreamToAppendTo, permissionDenied, streamNotFound } from './errors.ts'
 import type { CreationPolicy } from './stream-target.ts'
 import type { UsageRecorder } from './usage.ts'
 
@@ -110,7 +110,7 @@ export class StreamCreator {
       const basin = (await this.#catalog.basin(ref.basin)) ?? (await this.#newBasin(ref, policy))
       const { createStreamOnAppend, createStreamOnRead } = basin.value.config
       const isAllowed = policy.always || (purpose === 'append' ? createStreamOnAppend : createStreamOnRead)
-      if (!isAllowed) throw streamNotFound(ref)
+      if (!isAllowed) throw purpose === 'append' ? noStreamToAppendTo(ref) : streamNotFound(ref)
       assertNotDeleting(basin.value)
       // The caller did not find the stream. If it exists by now, the commit conflicts.
       const mayExist = isRepeated || policy.isConfigDenied
