@@ -10,15 +10,19 @@ const ASSET = /^(.*)\?(function|text)$/
 /** Modules of the client that the console never runs: those of Node, append sessions, codecs of frames. */
 const NOT_RUN =
   /[\\/]client[\\/](node[\\/]node-[\w-]+|session-appender|compressed-frames)\.ts$|[\\/]zstd-module\.ts$/
-/** Observables, as a class that nothing subscribes to. */
-const OBSERVABLE = /[\\/]runtime[\\/]observable\.ts$/
+/** What the console never uses of the API: observables, producers and the JSON view, as empty classes. */
+const NOT_USED = /[\\/]runtime[\\/]observable\.ts$|[\\/]api[\\/](json-stream|json-codec|producer)\.ts$/
+
+const EMPTY_CLASSES = ['Observable', 'JsonStream', 'JsonCodec', 'Producer']
+  .map((name) => `export class ${name} {}`)
+  .join('\n')
 
 /** A script cannot load a module on demand, so everything that is imported becomes part of it. */
 const withoutUnused = {
   name: 'without-unused',
   setup({ onLoad }) {
     onLoad({ filter: NOT_RUN }, () => ({ contents: "throw new Error('not part of the page')" }))
-    onLoad({ filter: OBSERVABLE }, () => ({ contents: 'export class Observable {}' }))
+    onLoad({ filter: NOT_USED }, () => ({ contents: EMPTY_CLASSES }))
   },
 }
 

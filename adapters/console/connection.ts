@@ -42,7 +42,7 @@ export class Connection {
   }
 
   /** Makes a client whose reads reconnect for ever, and report why. */
-  reconnecting(onRetry: (error: HeadwaterError) => void): Headwater {
+  reconnecting(onRetry: (error: HeadwaterError, delayMs: number) => void): Headwater {
     const forever = Number.POSITIVE_INFINITY
     return new RemoteHeadwater(this.#client({ retries: forever, resumes: forever, onRetry }))
   }

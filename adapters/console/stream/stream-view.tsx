@@ -2,7 +2,7 @@ import { ConfigForm, Deletion } from '../config/config-form.tsx'
 import { StreamConfigFields } from '../config/fields.tsx'
 import { streamConfigOf, streamFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
-import type { StreamTab } from '../route.ts'
+import type { Route } from '../route.ts'
 import { useLoad } from '../ui/async.ts'
 import { Link, Tabs } from '../ui/link.tsx'
 import { StorageSize, Usage } from '../usage/usage.tsx'
@@ -12,11 +12,12 @@ import { Records } from './records.tsx'
 
 /** One stream: its records, appends, commands, configuration and usage. */
 export function StreamView(props: {
-  readonly basin: string
-  readonly stream: string
-  readonly tab: StreamTab
+  readonly route: Route & { readonly view: 'stream' }
+  /** Changes with each navigation. */
+  readonly visit: number
 }) {
-  const { basin, stream, tab } = props
+  const { route, visit } = props
+  const { basin, stream, tab, place } = route
   const { connection, navigate, announce } = useConsole()
   const handle = connection.hw.basin(basin).stream(stream)
   // Only lists tell whether a stream is encrypted.
@@ -51,7 +52,9 @@ export function StreamView(props: {
           ['usage', 'Usage'],
         ]}
       />
-      {tab === 'records' && <Records basin={basin} stream={stream} cipher={cipher} />}
+      {tab === 'records' && (
+        <Records key={visit} basin={basin} stream={stream} cipher={cipher} initial={place} />
+      )}
       {tab === 'append' && <Append basin={basin} stream={stream} cipher={cipher} />}
       {tab === 'fence-and-trim' && <FenceAndTrim basin={basin} stream={stream} cipher={cipher} />}
       {tab === 'configuration' && (
