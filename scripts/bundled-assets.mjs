@@ -10,15 +10,19 @@ const ASSET = /^(.*)\?(function|text)$/
 /** Modules of the client that the console never runs: those of Node, append sessions, codecs of frames. */
 const NOT_RUN =
   /[\\/]client[\\/](node[\\/]node-[\w-]+|session-appender|compressed-frames)\.ts$|[\\/]zstd-module\.ts$/
-/** What the console never uses of the API: observables, producers and the JSON view, as empty classes. */
-const NOT_USED = /[\\/]runtime[\\/]observable\.ts$|[\\/]api[\\/](json-stream|json-codec|producer)\.ts$/
-
-const EMPTY_CLASSES = ['Observable', 'JsonStream', 'JsonCodec', 'Producer']
+/** What the console never uses of the API and of the client: observables, producers, JSON views, frames. */
+const NOT_USED =
+  /[\\/](runtime[\\/]observable|api[\\/](json-stream|json-codec|producer|append-all|web-streams)|wire[\\/]frame)\.ts$/
+/** The exports of these modules, as empty classes. */
+const EMPTY_CLASSES = [
+  ...['Observable', 'JsonStream', 'JsonCodec', 'Producer', 'appendAll', 'APPEND_ALL_OPTIONS', 'readableOf'],
+  ...['writableTo', 'FrameDecoder', 'FRAME_PAYLOAD_MAX'],
+]
   .map((name) => `export class ${name} {}`)
   .join('\n')
 
 /** A script cannot load a module on demand, so everything that is imported becomes part of it. */
-const withoutUnused = {
+export const withoutUnused = {
   name: 'without-unused',
   setup({ onLoad }) {
     onLoad({ filter: NOT_RUN }, () => ({ contents: "throw new Error('not part of the page')" }))

@@ -1,4 +1,4 @@
-import type { EngineStream, ReadBatch, ReadCursor, ReadEvent, ReadQuery } from '../../../src/index.ts'
+import type { EngineStream, ReadBatch, ReadEvent, ReadQuery } from '../../../src/index.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import {
   andThen,
@@ -16,6 +16,7 @@ import { sessionContentType } from '../../../src/wire/media-type.ts'
 import { heartbeatFrame, largeBatchFrame, readBatchFrame } from '../../../src/wire/proto-records.ts'
 import { batchEvent, DONE_EVENT, errorEvent, pingEvent } from '../../../src/wire/sse.ts'
 import type { DataFormat } from '../../../src/wire/vendor-headers.ts'
+import type { HandlerSettings } from '../options.ts'
 import { type Reply, type ReplyChunks, type ReplyStream, streamReply } from '../reply.ts'
 import type { ApiRequest } from '../request.ts'
 
@@ -32,7 +33,7 @@ export function eventStream(
   query: ReadQuery,
   format: DataFormat,
 ): Promise<Reply> {
-  return openSession(request, stream, query, 'text/event-stream', eventEncoding(format))
+  return openSession(request, stream, query, EVENT_STREAM, eventEncoding(format))
 }
 
 async function openSession(
@@ -43,7 +44,33 @@ async function openSession(
   encoding: SessionEncoding,
 ): Promise<Reply> {
   const cursor = await stream.openCursor(query, { heartbeats: true, ...request.readPolicy })
-  return streamReply(contentType, new SessionBody(cursor, encoding, request))
+  const protocol = contentType === EVENT_STREAM ? 'events' : 'frames'
+  return streamReply(contentType, new SessionBody(cursor, encoding, request, protocol))
+}
+
+const EVENT_STREAM = 'text/event-stream'
+
+/** A read session that is open. */
+export interface OpenSession {
+  /** Undefined if there is nothing to deliver. */
+  readonly cursor: EngineCursor | undefined
+  readonly request: ApiRequest
+  readonly protocol: 'events' | 'frames'
+  /** When it was opened, in milliseconds since the Unix epoch. */
+  readonly openedAt: number
+}
+
+type EngineCursor = NonNullable<Awaited<ReturnType<EngineStream['openCursor']>>>
+
+const sessionsOf = new WeakMap<HandlerSettings, Set<OpenSession>>()
+
+/** The open sessions of a handler, the oldest first. */
+export function openSessions(settings: HandlerSettings): Set<OpenSession> {
+  const known = sessionsOf.get(settings)
+  if (known !== undefined) return known
+  const sessions = new Set<OpenSession>()
+  sessionsOf.set(settings, sessions)
+  return sessions
 }
 
 /** How the events of a read session are written. */
@@ -117,24 +144,32 @@ const DONE = { done: true, value: undefined } as const
  * The body of a read session. Each `next` writes one event and nothing is read ahead, so the client sets the
  * pace.
  */
-class SessionBody implements ReplyStream, ReplyChunks {
-  /** Undefined if there is nothing to deliver. */
-  readonly #cursor: ReadCursor | undefined
+class SessionBody implements ReplyStream, ReplyChunks, OpenSession {
+  readonly cursor: EngineCursor | undefined
+  readonly request: ApiRequest
+  readonly protocol: OpenSession['protocol']
+  readonly openedAt = Date.now()
   readonly #encoding: SessionEncoding
-  readonly #request: ApiRequest
   /** The parts of the last event that are not written yet. */
   #parts: readonly Uint8Array[] = []
   #isOver = false
   #receive: Receiver<Chunk> | undefined
 
-  constructor(cursor: ReadCursor | undefined, encoding: SessionEncoding, request: ApiRequest) {
-    this.#cursor = cursor
+  constructor(
+    cursor: EngineCursor | undefined,
+    encoding: SessionEncoding,
+    request: ApiRequest,
+    protocol: OpenSession['protocol'],
+  ) {
+    this.cursor = cursor
     this.#encoding = encoding
-    this.#request = request
+    this.request = request
+    this.protocol = protocol
+    openSessions(request.settings).add(this)
   }
 
   set onEvicted(callback: () => void) {
-    if (this.#cursor !== undefined) this.#cursor.onEvicted = callback
+    if (this.cursor !== undefined) this.cursor.onEvicted = callback
   }
 
   next(): MaybePromise<Chunk>
@@ -142,9 +177,9 @@ class SessionBody implements ReplyStream, ReplyChunks {
   next(receive?: Receiver<Chunk>): MaybePromise<Chunk> | typeof LATER {
     if (this.#isOver) return DONE
     if (this.#parts.length > 0) return this.#nextPart()
-    if (receive === undefined) return this.#afterEvent(this.#cursor?.next())
+    if (receive === undefined) return this.#afterEvent(this.cursor?.next())
     this.#receive = receive
-    const event = this.#cursor?.next(this.#onEvent)
+    const event = this.cursor?.next(this.#onEvent)
     return event === LATER ? LATER : this.#afterEvent(event)
   }
 
@@ -187,7 +222,7 @@ class SessionBody implements ReplyStream, ReplyChunks {
   }
 
   #failure(error: unknown): Chunk {
-    if (!this.#isOver) this.#request.report(error)
+    if (!this.#isOver) this.request.report(error)
     return this.#last(this.#encoding.failure(errorBody(error)))
   }
 
@@ -199,6 +234,7 @@ class SessionBody implements ReplyStream, ReplyChunks {
 
   #close(): void {
     this.#isOver = true
-    this.#cursor?.close()
+    openSessions(this.request.settings).delete(this)
+    this.cursor?.close()
   }
 }
