@@ -14,11 +14,11 @@ export type Route =
     }
 
 /** The parts of a basin's view. */
-const BASIN_TABS = ['streams', 'configuration', 'usage'] as const
+const BASIN_TABS = ['streams', 'configuration', 'followers', 'usage'] as const
 export type BasinTab = (typeof BASIN_TABS)[number]
 
 /** The parts of a stream's view. */
-const STREAM_TABS = ['records', 'append', 'fence-and-trim', 'configuration', 'usage'] as const
+const STREAM_TABS = ['records', 'append', 'fence-and-trim', 'configuration', 'followers', 'usage'] as const
 export type StreamTab = (typeof STREAM_TABS)[number]
 
 /** The fragment of a route: `#/basins/shop/streams/orders%2F1/append`. */

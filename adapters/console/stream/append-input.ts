@@ -3,9 +3,10 @@ import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../../src/model/l
 import { HEADER_METERED_BYTES, RECORD_METERED_BYTES } from '../../../src/model/record.ts'
 import { parseJson } from './json-text.ts'
 
-/** A record to append, as text. */
+/** A record to append. */
 export interface TextInput {
-  readonly body?: string | undefined
+  /** Bytes are of a record that is appended again. */
+  readonly body?: string | Uint8Array | undefined
   readonly headers?: readonly (readonly [name: string, value: string])[] | undefined
   readonly timestamp?: number | undefined
 }
@@ -58,7 +59,7 @@ function isHeader(value: unknown): boolean {
 function meteredSize({ headers = [], body = '' }: TextInput): number {
   return headers.reduce(
     (bytes, [name, value]) => bytes + HEADER_METERED_BYTES + utf8Length(name) + utf8Length(value),
-    RECORD_METERED_BYTES + utf8Length(body),
+    RECORD_METERED_BYTES + (typeof body === 'string' ? utf8Length(body) : body.length),
   )
 }
 

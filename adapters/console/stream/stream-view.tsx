@@ -1,3 +1,5 @@
+import { Facts } from '../basins/number-columns.tsx'
+import { streamNumbers } from '../basins/numbers.ts'
 import { ConfigForm, Deletion } from '../config/config-form.tsx'
 import { StreamConfigFields } from '../config/fields.tsx'
 import { streamConfigOf, streamFields } from '../config/model.ts'
@@ -5,7 +7,8 @@ import { useConsole } from '../context.ts'
 import type { Route } from '../route.ts'
 import { useLoad } from '../ui/async.ts'
 import { Link, Tabs } from '../ui/link.tsx'
-import { StorageSize, Usage } from '../usage/usage.tsx'
+import { Followers } from '../usage/followers.tsx'
+import { Usage } from '../usage/usage.tsx'
 import { Append } from './append.tsx'
 import { FenceAndTrim } from './fence-and-trim.tsx'
 import { Records } from './records.tsx'
@@ -38,7 +41,10 @@ export function StreamView(props: {
           {stream}
         </h1>
         {cipher != null && <span class="tag">{cipher}</span>}
-        <StorageSize of={{ basin, stream }} />
+        <Facts
+          columns={['Records', 'Stored', 'First', 'Next', 'Last write', 'Rate', 'Retention']}
+          load={(before, signal) => streamNumbers(connection, { basin, stream }, before, signal)}
+        />
       </div>
       <Tabs
         label="Stream"
@@ -49,6 +55,7 @@ export function StreamView(props: {
           ['append', 'Append'],
           ['fence-and-trim', 'Fence and trim'],
           ['configuration', 'Configuration'],
+          ['followers', 'Followers'],
           ['usage', 'Usage'],
         ]}
       />
@@ -84,6 +91,7 @@ export function StreamView(props: {
           />
         </>
       )}
+      {tab === 'followers' && <Followers of={{ basin, stream }} />}
       {tab === 'usage' && <Usage of={{ basin, stream }} />}
     </>
   )
