@@ -10,15 +10,23 @@ const ASSET = /^(.*)\?(function|text)$/
 /** Modules of the client that the console never runs: those of Node, append sessions, codecs of frames. */
 const NOT_RUN =
   /[\\/]client[\\/](node[\\/]node-[\w-]+|session-appender|compressed-frames)\.ts$|[\\/]zstd-module\.ts$/
-/** Observables, as a class that nothing subscribes to. */
-const OBSERVABLE = /[\\/]runtime[\\/]observable\.ts$/
+/** What the console never uses of the API and of the client: observables, producers, JSON views, frames. */
+const NOT_USED =
+  /[\\/](runtime[\\/]observable|api[\\/](json-stream|json-codec|producer|append-all|web-streams)|wire[\\/]frame)\.ts$/
+/** The exports of these modules, as empty classes. */
+const EMPTY_CLASSES = [
+  ...['Observable', 'JsonStream', 'JsonCodec', 'Producer', 'appendAll', 'APPEND_ALL_OPTIONS', 'readableOf'],
+  ...['writableTo', 'FrameDecoder', 'FRAME_PAYLOAD_MAX'],
+]
+  .map((name) => `export class ${name} {}`)
+  .join('\n')
 
 /** A script cannot load a module on demand, so everything that is imported becomes part of it. */
-const withoutUnused = {
+export const withoutUnused = {
   name: 'without-unused',
   setup({ onLoad }) {
     onLoad({ filter: NOT_RUN }, () => ({ contents: "throw new Error('not part of the page')" }))
-    onLoad({ filter: OBSERVABLE }, () => ({ contents: 'export class Observable {}' }))
+    onLoad({ filter: NOT_USED }, () => ({ contents: EMPTY_CLASSES }))
   },
 }
 

@@ -70,12 +70,14 @@ export interface WelcomeDetails {
   readonly node: string
   /** `open` without authentication, else where the root token comes from. */
   readonly access: 'open' | RootToken
+  /** The access token of the link to the console; undefined for a link without one. */
+  readonly signIn?: string | undefined
 }
 
 /**
  * Returns what `headwater serve` prints when it is ready. The lines that begin with `curl` work unchanged.
  */
-export function welcome({ url, storage, retention, access, node }: WelcomeDetails): string[] {
+export function welcome({ url, storage, retention, access, node, signIn }: WelcomeDetails): string[] {
   const authorization = authorizationOption(access)
   const json = `-H 'content-type: application/json'`
   const basin = `-H 'svc-basin: my-basin'`
@@ -88,6 +90,7 @@ export function welcome({ url, storage, retention, access, node }: WelcomeDetail
     `Retention: new streams keep records ${retentionText(retention)} by default`,
     ...nodeLines(node),
     ...accessLines(access),
+    consoleLink(url, signIn),
     '',
     'Create a basin, append a record, read it:',
     `${curl} -X PUT ${url}/v1/basins/my-basin${authorization} ${json} -d '{"config":{"create_stream_on_append":true}}'`,
@@ -128,4 +131,11 @@ function accessLines(access: WelcomeDetails['access']): string[] {
         `If you lost it, set ${ROOT_TOKEN_VARIABLE} to a new one and restart.`,
       ]
   }
+}
+
+/** The address of the console. The page takes the token out of its address at once. */
+function consoleLink(url: string, token: string | undefined): string {
+  return token === undefined
+    ? `Console: ${url}`
+    : `Console, signed in: ${url}/#token=${encodeURIComponent(token)}`
 }

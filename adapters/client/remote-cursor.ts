@@ -191,8 +191,8 @@ export class RemoteCursor implements RecordCursor {
     const most = this.#wasOpened ? settings.resumes : settings.retries
     if (!this.#retry || !failure.isTransient || this.#failures >= most) throw failure.error
     this.#failures++
-    settings.onRetry(failure.error)
     const ms = pauseMs(this.#failures, failure.retryAfterMs, settings.random())
+    settings.onRetry(failure.error, ms)
     await pause(settings.clock, ms, [closing, this.#closing])
   }
 

@@ -74,8 +74,9 @@ export class Sender implements CallSender {
       const maySendAgain = call.isRepeatable || !error.mayHaveEffects
       if (!isTransient || !maySendAgain || repetition > retries) return { kind: 'failed', error, isRepeated }
       isRepeated ||= error.mayHaveEffects
-      this.settings.onRetry(error)
-      await pause(clock, pauseMs(repetition, retryAfterMs, random()), signals).catch((reason: unknown) => {
+      const ms = pauseMs(repetition, retryAfterMs, random())
+      this.settings.onRetry(error, ms)
+      await pause(clock, ms, signals).catch((reason: unknown) => {
         throw isRepeated && HeadwaterError.is(reason) ? withEffects(reason, true) : reason
       })
     }

@@ -1,4 +1,4 @@
-import type { HeadwaterError } from '../../src/model/errors.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
 import { ClientCore } from '../client/core.ts'
 import type { ConnectOptions, Headwater } from '../client/index.ts'
 import { type Settings, settingsOf } from '../client/options.ts'
@@ -42,9 +42,26 @@ export class Connection {
   }
 
   /** Makes a client whose reads reconnect for ever, and report why. */
-  reconnecting(onRetry: (error: HeadwaterError) => void): Headwater {
+  reconnecting(onRetry: (error: HeadwaterError, delayMs: number) => void): Headwater {
     const forever = Number.POSITIVE_INFINITY
     return new RemoteHeadwater(this.#client({ retries: forever, resumes: forever, onRetry }))
+  }
+
+  /**
+   * Reads JSON from a path of headwater's own, beside `/v1`. Rejects with `unsupported` if the server has
+   * none.
+   */
+  async own<Value>(path: string, decode: (value: unknown) => Value, signal?: AbortSignal): Promise<Value> {
+    const headers: HeadersInit = this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }
+    const request = new Request(`${baseUrl(this.target, undefined)}${path}`, {
+      headers,
+      signal: signal ?? null,
+    })
+    const response = await this.#fetch(request)
+    const value: unknown = await response.json().catch(() => undefined)
+    if (response.ok && value !== undefined) return decode(value)
+    const { message = 'the server does not have this' } = (value ?? {}) as { readonly message?: string }
+    throw new HeadwaterError(response.status === 403 ? 'permission_denied' : 'unsupported', message)
   }
 
   /** Aborts all requests. */

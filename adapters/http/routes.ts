@@ -8,8 +8,15 @@ import {
   listBasins,
   reconfigureBasin,
 } from './endpoints/basins.ts'
+import { followers } from './endpoints/followers.ts'
 import { getDefaultLocation, listLocations, setDefaultLocation } from './endpoints/locations.ts'
-import { accountMetrics, basinMetrics, streamMetrics } from './endpoints/metrics.ts'
+import {
+  accountMetrics,
+  anyBasinMetrics,
+  anyStreamMetrics,
+  basinMetrics,
+  streamMetrics,
+} from './endpoints/metrics.ts'
 import { health, prometheus } from './endpoints/monitoring.ts'
 import { servePage } from './endpoints/page.ts'
 import { read } from './endpoints/read.ts'
@@ -32,6 +39,9 @@ const HEALTH: Method = { endpoint: health, operations: 'public' }
 export const ROUTES: readonly Route<Methods>[] = [
   { pattern: '/health', target: { GET: HEALTH } },
   { pattern: '/ping', target: { GET: HEALTH } },
+  { pattern: '/followers', target: { GET: permitted(followers, 'account-metrics') } },
+  { pattern: '/metrics/{basin}', target: { GET: permitted(anyBasinMetrics, 'basin-metrics') } },
+  { pattern: '/metrics/{basin}/{stream}', target: { GET: permitted(anyStreamMetrics, 'stream-metrics') } },
   { pattern: '/metrics', target: { GET: { endpoint: prometheus, operations: 'metrics' } } },
   {
     pattern: '/v1/basins',

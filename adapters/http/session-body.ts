@@ -7,6 +7,7 @@ import {
   type Receiver,
 } from '../../src/runtime/maybe-promise.ts'
 import { type ErrorBody, errorBody } from '../../src/wire/error-body.ts'
+import { type OpenSession, openSessions } from './open-sessions.ts'
 import type { ReplyChunks, ReplyStream } from './reply.ts'
 import type { ApiRequest } from './request.ts'
 
@@ -33,15 +34,25 @@ export class SessionBody implements ReplyStream, ReplyChunks {
   readonly #cursor: ReadCursor | undefined
   readonly #encoding: SessionEncoding
   readonly #request: ApiRequest
+  /** Its entry among the sessions that are listed. */
+  readonly #listed: OpenSession | undefined
   /** The parts of the last event that are not written yet. */
   #parts: readonly Uint8Array[] = []
   #isOver = false
   #receive: Receiver<Chunk> | undefined
 
-  constructor(cursor: ReadCursor | undefined, encoding: SessionEncoding, request: ApiRequest) {
+  constructor(
+    cursor: ReadCursor | undefined,
+    encoding: SessionEncoding,
+    request: ApiRequest,
+    protocol: OpenSession['protocol'],
+  ) {
     this.#cursor = cursor
     this.#encoding = encoding
     this.#request = request
+    if (cursor === undefined) return
+    this.#listed = { cursor, request, protocol, openedAt: Date.now() }
+    openSessions(request.settings).add(this.#listed)
   }
 
   set onEvicted(callback: () => void) {
@@ -110,6 +121,7 @@ export class SessionBody implements ReplyStream, ReplyChunks {
 
   #close(): void {
     this.#isOver = true
+    if (this.#listed !== undefined) openSessions(this.#request.settings).delete(this.#listed)
     this.#cursor?.close()
   }
 }

@@ -75,7 +75,28 @@ describeInChromium('the console of a server that requires a token', () => {
     if (title === 'Access token') return
     await page.getByRole('button', { name: 'Forget token' }).click()
     await page.getByRole('heading', { name: 'Access token' }).waitFor()
-    await expect.poll(() => kept(page)).toMatchObject({ tab: '{}', browser: '{}' })
+    await expect.poll(async () => JSON.stringify(await kept(page))).not.toContain(ROOT_TOKEN)
+    // Only the choice is remembered.
+    await expect.poll(() => page.getByLabel(label).isChecked()).toBe(true)
+  })
+
+  it('signs in once by the link that the server prints, and puts the focus on the token otherwise', async () => {
+    const page = await served.open()
+    await expect
+      .poll(() =>
+        page.getByLabel('Access token', { exact: true }).evaluate((field) => field.matches(':focus')),
+      )
+      .toBe(true)
+    await page.goto('about:blank')
+    await page.goto(`${served.url}/#token=${ROOT_TOKEN}`)
+    await page.getByRole('heading', { name: 'Basins' }).waitFor()
+    expect(page.url()).not.toContain(ROOT_TOKEN)
+    await page.getByRole('link', { name: 'Usage' }).click()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Basins' }).waitFor()
+    expect(page.url()).not.toContain(ROOT_TOKEN)
+    await page.reload()
+    await page.getByRole('heading', { name: 'Basins' }).waitFor()
   })
 
   it('issues a token whose permissions it states, shows it once, and revokes it', async () => {

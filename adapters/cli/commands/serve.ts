@@ -24,6 +24,7 @@ import {
   ROOT_TOKEN_VARIABLE,
   welcome,
 } from '../root-token.ts'
+import { signInToken } from '../sign-in.ts'
 import {
   describeStorage,
   openEngine,
@@ -268,7 +269,8 @@ async function serveCommand(args: ServeArguments, context: CliContext): Promise<
     const storage = describeStorage(args.location)
     const retention = args.retention ?? SYSTEM_STREAM_CONFIG.retentionPolicy
     const node = process.versions.node
-    for (const line of welcome({ url: server.url, storage, retention, access, node })) print(line)
+    const signIn = await signInToken(hw, access, context.output().isTTY === true)
+    for (const line of welcome({ url: server.url, storage, retention, access, node, signIn })) print(line)
     for (const line of warnings(args, given)) context.printError(line)
     if (!stop.signal.aborted) {
       await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }))

@@ -25,7 +25,7 @@ export function eventStream(
   query: ReadQuery,
   format: DataFormat,
 ): Promise<Reply> {
-  return openSession(request, stream, query, 'text/event-stream', eventEncoding(format))
+  return openSession(request, stream, query, EVENT_STREAM, eventEncoding(format))
 }
 
 async function openSession(
@@ -36,8 +36,11 @@ async function openSession(
   encoding: SessionEncoding,
 ): Promise<Reply> {
   const cursor = await stream.openCursor(query, { heartbeats: true, ...request.readPolicy })
-  return streamReply(contentType, new SessionBody(cursor, encoding, request))
+  const protocol = contentType === EVENT_STREAM ? 'events' : 'frames'
+  return streamReply(contentType, new SessionBody(cursor, encoding, request, protocol))
 }
+
+const EVENT_STREAM = 'text/event-stream'
 
 function frameEncoding(compression: Compression | undefined): SessionEncoding {
   return {

@@ -74,6 +74,13 @@ export class ReadCursor implements RecordCursor {
     return tailOf(this.#log.head)
   }
 
+  /** The stream that is read, the sequence number of the next record to deliver, and the tail. */
+  get state() {
+    const { document, head } = this.#log
+    const { basin, name: stream } = document
+    return { basin, stream, position: this.#progress.position, tail: head.tail.seqNum }
+  }
+
   /**
    * Moves to the start of the read. Resolves to whether there is a stored record to deliver; to undefined if
    * the read was closed meanwhile. Called once, before `next`.
