@@ -151,6 +151,7 @@ export default defineConfig({
     node: 'adapters/node/index.ts',
     react: 'adapters/react/index.ts',
     sync: 'adapters/sync/index.ts',
+    fold: 'adapters/fold/index.ts',
     'aegis-256': 'adapters/aegis-256/index.ts',
     console: 'adapters/console/index.ts',
     'console-page': 'adapters/console/page.ts',

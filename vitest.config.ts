@@ -13,6 +13,7 @@ const OWN_PACKAGE = Object.entries({
   'headwater/durable-streams': 'adapters/durable-streams/index.ts',
   'headwater/client': 'adapters/client/index.ts',
   'headwater/sync': 'adapters/sync/index.ts',
+  'headwater/fold': 'adapters/fold/index.ts',
   'headwater/storage': 'src/storage/index.ts',
   'headwater/usage': 'src/usage/index.ts',
   'headwater/memory': 'adapters/storage/memory/index.ts',

@@ -51,6 +51,7 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/aegis-256': [],
   'adapters/react': [],
   'adapters/sync': [],
+  'adapters/fold': [],
   'adapters/browser': ['adapters/storage/'],
   'adapters/client/node': ['adapters/client'],
   'adapters/client': ['adapters/client/node'],
@@ -90,7 +91,7 @@ const CLIENT_LAYERS: readonly string[] = [
   'src/model',
 ]
 /** Adapters that work on any `Stream`, and what they may import of `src`: nothing of the engine either. */
-const ON_STREAMS: readonly string[] = ['adapters/sync']
+const ON_STREAMS: readonly string[] = ['adapters/sync', 'adapters/fold']
 const STREAM_LAYERS: readonly string[] = [
   'src/sync',
   'src/api',
@@ -115,6 +116,7 @@ const BROWSER_LAYERS = [
     'adapters/aegis-256',
     'adapters/react',
     'adapters/sync',
+    'adapters/fold',
     'adapters/console',
     'adapters/browser',
   ],

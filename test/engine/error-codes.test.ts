@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { fold } from '../../adapters/fold/index.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { fold } from '../../adapters/sync/index.ts'
 import { Outbox } from '../../adapters/sync/outbox.ts'
 import { type FaultyStorage, faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
 import { type Engine, type ErrorCode, HeadwaterError, open, type Stream } from '../../src/index.ts'

@@ -91,11 +91,13 @@ const SERVE_DEFINITIONS = {
   },
   'durable-streams-basin': {
     type: 'string',
+    value: 'BASIN',
     default: 'durable-streams',
     description: 'Basin that is served by the Durable Streams protocol',
   },
   'durable-streams-path': {
     type: 'string',
+    value: 'PATH',
     default: '/v1/stream',
     description: 'Path below which each path is a stream of that protocol',
   },

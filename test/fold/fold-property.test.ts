@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Fold, fold } from '../../adapters/sync/index.ts'
+import { type Fold, fold } from '../../adapters/fold/index.ts'
 import { type Engine, open, type Storage, type TextRecord } from '../../src/index.ts'
 import { logOf, STORAGES } from './fold-support.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
-import { type ChangeSource, type Fold, fold, type StreamChange } from '../../adapters/sync/index.ts'
+import { type ChangeSource, type Fold, fold, type StreamChange } from '../../adapters/fold/index.ts'
 import { HeadwaterError, type JsonRecord } from '../../src/index.ts'
 import { outcomeOf } from '../support/engine.ts'
 import { foldText, joiner, openLog, STORAGES, snapshotsOf } from './fold-support.ts'

@@ -1,7 +1,7 @@
 import { JsonCodec } from '../../src/api/json-codec.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { Snapshot } from '../../src/sync/fold-snapshot.ts'
-import type { FoldOptions } from './fold-options.ts'
+import type { FoldOptions } from './options.ts'
 
 /** Converts the values of a fold to what a snapshot stores, and back. */
 export class FoldCodec<State> {

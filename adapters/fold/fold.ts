@@ -16,9 +16,9 @@ import {
   foldStateAt,
   startOfChanges,
 } from '../../src/sync/fold-state.ts'
-import { assertFoldOptions, type FoldOptions } from './fold-options.ts'
-import { FoldSnapshots } from './fold-snapshots.ts'
-import { type FoldSource, foldSourceOf } from './fold-source.ts'
+import { assertFoldOptions, type FoldOptions } from './options.ts'
+import { FoldSnapshots } from './snapshots.ts'
+import { type FoldSource, foldSourceOf } from './source.ts'
 
 /**
  * Keeps a value derived from all records of a stream: loads the last snapshot, reads the records since then,

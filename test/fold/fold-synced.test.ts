@@ -1,8 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { type Fold, fold } from '../../adapters/fold/index.ts'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
-import { type Fold, fold, type SyncedStream, syncedStream } from '../../adapters/sync/index.ts'
+import { type SyncedStream, syncedStream } from '../../adapters/sync/index.ts'
 import { Prng } from '../../src/runtime/prng.ts'
-import { openDevice, openServer, type Server } from './mirrored.ts'
+import { openDevice, openServer, type Server } from '../sync/mirrored.ts'
 
 /** Devices must not get the same id. */
 const prng = new Prng(1)

@@ -3,9 +3,9 @@ import { macrotask } from '../../src/runtime/macrotask.ts'
 import { isSnapshotDue, isSnapshotDueOnClose, isSuperseded } from '../../src/sync/fold-policy.ts'
 import { isOfKind, type Snapshot, type SnapshotKind } from '../../src/sync/fold-snapshot.ts'
 import { type FoldState, foldStateAt } from '../../src/sync/fold-state.ts'
-import { FoldCodec } from './fold-codec.ts'
-import type { FoldOptions } from './fold-options.ts'
-import { SnapshotStore } from './fold-store.ts'
+import { FoldCodec } from './codec.ts'
+import type { FoldOptions } from './options.ts'
+import { SnapshotStore } from './snapshot-store.ts'
 
 const SNAPSHOT_EVERY = 1_000
 

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
+import { type Fold, type FoldOptions, fold } from '../../adapters/fold/index.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { type Fold, type FoldOptions, fold } from '../../adapters/sync/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import {
   type Engine,
