@@ -7,7 +7,7 @@ interface Described {
 }
 
 /** An argument by its position. */
-export interface PositionalDefinition extends Described {
+interface PositionalDefinition extends Described {
   readonly type: 'positional'
   /** True by default. */
   readonly required?: boolean | undefined
@@ -16,7 +16,7 @@ export interface PositionalDefinition extends Described {
 }
 
 /** An option without a value. */
-export interface FlagDefinition extends Described {
+interface FlagDefinition extends Described {
   readonly type: 'boolean'
   /** Off by default. One that is on is turned off by `--no-NAME`. */
   readonly default?: boolean | undefined
@@ -26,7 +26,7 @@ export interface FlagDefinition extends Described {
 }
 
 /** An option with a value. */
-export interface ValueDefinition extends Described {
+interface ValueDefinition extends Described {
   readonly type: 'string'
   readonly default?: string | undefined
   readonly alias?: string | undefined

@@ -5,7 +5,7 @@ import type { CliContext } from './context.ts'
 import { CliError, printable, quotePath } from './errors.ts'
 
 /** A server with its access token. */
-export interface ServerContext {
+interface ServerContext {
   readonly url: string
   /** Undefined for a server without authentication. */
   readonly token?: string | undefined

@@ -17,7 +17,7 @@ export interface Generation {
 /** With a rate, records are due in steps of at least this time. */
 const STEP_MS = 10
 
-/** Yields records when they are due, those that are due together in one batch. Ends when the signal aborts. */
+/** Yields records when they are due, those due together in one batch. Ends when the signal aborts. */
 export async function* generatedBatches(
   { template, headers, count, rate }: Generation,
   { clock, now }: Pick<CliContext, 'clock' | 'now'>,

@@ -52,7 +52,7 @@ const VALID = [
   'append app/web --json --base64 --fencing-token t',
   'append app/web %i-%r{5}-%n{9}\\n --count 5 --rate 2.5 --skip-empty',
   'read app/web --format %o%h{a}%s{.a[0].b}\\x41 --grep a.b -i --header a=b --commands',
-  'tail app/web --select .user."any"[-1] --count=3',
+  'tail app/web --select .user."any"[-1] -n 3',
   'read app/web --seq-num 5 --count 10 --bytes 100 --until 15m -f',
   'read app/web --timestamp 2031-01-01T00:00:00Z --json --base64',
   'tail -n 5 -f app/web --url http://localhost:1',
