@@ -72,7 +72,7 @@ export interface DeadlineDocument {
 }
 
 /** Why a stream may be due: it expires, or its creation was not completed and left its log. */
-export type DeadlineKind = 'expiry' | 'creation'
+type DeadlineKind = 'expiry' | 'creation'
 
 /** Sorts deadlines by time. 16 digits are enough for 2^53. */
 export function deadlineKey(at: number, { logId, kind }: Pick<DeadlineDocument, 'logId' | 'kind'>): string {

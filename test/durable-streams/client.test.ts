@@ -101,7 +101,9 @@ describe.each([
     await DurableStream.create({ url: url('s'), contentType: 'text/plain', fetch })
     const response = await readStream({ url: url('s'), fetch, live: 'sse', offset: '-1' })
     let text = ''
-    response.subscribeText(async (chunk) => void (text += chunk.text))
+    response.subscribeText(async (chunk) => {
+      text += chunk.text
+    })
     await hw.basin(BASIN).stream('s').append('the end')
     await hw.basin(BASIN).stream('s').close()
     await response.closed

@@ -9,7 +9,7 @@ import { testClock, testStorage } from '../support/index.ts'
 
 export const BASIN = 'durable'
 
-export interface CallOptions {
+interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
 }
