@@ -22,11 +22,6 @@ export interface Sequenced {
 /** The rules of `append-rules.ts`, which few streams need. */
 export type AppendRules = typeof import('./append-rules.ts')
 
-/** Whether {@link sequence} needs rules beyond those of plain appends. */
-export function needsRules({ writeState }: StreamState, { producer, streamSeq }: AppendBatch): boolean {
-  return writeState !== undefined || producer !== undefined || streamSeq !== undefined
-}
-
 /**
  * The number of records that may be encrypted with random nonces under one AES-256-GCM key (docs/protocol.md
  * "Limit of AES-256-GCM").
@@ -36,7 +31,8 @@ const AES_GCM_SEQ_NUM_MAX = 0xff_ff_ff_ff
 /**
  * Assigns sequence numbers and timestamps to a batch, or rejects it as a whole, or finds it stored already.
  * Checks the conditions, then each record (docs/protocol.md "Append conditions"). Commands in the batch take
- * effect after the checks. `now` is in milliseconds. `rules` are required if {@link needsRules}.
+ * effect after the checks. `now` is in milliseconds. `rules` are required for
+ * a batch with `producer` or `streamSeq`, and for a stream that has a write state.
  */
 export function sequence(
   state: StreamState,

@@ -72,7 +72,7 @@ export const isFencingToken: Check = (value, field) =>
   assertValid(fencingTokenProblem(value as string), field)
 
 /** The members of {@link AppendConditions}. */
-export const APPEND_CONDITIONS: MembersOf<AppendConditions> = {
+const APPEND_CONDITIONS: MembersOf<AppendConditions> = {
   fencingToken: isFencingToken,
   matchSeqNum: assertInteger,
   producer: isProducerBatch,

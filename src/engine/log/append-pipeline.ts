@@ -1,5 +1,5 @@
 import { addTrim, expiryOf } from '../../core/retention.ts'
-import { type AppendRules, needsRules, sequence } from '../../core/sequence.ts'
+import { type AppendRules, sequence } from '../../core/sequence.ts'
 import { type AppendBatch, appendRecord, ownBytes } from '../../model/append-input.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { LazyModule } from '../../runtime/lazy-module.ts'
@@ -132,12 +132,16 @@ export class AppendPipeline implements AppendSink {
   #advance(): void {
     while (!this.#needsReload && this.#next < this.#entries.length && this.#writing < this.#window) {
       const entry = this.#entries[this.#next]!
-      if (RULES.part === undefined && needsRules(this.#ahead, entry.batch)) {
+      const { producer, streamSeq } = entry.batch
+      const needsRules =
+        this.#ahead.writeState !== undefined || producer !== undefined || streamSeq !== undefined
+      const rules = needsRules ? RULES.part : undefined
+      if (needsRules && rules === undefined) {
         this.#loadRules()
         break
       }
       this.#next++
-      this.#begin(entry)
+      this.#begin(entry, rules)
       // On a storage shared with other engines a refusal may rest on an outdated head: recovery checks it.
       if (entry.state.kind === 'refused' && entry.state.needsReload) this.#needsReload = true
     }
@@ -163,7 +167,7 @@ export class AppendPipeline implements AppendSink {
       })
   }
 
-  #begin(entry: AppendEntry): void {
+  #begin(entry: AppendEntry, rules: AppendRules | undefined): void {
     if (entry.group?.isOpen === false) {
       entry.state = DISCARDED
       return
@@ -173,7 +177,6 @@ export class AppendPipeline implements AppendSink {
     const ahead = this.#ahead
     const now = clock.now()
     const stream = { timestamping: document.config.timestamping, cipher: document.cipher }
-    const rules = needsRules(ahead, entry.batch) ? RULES.part : undefined
     const result = sequence(ahead, entry.batch, stream, now, rules)
     if (result.kind === 'refused') {
       // Any state that the storage had after the call may be refused against, however busy other engines are.
