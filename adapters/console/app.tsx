@@ -10,6 +10,7 @@ import { shortcutListener } from './shortcuts.ts'
 import { StreamView } from './stream/stream-view.tsx'
 import { TokenForm } from './token-form.tsx'
 import { TokenList } from './tokens/token-list.tsx'
+import { Throughput } from './usage/throughput.tsx'
 import { Usage } from './usage/usage.tsx'
 
 const ANNOUNCEMENT_MS = 4000
@@ -98,6 +99,7 @@ function View({ route, visit }: { readonly route: Route; readonly visit: number 
       return (
         <>
           <h1 tabIndex={-1}>Usage</h1>
+          <Throughput />
           <Usage of={{}} />
         </>
       )

@@ -48,8 +48,8 @@ export class Connection {
   }
 
   /**
-   * Reads JSON from a path of headwater's own, beside `/v1`. Rejects with `unsupported` if the server has
-   * none.
+   * Reads JSON, or else text, from a path of headwater's own, beside `/v1`. Rejects with `unsupported` if the
+   * server has none.
    */
   async own<Value>(path: string, decode: (value: unknown) => Value, signal?: AbortSignal): Promise<Value> {
     const headers: HeadersInit = this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }
@@ -58,10 +58,13 @@ export class Connection {
       signal: signal ?? null,
     })
     const response = await this.#fetch(request)
-    const value: unknown = await response.json().catch(() => undefined)
-    if (response.ok && value !== undefined) return decode(value)
-    const { message = 'the server does not have this' } = (value ?? {}) as { readonly message?: string }
-    throw new HeadwaterError(response.status === 403 ? 'permission_denied' : 'unsupported', message)
+    const isJson = response.headers.get('content-type')?.includes('json')
+    const value: unknown = isJson ? await response.json() : await response.text()
+    // The page of another server is not an answer.
+    if (response.ok && !response.headers.get('content-type')?.includes('html')) return decode(value)
+    const { code = 'unsupported', message = 'the server does not have this' } =
+      value as Partial<HeadwaterError>
+    throw new HeadwaterError(code, message)
   }
 
   /** Aborts all requests. */

@@ -125,6 +125,17 @@ export function Records(props: {
       <RecordsStatus records={records} hasFilter={settled.trim() !== ''} needsKey={needsKey} />
       <div class={record === undefined ? 'split' : 'split open'}>
         <div class="log" style={{ '--digits': Math.max(4, digits), '--columns': columns.length }}>
+          {columns.length > 0 && window.length > 0 && (
+            <div class="row titles" aria-hidden="true">
+              <span />
+              <span />
+              {columns.map((column) => (
+                <span key={column} class="body">
+                  {column}
+                </span>
+              ))}
+            </div>
+          )}
           {window.length === 0 ? (
             <p class="empty">
               {needsKey
@@ -164,7 +175,7 @@ export function Records(props: {
               }}
             />
           )}
-          {!isFollowing && window.length > 0 && (
+          {(!isFollowing || pager.hasNewer) && window.length > 0 && (
             <button type="button" class="to-end" aria-keyshortcuts="e" onClick={goToEnd}>
               ↓ To the end
             </button>
