@@ -1,8 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { memory } from '../../adapters/storage/memory/index.ts'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { Outbox, type OutboxOptions, outbox } from '../../adapters/sync/outbox.ts'
 import { HeadwaterError } from '../../src/index.ts'
-import { openBoth, openDevice, type Server } from './mirrored.ts'
+import { gated } from '../support/index.ts'
+import { openBoth, openDevice, openServer, type Server } from './mirrored.ts'
 
 type Device = Awaited<ReturnType<typeof openDevice>>
 
@@ -214,6 +216,44 @@ test('a closed outbox rejects appends and calls that wait', async () => {
   await expect(waiting).rejects.toMatchObject({ code: 'closed' })
   await expect(box.append('y')).rejects.toMatchObject({ code: 'closed' })
   expect(box.state).toEqual({ kind: 'closed' })
+})
+
+test('an append that is stored while the outbox is closed resolves, and is sent later', async () => {
+  const server = await openServer()
+  const storage = gated(memory())
+  const device = await openDevice(server, storage)
+  const box = startOn(device)
+  await box.append('first')
+  await server.clock.settle()
+  storage.holding = true
+  const appending = box.append('second')
+  await server.clock.settle()
+  const closing = box.close()
+  storage.holding = false
+  storage.release()
+  const { number } = await appending
+  await closing
+  const later = startOn(device)
+  await later.loaded
+  await server.clock.advance('1m')
+  const stored = await server.stream.read().toArray()
+  expect(stored.map(({ body, headers }) => [body, headers[0]![1]])).toEqual([
+    ['first', expect.anything()],
+    ['second', `${later.device}/${number}`],
+  ])
+})
+
+test('flush waits for records that were stored before the outbox was opened', async () => {
+  const { box, hw, remote, network, clock, server } = await openOutbox()
+  network.refuse()
+  await box.append('x')
+  await box.close()
+  network.heal()
+  const afterFlush = startOn({ hw, remote })
+    .flush()
+    .then(() => bodies(server))
+  await clock.advance('1m')
+  expect(await afterFlush).toEqual(['x'])
 })
 
 test('the log is trimmed when its records are not needed any more', async () => {
