@@ -1,8 +1,11 @@
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import { originOf } from '../../../src/sync/origin.ts'
+import type { RecordView } from '../../../src/sync/record-view.ts'
+import type { SyncedRecord } from '../../../src/sync/synced-record.ts'
 import { Violation } from '../simulation/violation.ts'
-import type { Device } from './device.ts'
+import type { Device, DeviceAppend } from './device.ts'
+import type { FoldCheck } from './fold-check.ts'
 import type { Life } from './server.ts'
 
 /** Throws unless every acknowledged append is on the server once, in the order of its device. */
@@ -23,9 +26,9 @@ export function checkAppends(
     }
     checkOrder(records)
   }
-  for (const { text, count, outcome } of devices.flatMap(({ appends }) => appends)) {
-    for (let index = 0; index < count; index++) {
-      const record = `${text}#${index}`
+  for (const append of devices.flatMap(({ appends }) => appends)) {
+    const { outcome } = append
+    for (const record of textsOf(append)) {
       const times = found.get(record) ?? 0
       if (outcome === 'durable' && times === 0 && !parked.has(record)) {
         throw new Violation('an acknowledged append reaches the server', record)
@@ -84,6 +87,55 @@ export function checkCopy(
       `${textOfRecord(record)}, ${textOfRecord(original)}`,
     )
   }
+}
+
+export interface ShownOptions {
+  readonly lives: readonly Life[]
+  /** Records that the app discarded. */
+  readonly parked: ReadonlySet<string>
+  /** Whether copies may begin in the middle of the stream though nothing was trimmed. */
+  readonly startsLate: boolean
+}
+
+/**
+ * Throws unless every tab of a device shows each acknowledged append, and folds what its view has. An append
+ * may be missing if it was trimmed, discarded, or deleted with the stream, and while a copy is begun again.
+ */
+export function checkShown(device: Device, { lives, parked, startsLate }: ShownOptions): void {
+  const { appends, tabs, hasRestarted } = device
+  const stored = new Map<string, number>()
+  for (const { records } of lives)
+    for (const { body, seqNum } of records) stored.set(lossyTextOf(body), seqNum)
+  const durable = appends.filter(({ outcome }) => outcome === 'durable').flatMap(textsOf)
+  for (const { name, view, folds } of tabs) {
+    const shown = view.view
+    if (shown?.isCaughtUp !== true) continue
+    checkFolded(shown, folds[0]!)
+    const texts = new Set(shown.toArray().map(({ body }) => body))
+    const first = shown.confirmedLength === 0 ? 0 : shown.at(0)!.seqNum!
+    const isEmpty = shown.confirmedLength === 0 && startsLate
+    const begin = isEmpty ? Number.POSITIVE_INFINITY : Math.max(first, lives.at(-1)!.trimmedTo)
+    for (const text of durable) {
+      if (texts.has(text) || parked.has(text)) continue
+      const seqNum = stored.get(text)
+      if (seqNum !== undefined && (hasRestarted || lives.length > 1 || seqNum < begin)) continue
+      throw new Violation(`${name} shows every record that its device has appended`, text)
+    }
+  }
+}
+
+/** Throws unless a fold and a view of the same tab have the same records, from the first of the view on. */
+function checkFolded(view: RecordView<SyncedRecord>, { name, isLoaded, fold }: FoldCheck): void {
+  if (!isLoaded) return
+  const keys = view.toArray().map(({ key }) => key)
+  const folded = fold.value.records.map(({ key }) => key).slice(-keys.length || fold.value.records.length)
+  if (keys.join() === folded.join()) return
+  throw new Violation(`the fold ${name} has the records of the view`, `${folded}, not ${keys}`)
+}
+
+/** Returns the texts of the records of an append. */
+function textsOf({ text, count }: DeviceAppend): string[] {
+  return Array.from({ length: count }, (_, index) => `${text}#${index}`)
 }
 
 function textOfRecord({ seqNum, timestamp, headers, body }: SequencedRecord): string {
