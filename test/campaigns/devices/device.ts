@@ -155,7 +155,7 @@ export class Tab {
     const { device, storage, clock, prng, time, settings, sabotage, version, note } = options
     const random = () => prng.next()
     const rates = delaysOf(settings.storageDelayMs)
-    const faulty = faultyStorage(storage, { rates, seed: prng.below(2 ** 31) })
+    const faulty = faultyStorage(storage, { rates, seed: prng.below(2 ** 31), notifications: 'reliable' })
     const hw = await whileAdvancing(time, open({ storage: faulty, clock, random }))
     const client = await connect({
       url: 'http://server.test',

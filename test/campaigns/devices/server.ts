@@ -75,7 +75,8 @@ export class SimulatedServer {
   async start(): Promise<void> {
     const clock = new EngineClock(this.#time, this.#skewMs, false)
     const rates = delaysOf(this.#delayMs)
-    const faulty = faultyStorage(this.#storage, { rates, seed: this.#prng.below(2 ** 31) })
+    const seed = this.#prng.below(2 ** 31)
+    const faulty = faultyStorage(this.#storage, { rates, seed, notifications: 'reliable' })
     const random = () => this.#prng.next()
     const hw = await this.#within(open({ storage: faulty, clock, random, trimGraceMs: 0 }))
     this.#running = { hw, faulty, clock, handler: createHandler(hw, { auth: 'none', onError: () => {} }) }

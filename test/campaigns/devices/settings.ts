@@ -42,7 +42,7 @@ export function settingsOf(seed: number): DeviceSettings {
       lateMs: prng.pick([100, 10_000, 120_000]),
     },
     skewMs: prng.pick([0, 0, 1_000, 86_400_000]),
-    deletes: prng.chance(0.15),
+    deletes: prng.chance(0.25),
     trims: prng.chance(0.3),
     tailOffset: prng.chance(0.2) ? prng.below(20) : undefined,
     storageDelayMs: prng.pick([0, 0, 5, 300]),
