@@ -4,7 +4,7 @@
  */
 export const ONLY_IN_FULL_RUNS = [
   // Random and long runs, and the tests that they detect defects. `.ci/run` runs the campaigns for longer.
-  'test/campaigns/{crash,endurance,fuzz,race,soak,stalled}/**',
+  'test/campaigns/{crash,devices,endurance,fuzz,race,soak,stalled}/**',
   'test/campaigns/kill/kill.test.ts',
   'test/campaigns/linearizability/{broken-engines,chromium,http}.test.ts',
   'test/campaigns/simulation/broken.test.ts',

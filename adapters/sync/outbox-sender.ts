@@ -1,5 +1,6 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
+import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import {
   type Confirmation,
@@ -22,6 +23,9 @@ import { type PauseContext, pause, pauseAfter } from './pause.ts'
 /** How long the sender waits for the copy to reach a position, before it tries again, in milliseconds. */
 const COPY_WAIT_MS = 10_000
 
+/** How many records that a copy does not have are read from the server to settle a doubt. */
+const GAP_RECORDS_MAX = 10_000
+
 export interface SenderContext extends PauseContext {
   readonly log: OutboxLog
   readonly remote: Stream
@@ -42,6 +46,8 @@ export class OutboxSender {
   /** Every record below was examined. */
   #position = 0
   #failures = 0
+  /** The place of every attempt in doubt is the position, or was examined. */
+  #isDoubtHere = false
   /** Entries are sent one by one, to find the one that the server refuses. */
   #isSingle = false
 
@@ -55,6 +61,7 @@ export class OutboxSender {
     const { log, onState } = this.#context
     await log.until(() => log.state.progress !== undefined, this.#signal)
     this.#position = log.state.progress!.position
+    this.#isDoubtHere = !log.state.progress!.inDoubt
     while (!this.#signal.aborted) {
       if (this.#next().length === 0) {
         await this.#idle()
@@ -93,7 +100,10 @@ export class OutboxSender {
     const entries = this.#next()
     if (entries.length === 0) return
     const { log, remote, examined } = this.#context
-    if (!log.state.progress!.inDoubt) await this.#note([], true)
+    if (!log.state.progress!.inDoubt) {
+      await this.#note([], true)
+      this.#isDoubtHere = true
+    }
     const position = this.#position
     const records = sentRecords(entries, log.state.progress!.device)
     let confirmation: Confirmation
@@ -141,7 +151,10 @@ export class OutboxSender {
     const { examined } = this.#context
     const { seqNum: tail } = await examined.checkTail({ signal: this.#signal }).catch(emptyIfMissing)
     // The stream was deleted, and begins again.
-    if (tail < this.#position) this.#position = 0
+    if (tail < this.#position) {
+      this.#position = 0
+      this.#isDoubtHere = false
+    }
     if (tail === this.#position) return
     const query = { seqNum: this.#position, clamp: true }
     for await (const batch of examined.read(query, { as: 'bytes', signal: this.#signal }).batches()) {
@@ -154,10 +167,33 @@ export class OutboxSender {
   async #examined(records: readonly SequencedRecord[], end: number): Promise<void> {
     const { log } = this.#context
     const first = records[0]?.seqNum ?? end
-    if (first > this.#position && log.state.progress!.inDoubt) await this.#parkAll()
+    if (first > this.#position && log.state.progress!.inDoubt) await this.#settleBefore(first)
     this.#position = end
     const confirmed = confirmationsIn(log.state, records)
     if (confirmed.length > 0) await this.#note(confirmed, true)
+  }
+
+  /**
+   * Settles what an attempt may have stored from the position up to `end`, where the copy has no records: asks
+   * the server, or else parks the entries.
+   */
+  async #settleBefore(end: number): Promise<void> {
+    const { log, remote, examined } = this.#context
+    const start = this.#position
+    const count = Math.min(end - start, this.#isDoubtHere ? BATCH_RECORDS_MAX : end - start)
+    // A copy may begin behind records that the server still has.
+    if (examined !== remote && count <= GAP_RECORDS_MAX) {
+      const read = remote.read({ seqNum: start, count, clamp: true }, { as: 'bytes', signal: this.#signal })
+      let next = start
+      for await (const { records, lastSeqNum } of read.batches()) {
+        if (records[0]!.seqNum > next) break
+        next = lastSeqNum + 1
+        const confirmed = confirmationsIn(log.state, records)
+        if (confirmed.length > 0) await this.#note(confirmed, true)
+      }
+      if (next >= start + count) return
+    }
+    await this.#parkAll()
   }
 
   /** Parks all entries that an attempt may have stored among records that were trimmed. */

@@ -182,11 +182,18 @@ export class Outbox {
     const outcome = new Promise<Confirmation | HeadwaterError>((resolve) => {
       settle = resolve
     })
-    const { start } = await this.#log.append(batchRecords(input), signal, ({ start }) => {
-      this.#waiting.set(start.seqNum, settle)
-    })
+    let number: number | undefined
+    try {
+      await this.#log.append(batchRecords(input), signal, ({ start }) => {
+        number = start.seqNum
+        this.#waiting.set(number, settle)
+      })
+    } catch (error) {
+      // The batch is durable, even if the outbox is closed before it has read it back.
+      if (number === undefined || signal?.aborted) throw error
+    }
     return {
-      number: start.seqNum,
+      number: number!,
       confirmed: async (waiting) => {
         const settled = await unlessAborted(signalOf(waiting), unlessAborted(this.#closing.signal, outcome))
         if (HeadwaterError.is(settled)) throw settled
@@ -209,6 +216,8 @@ export class Outbox {
   async flush(options?: CallOptions): Promise<void> {
     const { afterRefusal = 'stop' } = this.#options
     const isFlushed = () => {
+      // Until the log was read, it is not known what waits.
+      if (this.device === undefined) return false
       const entries = [...this.#log.state.entries.values()]
       if (afterRefusal === 'continue') return entries.every(({ error }) => error !== undefined)
       return entries.length === 0 || entries[0]!.error !== undefined
