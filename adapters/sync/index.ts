@@ -28,5 +28,6 @@ export {
 export { type FailedAppend, Outbox, type OutboxAppend, type OutboxStatus, outbox } from './outbox.ts'
 export type { OutboxOptions } from './outbox-options.ts'
 export { type SyncedStreamOptions, syncedStream } from './synced.ts'
+export type { SyncedRead } from './synced-read.ts'
 export type { SyncedReads } from './synced-reads.ts'
 export type { SyncedJsonOptions, SyncedJsonStream, SyncedStream } from './synced-stream.ts'

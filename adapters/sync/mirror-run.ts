@@ -50,10 +50,11 @@ export class MirrorRun {
   /** Runs until the signal aborts. */
   async run(): Promise<void> {
     const { copy, signal, wakeUps } = this.#options
-    const ignoreWakeUps = wakeUps(() => {
+    const onWakeUp = () => {
       this.#connection?.check()
       this.#wake?.(false)
-    })
+    }
+    const ignoreWakeUps = wakeUps(onWakeUp, () => this.#connection?.lose())
     try {
       while (!signal.aborted) {
         try {
@@ -132,8 +133,8 @@ export class MirrorRun {
   /** Copies over one connection after another until the copy is another one or the signal aborts. */
   async #lead(identity: string, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return
-    const { whileLeading, clock, copy, from, remote } = this.#options
-    void whileLeading?.(signal)
+    const { clock, copy, from, remote } = this.#options
+    let work = this.#work(signal)
     const onState = (state: MirrorState) => this.#setState(state)
     for (let isQuiet = false; !signal.aborted; ) {
       if (!isQuiet) onState({ kind: 'connecting' })
@@ -148,8 +149,19 @@ export class MirrorRun {
         return
       }
       isQuiet = end.kind === 'conflict'
+      // What depends on the copy would wait for it, or act on one that is not the remote stream's.
+      if (end.kind === 'stopped') work.abort()
       await this.#pauseAfter(end, signal)
+      if (end.kind === 'stopped') work = this.#work(signal)
     }
+  }
+
+  /** Runs `whileLeading` until the signal or the returned controller aborts. */
+  #work(signal: AbortSignal): AbortController {
+    const work = new AbortController()
+    const ignoreSignal = onAbort(signal, () => work.abort())
+    void this.#options.whileLeading?.(work.signal).then(ignoreSignal)
+    return work
   }
 
   /** Shows how a connection ended, and waits until the next attempt. */
@@ -165,11 +177,12 @@ export class MirrorRun {
         break
       case 'failed':
       case 'conflict': {
-        const pauseMs = backOffMs(++this.#failures, random())
+        const askedMs = end.kind === 'failed' ? end.error.retryAfterMs : undefined
+        const pauseMs = backOffMs(++this.#failures, random(), askedMs)
         if (end.kind === 'failed') {
           this.#setState({ kind: 'offline', error: end.error, nextAttemptAt: clock.now() + pauseMs })
         }
-        await this.#pause(pauseMs, signal)
+        await this.#pause(pauseMs, signal, askedMs === undefined)
         break
       }
       default:
@@ -177,8 +190,11 @@ export class MirrorRun {
     }
   }
 
-  /** Waits for a time, or without an end if it is undefined, and until something wakes the mirror. */
-  #pause(ms: number | undefined, signal: AbortSignal): Promise<void> {
+  /**
+   * Waits for a time, or without an end if it is undefined, and until the app wakes the mirror, or something
+   * else if that is allowed.
+   */
+  #pause(ms: number | undefined, signal: AbortSignal, isWakeable = ms !== undefined): Promise<void> {
     return new Promise((resolve) => {
       const end = () => {
         cancel?.()
@@ -189,7 +205,7 @@ export class MirrorRun {
       const cancel =
         ms === undefined ? undefined : this.#options.clock.schedule(ms, end, { background: true })
       this.#wake = (isAsked) => {
-        if (isAsked || ms !== undefined) end()
+        if (isAsked || isWakeable) end()
       }
       let ignoreSignal = () => {}
       ignoreSignal = onAbort(signal, end)

@@ -116,7 +116,12 @@ export class OutboxSender {
     } catch (error) {
       if (!HeadwaterError.is(error)) throw error
       const outcome = attemptOutcome(error)
-      if (outcome === 'conflict') return this.#examine(error.seqNum ?? position)
+      if (outcome === 'conflict') {
+        await this.#examine(error.seqNum ?? position)
+        // The remote stream is shorter than the copy: another one, which the mirror notices.
+        if (error.seqNum !== undefined && error.seqNum < this.#position) throw error
+        return
+      }
       if (outcome !== 'refused') throw error
       if (entries.length === 1) await log.append([parkedRecord(entries[0]!.number, error)], this.#signal)
       this.#isSingle = true
@@ -208,7 +213,7 @@ export class OutboxSender {
   async #backOff(error: HeadwaterError): Promise<void> {
     const { clock, random, onState } = this.#context
     this.#failures++
-    const delayMs = backOffMs(this.#failures, random())
+    const delayMs = backOffMs(this.#failures, random(), error.retryAfterMs)
     onState({ kind: 'offline', error, nextAttemptAt: clock.now() + delayMs })
     await this.#pause(delayMs)
   }

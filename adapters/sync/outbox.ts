@@ -27,7 +27,7 @@ export type { OutboxOptions } from './outbox-options.ts'
 
 /**
  * The state of an outbox:
- * - `idle`: nothing is to be sent, or another tab sends
+ * - `idle`: nothing is to be sent, or another tab sends, or the mirror of the copy is stopped
  * - `sending`: records are being sent
  * - `offline`: it tries again at `nextAttemptAt`, in milliseconds since the Unix epoch; `error` says why
  * - `stopped`: it cannot send, for a reason that trying again does not resolve, such as a missing key

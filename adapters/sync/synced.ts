@@ -1,4 +1,7 @@
 import type { Stream } from '../../src/api/stream.ts'
+import { utf8Length } from '../../src/model/bytes.ts'
+import { invalid } from '../../src/model/errors.ts'
+import { STREAM_NAME_BYTES_MAX } from '../../src/model/limits.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
 import { assertMembers, assertSignal, type MembersOf, oneOf, unchecked } from '../../src/model/validation.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
@@ -7,7 +10,7 @@ import type { Coordinator } from './coordinator.ts'
 import { type Mirror, type MirrorStart, mirror } from './mirror.ts'
 import { Outbox } from './outbox.ts'
 import type { WakeUps } from './page-events.ts'
-import { SyncedStream } from './synced-stream.ts'
+import { type SyncedParts, SyncedStream } from './synced-stream.ts'
 
 /** Options of `syncedStream`. */
 export interface SyncedStreamOptions<Format extends RecordFormat = RecordFormat> {
@@ -48,7 +51,7 @@ const SYNCED_STREAM_OPTIONS: MembersOf<SyncedStreamOptions> = {
  * of a client, `local` one of an engine, to which nothing else appends. Tabs that sync the same stream share
  * one connection. Connects in the background: see `state`.
  *
- * Throws `invalid` for options that are not valid.
+ * Throws `invalid` for options that are not valid, and for a local name of more than 504 bytes.
  *
  * ```ts
  * const server = await connect({ url: 'https://streams.example' })
@@ -63,8 +66,32 @@ export function syncedStream<Format extends RecordFormat = 'string'>(
   options: SyncedStreamOptions<Format> = {},
 ): SyncedStream<Format> {
   assertMembers(options, SYNCED_STREAM_OPTIONS, 'options')
-  const { as = 'string', from, signal, random, coordinator, wakeUps, ...limits } = options
-  const outbox = new Outbox(local.sibling(`.outbox/${local.name}`), remote, {
+  const { as = 'string', signal, ...others } = options
+  const parts = syncedParts(remote, local, others)
+  let ignoreSignal = () => {}
+  const close = () => {
+    ignoreSignal()
+    return parts.close()
+  }
+  const synced = new SyncedStream<Format>({ ...parts, close }, as)
+  if (signal !== undefined) ignoreSignal = onAbort(signal, () => void close())
+  return synced
+}
+
+const OUTBOX_PREFIX = '.outbox/'
+/** The limit for the name of a synced stream, beside which its outbox is stored. */
+const NAME_BYTES_MAX = STREAM_NAME_BYTES_MAX - OUTBOX_PREFIX.length
+
+/** Starts a mirror, and an outbox that sends while the mirror copies. */
+export function syncedParts(
+  remote: Stream,
+  local: Stream,
+  { from, random, coordinator, wakeUps, ...limits }: Omit<SyncedStreamOptions, 'as' | 'signal'>,
+): SyncedParts {
+  if (utf8Length(local.name) > NAME_BYTES_MAX) {
+    throw invalid(`the name of a synced stream must not exceed ${NAME_BYTES_MAX} bytes in length`, 'local')
+  }
+  const outbox = new Outbox(local.sibling(OUTBOX_PREFIX + local.name), remote, {
     ...limits,
     random,
     wakeUps,
@@ -83,12 +110,8 @@ export function syncedStream<Format extends RecordFormat = 'string'>(
   })
   let closed: Promise<void> | undefined
   const close = () => {
-    ignoreSignal()
     closed ??= Promise.all([outbox.close(), copy.close()]).then(() => {})
     return closed
   }
-  let ignoreSignal = () => {}
-  const synced = new SyncedStream<Format>({ mirror: copy, outbox, close }, as)
-  if (signal !== undefined) ignoreSignal = onAbort(signal, () => void close())
-  return synced
+  return { mirror: copy, outbox, close }
 }

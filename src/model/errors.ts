@@ -115,6 +115,8 @@ export interface ErrorDetails {
    * `reducer_failed`: that of the record. `history_trimmed`: that of the first record left.
    */
   readonly seqNum?: number | undefined
+  /** How long a server asks to wait before the next attempt, in milliseconds. */
+  readonly retryAfterMs?: number | undefined
   /** Replaces the default of the code where more is known. */
   readonly mayHaveEffects?: boolean | undefined
   /** The underlying failure. */
@@ -147,6 +149,8 @@ export class HeadwaterError extends Error {
    * `reducer_failed`: that of the record. `history_trimmed`: that of the first record left.
    */
   readonly seqNum: number | undefined
+  /** How long a server asks to wait before the next attempt, in milliseconds; undefined if it does not ask. */
+  readonly retryAfterMs: number | undefined
 
   /** Creates an error whose status and flags follow from its code. */
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
@@ -161,6 +165,7 @@ export class HeadwaterError extends Error {
     this.tail = details.tail
     this.fencingToken = details.fencingToken
     this.seqNum = details.seqNum
+    this.retryAfterMs = details.retryAfterMs
     Object.defineProperty(this, BRAND, { value: true })
   }
 
