@@ -10,6 +10,7 @@ import type { LocalCopy } from './local-copy.ts'
 import { type ConnectionEnd, MirrorConnection } from './mirror-connection.ts'
 import { decodeMessage, encodeMessage, type MirrorMessage } from './mirror-messages.ts'
 import type { WakeUps } from './page-events.ts'
+import { pause } from './pause.ts'
 import type { MirrorStart } from './start-query.ts'
 import type { StateCell } from './state-cell.ts'
 
@@ -195,20 +196,13 @@ export class MirrorRun {
    * else if that is allowed.
    */
   #pause(ms: number | undefined, signal: AbortSignal, isWakeable = ms !== undefined): Promise<void> {
-    return new Promise((resolve) => {
-      const end = () => {
-        cancel?.()
-        ignoreSignal()
-        this.#wake = undefined
-        resolve()
-      }
-      const cancel =
-        ms === undefined ? undefined : this.#options.clock.schedule(ms, end, { background: true })
+    return pause(this.#options.clock, ms, signal, (end) => {
       this.#wake = (isAsked) => {
         if (isAsked || isWakeable) end()
       }
-      let ignoreSignal = () => {}
-      ignoreSignal = onAbort(signal, end)
+      return () => {
+        this.#wake = undefined
+      }
     })
   }
 

@@ -1,7 +1,6 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
-import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { backOffMs } from '../../src/sync/back-off.ts'
 import {
@@ -21,6 +20,7 @@ import {
 import { asHeadwaterError } from './errors.ts'
 import type { OutboxLog } from './outbox-log.ts'
 import type { WakeUps } from './page-events.ts'
+import { pause } from './pause.ts'
 
 /** How long the sender waits for the copy to reach a position, before it tries again, in milliseconds. */
 const COPY_WAIT_MS = 10_000
@@ -220,18 +220,7 @@ export class OutboxSender {
 
   async #pause(delayMs: number): Promise<void> {
     const { clock, wakeUps } = this.#context
-    let end = () => {}
-    const paused = new Promise<void>((resolve) => {
-      const cancel = clock.schedule(delayMs, resolve, { background: true })
-      const ignore = wakeUps(resolve)
-      const ignoreSignal = onAbort(this.#signal, resolve)
-      end = () => {
-        cancel()
-        ignore()
-        ignoreSignal()
-      }
-    })
-    await unlessAborted(undefined, paused).finally(end)
+    await pause(clock, delayMs, this.#signal, wakeUps)
   }
 }
 

@@ -205,13 +205,15 @@ export class Outbox implements PendingSource {
 
   /** Resolves when no record waits for the server, but for refused ones and those behind them. */
   async flush(options?: CallOptions): Promise<void> {
+    await this.#log.until(() => this.isFlushed, signalOf(options))
+  }
+
+  /** @internal Whether no record waits for the server, as far as the log was read. */
+  get isFlushed(): boolean {
     const { afterRefusal = 'stop' } = this.#options
-    const isFlushed = () => {
-      const entries = [...this.#log.state.entries.values()]
-      if (afterRefusal === 'continue') return entries.every(({ error }) => error !== undefined)
-      return entries.length === 0 || entries[0]!.error !== undefined
-    }
-    await this.#log.until(isFlushed, signalOf(options))
+    const entries = [...this.#log.state.entries.values()]
+    if (afterRefusal === 'continue') return entries.every(({ error }) => error !== undefined)
+    return entries.length === 0 || entries[0]!.error !== undefined
   }
 
   /** @internal Sends until the signal aborts, or until only the app can go on. */

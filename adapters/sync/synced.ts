@@ -1,11 +1,10 @@
 import type { Stream } from '../../src/api/stream.ts'
-import { utf8Length } from '../../src/model/bytes.ts'
-import { invalid } from '../../src/model/errors.ts'
-import { STREAM_NAME_BYTES_MAX } from '../../src/model/limits.ts'
+import { assertValid } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
 import { assertMembers, assertSignal, type MembersOf, oneOf, unchecked } from '../../src/model/validation.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import type { AfterRefusal } from '../../src/sync/outbox-plan.ts'
+import { OUTBOX_PREFIX, syncedNameProblem } from '../../src/sync/synced-names.ts'
 import type { Coordinator } from './coordinator.ts'
 import { type Mirror, type MirrorStart, mirror } from './mirror.ts'
 import { Outbox } from './outbox.ts'
@@ -78,19 +77,13 @@ export function syncedStream<Format extends RecordFormat = 'string'>(
   return synced
 }
 
-const OUTBOX_PREFIX = '.outbox/'
-/** The limit for the name of a synced stream, beside which its outbox is stored. */
-const NAME_BYTES_MAX = STREAM_NAME_BYTES_MAX - OUTBOX_PREFIX.length
-
 /** Starts a mirror, and an outbox that sends while the mirror copies. */
 export function syncedParts(
   remote: Stream,
   local: Stream,
   { from, random, coordinator, wakeUps, ...limits }: Omit<SyncedStreamOptions, 'as' | 'signal'>,
 ): SyncedParts {
-  if (utf8Length(local.name) > NAME_BYTES_MAX) {
-    throw invalid(`the name of a synced stream must not exceed ${NAME_BYTES_MAX} bytes in length`, 'local')
-  }
+  assertValid(syncedNameProblem(local.name, ''), 'local')
   const outbox = new Outbox(local.sibling(OUTBOX_PREFIX + local.name), remote, {
     ...limits,
     random,
