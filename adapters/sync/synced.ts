@@ -4,7 +4,7 @@ import type { RecordFormat } from '../../src/model/record.ts'
 import { assertMembers, assertSignal, type MembersOf, oneOf, unchecked } from '../../src/model/validation.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import type { AfterRefusal } from '../../src/sync/outbox-plan.ts'
-import { OUTBOX_PREFIX, syncedNameProblem } from '../../src/sync/synced-names.ts'
+import { OUTBOX_PREFIX, outboxNameProblem } from '../../src/sync/outbox-name.ts'
 import type { Coordinator } from './coordinator.ts'
 import { type Mirror, type MirrorStart, mirror } from './mirror.ts'
 import { Outbox } from './outbox.ts'
@@ -83,7 +83,7 @@ export function syncedParts(
   local: Stream,
   { from, random, coordinator, wakeUps, ...limits }: Omit<SyncedStreamOptions, 'as' | 'signal'>,
 ): SyncedParts {
-  assertValid(syncedNameProblem(local.name, ''), 'local')
+  assertValid(outboxNameProblem(local.name), 'local')
   const outbox = new Outbox(local.sibling(OUTBOX_PREFIX + local.name), remote, {
     ...limits,
     random,

@@ -1,15 +1,8 @@
-import { utf8Length } from '../model/bytes.ts'
-import { STREAM_NAME_BYTES_MAX } from '../model/limits.ts'
 import { streamNameProblem } from '../model/names.ts'
+import { outboxNameProblem } from './outbox-name.ts'
 
 /** Streams that sync keeps beside the app's: outboxes, earlier history, snapshots of folds, recent use. */
 const INTERNAL = ['.outbox/', '.earlier/', '.fold/', '.basin/']
-
-/** The beginning of the name of the outbox of a stream. */
-export const OUTBOX_PREFIX = '.outbox/'
-
-/** The limit for the name of a synced stream, beside which its outbox is stored, in bytes. */
-export const SYNCED_NAME_BYTES_MAX = STREAM_NAME_BYTES_MAX - OUTBOX_PREFIX.length
 
 /** Returns the problem with the name of a synced stream below a prefix, or undefined. */
 export function syncedNameProblem(name: string, prefix: string): string | undefined {
@@ -17,9 +10,7 @@ export function syncedNameProblem(name: string, prefix: string): string | undefi
   if (problem !== undefined) return problem
   if (!name.startsWith(prefix)) return `the name of the stream must begin with ${JSON.stringify(prefix)}`
   if (isInternalName(name)) return 'the name of the stream is one that sync uses itself'
-  return utf8Length(name) > SYNCED_NAME_BYTES_MAX
-    ? `the name of a synced stream must not exceed ${SYNCED_NAME_BYTES_MAX} bytes in length`
-    : undefined
+  return outboxNameProblem(name)
 }
 
 /** Returns whether a name, or the beginning of one, belongs to streams that sync keeps beside the app's. */

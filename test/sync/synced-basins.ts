@@ -9,7 +9,7 @@ import { faultyHandler, type Handler, type VirtualClock, virtualClock } from '..
 import { open } from '../../src/index.ts'
 
 /** Counts the requests that are open at once: until their responses have arrived, or are cancelled. */
-export function counting(handler: Handler) {
+function counting(handler: Handler) {
   const counts = { open: 0, most: 0, total: 0, paths: [] as string[] }
   const fetch = async (request: Request): Promise<Response> => {
     counts.open++
