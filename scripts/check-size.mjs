@@ -65,8 +65,8 @@ const BUDGETS = [
  * Chunks that a first append or read of a plain stream does not load, not even to create the stream: tokens,
  * ciphers, compression, `/metrics`, append sessions, the management of basins and streams, what frees records
  * in IndexedDB, and of the client the transports for Node, compressed frames, events for servers without
- * frames, error responses and appends that were repeated; the earlier history of a mirror; synced basins. All other
- * `import()` counts.
+ * frames, error responses and appends that were repeated; the earlier history of a mirror, and synced basins.
+ * All other `import()` counts.
  */
 const ON_DEMAND =
   /^(tokens|stream-codec|codecs|append-session|reclaim|control|(gzip|zstd)-module|prometheus|node-(sessions|http2?)|compressed-frames|event-stream|decode-error|session-appender|repeated-append|account|earlier-history|synced-basin)\b/

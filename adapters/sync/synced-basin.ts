@@ -248,8 +248,10 @@ export class SyncedBasin {
   }
 
   #onStreamState(name: string, state: MirrorState, isOwn: boolean): void {
+    // A tab that led before may still be heard.
+    if (this.#leader !== undefined && !isOwn) return
     this.#names.list.setState(name, state)
-    if (this.#leader === undefined || !isOwn) return
+    if (this.#leader === undefined) return
     this.#leader.plan()
     // The first stream that notices a change of the network tells the others.
     const { kind } = this.state
