@@ -1,6 +1,6 @@
 /**
- * A read of a synced stream, made by `synced.read()`. It is cold: each iteration is a read of its own. Leaving
- * the loop and the signal end it.
+ * A read of a synced stream, made by `synced.read()`. It is cold: each iteration is a read of its own.
+ * Leaving the loop and the signal end it.
  *
  * ```ts
  * for await (const record of chat.read()) console.log(record.body)

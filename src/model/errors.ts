@@ -149,7 +149,7 @@ export class HeadwaterError extends Error {
    * `reducer_failed`: that of the record. `history_trimmed`: that of the first record left.
    */
   readonly seqNum: number | undefined
-  /** How long a server asks to wait before the next attempt, in milliseconds; undefined if it does not ask. */
+  /** How long a server asks to wait before the next attempt, in milliseconds; undefined if it does not. */
   readonly retryAfterMs: number | undefined
 
   /** Creates an error whose status and flags follow from its code. */
