@@ -189,10 +189,8 @@ export class Sender implements CallSender {
     }
     const isJson = mediaTypeEssence(headers.get('content-type'))?.endsWith('json') ?? false
     const body = isJson ? await exchange.body(response) : EMPTY_BYTES
-    return {
-      ...(await failureOf(status, lossyTextOf(body), isSafe)),
-      retryAfterMs: retryAfterMsOf(headers, this.settings.clock.now()),
-    }
+    const retryAfterMs = retryAfterMsOf(headers, this.settings.clock.now())
+    return failureOf(status, lossyTextOf(body), isSafe, retryAfterMs)
   }
 
   /** Throws the reason of a signal that ended the request. */

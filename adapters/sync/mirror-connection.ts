@@ -109,6 +109,12 @@ export class MirrorConnection {
     this.#ending.abort(new Ended({ kind: 'silent' }))
   }
 
+  /** Ends the connection: the device has no network any more. */
+  lose(): void {
+    const error = new HeadwaterError('unavailable', 'this device has lost the network')
+    this.#ending.abort(new Ended({ kind: 'failed', error, hasLasted: true }))
+  }
+
   async #copy(): Promise<void> {
     const { copy, identity, signal } = this.#options
     const open = await locally(openCopy(copy, identity, signal))

@@ -10,6 +10,8 @@ export type MirrorMessage =
   | { readonly kind: 'retry' }
   /** The copy was replaced by another one. */
   | { readonly kind: 'replaced' }
+  /** Records wait for the server. */
+  | { readonly kind: 'pending' }
 
 /** The members of an error that other tabs get. */
 type SentError = Pick<HeadwaterError, 'code' | 'message' | 'mayHaveEffects' | 'field'>
@@ -25,7 +27,7 @@ export function encodeMessage(message: MirrorMessage): unknown {
 /** Returns the message that a value is; undefined for another value: any script of an origin can send one. */
 export function decodeMessage(value: unknown): MirrorMessage | undefined {
   const { kind, state } = Object(value) as { readonly kind?: unknown; readonly state?: unknown }
-  if (kind === 'hello' || kind === 'retry' || kind === 'replaced') return { kind }
+  if (kind === 'hello' || kind === 'retry' || kind === 'replaced' || kind === 'pending') return { kind }
   if (kind !== 'state' || typeof state !== 'object' || state === null) return undefined
   const { error } = state as { readonly error?: SentError | undefined }
   if (error === undefined) return { kind, state: state as MirrorState }

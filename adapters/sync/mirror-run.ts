@@ -12,6 +12,7 @@ import type { LocalCopy } from './local-copy.ts'
 import type { ConnectionEnd, MirrorConnection } from './mirror-connection.ts'
 import { decodeMessage, encodeMessage, type MirrorMessage } from './mirror-messages.ts'
 import type { WakeUps } from './page-events.ts'
+import { pause } from './pause.ts'
 import type { StateCell } from './state-cell.ts'
 
 /** What only the mirror that copies needs. */
@@ -54,10 +55,11 @@ export class MirrorRun {
   /** Runs until the signal aborts. */
   async run(): Promise<void> {
     const { copy, signal, wakeUps } = this.#options
-    const ignoreWakeUps = wakeUps(() => {
+    const onWakeUp = () => {
       this.#connection?.check()
       this.#wake?.(false)
-    })
+    }
+    const ignoreWakeUps = wakeUps(onWakeUp, () => this.#connection?.lose())
     try {
       while (!signal.aborted) {
         try {
@@ -136,7 +138,7 @@ export class MirrorRun {
   /** Copies over one connection after another until the copy is another one or the signal aborts. */
   async #lead(identity: string, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return
-    void this.#options.whileLeading?.(signal)
+    let work = this.#work(signal)
     for (let isQuiet = false; !signal.aborted; ) {
       if (!isQuiet) this.#setState({ kind: 'connecting' })
       const end = await this.#connect(identity, signal)
@@ -147,7 +149,10 @@ export class MirrorRun {
         return
       }
       isQuiet = end.kind === 'conflict'
+      // What depends on the copy would wait for it, or act on one that is not the remote stream's.
+      if (end.kind === 'stopped') work.abort()
       await this.#pauseAfter(end, signal)
+      if (end.kind === 'stopped') work = this.#work(signal)
     }
   }
 
@@ -166,6 +171,14 @@ export class MirrorRun {
     }
   }
 
+  /** Runs `whileLeading` until the signal or the returned controller aborts. */
+  #work(signal: AbortSignal): AbortController {
+    const work = new AbortController()
+    const ignoreSignal = onAbort(signal, () => work.abort())
+    void this.#options.whileLeading?.(work.signal).then(ignoreSignal)
+    return work
+  }
+
   /** Shows how a connection ended, and waits until the next attempt. */
   async #pauseAfter(end: ConnectionEnd, signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#options
@@ -176,30 +189,27 @@ export class MirrorRun {
       this.#setState(end)
       await this.#pause(undefined, signal)
     } else if (end.kind === 'failed' || end.kind === 'conflict') {
-      const pauseMs = backOffMs(++this.#failures, random())
+      const askedMs = end.kind === 'failed' ? end.error.retryAfterMs : undefined
+      const pauseMs = backOffMs(++this.#failures, random(), askedMs)
       if (end.kind === 'failed') {
         this.#setState({ kind: 'offline', error: end.error, nextAttemptAt: clock.now() + pauseMs })
       }
-      await this.#pause(pauseMs, signal)
+      await this.#pause(pauseMs, signal, askedMs === undefined)
     }
   }
 
-  /** Waits for a time, or without an end if it is undefined, and until something wakes the mirror. */
-  #pause(ms: number | undefined, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const end = () => {
-        cancel?.()
-        ignoreSignal()
-        this.#wake = undefined
-        resolve()
-      }
-      const cancel =
-        ms === undefined ? undefined : this.#options.clock.schedule(ms, end, { background: true })
+  /**
+   * Waits for a time, or without an end if it is undefined, and until the app wakes the mirror, or something
+   * else if that is allowed.
+   */
+  #pause(ms: number | undefined, signal: AbortSignal, isWakeable = ms !== undefined): Promise<void> {
+    return pause(this.#options.clock, ms, signal, (end) => {
       this.#wake = (isAsked) => {
-        if (isAsked || ms !== undefined) end()
+        if (isAsked || isWakeable) end()
       }
-      let ignoreSignal = () => {}
-      ignoreSignal = onAbort(signal, end)
+      return () => {
+        this.#wake = undefined
+      }
     })
   }
 

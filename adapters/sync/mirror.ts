@@ -46,7 +46,7 @@ export interface MirrorOptions {
   readonly coordinator?: Coordinator | undefined
   /** @internal What ends a pause between attempts early. By default the events of a browser. */
   readonly wakeUps?: WakeUps | undefined
-  /** @internal Runs while this mirror is the one that copies. It must not reject. */
+  /** @internal Runs while this mirror is the one that copies, and is not stopped. It must not reject. */
   readonly whileLeading?: ((signal: AbortSignal) => Promise<void>) | undefined
 }
 

@@ -112,7 +112,12 @@ export class OutboxSender {
     } catch (error) {
       if (!HeadwaterError.is(error)) throw error
       const outcome = attemptOutcome(error)
-      if (outcome === 'conflict') return this.#examine(error.seqNum ?? position)
+      if (outcome === 'conflict') {
+        await this.#examine(error.seqNum ?? position)
+        // The remote stream is shorter than the copy: another one, which the mirror notices.
+        if (error.seqNum !== undefined && error.seqNum < this.#position) throw error
+        return
+      }
       if (outcome !== 'refused') throw error
       if (entries.length === 1) await log.append([parkedRecord(entries[0]!.number, error)], this.#signal)
       this.#isSingle = true
@@ -223,7 +228,8 @@ export class OutboxSender {
     const query = { seqNum: this.#position, clamp: true, waitMs: COPY_WAIT_MS }
     await examined.readBatch(query, { as: 'bytes', signal: this.#signal }).catch(async (error: unknown) => {
       if (!isMissing(error)) throw error
-      await pause(COPY_WAIT_MS, this.#context, this.#signal)
+      const { clock, wakeUps } = this.#context
+      await pause(clock, COPY_WAIT_MS, this.#signal, wakeUps)
     })
   }
 }

@@ -33,7 +33,7 @@ const SENDER = new LazyModule('the code that sends', () => import('./outbox-send
 
 /**
  * The state of an outbox:
- * - `idle`: nothing is to be sent, or another tab sends
+ * - `idle`: nothing is to be sent, or another tab sends, or the mirror of the copy is stopped
  * - `sending`: records are being sent
  * - `offline`: it tries again at `nextAttemptAt`, in milliseconds since the Unix epoch; `error` says why
  * - `stopped`: it cannot send, for a reason that trying again does not resolve, such as a missing key
@@ -214,15 +214,17 @@ export class Outbox {
 
   /** Resolves when no record waits for the server, but for refused ones and those behind them. */
   async flush(options?: CallOptions): Promise<void> {
+    await this.#log.until(() => this.isFlushed, signalOf(options))
+  }
+
+  /** @internal Whether no record waits for the server, as far as the log was read. */
+  get isFlushed(): boolean {
     const { afterRefusal = 'stop' } = this.#options
-    const isFlushed = () => {
-      // Until the log was read, it is not known what waits.
-      if (this.device === undefined) return false
-      const entries = [...this.#log.state.entries.values()]
-      if (afterRefusal === 'continue') return entries.every(({ error }) => error !== undefined)
-      return entries.length === 0 || entries[0]!.error !== undefined
-    }
-    await this.#log.until(isFlushed, signalOf(options))
+    // Until the log was read, it is not known what waits.
+    if (this.device === undefined) return false
+    const entries = [...this.#log.state.entries.values()]
+    if (afterRefusal === 'continue') return entries.every(({ error }) => error !== undefined)
+    return entries.length === 0 || entries[0]!.error !== undefined
   }
 
   /** @internal Sends until the signal aborts, or until only the app can go on. */

@@ -13,18 +13,25 @@ export interface PauseContext {
   readonly onState: (state: SenderState) => void
 }
 
-/** Resolves after a time in milliseconds, and earlier at a wake-up or when the signal aborts. */
+/**
+ * Waits for a number of milliseconds, or without an end if it is undefined, until the signal aborts or what
+ * `listen` registers ends it.
+ */
 export function pause(
-  ms: number,
-  { clock, wakeUps }: Pick<PauseContext, 'clock' | 'wakeUps'>,
+  clock: Clock,
+  ms: number | undefined,
   signal: AbortSignal,
+  listen: (end: () => void) => () => void,
 ): Promise<void> {
-  let cancels: (() => void)[] = []
-  const paused = new Promise<void>((resolve) => {
-    cancels = [clock.schedule(ms, resolve, { background: true }), wakeUps(resolve), onAbort(signal, resolve)]
-  })
-  return paused.finally(() => {
-    for (const cancel of cancels) cancel()
+  return new Promise((resolve) => {
+    const ends: (() => void)[] = []
+    const end = () => {
+      for (const cancel of ends) cancel()
+      resolve()
+    }
+    if (ms !== undefined) ends.push(clock.schedule(ms, end, { background: true }))
+    ends.push(listen(end))
+    ends.push(onAbort(signal, end))
   })
 }
 
@@ -32,10 +39,10 @@ export function pause(
 export async function pauseAfter(
   error: HeadwaterError,
   failures: number,
-  context: PauseContext,
+  { clock, random, wakeUps, onState }: PauseContext,
   signal: AbortSignal,
 ): Promise<void> {
-  const ms = backOffMs(failures, context.random())
-  context.onState({ kind: 'offline', error, nextAttemptAt: context.clock.now() + ms })
-  await pause(ms, context, signal)
+  const ms = backOffMs(failures, random(), error.retryAfterMs)
+  onState({ kind: 'offline', error, nextAttemptAt: clock.now() + ms })
+  await pause(clock, ms, signal, wakeUps)
 }

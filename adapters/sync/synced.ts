@@ -1,11 +1,13 @@
 import type { Stream } from '../../src/api/stream.ts'
+import { assertValid } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
 import { type MembersOf, oneOf, unchecked } from '../../src/model/validation.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
+import { OUTBOX_PREFIX, outboxNameProblem } from '../../src/sync/outbox-name.ts'
 import { type Mirror, type MirrorStart, mirror } from './mirror.ts'
 import { Outbox } from './outbox.ts'
 import { assertOutboxOptions, OUTBOX_OPTIONS, type OutboxOptions } from './outbox-options.ts'
-import { SyncedStream } from './synced-stream.ts'
+import { type SyncedParts, SyncedStream } from './synced-stream.ts'
 
 /** Options of `syncedStream`. */
 export interface SyncedStreamOptions<Format extends RecordFormat = RecordFormat> extends OutboxOptions {
@@ -26,7 +28,7 @@ const SYNCED_STREAM_OPTIONS: MembersOf<SyncedStreamOptions> = {
  * of a client, `local` one of an engine, to which nothing else appends. Tabs that sync the same stream share
  * one connection. Connects in the background: see `state`.
  *
- * Throws `invalid` for options that are not valid.
+ * Throws `invalid` for options that are not valid, and for a local name of more than 504 bytes.
  *
  * ```ts
  * const server = await connect({ url: 'https://streams.example' })
@@ -41,8 +43,26 @@ export function syncedStream<Format extends RecordFormat = 'string'>(
   options: SyncedStreamOptions<Format> = {},
 ): SyncedStream<Format> {
   assertOutboxOptions(options, SYNCED_STREAM_OPTIONS)
-  const { as = 'string', from, signal, random, coordinator, wakeUps, ...limits } = options
-  const outbox = new Outbox(local.sibling(`.outbox/${local.name}`), remote, {
+  const { as = 'string', signal, ...others } = options
+  const parts = syncedParts(remote, local, others)
+  let ignoreSignal = () => {}
+  const close = () => {
+    ignoreSignal()
+    return parts.close()
+  }
+  const synced = new SyncedStream<Format>({ ...parts, close }, as)
+  if (signal !== undefined) ignoreSignal = onAbort(signal, () => void close())
+  return synced
+}
+
+/** Starts a mirror, and an outbox that sends while the mirror copies. */
+export function syncedParts(
+  remote: Stream,
+  local: Stream,
+  { from, random, coordinator, wakeUps, ...limits }: Omit<SyncedStreamOptions, 'as' | 'signal'>,
+): SyncedParts {
+  assertValid(outboxNameProblem(local.name), 'local')
+  const outbox = new Outbox(local.sibling(OUTBOX_PREFIX + local.name), remote, {
     ...limits,
     random,
     wakeUps,
@@ -61,12 +81,8 @@ export function syncedStream<Format extends RecordFormat = 'string'>(
   })
   let closed: Promise<void> | undefined
   const close = () => {
-    ignoreSignal()
     closed ??= Promise.all([outbox.close(), copy.close()]).then(() => {})
     return closed
   }
-  let ignoreSignal = () => {}
-  const synced = new SyncedStream<Format>({ mirror: copy, outbox, close }, as)
-  if (signal !== undefined) ignoreSignal = onAbort(signal, () => void close())
-  return synced
+  return { mirror: copy, outbox, close }
 }

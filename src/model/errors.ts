@@ -144,6 +144,8 @@ export interface ErrorDetails {
   readonly lastSeq?: number | undefined
   /** `stream_seq_not_increasing`: that of the last append that had one. */
   readonly streamSeq?: string | undefined
+  /** How long a server asks to wait before the next attempt, in milliseconds. */
+  readonly retryAfterMs?: number | undefined
   /** Replaces the default of the code where more is known. */
   readonly mayHaveEffects?: boolean | undefined
   /** The underlying failure. */
@@ -187,6 +189,8 @@ export class HeadwaterError extends Error {
   declare readonly lastSeq: number | undefined
   /** `stream_seq_not_increasing`: that of the last append that had one. */
   declare readonly streamSeq: string | undefined
+  /** How long a server asks to wait before the next attempt, in milliseconds; undefined if it does not. */
+  readonly retryAfterMs: number | undefined
 
   /** Creates an error whose status and flags follow from its code. */
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
