@@ -92,7 +92,9 @@ export const CONFLICTED: AppendState = { kind: 'conflicted' }
 /** Publishes and acknowledges the written appends, and rejects the others, in order. */
 export function settleAppends(entries: readonly AppendEntry[], target: AppendTarget): void {
   for (const { state } of entries) if (state.kind === 'written') target.onDurable(state.attempt.written)
-  const tail = tailOf(target.head)
+  const { head } = target
+  // Most streams are not closed, and a call costs more than the comparison.
+  const tail = head.writeState === undefined ? head.tail : tailOf(head)
   for (const entry of entries) {
     const { state } = entry
     if (state.kind === 'written') {
