@@ -349,6 +349,8 @@ describeInChromium('the console', () => {
     await page.getByRole('searchbox', { name: 'Filter' }).fill('')
     await page.getByRole('listbox').press('Home')
     await page.getByRole('complementary').waitFor()
+    // More than the window has room for.
+    await stream.append(batch)
     await stream.append(['one more'])
     await page.getByText('behind the tail').waitFor()
     expect(await last.textContent()).not.toContain('one more')
