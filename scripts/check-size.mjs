@@ -7,6 +7,19 @@ import { build } from 'esbuild'
 import { inProject } from './project.mjs'
 
 /**
+ * Chunks that a first append or read of a plain stream does not load, not even to create the stream: tokens,
+ * ciphers, compression, `/metrics`, append sessions, the management of basins and streams, what frees records
+ * in IndexedDB, and of the client the transports for Node, compressed frames, events for servers without
+ * frames, error responses and appends that were repeated; the earlier history of a mirror; the rules and
+ * headers of producers. All other `import()` counts.
+ */
+const ON_DEMAND =
+  /^(tokens|stream-codec|codecs|append-session|reclaim|control|(gzip|zstd)-module|prometheus|node-(sessions|http2?)|compressed-frames|event-stream|decode-error|session-appender|repeated-append|account|earlier-history|append-rules|extended-append)\b/
+
+/** Chunks that `headwater/sync` loads when it connects, sends, starts again or fetches earlier history. */
+const ON_DEMAND_OF_SYNC = /^(mirror-connection|outbox-sender|earlier-history)\b/
+
+/**
  * In KiB, including all dependencies. Of an entry that is used beside the engine, what it adds
  * to a bundle (`beyond`) counts.
  */
@@ -24,7 +37,13 @@ const BUDGETS = [
   {
     name: 'engine + memory + HTTP handler',
     code: `export { open } from 'headwater'; export { memory } from 'headwater/memory'; export { createHandler } from 'headwater/http'`,
-    KiB: 63.2,
+    KiB: 63.5,
+  },
+  {
+    name: 'headwater/durable-streams, beyond headwater/http',
+    code: `export * from 'headwater/durable-streams'; export * from 'headwater/http'`,
+    beyond: `export * from 'headwater/http'`,
+    KiB: 10,
   },
   {
     name: 'headwater/client, without the engine',
@@ -42,12 +61,25 @@ const BUDGETS = [
     name: 'headwater/sync, beyond the engine',
     code: `export { open } from 'headwater'; export { memory } from 'headwater/memory'; export * from 'headwater/sync'`,
     beyond: `export { open } from 'headwater'; export { memory } from 'headwater/memory'`,
-    KiB: 15.5,
+    KiB: 9,
+  },
+  {
+    name: 'headwater/sync, with what it loads on first use',
+    code: `export { open } from 'headwater'; export { memory } from 'headwater/memory'; export * from 'headwater/sync'`,
+    beyond: `export { open } from 'headwater'; export { memory } from 'headwater/memory'`,
+    isLater: (name) => ON_DEMAND.test(name),
+    KiB: 13.3,
+  },
+  {
+    name: 'headwater/fold, beyond the engine',
+    code: `export { open } from 'headwater'; export { memory } from 'headwater/memory'; export * from 'headwater/fold'`,
+    beyond: `export { open } from 'headwater'; export { memory } from 'headwater/memory'`,
+    KiB: 4.2,
   },
   {
     name: 'headwater/browser, one file with everything but the handler',
     code: `export * from 'headwater/browser'`,
-    KiB: 63.6,
+    KiB: 63.8,
   },
   {
     name: 'headwater/console, with its charts and styles',
@@ -60,16 +92,6 @@ const BUDGETS = [
     KiB: 63.7,
   },
 ]
-
-/**
- * Chunks that a first append or read of a plain stream does not load, not even to create the stream: tokens,
- * ciphers, compression, `/metrics`, append sessions, the management of basins and streams, what frees records
- * in IndexedDB, and of the client the transports for Node, compressed frames, events for servers without
- * frames, error responses and appends that were repeated; the earlier history of a mirror. All other
- * `import()` counts.
- */
-const ON_DEMAND =
-  /^(tokens|stream-codec|codecs|append-session|reclaim|control|(gzip|zstd)-module|prometheus|node-(sessions|http2?)|compressed-frames|event-stream|decode-error|session-appender|repeated-append|account|earlier-history)\b/
 
 /** For the breakdown, which cannot distinguish sources in the built package. */
 const SOURCES = {
@@ -98,22 +120,26 @@ async function bundle(code, options) {
   return { outputs, contents }
 }
 
-/** The paths of the entry and of everything that it imports statically. */
-function loadedChunks(outputs) {
+function isOnDemand(name) {
+  return ON_DEMAND.test(name) || ON_DEMAND_OF_SYNC.test(name)
+}
+
+/** The paths of the entry and of everything that it imports, except what is loaded later. */
+function loadedChunks(outputs, isLater = isOnDemand) {
   const paths = new Set(['out/stdin.js'])
   for (const path of paths) {
     for (const { path: imported, external } of outputs[path].imports) {
-      if (!external && !ON_DEMAND.test(basename(imported))) paths.add(imported)
+      if (!external && !isLater(basename(imported))) paths.add(imported)
     }
   }
   return [...paths]
 }
 
-async function sizeOf({ code, beyond, external = [] }) {
+async function sizeOf({ code, beyond, external = [], isLater = isOnDemand }) {
   if (beyond !== undefined)
-    return (await sizeOf({ code, external })) - (await sizeOf({ code: beyond, external }))
+    return (await sizeOf({ code, external, isLater })) - (await sizeOf({ code: beyond, external, isLater }))
   const { outputs, contents } = await bundle(code, { external })
-  const chunks = loadedChunks(outputs).map((path) => contents.get(path))
+  const chunks = loadedChunks(outputs, isLater).map((path) => contents.get(path))
   return gzipSync(Buffer.concat(chunks), { level: 9 }).length / 1024
 }
 

@@ -1,6 +1,7 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
+import { APPEND_HEADER } from '../../src/wire/append-header.ts'
 import { decodeAppendAck } from '../../src/wire/decode-records.ts'
 import { encodeAppendInput } from '../../src/wire/encode-append.ts'
 import { MalformedResponse } from '../../src/wire/response-json.ts'
@@ -50,22 +51,35 @@ export class AppendRequests {
   }
 
   async #append(batch: AppendBatch, mayBeStored: boolean): Promise<AppendAck> {
-    const { matchSeqNum } = batch
+    const { matchSeqNum, producer, streamSeq } = batch
+    const isExtended = producer !== undefined || streamSeq !== undefined
+    const extension = isExtended ? await loaded('producers', import('./extended-append.ts')) : undefined
+    const headers = extension?.extensionHeaders(this.#core, batch)
+    // The server finds out whether the batch is stored already.
+    const isIdempotent = producer !== undefined && this.#core.knowsProducers === true
     const outcome = await this.#core.sender.attempt({
       method: 'POST',
       path: `${this.#target.path}/records`,
       basin: this.#target.basin.name,
       vendor: this.#target.recordHeaders,
+      headers,
       accept: 'application/protobuf',
       contentType: 'application/protobuf',
       body: encodeAppendInput(batch, batch),
       // A second copy of the batch cannot be stored: its first record would get another sequence number.
-      isRepeatable: matchSeqNum !== undefined,
+      isRepeatable: matchSeqNum !== undefined || isIdempotent,
     })
     if (outcome.kind === 'reply') {
-      return decoded(true, () => assertAck(decodeAppendAck(outcome.body), batch))
+      const result = outcome.headers.get(APPEND_HEADER)
+      extension?.assertKnown(this.#core, result)
+      const received = decoded(true, () => decodeAppendAck(outcome.body))
+      const ack: AppendAck = result === 'duplicate' ? { ...received, duplicate: true } : received
+      // A duplicate is where the first one was stored, whatever the condition says.
+      const expected = ack.duplicate ? { records: batch.records, matchSeqNum: undefined } : batch
+      return decoded(true, () => assertAck(ack, expected))
     }
     const { error, isRepeated } = outcome
+    if (isIdempotent) throw isRepeated ? extension!.afterRepetition(error) : error
     return this.#resolve(error, isRepeated || mayBeStored, batch)
   }
 

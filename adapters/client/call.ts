@@ -16,6 +16,8 @@ export interface Call {
   readonly basin?: string | undefined
   /** The protocol headers, without their prefix. Sent under every prefix, because servers differ. */
   readonly vendor?: Partial<Record<VendorHeader, string | StreamConfigInput | undefined>> | undefined
+  /** Headers that have no prefix. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
   readonly accept?: string | undefined
   readonly contentType?: string | undefined
   readonly body?: Uint8Array | undefined

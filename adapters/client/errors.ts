@@ -12,7 +12,9 @@ export function clientClosedError(): HeadwaterError {
 export function withEffects(error: HeadwaterError, mayHaveEffects: boolean): HeadwaterError {
   if (error.mayHaveEffects === mayHaveEffects) return error
   const { code, message, field, tail, fencingToken, seqNum, cause } = error
-  const details: Record<string, unknown> = { field, tail, fencingToken, seqNum, cause }
+  const { producerEpoch, expectedSeq, receivedSeq, lastSeq, streamSeq } = error
+  const numbers = { seqNum, producerEpoch, expectedSeq, receivedSeq, lastSeq }
+  const details: Record<string, unknown> = { ...numbers, field, tail, fencingToken, streamSeq, cause }
   for (const name in details) if (details[name] === undefined) delete details[name]
   return new HeadwaterError(code, message, { ...details, mayHaveEffects } satisfies ErrorDetails)
 }

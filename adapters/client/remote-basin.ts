@@ -1,12 +1,13 @@
-import { Basin, CREATE_OPTIONS, type CreateOptions } from '../../src/api/basin.ts'
+import { Basin, CREATE_STREAM_OPTIONS, type CreateStreamOptions } from '../../src/api/basin.ts'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { STREAM_OPTIONS, type StreamOptions } from '../../src/api/stream-options.ts'
 import type { BasinConfig, BasinReconfiguration, StreamConfigInput } from '../../src/model/config.ts'
-import { assertValid } from '../../src/model/errors.ts'
+import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../../src/model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../../src/model/metrics.ts'
 import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
-import { assertMembers, assertText, notText } from '../../src/model/validation.ts'
+import { STREAM_CREATION, type StreamCreation } from '../../src/model/stream-creation.ts'
+import { assertMembers, assertText, type Members, notText } from '../../src/model/validation.ts'
 import type { ClientCore } from './core.ts'
 import { jsonCall } from './json-call.ts'
 import { loadAccount, loadControl } from './on-demand.ts'
@@ -33,9 +34,14 @@ export class RemoteBasin extends Basin {
   override async createStream(
     name: string,
     config: StreamConfigInput = {},
-    options: CreateOptions = {},
+    options: CreateStreamOptions = {},
   ): Promise<Provisioned<StreamInfo>> {
-    const signal = this.#beginStream(name, options, CREATE_OPTIONS)
+    const signal = this.#beginStream(name, options, CREATE_STREAM_OPTIONS)
+    for (const member of Object.keys(STREAM_CREATION) as (keyof StreamCreation)[]) {
+      if (options[member] === undefined) continue
+      const message = `\`${member}\` is not part of the wire protocol: create the stream in the server's process`
+      throw new HeadwaterError('unsupported', message, { field: member })
+    }
     const { createStream } = await loadControl()
     const { requestToken } = options
     return createStream(this.#core.sender, this.name, name, config, { requestToken, signal })
@@ -95,18 +101,14 @@ export class RemoteBasin extends Basin {
     assertValid(basinNameProblem(this.name), 'basin')
   }
 
-  #begin(options: CallOptions | undefined, members?: typeof CREATE_OPTIONS): AbortSignal | undefined {
+  #begin(options: CallOptions | undefined, members?: Members): AbortSignal | undefined {
     const signal = members === undefined ? signalOf(options) : signalOf(options, members)
     signal?.throwIfAborted()
     this.#core.closing.throwIfAborted()
     return signal
   }
 
-  #beginStream(
-    name: string,
-    options: CallOptions | undefined,
-    members?: typeof CREATE_OPTIONS,
-  ): AbortSignal | undefined {
+  #beginStream(name: string, options: CallOptions | undefined, members?: Members): AbortSignal | undefined {
     assertText(name, 'stream')
     const signal = this.#begin(options, members)
     assertValid(streamNameProblem(name), 'stream')

@@ -9,7 +9,7 @@ import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../../src/model/metrics.ts'
 import { streamNameProblem } from '../../src/model/names.ts'
-import type { StreamPosition } from '../../src/model/position.ts'
+import type { StreamTail } from '../../src/model/position.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import { RedactedKey } from '../../src/model/redacted-key.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
@@ -105,7 +105,7 @@ export class RemoteStream extends Stream {
     return this.#reading(create, () => RemoteCursor.open(this.#core, this.#target, query, options))
   }
 
-  override async checkTail(options?: CallOptions): Promise<StreamPosition> {
+  override async checkTail(options?: CallOptions): Promise<StreamTail> {
     return tailOf(this.#core, this.#target, this.#begin(options))
   }
 

@@ -1,5 +1,3 @@
-export type { ChangeSource, PendingRecord, StreamChange } from '../../src/sync/changes.ts'
-export type { FoldedRecord } from '../../src/sync/fold-state.ts'
 export type { MirrorGap, MirrorState, StoppedMirror, StopReason } from '../../src/sync/mirror-state.ts'
 export type { Confirmation } from '../../src/sync/outbox-log.ts'
 export type { ListChange, RecordView } from '../../src/sync/record-view.ts'
@@ -13,9 +11,6 @@ export type {
   WaitingRecord,
 } from '../../src/sync/synced-record.ts'
 export type { EarlierRecords } from './earlier-history.ts'
-export { Fold, fold } from './fold.ts'
-export type { FoldOptions } from './fold-options.ts'
-export type { FoldSource } from './fold-source.ts'
 export {
   type FetchEarlierOptions,
   Mirror,

@@ -2,9 +2,6 @@ import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
-import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
-import type { Clock } from '../../src/runtime/clock.ts'
-import { backOffMs } from '../../src/sync/back-off.ts'
 import {
   type Confirmation,
   type OutboxEntry,
@@ -19,31 +16,20 @@ import {
   entriesToSend,
   sentRecords,
 } from '../../src/sync/outbox-plan.ts'
-import { asHeadwaterError } from './errors.ts'
+import { asHeadwaterError, isMissing } from './errors.ts'
 import type { OutboxLog } from './outbox-log.ts'
-import type { WakeUps } from './page-events.ts'
+import { type PauseContext, pause, pauseAfter } from './pause.ts'
 
 /** How long the sender waits for the copy to reach a position, before it tries again, in milliseconds. */
 const COPY_WAIT_MS = 10_000
 
-/** What a sender does at the moment. */
-export type SenderState =
-  | { readonly kind: 'idle' }
-  | { readonly kind: 'sending' }
-  | { readonly kind: 'offline'; readonly error: HeadwaterError; readonly nextAttemptAt: number }
-  | { readonly kind: 'stopped'; readonly error: HeadwaterError }
-
-export interface SenderContext {
+export interface SenderContext extends PauseContext {
   readonly log: OutboxLog
   readonly remote: Stream
   /** Where records are examined: the remote stream, or a copy of it that a mirror keeps. */
   readonly examined: Stream
   readonly afterRefusal: AfterRefusal
-  readonly clock: Clock
-  readonly random: () => number
-  readonly wakeUps: WakeUps
   readonly onSent: (() => void) | undefined
-  readonly onState: (state: SenderState) => void
 }
 
 /**
@@ -89,7 +75,7 @@ export class OutboxSender {
           onState({ kind: 'stopped', error: asHeadwaterError(error) })
           return
         }
-        await this.#backOff(error)
+        await pauseAfter(error, ++this.#failures, this.#context, this.#signal)
       }
     }
   }
@@ -226,37 +212,9 @@ export class OutboxSender {
     const query = { seqNum: this.#position, clamp: true, waitMs: COPY_WAIT_MS }
     await examined.readBatch(query, { as: 'bytes', signal: this.#signal }).catch(async (error: unknown) => {
       if (!isMissing(error)) throw error
-      await this.#pause(COPY_WAIT_MS)
+      await pause(COPY_WAIT_MS, this.#context, this.#signal)
     })
   }
-
-  async #backOff(error: HeadwaterError): Promise<void> {
-    const { clock, random, onState } = this.#context
-    this.#failures++
-    const delayMs = backOffMs(this.#failures, random())
-    onState({ kind: 'offline', error, nextAttemptAt: clock.now() + delayMs })
-    await this.#pause(delayMs)
-  }
-
-  async #pause(delayMs: number): Promise<void> {
-    const { clock, wakeUps } = this.#context
-    let end = () => {}
-    const paused = new Promise<void>((resolve) => {
-      const cancel = clock.schedule(delayMs, resolve, { background: true })
-      const ignore = wakeUps(resolve)
-      const ignoreSignal = onAbort(this.#signal, resolve)
-      end = () => {
-        cancel()
-        ignore()
-        ignoreSignal()
-      }
-    })
-    await unlessAborted(undefined, paused).finally(end)
-  }
-}
-
-function isMissing(error: unknown): boolean {
-  return HeadwaterError.is(error) && (error.code === 'stream_not_found' || error.code === 'basin_not_found')
 }
 
 function emptyIfMissing(error: unknown): { readonly seqNum: number } {

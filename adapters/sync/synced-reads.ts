@@ -96,25 +96,19 @@ export abstract class SyncedReads<Content extends object>
     query: ReadQuery = { seqNum: 0 },
     { signal }: SyncedReadOptions = {},
   ): AsyncGenerator<SyncedRecord<Content>, void, undefined> {
-    const ending = new AbortController()
-    const reading = signal === undefined ? ending.signal : AbortSignal.any([signal, ending.signal])
-    try {
-      for await (const { confirmed, pending, isCaughtUp } of this.changes(query, { signal: reading })) {
-        yield* confirmed
-        if (!isCaughtUp) continue
-        yield* pending.map(itemOf)
-        return
-      }
-      signal?.throwIfAborted()
-    } finally {
-      ending.abort()
+    for await (const { confirmed, pending, isCaughtUp } of this.changes(query, { signal })) {
+      yield* confirmed
+      if (!isCaughtUp) continue
+      yield* pending.map(itemOf)
+      return
     }
+    signal?.throwIfAborted()
   }
 
-  /** @internal */
+  /** Iterates over changes, as {@link ChangeSource} describes, from a sequence number or another start on. */
   async *changes(
     from: number | ReadQuery,
-    { signal }: { readonly signal: AbortSignal },
+    { signal }: SyncedReadOptions,
   ): AsyncGenerator<SyncedChange<Content>, void, undefined> {
     const query = typeof from === 'number' ? { seqNum: from } : from
     const reader = new ChangeReader(this.#local, this.#source, query, signal)

@@ -1,14 +1,14 @@
 import {
-  APPEND_CONDITIONS,
   type AppendConditions,
   appendRecord,
+  isFencingToken,
   ownRecord,
   type RecordInput,
 } from '../model/append-input.ts'
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
-import { assertMembers, type Check, type MembersOf } from '../model/validation.ts'
+import { assertInteger, assertMembers, type Check, type MembersOf } from '../model/validation.ts'
 import { CALL_OPTIONS, type CallOptions, signalOf } from './call-options.ts'
 import { RecordBatcher, type RecordBatcherContext, type RecordBatcherOptions } from './record-batcher.ts'
 
@@ -16,7 +16,7 @@ import { RecordBatcher, type RecordBatcherContext, type RecordBatcherOptions } f
  * Options of a producer. `matchSeqNum` holds for the first record; each batch then expects to follow the one
  * before.
  */
-export interface ProducerOptions extends AppendConditions {
+export interface ProducerOptions extends Pick<AppendConditions, 'fencingToken' | 'matchSeqNum'> {
   /** Ends the producer: records that are not durable by then fail with the signal's reason. */
   readonly signal?: AbortSignal | undefined
   /**
@@ -99,7 +99,8 @@ export class Producer {
 }
 
 const PRODUCER_OPTIONS: MembersOf<ProducerOptions> = {
-  ...APPEND_CONDITIONS,
+  fencingToken: isFencingToken,
+  matchSeqNum: assertInteger,
   ...CALL_OPTIONS,
   lingerMs: 'number',
   recordsMax: isWithin(BATCH_RECORDS_MAX),

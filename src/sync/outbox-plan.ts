@@ -8,6 +8,13 @@ import type { Confirmation, OutboxEntry, OutboxState } from './outbox-log.ts'
 /** What happens to the records behind one that the server refused: they wait, or are sent. */
 export type AfterRefusal = 'stop' | 'continue'
 
+/** What a sender does at the moment. */
+export type SenderState =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'sending' }
+  | { readonly kind: 'offline'; readonly error: HeadwaterError; readonly nextAttemptAt: number }
+  | { readonly kind: 'stopped'; readonly error: HeadwaterError }
+
 /**
  * Returns the entries that the next attempt contains: as many in succession as one batch may have, and one
  * only if `isSingle`. Empty if there is nothing to send.

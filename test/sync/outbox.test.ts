@@ -359,6 +359,6 @@ test('rejects options that are not valid', async () => {
   const { hw, remote } = await openBoth()
   const log = hw.basin('basin').stream('log')
   expect(() => outbox(log, remote, { recordsMax: 0 })).toThrow(HeadwaterError)
-  expect(() => outbox(log, remote, { bytesMax: 5 })).toThrow('`bytesMax` must be at least 1 MiB, not 5')
+  expect(() => outbox(log, remote, { bytesMax: 5 })).toThrow('`bytesMax` must be at least 1048576, not 5')
   expect(() => outbox(log, log)).toThrow('same stream')
 })

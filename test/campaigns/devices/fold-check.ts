@@ -1,5 +1,6 @@
 import type { Subscription } from 'rxjs'
-import { type Fold, type FoldOptions, fold, type SyncedStream } from '../../../adapters/sync/index.ts'
+import { type Fold, type FoldOptions, fold } from '../../../adapters/fold/index.ts'
+import type { SyncedStream } from '../../../adapters/sync/index.ts'
 import { HeadwaterError, type Stream } from '../../../src/index.ts'
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import { isCommandShaped } from '../../../src/model/command.ts'
