@@ -23,9 +23,6 @@ import { type PauseContext, pause, pauseAfter } from './pause.ts'
 /** How long the sender waits for the copy to reach a position, before it tries again, in milliseconds. */
 const COPY_WAIT_MS = 10_000
 
-/** How many records that a copy does not have are read from the server to settle a doubt. */
-const GAP_RECORDS_MAX = 10_000
-
 export interface SenderContext extends PauseContext {
   readonly log: OutboxLog
   readonly remote: Stream
@@ -183,22 +180,14 @@ export class OutboxSender {
    * the server, or else parks the entries.
    */
   async #settleBefore(end: number): Promise<void> {
-    const { log, remote, examined } = this.#context
+    const { log, remote } = this.#context
     const start = this.#position
-    const count = Math.min(end - start, this.#isDoubtHere ? BATCH_RECORDS_MAX : end - start)
-    // A copy may begin behind records that the server still has.
-    if (examined !== remote && count <= GAP_RECORDS_MAX) {
-      const read = remote.read({ seqNum: start, count, clamp: true }, { as: 'bytes', signal: this.#signal })
-      let next = start
-      for await (const { records, lastSeqNum } of read.batches()) {
-        if (records[0]!.seqNum > next) break
-        next = lastSeqNum + 1
-        const confirmed = confirmationsIn(log.state, records)
-        if (confirmed.length > 0) await this.#note(confirmed, true)
-      }
-      if (next >= start + count) return
-    }
-    await this.#parkAll()
+    const query = { seqNum: start, count: BATCH_RECORDS_MAX, clamp: true }
+    const { records } = await remote.readBatch(query, { as: 'bytes', signal: this.#signal })
+    const confirmed = confirmationsIn(log.state, records)
+    if (confirmed.length > 0) await this.#note(confirmed, true)
+    const isKnown = this.#isDoubtHere || start + records.length >= end
+    if (records[0]?.seqNum !== start || !isKnown) await this.#parkAll()
   }
 
   /** Parks all entries that an attempt may have stored among records that were trimmed. */
