@@ -1,6 +1,7 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
+import { contentionMs } from '../../src/sync/back-off.ts'
 import {
   type Confirmation,
   type OutboxEntry,
@@ -13,12 +14,15 @@ import {
   confirmationsIn,
   confirmationsOf,
   entriesToSend,
+  otherWriters,
   sentRecords,
 } from '../../src/sync/outbox-plan.ts'
 import { asHeadwaterError, isMissing } from './errors.ts'
 import type { OutboxLog } from './outbox-log.ts'
 import { type PauseContext, pause, pauseAfter } from './pause.ts'
 
+/** How long the end of an acknowledged append passes for the tail, in milliseconds. */
+const FRESH_MS = 1_000
 /** How long the sender waits for the copy to reach a position, before it tries again, in milliseconds. */
 const COPY_WAIT_MS = 10_000
 
@@ -41,6 +45,14 @@ export class OutboxSender {
   readonly #signal: AbortSignal
   /** Every record below was examined. */
   #position = 0
+  /** The tail as far as a rejected attempt told it. */
+  #tailMin = 0
+  /** The number of others that append too: 0 until they are first, and less after each success. */
+  #writers = 0
+  /** How long the last attempt took, in milliseconds. */
+  #attemptMs = 0
+  /** The time of the last acknowledgement. */
+  #sentAt = Number.NEGATIVE_INFINITY
   #failures = 0
   /** Entries are sent one by one, to find the one that the server refuses. */
   #isSingle = false
@@ -92,8 +104,9 @@ export class OutboxSender {
     await this.#locate()
     const entries = this.#next()
     if (entries.length === 0) return
-    const { log, remote, examined } = this.#context
+    const { log, remote, examined, clock } = this.#context
     if (!log.state.progress!.inDoubt) await this.#note([], true)
+    const startedAt = clock.now()
     const position = this.#position
     const records = sentRecords(entries, log.state.progress!.device)
     let confirmation: Confirmation
@@ -102,12 +115,20 @@ export class OutboxSender {
     } catch (error) {
       if (!HeadwaterError.is(error)) throw error
       const outcome = attemptOutcome(error)
-      if (outcome === 'conflict') return this.#examine(error.seqNum ?? position)
+      if (outcome === 'conflict') {
+        this.#attemptMs = Math.max(clock.now() - startedAt, 0)
+        this.#tailMin = error.seqNum ?? position
+        this.#writers = Math.max(this.#writers, 1)
+        return
+      }
       if (outcome !== 'refused') throw error
       if (entries.length === 1) await log.append([parkedRecord(entries[0]!.number, error)], this.#signal)
       this.#isSingle = true
       return
     }
+    this.#sentAt = clock.now()
+    this.#attemptMs = Math.max(this.#sentAt - startedAt, 0)
+    this.#writers = Math.max(this.#writers - 1, 0)
     this.#context.onSent?.()
     // Entries leave the outbox only when a copy has them, so that a view never loses them.
     if (examined === remote) {
@@ -120,26 +141,36 @@ export class OutboxSender {
 
   /** Finds the position of the next attempt. */
   async #locate(): Promise<void> {
-    const { log, remote, examined } = this.#context
-    if (examined !== remote) return this.#examine(0)
+    const { log, remote, examined, clock, random } = this.#context
+    if (this.#writers > 0) {
+      const delayMs = contentionMs(this.#writers, this.#attemptMs, random())
+      await pause(delayMs, this.#context, this.#signal)
+    }
+    if (examined !== remote || this.#writers > 0) return this.#examine(this.#tailMin)
     // Nothing that was sent can be among the records before the tail.
     if (!log.state.progress!.inDoubt) {
+      if (Math.abs(clock.now() - this.#sentAt) < FRESH_MS) return
       this.#position = (await remote.checkTail({ signal: this.#signal }).catch(emptyIfMissing)).seqNum
     } else if (this.#failures > 0) await this.#examine(0)
   }
 
   /** Examines records until the position is at the end of what can be read, and at least at a given one. */
   async #examine(least: number): Promise<void> {
+    // If the read fails, the tail is looked up again.
+    this.#tailMin = 0
     for (;;) {
-      await this.#readOn()
+      await this.#readOn(least)
       if (this.#position >= least) return
       await this.#copied()
     }
   }
 
-  async #readOn(): Promise<void> {
-    const { examined } = this.#context
-    const { seqNum: tail } = await examined.checkTail({ signal: this.#signal }).catch(emptyIfMissing)
+  async #readOn(least: number): Promise<void> {
+    const { examined, remote } = this.#context
+    const isKnown = examined === remote && least > this.#position
+    const tail = isKnown
+      ? least
+      : (await examined.checkTail({ signal: this.#signal }).catch(emptyIfMissing)).seqNum
     // The stream was deleted, and begins again.
     if (tail < this.#position) this.#position = 0
     if (tail === this.#position) return
@@ -156,6 +187,10 @@ export class OutboxSender {
     const first = records[0]?.seqNum ?? end
     if (first > this.#position && log.state.progress!.inDoubt) await this.#parkAll()
     this.#position = end
+    if (this.#writers > 0) {
+      const { device } = log.state.progress!
+      this.#writers = Math.max(this.#writers, otherWriters(records, device))
+    }
     const confirmed = confirmationsIn(log.state, records)
     if (confirmed.length > 0) await this.#note(confirmed, true)
   }
