@@ -1,66 +1,110 @@
-import { EventEmitter, once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
 import { Child } from '../harness/child.ts'
 import { loadClient, loadSync, openHeadwater, streamNumber } from '../harness/headwater.ts'
-import { host, type Prepared, type Turn } from '../harness/host.ts'
+import { host, type Params, type Prepared, type Turn } from '../harness/host.ts'
 import { median } from '../harness/statistics.ts'
 
-/** Two devices on one machine: what is appended on one is awaited on the other. */
-interface Pair {
-  append(body: string): Promise<unknown>
-  /** Emits `body` when the other device shows it. */
-  readonly shown: EventEmitter
-  close(): Promise<unknown>
+interface Place {
+  readonly directory: string
 }
 
+interface Server {
+  readonly port: number
+}
+
+/** The pause between two records, in milliseconds: nobody types faster. */
+const PAUSE_MS = 2
+
+/** Each body is the time when it was appended, by a clock that all processes share. */
+const now = () => process.hrtime.bigint()
+
 host({
-  /** From `append` on one device to a confirmed record in the view of the other. */
-  async synced({ directory }: { readonly directory: string }): Promise<Prepared> {
-    const server = new Child('headwater-server', process.env.HEADWATER_DIST!)
-    const { port } = await server.prepare('server', { directory, size: 1 })
-    const devices = [await openDevice(Number(port)), await openDevice(Number(port))] as const
-    const [writer, reader] = devices
-    const shown = new EventEmitter()
-    const view = reader.synced.view({ tailOffset: 0 }).subscribe(({ change }) => {
-      for (const { body, isPending } of change.inserted) if (!isPending) shown.emit(body)
+  /** From `append` on one device to a confirmed record in the view of another: each is a process. */
+  async synced({ directory }: Place): Promise<Prepared> {
+    const server = await started('headwater-server', 'server', { directory, size: 1 })
+    const device = await openDevice(server.port)
+    const writer = await started('relay', 'synced writer', { port: server.port })
+    const times: number[] = []
+    const view = device.synced.view({ tailOffset: 0 }).subscribe(({ change }) => {
+      for (const { body, isPending } of change.inserted) if (!isPending) times.push(millisecondsSince(body))
     })
-    for (const { synced } of devices) await live(synced.state$)
-    return turns({
-      append: async (body) => (await writer.synced.append(body)).confirmed(),
-      shown,
-      async close() {
-        view.unsubscribe()
-        for (const device of devices) await device.close()
-        await server.close()
-      },
+    return turns(writer.child, times, async () => {
+      view.unsubscribe()
+      await device.close()
+      await server.child.close()
     })
   },
 
-  /** From a request to an event at a follower. */
+  async 'synced writer'({ port }: Server): Promise<Prepared> {
+    const { synced, close } = await openDevice(port)
+    return {
+      turn: (count) => paced(count, async (body) => (await synced.append(body)).confirmed()),
+      close,
+    }
+  },
+
+  /** From a request to an event at a follower: each is a process. */
   async relay(): Promise<Prepared> {
-    const server = new Child('bare-server', process.env.HEADWATER_DIST!)
-    const { port } = await server.prepare('relay', {})
-    const url = `http://127.0.0.1:${port}/`
+    const server = await started('bare-server', 'relay', {})
+    const writer = await started('relay', 'relay writer', { port: server.port })
     const ending = new AbortController()
-    const response = await fetch(url, { signal: ending.signal })
-    const shown = new EventEmitter()
+    const response = await fetch(`http://127.0.0.1:${server.port}/`, { signal: ending.signal })
+    const times: number[] = []
     const follow = async (): Promise<void> => {
-      const text = response.body!.pipeThrough(new TextDecoderStream())
-      for await (const chunk of text) {
-        for (const [, body] of chunk.matchAll(/^data: (.*)$/gm)) shown.emit(body!)
+      for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+        for (const [, body] of chunk.matchAll(/^data: (.*)$/gm)) times.push(millisecondsSince(body!))
       }
     }
     const following = follow().catch(() => {})
-    return turns({
-      append: async (body) => (await fetch(url, { method: 'POST', body })).arrayBuffer(),
-      shown,
-      async close() {
-        ending.abort()
-        await following
-        await server.close()
-      },
+    return turns(writer.child, times, async () => {
+      ending.abort()
+      await following
+      await server.child.close()
     })
   },
+
+  'relay writer': ({ port }: Server): Prepared => ({
+    turn: (count) =>
+      paced(count, async (body) => {
+        const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body })
+        await response.arrayBuffer()
+      }),
+  }),
 })
+
+/** Appends one record after another. */
+async function paced(count: number, append: (body: string) => Promise<unknown>): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    await append(String(now()))
+    await setTimeout(PAUSE_MS)
+  }
+}
+
+function millisecondsSince(time: string): number {
+  return Number(now() - BigInt(time)) / 1e6
+}
+
+/** Reports the median of the turn as the time of each record. */
+function turns(writer: Child, times: number[], close: () => Promise<unknown>): Prepared {
+  return {
+    async turn(count): Promise<Turn> {
+      times.length = 0
+      await writer.turn(count)
+      while (times.length < count) await setTimeout(PAUSE_MS)
+      return { wallMs: median(times) * count, units: count }
+    },
+    async close() {
+      await writer.close()
+      await close()
+    },
+  }
+}
+
+async function started(program: string, side: string, params: Params) {
+  const child = new Child(program, process.env.HEADWATER_DIST!)
+  const { port } = await child.prepare(side, params)
+  return { child, port: Number(port) }
+}
 
 async function openDevice(port: number) {
   const { connect } = await loadClient()
@@ -69,6 +113,11 @@ async function openDevice(port: number) {
   const headwater = await openHeadwater()
   const remote = client.basin('my-basin').stream('streams/1')
   const synced = syncedStream(remote, streamNumber(headwater, 1))
+  await new Promise<void>((resolve) => {
+    synced.state$.subscribe(({ kind }) => {
+      if (kind === 'live') resolve()
+    })
+  })
   return {
     synced,
     async close() {
@@ -76,35 +125,5 @@ async function openDevice(port: number) {
       await client.close()
       await headwater.close()
     },
-  }
-}
-
-function live(state$: { subscribe(next: (state: { kind: string }) => void): { unsubscribe(): void } }) {
-  return new Promise<void>((resolve) => {
-    state$.subscribe(({ kind }) => {
-      if (kind === 'live') resolve()
-    })
-  })
-}
-
-let appended = 0
-
-/** Reports the median of the turn as the time of each. */
-function turns({ append, shown, close }: Pair): Prepared {
-  return {
-    async turn(count): Promise<Turn> {
-      const times: number[] = []
-      for (let i = 0; i < count; i++) {
-        const body = `message ${appended++}`
-        const start = performance.now()
-        const arrived = once(shown, body)
-        const sent = append(body)
-        await arrived
-        times.push(performance.now() - start)
-        await sent
-      }
-      return { wallMs: median(times) * count, units: count }
-    },
-    close,
   }
 }

@@ -24,6 +24,7 @@ export const syncRows: Readonly<Record<string, Measurement>> = {
   'synced-latency': {
     work: 'sync: median from `append` on one device to the view on another, both live, memory',
     each: 'a record',
+    exactly: 200,
     ours: { program: 'relay', side: 'synced' },
     rivals: [
       {
