@@ -2,6 +2,7 @@ import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
+import { contentionMs } from '../../src/sync/back-off.ts'
 import {
   type Confirmation,
   type OutboxEntry,
@@ -14,12 +15,15 @@ import {
   confirmationsIn,
   confirmationsOf,
   entriesToSend,
+  otherWriters,
   sentRecords,
 } from '../../src/sync/outbox-plan.ts'
 import { asHeadwaterError, isMissing } from './errors.ts'
 import type { OutboxLog } from './outbox-log.ts'
 import { type PauseContext, pause, pauseAfter } from './pause.ts'
 
+/** How long the end of an acknowledged append passes for the tail, in milliseconds. */
+const FRESH_MS = 1_000
 /** How long the sender waits for the copy to reach a position, before it tries again, in milliseconds. */
 const COPY_WAIT_MS = 10_000
 
@@ -42,6 +46,14 @@ export class OutboxSender {
   readonly #signal: AbortSignal
   /** Every record below was examined. */
   #position = 0
+  /** The tail as far as a rejected attempt told it. */
+  #tailMin = 0
+  /** The number of others that append too: 0 until they are first, and less after each success. */
+  #writers = 0
+  /** How long the last attempt took, in milliseconds. */
+  #attemptMs = 0
+  /** The time of the last acknowledgement. */
+  #sentAt = Number.NEGATIVE_INFINITY
   #failures = 0
   /** The place of every attempt in doubt is the position, or was examined. */
   #isDoubtHere = false
@@ -96,11 +108,12 @@ export class OutboxSender {
     await this.#locate()
     const entries = this.#next()
     if (entries.length === 0) return
-    const { log, remote, examined } = this.#context
+    const { log, remote, examined, clock } = this.#context
     if (!log.state.progress!.inDoubt) {
       await this.#note([], true)
       this.#isDoubtHere = true
     }
+    const startedAt = clock.now()
     const position = this.#position
     const records = sentRecords(entries, log.state.progress!.device)
     let confirmation: Confirmation
@@ -110,9 +123,11 @@ export class OutboxSender {
       if (!HeadwaterError.is(error)) throw error
       const outcome = attemptOutcome(error)
       if (outcome === 'conflict') {
-        await this.#examine(error.seqNum ?? position)
         // The remote stream is shorter than the copy: another one, which the mirror notices.
-        if (error.seqNum !== undefined && error.seqNum < this.#position) throw error
+        if (examined !== remote && error.seqNum !== undefined && error.seqNum < position) throw error
+        this.#attemptMs = Math.max(clock.now() - startedAt, 0)
+        this.#tailMin = error.seqNum ?? position
+        this.#writers = Math.max(this.#writers, 1)
         return
       }
       if (outcome !== 'refused') throw error
@@ -120,6 +135,9 @@ export class OutboxSender {
       this.#isSingle = true
       return
     }
+    this.#sentAt = clock.now()
+    this.#attemptMs = Math.max(this.#sentAt - startedAt, 0)
+    this.#writers = Math.max(this.#writers - 1, 0)
     this.#context.onSent?.()
     // Entries leave the outbox only when a copy has them, so that a view never loses them.
     if (examined === remote) {
@@ -132,26 +150,36 @@ export class OutboxSender {
 
   /** Finds the position of the next attempt. */
   async #locate(): Promise<void> {
-    const { log, remote, examined } = this.#context
-    if (examined !== remote) return this.#examine(0)
+    const { log, remote, examined, clock, random, wakeUps } = this.#context
+    if (this.#writers > 0) {
+      const delayMs = contentionMs(this.#writers, this.#attemptMs, random())
+      await pause(clock, delayMs, this.#signal, wakeUps)
+    }
+    if (examined !== remote || this.#writers > 0) return this.#examine(this.#tailMin)
     // Nothing that was sent can be among the records before the tail.
     if (!log.state.progress!.inDoubt) {
+      if (Math.abs(clock.now() - this.#sentAt) < FRESH_MS) return
       this.#position = (await remote.checkTail({ signal: this.#signal }).catch(emptyIfMissing)).seqNum
     } else if (this.#failures > 0) await this.#examine(0)
   }
 
   /** Examines records until the position is at the end of what can be read, and at least at a given one. */
   async #examine(least: number): Promise<void> {
+    // If the read fails, the tail is looked up again.
+    this.#tailMin = 0
     for (;;) {
-      await this.#readOn()
+      await this.#readOn(least)
       if (this.#position >= least) return
       await this.#copied()
     }
   }
 
-  async #readOn(): Promise<void> {
-    const { examined } = this.#context
-    const { seqNum: tail } = await examined.checkTail({ signal: this.#signal }).catch(emptyIfMissing)
+  async #readOn(least: number): Promise<void> {
+    const { examined, remote } = this.#context
+    const isKnown = examined === remote && least > this.#position
+    const tail = isKnown
+      ? least
+      : (await examined.checkTail({ signal: this.#signal }).catch(emptyIfMissing)).seqNum
     // The stream was deleted, and begins again.
     if (tail < this.#position) {
       this.#position = 0
@@ -171,6 +199,10 @@ export class OutboxSender {
     const first = records[0]?.seqNum ?? end
     if (first > this.#position && log.state.progress!.inDoubt) await this.#settleBefore(first)
     this.#position = end
+    if (this.#writers > 0) {
+      const { device } = log.state.progress!
+      this.#writers = Math.max(this.#writers, otherWriters(records, device))
+    }
     const confirmed = confirmationsIn(log.state, records)
     if (confirmed.length > 0) await this.#note(confirmed, true)
   }

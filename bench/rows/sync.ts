@@ -21,6 +21,19 @@ export const syncRows: Readonly<Record<string, Measurement>> = {
       },
     ],
   },
+  'synced-latency': {
+    work: 'sync: median from `append` on one device to the view on another, both live, memory',
+    each: 'a record',
+    exactly: 200,
+    ours: { program: 'relay', side: 'synced' },
+    rivals: [
+      {
+        against: 'a bare relay: `node:http` that forwards requests to followers with Server-Sent Events',
+        contestant: { program: 'relay', side: 'relay' },
+        atLeast: 0.33,
+      },
+    ],
+  },
   'outbox-1': outboxes(1),
   'outbox-10': outboxes(10),
   'outbox-100': outboxes(100),

@@ -74,6 +74,13 @@ export function confirmationsIn(
   return found
 }
 
+/** Returns the number of other writers among records: each device is one, and those without an outbox too. */
+export function otherWriters(records: readonly SequencedRecord[], device: string | undefined): number {
+  const devices = new Set(records.map(({ headers }) => originOf(headers)?.device ?? ''))
+  devices.delete(device ?? '')
+  return devices.size
+}
+
 /** Returns the entries of a batch that was acknowledged, with their places. */
 export function confirmationsOf(
   entries: readonly OutboxEntry[],
