@@ -76,7 +76,7 @@ export async function basinNumbers(
   return { bytes, retention, rate: rates.at(-2), rates }
 }
 
-export async function storedBytes(
+async function storedBytes(
   connection: Connection,
   of: UsageOf,
   signal: AbortSignal,

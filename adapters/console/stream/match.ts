@@ -90,7 +90,7 @@ function parseColumn(column: string): Query & { readonly kind: 'value' } {
 }
 
 /** The value at a path within JSON; undefined if there is none. Of members of a name, the last one counts. */
-export function nodeAt(node: JsonNode, path: readonly (string | number)[]): JsonNode | undefined {
+function nodeAt(node: JsonNode, path: readonly (string | number)[]): JsonNode | undefined {
   let at: JsonNode | undefined = node
   for (const step of path) {
     const items: JsonNode['items'] = at?.items

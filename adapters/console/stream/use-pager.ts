@@ -67,8 +67,8 @@ export function usePager(target: StreamTarget, start: Start, filter: string): Pa
 }
 
 function compiled(filter: string): {
-  readonly selects?: (record: SequencedRecord) => boolean
-  readonly problem?: string
+  readonly selects?: ((record: SequencedRecord) => boolean) | undefined
+  readonly problem?: string | undefined
 } {
   try {
     return filter.trim() === '' ? {} : { selects: matcherOf(parseQuery(filter)) }
