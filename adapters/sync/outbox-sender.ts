@@ -147,10 +147,10 @@ export class OutboxSender {
   async #readOn(): Promise<void> {
     const { examined } = this.#context
     const { seqNum: tail } = await examined.checkTail({ signal: this.#signal }).catch(emptyIfMissing)
-    // The stream was deleted, and begins again.
+    // The stream was deleted, and begins again. A late attempt could find its position there once more.
     if (tail < this.#position) {
+      if (this.#context.log.state.progress!.inDoubt) await this.#parkAll()
       this.#position = 0
-      this.#isDoubtHere = false
     }
     if (tail === this.#position) return
     const query = { seqNum: this.#position, clamp: true }
@@ -190,7 +190,7 @@ export class OutboxSender {
     const { log } = this.#context
     const error = new HeadwaterError(
       'outcome_unknown',
-      'the server trimmed records before it was known whether these were stored; retry or discard them',
+      'the server removed records before it was known whether these were stored; retry or discard them',
     )
     const waiting = [...log.state.entries.values()].filter((entry) => entry.error === undefined)
     const notes = waiting.slice(0, 1_000).map(({ number }) => parkedRecord(number, error))
