@@ -149,8 +149,11 @@ export class OutboxSender {
     const { seqNum: tail } = await examined.checkTail({ signal: this.#signal }).catch(emptyIfMissing)
     // The stream was deleted, and begins again. A late attempt could find its position there once more.
     if (tail < this.#position) {
-      if (this.#context.log.state.progress!.inDoubt) await this.#parkAll()
+      const { inDoubt } = this.#context.log.state.progress!
+      if (inDoubt) await this.#parkAll()
       this.#position = 0
+      // Views and later senders go by it.
+      await this.#note([], inDoubt)
     }
     if (tail === this.#position) return
     const query = { seqNum: this.#position, clamp: true }
