@@ -17,6 +17,8 @@ const PATHS: [path: string, accept?: string][] = [
   [`${RECORDS}?seq_num=0`, 'text/event-stream'],
   [RECORDS],
   [`${RECORDS}/tail`],
+  ['/followers'],
+  [`/metrics/${BASIN}`],
   ['/v1/access-tokens'],
   [`/v1/metrics${RANGE}`],
   [`/v1/metrics/${BASIN}${RANGE}`],

@@ -13,25 +13,25 @@ export async function followChat(
   signal: AbortSignal,
   onMessages: (messages: readonly UIMessage[]) => void,
 ): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      const loaded = await fetch(`/api/chat/${id}`, { signal })
-      if (!loaded.ok) throw new Error(`status ${loaded.status}`)
-      const messages: UIMessage[] = await loaded.json()
+  const again = () => void followChat(id, signal, onMessages)
+  try {
+    const loaded = await fetch(`/api/chat/${id}`, { signal })
+    if (!loaded.ok) throw new Error(`status ${loaded.status}`)
+    const messages: UIMessage[] = await loaded.json()
+    onMessages([...messages])
+    const url = new URL(`/v1/stream/chats/${id}`, location.href).href
+    const live = await stream<UIMessage>({ url, live: 'sse', json: true, offset: '-1', signal })
+    let seen = 0
+    for await (const message of live.jsonStream()) {
+      seen++
+      if (seen <= messages.length) continue
+      messages.push(message)
       onMessages([...messages])
-      const url = new URL(`/v1/stream/chats/${id}`, location.href).href
-      const live = await stream<UIMessage>({ url, live: 'sse', json: true, offset: '-1', signal })
-      let seen = 0
-      for await (const message of live.jsonStream()) {
-        seen++
-        if (seen <= messages.length) continue
-        messages.push(message)
-        onMessages([...messages])
-      }
-    } catch (error) {
-      if (signal.aborted) return
-      console.warn('the chat cannot be followed', error)
     }
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+  } catch (error) {
+    if (signal.aborted) return
+    console.warn('the chat cannot be followed', error)
   }
+  const timer = setTimeout(again, RETRY_MS)
+  signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
 }
