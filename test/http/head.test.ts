@@ -19,6 +19,7 @@ const PATHS: [path: string, accept?: string][] = [
   [`${RECORDS}/tail`],
   ['/followers'],
   [`/metrics/${BASIN}`],
+  [`/metrics/${BASIN}/s`],
   ['/v1/access-tokens'],
   [`/v1/metrics${RANGE}`],
   [`/v1/metrics/${BASIN}${RANGE}`],
