@@ -36,10 +36,13 @@ if (!process.argv.includes('--build')) {
 /** Copies a page. Links to files that the site does not have lead to the repository. */
 function writePage(name, source) {
   const text = readFileSync(inProject(source), 'utf8')
-  const linked = text.replaceAll(/\]\((?!https?:|#)([^)#\s]+)(#[^)\s]+)?\)/g, (_, target, anchor = '') => {
-    const path = posix.normalize(posix.join(posix.dirname(source), target))
-    return `](${addressOf(path)}${anchor})`
-  })
+  const linked = text
+    .replaceAll(/\]\((?!https?:|#)([^)#\s]+)(#[^)\s]+)?\)/g, (_, target, anchor = '') => {
+      const path = posix.normalize(posix.join(posix.dirname(source), target))
+      return `](${addressOf(path)}${anchor})`
+    })
+    // Vite takes other paths of elements for packages.
+    .replaceAll('src="images/', 'src="./images/')
   const page = join(PAGES, `${name}.md`)
   mkdirSync(dirname(page), { recursive: true })
   writeFileSync(
