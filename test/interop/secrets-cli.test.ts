@@ -98,7 +98,7 @@ describe('the command', () => {
     expect(findToken('the root token', 'printed at first start')).toEqual([
       'the root token as text in printed at first start: Root token',
       'the root token as text in printed at first start: Console, s',
-      "the root token as text in printed at first start: curl -w '\\\\",
+      "the root token as text in printed at first start: curl -w '\\",
     ])
     expect(findToken('a token issued by HTTP', 'answers to issuers')).toHaveLength(1)
     expect(findToken('a token issued by the command', 'printed to issuers')).toHaveLength(1)
