@@ -219,7 +219,11 @@ export class OutboxSender {
     const start = this.#position
     const query = { seqNum: start, count: BATCH_RECORDS_MAX, clamp: true }
     const { records } = await remote.readBatch(query, { as: 'bytes', signal: this.#signal })
-    const confirmed = confirmationsIn(log.state, records)
+    // A view has the records behind these only when its copy does.
+    const confirmed = confirmationsIn(
+      log.state,
+      records.filter(({ seqNum }) => seqNum < end),
+    )
     if (confirmed.length > 0) await this.#note(confirmed, true)
     const isKnown = this.#isDoubtHere || start + records.length >= end
     if (records[0]?.seqNum !== start || !isKnown) await this.#parkAll()

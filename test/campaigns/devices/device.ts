@@ -127,7 +127,7 @@ export class Tab {
   failure: unknown
 
   private constructor(
-    { name, device, clock, time, server }: TabOptions,
+    { name, device, clock, time, server, settings }: TabOptions,
     parts: TabParts,
     folds: FoldOptionsOfTab,
   ) {
@@ -136,7 +136,8 @@ export class Tab {
     this.#device = device
     this.#time = time
     this.#parts = parts
-    this.view = new ViewCheck(device.discarded, (text) => server.isTrimmed(text))
+    const startsLate = settings.tailOffset !== undefined
+    this.view = new ViewCheck(device.discarded, (text) => server.isLeftOut(text, startsLate))
     this.#watching = parts.synced.view$.subscribe({
       next: (view) => {
         try {

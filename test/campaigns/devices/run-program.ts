@@ -22,8 +22,8 @@ export async function runProgram(options: {
     maxBuffer: OUTPUT_BYTES_MAX,
   }).catch((error) => {
     // The exit code says that a seed has failed; the output says which one.
-    if (typeof error.stdout === 'string') return error as { stdout: string }
-    throw error
+    if (error.code !== 1) throw error
+    return error as { stdout: string }
   })
   return stdout.trimEnd().split('\n')
 }

@@ -73,10 +73,10 @@ export class SimulatedServer {
     return this.isMissing || this.lives.length > 1 || this.life.trimmedTo > 0
   }
 
-  /** Whether a record with this text was stored, and trimmed since. */
-  isTrimmed(text: string): boolean {
+  /** Whether a record with this text was stored where a copy may have none: it was trimmed, or is early. */
+  isLeftOut(text: string, startsLate: boolean): boolean {
     return this.lives.some(({ records, trimmedTo }) =>
-      records.slice(0, trimmedTo).some(({ body }) => lossyTextOf(body) === text),
+      records.some(({ body, seqNum }) => (startsLate || seqNum < trimmedTo) && lossyTextOf(body) === text),
     )
   }
 

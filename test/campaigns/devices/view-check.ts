@@ -10,16 +10,16 @@ export class ViewCheck {
   readonly #list: SyncedRecord[] = []
   #keys = new Set<string>()
   readonly #discarded: ReadonlySet<string>
-  readonly #isTrimmed: (text: string) => boolean
+  readonly #isLeftOut: (text: string) => boolean
   view: RecordView<SyncedRecord> | undefined
 
   /**
-   * `discarded` has the keys of records that the app discarded, which leave the view. `isTrimmed` tells
-   * whether a record with a text was on the server and is trimmed.
+   * `discarded` has the keys of records that the app discarded, which leave the view. `isLeftOut` tells whether
+   * a record with a text is on the server, or was, where the copy may have none.
    */
-  constructor(discarded: ReadonlySet<string>, isTrimmed: (text: string) => boolean) {
+  constructor(discarded: ReadonlySet<string>, isLeftOut: (text: string) => boolean) {
     this.#discarded = discarded
-    this.#isTrimmed = isTrimmed
+    this.#isLeftOut = isLeftOut
   }
 
   next(view: RecordView<SyncedRecord>): void {
@@ -42,8 +42,8 @@ export class ViewCheck {
       const successor = successors.get(record.key)
       if (successor === undefined) {
         if (isTrim && !record.isPending) continue
-        // One that was confirmed, and trimmed before the copy had it, is not shown any more.
-        if (this.#discarded.has(record.key) || this.#isTrimmed(record.body)) continue
+        // One that was confirmed where the copy begins later is not shown any more.
+        if (this.#discarded.has(record.key) || this.#isLeftOut(record.body)) continue
         throw new Violation('a record stays in the view', `${record.key}, ${JSON.stringify(record)}`)
       }
       if (!record.isPending && successor.seqNum !== record.seqNum) {
