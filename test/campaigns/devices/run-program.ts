@@ -4,7 +4,7 @@ import { bundleProgram } from '../../support/child-process.ts'
 
 const OUTPUT_BYTES_MAX = 256 * 1024 * 1024
 
-const program = bundleProgram(new URL('./program.ts', import.meta.url))
+const PROGRAM = new URL('./program.ts', import.meta.url)
 
 /**
  * Runs seeds as `npm run devices` does and returns the lines that it prints. Vitest loads code in other turns
@@ -16,7 +16,8 @@ export async function runProgram(options: {
   readonly steps: number
 }): Promise<string[]> {
   const CAMPAIGN = JSON.stringify({ name: 'devices', options: { ...options, history: true } })
-  const args = ['--enable-source-maps', await program]
+  // Bundles are deleted after each test file, and files share modules.
+  const args = ['--enable-source-maps', await bundleProgram(PROGRAM)]
   const { stdout } = await promisify(execFile)(process.execPath, args, {
     env: { ...process.env, CAMPAIGN },
     maxBuffer: OUTPUT_BYTES_MAX,

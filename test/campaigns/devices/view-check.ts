@@ -14,8 +14,8 @@ export class ViewCheck {
   view: RecordView<SyncedRecord> | undefined
 
   /**
-   * `discarded` has the keys of records that the app discarded, which leave the view. `isLeftOut` tells whether
-   * a record with a text is on the server, or was, where the copy may have none.
+   * `discarded` has the keys of records that the app discarded, which leave the view. `isLeftOut` tells
+   * whether a record with a text is on the server, or was, where the copy may have none.
    */
   constructor(discarded: ReadonlySet<string>, isLeftOut: (text: string) => boolean) {
     this.#discarded = discarded
