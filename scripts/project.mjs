@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
-/** On Windows, npm is a script, which only a shell can start. */
+/** The options of commands. On Windows npm is a script, which only a shell can start. */
 const IN_PROJECT = { cwd: root, shell: process.platform === 'win32' }
 
 export function inProject(...path) {

@@ -11,7 +11,7 @@ interface PositionalDefinition extends Described {
   readonly type: 'positional'
   /** True by default. */
   readonly required?: boolean | undefined
-  /** Whether it may be given any number of times. Only the last positional can be. */
+  /** True if it may be given any number of times, as only the last positional can be. */
   readonly isRepeated?: boolean | undefined
 }
 
@@ -49,7 +49,7 @@ type ValueOf<Definition> = Definition extends { readonly isRepeated: true }
         ? string
         : string | undefined
 
-/** What the arguments of a command are parsed to. */
+/** The result of parsing the arguments of a command. */
 export type Values<Defined> = { readonly [Name in keyof Defined]: ValueOf<Defined[Name]> }
 
 /** No option begins with a digit, so that this is a value. */

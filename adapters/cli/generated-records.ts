@@ -14,7 +14,7 @@ export interface Generation {
   readonly rate: number
 }
 
-/** With a rate, records are due in steps of at least this time. */
+/** The shortest step in which records are due if there is a rate. */
 const STEP_MS = 10
 
 /** Yields records when they are due, those due together in one batch. Ends when the signal aborts. */

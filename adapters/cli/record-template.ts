@@ -4,9 +4,9 @@ import { dateTimeText } from '../../src/wire/json-members.ts'
 import { integerArgument } from './arguments.ts'
 import { compileTemplate, type Directive, directiveLines } from './template.ts'
 
-/** What differs between generated records. */
+/** The values that differ between generated records. */
 interface Generated {
-  /** From 1. */
+  /** The number of the record, beginning with 1. */
   readonly index: number
   /** Milliseconds since the Unix epoch. */
   readonly now: number

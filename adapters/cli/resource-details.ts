@@ -7,7 +7,7 @@ import {
 } from '../../src/index.ts'
 import { endOfUsage } from '../../src/model/metrics.ts'
 
-/** What is known about a stream or a basin. A member that is not known is undefined. */
+/** The known facts about a stream or a basin. A member that is not known is undefined. */
 export interface Details {
   readonly firstSeqNum?: number | undefined
   readonly nextSeqNum?: number | undefined

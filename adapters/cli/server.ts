@@ -73,7 +73,7 @@ interface ConnectionFailure {
   readonly reason: string
   /** Whether nothing listens on the port. */
   readonly isRefused: boolean
-  /** What may be wrong with the URL, beginning with a semicolon; empty if nothing suggests it. */
+  /** A guess at what is wrong with the URL, beginning with a semicolon; empty if nothing suggests one. */
   readonly hint: string
 }
 

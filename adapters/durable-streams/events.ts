@@ -10,7 +10,7 @@ import { assertAvailable, type ReadPosition } from './position.ts'
 export interface EventOptions {
   /** The cursor of the next event. */
   readonly cursors: () => string
-  /** After how many milliseconds the response ends, and the client continues with another request. */
+  /** The milliseconds after which the response ends, and the client continues with another request. */
   readonly sseMs: number
 }
 

@@ -56,7 +56,7 @@ export const DURABLE_STREAMS_OPTIONS: MembersOf<DurableStreamsOptions> = {
 export interface DurableStreamsSettings {
   readonly http: HandlerSettings
   readonly basin: string
-  /** Without a slash at the end. */
+  /** The path of all streams, without a slash at the end. */
   readonly root: string
   readonly longPollMs: number
   readonly sseMs: number

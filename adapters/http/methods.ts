@@ -10,7 +10,7 @@ export interface Method {
   readonly operations: readonly Operation[] | 'public' | 'metrics'
 }
 
-/** By HTTP method. `GET` also serves `HEAD`, unless that has an entry. */
+/** The endpoints of a path by HTTP method. `GET` also serves `HEAD`, unless that has an entry. */
 export type Methods = Readonly<Record<string, Method>>
 
 /** An endpoint that requires one of these operations. */

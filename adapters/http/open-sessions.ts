@@ -7,7 +7,7 @@ export interface OpenSession {
   readonly cursor: ReadCursor
   readonly request: ApiRequest
   readonly protocol: 'events' | 'frames'
-  /** When it was opened, in milliseconds since the Unix epoch. */
+  /** The time at which it was opened, in milliseconds since the Unix epoch. */
   readonly openedAt: number
 }
 

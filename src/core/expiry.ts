@@ -1,4 +1,4 @@
-/** When a stream is deleted: at a time in milliseconds, or after seconds without use. Persisted. */
+/** The end of a stream: at a time in milliseconds, or after seconds without use. Persisted. */
 export type Expiry = { readonly at: number } | { readonly idleSeconds: number }
 
 /** The latest uses of a stream that are known, in milliseconds. */

@@ -7,13 +7,13 @@ import type { StreamPosition } from '../model/position.ts'
 export interface WriteState {
   /** Set once the stream is closed. */
   readonly closed?: true | undefined
-  /** In the order of their last appends, the latest last. At most `PRODUCERS_MAX`. */
+  /** The producers in the order of their last appends, the latest last. At most `PRODUCERS_MAX`. */
   readonly producers?: readonly ProducerState[] | undefined
   /** That of the last append that had one. */
   readonly streamSeq?: string | undefined
 }
 
-/** What a stream knows of a producer. Persisted: keep stable. */
+/** The last batch of a producer. Persisted: keep stable. */
 export interface ProducerState {
   /** The name of the producer. */
   readonly id: string
@@ -21,7 +21,7 @@ export interface ProducerState {
   readonly epoch: number
   /** The number of the last batch. */
   readonly seq: number
-  /** When it was appended, in milliseconds. */
+  /** The time at which that batch was appended, in milliseconds. */
   readonly appendedAt: number
   /** The position of its first record. */
   readonly start: StreamPosition

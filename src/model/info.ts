@@ -34,7 +34,7 @@ export interface StreamInfo {
   readonly deletedAt: Date | null
   /** The metadata that was given at its creation. Absent if there is none. */
   readonly metadata?: StreamMetadata | undefined
-  /** When it is deleted. Absent: never. */
+  /** The end of the stream. Absent: none. */
   readonly expiry?: StreamExpiry | undefined
   /** The cipher that encrypts its records; null if they are plain. */
   readonly cipher: Cipher | null

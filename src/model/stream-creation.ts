@@ -1,14 +1,14 @@
 import type { RecordInput } from './append-input.ts'
 import { type MembersOf, type Time, unchecked } from './validation.ts'
 
-/** What an application knows about a stream, such as the type of its content. It never changes. */
+/** Texts that an application keeps with a stream, such as the type of its content. They never change. */
 export type StreamMetadata = Readonly<Record<string, string>>
 
-/** When a stream is deleted, whatever it holds. It never changes. */
+/** The end of a stream, whatever it holds: it is deleted. It never changes. */
 export type StreamExpiry =
-  /** At this time. */
+  /** The time of the deletion. */
   | { readonly at: Date }
-  /** After this many seconds in which it was neither appended to nor read, as {@link StreamCreation} says. */
+  /** The seconds without an append or a read after which it is deleted: see {@link StreamCreation}. */
   | { readonly idleSeconds: number }
 
 /** How a new stream begins, besides its configuration. */

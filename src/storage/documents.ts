@@ -46,7 +46,7 @@ export interface StreamDocument {
   readonly forkOf?: { readonly stream: string; readonly logId: string } | undefined
   /** How many streams began as copies of this one and exist. Absent: 0. */
   readonly forks?: number | undefined
-  /** When a stream with forks was deleted, in milliseconds: it has no log, and only its name is in use. */
+  /** The time at which a stream with forks was deleted, in milliseconds: only its name is in use. */
   readonly deletedAt?: number | undefined
 }
 

@@ -29,7 +29,7 @@ interface Read {
   readonly encryptionKey: string | undefined
   readonly target: Target
   readonly follow: boolean
-  /** Where the read begins, and its bounds. */
+  /** The start of the read, and its bounds. */
   readonly query: (stream: Stream, signal: AbortSignal) => ReadQuery | Promise<ReadQuery>
   /** Ends after this many records that are printed. */
   readonly limit: number

@@ -4,12 +4,12 @@ import type { Connection } from '../connection.ts'
 import { DURATION_UNITS } from '../format.ts'
 import { chartOf, metricSetsOf, queryMetrics, RANGES, type UsageOf } from '../usage/metrics.ts'
 
-/** What a list or a heading shows of a basin or a stream. What cannot be known cheaply is undefined. */
+/** The numbers of a basin or a stream in lists and headings. Undefined ones are not cheap to know. */
 export interface Numbers {
   /** Metered bytes that are stored. */
   readonly bytes?: number | undefined
   readonly retention?: RetentionPolicy | null | undefined
-  /** Of a stream: the sequence numbers of the first record that remains and of the next one. */
+  /** The sequence numbers of the first record that remains in a stream, and of the next one. */
   readonly first?: number | undefined
   readonly next?: number | undefined
   /** The time of the last record, in milliseconds since the Unix epoch; 0 if there never was one. */
@@ -18,7 +18,7 @@ export interface Numbers {
   readonly rate?: number | undefined
   /** Earlier rates, the latest last. */
   readonly rates?: readonly number[] | undefined
-  /** When the tail was read, in milliseconds. */
+  /** The time at which the tail was read, in milliseconds. */
   readonly at?: number | undefined
 }
 
@@ -86,7 +86,7 @@ async function storedBytes(
   return chartOf(await queryMetrics(connection, of, set, RANGES[0], end, signal)).series[0]?.summary
 }
 
-/** What a server does not tell, or the token does not permit, is not known. */
+/** Resolves to undefined for what a server does not tell or the token does not permit. */
 function known<Value>(value: Promise<Value>): Promise<Value | undefined> {
   return value.catch(() => undefined)
 }

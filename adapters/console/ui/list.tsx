@@ -15,7 +15,7 @@ export interface Column<Item, Value = undefined> {
   readonly isSecondary?: boolean | undefined
   readonly isNumber?: boolean | undefined
   readonly cell: (item: Item, value: Value | undefined) => ComponentChildren
-  /** By what the page is sorted; undefined if the value is not known. */
+  /** The value that the page is sorted by; undefined if it is not known. */
   readonly sortBy?: ((item: Item, value: Value | undefined) => number | string | undefined) | undefined
 }
 

@@ -31,7 +31,7 @@ function Retry({ onRetry }: { readonly onRetry: (() => void) | undefined }) {
 /** A connection that was lost, and when the next attempt follows. */
 export function LostConnection(props: {
   readonly message: string
-  /** In milliseconds since the Unix epoch. */
+  /** The time of the next attempt, in milliseconds since the Unix epoch. */
   readonly retryAt: number
   readonly onRetry: () => void
 }) {

@@ -1,6 +1,6 @@
 import type { MirrorState } from 'headwater/sync'
 
-/** From what needs the user to what does not. */
+/** The states, from those that need the user to those that do not. */
 const BY_WEIGHT = ['stopped', 'offline', 'connecting', 'catching-up', 'live', 'waiting', 'closed'] as const
 
 /** Returns the state to show for several streams: the one that matters most. */

@@ -42,7 +42,7 @@ export interface StreamDescription {
   readonly id: string
   /** The metadata that was given at its creation. */
   readonly metadata: StreamMetadata
-  /** When it is deleted; undefined is never. */
+  /** The time at which it is deleted; undefined is never. */
   readonly expiry: Expiry | undefined
   /** The position of the next record. */
   readonly tail: StreamTail

@@ -44,7 +44,7 @@ export class Device {
   readonly #world: DeviceWorld
   readonly #prng: Prng
   readonly #storage = memory()
-  /** Of the app, and so of the reducer of its folds. */
+  /** The version of the app, and so of the reducer of its folds. */
   #version = 1
   #skewMs: number
   #opened = 0

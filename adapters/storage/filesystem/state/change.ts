@@ -32,9 +32,9 @@ export type Change =
       readonly kind: 'append'
       readonly log: number
       readonly block: StoredBlock
-      /** As an opening reads it, without the write state. */
+      /** The head as an opening reads it, without the write state. */
       readonly head: Head
-      /** What the append changed in the write state of the log. */
+      /** The change of the write state of the log. */
       readonly writeState?: WriteStateChange | undefined
     }
   | {
