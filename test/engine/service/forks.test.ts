@@ -74,15 +74,15 @@ onEveryKindOfStorage(() => {
     for (const name of ['source', 'one']) {
       const stream = basin.stream(name)
       for (const call of [
-        stream.append('x'),
-        stream.read().toArray(),
-        stream.checkTail(),
-        stream.delete(),
-        stream.config(),
-        basin.createStream(name),
-        basin.createStream('third', {}, { fork: { stream: name } }),
+        () => stream.append('x'),
+        () => stream.read().toArray(),
+        () => stream.checkTail(),
+        () => stream.delete(),
+        () => stream.config(),
+        () => basin.createStream(name),
+        () => basin.createStream('third', {}, { fork: { stream: name } }),
       ]) {
-        expect(await outcomeOf(call)).toBe('stream_deletion_pending')
+        expect(await outcomeOf(call())).toBe('stream_deletion_pending')
       }
     }
     const { items } = await basin.listStreams({ prefix: 'source' })

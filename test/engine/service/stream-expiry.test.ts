@@ -16,14 +16,14 @@ onEveryKindOfStorage(() => {
     await clock.advance(1)
     const stream = hw.basin('basin', { autoCreate: false }).stream('s')
     for (const call of [
-      stream.append('b'),
-      stream.read().toArray(),
-      stream.checkTail(),
-      stream.config(),
-      stream.delete(),
-      stream.reconfigure({}),
+      () => stream.append('b'),
+      () => stream.read().toArray(),
+      () => stream.checkTail(),
+      () => stream.config(),
+      () => stream.delete(),
+      () => stream.reconfigure({}),
     ]) {
-      expect(await outcomeOf(call)).toBe('stream_not_found')
+      expect(await outcomeOf(call())).toBe('stream_not_found')
     }
     await basin.createStream('s')
     expect(await basin.stream('s').checkTail()).toMatchObject({ seqNum: 0 })
