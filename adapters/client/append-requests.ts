@@ -1,5 +1,4 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
-import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { decodeAppendAck } from '../../src/wire/decode-records.ts'
 import { encodeAppendInput } from '../../src/wire/encode-append.ts'
@@ -34,17 +33,14 @@ export class AppendRequests {
 
   /** Makes a call, which has no effect on a missing stream, and again once the stream was created. */
   async creatingStream<Result>(call: () => Promise<Result>): Promise<Result> {
-    const { sender } = this.#core
     for (let creations = 0; ; creations++) {
       try {
         return await call()
       } catch (error) {
         const mayCreate = this.#target.autoCreate && creations < CREATIONS_MAX
         if (!isMissing(error) || error.mayHaveEffects || !mayCreate) throw error
-        await this.#target.create(error, async (name) => {
-          const { createBasin } = await loadControl()
-          return createBasin(sender, name)
-        })
+        const { createMissing } = await loadControl()
+        await createMissing(this.#core.sender, this.#target, error)
       }
     }
   }
@@ -54,7 +50,7 @@ export class AppendRequests {
     const outcome = await this.#core.sender.attempt({
       method: 'POST',
       path: `${this.#target.path}/records`,
-      basin: this.#target.basin.name,
+      basin: this.#target.basin,
       vendor: this.#target.recordHeaders,
       accept: 'application/protobuf',
       contentType: 'application/protobuf',
@@ -66,26 +62,12 @@ export class AppendRequests {
       return decoded(true, () => assertAck(decodeAppendAck(outcome.body), batch))
     }
     const { error, isRepeated } = outcome
-    return this.#resolve(error, isRepeated || mayBeStored, batch)
-  }
-
-  /**
-   * Finds out whether an earlier attempt stored the batch. Otherwise rejects with the error of the last one.
-   */
-  async #resolve(error: HeadwaterError, mayBeStored: boolean, batch: AppendBatch): Promise<AppendAck> {
-    const { matchSeqNum } = batch
-    if (!mayBeStored || matchSeqNum === undefined) throw error
-    const unknown = withEffects(error, true)
-    if (error.code !== 'seq_num_mismatch' && error.code !== 'fencing_token_mismatch') throw unknown
-    // Nothing has got the sequence number of the batch, and a copy of the batch on its way fails as this one.
-    if (error.seqNum !== undefined && error.seqNum <= matchSeqNum) throw error
-    const loading = loaded('repeated appends', import('./repeated-append.ts'))
-    const stored = await loading
-      .then(({ storedAck }) => storedAck(this.#core, this.#target, batch))
-      .catch(() => undefined)
-    if (stored === undefined) throw unknown
-    if (stored === 'others') throw error
-    return stored
+    const mayBeRepeated = (isRepeated || mayBeStored) && matchSeqNum !== undefined
+    if (!mayBeRepeated) throw error
+    const { resolveRepeated } = await loaded('repeated appends', import('./repeated-append.ts')).catch(() => {
+      throw withEffects(error, true)
+    })
+    return resolveRepeated(this.#core, this.#target, { ...batch, matchSeqNum }, error)
   }
 }
 

@@ -1,6 +1,8 @@
 import type { ClientHttp2Stream } from 'node:http2'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
+import type { RedactedKey } from '../../src/model/redacted-key.ts'
+import type { SharedSignal } from '../../src/runtime/abort.ts'
 import type { VendorHeader } from '../../src/wire/vendor-headers.ts'
 import type { Exchange, IncomingResponse } from './exchange.ts'
 import type { Settings } from './options.ts'
@@ -15,7 +17,9 @@ export interface Call {
   readonly path: string
   readonly basin?: string | undefined
   /** The protocol headers, without their prefix. Sent under every prefix, because servers differ. */
-  readonly vendor?: Partial<Record<VendorHeader, string | StreamConfigInput | undefined>> | undefined
+  readonly vendor?:
+    | Partial<Record<VendorHeader, string | RedactedKey | StreamConfigInput | undefined>>
+    | undefined
   readonly accept?: string | undefined
   readonly contentType?: string | undefined
   readonly body?: Uint8Array | undefined
@@ -55,8 +59,13 @@ export interface OpenResponse {
 /** Sends calls, and repeats those that are safe to repeat. */
 export interface CallSender {
   readonly settings: Pick<Settings, 'keepsForever'>
+  /** Aborts when the client is closed. */
+  readonly closing: SharedSignal
   /** Resolves to a successful response. Rejects with what the last attempt failed with. */
   send(call: Call): Promise<Reply>
   /** Sends a call and decodes the JSON of the response. */
   json<Value>(call: Call, decode: (value: unknown, reply: Reply) => Value): Promise<Value>
 }
+
+/** The arguments of a method that may be something else. */
+export type ArgumentsOf<Member> = Member extends (...args: infer Args) => unknown ? Args : never

@@ -10,6 +10,9 @@ export const loadControl = () => loaded('basins and configurations', import('./c
 /** Loads the code of Server-Sent Events. Rejects with `unavailable`. */
 export const loadEvents = () => loaded('Server-Sent Events', import('./event-stream.ts'))
 
+/** Loads the code of encryption keys. Rejects with `unavailable`. */
+export const loadKeyHeader = () => loaded('encryption keys', import('./key-header.ts'))
+
 /** Resolves to a module. Rejects with `unavailable`, which names its subject. */
 export async function loaded<Module>(subject: string, loading: Promise<Module>): Promise<Module> {
   try {

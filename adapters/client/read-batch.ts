@@ -1,11 +1,10 @@
-import { HeadwaterError } from '../../src/model/errors.ts'
-import type { StreamPosition } from '../../src/model/position.ts'
 import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import type { ReadBatch } from '../../src/storage/record-batch.ts'
 import { batchOf, decodeReadBatch } from '../../src/wire/decode-records.ts'
 import { queryText, readQueryParts } from '../../src/wire/encode-query.ts'
 import type { ClientCore } from './core.ts'
 import { decoded } from './errors.ts'
+import { emptyAt } from './nothing-to-read.ts'
 import { ReadProgress } from './read-progress.ts'
 import type { StreamTarget } from './stream-target.ts'
 
@@ -22,7 +21,7 @@ export async function readBatch(
     const { body } = await sender.send({
       method: 'GET',
       path: `${path}/records${queryText(parts)}`,
-      basin: basin.name,
+      basin,
       vendor: recordHeaders,
       accept: 'application/protobuf',
       isRepeatable: true,
@@ -39,15 +38,4 @@ export async function readBatch(
     if (tail === undefined) throw error
     return batchOf({ records: [], tail })
   }
-}
-
-/**
- * The tail of the stream if the error says that there is nothing to read, which is none to the library;
- * undefined for other errors, and for a start beyond the tail.
- */
-export function emptyAt({ seqNum, clamp }: ReadQuery, error: unknown): StreamPosition | undefined {
-  if (!HeadwaterError.is(error) || error.code !== 'range_not_satisfiable') return undefined
-  const { tail } = error
-  if (tail === undefined || (seqNum !== undefined && seqNum > tail.seqNum && clamp !== true)) return undefined
-  return tail
 }

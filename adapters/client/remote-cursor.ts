@@ -6,7 +6,7 @@ import { batchOf } from '../../src/wire/decode-records.ts'
 import type { ClientCore } from './core.ts'
 import { connectionFailure, decoded, isMissing } from './errors.ts'
 import { type LinkEvent, LinkFailure } from './link-event.ts'
-import { emptyAt } from './read-batch.ts'
+import { emptyAt } from './nothing-to-read.ts'
 import { openLink, type ReadLink } from './read-link.ts'
 import { ReadProgress } from './read-progress.ts'
 import { pause, pauseMs } from './retry.ts'
@@ -127,7 +127,7 @@ export class RemoteCursor implements RecordCursor {
         if (event === undefined) {
           this.#drop()
           if (this.#mayEnd()) return undefined
-          throw new LinkFailure(connectionFailure(new Error('the response ended'), true))
+          throw new LinkFailure(connectionFailure(new Error('the response ended'), false))
         }
         decoded(false, () => this.#progress.take(event.received))
         if (event.received.tail !== undefined) this.#progress.locate(event.received.tail)

@@ -11,6 +11,6 @@ export function tailOf(
   { basin, path, creationHeaders }: StreamTarget,
   signal?: AbortSignal,
 ): Promise<StreamPosition> {
-  const call = jsonCall('GET', `${path}/records/tail`, { basin: basin.name, vendor: creationHeaders, signal })
+  const call = jsonCall('GET', `${path}/records/tail`, { basin, vendor: creationHeaders, signal })
   return sender.json(call, (value) => positionOf(recordOf(value, 'body').tail))
 }

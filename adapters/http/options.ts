@@ -12,7 +12,7 @@ import {
   type MembersOf,
   oneOf,
 } from '../../src/model/validation.ts'
-import { RejectingQuota } from '../../src/runtime/quota.ts'
+import { RejectingQuota } from '../../src/runtime/rejecting-quota.ts'
 import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/content-coding.ts'
 import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
 import { vendorHeaderName } from '../../src/wire/vendor-headers.ts'

@@ -9,8 +9,16 @@ import { MalformedResponse } from '../../../src/wire/response-json.ts'
 import { assertAck } from '../append-requests.ts'
 import type { OpenResponse } from '../call.ts'
 import type { ClientCore } from '../core.ts'
-import { connectionFailure, type Failure, failureOf, unexpectedResponse, withEffects } from '../errors.ts'
+import {
+  connectionErrorOf,
+  connectionFailure,
+  type Failure,
+  failureOf,
+  unexpectedResponse,
+  withEffects,
+} from '../errors.ts'
 import type { StreamTarget } from '../stream-target.ts'
+import { isUnsent } from '../unsent.ts'
 import { type Chunk, type FrameMemory, FrameUpload } from './frame-upload.ts'
 
 /** Receives what a connection of an append session does. */
@@ -83,7 +91,7 @@ export class AppendLink {
           this.#ack(decodeAppendAck(message))
         }
       }
-      this.#end(connectionFailure(new Error('the response ended'), false).error, true)
+      this.#end(connectionFailure(new Error('the response ended'), true).error, true)
     } catch (error) {
       this.#end(...this.#lost(error))
     }
@@ -111,11 +119,11 @@ export class AppendLink {
 
   #lost(error: unknown): [error: HeadwaterError, isLost: boolean] {
     const { closing } = this.#core
-    if (closing.aborted) return [connectionFailure(closing.reason, false).error, false]
+    if (closing.aborted) return [connectionFailure(closing.reason, true).error, false]
     const isMalformed =
       error instanceof MalformedResponse || (HeadwaterError.is(error) && error.code === 'bad_frame')
     if (isMalformed) return [unexpectedResponse((error as Error).message, true), false]
-    return [connectionFailure(error, false).error, true]
+    return [connectionFailure(error, !isUnsent(String(connectionErrorOf(error).code))).error, true]
   }
 
   #end(error: HeadwaterError, isLost: boolean): void {
@@ -146,7 +154,7 @@ export async function openAppendLink(
       {
         method: 'POST',
         path: `${path}/records`,
-        basin: basin.name,
+        basin,
         vendor: recordHeaders,
         accept: 'application/protobuf',
         contentType,
