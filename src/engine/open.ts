@@ -16,6 +16,7 @@ import { BasinCreator } from './service/basin-creator.ts'
 import { Catalog } from './service/catalog.ts'
 import { Cleanup } from './service/cleanup.ts'
 import { ConfirmedClock } from './service/confirmed-clock.ts'
+import type { Control } from './service/control.ts'
 import { LocationService } from './service/location-service.ts'
 import { ReadService } from './service/read-service.ts'
 import { statsOf } from './service/stats.ts'
@@ -90,8 +91,9 @@ export async function open(options: OpenOptions): Promise<Engine> {
   }
   const locations = new LocationService(session, catalog, settings.locations)
   const basinCreator = new BasinCreator(catalog, locations, clock)
-  const streamCreator = new StreamCreator(catalog, basinCreator, usage, clock, settings.newId)
-  const control = new LazyModule('the code of basins and configurations', async () => {
+  const { newId } = settings
+  const streamCreator = new StreamCreator(catalog, basinCreator, usage, clock, newId, () => control.loading)
+  const control: LazyModule<Control> = new LazyModule('the code of basins and configurations', async () => {
     const { Control } = await import('./service/control.ts')
     const context = { session, catalog, cache, locations, basinCreator, streamCreator, work, usage, clock }
     return new Control({ ...context, closing, checkCipher: (cipher) => ciphers.assertAvailable(cipher) })

@@ -19,6 +19,11 @@ export class LazyModule<Part> {
     return this.#part
   }
 
+  /** The part that is being loaded; undefined before and after that. */
+  get loading(): Promise<Part> | undefined {
+    return this.#part === undefined ? this.#loading : undefined
+  }
+
   /**
    * Loads the part once. Rejects with `unavailable` if the code cannot be loaded, in which case the next call
    * tries again.
