@@ -69,7 +69,7 @@ const BUDGETS = [
  * `import()` counts.
  */
 const ON_DEMAND =
-  /^(tokens|stream-codec|codecs|append-session|reclaim|control|(gzip|zstd)-module|prometheus|node-(sessions|transport|http2?)|compressed-frames|event-stream|decode-error|session-appender|repeated-append|account|key-header|unsent|read-batch|earlier-history)\b/
+  /^(tokens|stream-codec|codecs|append-session|reclaim|control|(gzip|zstd)-module|prometheus|node-(sessions|transport|http2?)|compressed-frames|event-stream|decode-error|session-appender|repeated-append|account|key-header|unsent|read-batch|generate-acks|record-batcher|json-(decoder|append-session)|earlier-history)\b/
 
 /** For the breakdown, which cannot distinguish sources in the built package. */
 const SOURCES = {

@@ -1,11 +1,12 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
 import type { AppendAck } from '../../src/model/info.ts'
+import { loaded } from '../../src/runtime/lazy-module.ts'
 import { decodeAppendAck } from '../../src/wire/decode-records.ts'
 import { encodeAppendInput } from '../../src/wire/encode-append.ts'
 import { MalformedResponse } from '../../src/wire/response-json.ts'
 import type { ClientCore } from './core.ts'
 import { decoded, isMissing, withEffects } from './errors.ts'
-import { loadControl, loaded } from './on-demand.ts'
+import { loadControl } from './on-demand.ts'
 import type { StreamTarget } from './stream-target.ts'
 
 /** How often the stream is created, should others keep deleting it. */
@@ -64,7 +65,10 @@ export class AppendRequests {
     const { error, isRepeated } = outcome
     const mayBeRepeated = (isRepeated || mayBeStored) && matchSeqNum !== undefined
     if (!mayBeRepeated) throw error
-    const { resolveRepeated } = await loaded('repeated appends', import('./repeated-append.ts')).catch(() => {
+    const { resolveRepeated } = await loaded(
+      'the code of repeated appends',
+      import('./repeated-append.ts'),
+    ).catch(() => {
       throw withEffects(error, true)
     })
     return resolveRepeated(this.#core, this.#target, { ...batch, matchSeqNum }, error)

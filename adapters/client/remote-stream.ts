@@ -10,11 +10,12 @@ import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import { RedactedKey } from '../../src/model/redacted-key.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
+import { loaded } from '../../src/runtime/lazy-module.ts'
 import type { ReadBatch } from '../../src/storage/record-batch.ts'
 import { AppendRequests } from './append-requests.ts'
 import type { ArgumentsOf } from './call.ts'
 import type { ClientCore } from './core.ts'
-import { loadAccount, loadControl, loaded } from './on-demand.ts'
+import { loadAccount, loadControl } from './on-demand.ts'
 import { RemoteCursor } from './remote-cursor.ts'
 import type { StreamTarget } from './stream-target.ts'
 import { tailOf } from './tail.ts'
@@ -83,7 +84,7 @@ export class RemoteStream extends Stream {
     const earlier = [this.#core.settled(this.basinName), this.#core.settled(this.#target.id)]
     const { openAppendSession } = await unlessAborted(
       signal,
-      loaded('append sessions', import('./session-appender.ts')),
+      loaded('the code of append sessions', import('./session-appender.ts')),
     )
     await unlessAborted(signal, Promise.all(earlier))
     return openAppendSession(this.#core, this.#target, this.#appends, signal)
@@ -95,7 +96,10 @@ export class RemoteStream extends Stream {
   ): Promise<ReadBatch> {
     signal?.throwIfAborted()
     this.#begin()
-    const { readBatch } = await unlessAborted(signal, loaded('single reads', import('./read-batch.ts')))
+    const { readBatch } = await unlessAborted(
+      signal,
+      loaded('the code of single reads', import('./read-batch.ts')),
+    )
     return this.#reading(create, () => readBatch(this.#core, this.#target, query, signal))
   }
 

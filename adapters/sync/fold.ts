@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
-import type { JsonRecord } from '../../src/api/json-codec.ts'
+import type { JsonRecord } from '../../src/api/json-decoder.ts'
 import type { JsonStream } from '../../src/api/json-stream.ts'
 import { Multicast } from '../../src/api/multicast.ts'
 import type { Stream } from '../../src/api/stream.ts'

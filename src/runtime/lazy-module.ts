@@ -36,14 +36,21 @@ export class LazyModule<Part> {
 
   async #begin(): Promise<Part> {
     try {
-      this.#part = await trackExternalWork(this.#load())
+      this.#part = await loaded(this.#name, this.#load())
       return this.#part
-    } catch (cause) {
+    } catch (error) {
       this.#loading = undefined
-      throw new HeadwaterError('unavailable', `${this.#name} could not be loaded`, {
-        mayHaveEffects: false,
-        cause,
-      })
+      throw error
     }
+  }
+}
+
+/** Resolves to a module, or to what it provides. Rejects with `unavailable`, which names its subject. */
+export async function loaded<Module>(subject: string, loading: Promise<Module>): Promise<Module> {
+  try {
+    return await trackExternalWork(loading)
+  } catch (cause) {
+    const message = `${subject} could not be loaded`
+    throw new HeadwaterError('unavailable', message, { mayHaveEffects: false, cause })
   }
 }
