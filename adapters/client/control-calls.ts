@@ -9,7 +9,7 @@ import { idFrom, secureRandom } from '../../src/runtime/ids.ts'
 import { listQueryParts } from '../../src/wire/encode-list-query.ts'
 import { queryText } from '../../src/wire/encode-query.ts'
 import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
-import { choiceOf } from '../../src/wire/response-json.ts'
+import { choiceOf } from '../../src/wire/response-members.ts'
 import { vendorHeader } from '../../src/wire/vendor-headers.ts'
 import type { CallSender, Reply } from './call.ts'
 

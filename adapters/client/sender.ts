@@ -6,7 +6,7 @@ import type { AnySignal, SharedSignal } from '../../src/runtime/abort.ts'
 import { trackExternalWork } from '../../src/runtime/clock.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import { MalformedResponse, parseResponse } from '../../src/wire/response-json.ts'
-import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-headers.ts'
+import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
 import type { Call, CallSender, OpenResponse, Outcome, Reply } from './call.ts'
 import {
   clientClosedError,

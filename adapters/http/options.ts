@@ -15,7 +15,7 @@ import {
 import { RejectingQuota } from '../../src/runtime/rejecting-quota.ts'
 import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/content-coding.ts'
 import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
-import { vendorHeaderName } from '../../src/wire/vendor-headers.ts'
+import { vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
 import { type AllowedOrigins, assertCors } from './cors.ts'
 import type { RequestExchange } from './exchange.ts'
 import { hostNameOf } from './hosts.ts'

@@ -1,18 +1,8 @@
 import type { AccessScope, AccessTokenInfo, GroupPermissions, ResourceSet } from '../model/access.ts'
 import { METRIC_INTERVALS, type Metric, type MetricPoint } from '../model/metrics.ts'
 import { OPERATIONS, type Operation } from '../model/operations.ts'
-import {
-  arrayOf,
-  booleanOfJson,
-  choiceOf,
-  dateOf,
-  integerOfJson,
-  type JsonObject,
-  MalformedResponse,
-  recordOf,
-  textOfJson,
-  unlessNull,
-} from './response-json.ts'
+import { integerOfJson, type JsonObject, MalformedResponse, recordOf } from './response-json.ts'
+import { arrayOf, booleanOfJson, choiceOf, dateOf, textOfJson, unlessNull } from './response-members.ts'
 
 /** Decodes an access token in a list. Operations of later versions are left out. */
 export function accessTokenInfoOf(value: unknown): AccessTokenInfo {

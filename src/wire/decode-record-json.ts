@@ -2,15 +2,8 @@ import { READ_RECORDS_MAX } from '../model/limits.ts'
 import type { Header, SequencedRecord } from '../model/record.ts'
 import { decodeBase64 } from './base64.ts'
 import { positionOf, type ReceivedBatch, tooManyRecords, withCommand } from './decode-records.ts'
-import {
-  arrayOf,
-  integerOfJson,
-  type JsonObject,
-  MalformedResponse,
-  recordOf,
-  textOfJson,
-  unlessNull,
-} from './response-json.ts'
+import { integerOfJson, type JsonObject, MalformedResponse, recordOf } from './response-json.ts'
+import { arrayOf, textOfJson, unlessNull } from './response-members.ts'
 
 /** Decodes the JSON form of a batch whose strings are base64. Throws {@link MalformedResponse}. */
 export function decodeReadBatchJson(value: unknown): ReceivedBatch {

@@ -8,17 +8,8 @@ import type {
   TimestampingMode,
 } from '../model/config.ts'
 import type { BasinInfo, Page, StreamInfo } from '../model/info.ts'
-import {
-  arrayOf,
-  booleanOfJson,
-  choiceOf,
-  dateOf,
-  integerOfJson,
-  MalformedResponse,
-  recordOf,
-  textOfJson,
-  unlessNull,
-} from './response-json.ts'
+import { integerOfJson, MalformedResponse, recordOf } from './response-json.ts'
+import { arrayOf, booleanOfJson, choiceOf, dateOf, textOfJson, unlessNull } from './response-members.ts'
 
 /** Decoders of successful JSON responses. All throw {@link MalformedResponse}. */
 
