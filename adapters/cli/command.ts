@@ -5,11 +5,11 @@ import type { CliContext } from './context.ts'
 export interface CommandEntry {
   readonly name: string
   readonly description: string
-  load(): Promise<Command>
+  load(): Promise<CliCommand>
 }
 
 /** A command, or a group of commands. */
-export interface Command {
+export interface CliCommand {
   readonly name: string
   readonly description: string
   /** Lines below the options in the help. */
@@ -23,17 +23,17 @@ export interface Command {
 
 /** Defines a command: `run` receives what `parse` returns. */
 export function command<Parsed>(
-  definition: Omit<Command, 'parse' | 'run' | 'commands'> & {
+  definition: Omit<CliCommand, 'parse' | 'run' | 'commands'> & {
     readonly parse: (args: readonly string[], context: CliContext) => Parsed
     readonly run: (parsed: Parsed, context: CliContext) => Promise<void>
   },
-): Command {
+): CliCommand {
   const { parse, run } = definition
   return { ...definition, run: (args, context) => run(parse(args, context), context) }
 }
 
 /** Lists a command that is loaded already. */
-export function entryOf(command: Command): CommandEntry {
+export function entryOf(command: CliCommand): CommandEntry {
   const { name, description } = command
   return { name, description, load: async () => command }
 }

@@ -1,6 +1,6 @@
 import { type ArgsDef, type CommandDef, defineCommand, renderUsage } from 'citty'
 import packageJson from '../../package.json' with { type: 'json' }
-import type { Command, CommandEntry } from './command.ts'
+import type { CliCommand, CommandEntry } from './command.ts'
 
 /** `help COMMAND` is COMMAND with `--help`: see `runCli`. */
 const HELP: CommandEntry = {
@@ -9,7 +9,7 @@ const HELP: CommandEntry = {
   load: async () => ({ name: HELP.name, description: HELP.description }),
 }
 
-export const HEADWATER: Command = {
+export const HEADWATER: CliCommand = {
   name: 'headwater',
   description: 'Durable streams',
   notes: [
@@ -125,7 +125,7 @@ export const HEADWATER: Command = {
 }
 
 /** @param path The names of the enclosing commands, separated by spaces. */
-export async function helpText(command: Command, path: string): Promise<string> {
+export async function helpText(command: CliCommand, path: string): Promise<string> {
   const parent = path === '' ? undefined : defineCommand({ meta: { name: path } })
   const usage = await renderUsage(definitionOf(command), parent)
   // The columns are padded; the padding of the last one would wrap in a narrow terminal.
@@ -136,7 +136,7 @@ export async function helpText(command: Command, path: string): Promise<string> 
   return [...lines, ...(command.notes ? ['', ...command.notes] : [])].join('\n')
 }
 
-function definitionOf({ name, description, definitions, commands }: Command): CommandDef<ArgsDef> {
+function definitionOf({ name, description, definitions, commands }: CliCommand): CommandDef<ArgsDef> {
   return defineCommand<ArgsDef>({
     meta: { name, version: packageJson.version, description },
     ...(definitions && { args: withoutFalseDefaults(definitions) }),

@@ -62,7 +62,7 @@ async function startOf({ body }: Response): Promise<string> {
  *
  * @param server The URL of the server, and whether it has responded to an earlier request.
  */
-export function connectionFailure(
+export function describedFailure(
   error: unknown,
   server: { readonly url: string; readonly hasResponded: boolean },
 ): ConnectionFailure {

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
-import type { Command } from './command.ts'
+import type { CliCommand } from './command.ts'
 import { HEADWATER, helpText } from './commands.ts'
 import type { CliContext } from './context.ts'
 import { CliError, cliErrorOf, Interrupted, isBrokenPipe, quoteArg } from './errors.ts'
@@ -54,7 +54,7 @@ function printHelp(text: string, context: CliContext): void {
 
 /** Returns the command that the first arguments name, and the remaining arguments. */
 async function findCommand(args: readonly string[]) {
-  let command: Command = HEADWATER
+  let command: CliCommand = HEADWATER
   const path: string[] = []
   let rest = args
   for (;;) {

@@ -1,6 +1,6 @@
 import { HeadwaterError } from '../../src/index.ts'
 import type { ConnectOptions } from '../client/index.ts'
-import { connectionFailure, schemeHint } from './connection-failure.ts'
+import { describedFailure, schemeHint } from './connection-failure.ts'
 import { printable, redact } from './errors.ts'
 
 type Fetch = NonNullable<ConnectOptions['fetch']>
@@ -61,7 +61,7 @@ export class Server {
   }
 
   #failure(cause: unknown) {
-    return connectionFailure(cause, { url: this.#url, hasResponded: this.#hasResponded })
+    return describedFailure(cause, { url: this.#url, hasResponded: this.#hasResponded })
   }
 }
 

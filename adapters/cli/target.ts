@@ -21,7 +21,7 @@ const KEY_VARIABLE = 'HEADWATER_ENCRYPTION_KEY'
 const DEFAULT_URL = 'http://127.0.0.1:8787'
 
 /** What a command works on: a service, or a storage that it opens itself. */
-export type Target = ServiceTarget | StorageLocation
+export type CliTarget = ServiceTarget | StorageLocation
 
 interface ServiceTarget {
   readonly kind: 'service'
@@ -66,7 +66,7 @@ export interface TargetValues extends StorageValues {
 }
 
 /** @throws CliError with exit code 2. */
-export function parseTarget(values: TargetValues, env: CliContext['env']): Target {
+export function parseTarget(values: TargetValues, env: CliContext['env']): CliTarget {
   const { url, token, dir } = values
   const location = storageLocation(values)
   if (location === undefined) {
@@ -136,7 +136,7 @@ function tokenHint({ tokenSource }: ServiceTarget): string {
 }
 
 interface Use {
-  readonly target: Target
+  readonly target: CliTarget
   /** Refuses a storage that does not exist yet. Default true. */
   readonly mustExist?: boolean | undefined
 }
@@ -191,7 +191,7 @@ export async function withHeadwater<Result>(
 
 /** Connects to a server, or opens a storage, and closes it after the use. */
 export async function withTarget<Result>(
-  target: Target,
+  target: CliTarget,
   context: CliContext,
   { onRetry, ...options }: ConnectionOptions,
   use: (hw: Headwater, server: Server | undefined) => Promise<Result>,

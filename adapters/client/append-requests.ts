@@ -7,17 +7,24 @@ import { MalformedResponse } from '../../src/wire/response-json.ts'
 import type { ClientCore } from './core.ts'
 import { decoded, isMissing, withEffects } from './errors.ts'
 import { loadControl } from './on-demand.ts'
-import type { StreamTarget } from './stream-target.ts'
+import type { RemoteTarget } from './stream-target.ts'
 
 /** How often the stream is created, should others keep deleting it. */
 const CREATIONS_MAX = 3
 
+/** What the ack of a batch must agree with. */
+export interface SentBatch {
+  /** The number of records. */
+  readonly count: number
+  readonly matchSeqNum: number | undefined
+}
+
 /** Appends single batches by unary requests. */
 export class AppendRequests {
   readonly #core: ClientCore
-  readonly #target: StreamTarget
+  readonly #target: RemoteTarget
 
-  constructor(core: ClientCore, target: StreamTarget) {
+  constructor(core: ClientCore, target: RemoteTarget) {
     this.#core = core
     this.#target = target
   }
@@ -40,14 +47,15 @@ export class AppendRequests {
       } catch (error) {
         const mayCreate = this.#target.autoCreate && creations < CREATIONS_MAX
         if (!isMissing(error) || error.mayHaveEffects || !mayCreate) throw error
-        const { createMissing } = await loadControl()
-        await createMissing(this.#core.sender, this.#target, error)
+        const { createMissingStream } = await loadControl()
+        await createMissingStream(this.#core.sender, this.#target, error)
       }
     }
   }
 
   async #append(batch: AppendBatch, mayBeStored: boolean): Promise<AppendAck> {
     const { matchSeqNum } = batch
+    const sent = { count: batch.records.length, matchSeqNum }
     const outcome = await this.#core.sender.attempt({
       method: 'POST',
       path: `${this.#target.path}/records`,
@@ -60,7 +68,7 @@ export class AppendRequests {
       isRepeatable: matchSeqNum !== undefined,
     })
     if (outcome.kind === 'reply') {
-      return decoded(true, () => assertAck(decodeAppendAck(outcome.body), batch))
+      return decoded(true, () => assertAck(decodeAppendAck(outcome.body), sent))
     }
     const { error, isRepeated } = outcome
     const mayBeRepeated = (isRepeated || mayBeStored) && matchSeqNum !== undefined
@@ -76,13 +84,10 @@ export class AppendRequests {
 }
 
 /** Throws {@link MalformedResponse} unless the ack is one of this batch. */
-export function assertAck(
-  ack: AppendAck,
-  { records, matchSeqNum }: Pick<AppendBatch, 'records' | 'matchSeqNum'>,
-): AppendAck {
+export function assertAck(ack: AppendAck, { count, matchSeqNum }: SentBatch): AppendAck {
   const { start, end, tail } = ack
   const isOfBatch =
-    end.seqNum - start.seqNum === records.length &&
+    end.seqNum - start.seqNum === count &&
     (matchSeqNum === undefined || start.seqNum === matchSeqNum) &&
     tail.seqNum >= end.seqNum &&
     end.timestamp >= start.timestamp

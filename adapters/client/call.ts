@@ -33,7 +33,7 @@ export interface Call {
 }
 
 /** A successful response. */
-export interface Reply {
+export interface CallReply {
   readonly headers: Pick<Headers, 'get'>
   readonly body: Uint8Array
   /** Whether an earlier attempt of the same call may have had effects. */
@@ -42,7 +42,7 @@ export interface Reply {
 
 /** The outcome of a call. */
 export type Outcome =
-  | ({ readonly kind: 'reply' } & Reply)
+  | ({ readonly kind: 'reply' } & CallReply)
   | {
       readonly kind: 'failed'
       readonly error: HeadwaterError
@@ -62,9 +62,9 @@ export interface CallSender {
   /** Aborts when the client is closed. */
   readonly closing: SharedSignal
   /** Resolves to a successful response. Rejects with what the last attempt failed with. */
-  send(call: Call): Promise<Reply>
+  send(call: Call): Promise<CallReply>
   /** Sends a call and decodes the JSON of the response. */
-  json<Value>(call: Call, decode: (value: unknown, reply: Reply) => Value): Promise<Value>
+  json<Value>(call: Call, decode: (value: unknown, reply: CallReply) => Value): Promise<Value>
 }
 
 /** The arguments of a method that may be something else. */

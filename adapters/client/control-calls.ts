@@ -11,7 +11,7 @@ import { queryText } from '../../src/wire/encode-query.ts'
 import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
 import { choiceOf } from '../../src/wire/response-members.ts'
 import { vendorHeader } from '../../src/wire/vendor-headers.ts'
-import type { CallSender, Reply } from './call.ts'
+import type { CallReply, CallSender } from './call.ts'
 
 /** Returns the signal of a call. Throws if its options are invalid, and if it or the client has ended. */
 export function begin(
@@ -44,7 +44,7 @@ export function creationOf(requestToken: string | undefined): Creation {
 }
 
 /** The result of a creation. A repetition of an own creation finds what the first attempt created. */
-export function provisionedOf<Info>(info: Info, reply: Reply, creation?: Creation): Provisioned<Info> {
+export function provisionedOf<Info>(info: Info, reply: CallReply, creation?: Creation): Provisioned<Info> {
   const headers = { header: (name: string) => reply.headers.get(name) ?? undefined }
   const sent = vendorHeader(headers, 'provision-result', HEADER_PREFIXES)
   // Pages of other origins do not see the header of every server.

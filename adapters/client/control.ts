@@ -89,7 +89,7 @@ export async function listBasins(
   return sender.json(call, (value) => decodePage(value, 'basins', basinInfoOf))
 }
 
-export async function basinConfig(
+export async function getBasinConfig(
   sender: CallSender,
   basin: string,
   options?: CallOptions,
@@ -168,7 +168,7 @@ export async function listStreams(
   return sender.json(call, (value) => decodePage(value, 'streams', streamInfoOf))
 }
 
-export async function streamConfig(
+export async function getStreamConfig(
   sender: CallSender,
   basin: string,
   name: string,
@@ -208,7 +208,7 @@ export async function deleteStream(
  * Creates a stream that an append or a read found missing, and its basin, unless they exist. Rejects with
  * `missing` if that is not permitted.
  */
-export async function createMissing(
+export async function createMissingStream(
   sender: CallSender,
   { basin, name, config }: { basin: string; name: string; config?: StreamConfigInput | undefined },
   missing: HeadwaterError,
@@ -316,7 +316,7 @@ async function keepingRetention(
 async function hasRetention(sender: CallSender, basin: string, signal: Signal): Promise<boolean | undefined> {
   if (!sender.settings.keepsForever) return undefined
   try {
-    const { defaultStreamConfig } = await basinConfig(sender, basin, { signal })
+    const { defaultStreamConfig } = await getBasinConfig(sender, basin, { signal })
     return defaultStreamConfig.retentionPolicy !== undefined
   } catch (error) {
     if (HeadwaterError.is(error) && error.code === 'permission_denied') return undefined

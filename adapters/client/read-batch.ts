@@ -5,13 +5,13 @@ import { queryText, readQueryParts } from '../../src/wire/encode-query.ts'
 import type { ClientCore } from './core.ts'
 import { decoded } from './errors.ts'
 import { emptyAt } from './nothing-to-read.ts'
-import { ReadProgress } from './read-progress.ts'
-import type { StreamTarget } from './stream-target.ts'
+import { ReceivedRange } from './received-range.ts'
+import type { RemoteTarget } from './stream-target.ts'
 
 /** Reads one batch. Where the server has nothing to read, it is empty. */
 export async function readBatch(
   { sender }: ClientCore,
-  { path, basin, recordHeaders }: StreamTarget,
+  { path, basin, recordHeaders }: RemoteTarget,
   query: ReadQuery,
   signal: AbortSignal | undefined,
 ): Promise<ReadBatch> {
@@ -30,7 +30,7 @@ export async function readBatch(
     })
     return decoded(false, () => {
       const received = decodeReadBatch(body)
-      new ReadProgress(query).take(received)
+      new ReceivedRange(query).take(received)
       return batchOf(received)
     })
   } catch (error) {

@@ -13,7 +13,7 @@ import { endOf, type LinkEvent, LinkFailure } from './link-event.ts'
 import { emptyAt } from './nothing-to-read.ts'
 import { loadEvents } from './on-demand.ts'
 import { EVENTS, type ReadForm } from './read-form.ts'
-import type { StreamTarget } from './stream-target.ts'
+import type { RemoteTarget } from './stream-target.ts'
 
 /** One connection of a read session. */
 export interface ReadLink {
@@ -28,7 +28,7 @@ export interface ReadLink {
 /** Opens a connection in the first form that the server accepts: frames under a prefix, or events. */
 export async function openLink(
   core: ClientCore,
-  target: StreamTarget,
+  target: RemoteTarget,
   query: ReadQuery,
   signal: SharedSignal,
 ): Promise<ReadLink | Failure> {
@@ -77,7 +77,7 @@ function mediaTypeOf(form: ReadForm): string {
   return form === EVENTS ? 'text/event-stream' : sessionContentType(form)
 }
 
-function readCall({ path, basin, recordHeaders }: StreamTarget, query: ReadQuery, form: ReadForm): Call {
+function readCall({ path, basin, recordHeaders }: RemoteTarget, query: ReadQuery, form: ReadForm): Call {
   const common = {
     method: 'GET',
     path: `${path}/records${queryText(readQueryParts(query, 'session'))}`,

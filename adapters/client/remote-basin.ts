@@ -5,7 +5,7 @@ import type { ArgumentsOf } from './call.ts'
 import type { ClientCore } from './core.ts'
 import { loadAccount, loadControl } from './on-demand.ts'
 import { RemoteStream } from './remote-stream.ts'
-import { StreamTarget, streamId } from './stream-target.ts'
+import { RemoteTarget, streamId } from './stream-target.ts'
 
 type Args<Method extends keyof Basin> = ArgumentsOf<Basin[Method]>
 
@@ -23,7 +23,7 @@ export class RemoteBasin extends Basin {
   override stream(name: string, options: StreamOptions = {}): RemoteStream {
     if (typeof name !== 'string') throw notText('stream')
     assertMembers(options, STREAM_OPTIONS, 'options')
-    return new RemoteStream(this.#core, new StreamTarget(this.name, name, options, this.#autoCreate))
+    return new RemoteStream(this.#core, new RemoteTarget(this.name, name, options, this.#autoCreate))
   }
 
   override createStream(...args: Args<'createStream'>) {
@@ -39,7 +39,7 @@ export class RemoteBasin extends Basin {
   }
 
   override async storedConfig(...args: Args<'storedConfig'>) {
-    return (await loadControl()).basinConfig(this.#core.sender, this.name, ...args)
+    return (await loadControl()).getBasinConfig(this.#core.sender, this.name, ...args)
   }
 
   override async reconfigureStored(...args: Args<'reconfigureStored'>) {

@@ -17,7 +17,7 @@ import type { ArgumentsOf } from './call.ts'
 import type { ClientCore } from './core.ts'
 import { loadAccount, loadControl } from './on-demand.ts'
 import { RemoteCursor } from './remote-cursor.ts'
-import type { StreamTarget } from './stream-target.ts'
+import type { RemoteTarget } from './stream-target.ts'
 import { tailOf } from './tail.ts'
 
 type Args<Method extends keyof Stream> = ArgumentsOf<Stream[Method]>
@@ -25,10 +25,10 @@ type Args<Method extends keyof Stream> = ArgumentsOf<Stream[Method]>
 /** A stream of a server. */
 export class RemoteStream extends Stream {
   readonly #core: ClientCore
-  readonly #target: StreamTarget
+  readonly #target: RemoteTarget
   readonly #appends: AppendRequests
 
-  constructor(core: ClientCore, target: StreamTarget) {
+  constructor(core: ClientCore, target: RemoteTarget) {
     super(target.basin, target.name, core.streamContext)
     this.#core = core
     this.#target = target
@@ -116,7 +116,7 @@ export class RemoteStream extends Stream {
   }
 
   override async storedConfig(...args: Args<'storedConfig'>) {
-    return (await loadControl()).streamConfig(this.#core.sender, this.basinName, this.name, ...args)
+    return (await loadControl()).getStreamConfig(this.#core.sender, this.basinName, this.name, ...args)
   }
 
   override async reconfigureStored(...args: Args<'reconfigureStored'>) {

@@ -6,7 +6,7 @@ import type { AppendRecord, SequencedRecord } from '../../src/model/record.ts'
 import { decodeReadBatch } from '../../src/wire/decode-records.ts'
 import type { ClientCore } from './core.ts'
 import { decoded, withEffects } from './errors.ts'
-import type { StreamTarget } from './stream-target.ts'
+import type { RemoteTarget } from './stream-target.ts'
 import { tailOf } from './tail.ts'
 
 /** An append of unknown outcome, on condition that nothing comes in between. */
@@ -17,7 +17,7 @@ type ConditionalBatch = AppendBatch & { readonly matchSeqNum: number }
  */
 export async function resolveRepeated(
   core: ClientCore,
-  target: StreamTarget,
+  target: RemoteTarget,
   batch: ConditionalBatch,
   error: HeadwaterError,
 ): Promise<AppendAck> {
@@ -37,7 +37,7 @@ export async function resolveRepeated(
  */
 async function storedAck(
   core: ClientCore,
-  target: StreamTarget,
+  target: RemoteTarget,
   { records, matchSeqNum }: ConditionalBatch,
 ): Promise<AppendAck | 'others' | undefined> {
   const stored = await storedAt(core, target, matchSeqNum, records.length)
@@ -53,7 +53,7 @@ async function storedAck(
 /** Resolves to the records from a sequence number on; to undefined unless all of them are there. */
 async function storedAt(
   { sender }: ClientCore,
-  { path, basin, recordHeaders }: StreamTarget,
+  { path, basin, recordHeaders }: RemoteTarget,
   seqNum: number,
   count: number,
 ): Promise<readonly SequencedRecord[] | undefined> {

@@ -7,7 +7,7 @@ import { trackExternalWork } from '../../src/runtime/clock.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import { MalformedResponse, parseResponse } from '../../src/wire/response-json.ts'
 import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
-import type { Call, CallSender, OpenResponse, Outcome, Reply } from './call.ts'
+import type { Call, CallReply, CallSender, OpenResponse, Outcome } from './call.ts'
 import {
   clientClosedError,
   connectionErrorOf,
@@ -53,7 +53,7 @@ export class Sender implements CallSender {
   }
 
   /** Resolves to a successful response. Rejects with what the last attempt failed with. */
-  async send(call: Call): Promise<Reply> {
+  async send(call: Call): Promise<CallReply> {
     const outcome = await this.attempt(call)
     if (outcome.kind === 'reply') return outcome
     const { error, isRepeated } = outcome
@@ -61,7 +61,7 @@ export class Sender implements CallSender {
   }
 
   /** Sends a call and decodes the JSON of the response. */
-  async json<Value>(call: Call, decode: (value: unknown, reply: Reply) => Value): Promise<Value> {
+  async json<Value>(call: Call, decode: (value: unknown, reply: CallReply) => Value): Promise<Value> {
     const reply = await this.send(call)
     return decoded(call.method !== 'GET', () => decode(parseResponse(lossyTextOf(reply.body)), reply))
   }
@@ -114,7 +114,7 @@ export class Sender implements CallSender {
     return this.settings.renewsToken
   }
 
-  async #once(call: Call): Promise<Omit<Reply, 'isRepeated'> | Failure> {
+  async #once(call: Call): Promise<Omit<CallReply, 'isRepeated'> | Failure> {
     const { clock, requestTimeoutMs } = this.settings
     const silenceMs = requestTimeoutMs + (call.waitMs ?? 0)
     const exchange = new Exchange(clock, silenceMs, [this.closing, call.signal])

@@ -4,7 +4,7 @@ import { unlessAborted } from '../../src/runtime/abort.ts'
 import type { AppendRequests } from './append-requests.ts'
 import type { ClientCore } from './core.ts'
 import { RequestAppender } from './request-appender.ts'
-import type { StreamTarget } from './stream-target.ts'
+import type { RemoteTarget } from './stream-target.ts'
 import { tailOf } from './tail.ts'
 
 /**
@@ -13,7 +13,7 @@ import { tailOf } from './tail.ts'
  */
 async function openAppender(
   core: ClientCore,
-  target: StreamTarget,
+  target: RemoteTarget,
   requests: AppendRequests,
 ): Promise<SessionAppender> {
   if (core.sender.sessions.isDuplex) {
@@ -33,7 +33,7 @@ async function openAppender(
 /** Opens an append session. Rejects as {@link openAppender} does, and with the reason of the signal. */
 export async function openAppendSession(
   core: ClientCore,
-  target: StreamTarget,
+  target: RemoteTarget,
   requests: AppendRequests,
   signal: AbortSignal | undefined,
 ): Promise<AppendSession> {

@@ -8,7 +8,7 @@ export function streamId(basin: string, name: string): string {
 }
 
 /** A stream and how it is used through a handle. */
-export class StreamTarget {
+export class RemoteTarget {
   readonly name: string
   /** The name of the basin. */
   readonly basin: string
@@ -32,8 +32,8 @@ export class StreamTarget {
   }
 
   /** Another stream of the basin, with the same key. */
-  sibling(name: string, options: SiblingOptions): StreamTarget {
-    return new StreamTarget(this.basin, name, options, options.autoCreate ?? this.autoCreate, this.key)
+  sibling(name: string, options: SiblingOptions): RemoteTarget {
+    return new RemoteTarget(this.basin, name, options, options.autoCreate ?? this.autoCreate, this.key)
   }
 
   get id(): string {
@@ -45,8 +45,8 @@ export class StreamTarget {
   }
 
   /** The same stream, which appends and reads create. */
-  creating(): StreamTarget {
-    return new StreamTarget(this.basin, this.name, { config: this.config }, true)
+  creating(): RemoteTarget {
+    return new RemoteTarget(this.basin, this.name, { config: this.config }, true)
   }
 
   /** The headers of a request that may create the stream: by the configuration of its basin. */

@@ -4,10 +4,10 @@ import { BasinList } from './basins/basin-list.tsx'
 import { BasinView } from './basins/basin-view.tsx'
 import type { Connection } from './connection.ts'
 import { type Console, ConsoleContext } from './context.ts'
-import { Header, THEMES, type Theme } from './header.tsx'
-import { fragmentOf, type Route, routeOf, titleOf } from './route.ts'
+import { PageHeader, THEMES, type Theme } from './header.tsx'
+import { type ConsoleRoute, fragmentOf, routeOf, titleOf } from './route.ts'
 import { shortcutListener } from './shortcuts.ts'
-import { StreamView } from './stream/stream-view.tsx'
+import { StreamPage } from './stream/stream-page.tsx'
 import { TokenForm } from './token-form.tsx'
 import { TokenList } from './tokens/token-list.tsx'
 import { Usage } from './usage/usage.tsx'
@@ -53,7 +53,7 @@ export function App(props: {
   return (
     <ConsoleContext.Provider value={value}>
       <div ref={root} class="console" data-theme={theme}>
-        <Header
+        <PageHeader
           route={route}
           access={access}
           theme={theme}
@@ -81,7 +81,7 @@ export function App(props: {
   )
 }
 
-function View({ route }: { readonly route: Route }) {
+function View({ route }: { readonly route: ConsoleRoute }) {
   switch (route.view) {
     case 'basins':
       return <BasinList />
@@ -89,7 +89,7 @@ function View({ route }: { readonly route: Route }) {
       return <BasinView key={route.basin} basin={route.basin} tab={route.tab} />
     case 'stream': {
       const { basin, stream, tab } = route
-      return <StreamView key={`${basin}/${stream}`} basin={basin} stream={stream} tab={tab} />
+      return <StreamPage key={`${basin}/${stream}`} basin={basin} stream={stream} tab={tab} />
     }
     case 'tokens':
       return <TokenList />
@@ -104,8 +104,8 @@ function View({ route }: { readonly route: Route }) {
 }
 
 /** The route, in the fragment of the page's URL or in memory. */
-function useRoute(inFragment: boolean): [Route, (route: Route) => void] {
-  const [route, setRoute] = useState<Route>(() => routeOf(inFragment ? location.hash : ''))
+function useRoute(inFragment: boolean): [ConsoleRoute, (route: ConsoleRoute) => void] {
+  const [route, setRoute] = useState<ConsoleRoute>(() => routeOf(inFragment ? location.hash : ''))
   // Not `useEffect`, which runs after a frame: a fragment that changes before it would not be seen.
   useLayoutEffect(() => {
     if (!inFragment) return
@@ -114,7 +114,7 @@ function useRoute(inFragment: boolean): [Route, (route: Route) => void] {
     return () => removeEventListener('hashchange', update)
   }, [inFragment])
   const navigate = useMemo(
-    () => (next: Route) => {
+    () => (next: ConsoleRoute) => {
       if (inFragment) location.hash = fragmentOf(next)
       else setRoute(next)
     },

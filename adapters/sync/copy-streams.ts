@@ -1,6 +1,6 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { COPY_CONFIG } from './copy-config.ts'
-import { isMissing } from './errors.ts'
+import { isStreamMissing } from './errors.ts'
 
 /** Returns the stream of the records before `end`. Streams of copies that were replaced have other names. */
 export function segmentStream(local: Stream, identity: string, end: number, autoCreate = false): Stream {
@@ -18,6 +18,6 @@ export async function deleteIfPresent(stream: Stream): Promise<void> {
   try {
     await stream.delete()
   } catch (error) {
-    if (!isMissing(error)) throw error
+    if (!isStreamMissing(error)) throw error
   }
 }

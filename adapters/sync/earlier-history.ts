@@ -9,7 +9,7 @@ import { ChainCursor, type ChainPart } from './chain-cursor.ts'
 import { COPY_CONFIG } from './copy-config.ts'
 import { deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
 import { earlierSegments } from './earlier-segments.ts'
-import { codeOf, isMissing } from './errors.ts'
+import { codeOf, isStreamMissing } from './errors.ts'
 
 export { copyStart } from './copy-start.ts'
 export { dropEarlier } from './earlier-segments.ts'
@@ -97,7 +97,7 @@ async function tailOf(stream: Stream): Promise<number | undefined> {
   try {
     return (await stream.checkTail()).seqNum
   } catch (error) {
-    if (isMissing(error)) return undefined
+    if (isStreamMissing(error)) return undefined
     throw error
   }
 }

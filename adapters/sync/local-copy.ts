@@ -5,7 +5,7 @@ import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import type { CopyEnd } from '../../src/sync/copy-end.ts'
 import { COPY_CONFIG } from './copy-config.ts'
 import { deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
-import { codeOf, isMissing } from './errors.ts'
+import { codeOf, isStreamMissing } from './errors.ts'
 
 /** What few mirrors need: to start again, and earlier history. */
 export const HISTORY = new LazyModule('earlier history', () => import('./earlier-history.ts'))
@@ -58,7 +58,7 @@ export class LocalCopy {
         if (timestamping.mode === 'client-require' && timestamping.uncapped) return identity
         throw invalid(`stream \`${this.#stream.name}\` exists and is not a copy made by a mirror`, 'local')
       } catch (error) {
-        if (!isMissing(error) || attempt === ATTEMPTS_MAX) throw error
+        if (!isStreamMissing(error) || attempt === ATTEMPTS_MAX) throw error
       }
       await this.#create(0)
     }
@@ -73,7 +73,7 @@ export class LocalCopy {
       if ((await this.#existing.identity()) === identity) return { session, end: await this.#end() }
     } catch (error) {
       session?.close().catch(() => {})
-      if (isMissing(error)) return undefined
+      if (isStreamMissing(error)) return undefined
       throw error
     }
     session.close().catch(() => {})
@@ -119,6 +119,6 @@ export class LocalCopy {
 }
 
 /** Whether an append failed because the copy was deleted. */
-export function isGone(error: HeadwaterError): boolean {
-  return error.code === 'stream_deletion_pending' || error.code === 'stream_deleted' || isMissing(error)
+export function isCopyGone(error: HeadwaterError): boolean {
+  return error.code === 'stream_deletion_pending' || error.code === 'stream_deleted' || isStreamMissing(error)
 }

@@ -12,7 +12,7 @@ import { continuationOf } from '../../src/sync/copy-end.ts'
 import { failureOutcome } from '../../src/sync/mirror-failure.ts'
 import type { MirrorState, StoppedMirror } from '../../src/sync/mirror-state.ts'
 import { asHeadwaterError } from './errors.ts'
-import { isGone, type LocalCopy, LocalFailure, locally } from './local-copy.ts'
+import { isCopyGone, type LocalCopy, LocalFailure, locally } from './local-copy.ts'
 import { type MirrorStart, startQuery } from './start-query.ts'
 
 /** Servers send a heartbeat in three quarters of this time, in milliseconds. */
@@ -222,7 +222,7 @@ export class MirrorConnection {
     if (isLocal) {
       const cause = error.code === 'append_discarded' ? asHeadwaterError(error.cause) : error
       if (cause.code === 'seq_num_mismatch') return { kind: 'conflict' }
-      if (isGone(cause)) return { kind: 'other-copy' }
+      if (isCopyGone(cause)) return { kind: 'other-copy' }
     }
     const outcome = failureOutcome(error, this.#next > 0)
     // A token that ended during the read: the next connection may get another one.

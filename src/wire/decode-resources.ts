@@ -9,7 +9,14 @@ import type {
 } from '../model/config.ts'
 import type { BasinInfo, Page, StreamInfo } from '../model/info.ts'
 import { integerOfJson, MalformedResponse, recordOf } from './response-json.ts'
-import { arrayOf, booleanOfJson, choiceOf, dateOf, textOfJson, unlessNull } from './response-members.ts'
+import {
+  booleanOfJson,
+  choiceOf,
+  dateOf,
+  responseArrayOf,
+  textOfJson,
+  unlessNull,
+} from './response-members.ts'
 
 /** Decoders of successful JSON responses. All throw {@link MalformedResponse}. */
 
@@ -45,7 +52,7 @@ export function decodePage<Item>(
 ): Page<Item> {
   const page = recordOf(value, 'page')
   return {
-    items: arrayOf(page[member], member).map(itemOf),
+    items: responseArrayOf(page[member], member).map(itemOf),
     hasMore: booleanOfJson(page.has_more, 'has_more'),
   }
 }

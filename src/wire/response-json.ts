@@ -11,7 +11,7 @@ export class MalformedResponse extends Error {
 }
 
 /** An object of a JSON response. `JSON.parse` suffices: a number that it rounds is not a safe integer. */
-export type JsonObject = Readonly<Record<string, unknown>>
+export type ResponseObject = Readonly<Record<string, unknown>>
 
 /** Parses the text of a response. Throws {@link MalformedResponse} unless it is JSON. */
 export function parseResponse(text: string): unknown {
@@ -22,8 +22,8 @@ export function parseResponse(text: string): unknown {
   }
 }
 
-export function recordOf(value: unknown, name: string): JsonObject {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
+export function recordOf(value: unknown, name: string): ResponseObject {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as ResponseObject
   throw wrongType(name, 'an object')
 }
 

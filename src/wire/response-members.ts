@@ -1,6 +1,6 @@
 import { wrongType } from './response-json.ts'
 
-export function arrayOf(value: unknown, name: string): readonly unknown[] {
+export function responseArrayOf(value: unknown, name: string): readonly unknown[] {
   if (Array.isArray(value)) return value
   throw wrongType(name, 'an array')
 }

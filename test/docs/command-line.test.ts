@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
-import type { Command } from '../../adapters/cli/command.ts'
+import type { CliCommand } from '../../adapters/cli/command.ts'
 import { HEADWATER, helpText } from '../../adapters/cli/commands.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { ended, program } from '../cli/program.ts'
@@ -12,7 +12,7 @@ import { PROJECT, section } from './examples.ts'
 const headwater = program()
 
 /** The help of a command and of those below it, each in a section. */
-async function sectionsOf(command: Command, path: string): Promise<string[]> {
+async function sectionsOf(command: CliCommand, path: string): Promise<string[]> {
   const name = `${path} ${command.name}`.trim()
   const help = stripVTControlCharacters(await helpText(command, path)).replace(` v${packageJson.version}`, '')
   const lines = help.split('\n').map((line) => line.trimEnd())

@@ -12,8 +12,8 @@ import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { createMissing } from '../create-missing.ts'
 import { CliError, quoteArg, quotePath, redact } from '../errors.ts'
+import { type InputBatch, InputReader } from '../input-reader.ts'
 import { countText, progressBar } from '../progress.ts'
-import { type RecordBatch, RecordReader } from '../record-reader.ts'
 import { NAME_NOTES, nameText, parseStreamName, streamOf } from '../stream-name.ts'
 import {
   encryptionKey,
@@ -125,7 +125,7 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
         quiet || source.isInteractive ? { ...context, terminal: undefined } : context,
         'Appending',
       )
-      const onAck = (ack: AppendAck, { count, bytes }: RecordBatch) => {
+      const onAck = (ack: AppendAck, { count, bytes }: InputBatch) => {
         first ??= ack
         last = ack
         appended.records += count
@@ -134,7 +134,7 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
       }
       try {
         await createMissing(hw, name, { create, report: context.printError })
-        const reader = new RecordReader(args)
+        const reader = new InputReader(args)
         const batches =
           source.input === undefined ? reader.single(args.text!) : reader.batches(source.input, signal)
         const stream = streamOf(hw, name, encryptionKey)
@@ -159,7 +159,7 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
 
 interface AppendEvents {
   /** Receives each batch in order, once it is durable. */
-  readonly onAck: (ack: AppendAck, batch: RecordBatch) => void
+  readonly onAck: (ack: AppendAck, batch: InputBatch) => void
   /** Stops the input after a batch that failed. */
   readonly onFailure: () => void
 }
@@ -167,7 +167,7 @@ interface AppendEvents {
 /** Appends batches in order, several at a time. Rejects with the first failure, after the acks before it. */
 async function appendBatches(
   stream: Stream,
-  batches: Iterable<RecordBatch> | AsyncIterable<RecordBatch>,
+  batches: Iterable<InputBatch> | AsyncIterable<InputBatch>,
   conditions: AppendConditions,
   { onAck, onFailure }: AppendEvents,
 ): Promise<void> {

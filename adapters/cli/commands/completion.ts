@@ -1,6 +1,6 @@
 import type { ArgsDef } from 'citty'
 import { aliasOf, parseArguments } from '../arguments.ts'
-import { type Command, command } from '../command.ts'
+import { type CliCommand, command } from '../command.ts'
 import { CliError, quoteArg } from '../errors.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
@@ -10,7 +10,7 @@ const DEFINITIONS = {
 } as const
 
 /** @param root Returns the command line, which contains this command. */
-export function completionCommand(root: () => Command): Command {
+export function completionCommand(root: () => CliCommand): CliCommand {
   return command({
     name: 'completion',
     description: 'Print a script that completes commands and options in a shell',
@@ -46,7 +46,7 @@ interface Word {
 }
 
 /** What may follow each command: the names of its commands, and its options. */
-async function wordsOf(root: Command): Promise<Words[]> {
+async function wordsOf(root: CliCommand): Promise<Words[]> {
   return (await walk(root, [])).map(({ path, command }) => ({
     path: path.join(' '),
     hasCommands: command.commands !== undefined,
@@ -60,10 +60,10 @@ async function wordsOf(root: Command): Promise<Words[]> {
 
 interface Place {
   readonly path: readonly string[]
-  readonly command: Command
+  readonly command: CliCommand
 }
 
-async function walk(command: Command, path: readonly string[]): Promise<Place[]> {
+async function walk(command: CliCommand, path: readonly string[]): Promise<Place[]> {
   const places: Place[] = [{ path, command }]
   for (const entry of command.commands ?? []) {
     places.push(...(await walk(await entry.load(), [...path, entry.name])))

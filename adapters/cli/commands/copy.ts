@@ -5,7 +5,7 @@ import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
 import { countText, progressBar } from '../progress.ts'
 import { checkExists } from '../storage-location.ts'
-import { encryptionKey, parseTarget, type Target, withTarget } from '../target.ts'
+import { type CliTarget, encryptionKey, parseTarget, withTarget } from '../target.ts'
 import {
   TRANSFER_CONNECTION,
   TRANSFER_DEFINITIONS,
@@ -35,8 +35,8 @@ const COPY_NOTES = [
 ]
 
 interface CopyArguments {
-  readonly from: Target
-  readonly to: Target
+  readonly from: CliTarget
+  readonly to: CliTarget
   readonly filter: ReturnType<typeof transferFilter>
   readonly encryptionKey: string | undefined
   readonly follow: boolean
@@ -60,7 +60,7 @@ function parseCopyArguments(args: readonly string[], { env }: CliContext): CopyA
   }
 }
 
-function targetOf(text: string, token: string | undefined, env: CliContext['env']): Target {
+function targetOf(text: string, token: string | undefined, env: CliContext['env']): CliTarget {
   if (!/^https?:/i.test(text)) return parseTarget({ storage: text }, env)
   return parseTarget({ url: text, ...(token && { token }) }, env)
 }

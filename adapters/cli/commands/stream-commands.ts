@@ -8,12 +8,12 @@ import type { CliContext } from '../context.ts'
 import { CliError } from '../errors.ts'
 import { NAME_NOTES, nameText, parseStreamName, type StreamName, streamOf } from '../stream-name.ts'
 import {
+  type CliTarget,
   encryptionKey,
   KEY_DEFINITION,
   parseTarget,
   TARGET_DEFINITIONS,
   TARGET_NOTES,
-  type Target,
   type TargetValues,
   withHeadwater,
 } from '../target.ts'
@@ -53,7 +53,7 @@ interface CommandAppend {
   readonly matchSeqNum: number | undefined
   readonly json: boolean
   readonly encryptionKey: string | undefined
-  readonly target: Target
+  readonly target: CliTarget
 }
 
 interface CommandValues extends TargetValues {

@@ -6,7 +6,7 @@ import { decodeAppendAck } from '../../../src/wire/decode-records.ts'
 import { FRAME_PAYLOAD_MAX, FrameDecoder } from '../../../src/wire/frame.ts'
 import { mediaTypeEssence, sessionContentType } from '../../../src/wire/media-type.ts'
 import { MalformedResponse } from '../../../src/wire/response-json.ts'
-import { assertAck } from '../append-requests.ts'
+import { assertAck, type SentBatch } from '../append-requests.ts'
 import type { OpenResponse } from '../call.ts'
 import type { ClientCore } from '../core.ts'
 import {
@@ -17,7 +17,7 @@ import {
   unexpectedResponse,
   withEffects,
 } from '../errors.ts'
-import type { StreamTarget } from '../stream-target.ts'
+import type { RemoteTarget } from '../stream-target.ts'
 import { isUnsent } from '../unsent.ts'
 import { type Chunk, type FrameMemory, FrameUpload } from './frame-upload.ts'
 
@@ -38,7 +38,7 @@ export class AppendLink {
   readonly #opened: OpenResponse
   readonly #body: FrameUpload
   /** Batches without an ack, in order. */
-  readonly #sent: Pick<AppendBatch, 'records' | 'matchSeqNum'>[] = []
+  readonly #sent: SentBatch[] = []
   #listener: AppendLinkListener | undefined
   #isOver = false
   #cancelTimer = () => {}
@@ -58,7 +58,7 @@ export class AppendLink {
   /** Sends a batch, whose bytes are copied, or its frame. */
   send(batch: AppendBatch, encoded?: Chunk): void {
     const { records, matchSeqNum } = batch
-    this.#sent.push({ records, matchSeqNum })
+    this.#sent.push({ count: records.length, matchSeqNum })
     if (this.#sent.length === 1) this.#awaitAck()
     this.#body.send(batch, encoded)
   }
@@ -144,7 +144,7 @@ export class AppendLink {
 /** Opens a connection. Resolves to undefined if the server takes no append sessions, or to the failure. */
 export async function openAppendLink(
   core: ClientCore,
-  { path, basin, recordHeaders }: StreamTarget,
+  { path, basin, recordHeaders }: RemoteTarget,
   memory: FrameMemory,
 ): Promise<AppendLink | Failure | undefined> {
   for (const prefix of [...core.settings.headerPrefixes].reverse()) {

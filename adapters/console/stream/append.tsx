@@ -2,7 +2,7 @@ import { useReducer, useState } from 'preact/hooks'
 import type { Stream } from '../../../src/api/stream.ts'
 import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { useConsole } from '../context.ts'
-import { appendCall, type StreamTarget } from '../curl.ts'
+import { appendCall, type CurlTarget } from '../curl.ts'
 import { plural } from '../format.ts'
 import { useSubmit } from '../ui/async.ts'
 import { CurlButton } from '../ui/copy.tsx'
@@ -30,7 +30,7 @@ export function Append(props: {
   const { basin, stream, cipher } = props
   const { hw } = useConsole().connection
   const [, renderAgain] = useReducer((count: number) => count + 1, 0)
-  const target: StreamTarget = { basin, stream, encryptionKey: useEncryptionKey(basin, stream) }
+  const target: CurlTarget = { basin, stream, encryptionKey: useEncryptionKey(basin, stream) }
   const [mode, setMode] = useState<Mode>('one')
   const [text, setText] = useState('')
   const [headers, setHeaders] = useState<readonly Header[]>([])

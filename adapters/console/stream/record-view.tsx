@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
-import { readCall, type StreamTarget } from '../curl.ts'
+import { type CurlTarget, readCall } from '../curl.ts'
 import { formatBytes, formatTime } from '../format.ts'
 import { CopyButton, CurlButton } from '../ui/copy.tsx'
 import { Scroll } from '../ui/notice.tsx'
-import { commandText, type Format, hexOf, previewOf, renderBody } from './record.ts'
+import { commandText, type Format, hexTextOf, previewOf, renderBody } from './record.ts'
 
 /** A record on one line. */
 export function RecordRow({ record, format }: { readonly record: SequencedRecord; readonly format: Format }) {
@@ -38,7 +38,7 @@ const SHOWN_BYTES_MAX = 49_152
 
 /** A record with all of its headers and its body. */
 export function RecordDetail(props: {
-  readonly target: StreamTarget
+  readonly target: CurlTarget
   readonly record: SequencedRecord
   readonly format: Format
   readonly onClose: () => void
@@ -82,7 +82,7 @@ export function RecordDetail(props: {
               {headers.map(([name, value], index) => (
                 <tr key={index}>
                   <td>{lossyTextOf(name) || '(empty)'}</td>
-                  <td>{format === 'hex' ? hexOf(value) : lossyTextOf(value)}</td>
+                  <td>{format === 'hex' ? hexTextOf(value) : lossyTextOf(value)}</td>
                 </tr>
               ))}
             </tbody>

@@ -2,7 +2,7 @@ import { useEffect, useReducer, useRef, useState } from 'preact/hooks'
 import type { StreamPosition } from '../../../src/model/position.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import { useConsole } from '../context.ts'
-import type { StreamTarget } from '../curl.ts'
+import type { CurlTarget } from '../curl.ts'
 import { RecordBuffer } from './record-buffer.ts'
 import { fixedStart, follow, type Start } from './tail.ts'
 
@@ -35,7 +35,7 @@ interface Progress {
  * Follows a stream. A pause ends the connection, and resuming continues after the last record: none is
  * skipped. A new `start` object restarts the tail.
  */
-export function useTail(target: StreamTarget, start: Start, isPaused: boolean, filter: string): Tail {
+export function useTail(target: CurlTarget, start: Start, isPaused: boolean, filter: string): Tail {
   const { connection } = useConsole()
   const { basin, stream, encryptionKey } = target
   const buffer = useRef(new RecordBuffer()).current

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Command } from '../../../../adapters/cli/command.ts'
+import type { CliCommand } from '../../../../adapters/cli/command.ts'
 import { HEADWATER } from '../../../../adapters/cli/commands.ts'
 import type { CliContext } from '../../../../adapters/cli/context.ts'
 import { printable, quoteArg } from '../../../../adapters/cli/errors.ts'
@@ -23,9 +23,9 @@ const CONTEXT = {
 /** Every command that has arguments, by its words. */
 const COMMANDS = new Map(await commandsOf(HEADWATER))
 
-async function commandsOf(group: Command): Promise<[string, Command][]> {
+async function commandsOf(group: CliCommand): Promise<[string, CliCommand][]> {
   const loaded = await Promise.all((group.commands ?? []).map((entry) => entry.load()))
-  const nested = loaded.map(async (command): Promise<[string, Command][]> => {
+  const nested = loaded.map(async (command): Promise<[string, CliCommand][]> => {
     if (command.commands === undefined) return [[command.name, command]]
     const below = await commandsOf(command)
     return below.map(([name, sub]) => [`${command.name} ${name}`, sub])

@@ -1,6 +1,6 @@
 import { ConfigForm, Deletion } from '../config/config-form.tsx'
 import { StreamConfigFields } from '../config/fields.tsx'
-import { streamConfigOf, streamFields } from '../config/model.ts'
+import { streamChangeOf, streamFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
 import type { StreamTab } from '../route.ts'
 import { useLoad } from '../ui/async.ts'
@@ -11,7 +11,7 @@ import { FenceAndTrim } from './fence-and-trim.tsx'
 import { Records } from './records.tsx'
 
 /** One stream: its records, appends, commands, configuration and usage. */
-export function StreamView(props: {
+export function StreamPage(props: {
   readonly basin: string
   readonly stream: string
   readonly tab: StreamTab
@@ -58,7 +58,7 @@ export function StreamView(props: {
         <>
           <ConfigForm
             load={async (signal) => streamFields(await handle.storedConfig({ signal }))}
-            save={async (fields) => streamFields(await handle.reconfigureStored(streamConfigOf(fields)))}
+            save={async (fields) => streamFields(await handle.reconfigureStored(streamChangeOf(fields)))}
           >
             {(fields, onChange) => (
               <StreamConfigFields
