@@ -7,9 +7,9 @@ import { build } from 'esbuild'
 import { inProject } from './project.mjs'
 
 /**
- * In KiB, including all dependencies: what is loaded first, and where `totalKiB` is given, also everything that
- * a browser may load later. Of an entry that is used beside the engine, what it adds to a bundle (`beyond`)
- * counts.
+ * In KiB, including all dependencies: what is loaded first, and where `totalKiB` is given, also everything
+ * that a browser may load later. Of an entry that is used beside the engine, what it adds to a bundle
+ * (`beyond`) counts.
  */
 const BUDGETS = [
   {
@@ -65,13 +65,13 @@ const BUDGETS = [
 
 /**
  * Chunks that an app does not load which appends plain records and follows a plain stream, not even to create
- * the stream in process: tokens, ciphers, compression, `/metrics`, append sessions, producers and `appendAll`,
- * the reading of JSON, the management of basins and streams, what frees records in IndexedDB, and of the client
- * single reads, encryption keys, events for servers without frames, error responses, appends that were repeated
- * and what only Node needs; the earlier history of a mirror. All other `import()` counts.
+ * the stream in process: tokens, ciphers, compression, `/metrics`, append sessions, producers and
+ * `appendAll`, the reading of JSON, the management of basins and streams, and what frees records in
+ * IndexedDB; of the client encryption keys, events for servers without frames, error responses, appends that
+ * were repeated and what only Node needs; of mirrors the earlier history. All other `import()` counts.
  */
 const ON_DEMAND =
-  /^(tokens|stream-codec|codecs|append-session|generate-acks|record-batcher|json-(decoder|append-session)|reclaim|control|(gzip|zstd)-module|prometheus|node-(sessions|transport|http2?)|unsent|compressed-frames|event-stream|decode-error|session-appender|repeated-append|read-batch|key-header|account|earlier-history)\b/
+  /^(tokens|stream-codec|codecs|append-session|generate-acks|record-batcher|json-(decoder|append-session)|reclaim|control|(gzip|zstd)-module|prometheus|node-(sessions|transport|http2?)|unsent|compressed-frames|event-stream|decode-error|session-appender|repeated-append|key-header|account|earlier-history)\b/
 /** Chunks that no browser loads, or only for compression that it does not ask for. */
 const NOT_IN_BROWSERS = /^((gzip|zstd)-module|node-(sessions|transport|http2?)|unsent)\b/
 

@@ -83,7 +83,7 @@ export class ClientCore {
     return this.inOrder(id, async () => create(await load()))
   }
 
-  /** Resolves when the calls that were made before for a stream or a basin have settled; undefined if they have. */
+  /** Resolves when the earlier calls for a stream or a basin have settled; undefined if there are none. */
   settled(id: string): Promise<void> | undefined {
     return this.#queues.get(id)?.queue.run(async () => {})
   }

@@ -16,6 +16,7 @@ import { AppendRequests } from './append-requests.ts'
 import type { ArgumentsOf } from './call.ts'
 import type { ClientCore } from './core.ts'
 import { loadAccount, loadControl } from './on-demand.ts'
+import { readBatch } from './read-batch.ts'
 import { RemoteCursor } from './remote-cursor.ts'
 import type { RemoteTarget } from './stream-target.ts'
 import { tailOf } from './tail.ts'
@@ -96,10 +97,6 @@ export class RemoteStream extends Stream {
   ): Promise<ReadBatch> {
     signal?.throwIfAborted()
     this.#begin()
-    const { readBatch } = await unlessAborted(
-      signal,
-      loaded('the code of single reads', import('./read-batch.ts')),
-    )
     return this.#reading(create, () => readBatch(this.#core, this.#target, query, signal))
   }
 

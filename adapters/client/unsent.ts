@@ -12,7 +12,7 @@ const NOT_SENT: readonly unknown[] = [
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]
 
-/** Whether the code of an error shows that nothing was sent. Browsers have no codes, and load no table of them. */
+/** Whether the code of an error shows that nothing was sent. In browsers, errors have no codes. */
 export function isUnsent(code: string): boolean {
   return NOT_SENT.includes(code)
 }

@@ -4,7 +4,7 @@ import type { IncomingResponse, OutgoingRequest } from '../exchange.ts'
 import { HttpTransport } from './node-http.ts'
 import type { Http2Transport } from './node-http2.ts'
 
-/** The transports of Node: requests over `node:http`, and sessions over `node:http2`, which loads with them. */
+/** The transports of Node: requests over `node:http`, sessions over `node:http2`. */
 export class NodeTransport {
   readonly #url: string
   readonly #http: HttpTransport
