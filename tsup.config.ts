@@ -146,10 +146,12 @@ export default defineConfig({
     postgres: 'adapters/storage/postgres/index.ts',
     client: 'adapters/client/index.ts',
     http: 'adapters/http/index.ts',
+    'durable-streams': 'adapters/durable-streams/index.ts',
     browser: 'adapters/browser/index.ts',
     node: 'adapters/node/index.ts',
     react: 'adapters/react/index.ts',
     sync: 'adapters/sync/index.ts',
+    fold: 'adapters/fold/index.ts',
     'aegis-256': 'adapters/aegis-256/index.ts',
     console: 'adapters/console/index.ts',
     'console-page': 'adapters/console/page.ts',
@@ -162,7 +164,7 @@ export default defineConfig({
   platform: 'neutral',
   removeNodeProtocol: false,
   external: [/^node:/],
-  noExternal: ['zstd-codec', 'citty', 'cli-progress'],
+  noExternal: ['zstd-codec', 'cli-progress'],
   esbuildPlugins: [embedZstdCodec, embedCliProgress, separateModules, bundledAssets],
   esbuildOptions(options) {
     // The sources are files of the package.

@@ -10,8 +10,10 @@ import { byRun } from './test/support/run-size.ts'
 const OWN_PACKAGE = Object.entries({
   headwater: 'src/index.ts',
   'headwater/http': 'adapters/http/index.ts',
+  'headwater/durable-streams': 'adapters/durable-streams/index.ts',
   'headwater/client': 'adapters/client/index.ts',
   'headwater/sync': 'adapters/sync/index.ts',
+  'headwater/fold': 'adapters/fold/index.ts',
   'headwater/storage': 'src/storage/index.ts',
   'headwater/usage': 'src/usage/index.ts',
   'headwater/memory': 'adapters/storage/memory/index.ts',

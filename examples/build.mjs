@@ -1,4 +1,5 @@
-// Bundles an example for browsers: `src/main.ts` or `src/main.tsx`, the files in `public`, and a service worker that caches them.
+// Bundles an example for browsers: `src/main.ts` or `src/main.tsx`, the files in `public`, and a service worker
+// that caches them, if there is one.
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -30,6 +31,7 @@ export async function buildExample(name, output = join(import.meta.dirname, name
   const files = (await readdir(output)).sort()
   const ownFiles = JSON.stringify({ version: await hashOf(output, files), files: files.map(addressOf) })
   const worker = join(directory, 'service-worker.ts')
+  if (!existsSync(worker)) return output
   await bundle(worker, join(output, 'service-worker.js'), { format: 'iife', define: { OWN_FILES: ownFiles } })
   return output
 }

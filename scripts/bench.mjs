@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { buildSync } from 'esbuild'
 import { ensureBuilt, inProject, run } from './project.mjs'
 
-ensureBuilt()
+await ensureBuilt()
 const programs = readdirSync(inProject('bench', 'programs')).map((name) =>
   inProject('bench', 'programs', name),
 )

@@ -53,7 +53,7 @@ const CAMPAIGNS = {
 const [name, ...args] = process.argv.slice(2)
 const { numbers = {}, texts = [], flags = [], filter, files, program } = CAMPAIGNS[name]
 const options = parseOptions()
-ensureInstalled()
+await ensureInstalled()
 process.env.TEST_POSTGRES = 'true'
 process.env.CAMPAIGN = JSON.stringify({ name, options })
 if (program === undefined) runTests()

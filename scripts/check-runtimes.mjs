@@ -9,8 +9,8 @@ import { ensureBuilt, ensureInstalled, inProject, run } from './project.mjs'
 
 const CHECKS = ['conformance.mjs', 'engine-on-a-directory.mjs', 'client.mjs']
 
-ensureInstalled()
-ensureBuilt()
+await ensureInstalled()
+await ensureBuilt()
 
 // Not among the dependencies, so that `npm ci` does not download 200 MB of other runtimes.
 const installed = mkdtempSync(join(tmpdir(), 'headwater-runtimes-'))

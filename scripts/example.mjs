@@ -9,8 +9,8 @@ if (given === undefined) {
   process.exit(1)
 }
 
-ensureInstalled()
-ensureBuilt()
+await ensureInstalled()
+await ensureBuilt()
 
 const { serveExample } = await import('../examples/serve.mjs')
 try {

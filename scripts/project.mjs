@@ -1,32 +1,37 @@
-import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
+/** On Windows, npm is a script, which only a shell can start. */
+const IN_PROJECT = { cwd: root, shell: process.platform === 'win32' }
 
 export function inProject(...path) {
   return join(root, ...path)
 }
 
 /** Installs the dependencies if the lock file has changed since the last installation. */
-export function ensureInstalled() {
+export async function ensureInstalled() {
   // npm writes its own copy of the lock file last.
   const installed = modifiedAt(inProject('node_modules', '.package-lock.json'))
   // Includes the development dependencies, even if `NODE_ENV` is `production`.
   if (installed < modifiedAt(inProject('package-lock.json'))) {
-    console.log('Installing dependencies …')
-    runQuietly('npm', ['ci', '--include=dev'])
+    const { packages = {} } = JSON.parse(readFileSync(inProject('package-lock.json'), 'utf8'))
+    await runWithProgress('Installing dependencies', 'npm', ['ci', '--include=dev', '--loglevel=http'], {
+      step: /^npm http /,
+      of: `${Object.keys(packages).length - 1} packages`,
+    })
   }
 }
 
 /** Builds the JavaScript, without type declarations, if it is missing or older than a source. */
-export function ensureBuilt() {
+export async function ensureBuilt() {
   const built = modifiedAt(inProject('dist', 'cli.js'))
   const sources = ['src', 'adapters', 'package.json', 'tsconfig.json', 'tsup.config.ts']
   if (Math.max(...sources.map((path) => newestIn(inProject(path)))) > built) {
-    console.log('Building …')
-    runQuietly('npm', ['run', 'build:js'])
+    await runWithProgress('Building', 'npm', ['run', 'build:js'])
   }
 }
 
@@ -36,23 +41,45 @@ export function build() {
 
 /** Runs a command in the project. Exits with its code if that is not 0. */
 export function run(command, args) {
-  exitUnlessDone(spawn(command, args, { stdio: 'inherit' }))
+  exitUnlessDone(spawnSync(command, args, { ...IN_PROJECT, stdio: 'inherit' }))
 }
 
-/** Runs a command in the project, and shows its output only if it fails. */
-function runQuietly(command, args) {
-  const done = spawn(command, args, {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    maxBuffer: Number.POSITIVE_INFINITY,
+const STILL_RUNNING_MS = 10_000
+
+/**
+ * Runs a command in the project. Shows its progress, and its output only if it fails.
+ *
+ * @param progress A pattern of the lines of the output that count, and how many there will be at most.
+ */
+async function runWithProgress(title, command, args, { step, of } = {}) {
+  const startedAt = performance.now()
+  const isTerminal = process.stdout.isTTY
+  const seconds = () => `${Math.round((performance.now() - startedAt) / 1000)} s`
+  const output = []
+  let steps = 0
+  const line = () => [title, ...(steps > 0 ? [`${steps} of ${of}`] : []), seconds()].join(', ')
+  const show = () => {
+    if (isTerminal) process.stdout.write(`\r\u001b[2K${line()}`)
+    else console.log(line())
+  }
+  console.log(`${title} …`)
+  const timer = setInterval(show, isTerminal ? 200 : STILL_RUNNING_MS)
+  const child = spawn(command, args, { ...IN_PROJECT, stdio: ['ignore', 'pipe', 'pipe'] })
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on('line', (text) => {
+      output.push(`${text}\n`)
+      if (step?.test(text)) steps++
+    })
+  }
+  const done = await new Promise((resolve) => {
+    child.on('error', (error) => resolve({ status: 1, error }))
+    child.on('close', (status) => resolve({ status }))
   })
-  if (done.status !== 0) process.stderr.write(`${done.stdout ?? ''}${done.stderr ?? ''}`)
+  clearInterval(timer)
+  if (isTerminal) process.stdout.write('\r\u001b[2K')
+  if (done.status === 0) console.log(`${title}: done in ${seconds()}`)
+  else process.stderr.write(output.filter((text) => !step?.test(text)).join(''))
   exitUnlessDone(done)
-}
-
-function spawn(command, args, options) {
-  // On Windows, npm is a script, which only a shell can start.
-  const shell = process.platform === 'win32'
-  return spawnSync(command, args, { cwd: root, shell, ...options })
 }
 
 function exitUnlessDone({ status, error }) {

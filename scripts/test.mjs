@@ -4,7 +4,7 @@ import { build, ensureInstalled, inProject, run } from './project.mjs'
 
 const args = process.argv.slice(2)
 const isFull = args[0] === '--full'
-ensureInstalled()
+await ensureInstalled()
 build()
 if (!isFull) process.env.TEST_RUN = 'quick'
 run(process.execPath, [

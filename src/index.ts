@@ -23,10 +23,12 @@ export type { CipherSuite } from './engine/encryption/cipher-suite.ts'
 export type { ReadCursor } from './engine/log/read-cursor.ts'
 export { open } from './engine/open.ts'
 export type { OpenOptions } from './engine/options.ts'
+/** @internal */
+export type { StreamDescription } from './engine/service/read-service.ts'
 export type { EngineStats } from './engine/service/stats.ts'
 export type { AccessScope, AccessTokenInfo, AccessTokenInput } from './model/access.ts'
 export type { RecordInput } from './model/append-input.ts'
-export { fenceRecord, trimRecord } from './model/command.ts'
+export { closeRecord, fenceRecord, trimRecord } from './model/command.ts'
 export type {
   BasinConfig,
   BasinConfigInput,
@@ -42,7 +44,8 @@ export { type ErrorCode, HeadwaterError } from './model/errors.ts'
 export type { AppendAck, BasinInfo, ListQuery, Page, Provisioned, StreamInfo } from './model/info.ts'
 export type { Metric, MetricsQuery } from './model/metrics.ts'
 export { OPERATIONS, type Operation } from './model/operations.ts'
-export type { StreamPosition } from './model/position.ts'
+export type { StreamPosition, StreamTail } from './model/position.ts'
+export type { ProducerBatch } from './model/producer-batch.ts'
 export type { ReadQuery } from './model/read-query.ts'
 export type { Command, Header, RecordFormat, SequencedRecord, TextRecord } from './model/record.ts'
 /** @internal */

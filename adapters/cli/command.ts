@@ -1,4 +1,4 @@
-import type { ArgsDef } from 'citty'
+import { type Definitions, parseArguments, type Values } from './arguments.ts'
 import type { CliContext } from './context.ts'
 
 /** A command in the list of a group. Its code is loaded when it is used: starting takes longer than most. */
@@ -10,30 +10,42 @@ export interface CommandEntry {
 
 /** A command, or a group of commands. */
 export interface CliCommand {
-  readonly name: string
-  readonly description: string
-  /** Lines below the options in the help. */
+  /** Command lines for the help. */
+  readonly examples?: readonly string[] | undefined
+  /** Lines at the end of the help. */
   readonly notes?: readonly string[] | undefined
-  readonly definitions?: ArgsDef | undefined
-  /** Validates the arguments. Throws CliError with exit code 2. */
-  readonly parse?: ((args: readonly string[], context: CliContext) => unknown) | undefined
-  readonly run?: ((args: readonly string[], context: CliContext) => Promise<void>) | undefined
+  readonly definitions?: Definitions | undefined
+  /**
+   * Validates the arguments. Throws CliError with exit code 2.
+   *
+   * @param name As the user typed it: `token issue`.
+   */
+  readonly parse?: ((args: readonly string[], context: CliContext, name: string) => unknown) | undefined
+  readonly run?: ((args: readonly string[], context: CliContext, name: string) => Promise<void>) | undefined
   readonly commands?: readonly CommandEntry[] | undefined
 }
 
-/** Defines a command: `run` receives what `parse` returns. */
-export function command<Parsed>(
-  definition: Omit<CliCommand, 'parse' | 'run' | 'commands'> & {
-    readonly parse: (args: readonly string[], context: CliContext) => Parsed
+/** Defines a command: `parse` receives the values of its arguments, and `run` what `parse` returns. */
+export function command<const Defined extends Definitions, Parsed>(
+  definition: Pick<CliCommand, 'examples' | 'notes'> & {
+    readonly definitions: Defined
+    /** Validates the values. Throws CliError with exit code 2. */
+    readonly parse: (values: Values<Defined>, context: CliContext) => Parsed
     readonly run: (parsed: Parsed, context: CliContext) => Promise<void>
   },
 ): CliCommand {
-  const { parse, run } = definition
-  return { ...definition, run: (args, context) => run(parse(args, context), context) }
+  const { run, definitions, ...help } = definition
+  const parse = (args: readonly string[], context: CliContext, name: string) =>
+    definition.parse(parseArguments(args, definitions, name), context)
+  return {
+    ...help,
+    definitions,
+    parse,
+    run: async (args, context, name) => run(parse(args, context, name), context),
+  }
 }
 
 /** Lists a command that is loaded already. */
-export function entryOf(command: CliCommand): CommandEntry {
-  const { name, description } = command
+export function entryOf(name: string, description: string, command: CliCommand): CommandEntry {
   return { name, description, load: async () => command }
 }

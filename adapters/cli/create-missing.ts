@@ -1,26 +1,33 @@
 import { type Headwater, HeadwaterError, type RetentionPolicy } from '../../src/index.ts'
 import { CliError } from './errors.ts'
-import { retentionText } from './retention.ts'
 import { nameText, type ResourceName, type StreamName, streamOf } from './stream-name.ts'
+import { retentionText } from './times.ts'
+
+/** How missing streams are treated. */
+interface Creation {
+  readonly create: boolean
+  readonly fencingToken?: string | undefined
+  readonly report: (line: string) => void
+}
 
 /**
- * Creates the basin and the stream unless they exist, and reports what it has created. A caller who may not
- * ask or create is left to the append, which the basin may permit to create the stream.
+ * Resolves to a function that creates the basin and the stream and reports that, undefined if they exist. A
+ * caller who may not ask or create is left to the append, which the basin may permit to create the stream.
  *
- * @throws CliError if something is missing and `create` is false.
+ * @throws CliError if something is missing and `create` is false, or a new stream would refuse the append.
  */
-export async function createMissing(
+export async function missingCreation(
   hw: Headwater,
   name: StreamName,
-  { create, report }: { readonly create: boolean; readonly report: (line: string) => void },
-): Promise<void> {
+  { create, fencingToken = '', report }: Creation,
+): Promise<(() => Promise<void>) | undefined> {
   const { basin, stream } = name
   const missing = await codeOf(streamOf(hw, name).config(), [
     'basin_not_found',
     'stream_not_found',
     'permission_denied',
   ])
-  if (missing === undefined || missing === 'permission_denied') return
+  if (missing === undefined || missing === 'permission_denied') return undefined
   const isBasinMissing = missing === 'basin_not_found'
   if (!create) {
     const what = isBasinMissing ? `basin ${basin}` : `stream ${nameText(name)}`
@@ -28,6 +35,9 @@ export async function createMissing(
       1,
       `${what} does not exist; create it with \`headwater create\`, or omit \`--no-create\``,
     )
+  }
+  if (fencingToken !== '') {
+    throw new CliError(1, `stream ${nameText(name)} does not exist, and so has no fencing token`)
   }
   const unlessExists = (creation: Promise<unknown>) => codeOf(creation, ['resource_already_exists'])
   const creating = async () => {
@@ -38,7 +48,9 @@ export async function createMissing(
       report(creationText(name, await retentionOf(hw, name)))
     }
   }
-  await codeOf(creating(), ['permission_denied'])
+  return async () => {
+    await codeOf(creating(), ['permission_denied'])
+  }
 }
 
 /** Says what was created, and how long it keeps records. */
@@ -65,7 +77,10 @@ export async function retentionOf(hw: Headwater, name: ResourceName): Promise<Re
 }
 
 /** Resolves to the code that a call fails with if it is an expected one; to undefined if it succeeds. */
-async function codeOf(call: Promise<unknown>, expected: readonly string[]): Promise<string | undefined> {
+export async function codeOf(
+  call: Promise<unknown>,
+  expected: readonly string[],
+): Promise<string | undefined> {
   try {
     await call
   } catch (error) {

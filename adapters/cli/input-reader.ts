@@ -10,6 +10,8 @@ import type { ByteSource } from './byte-source.ts'
 import { CliError, printable } from './errors.ts'
 
 const LINE_FEED = 10
+const CARRIAGE_RETURN = 13
+const LINE_BREAK = Buffer.from('\r\n')
 /** A line of JSON may be longer than its record: base64, escapes. */
 const JSON_LINE_BYTES_MAX = 8 * 1024 * 1024
 /** The read buffer. It grows for longer lines. */
@@ -30,8 +32,10 @@ export interface RecordOptions {
   /** Whether a line is a JSON object. */
   readonly json: boolean
   readonly format: DataFormat
-  /** Of every record that is not JSON. */
+  /** The headers of every record that is not JSON. */
   readonly headers: readonly Header[]
+  /** Whether empty lines are no records. */
+  readonly skipEmpty: boolean
 }
 
 interface MeteredRecord {
@@ -52,7 +56,7 @@ export class InputReader {
 
   constructor(options: RecordOptions) {
     this.#options = options
-    this.#isPlain = !options.json && options.headers.length === 0
+    this.#isPlain = !options.json && options.headers.length === 0 && !options.skipEmpty
     this.#recordBytes = meteredBytesOf(options.headers, new Uint8Array())
     const recordBytesMax = BATCH_METERED_BYTES_MAX - this.#recordBytes
     this.#lineBytesMax = options.json ? JSON_LINE_BYTES_MAX : recordBytesMax
@@ -105,6 +109,7 @@ export class InputReader {
   /** @param text Whole lines from `from` on; the last may lack its line break. */
   *#split(text: Buffer, from: number): Generator<InputBatch> {
     const ends = this.#ends
+    const isPlain = this.#isPlain && !text.includes(LINE_BREAK, from)
     let records: RecordInput[] = []
     let count = 0
     let metered = 0
@@ -112,19 +117,25 @@ export class InputReader {
     let start = from
     while (start < text.length) {
       const feed = text.indexOf(LINE_FEED, start)
-      const end = feed < 0 ? text.length : feed
+      const next = feed < 0 ? text.length : feed + 1
+      const hasReturn = feed > start && text[feed - 1] === CARRIAGE_RETURN
+      const end = feed < 0 ? text.length : hasReturn ? feed - 1 : feed
       this.#line++
+      if (end === start && this.#options.skipEmpty) {
+        start = next
+        continue
+      }
       if (end - start > this.#lineBytesMax) throw this.#tooLong(this.#place())
       let record: MeteredRecord | undefined
       let meteredBytes = this.#recordBytes + end - start
-      if (!this.#isPlain) {
+      if (!isPlain) {
         // Not `subarray`, which takes longer.
         record = this.#record(new Uint8Array(text.buffer, text.byteOffset + start, end - start))
         meteredBytes = record.meteredBytes
       }
       if (count === BATCH_RECORDS_MAX || metered + meteredBytes > BATCH_METERED_BYTES_MAX) {
         const lines = new TextLines(text, batchStart, ends.subarray(0, count))
-        yield { records: this.#isPlain ? lines : records, count, bytes: start - batchStart }
+        yield { records: isPlain ? lines : records, count, bytes: start - batchStart }
         records = []
         count = 0
         metered = 0
@@ -133,10 +144,10 @@ export class InputReader {
       ends[count++] = end
       if (record !== undefined) records.push(record.input)
       metered += meteredBytes
-      start = end + 1
+      start = next
     }
     const lines = new TextLines(text, batchStart, ends.subarray(0, count))
-    yield { records: this.#isPlain ? lines : records, count, bytes: text.length - batchStart }
+    if (count > 0) yield { records: isPlain ? lines : records, count, bytes: text.length - batchStart }
   }
 
   #record(line: Uint8Array): MeteredRecord {

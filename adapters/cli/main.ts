@@ -3,7 +3,7 @@ import { systemClock } from '../../src/index.ts'
 import { filesystem } from '../storage/filesystem/index.ts'
 import { memory } from '../storage/memory/index.ts'
 import { postgres } from '../storage/postgres/index.ts'
-import { linePrinter } from './line-printer.ts'
+import { linePrinter } from './output.ts'
 import { runCli } from './run.ts'
 
 // Messages to a closed stream must not end a server.

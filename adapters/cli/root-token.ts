@@ -3,7 +3,7 @@ import { type Engine, HeadwaterError, type RetentionPolicy } from '../../src/ind
 import { hasStreamResetLimits, STREAM_RESETS_OF_OLD_NODE } from '../node/limits.ts'
 import type { CliContext } from './context.ts'
 import { CliError } from './errors.ts'
-import { retentionText } from './retention.ts'
+import { retentionText } from './times.ts'
 
 export const ROOT_TOKEN_VARIABLE = 'HEADWATER_ROOT_TOKEN'
 
@@ -70,15 +70,19 @@ export interface WelcomeDetails {
   readonly node: string
   /** `open` without authentication, else where the root token comes from. */
   readonly access: 'open' | RootToken
+  /** The access token of the link to the console; undefined for a link without one. */
+  readonly signIn?: string | undefined
 }
 
 /**
  * Returns what `headwater serve` prints when it is ready. The lines that begin with `curl` work unchanged.
  */
-export function welcome({ url, storage, retention, access, node }: WelcomeDetails): string[] {
+export function welcome({ url, storage, retention, access, node, signIn }: WelcomeDetails): string[] {
   const authorization = authorizationOption(access)
   const json = `-H 'content-type: application/json'`
   const basin = `-H 'svc-basin: my-basin'`
+  // Responses end without a line break, and the prompt would follow them.
+  const curl = `curl -w '\\n'`
   const records = `${url}/v1/streams/greetings/records`
   return [
     `headwater listens on ${url}`,
@@ -86,11 +90,12 @@ export function welcome({ url, storage, retention, access, node }: WelcomeDetail
     `Retention: new streams keep records ${retentionText(retention)} by default`,
     ...nodeLines(node),
     ...accessLines(access),
+    consoleLink(url, signIn),
     '',
     'Create a basin, append a record, read it:',
-    `curl -X PUT ${url}/v1/basins/my-basin${authorization} ${json} -d '{"config":{"create_stream_on_append":true}}'`,
-    `curl ${records}${authorization} ${basin} ${json} -d '{"records":[{"body":"hello"}]}'`,
-    `curl '${records}?seq_num=0'${authorization} ${basin}`,
+    `${curl} -X PUT ${url}/v1/basins/my-basin${authorization} ${json} -d '{"config":{"create_stream_on_append":true}}'`,
+    `${curl} ${records}${authorization} ${basin} ${json} -d '{"records":[{"body":"hello"}]}'`,
+    `${curl} '${records}?seq_num=0'${authorization} ${basin}`,
     'Press Ctrl+C to stop.',
   ]
 }
@@ -126,4 +131,11 @@ function accessLines(access: WelcomeDetails['access']): string[] {
         `If you lost it, set ${ROOT_TOKEN_VARIABLE} to a new one and restart.`,
       ]
   }
+}
+
+/** The address of the console. The page takes the token out of its address at once. */
+function consoleLink(url: string, token: string | undefined): string {
+  return token === undefined
+    ? `Console: ${url}`
+    : `Console, signed in: ${url}/#token=${encodeURIComponent(token)}`
 }

@@ -15,9 +15,10 @@ export type StorageLocation =
 export const STORAGE_DEFINITIONS = {
   storage: {
     type: 'string',
+    value: 'STORAGE',
     description: 'Storage: memory, a directory such as ./data, or postgres://HOST/DATABASE',
   },
-  dir: { type: 'string', description: 'Same as --storage, for a directory' },
+  dir: { type: 'string', value: 'DIRECTORY', description: 'Same as --storage, for a directory' },
 } as const
 
 export interface StorageValues {

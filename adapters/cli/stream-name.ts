@@ -5,11 +5,6 @@ import { CliError, printable, quoteArg, quoteName } from './errors.ts'
 
 const BASIN_VARIABLE = 'HEADWATER_BASIN'
 
-export const NAME_NOTES = [
-  'A stream is written BASIN/STREAM: the first slash separates, and stream names may contain more. A name',
-  `that begins with the slash, such as /web/1, is in the basin that ${BASIN_VARIABLE} names.`,
-]
-
 export interface StreamName {
   readonly basin: string
   readonly stream: string

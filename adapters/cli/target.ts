@@ -3,7 +3,8 @@ import { type Headwater, HeadwaterError } from '../../src/index.ts'
 import { EncryptionKey } from '../../src/model/encryption-key.ts'
 import type { ConnectOptions } from '../client/index.ts'
 import { type CliContext, stopSignal } from './context.ts'
-import { CliError, validateArgument } from './errors.ts'
+import { readContexts } from './contexts.ts'
+import { CliError, printable, quoteArg, validateArgument } from './errors.ts'
 import { ROOT_TOKEN_VARIABLE } from './root-token.ts'
 import type { Server } from './server.ts'
 import {
@@ -17,13 +18,14 @@ import {
 
 const TOKEN_VARIABLE = 'HEADWATER_TOKEN'
 const URL_VARIABLE = 'HEADWATER_URL'
+const CONTEXT_VARIABLE = 'HEADWATER_CONTEXT'
 const KEY_VARIABLE = 'HEADWATER_ENCRYPTION_KEY'
 const DEFAULT_URL = 'http://127.0.0.1:8787'
 
 /** What a command works on: a service, or a storage that it opens itself. */
 export type CliTarget = ServiceTarget | StorageLocation
 
-interface ServiceTarget {
+export interface ServiceTarget {
   readonly kind: 'service'
   /** Without a trailing slash and without `/v1`. */
   readonly url: string
@@ -36,50 +38,86 @@ interface ServiceTarget {
 export const TARGET_DEFINITIONS = {
   url: {
     type: 'string',
-    description: `URL of the server. Default: ${URL_VARIABLE}, else ${DEFAULT_URL}`,
+    value: 'URL',
+    description: `URL of the server, such as ${DEFAULT_URL}`,
+    isShared: true,
   },
-  token: { type: 'string', description: 'Access token for the server; see below' },
+  token: { type: 'string', value: 'TOKEN', description: 'Access token for the server', isShared: true },
+  context: {
+    type: 'string',
+    value: 'NAME',
+    description: 'Server and token of `headwater login NAME`',
+    isShared: true,
+  },
   storage: {
     ...STORAGE_DEFINITIONS.storage,
     description: 'Storage instead of a server: ./data or postgres://HOST/DATABASE',
+    isShared: true,
   },
-  dir: STORAGE_DEFINITIONS.dir,
+  dir: { ...STORAGE_DEFINITIONS.dir, isShared: true },
 } as const
 
-/** Of commands that read or write records. */
+/** The option of commands that read or write records. */
 export const KEY_DEFINITION = {
   'encryption-key': {
     type: 'string',
+    value: 'KEY',
     description: `Key of encrypted streams: 32 bytes in base64. Default: ${KEY_VARIABLE}`,
+    isShared: true,
   },
 } as const
-
-export const TARGET_NOTES = [
-  'The access token is taken from --token, HEADWATER_TOKEN or HEADWATER_ROOT_TOKEN, in this order. Prefer',
-  'the variables: other users of the machine can see options in the process list.',
-  '--storage needs no token. A directory must not be open in another process.',
-]
 
 export interface TargetValues extends StorageValues {
   readonly url?: string | undefined
   readonly token?: string | undefined
+  readonly context?: string | undefined
 }
 
 /** @throws CliError with exit code 2. */
 export function parseTarget(values: TargetValues, env: CliContext['env']): CliTarget {
-  const { url, token, dir } = values
+  const { url, token, dir, context } = values
   const location = storageLocation(values)
-  if (location === undefined) {
-    const [name, text] =
-      url === undefined ? [URL_VARIABLE, env[URL_VARIABLE] || DEFAULT_URL] : ['`--url`', url]
-    return { kind: 'service', url: serviceUrl(text, name), ...accessToken(token, env) }
+  const option = location === undefined ? '--url' : dir === undefined ? '--storage' : '--dir'
+  for (const [name, value] of Object.entries({ url, context, token })) {
+    const isAllowed = location === undefined && (name !== 'context' || url === undefined)
+    if (value === undefined || isAllowed) continue
+    const reason = name === 'token' ? ': a storage needs no token' : ''
+    throw new CliError(2, `\`${option}\` cannot be combined with \`--${name}\`${reason}`)
   }
-  const option = dir === undefined ? '--storage' : '--dir'
-  if (url !== undefined) throw new CliError(2, `\`${option}\` cannot be combined with \`--url\``)
-  if (token !== undefined) {
-    throw new CliError(2, `\`${option}\` cannot be combined with \`--token\`: a storage needs no token`)
+  if (location !== undefined) return location
+  if (url !== undefined) return serverAt(url, '`--url`', token, env)
+  const named = context ?? (env[URL_VARIABLE] ? undefined : env[CONTEXT_VARIABLE] || undefined)
+  if (named === undefined && env[URL_VARIABLE]) return serverAt(env[URL_VARIABLE], URL_VARIABLE, token, env)
+  const { contexts, current } = readContexts(env)
+  const name = named ?? current
+  const used = name !== undefined && Object.hasOwn(contexts, name) ? contexts[name] : undefined
+  if (named !== undefined && used === undefined) {
+    const source = context === undefined ? ` of ${CONTEXT_VARIABLE}` : ''
+    const known = Object.keys(contexts).join(', ') || 'there are none'
+    throw new CliError(
+      2,
+      `unknown context ${quoteArg(named)}${source}; expected one of \`headwater contexts\`: ${known}`,
+    )
   }
-  return location
+  if (used === undefined) return serverAt(DEFAULT_URL, URL_VARIABLE, token, env)
+  const source = `the context ${printable(name!)}`
+  const given = token === undefined ? ([source, used.token] as const) : (['`--token`', token] as const)
+  // Tokens of variables are for other servers.
+  return { kind: 'service', url: serviceUrl(used.url, source), ...accessToken([given]) }
+}
+
+/** Returns a server with the token that the user has given. @throws CliError with exit code 2. */
+export function serviceTarget(url: string, token: string | undefined): ServiceTarget {
+  return { kind: 'service', url, ...accessToken([['the input', token]]) }
+}
+
+function serverAt(url: string, source: string, token: string | undefined, env: CliContext['env']): CliTarget {
+  const tokens = [
+    ['`--token`', token],
+    [TOKEN_VARIABLE, env[TOKEN_VARIABLE] || undefined],
+    [ROOT_TOKEN_VARIABLE, env[ROOT_TOKEN_VARIABLE] || undefined],
+  ] as const
+  return { kind: 'service', url: serviceUrl(url, source), ...accessToken(tokens) }
 }
 
 /** Errors do not quote the URL: it may contain a password. */
@@ -96,14 +134,8 @@ function serviceUrl(text: string, name: string): string {
 
 /** Checked here because `Headers` would quote an invalid token in its error. */
 function accessToken(
-  option: string | undefined,
-  env: CliContext['env'],
+  sources: readonly (readonly [source: string, token: string | undefined])[],
 ): Pick<ServiceTarget, 'token' | 'tokenSource'> {
-  const sources = [
-    ['`--token`', option],
-    [TOKEN_VARIABLE, env[TOKEN_VARIABLE] || undefined],
-    [ROOT_TOKEN_VARIABLE, env[ROOT_TOKEN_VARIABLE] || undefined],
-  ] as const
   const [name, token] = sources.find(([, value]) => value !== undefined) ?? []
   if (token === undefined) return { token: undefined, tokenSource: undefined }
   if (!/^[!-~]+$/.test(token) || token.length > TOKEN_CHARACTERS_MAX) {
@@ -131,7 +163,7 @@ export function encryptionKey(option: string | undefined, env: CliContext['env']
 /** Explains the rejection of a request by its access token. */
 function tokenHint({ tokenSource }: ServiceTarget): string {
   return tokenSource === undefined
-    ? 'No access token was given; set HEADWATER_TOKEN'
+    ? 'No access token was given; set HEADWATER_TOKEN, or use `headwater login`'
     : `The access token of ${tokenSource} is not valid`
 }
 

@@ -8,8 +8,8 @@ import { OPERATION_LEVELS } from '../../src/model/operations.ts'
 import { decodeAccessToken } from '../../src/wire/json-access.ts'
 import { dateTimeOf, dateTimeText } from '../../src/wire/json-members.ts'
 import { JsonObject, readJsonText } from '../../src/wire/json-reader.ts'
-import { durationMs } from './arguments.ts'
 import { CliError, quoteArg, quoteName, validateArgument } from './errors.ts'
+import { durationMs } from './times.ts'
 
 /** The options of `token issue` as the user typed them. */
 export interface IssueOptions {

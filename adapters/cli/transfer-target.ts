@@ -29,11 +29,15 @@ import {
 /** What `export` and `import` have in common. */
 export const TRANSFER_DEFINITIONS = {
   ...TARGET_DEFINITIONS,
-  basin: { type: 'string', description: 'Only this basin: NAME, or PREFIX* for all with this prefix' },
-  stream: { type: 'string', description: 'Only streams with this name, in the same form' },
+  basin: {
+    type: 'string',
+    value: 'NAME',
+    description: 'Only this basin: NAME, or PREFIX* for all with this prefix',
+  },
+  stream: { type: 'string', value: 'NAME', description: 'Only streams with this name, in the same form' },
   ...KEY_DEFINITION,
-  resume: { type: 'boolean', default: false, description: 'Continue an interrupted transfer' },
-  quiet: { type: 'boolean', default: false, description: 'No progress bar and no summary' },
+  resume: { type: 'boolean', description: 'Continue an interrupted transfer' },
+  quiet: { type: 'boolean', description: 'No progress bar and no summary' },
 } as const
 
 export interface TransferArguments {
@@ -49,6 +53,7 @@ interface TransferValues {
   readonly token?: string | undefined
   readonly storage?: string | undefined
   readonly dir?: string | undefined
+  readonly context?: string | undefined
   readonly basin?: string | undefined
   readonly stream?: string | undefined
   readonly 'encryption-key'?: string | undefined

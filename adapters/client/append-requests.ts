@@ -1,6 +1,7 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { loaded } from '../../src/runtime/lazy-module.ts'
+import { APPEND_HEADER } from '../../src/wire/append-header.ts'
 import { decodeAppendAck } from '../../src/wire/decode-records.ts'
 import { encodeAppendInput } from '../../src/wire/encode-append.ts'
 import { MalformedResponse } from '../../src/wire/response-json.ts'
@@ -54,23 +55,36 @@ export class AppendRequests {
   }
 
   async #append(batch: AppendBatch, mayBeStored: boolean): Promise<AppendAck> {
-    const { matchSeqNum } = batch
-    const sent = { count: batch.records.length, matchSeqNum }
+    const { matchSeqNum, producer, streamSeq } = batch
+    const isExtended = producer !== undefined || streamSeq !== undefined
+    const extension = isExtended ? await loaded('producers', import('./extended-append.ts')) : undefined
+    const headers = extension?.extensionHeaders(this.#core, batch)
+    // The server finds out whether the batch is stored already.
+    const isIdempotent = producer !== undefined && this.#core.knowsProducers === true
+    const count = batch.records.length
     const outcome = await this.#core.sender.attempt({
       method: 'POST',
       path: `${this.#target.path}/records`,
       basin: this.#target.basin,
       vendor: this.#target.recordHeaders,
+      headers,
       accept: 'application/protobuf',
       contentType: 'application/protobuf',
       body: encodeAppendInput(batch, batch),
       // A second copy of the batch cannot be stored: its first record would get another sequence number.
-      isRepeatable: matchSeqNum !== undefined,
+      isRepeatable: matchSeqNum !== undefined || isIdempotent,
     })
     if (outcome.kind === 'reply') {
-      return decoded(true, () => assertAck(decodeAppendAck(outcome.body), sent))
+      const result = outcome.headers.get(APPEND_HEADER)
+      extension?.assertKnown(this.#core, result)
+      const received = decoded(true, () => decodeAppendAck(outcome.body))
+      const ack: AppendAck = result === 'duplicate' ? { ...received, duplicate: true } : received
+      // A duplicate is where the first one was stored, whatever the condition says.
+      const sent = { count, matchSeqNum: ack.duplicate ? undefined : matchSeqNum }
+      return decoded(true, () => assertAck(ack, sent))
     }
     const { error, isRepeated } = outcome
+    if (isIdempotent) throw isRepeated ? extension!.afterRepetition(error) : error
     const mayBeRepeated = (isRepeated || mayBeStored) && matchSeqNum !== undefined
     if (!mayBeRepeated) throw error
     const { resolveRepeated } = await loaded(

@@ -20,6 +20,8 @@ export interface Call {
   readonly vendor?:
     | Partial<Record<VendorHeader, string | RedactedKey | StreamConfigInput | undefined>>
     | undefined
+  /** Headers that have no prefix. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
   readonly accept?: string | undefined
   readonly contentType?: string | undefined
   readonly body?: Uint8Array | undefined

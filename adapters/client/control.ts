@@ -1,4 +1,9 @@
-import { CREATE_OPTIONS, type CreateOptions } from '../../src/api/basin.ts'
+import {
+  CREATE_OPTIONS,
+  CREATE_STREAM_OPTIONS,
+  type CreateOptions,
+  type CreateStreamOptions,
+} from '../../src/api/basin.ts'
 import type { CallOptions } from '../../src/api/call-options.ts'
 import {
   assertBasinConfig,
@@ -19,6 +24,7 @@ import {
   streamNameProblem,
   streamPrefixProblem,
 } from '../../src/model/names.ts'
+import { STREAM_CREATION, type StreamCreation } from '../../src/model/stream-creation.ts'
 import { assertText } from '../../src/model/validation.ts'
 import {
   basinConfigOf,
@@ -123,9 +129,14 @@ export async function createStream(
   basin: string,
   name: string,
   config: StreamConfigInput = {},
-  options: CreateOptions = {},
+  options: CreateStreamOptions = {},
 ): Promise<Provisioned<StreamInfo>> {
-  const signal = beginStream(sender, basin, name, options, CREATE_OPTIONS)
+  const signal = beginStream(sender, basin, name, options, CREATE_STREAM_OPTIONS)
+  for (const member of Object.keys(STREAM_CREATION) as (keyof StreamCreation)[]) {
+    if (options[member] === undefined) continue
+    const message = `\`${member}\` is not part of the wire protocol: create the stream in the server's process`
+    throw new HeadwaterError('unsupported', message, { field: member })
+  }
   const creation = creationOf(options.requestToken)
   assertStreamConfig(config)
   const call = jsonCall('POST', '/streams', {

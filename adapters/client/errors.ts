@@ -11,8 +11,10 @@ export function clientClosedError(): HeadwaterError {
 /** Returns the error with this value of `mayHaveEffects`. */
 export function withEffects(error: HeadwaterError, mayHaveEffects: boolean): HeadwaterError {
   if (error.mayHaveEffects === mayHaveEffects) return error
-  const { code, message, field, tail, fencingToken, seqNum, cause } = error
-  const details: Record<string, unknown> = { field, tail, fencingToken, seqNum, cause }
+  const { code, message, field, tail, fencingToken, seqNum, retryAfterMs, cause } = error
+  const { producerEpoch, expectedSeq, receivedSeq, lastSeq, streamSeq } = error
+  const numbers = { seqNum, retryAfterMs, producerEpoch, expectedSeq, receivedSeq, lastSeq }
+  const details: Record<string, unknown> = { ...numbers, field, tail, fencingToken, streamSeq, cause }
   for (const name in details) if (details[name] === undefined) delete details[name]
   return new HeadwaterError(code, message, { ...details, mayHaveEffects } satisfies ErrorDetails)
 }
@@ -55,11 +57,18 @@ const TRANSIENT: readonly number[] = [408, 429, 500, 502, 503, 504]
  *
  * @param status The HTTP status; undefined for an `error` event.
  * @param isSafe Whether the request changes nothing.
+ * @param retryAfterMs How long the server asks to wait; 0 if it does not ask.
  */
-export async function failureOf(status: number | undefined, text: string, isSafe: boolean): Promise<Failure> {
+export async function failureOf(
+  status: number | undefined,
+  text: string,
+  isSafe: boolean,
+  retryAfterMs = 0,
+): Promise<Failure> {
   const received = await decodeBody(text)
   if (received?.code === undefined) {
-    return ofStatus(status ?? 500, isSafe, received && `${received.message} (${received.sentCode})`)
+    const sent = received && `${received.message} (${received.sentCode})`
+    return ofStatus(status ?? 500, isSafe, sent, retryAfterMs)
   }
   const { code, message, sentCode: _, ...details } = received
   const isKeyError = code === 'bad_header' && /encryption/i.test(message)
@@ -67,10 +76,11 @@ export async function failureOf(status: number | undefined, text: string, isSafe
     ...details,
     ...(isKeyError && { field: 'encryptionKey' }),
     ...(isSafe && { mayHaveEffects: false }),
+    ...(retryAfterMs > 0 && { retryAfterMs }),
   })
   const isTransient =
     error.retryable && (status === undefined || TRANSIENT.includes(status) || status === 409)
-  return { error, isTransient, retryAfterMs: 0 }
+  return { error, isTransient, retryAfterMs }
 }
 
 /** Resolves to undefined for another body, and if the decoder cannot be loaded: the status says enough. */
@@ -92,7 +102,7 @@ const CODES_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
 }
 
 /** Gateways, and servers without the body of an error. */
-function ofStatus(status: number, isSafe: boolean, sent: string | undefined): Failure {
+function ofStatus(status: number, isSafe: boolean, sent: string | undefined, retryAfterMs: number): Failure {
   const isTransient = TRANSIENT.includes(status)
   const code = CODES_BY_STATUS[status] ?? (isTransient ? 'unavailable' : 'other')
   const mayHaveEffects = !isSafe && (status >= 500 || status === 408)
@@ -100,8 +110,9 @@ function ofStatus(status: number, isSafe: boolean, sent: string | undefined): Fa
   const hint = status >= 300 && status < 405 && code === 'other' ? '; check `url`' : ''
   const error = new HeadwaterError(code, `the server responded with status ${status}${said}${hint}`, {
     mayHaveEffects,
+    ...(retryAfterMs > 0 && { retryAfterMs }),
   })
-  return { error, isTransient, retryAfterMs: 0 }
+  return { error, isTransient, retryAfterMs }
 }
 
 /**

@@ -61,8 +61,11 @@ export interface ConnectOptions {
   readonly requestTimeoutMs?: number | undefined
   /** How often a request that is safe to repeat is sent again after a transient failure. 5 by default. */
   readonly retries?: number | undefined
-  /** Receives the failure before a request is sent again and before a read session is resumed. */
-  readonly onRetry?: ((error: HeadwaterError) => void) | undefined
+  /**
+   * Receives the failure before a request is sent again and before a read session is resumed, and how many
+   * milliseconds later that happens.
+   */
+  readonly onRetry?: ((error: HeadwaterError, delayMs: number) => void) | undefined
   /**
    * How often a read session is resumed in succession without receiving anything, before it fails. 20 by
    * default, which takes about a minute; `Infinity` for ever.
@@ -121,7 +124,7 @@ export interface Settings {
   readonly random: () => number
   readonly requestTimeoutMs: number
   readonly retries: number
-  readonly onRetry: (error: HeadwaterError) => void
+  readonly onRetry: (error: HeadwaterError, delayMs: number) => void
   readonly resumes: number
   readonly compression: boolean
   readonly limits: ClientLimits

@@ -35,6 +35,8 @@ export class RemoteCursor implements RecordCursor {
   #first: LinkEvent | undefined
   #wasOpened = false
   #connectedAt = 0
+  /** Whether the server has said that nothing will follow: the stream is closed. */
+  #isClosed = false
   /** Failures since records were received, or since a connection lasted. */
   #failures = 0
   #renewedToken = false
@@ -121,7 +123,7 @@ export class RemoteCursor implements RecordCursor {
     for (;;) {
       try {
         // The server decides about a read of nothing: the stream may be missing.
-        if (this.#progress.isComplete && this.#progress.hasBegun) return undefined
+        if (this.#isClosed || (this.#progress.isComplete && this.#progress.hasBegun)) return undefined
         if (this.#link === undefined && !(await this.#connect())) return undefined
         const event = await this.#link!.next()
         if (event === undefined) {
@@ -130,7 +132,10 @@ export class RemoteCursor implements RecordCursor {
           throw new LinkFailure(connectionFailure(new Error('the response ended'), false))
         }
         decoded(false, () => this.#progress.take(event.received))
-        if (event.received.tail !== undefined) this.#progress.locate(event.received.tail)
+        const { tail } = event.received
+        if (tail !== undefined) this.#progress.locate(tail)
+        // Only events at the tail have one that is closed.
+        this.#isClosed = tail?.closed === true
         if (event.received.records.length > 0 || this.#hasLasted()) {
           this.#failures = 0
           this.#renewedToken = false
@@ -186,8 +191,8 @@ export class RemoteCursor implements RecordCursor {
     const most = this.#wasOpened ? settings.resumes : settings.retries
     if (!this.#retry || !failure.isTransient || this.#failures >= most) throw failure.error
     this.#failures++
-    settings.onRetry(failure.error)
     const ms = pauseMs(this.#failures, failure.retryAfterMs, settings.random())
+    settings.onRetry(failure.error, ms)
     await pause(settings.clock, ms, [closing, this.#closing])
   }
 

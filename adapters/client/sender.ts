@@ -78,8 +78,9 @@ export class Sender implements CallSender {
       const maySendAgain = call.isRepeatable || !error.mayHaveEffects
       if (!isTransient || !maySendAgain || repetition > retries) return { kind: 'failed', error, isRepeated }
       isRepeated ||= error.mayHaveEffects
-      this.settings.onRetry(error)
-      await pause(clock, pauseMs(repetition, retryAfterMs, random()), signals).catch((reason: unknown) => {
+      const ms = pauseMs(repetition, retryAfterMs, random())
+      this.settings.onRetry(error, ms)
+      await pause(clock, ms, signals).catch((reason: unknown) => {
         throw isRepeated && HeadwaterError.is(reason) ? withEffects(reason, true) : reason
       })
     }
@@ -156,10 +157,10 @@ export class Sender implements CallSender {
   }
 
   async #headers(
-    { basin, vendor, accept, contentType }: Call,
+    { basin, vendor, headers: own, accept, contentType }: Call,
     token: string | undefined,
   ): Promise<Record<string, string>> {
-    const headers: Record<string, string> = { accept: accept ?? 'application/json' }
+    const headers: Record<string, string> = { ...own, accept: accept ?? 'application/json' }
     if (token !== undefined) headers.authorization = `Bearer ${token}`
     if (contentType !== undefined) headers['content-type'] = contentType
     for (const [name, value] of Object.entries({ ...vendor, basin })) {
@@ -192,10 +193,8 @@ export class Sender implements CallSender {
     }
     const isJson = mediaTypeEssence(headers.get('content-type'))?.endsWith('json') ?? false
     const body = isJson ? await exchange.body(response) : EMPTY_BYTES
-    return {
-      ...(await failureOf(status, lossyTextOf(body), isSafe)),
-      retryAfterMs: retryAfterMsOf(headers, this.settings.clock.now()),
-    }
+    const retryAfterMs = retryAfterMsOf(headers, this.settings.clock.now())
+    return failureOf(status, lossyTextOf(body), isSafe, retryAfterMs)
   }
 
   /** Throws the reason of a signal that ended the request. */

@@ -3,6 +3,7 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
 import type { AppendRequests } from './append-requests.ts'
 import type { ClientCore } from './core.ts'
+import { assertPlain } from './extended-append.ts'
 import { RequestAppender } from './request-appender.ts'
 import type { RemoteTarget } from './stream-target.ts'
 import { tailOf } from './tail.ts'
@@ -48,7 +49,7 @@ export async function openAppendSession(
     closing,
     signal,
     revoked: undefined,
-    check: () => {},
+    check: assertPlain,
     onEnd: () => {},
   })
 }

@@ -1,4 +1,4 @@
-import type { StreamPosition } from '../../src/model/position.ts'
+import type { StreamTail } from '../../src/model/position.ts'
 import { positionOf } from '../../src/wire/decode-records.ts'
 import { recordOf } from '../../src/wire/response-json.ts'
 import type { ClientCore } from './core.ts'
@@ -10,7 +10,7 @@ export function tailOf(
   { sender }: ClientCore,
   { basin, path, creationHeaders }: RemoteTarget,
   signal?: AbortSignal,
-): Promise<StreamPosition> {
+): Promise<StreamTail> {
   const call = jsonCall('GET', `${path}/records/tail`, { basin, vendor: creationHeaders, signal })
   return sender.json(call, (value) => positionOf(recordOf(value, 'body').tail))
 }

@@ -13,6 +13,7 @@ import { randomCases } from './random.ts'
 import { readCases } from './read.ts'
 import { reclaimCases } from './reclaim.ts'
 import { electionCases, sharedCases } from './shared.ts'
+import { writeStateCases } from './write-state.ts'
 
 export type { ConformanceFixture, ConformanceOptions } from './harness.ts'
 
@@ -55,7 +56,7 @@ export function conformanceSuite(options: ConformanceOptions): ConformanceTest[]
   }
   const topics: Record<string, readonly ConformanceCase[]> = {
     catalog: [...catalogCases, ...catalogListCases],
-    logs: [...appendCases, ...pipelineCases],
+    logs: [...appendCases, ...pipelineCases, ...writeStateCases],
     read: readCases,
     reclaim: [...reclaimCases, ...extensionCases],
     shared: [...sharedCases, ...notificationCases],

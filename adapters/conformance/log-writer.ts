@@ -1,4 +1,5 @@
 import type { RetentionExtension } from '../../src/core/retention.ts'
+import type { WriteState } from '../../src/core/write-state.ts'
 import { type BlockMemory, utf8 } from '../../src/model/bytes.ts'
 import {
   BATCH_ENCODED_BYTES_MAX,
@@ -24,6 +25,8 @@ export interface AppendSpec extends Omit<BlockSpec, 'firstSeqNum'> {
   readonly trimPoint?: number | undefined
   readonly trimmedAt?: number | undefined
   readonly fencingToken?: string | undefined
+  /** Default: that of the head. */
+  readonly writeState?: WriteState | undefined
 }
 
 /** The whole log. */
@@ -64,6 +67,7 @@ export class LogWriter {
   /** Returns the next append, and assumes that it succeeds. */
   request(spec: AppendSpec = {}): AppendRequest {
     const { head } = this
+    const writeState = spec.writeState ?? head.writeState
     const added = block({ ...spec, firstSeqNum: head.tail.seqNum }, this)
     this.head = {
       epoch: head.epoch,
@@ -77,6 +81,7 @@ export class LogWriter {
           ? head.trims
           : [...head.trims.slice(-2), { point: spec.trimPoint, at: spec.trimmedAt ?? NOW }],
       ...(head.extensions && { extensions: head.extensions }),
+      ...(writeState && { writeState }),
     }
     this.written.push({ block: added, mayBeFreed: false })
     return {

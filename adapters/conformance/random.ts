@@ -1,7 +1,9 @@
+import { withAppend } from '../../src/core/append-rules.ts'
 import { extendRetention, type RetentionExtension } from '../../src/core/retention.ts'
+import type { WriteState } from '../../src/core/write-state.ts'
 import type { RetentionPolicy } from '../../src/model/config.ts'
 import { Prng } from '../../src/runtime/prng.ts'
-import type { CatalogChange, ReadRange, StorageSession } from '../../src/storage/contract.ts'
+import type { CatalogChange, Head, ReadRange, StorageSession } from '../../src/storage/contract.ts'
 import { emptyHead } from '../../src/storage/heads.ts'
 import { put } from './catalog.ts'
 import {
@@ -240,6 +242,7 @@ class RandomWalk {
 
   #appendSpec({ head }: LogWriter): AppendSpec {
     const spec: AppendSpec = {
+      writeState: this.#writeStateOf(head),
       count: 1 + this.#prng.below(4),
       // Timestamps repeat, but never decrease.
       timestamp: Math.max(head.tail.timestamp, NOW + head.tail.seqNum - this.#prng.below(5)),
@@ -249,6 +252,15 @@ class RandomWalk {
     if (!this.#prng.chance(0.2)) return spec
     const trimPoint = Math.max(head.trimPoint, this.#prng.below(head.tail.seqNum + 1))
     return { ...spec, trimPoint, trimmedAt: this.#now }
+  }
+
+  /** Usually that of the head. */
+  #writeStateOf(head: Head): WriteState | undefined {
+    if (!this.#prng.chance(0.3)) return undefined
+    const { tail, writeState } = head
+    const producer = { id: `p${this.#prng.below(4)}`, epoch: this.#prng.below(2), seq: this.#prng.below(9) }
+    const streamSeq = this.#prng.pick([undefined, 'a', 'b'])
+    return withAppend(writeState, { producer, streamSeq }, { start: tail, end: tail }, this.#now)
   }
 
   async #commit(changes: readonly CatalogChange[], holds: boolean, next: Model): Promise<void> {

@@ -10,6 +10,7 @@ import { shortcutListener } from './shortcuts.ts'
 import { StreamPage } from './stream/stream-page.tsx'
 import { TokenForm } from './token-form.tsx'
 import { TokenList } from './tokens/token-list.tsx'
+import { Throughput } from './usage/throughput.tsx'
 import { Usage } from './usage/usage.tsx'
 
 const ANNOUNCEMENT_MS = 4000
@@ -23,14 +24,15 @@ export function App(props: {
 }) {
   const { connect, credentials, hasAddress, ownsPage } = props
   const [theme, setTheme] = useTheme(props.theme, ownsPage)
-  const [route, navigate] = useRoute(ownsPage)
+  const { route, visit, navigate, replaceRoute } = useRoute(ownsPage)
   const [announcement, announce] = useAnnouncement()
   const [hasShortcuts, setShortcuts] = useState(true)
   const root = useRef<HTMLDivElement>(null)
   const { access, session, connection, useToken, forgetToken } = useAccess(connect, credentials)
   const encryptionKeys = useMemo(() => new Map<string, string>(), [])
+  const drafts: Console['drafts'] = useMemo(() => new Map(), [])
   const value: Console = useMemo(
-    () => ({ connection, hasAddress, navigate, announce, encryptionKeys }),
+    () => ({ connection, hasAddress, navigate, replaceRoute, announce, encryptionKeys, drafts }),
     [connection, hasAddress, navigate, announce, encryptionKeys],
   )
 
@@ -44,7 +46,7 @@ export function App(props: {
   }, [ownsPage, hasShortcuts])
 
   const needsToken = access === 'missing' || access === 'rejected'
-  useNavigationFocus(root, `${fragmentOf(route)} ${needsToken}`)
+  useNavigationFocus(root, `${fragmentOf(route).replace(/\?.*/s, '')} ${needsToken}`)
   useEffect(() => {
     if (ownsPage) document.title = `${titleOf(route)} – headwater`
   }, [ownsPage, route])
@@ -70,7 +72,7 @@ export function App(props: {
           {needsToken ? (
             <TokenForm isRejected={access === 'rejected'} onToken={useToken} />
           ) : (
-            <View route={route} />
+            <View route={route} visit={visit} />
           )}
         </Main>
         <div class="announcement" role="status">
@@ -81,15 +83,15 @@ export function App(props: {
   )
 }
 
-function View({ route }: { readonly route: ConsoleRoute }) {
+function View({ route, visit }: { readonly route: ConsoleRoute; readonly visit: number }) {
   switch (route.view) {
     case 'basins':
       return <BasinList />
     case 'basin':
       return <BasinView key={route.basin} basin={route.basin} tab={route.tab} />
     case 'stream': {
-      const { basin, stream, tab } = route
-      return <StreamPage key={`${basin}/${stream}`} basin={basin} stream={stream} tab={tab} />
+      const { basin, stream } = route
+      return <StreamPage key={`${basin}/${stream}`} route={route} visit={visit} />
     }
     case 'tokens':
       return <TokenList />
@@ -97,30 +99,42 @@ function View({ route }: { readonly route: ConsoleRoute }) {
       return (
         <>
           <h1 tabIndex={-1}>Usage</h1>
+          <Throughput />
           <Usage of={{}} />
         </>
       )
   }
 }
 
-/** The route, in the fragment of the page's URL or in memory. */
-function useRoute(inFragment: boolean): [ConsoleRoute, (route: ConsoleRoute) => void] {
-  const [route, setRoute] = useState<ConsoleRoute>(() => routeOf(inFragment ? location.hash : ''))
+/** The route, in the fragment of the page's URL or in memory, and how often it was navigated to. */
+function useRoute(inFragment: boolean) {
+  const [{ route, visit }, setState] = useState(() => ({
+    route: routeOf(inFragment ? location.hash : ''),
+    visit: 0,
+  }))
+  const show = (next: ConsoleRoute, isVisit = true) =>
+    setState((before) => ({ route: next, visit: before.visit + Number(isVisit) }))
   // Not `useEffect`, which runs after a frame: a fragment that changes before it would not be seen.
   useLayoutEffect(() => {
     if (!inFragment) return
-    const update = () => setRoute(routeOf(location.hash))
+    const update = () => show(routeOf(location.hash))
     addEventListener('hashchange', update)
     return () => removeEventListener('hashchange', update)
   }, [inFragment])
-  const navigate = useMemo(
-    () => (next: ConsoleRoute) => {
-      if (inFragment) location.hash = fragmentOf(next)
-      else setRoute(next)
-    },
+  const [navigate, replaceRoute] = useMemo(
+    () => [
+      (next: ConsoleRoute) => {
+        if (inFragment) location.hash = fragmentOf(next)
+        else show(next)
+      },
+      (next: ConsoleRoute) => {
+        if (inFragment) history.replaceState(null, '', fragmentOf(next))
+        show(next, false)
+      },
+    ],
     [inFragment],
   )
-  return [route, navigate]
+  return { route, visit, navigate: navigate!, replaceRoute: replaceRoute! }
 }
 
 const THEME_KEY = 'headwater-console-theme'

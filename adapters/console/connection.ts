@@ -1,4 +1,4 @@
-import type { HeadwaterError } from '../../src/model/errors.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
 import { ClientCore } from '../client/core.ts'
 import type { ConnectOptions, Headwater } from '../client/index.ts'
 import { type Settings, settingsOf } from '../client/options.ts'
@@ -42,9 +42,29 @@ export class Connection {
   }
 
   /** Makes a client whose reads reconnect for ever, and report why. */
-  reconnecting(onRetry: (error: HeadwaterError) => void): Headwater {
+  reconnecting(onRetry: (error: HeadwaterError, delayMs: number) => void): Headwater {
     const forever = Number.POSITIVE_INFINITY
     return new RemoteHeadwater(this.#client({ retries: forever, resumes: forever, onRetry }))
+  }
+
+  /**
+   * Reads JSON, or else text, from a path of headwater's own, beside `/v1`. Rejects with `unsupported` if the
+   * server has none.
+   */
+  async own<Value>(path: string, decode: (value: unknown) => Value, signal?: AbortSignal): Promise<Value> {
+    const headers: HeadersInit = this.#token === undefined ? {} : { authorization: `Bearer ${this.#token}` }
+    const request = new Request(`${baseUrl(this.target, undefined)}${path}`, {
+      headers,
+      signal: signal ?? null,
+    })
+    const response = await this.#fetch(request)
+    const isJson = response.headers.get('content-type')?.includes('json')
+    const value: unknown = isJson ? await response.json() : await response.text()
+    // The page of another server is not an answer.
+    if (response.ok && !response.headers.get('content-type')?.includes('html')) return decode(value)
+    const { code = 'unsupported', message = 'the server does not have this' } =
+      value as Partial<HeadwaterError>
+    throw new HeadwaterError(code, message)
   }
 
   /** Aborts all requests. */

@@ -1,5 +1,6 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
+import type { SequencedRecord } from '../../src/model/record.ts'
 import type { Connection } from './connection.ts'
 import type { ConsoleRoute } from './route.ts'
 
@@ -9,10 +10,14 @@ export interface Console {
   /** Whether the server has an address, which curl commands can use. */
   readonly hasAddress: boolean
   navigate(route: ConsoleRoute): void
+  /** Changes the address of the current view, without a new entry in the history. */
+  replaceRoute(route: ConsoleRoute): void
   /** Shows a message for some seconds. */
   announce(message: string): void
   /** The encryption keys that were entered, by basin and stream. They are kept nowhere else. */
   readonly encryptionKeys: Map<string, string>
+  /** Records to begin the next append to a stream with, by basin and stream. */
+  readonly drafts: Map<string, SequencedRecord>
 }
 
 export const ConsoleContext = createContext<Console | undefined>(undefined)

@@ -68,21 +68,21 @@ export function curlCommand(call: CurlCall, target: ConnectionTarget, isAuthoriz
   const prefix = target.headerPrefix
   const headers = [
     isAuthorized && '"authorization: Bearer $HEADWATER_TOKEN"',
-    basin !== undefined && target.basinUrl === undefined && quoted(`${prefix}-basin: ${basin}`),
-    accept !== undefined && quoted(`accept: ${accept}`),
-    body !== undefined && quoted('content-type: application/json'),
-    format !== 'raw' && quoted(`${prefix}-format: ${format}`),
+    basin !== undefined && target.basinUrl === undefined && quotedForShell(`${prefix}-basin: ${basin}`),
+    accept !== undefined && quotedForShell(`accept: ${accept}`),
+    body !== undefined && quotedForShell('content-type: application/json'),
+    format !== 'raw' && quotedForShell(`${prefix}-format: ${format}`),
     encryptionKey !== '' && `"${prefix}-encryption-key: $ENCRYPTION_KEY"`,
   ]
   const isDefaultMethod = method === (body === undefined ? 'GET' : 'POST')
   const lines = [
-    `curl${accept === 'text/event-stream' ? ' -N' : ''}${isDefaultMethod ? '' : ` -X ${method}`} ${quoted(`${baseUrl(target, basin)}/v1${path}`)}`,
+    `curl${accept === 'text/event-stream' ? ' -N' : ''}${isDefaultMethod ? '' : ` -X ${method}`} ${quotedForShell(`${baseUrl(target, basin)}/v1${path}`)}`,
     ...headers.flatMap((header) => (header === false ? [] : `  -H ${header}`)),
-    ...(body === undefined ? [] : [`  -d ${quoted(JSON.stringify(body))}`]),
+    ...(body === undefined ? [] : [`  -d ${quotedForShell(JSON.stringify(body))}`]),
   ]
   return lines.join(' \\\n')
 }
 
-function quoted(text: string): string {
+export function quotedForShell(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -1,3 +1,4 @@
+import { Credentials } from './access.ts'
 import { mount } from './mount.tsx'
 
 export { mountConsole } from './mount.tsx'
@@ -8,10 +9,13 @@ export function showPage(): void {
   sheet.replaceSync('html,body{height:100%;margin:0}')
   document.adoptedStyleSheets = [sheet]
 
-  const url = new URL('.', location.href)
-  mount(
-    document.body,
-    { fetch: (request) => fetch(request), url: `${url.origin}${url.pathname}`.replace(/\/$/, '') },
-    true,
-  )
+  const { origin, pathname } = new URL('.', location.href)
+  const url = `${origin}${pathname}`.replace(/\/$/, '')
+  const [, token] = /^#token=(.+)$/.exec(location.hash) ?? []
+  if (token !== undefined) {
+    // The link that a server prints signs in once: neither the address nor the history keeps the token.
+    history.replaceState(null, '', location.pathname)
+    new Credentials(url).save(decodeURIComponent(token), 'tab')
+  }
+  mount(document.body, { fetch: (request) => fetch(request), url }, true)
 }

@@ -4,14 +4,21 @@ export type ConsoleRoute =
   | { readonly view: 'tokens' }
   | { readonly view: 'usage' }
   | { readonly view: 'basin'; readonly basin: string; readonly tab: BasinTab }
-  | { readonly view: 'stream'; readonly basin: string; readonly stream: string; readonly tab: StreamTab }
+  | {
+      readonly view: 'stream'
+      readonly basin: string
+      readonly stream: string
+      readonly tab: StreamTab
+      /** What its records tab shows: see `stream/place.ts`. */
+      readonly place?: string | undefined
+    }
 
 /** The parts of a basin's view. */
-const BASIN_TABS = ['streams', 'configuration', 'usage'] as const
+const BASIN_TABS = ['streams', 'configuration', 'followers', 'usage'] as const
 export type BasinTab = (typeof BASIN_TABS)[number]
 
 /** The parts of a stream's view. */
-const STREAM_TABS = ['records', 'append', 'fence-and-trim', 'configuration', 'usage'] as const
+const STREAM_TABS = ['records', 'append', 'fence-and-trim', 'configuration', 'followers', 'usage'] as const
 export type StreamTab = (typeof STREAM_TABS)[number]
 
 /** The fragment of a route: `#/basins/shop/streams/orders%2F1/append`. */
@@ -20,7 +27,8 @@ export function fragmentOf(route: ConsoleRoute): string {
   const basin = `#/basins/${encodeURIComponent(route.basin)}`
   if (route.view === 'basin') return route.tab === 'streams' ? basin : `${basin}/${route.tab}`
   const stream = `${basin}/streams/${encodeURIComponent(route.stream)}`
-  return route.tab === 'records' ? stream : `${stream}/${route.tab}`
+  const place = route.place ? `?${route.place}` : ''
+  return route.tab === 'records' ? `${stream}${place}` : `${stream}/${route.tab}`
 }
 
 /** What a route shows, as the title of a page. */
@@ -32,11 +40,12 @@ export function titleOf(route: ConsoleRoute): string {
 
 /** The route of a fragment; the list of basins if it is not one. */
 export function routeOf(fragment: string): ConsoleRoute {
-  const [view, basin, second = 'streams', stream, tab = 'records'] = segmentsOf(fragment)
+  const [path, place] = fragment.split(/\?(.*)/s)
+  const [view, basin, second = 'streams', stream, tab = 'records'] = segmentsOf(path!)
   if (view === 'tokens' || view === 'usage') return { view }
   if (view !== 'basins' || basin === undefined || basin === '') return { view: 'basins' }
   if (second === 'streams' && stream !== undefined && stream !== '') {
-    return { view: 'stream', basin, stream, tab: oneOf(STREAM_TABS, tab) }
+    return { view: 'stream', basin, stream, tab: oneOf(STREAM_TABS, tab), ...(place && { place }) }
   }
   return { view: 'basin', basin, tab: oneOf(BASIN_TABS, second) }
 }

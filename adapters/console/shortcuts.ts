@@ -18,6 +18,13 @@ export const LIST_KEYS: readonly (readonly [keys: string, does: string])[] = [
   ['Escape', 'Close the record'],
 ]
 
+const LIST_MOVES = ['ArrowDown', 'ArrowUp', 'PageDown', 'PageUp', 'Home', 'End']
+
+/** Whether nothing that uses the arrow keys has the focus. */
+function isUnfocused(target: EventTarget | undefined): boolean {
+  return !(target instanceof Element) || target.closest('[tabindex="0"], summary, button, .rows') === null
+}
+
 const SEQUENCE_MS = 1000
 
 /**
@@ -28,10 +35,20 @@ export function shortcutListener(root: () => ParentNode): (event: KeyboardEvent)
   let prefix = ''
   let timer: ReturnType<typeof setTimeout> | undefined
   return (event) => {
-    if (event.ctrlKey || event.altKey || event.metaKey || event.key.length !== 1) return
+    if (event.ctrlKey || event.altKey || event.metaKey) return
     // The target itself is only visible in the path of an event that leaves a shadow root.
     const target = event.composedPath()[0]
     if (target instanceof Element && target.closest('input, textarea, select, dialog') !== null) return
+    const list = root().querySelector<HTMLElement>('.rows')
+    if (LIST_MOVES.includes(event.key)) {
+      // The arrows move in the list at once, without a click on it, unless they scroll something else.
+      if (list === null || target === list || !isUnfocused(target)) return
+      event.preventDefault()
+      list.focus()
+      list.dispatchEvent(new KeyboardEvent('keydown', { key: event.key }))
+      return
+    }
+    if (event.key.length !== 1) return
     const keys = prefix + event.key
     clearTimeout(timer)
     prefix = ''

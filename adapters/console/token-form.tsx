@@ -1,5 +1,5 @@
-import { useState } from 'preact/hooks'
-import type { TokenPlace } from './access.ts'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { readStored, type TokenPlace, writeStored } from './access.ts'
 import { Field } from './ui/field.tsx'
 import { Problem } from './ui/notice.tsx'
 
@@ -11,6 +11,14 @@ const PLACES: readonly (readonly [place: TokenPlace, label: string])[] = [
 
 const REJECTED = new Error('The server rejected the access token: it is unknown, expired or revoked.')
 
+const PLACE_KEY = 'headwater-console-remember'
+
+/** The place that was chosen the last time. */
+function rememberedPlace(): TokenPlace {
+  const stored = readStored(() => localStorage, PLACE_KEY)
+  return PLACES.find(([place]) => place === stored)?.[0] ?? 'memory'
+}
+
 /** Asks for an access token. */
 export function TokenForm(props: {
   readonly isRejected: boolean
@@ -18,7 +26,9 @@ export function TokenForm(props: {
 }) {
   const { isRejected, onToken } = props
   const [token, setToken] = useState('')
-  const [place, setPlace] = useState<TokenPlace>('memory')
+  const [place, setPlace] = useState<TokenPlace>(rememberedPlace)
+  const field = useRef<HTMLInputElement>(null)
+  useLayoutEffect(() => field.current!.focus(), [])
   // As servers accept it: anything else cannot be a header.
   const isValid = /^[!-~]+$/.test(token.trim())
   return (
@@ -26,13 +36,15 @@ export function TokenForm(props: {
       class="panel narrow"
       onSubmit={(event) => {
         event.preventDefault()
-        if (isValid) onToken(token.trim(), place)
+        if (!isValid) return
+        writeStored(() => localStorage, PLACE_KEY, place)
+        onToken(token.trim(), place)
       }}
     >
       <h1 tabIndex={-1}>Access token</h1>
       <p>
         This server requires an access token. The first start of <code>headwater serve</code> prints its root
-        token.
+        token, and a link that signs in.
       </p>
       <Problem error={isRejected ? REJECTED : undefined} />
       <Field
@@ -42,6 +54,7 @@ export function TokenForm(props: {
         {(control) => (
           <input
             {...control}
+            ref={field}
             type="password"
             autocomplete="off"
             spellcheck={false}

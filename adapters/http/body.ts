@@ -11,6 +11,9 @@ const COMPRESSION_ALLOWANCE_BYTES = 65_536
 /** After how many milliseconds an incomplete upload watches its token: a revocation then ends it. */
 const SLOW_UPLOAD_MS = 100
 
+/** The field of the error for a body that is too long. */
+export const BODY_LENGTH = 'content-length'
+
 /** The code of the error for a body that cannot be read or is too long. */
 type BodyErrorCode = 'bad_json' | 'bad_proto'
 
@@ -87,7 +90,7 @@ async function receive(request: ApiRequest, code: BodyErrorCode): Promise<Uint8A
 }
 
 function tooLong(code: BodyErrorCode, bodyBytes: number): HeadwaterError {
-  return new HeadwaterError(code, `the body must not exceed ${bodyBytes} bytes`)
+  return new HeadwaterError(code, `the body must not exceed ${bodyBytes} bytes`, { field: BODY_LENGTH })
 }
 
 /**

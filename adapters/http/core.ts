@@ -7,11 +7,11 @@ import { assertAllowedOrigin, preflightReply } from './cors.ts'
 import type { RequestExchange } from './exchange.ts'
 import { finishReply } from './finish-reply.ts'
 import { hostRejection } from './hosts.ts'
+import type { Method, Methods } from './methods.ts'
 import type { HandlerSettings } from './options.ts'
 import { errorReply, type Reply, rejection } from './reply.ts'
 import { ApiRequest } from './request.ts'
-import { Router } from './router.ts'
-import { type Method, type Methods, pageRoute, ROUTES } from './routes.ts'
+import type { RequestRouter } from './router.ts'
 
 /** The reply to a client that has left, which never receives it. */
 const CLIENT_LEFT = rejection(499, 'client_hangup', 'the client closed the request')
@@ -21,16 +21,16 @@ const NO_ENDPOINT = rejection(404, 'not_found', 'no endpoint has this path')
 const TWO_HOSTS = rejection(400, 'bad_header', 'Invalid header `host`: the request has more than one')
 const SUPPORTED_CODINGS = 'gzip, zstd'
 
-/** The protocol over HTTP without a runtime: turns exchanges into replies. */
+/** A protocol over HTTP without a runtime: turns exchanges into replies. */
 export class HttpCore {
   readonly #owner: Engine
   /** For exchanges without a connection of their own. */
   readonly #unconnected: Engine
   readonly #settings: HandlerSettings
-  readonly #router: Router<Methods>
+  readonly #router: RequestRouter<Methods>
 
   /** Throws `invalid` unless `hw` is an engine. */
-  constructor(hw: Engine, settings: HandlerSettings) {
+  constructor(hw: Engine, settings: HandlerSettings, router: RequestRouter<Methods>) {
     if (typeof hw?.onConnection !== 'function') {
       const example = '`createHandler(await open({ storage }))`'
       throw invalid(`a handler needs an open engine: ${example}${mistakeIn(hw)}`, 'hw')
@@ -38,7 +38,12 @@ export class HttpCore {
     this.#owner = hw
     this.#unconnected = hw.onConnection(settings.connection, settings.retention)
     this.#settings = settings
-    this.#router = new Router(settings.page === undefined ? ROUTES : [...ROUTES, pageRoute(settings.page)])
+    this.#router = router
+  }
+
+  /** The engine that owns the streams. */
+  get engine(): Engine {
+    return this.#owner
   }
 
   /** Returns whether the path belongs to an endpoint. */
@@ -58,11 +63,13 @@ export class HttpCore {
     const match = this.#router.match(exchange.path, settings.prefix)
     if (match === undefined) return finishReply(NO_ENDPOINT, exchange, settings)
     const methods = match.target
-    const name = exchange.method === 'HEAD' ? 'GET' : exchange.method
-    const method = Object.hasOwn(methods, name) ? methods[name] : undefined
+    const method = methodOf(methods, exchange.method)
     if (method === undefined) {
-      const allow = Object.keys(methods).join(', ').replace('GET', 'GET, HEAD')
-      const reply = rejection(405, 'method_not_allowed', `this path supports only ${allow}`, { allow })
+      const names = Object.keys(methods)
+      const allow = names.flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : name === 'HEAD' ? [] : name))
+      const reply = rejection(405, 'method_not_allowed', `this path supports only ${allow.join(', ')}`, {
+        allow: allow.join(', '),
+      })
       return finishReply(reply, exchange, settings)
     }
     return this.#call(new ApiRequest(exchange, match, settings), method)
@@ -110,4 +117,10 @@ export class HttpCore {
     request.caller = hw
     return hw
   }
+}
+
+/** `GET` also serves `HEAD`, unless that has a method of its own. */
+function methodOf(methods: Methods, name: string): Method | undefined {
+  if (Object.hasOwn(methods, name)) return methods[name]
+  return name === 'HEAD' ? methods.GET : undefined
 }

@@ -10,6 +10,8 @@ export interface RequestExchange {
   readonly query: string
   /** The host that the request addresses, with its port unless that is the default. */
   readonly host: string
+  /** Whether the request arrived over TLS, as far as the runtime knows. */
+  readonly isSecure: boolean
   /** The host in lower case and without its port. */
   readonly hostname: string
   /** Whether the client connected to a loopback address. Undefined if the runtime does not expose it. */

@@ -2,10 +2,13 @@ import type { Engine } from '../../src/index.ts'
 import { EMPTY_BYTES } from '../../src/model/bytes.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
-import { HttpCore } from './core.ts'
+import type { HttpCore } from './core.ts'
 import { bodyAlreadyRead, type RequestExchange, withChunk } from './exchange.ts'
+import { coreOf } from './lazy-core.ts'
+import { openOnce } from './open-once.ts'
 import { type HandlerOptions, handlerSettings } from './options.ts'
 import type { Reply, ReplyStream } from './reply.ts'
+import { protocolRouter } from './routes.ts'
 
 /**
  * Returns a fetch handler that serves the protocol in any runtime and framework:
@@ -18,13 +21,22 @@ import type { Reply, ReplyStream } from './reply.ts'
  * const response = await handler(new Request('http://localhost/v1/basins', { headers }))
  * ```
  *
+ * Instead of an engine, it takes a function that opens one: the first request calls it. If that fails, the
+ * request is rejected with 503 `unavailable` and the reason, and the next request tries again.
+ *
  * The handler never rejects: every failure is a response. Throws `invalid` for invalid options.
  */
 export function createHandler(
-  hw: Engine,
+  hw: Engine | (() => Promise<Engine>),
   options: HandlerOptions = {},
 ): (request: Request) => Promise<Response> {
-  const core = new HttpCore(hw, handlerSettings(options))
+  const settings = handlerSettings(options)
+  const engine = typeof hw === 'function' ? openOnce(hw) : hw
+  return fetchHandler(coreOf(engine, settings, protocolRouter(settings)))
+}
+
+/** Returns the fetch handler of a core. */
+export function fetchHandler(core: Pick<HttpCore, 'handle'>): (request: Request) => Promise<Response> {
   return async (request) => toResponse(await core.handle(new FetchExchange(request)), request)
 }
 
@@ -36,6 +48,7 @@ export class FetchExchange implements RequestExchange {
   readonly query: string
   readonly host: string
   readonly hostname: string
+  readonly isSecure: boolean
   readonly connection = undefined
 
   constructor(request: Request) {
@@ -45,6 +58,7 @@ export class FetchExchange implements RequestExchange {
     this.path = url.pathname
     this.query = url.search.slice(1)
     this.hostname = url.hostname
+    this.isSecure = url.protocol === 'https:'
     // Frameworks behind a proxy may build the URL from another host.
     this.host = this.header('host') ?? url.host
   }
@@ -170,7 +184,7 @@ function bodyAsBlob(request: Request): ReadableStream<Uint8Array> {
 const AS_ENCODED = { encodeBody: 'manual' }
 
 /** Returns the reply as a fetch response. */
-export function toResponse({ status, headers, body }: Reply, request: Request): Response {
+function toResponse({ status, headers, body }: Reply, request: Request): Response {
   const init = { status, ...(headers !== undefined && { headers }), ...AS_ENCODED }
   if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) {
     return new Response((body ?? null) as BodyInit | null, init)

@@ -17,7 +17,10 @@ export function finishReply(
   exchange: RequestExchange,
   settings: HandlerSettings,
 ): MaybePromise<Reply> {
-  const plain = settings.allowedOrigins.length === 0 ? reply : withCors(reply, exchange, settings)
+  const { allowedOrigins, commonHeaders } = settings
+  const common =
+    commonHeaders === undefined ? reply : { ...reply, headers: { ...commonHeaders, ...reply.headers } }
+  const plain = allowedOrigins.length === 0 ? common : withCors(common, exchange, settings)
   const finished = isLong(plain) ? negotiated(plain, exchange, settings) : plain
   return exchange.method === 'HEAD' ? withoutBody(finished) : finished
 }

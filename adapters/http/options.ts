@@ -13,6 +13,7 @@ import {
   oneOf,
 } from '../../src/model/validation.ts'
 import { RejectingQuota } from '../../src/runtime/rejecting-quota.ts'
+import { APPEND_HEADER } from '../../src/wire/append-header.ts'
 import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/content-coding.ts'
 import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
 import { vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
@@ -156,6 +157,8 @@ export interface HandlerSettings {
   readonly compression: boolean
   /** The response headers that pages of other origins may read, as a list. */
   readonly exposedHeaders: string
+  /** Headers of every response. */
+  readonly commonHeaders?: Readonly<Record<string, string>> | undefined
   /** Undefined is the default. */
   readonly allowedHosts: readonly string[] | undefined
   readonly basinDomains: readonly string[]
@@ -209,7 +212,7 @@ export function handlerSettings(
     headerPrefixes,
     allowedOrigins: cors === true ? 'any' : cors || [],
     compression: options.compression ?? true,
-    exposedHeaders: [...provisionResults, 'retry-after', 'retry-after-ms', 'allow'].join(', '),
+    exposedHeaders: [...provisionResults, APPEND_HEADER, 'retry-after', 'retry-after-ms', 'allow'].join(', '),
     allowedHosts: options.allowedHosts?.map(hostNameOf),
     basinDomains: basinDomains.map((domain) => domain.toLowerCase()),
     basin: options.basin,

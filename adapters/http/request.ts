@@ -76,7 +76,7 @@ export class ApiRequest {
    */
   get resource(): Resource {
     const { pattern, parameters: names } = this.#match
-    const isInBasin = 'basin' in names || pattern.startsWith('/v1/streams')
+    const isInBasin = 'basin' in names || 'stream' in names || pattern.startsWith('/v1/streams')
     return {
       basin: isInBasin ? unlessInvalid(() => this.basin) : undefined,
       stream: 'stream' in names ? unlessInvalid(() => this.stream) : undefined,

@@ -9,6 +9,12 @@ export interface RouteMatch<Target> extends Route<Target> {
   readonly parameters: Readonly<Record<string, string>>
 }
 
+/** Finds the route of a path. */
+export interface RequestRouter<Target> {
+  /** Handlers may be mounted at `prefix`, which paths then begin with or not. */
+  match(path: string, prefix: string): RouteMatch<Target> | undefined
+}
+
 /** A node of the trie: the routes that share a prefix. */
 interface TrieNode<Target> {
   route: Route<Target> | undefined
@@ -20,7 +26,7 @@ interface TrieNode<Target> {
  * Finds the route of a path, one segment at a time; a literal takes precedence over a parameter. Names are
  * not decoded first: a `/` in a name is `%2F` and separates nothing.
  */
-export class Router<Target> {
+export class Router<Target> implements RequestRouter<Target> {
   readonly #root: TrieNode<Target> = newNode()
 
   constructor(routes: readonly Route<Target>[]) {

@@ -1,4 +1,3 @@
-import type { Operation } from '../../src/index.ts'
 import { issueAccessToken, listAccessTokens, revokeAccessToken } from './endpoints/access-tokens.ts'
 import { append } from './endpoints/append.ts'
 import {
@@ -9,8 +8,15 @@ import {
   listBasins,
   reconfigureBasin,
 } from './endpoints/basins.ts'
+import { followers } from './endpoints/followers.ts'
 import { getDefaultLocation, listLocations, setDefaultLocation } from './endpoints/locations.ts'
-import { accountMetrics, basinMetrics, streamMetrics } from './endpoints/metrics.ts'
+import {
+  accountMetrics,
+  anyBasinMetrics,
+  anyStreamMetrics,
+  basinMetrics,
+  streamMetrics,
+} from './endpoints/metrics.ts'
 import { health, prometheus } from './endpoints/monitoring.ts'
 import { servePage } from './endpoints/page.ts'
 import { read } from './endpoints/read.ts'
@@ -23,25 +29,9 @@ import {
   listStreams,
   reconfigureStream,
 } from './endpoints/streams.ts'
-import type { HtmlPage } from './options.ts'
-import type { Endpoint } from './request.ts'
-import type { Route } from './router.ts'
-
-export interface Method {
-  readonly endpoint: Endpoint
-  /**
-   * The operations of which the caller needs at least one. `'public'` requires no token; `'metrics'` requires
-   * `account-metrics` unless the option `publicMetrics` is set.
-   */
-  readonly operations: readonly Operation[] | 'public' | 'metrics'
-}
-
-/** By HTTP method. `GET` also serves `HEAD`. */
-export type Methods = Readonly<Record<string, Method>>
-
-function permitted(endpoint: Endpoint, ...operations: readonly Operation[]): Method {
-  return { endpoint, operations }
-}
+import { type Method, type Methods, permitted } from './methods.ts'
+import type { HandlerSettings, HtmlPage } from './options.ts'
+import { type RequestRouter, type Route, Router } from './router.ts'
 
 const HEALTH: Method = { endpoint: health, operations: 'public' }
 
@@ -49,6 +39,9 @@ const HEALTH: Method = { endpoint: health, operations: 'public' }
 export const ROUTES: readonly Route<Methods>[] = [
   { pattern: '/health', target: { GET: HEALTH } },
   { pattern: '/ping', target: { GET: HEALTH } },
+  { pattern: '/followers', target: { GET: permitted(followers, 'account-metrics') } },
+  { pattern: '/metrics/{basin}', target: { GET: permitted(anyBasinMetrics, 'basin-metrics') } },
+  { pattern: '/metrics/{basin}/{stream}', target: { GET: permitted(anyStreamMetrics, 'stream-metrics') } },
   { pattern: '/metrics', target: { GET: { endpoint: prometheus, operations: 'metrics' } } },
   {
     pattern: '/v1/basins',
@@ -108,7 +101,17 @@ export const ROUTES: readonly Route<Methods>[] = [
   },
 ]
 
+/** The endpoints, and the page if there is one. */
+export function routerOf({ page }: HandlerSettings): Router<Methods> {
+  return new Router(page === undefined ? ROUTES : [...ROUTES, pageRoute(page)])
+}
+
 /** Serves a page at the path where the handler is mounted. */
-export function pageRoute(page: HtmlPage): Route<Methods> {
+function pageRoute(page: HtmlPage): Route<Methods> {
   return { pattern: '/', target: { GET: { endpoint: servePage(page), operations: 'public' } } }
+}
+
+/** Finds the endpoints of the wire protocol. */
+export function protocolRouter({ page }: HandlerSettings): RequestRouter<Methods> {
+  return new Router(page === undefined ? ROUTES : [...ROUTES, pageRoute(page)])
 }

@@ -1,25 +1,7 @@
 import type { Engine } from '../../src/index.ts'
-import { HeadwaterError, invalid } from '../../src/model/errors.ts'
-import { onAbort } from '../../src/runtime/abort.ts'
-import { createHandler, FetchExchange, toResponse } from './fetch-bridge.ts'
-import { finishReply } from './finish-reply.ts'
+import { createHandler } from './fetch-bridge.ts'
+import { answerFetchEvents, assertOpens, scopePath } from './fetch-events.ts'
 import { type HandlerOptions, handlerSettings } from './options.ts'
-import { errorReply } from './reply.ts'
-
-type Handler = (request: Request) => Promise<Response>
-
-/** The used part of a service worker's global scope, whose types conflict with those of pages. */
-interface ServiceWorker {
-  readonly location: { readonly origin: string }
-  readonly registration: { readonly scope: string }
-  addEventListener(type: 'fetch', listener: (event: FetchEvent) => void): void
-}
-
-interface FetchEvent {
-  readonly request: Request
-  respondWith(response: Promise<Response>): void
-  stopImmediatePropagation(): void
-}
 
 /**
  * Serves the wire protocol to the pages of a service worker: the engine answers what they fetch below `v1/`
@@ -45,52 +27,8 @@ interface FetchEvent {
  * The default of `prefix` is the path of the worker's scope. Throws `invalid` for invalid options.
  */
 export function serveFetchEvents(openEngine: () => Promise<Engine>, options: HandlerOptions = {}): void {
-  if (typeof openEngine !== 'function') {
-    throw invalid(
-      'serveFetchEvents needs a function: `serveFetchEvents(() => open({ storage }))`',
-      'openEngine',
-    )
-  }
-  const worker = globalThis as unknown as ServiceWorker
-  const mounted = { ...options, prefix: options.prefix ?? new URL(worker.registration.scope).pathname }
-  const settings = handlerSettings(mounted)
-  const ownOrigin = worker.location.origin
-  let handler: Promise<Handler> | undefined
-
-  async function openHandler(): Promise<Handler> {
-    const hw = await openEngine()
-    onAbort(hw.closing, forget)
-    return createHandler(hw, mounted)
-  }
-
-  function forget(): void {
-    handler = undefined
-  }
-
-  async function respond(request: Request): Promise<Response> {
-    handler ??= openHandler()
-    const opening = handler
-    let handle: Handler
-    try {
-      handle = await opening
-    } catch (cause) {
-      if (handler === opening) forget()
-      const exchange = new FetchExchange(request)
-      settings.onError(cause, exchange)
-      const error = new HeadwaterError('unavailable', 'the storage of this page could not be opened', {
-        cause,
-      })
-      return toResponse(await finishReply(errorReply(error), exchange, settings), request)
-    }
-    return handle(request)
-  }
-
-  worker.addEventListener('fetch', (event) => {
-    const { url, mode, destination } = event.request
-    const { origin, pathname } = new URL(url)
-    if (origin !== ownOrigin || !pathname.startsWith(`${settings.prefix}/v1/`)) return
-    if (mode === 'navigate' || destination !== '') return
-    event.stopImmediatePropagation()
-    event.respondWith(respond(event.request))
-  })
+  assertOpens(openEngine, 'serveFetchEvents')
+  const mounted = { ...options, prefix: options.prefix ?? scopePath() }
+  const { prefix } = handlerSettings(mounted)
+  answerFetchEvents((path) => path.startsWith(`${prefix}/v1/`), createHandler(openEngine, mounted))
 }

@@ -2,8 +2,9 @@ import type { Engine } from '../../src/index.ts'
 import type { Members, MembersOf } from '../../src/model/validation.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
-import { HttpCore } from '../http/core.ts'
 import type { RequestExchange } from '../http/exchange.ts'
+import { coreOf } from '../http/lazy-core.ts'
+import { openOnce } from '../http/open-once.ts'
 import {
   HANDLER_LIMITS,
   HANDLER_OPTIONS,
@@ -12,6 +13,13 @@ import {
   handlerSettings,
 } from '../http/options.ts'
 import { errorReply, type Reply } from '../http/reply.ts'
+import { protocolRouter } from '../http/routes.ts'
+import {
+  DURABLE_STREAMS_MOUNT,
+  type DurableStreamsMount,
+  type ExchangeHandler,
+  withDurableStreams,
+} from './durable-streams.ts'
 import { durationOf, LINGER_MS } from './limits.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
@@ -26,6 +34,11 @@ export interface NodeHandlerOptions extends HandlerOptions {
    * `console.error`.
    */
   readonly onError?: ((error: unknown, exchange: RequestExchange) => void) | undefined
+  /**
+   * Serves the streams of a basin by the Durable Streams protocol too, below `/v1/stream/` or another `path`.
+   * They keep their records forever unless `retention` says otherwise. Default: not served.
+   */
+  readonly durableStreams?: DurableStreamsMount | undefined
 }
 
 /** Limits of a handler on Node. */
@@ -38,6 +51,7 @@ export interface NodeHandlerLimits extends HandlerLimits {
 export const NODE_HANDLER_OPTIONS = {
   ...HANDLER_OPTIONS,
   limits: { ...HANDLER_LIMITS, lingerMs: 'number' } satisfies MembersOf<NodeHandlerLimits>,
+  durableStreams: DURABLE_STREAMS_MOUNT,
 } satisfies MembersOf<NodeHandlerOptions>
 
 /** A request listener of Node's HTTP servers, and middleware of frameworks that use `next`. */
@@ -51,21 +65,36 @@ export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: (error?: 
  * app.use('/streams', toNodeHandler(hw))              // Express, before any body parser
  * ```
  *
+ * Instead of an engine, it takes a function that opens one at the first request, as `createHandler` does.
+ *
  * With `next`, a request to any other path is passed on; without it, it is 404. Never throws on a request.
  * Throws `invalid` for invalid options.
  */
-export function toNodeHandler(hw: Engine, options: NodeHandlerOptions = {}): NodeHandler {
+export function toNodeHandler(
+  hw: Engine | (() => Promise<Engine>),
+  options: NodeHandlerOptions = {},
+): NodeHandler {
   return nodeHandlerOf(hw, options, NODE_HANDLER_OPTIONS)
 }
 
 /** Like {@link toNodeHandler}, for options that may have further members. */
-export function nodeHandlerOf(hw: Engine, options: NodeHandlerOptions, members: Members): NodeHandler {
+export function nodeHandlerOf(
+  hw: Engine | (() => Promise<Engine>),
+  options: NodeHandlerOptions,
+  members: Members,
+): NodeHandler {
   const settings = handlerSettings(options, members)
   const lingerMs = durationOf('lingerMs', options.limits?.lingerMs ?? LINGER_MS)
-  const core = new HttpCore(hw, settings)
-  return nodeHandler((exchange) => core.handle(exchange), {
-    serves: (path) => core.serves(path),
-    openShare: (end) => hw.openShare(end),
+  const engine = typeof hw === 'function' ? openOnce(hw) : hw
+  const core = coreOf(engine, settings, protocolRouter(settings))
+  const { durableStreams, ...shared } = options
+  const served: ExchangeHandler =
+    durableStreams === undefined
+      ? core
+      : withDurableStreams(core, engine, durableStreams, { ...shared, limits: settings.limits })
+  return nodeHandler((exchange) => served.handle(exchange), {
+    serves: (path) => served.serves(path),
+    openShare: (end) => core.engine?.openShare(end),
     lingerMs,
     onError: settings.onError,
   })

@@ -1,4 +1,5 @@
 export type { ConnectionCounts } from './connections.ts'
+export type { DurableStreamsMount } from './durable-streams.ts'
 export {
   type NodeHandler,
   type NodeHandlerLimits,

@@ -41,6 +41,10 @@ export class NodeExchange implements RequestExchange {
     return this.#signal
   }
 
+  get isSecure(): boolean {
+    return 'encrypted' in this.source.socket
+  }
+
   get isLoopback(): boolean {
     return LOOPBACK.test(this.source.socket.localAddress ?? '')
   }

@@ -56,15 +56,15 @@ export function writeWhole(
   const length = Buffer.byteLength(content)
   if (openShare !== undefined && length >= COUNTED_BYTES_MIN) {
     const share = openShare(() => abortResponse(res))
-    share.correct(length)
-    http1.once('close', () => share.close())
+    share?.correct(length)
+    http1.once('close', () => share?.close())
   }
   http1.writeHead(status, isBodiless ? headers : { ...headers, 'content-length': length })
   http1.end(content)
 }
 
-/** Opens the memory of a response that is not sent yet; `end` drops it. */
-export type OpenShare = (end: () => void) => { correct(bytes: number): void; close(): void }
+/** Opens the memory of a response that is not sent yet; `end` drops it. Undefined without an engine. */
+export type OpenShare = (end: () => void) => { correct(bytes: number): void; close(): void } | undefined
 
 /**
  * Writes the chunks of a body at the pace of its client. The frame of an async function would keep the last

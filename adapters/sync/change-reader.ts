@@ -3,7 +3,7 @@ import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
-import { onAbort } from '../../src/runtime/abort.ts'
+import { onAnyAbort } from '../../src/runtime/abort.ts'
 import type { ReadBatch } from '../../src/storage/record-batch.ts'
 import type { StreamChange } from '../../src/sync/changes.ts'
 import { originOf } from '../../src/sync/origin.ts'
@@ -15,13 +15,13 @@ import {
   withPosition,
   withReached,
 } from '../../src/sync/overlay.ts'
+import { isStreamMissing } from './errors.ts'
 import type { PendingEntry, PendingSource } from './pending-source.ts'
 
 /** A change in bytes. */
 export type RecordChange = StreamChange<SequencedRecord, PendingEntry>
 
 type Event = ReadSessionEvent<ReadBatch>
-type Arrival = { readonly result: IteratorResult<Event, void> } | { readonly error: unknown }
 
 /**
  * Reads the local copy of a stream and its outbox as one series of changes. Waits while there is no local
@@ -31,11 +31,12 @@ export class ChangeReader {
   readonly #local: Stream
   readonly #source: PendingSource
   readonly #query: ReadQuery
-  readonly #signal: AbortSignal
+  readonly #signal: AbortSignal | undefined
   readonly #unsubscribe: () => void
   #overlay: Overlay<PendingEntry> = EMPTY_OVERLAY
   #events: AsyncGenerator<Event, void, undefined> | undefined
-  #arrival: Arrival | undefined
+  /** What was read and not passed on yet: a promise that has settled. */
+  #arrival: Promise<IteratorResult<Event, void>> | undefined
   #isPulling = false
   /** There is no local copy, and nothing has happened since that was found. */
   #isWithoutCopy = false
@@ -50,7 +51,7 @@ export class ChangeReader {
   /** The change that was passed on last. */
   #last: RecordChange | undefined
 
-  constructor(local: Stream, source: PendingSource, query: ReadQuery, signal: AbortSignal) {
+  constructor(local: Stream, source: PendingSource, query: ReadQuery, signal: AbortSignal | undefined) {
     this.#local = local
     this.#source = source
     this.#query = query
@@ -60,7 +61,7 @@ export class ChangeReader {
       this.#isWithoutCopy = false
       this.#wake?.()
     })
-    const ignoreSignal = onAbort(signal, () => {
+    const ignoreSignal = onAnyAbort([signal], () => {
       this.#wake?.()
       this.#close()
     })
@@ -75,7 +76,7 @@ export class ChangeReader {
    * call at a time.
    */
   async next(): Promise<RecordChange | undefined> {
-    while (!this.#signal.aborted && !this.#isEnded) {
+    while (!this.#signal?.aborted && !this.#isEnded) {
       if (this.#source.device !== undefined) this.#pull()
       if (this.#hasWork) {
         const change = await this.#step()
@@ -99,13 +100,17 @@ export class ChangeReader {
   async #step(): Promise<RecordChange | undefined> {
     const arrival = this.#arrival
     this.#arrival = undefined
-    if (arrival !== undefined) {
-      if ('error' in arrival) return this.#failed(arrival.error)
-      if (!arrival.result.done) return this.#received(arrival.result.value)
-      this.#isEnded = true
+    if (arrival === undefined) return this.#changed([], this.#position, this.#last?.isCaughtUp ?? true)
+    let result: IteratorResult<Event, void>
+    try {
+      result = await arrival
+    } catch (error) {
+      this.#recover(error)
       return undefined
     }
-    return this.#changed([], this.#position, this.#last?.isCaughtUp ?? true)
+    if (!result.done) return this.#received(result.value)
+    this.#isEnded = true
+    return undefined
   }
 
   get #hasWork(): boolean {
@@ -122,15 +127,13 @@ export class ChangeReader {
     this.#isPulling = true
     const events = this.#events ?? this.#local.follow(this.#query, { as: 'bytes' }).events()
     this.#events = events
-    const arrive = (arrival: Arrival) => {
+    const arrival = events.next()
+    const arrive = () => {
       this.#isPulling = false
       this.#arrival = arrival
       this.#wake?.()
     }
-    events.next().then(
-      (result) => arrive({ result }),
-      (error: unknown) => arrive({ error }),
-    )
+    arrival.then(arrive, arrive)
   }
 
   async #received(event: Event): Promise<RecordChange | undefined> {
@@ -187,21 +190,17 @@ export class ChangeReader {
     return { ...(isReset && { isReset }), start, confirmed, position, pending, isCaughtUp }
   }
 
-  #failed(error: unknown): RecordChange | undefined {
+  /** Goes on without the copy that was deleted, or does not exist. Throws all other errors. */
+  #recover(error: unknown): void {
     this.#close()
-    if (!HeadwaterError.is(error) || this.#signal.aborted) throw error
-    const { code } = error
-    if (code === 'stream_deleted') {
+    if (!HeadwaterError.is(error) || this.#signal?.aborted) throw error
+    this.#isStale = true
+    if (error.code === 'stream_deleted') {
       this.#isReset = true
       this.#last = undefined
-      this.#overlay = { ...EMPTY_OVERLAY }
-      this.#isStale = true
-      return undefined
-    }
-    if (code !== 'stream_not_found' && code !== 'basin_not_found') throw error
-    this.#isWithoutCopy = true
-    this.#isStale = true
-    return undefined
+      this.#overlay = EMPTY_OVERLAY
+    } else if (isStreamMissing(error)) this.#isWithoutCopy = true
+    else throw error
   }
 
   #close(): void {

@@ -2,14 +2,8 @@ import type { JsonCodec } from '../../src/api/json-codec.ts'
 import { isCommandShaped } from '../../src/model/command.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { type SequencedRecord, textRecord } from '../../src/model/record.ts'
-import { originOf, withoutOrigin } from '../../src/sync/origin.ts'
-import {
-  type BytesContent,
-  type JsonContent,
-  keyOfRecord,
-  type SyncedRecord,
-  type TextContent,
-} from '../../src/sync/synced-record.ts'
+import { originOf, originValue, withoutOrigin } from '../../src/sync/origin.ts'
+import type { BytesContent, JsonContent, SyncedRecord, TextContent } from '../../src/sync/synced-record.ts'
 import type { PendingEntry } from './pending-source.ts'
 
 /** Returns the contents of records, in order; undefined for a record that is left out. */
@@ -61,7 +55,8 @@ export async function confirmedRecords<Content extends object>(
     const content = contents[index]
     if (content === undefined) return []
     const origin = originOf(headers)
-    return { ...content, isPending: false, key: keyOfRecord(origin, seqNum), seqNum, timestamp, origin }
+    const key = origin === undefined ? String(seqNum) : originValue(origin)
+    return { ...content, isPending: false, key, seqNum, timestamp, origin }
   })
 }
 
@@ -76,25 +71,18 @@ export class PendingRecords<Content extends object> {
 
   /** Returns the record of an entry, or an empty list if it is left out. */
   async of(entry: PendingEntry, device: string, number: number): Promise<readonly SyncedRecord<Content>[]> {
-    const known = this.#converted.get(entry)
-    if (known !== undefined) return known
-    const { record, error } = entry
-    const [content] = await this.#codec([record])
-    const origin = { device, number }
-    const converted: SyncedRecord<Content>[] =
-      content === undefined
-        ? []
-        : [
-            {
-              ...content,
-              isPending: true,
-              key: keyOfRecord(origin),
-              timestamp: record.timestamp,
-              origin,
-              error,
-            },
-          ]
-    this.#converted.set(entry, converted)
+    let converted = this.#converted.get(entry)
+    if (converted === undefined) {
+      const { record, error } = entry
+      const { timestamp } = record
+      const origin = { device, number }
+      const key = originValue(origin)
+      const contents = await this.#codec([record])
+      converted = contents.flatMap((content) =>
+        content === undefined ? [] : [{ ...content, isPending: true, key, timestamp, origin, error }],
+      )
+      this.#converted.set(entry, converted)
+    }
     return converted
   }
 }

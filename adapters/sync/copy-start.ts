@@ -1,5 +1,14 @@
 import type { Stream } from '../../src/api/stream.ts'
-import { type MirrorStart, startQuery } from './start-query.ts'
+import type { ReadQuery } from '../../src/model/read-query.ts'
+
+/** Where a mirror begins: the start of a read. */
+export type MirrorStart = Pick<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>
+
+/** Returns the query of a read from where a copy begins, without an end. */
+export function startQuery(from: MirrorStart) {
+  const isGiven = Object.values(from).some((value) => value !== undefined)
+  return { ...(isGiven ? from : { seqNum: 0 }), clamp: true, waitMs: Number.POSITIVE_INFINITY }
+}
 
 /** Resolves to the sequence number with which a copy begins: that of a record, or of the tail. */
 export async function copyStart(remote: Stream, from: MirrorStart): Promise<number> {

@@ -1,6 +1,13 @@
 import type { Stream } from '../../src/api/stream.ts'
-import { COPY_CONFIG } from './copy-config.ts'
+import type { StreamConfigInput } from '../../src/model/config.ts'
 import { isStreamMissing } from './errors.ts'
+
+/** Stores timestamps as they are, for ever, and rejects records without one: those of an app. */
+export const COPY_CONFIG = {
+  retentionPolicy: 'infinite',
+  timestamping: { mode: 'client-require', uncapped: true },
+  deleteOnEmpty: { minAgeSeconds: 0 },
+} as const satisfies StreamConfigInput
 
 /** Returns the stream of the records before `end`. Streams of copies that were replaced have other names. */
 export function segmentStream(local: Stream, identity: string, end: number, autoCreate = false): Stream {

@@ -6,13 +6,12 @@ import type { SequencedRecord } from '../../src/model/record.ts'
 import { millisecondsOf } from '../../src/model/validation.ts'
 import { equalRecords } from '../../src/sync/copy-end.ts'
 import { ChainCursor, type ChainPart } from './chain-cursor.ts'
-import { COPY_CONFIG } from './copy-config.ts'
-import { deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
-import { earlierSegments } from './earlier-segments.ts'
+import { copyStart, type MirrorStart } from './copy-start.ts'
+import { COPY_CONFIG, deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
+import { dropEarlier, earlierSegments } from './earlier-segments.ts'
 import { codeOf, isStreamMissing } from './errors.ts'
-
-export { copyStart } from './copy-start.ts'
-export { dropEarlier } from './earlier-segments.ts'
+import type { LocalCopy } from './local-copy.ts'
+import { replaceCopy } from './open-copy.ts'
 
 /** How often a fetch is tried again while others fetch the same records. */
 const ATTEMPTS_MAX = 10
@@ -90,6 +89,19 @@ async function fetchOnce(
 
 function trimmedMeanwhile(): HeadwaterError {
   return new HeadwaterError('range_not_satisfiable', 'the remote stream was trimmed while it was read')
+}
+
+/** Deletes a copy with its earlier history, and begins another one, unless a signal aborts before that. */
+export async function restartCopy(
+  remote: Stream,
+  from: MirrorStart,
+  copy: LocalCopy,
+  signals: readonly (AbortSignal | undefined)[],
+): Promise<void> {
+  const start = await copyStart(remote, from)
+  for (const signal of signals) signal?.throwIfAborted()
+  await dropEarlier(copy.existing, await copy.ensure(), Number.POSITIVE_INFINITY)
+  await replaceCopy(copy, start)
 }
 
 /** Resolves to the tail of a stream; to undefined if there is no such stream. */

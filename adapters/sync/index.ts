@@ -1,5 +1,3 @@
-export type { ChangeSource, PendingRecord, StreamChange } from '../../src/sync/changes.ts'
-export type { FoldedRecord } from '../../src/sync/fold-state.ts'
 export type { MirrorGap, MirrorState, StoppedMirror, StopReason } from '../../src/sync/mirror-state.ts'
 export type { Confirmation } from '../../src/sync/outbox-log.ts'
 export type { ListChange, RecordView } from '../../src/sync/record-view.ts'
@@ -13,9 +11,6 @@ export type {
   WaitingRecord,
 } from '../../src/sync/synced-record.ts'
 export type { EarlierRecords } from './earlier-history.ts'
-export { Fold, fold } from './fold.ts'
-export type { FoldOptions } from './fold-options.ts'
-export type { FoldSource } from './fold-source.ts'
 export {
   type FetchEarlierOptions,
   Mirror,
@@ -27,6 +22,10 @@ export {
 } from './mirror.ts'
 export { type FailedAppend, Outbox, type OutboxAppend, type OutboxStatus, outbox } from './outbox.ts'
 export type { OutboxOptions } from './outbox-options.ts'
+export type { BasinStream } from './stream-list.ts'
 export { type SyncedStreamOptions, syncedStream } from './synced.ts'
+export { type SyncedBasin, syncedBasin } from './synced-basin-on-demand.ts'
+export type { BasinStreamOptions, SyncedBasinOptions } from './synced-basin-options.ts'
+export type { SyncedRead } from './synced-read.ts'
 export type { SyncedReads } from './synced-reads.ts'
 export type { SyncedJsonOptions, SyncedJsonStream, SyncedStream } from './synced-stream.ts'

@@ -4,16 +4,19 @@ import type { Stream } from '../../src/api/stream.ts'
 import { isCommandShaped, parseCommand } from '../../src/model/command.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
-import type { StreamPosition } from '../../src/model/position.ts'
+import type { StreamTail } from '../../src/model/position.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { continuationOf } from '../../src/sync/copy-end.ts'
 import { failureOutcome } from '../../src/sync/mirror-failure.ts'
 import type { MirrorState, StoppedMirror } from '../../src/sync/mirror-state.ts'
+import { type MirrorStart, startQuery } from './copy-start.ts'
+import { dropEarlier } from './earlier-segments.ts'
 import { asHeadwaterError } from './errors.ts'
-import { isCopyGone, type LocalCopy, LocalFailure, locally } from './local-copy.ts'
-import { type MirrorStart, startQuery } from './start-query.ts'
+import type { LocalCopy } from './local-copy.ts'
+import { isCopyGone, LocalFailure, locally } from './local-failure.ts'
+import { openCopy, replaceCopy } from './open-copy.ts'
 
 /** Servers send a heartbeat in three quarters of this time, in milliseconds. */
 const SILENCE_MS_MAX = 20_000
@@ -106,9 +109,15 @@ export class MirrorConnection {
     this.#ending.abort(new Ended({ kind: 'silent' }))
   }
 
+  /** Ends the connection: the device has no network any more. */
+  lose(): void {
+    const error = new HeadwaterError('unavailable', 'this device has lost the network')
+    this.#ending.abort(new Ended({ kind: 'failed', error, hasLasted: true }))
+  }
+
   async #copy(): Promise<void> {
     const { copy, identity, signal } = this.#options
-    const open = await locally(copy.open(identity, signal))
+    const open = await locally(openCopy(copy, identity, signal))
     if (open === undefined) throw new Ended({ kind: 'other-copy' })
     const { session, end } = open
     this.#session = session
@@ -126,7 +135,15 @@ export class MirrorConnection {
       if (event.records.length > 0) await this.#append(event.records)
       this.#tail = event.tail?.seqNum
       this.#report()
+      // Nothing follows, so there is nothing to connect for.
+      if (event.tail?.closed) await this.#stay()
     }
+  }
+
+  /** Waits for the end of the mirror. */
+  async #stay(): Promise<never> {
+    this.#cursor?.close()
+    return new Promise((_, reject) => onAbort(this.#ending, () => reject(this.#ending.reason)))
   }
 
   async #connect(): Promise<void> {
@@ -140,7 +157,7 @@ export class MirrorConnection {
 
   async #event(): Promise<{
     readonly records: readonly SequencedRecord[]
-    readonly tail: StreamPosition | undefined
+    readonly tail: StreamTail | undefined
   }> {
     this.#waitingSince = this.#clock.now()
     const event = await this.#cursor?.next()
@@ -156,11 +173,11 @@ export class MirrorConnection {
     tail,
   }: {
     readonly records: readonly SequencedRecord[]
-    readonly tail: StreamPosition | undefined
+    readonly tail: StreamTail | undefined
   }): Promise<{ readonly kind: 'same'; readonly skip: 0 }> {
     const start = records[0]?.seqNum ?? tail?.seqNum ?? 0
     if (start === 0) return { kind: 'same', skip: 0 }
-    await locally(this.#options.copy.replace(start))
+    await locally(replaceCopy(this.#options.copy, start))
     throw new Ended({ kind: 'other-copy' })
   }
 
@@ -172,8 +189,9 @@ export class MirrorConnection {
       const gapEnd = records.find((record, index) => record.seqNum !== this.#next + index)!.seqNum
       throw trimmed({ from: this.#next, to: gapEnd })
     }
+    const { copy, identity } = this.#options
     const trimPoint = trimPointOf(records)
-    if (trimPoint > 0) await locally(this.#options.copy.trimEarlier(this.#options.identity, trimPoint))
+    if (trimPoint > 0) await locally(dropEarlier(copy.existing, identity, trimPoint))
     for (let start = 0; start < records.length; start += BATCH_RECORDS_MAX) {
       const batch = records.slice(start, start + BATCH_RECORDS_MAX)
       const inputs = batch.map(({ timestamp, headers, body }) => ({ timestamp, headers, body }))

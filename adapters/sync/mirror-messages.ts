@@ -1,4 +1,4 @@
-import { type ErrorCode, HeadwaterError } from '../../src/model/errors.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 
 /** What the mirrors of one copy tell each other. */
@@ -10,29 +10,29 @@ export type MirrorMessage =
   | { readonly kind: 'retry' }
   /** The copy was replaced by another one. */
   | { readonly kind: 'replaced' }
+  /** Records wait for the server. */
+  | { readonly kind: 'pending' }
+
+/** The members of an error that other tabs get. */
+type SentError = Pick<HeadwaterError, 'code' | 'message' | 'mayHaveEffects' | 'field'>
 
 /** Returns the message as a value that can be cloned. */
 export function encodeMessage(message: MirrorMessage): unknown {
   if (message.kind !== 'state' || !('error' in message.state)) return message
   const { code, message: text, mayHaveEffects, field } = message.state.error
-  return { ...message, state: { ...message.state, error: { code, text, mayHaveEffects, field } } }
+  const error: SentError = { code, message: text, mayHaveEffects, field }
+  return { ...message, state: { ...message.state, error } }
 }
 
 /** Returns the message that a value is; undefined for another value: any script of an origin can send one. */
 export function decodeMessage(value: unknown): MirrorMessage | undefined {
   const { kind, state } = Object(value) as { readonly kind?: unknown; readonly state?: unknown }
-  if (kind === 'hello' || kind === 'retry' || kind === 'replaced') return { kind }
+  if (kind === 'hello' || kind === 'retry' || kind === 'replaced' || kind === 'pending') return { kind }
   if (kind !== 'state' || typeof state !== 'object' || state === null) return undefined
-  const { error } = state as { readonly error?: unknown }
+  const { error } = state as { readonly error?: SentError | undefined }
   if (error === undefined) return { kind, state: state as MirrorState }
-  const { code, text, mayHaveEffects, field } = error as {
-    readonly code: ErrorCode
-    readonly text: string
-    readonly mayHaveEffects: boolean
-    readonly field: string | undefined
-  }
   return {
     kind,
-    state: { ...state, error: new HeadwaterError(code, text, { mayHaveEffects, field }) } as MirrorState,
+    state: { ...state, error: new HeadwaterError(error.code, error.message, error) } as MirrorState,
   }
 }

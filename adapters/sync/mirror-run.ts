@@ -1,17 +1,22 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
+import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { backOffMs } from '../../src/sync/back-off.ts'
 import { failureOutcome } from '../../src/sync/mirror-failure.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import type { Coordinator, Membership } from './coordinator.ts'
+import type { MirrorStart } from './copy-start.ts'
 import { asHeadwaterError } from './errors.ts'
 import type { LocalCopy } from './local-copy.ts'
-import { type ConnectionEnd, MirrorConnection } from './mirror-connection.ts'
+import type { ConnectionEnd, MirrorConnection } from './mirror-connection.ts'
 import { decodeMessage, encodeMessage, type MirrorMessage } from './mirror-messages.ts'
 import type { WakeUps } from './page-events.ts'
-import type { MirrorStart } from './start-query.ts'
+import { pause } from './pause.ts'
 import type { StateCell } from './state-cell.ts'
+
+/** What only the mirror that copies needs. */
+const CONNECTION = new LazyModule('the code of a connection', () => import('./mirror-connection.ts'))
 
 /** How often in succession a mirror looks for another copy at once. */
 const REPLACEMENTS_MAX = 3
@@ -50,10 +55,11 @@ export class MirrorRun {
   /** Runs until the signal aborts. */
   async run(): Promise<void> {
     const { copy, signal, wakeUps } = this.#options
-    const ignoreWakeUps = wakeUps(() => {
+    const onWakeUp = () => {
       this.#connection?.check()
       this.#wake?.(false)
-    })
+    }
+    const ignoreWakeUps = wakeUps(onWakeUp, () => this.#connection?.lose())
     try {
       while (!signal.aborted) {
         try {
@@ -132,15 +138,10 @@ export class MirrorRun {
   /** Copies over one connection after another until the copy is another one or the signal aborts. */
   async #lead(identity: string, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return
-    const { whileLeading, clock, copy, from, remote } = this.#options
-    void whileLeading?.(signal)
-    const onState = (state: MirrorState) => this.#setState(state)
+    let work = this.#work(signal)
     for (let isQuiet = false; !signal.aborted; ) {
-      if (!isQuiet) onState({ kind: 'connecting' })
-      const connection = new MirrorConnection({ remote, copy, identity, from, clock, signal, onState })
-      this.#connection = connection
-      const end = await connection.run()
-      this.#connection = undefined
+      if (!isQuiet) this.#setState({ kind: 'connecting' })
+      const end = await this.#connect(identity, signal)
       if (signal.aborted) return
       if (end.kind === 'other-copy') {
         if (++this.#replacements > REPLACEMENTS_MAX)
@@ -148,51 +149,67 @@ export class MirrorRun {
         return
       }
       isQuiet = end.kind === 'conflict'
+      // What depends on the copy would wait for it, or act on one that is not the remote stream's.
+      if (end.kind === 'stopped') work.abort()
       await this.#pauseAfter(end, signal)
+      if (end.kind === 'stopped') work = this.#work(signal)
     }
+  }
+
+  /** Runs one connection. */
+  async #connect(identity: string, signal: AbortSignal): Promise<ConnectionEnd> {
+    const { clock, copy, from, remote } = this.#options
+    const onState = (state: MirrorState) => this.#setState(state)
+    try {
+      const { MirrorConnection } = await CONNECTION.load()
+      this.#connection = new MirrorConnection({ remote, copy, identity, from, clock, signal, onState })
+      return await this.#connection.run()
+    } catch (error) {
+      return this.#endOfLocal(error)
+    } finally {
+      this.#connection = undefined
+    }
+  }
+
+  /** Runs `whileLeading` until the signal or the returned controller aborts. */
+  #work(signal: AbortSignal): AbortController {
+    const work = new AbortController()
+    const ignoreSignal = onAbort(signal, () => work.abort())
+    void this.#options.whileLeading?.(work.signal).then(ignoreSignal)
+    return work
   }
 
   /** Shows how a connection ended, and waits until the next attempt. */
   async #pauseAfter(end: ConnectionEnd, signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#options
     this.#replacements = 0
-    if (end.kind === 'failed' && end.hasLasted) this.#failures = 0
-    switch (end.kind) {
-      case 'stopped':
-        this.#failures = 0
-        this.#setState(end)
-        await this.#pause(undefined, signal)
-        break
-      case 'failed':
-      case 'conflict': {
-        const pauseMs = backOffMs(++this.#failures, random())
-        if (end.kind === 'failed') {
-          this.#setState({ kind: 'offline', error: end.error, nextAttemptAt: clock.now() + pauseMs })
-        }
-        await this.#pause(pauseMs, signal)
-        break
+    const hasFailed = end.kind === 'conflict' || (end.kind === 'failed' && !end.hasLasted)
+    if (!hasFailed) this.#failures = 0
+    if (end.kind === 'stopped') {
+      this.#setState(end)
+      await this.#pause(undefined, signal)
+    } else if (end.kind === 'failed' || end.kind === 'conflict') {
+      const askedMs = end.kind === 'failed' ? end.error.retryAfterMs : undefined
+      const pauseMs = backOffMs(++this.#failures, random(), askedMs)
+      if (end.kind === 'failed') {
+        this.#setState({ kind: 'offline', error: end.error, nextAttemptAt: clock.now() + pauseMs })
       }
-      default:
-        this.#failures = 0
+      await this.#pause(pauseMs, signal, askedMs === undefined)
     }
   }
 
-  /** Waits for a time, or without an end if it is undefined, and until something wakes the mirror. */
-  #pause(ms: number | undefined, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const end = () => {
-        cancel?.()
-        ignoreSignal()
-        this.#wake = undefined
-        resolve()
-      }
-      const cancel =
-        ms === undefined ? undefined : this.#options.clock.schedule(ms, end, { background: true })
+  /**
+   * Waits for a time, or without an end if it is undefined, and until the app wakes the mirror, or something
+   * else if that is allowed.
+   */
+  #pause(ms: number | undefined, signal: AbortSignal, isWakeable = ms !== undefined): Promise<void> {
+    return pause(this.#options.clock, ms, signal, (end) => {
       this.#wake = (isAsked) => {
-        if (isAsked || ms !== undefined) end()
+        if (isAsked || isWakeable) end()
       }
-      let ignoreSignal = () => {}
-      ignoreSignal = onAbort(signal, end)
+      return () => {
+        this.#wake = undefined
+      }
     })
   }
 

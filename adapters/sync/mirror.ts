@@ -15,17 +15,21 @@ import {
   unchecked,
 } from '../../src/model/validation.ts'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { SerialQueue } from '../../src/runtime/serial-queue.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
+import type { MirrorStart } from './copy-start.ts'
 import type { EarlierRecords } from './earlier-history.ts'
-import { HISTORY, LocalCopy } from './local-copy.ts'
+import { LocalCopy } from './local-copy.ts'
 import { MirrorRun } from './mirror-run.ts'
 import { browserWakeUps, type WakeUps } from './page-events.ts'
-import type { MirrorStart } from './start-query.ts'
 import { StateCell } from './state-cell.ts'
 
-export type { MirrorStart } from './start-query.ts'
+export type { MirrorStart } from './copy-start.ts'
+
+/** What few mirrors need: to start again, and earlier history. */
+const HISTORY = new LazyModule('earlier history', () => import('./earlier-history.ts'))
 
 /** Options of `mirror`. */
 export interface MirrorOptions {
@@ -42,7 +46,7 @@ export interface MirrorOptions {
   readonly coordinator?: Coordinator | undefined
   /** @internal What ends a pause between attempts early. By default the events of a browser. */
   readonly wakeUps?: WakeUps | undefined
-  /** @internal Runs while this mirror is the one that copies. It must not reject. */
+  /** @internal Runs while this mirror is the one that copies, and is not stopped. It must not reject. */
   readonly whileLeading?: ((signal: AbortSignal) => Promise<void>) | undefined
 }
 
@@ -159,12 +163,8 @@ export class Mirror {
     const signal = signalOf(options, RESTART_OPTIONS)
     const { from = this.#from } = options
     const work = async () => {
-      const { copyStart, dropEarlier } = await HISTORY.load()
-      const start = await copyStart(this.remote, from)
-      signal?.throwIfAborted()
-      this.#closing.signal.throwIfAborted()
-      await dropEarlier(this.local, await this.#copy.ensure(), Number.POSITIVE_INFINITY)
-      await this.#copy.replace(start)
+      const { restartCopy } = await HISTORY.load()
+      await restartCopy(this.remote, from, this.#copy, [signal, this.#closing.signal])
       this.#run.replaced()
     }
     await unlessAborted(signal, work())

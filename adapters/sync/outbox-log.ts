@@ -1,5 +1,4 @@
 import type { Stream } from '../../src/api/stream.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
@@ -12,6 +11,7 @@ import {
   trimPoint,
   withLogRecords,
 } from '../../src/sync/outbox-log.ts'
+import { codeOf, isStreamMissing } from './errors.ts'
 
 /** The log is trimmed when this many of its records are not needed any more. */
 const TRIMMED_RECORDS = 64
@@ -112,14 +112,13 @@ export class OutboxLog {
       const { seqNum } = await this.#stream.checkTail({ signal: this.#signal })
       if (seqNum > 0) return
     } catch (error) {
-      if (!HeadwaterError.is(error) || !['stream_not_found', 'basin_not_found'].includes(error.code))
-        throw error
+      if (!isStreamMissing(error)) throw error
     }
     try {
       await this.#stream.append([progressRecord(progress)], { matchSeqNum: 0, signal: this.#signal })
     } catch (error) {
       // Another tab was first.
-      if (!HeadwaterError.is(error) || error.code !== 'seq_num_mismatch') throw error
+      if (codeOf(error) !== 'seq_num_mismatch') throw error
     }
   }
 
@@ -133,11 +132,9 @@ export class OutboxLog {
   }
 }
 
-const DEVICE_CHARACTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-/** 132 random bits. */
-const DEVICE_LENGTH = 22
+/** 129 random bits. */
+const DEVICE_LENGTH = 25
 
 function newDevice(random: () => number): string {
-  const character = () => DEVICE_CHARACTERS[Math.floor(random() * DEVICE_CHARACTERS.length)]!
-  return Array.from({ length: DEVICE_LENGTH }, character).join('')
+  return Array.from({ length: DEVICE_LENGTH }, () => Math.floor(random() * 36).toString(36)).join('')
 }

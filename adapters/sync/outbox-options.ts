@@ -1,6 +1,13 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { invalid } from '../../src/model/errors.ts'
-import { assertMembers, assertSignal, type MembersOf, oneOf, unchecked } from '../../src/model/validation.ts'
+import {
+  assertMembers,
+  assertSignal,
+  type Members,
+  type MembersOf,
+  oneOf,
+  unchecked,
+} from '../../src/model/validation.ts'
 import type { AfterRefusal } from '../../src/sync/outbox-plan.ts'
 import type { Coordinator } from './coordinator.ts'
 import type { WakeUps } from './page-events.ts'
@@ -32,7 +39,7 @@ export interface OutboxOptions {
   readonly wakeUps?: WakeUps | undefined
 }
 
-const OUTBOX_OPTIONS: MembersOf<OutboxOptions> = {
+export const OUTBOX_OPTIONS: MembersOf<OutboxOptions> = {
   recordsMax: 'number',
   bytesMax: 'number',
   afterRefusal: oneOf(['stop', 'continue']),
@@ -45,10 +52,13 @@ const OUTBOX_OPTIONS: MembersOf<OutboxOptions> = {
 }
 
 /** Throws `invalid` for options that are not valid. */
-export function assertOutboxOptions(options: OutboxOptions): void {
-  assertMembers(options, OUTBOX_OPTIONS, 'options')
-  const { recordsMax = 1, bytesMax = 2 ** 20 } = options
-  if (!(recordsMax >= 1)) throw invalid(`\`recordsMax\` must be at least 1, not ${recordsMax}`, 'recordsMax')
-  if (!(bytesMax >= 2 ** 20))
-    throw invalid(`\`bytesMax\` must be at least 1 MiB, not ${bytesMax}`, 'bytesMax')
+export function assertOutboxOptions(options: OutboxOptions, members: Members = OUTBOX_OPTIONS): void {
+  assertMembers(options, members, 'options')
+  assertLeast('recordsMax', options.recordsMax, 1)
+  assertLeast('bytesMax', options.bytesMax, 2 ** 20)
+}
+
+function assertLeast(field: string, value: number | undefined, least: number): void {
+  if (value === undefined || value >= least) return
+  throw invalid(`\`${field}\` must be at least ${least}, not ${value}`, field)
 }

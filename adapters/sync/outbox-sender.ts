@@ -1,9 +1,8 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
+import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
-import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
-import type { Clock } from '../../src/runtime/clock.ts'
-import { backOffMs } from '../../src/sync/back-off.ts'
+import { contentionMs } from '../../src/sync/back-off.ts'
 import {
   type Confirmation,
   type OutboxEntry,
@@ -16,33 +15,25 @@ import {
   confirmationsIn,
   confirmationsOf,
   entriesToSend,
+  otherWriters,
   sentRecords,
 } from '../../src/sync/outbox-plan.ts'
-import { asHeadwaterError } from './errors.ts'
+import { asHeadwaterError, isStreamMissing } from './errors.ts'
 import type { OutboxLog } from './outbox-log.ts'
-import type { WakeUps } from './page-events.ts'
+import { type PauseContext, pause, pauseAfter } from './pause.ts'
 
+/** How long the end of an acknowledged append passes for the tail, in milliseconds. */
+const FRESH_MS = 1_000
 /** How long the sender waits for the copy to reach a position, before it tries again, in milliseconds. */
 const COPY_WAIT_MS = 10_000
 
-/** What a sender does at the moment. */
-export type SenderState =
-  | { readonly kind: 'idle' }
-  | { readonly kind: 'sending' }
-  | { readonly kind: 'offline'; readonly error: HeadwaterError; readonly nextAttemptAt: number }
-  | { readonly kind: 'stopped'; readonly error: HeadwaterError }
-
-export interface SenderContext {
+export interface SenderContext extends PauseContext {
   readonly log: OutboxLog
   readonly remote: Stream
   /** Where records are examined: the remote stream, or a copy of it that a mirror keeps. */
   readonly examined: Stream
   readonly afterRefusal: AfterRefusal
-  readonly clock: Clock
-  readonly random: () => number
-  readonly wakeUps: WakeUps
   readonly onSent: (() => void) | undefined
-  readonly onState: (state: SenderState) => void
 }
 
 /**
@@ -55,7 +46,17 @@ export class OutboxSender {
   readonly #signal: AbortSignal
   /** Every record below was examined. */
   #position = 0
+  /** The tail as far as a rejected attempt told it. */
+  #tailMin = 0
+  /** The number of others that append too: 0 until they are first, and less after each success. */
+  #writers = 0
+  /** How long the last attempt took, in milliseconds. */
+  #attemptMs = 0
+  /** The time of the last acknowledgement. */
+  #sentAt = Number.NEGATIVE_INFINITY
   #failures = 0
+  /** The place of every attempt in doubt is the position, or was examined. */
+  #isDoubtHere = false
   /** Entries are sent one by one, to find the one that the server refuses. */
   #isSingle = false
 
@@ -69,6 +70,7 @@ export class OutboxSender {
     const { log, onState } = this.#context
     await log.until(() => log.state.progress !== undefined, this.#signal)
     this.#position = log.state.progress!.position
+    this.#isDoubtHere = !log.state.progress!.inDoubt
     while (!this.#signal.aborted) {
       if (this.#next().length === 0) {
         await this.#idle()
@@ -85,7 +87,7 @@ export class OutboxSender {
           onState({ kind: 'stopped', error: asHeadwaterError(error) })
           return
         }
-        await this.#backOff(error)
+        await pauseAfter(error, ++this.#failures, this.#context, this.#signal)
       }
     }
   }
@@ -106,8 +108,12 @@ export class OutboxSender {
     await this.#locate()
     const entries = this.#next()
     if (entries.length === 0) return
-    const { log, remote, examined } = this.#context
-    if (!log.state.progress!.inDoubt) await this.#note([], true)
+    const { log, remote, examined, clock } = this.#context
+    if (!log.state.progress!.inDoubt) {
+      await this.#note([], true)
+      this.#isDoubtHere = true
+    }
+    const startedAt = clock.now()
     const position = this.#position
     const records = sentRecords(entries, log.state.progress!.device)
     let confirmation: Confirmation
@@ -116,12 +122,22 @@ export class OutboxSender {
     } catch (error) {
       if (!HeadwaterError.is(error)) throw error
       const outcome = attemptOutcome(error)
-      if (outcome === 'conflict') return this.#examine(error.seqNum ?? position)
+      if (outcome === 'conflict') {
+        // The remote stream is shorter than the copy: another one, which the mirror notices.
+        if (examined !== remote && error.seqNum !== undefined && error.seqNum < position) throw error
+        this.#attemptMs = Math.max(clock.now() - startedAt, 0)
+        this.#tailMin = error.seqNum ?? position
+        this.#writers = Math.max(this.#writers, 1)
+        return
+      }
       if (outcome !== 'refused') throw error
       if (entries.length === 1) await log.append([parkedRecord(entries[0]!.number, error)], this.#signal)
       this.#isSingle = true
       return
     }
+    this.#sentAt = clock.now()
+    this.#attemptMs = Math.max(this.#sentAt - startedAt, 0)
+    this.#writers = Math.max(this.#writers - 1, 0)
     this.#context.onSent?.()
     // Entries leave the outbox only when a copy has them, so that a view never loses them.
     if (examined === remote) {
@@ -134,28 +150,41 @@ export class OutboxSender {
 
   /** Finds the position of the next attempt. */
   async #locate(): Promise<void> {
-    const { log, remote, examined } = this.#context
-    if (examined !== remote) return this.#examine(0)
+    const { log, remote, examined, clock, random, wakeUps } = this.#context
+    if (this.#writers > 0) {
+      const delayMs = contentionMs(this.#writers, this.#attemptMs, random())
+      await pause(clock, delayMs, this.#signal, wakeUps)
+    }
+    if (examined !== remote || this.#writers > 0) return this.#examine(this.#tailMin)
     // Nothing that was sent can be among the records before the tail.
     if (!log.state.progress!.inDoubt) {
+      if (Math.abs(clock.now() - this.#sentAt) < FRESH_MS) return
       this.#position = (await remote.checkTail({ signal: this.#signal }).catch(emptyIfMissing)).seqNum
     } else if (this.#failures > 0) await this.#examine(0)
   }
 
   /** Examines records until the position is at the end of what can be read, and at least at a given one. */
   async #examine(least: number): Promise<void> {
+    // If the read fails, the tail is looked up again.
+    this.#tailMin = 0
     for (;;) {
-      await this.#readOn()
+      await this.#readOn(least)
       if (this.#position >= least) return
       await this.#copied()
     }
   }
 
-  async #readOn(): Promise<void> {
-    const { examined } = this.#context
-    const { seqNum: tail } = await examined.checkTail({ signal: this.#signal }).catch(emptyIfMissing)
+  async #readOn(least: number): Promise<void> {
+    const { examined, remote } = this.#context
+    const isKnown = examined === remote && least > this.#position
+    const tail = isKnown
+      ? least
+      : (await examined.checkTail({ signal: this.#signal }).catch(emptyIfMissing)).seqNum
     // The stream was deleted, and begins again.
-    if (tail < this.#position) this.#position = 0
+    if (tail < this.#position) {
+      this.#position = 0
+      this.#isDoubtHere = false
+    }
     if (tail === this.#position) return
     const query = { seqNum: this.#position, clamp: true }
     for await (const batch of examined.read(query, { as: 'bytes', signal: this.#signal }).batches()) {
@@ -168,10 +197,29 @@ export class OutboxSender {
   async #examined(records: readonly SequencedRecord[], end: number): Promise<void> {
     const { log } = this.#context
     const first = records[0]?.seqNum ?? end
-    if (first > this.#position && log.state.progress!.inDoubt) await this.#parkAll()
+    if (first > this.#position && log.state.progress!.inDoubt) await this.#settleBefore(first)
     this.#position = end
+    if (this.#writers > 0) {
+      const { device } = log.state.progress!
+      this.#writers = Math.max(this.#writers, otherWriters(records, device))
+    }
     const confirmed = confirmationsIn(log.state, records)
     if (confirmed.length > 0) await this.#note(confirmed, true)
+  }
+
+  /**
+   * Settles what an attempt may have stored from the position up to `end`, where the copy has no records: asks
+   * the server, or else parks the entries.
+   */
+  async #settleBefore(end: number): Promise<void> {
+    const { log, remote } = this.#context
+    const start = this.#position
+    const query = { seqNum: start, count: BATCH_RECORDS_MAX, clamp: true }
+    const { records } = await remote.readBatch(query, { as: 'bytes', signal: this.#signal })
+    const confirmed = confirmationsIn(log.state, records)
+    if (confirmed.length > 0) await this.#note(confirmed, true)
+    const isKnown = this.#isDoubtHere || start + records.length >= end
+    if (records[0]?.seqNum !== start || !isKnown) await this.#parkAll()
   }
 
   /** Parks all entries that an attempt may have stored among records that were trimmed. */
@@ -200,41 +248,14 @@ export class OutboxSender {
     const { examined } = this.#context
     const query = { seqNum: this.#position, clamp: true, waitMs: COPY_WAIT_MS }
     await examined.readBatch(query, { as: 'bytes', signal: this.#signal }).catch(async (error: unknown) => {
-      if (!isMissing(error)) throw error
-      await this.#pause(COPY_WAIT_MS)
+      if (!isStreamMissing(error)) throw error
+      const { clock, wakeUps } = this.#context
+      await pause(clock, COPY_WAIT_MS, this.#signal, wakeUps)
     })
   }
-
-  async #backOff(error: HeadwaterError): Promise<void> {
-    const { clock, random, onState } = this.#context
-    this.#failures++
-    const delayMs = backOffMs(this.#failures, random())
-    onState({ kind: 'offline', error, nextAttemptAt: clock.now() + delayMs })
-    await this.#pause(delayMs)
-  }
-
-  async #pause(delayMs: number): Promise<void> {
-    const { clock, wakeUps } = this.#context
-    let end = () => {}
-    const paused = new Promise<void>((resolve) => {
-      const cancel = clock.schedule(delayMs, resolve, { background: true })
-      const ignore = wakeUps(resolve)
-      const ignoreSignal = onAbort(this.#signal, resolve)
-      end = () => {
-        cancel()
-        ignore()
-        ignoreSignal()
-      }
-    })
-    await unlessAborted(undefined, paused).finally(end)
-  }
-}
-
-function isMissing(error: unknown): boolean {
-  return HeadwaterError.is(error) && (error.code === 'stream_not_found' || error.code === 'basin_not_found')
 }
 
 function emptyIfMissing(error: unknown): { readonly seqNum: number } {
-  if (isMissing(error)) return { seqNum: 0 }
+  if (isStreamMissing(error)) return { seqNum: 0 }
   throw error
 }

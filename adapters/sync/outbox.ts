@@ -4,6 +4,7 @@ import type { Stream } from '../../src/api/stream.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
 import { HeadwaterError, invalid } from '../../src/model/errors.ts'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
 import { outboxInput } from '../../src/sync/outbox-input.ts'
 import {
@@ -13,21 +14,26 @@ import {
   type OutboxEntry,
   retryRecord,
 } from '../../src/sync/outbox-log.ts'
+import type { SenderState } from '../../src/sync/outbox-plan.ts'
 import type { OutboxContent } from '../../src/sync/overlay.ts'
 import { type Coordinator, coordinate, type Membership } from './coordinator.ts'
 import { asHeadwaterError } from './errors.ts'
 import { OutboxLog } from './outbox-log.ts'
 import { assertOutboxOptions, type OutboxOptions } from './outbox-options.ts'
-import { OutboxSender, type SenderState } from './outbox-sender.ts'
+import type { OutboxSender } from './outbox-sender.ts'
 import { browserWakeUps } from './page-events.ts'
-import type { PendingEntry, PendingSource } from './pending-source.ts'
+import { type PauseContext, pauseAfter } from './pause.ts'
+import type { PendingEntry } from './pending-source.ts'
 import { StateCell } from './state-cell.ts'
 
 export type { OutboxOptions } from './outbox-options.ts'
 
+/** What only the outbox that sends needs. */
+const SENDER = new LazyModule('the code that sends', () => import('./outbox-sender.ts'))
+
 /**
  * The state of an outbox:
- * - `idle`: nothing is to be sent, or another tab sends
+ * - `idle`: nothing is to be sent, or another tab sends, or the mirror of the copy is stopped
  * - `sending`: records are being sent
  * - `offline`: it tries again at `nextAttemptAt`, in milliseconds since the Unix epoch; `error` says why
  * - `stopped`: it cannot send, for a reason that trying again does not resolve, such as a missing key
@@ -62,7 +68,7 @@ export interface OutboxAppend {
  *
  * Each record on the server has the header `headwater-origin` (docs/protocol.md "Origin header").
  */
-export class Outbox implements PendingSource {
+export class Outbox {
   readonly #local: Stream
   readonly #remote: Stream
   readonly #options: OutboxOptions
@@ -170,21 +176,24 @@ export class Outbox implements PendingSource {
     const { records: input, meteredBytes } = outboxInput(records)
     const { recordsMax = 100_000, bytesMax = 64 * 2 ** 20 } = this.#options
     const { state } = this.#log
-    if (state.records + input.length > recordsMax) {
-      throw full(`${state.records} records wait for the server; \`recordsMax\` is ${recordsMax}`)
-    }
-    if (state.meteredBytes + meteredBytes > bytesMax) {
-      throw full(`${state.meteredBytes} bytes wait for the server; \`bytesMax\` is ${bytesMax}`)
-    }
+    assertRoom('records', state.records, input.length, recordsMax)
+    assertRoom('bytes', state.meteredBytes, meteredBytes, bytesMax)
     let settle: (outcome: Confirmation | HeadwaterError) => void = () => {}
     const outcome = new Promise<Confirmation | HeadwaterError>((resolve) => {
       settle = resolve
     })
-    const { start } = await this.#log.append(batchRecords(input), signal, ({ start }) => {
-      this.#waiting.set(start.seqNum, settle)
-    })
+    let number: number | undefined
+    try {
+      await this.#log.append(batchRecords(input), signal, ({ start }) => {
+        number = start.seqNum
+        this.#waiting.set(number, settle)
+      })
+    } catch (error) {
+      // The batch is durable, even if the outbox is closed before it has read it back.
+      if (number === undefined || signal?.aborted) throw error
+    }
     return {
-      number: start.seqNum,
+      number: number!,
       confirmed: async (waiting) => {
         const settled = await unlessAborted(signalOf(waiting), unlessAborted(this.#closing.signal, outcome))
         if (HeadwaterError.is(settled)) throw settled
@@ -205,13 +214,17 @@ export class Outbox implements PendingSource {
 
   /** Resolves when no record waits for the server, but for refused ones and those behind them. */
   async flush(options?: CallOptions): Promise<void> {
+    await this.#log.until(() => this.isFlushed, signalOf(options))
+  }
+
+  /** @internal Whether no record waits for the server, as far as the log was read. */
+  get isFlushed(): boolean {
     const { afterRefusal = 'stop' } = this.#options
-    const isFlushed = () => {
-      const entries = [...this.#log.state.entries.values()]
-      if (afterRefusal === 'continue') return entries.every(({ error }) => error !== undefined)
-      return entries.length === 0 || entries[0]!.error !== undefined
-    }
-    await this.#log.until(isFlushed, signalOf(options))
+    // Until the log was read, it is not known what waits.
+    if (this.device === undefined) return false
+    const entries = [...this.#log.state.entries.values()]
+    if (afterRefusal === 'continue') return entries.every(({ error }) => error !== undefined)
+    return entries.length === 0 || entries[0]!.error !== undefined
   }
 
   /** @internal Sends until the signal aborts, or until only the app can go on. */
@@ -260,7 +273,8 @@ export class Outbox implements PendingSource {
       onState,
     }
     try {
-      await new OutboxSender(context, sending.signal).run()
+      const Sender = await loadSender(context, sending.signal)
+      await new Sender(context, sending.signal).run()
     } catch (error) {
       onState({ kind: 'stopped', error: asHeadwaterError(error) })
     } finally {
@@ -331,6 +345,19 @@ async function sendWhileElected(box: Outbox, local: Stream, coordinator: Coordin
   box.state$.subscribe({ complete: () => membership.leave() })
 }
 
-function full(message: string): HeadwaterError {
-  return new HeadwaterError('outbox_full', message)
+/** Loads the code that sends, and tries again until it is there or the signal aborts. */
+async function loadSender(context: PauseContext, signal: AbortSignal): Promise<typeof OutboxSender> {
+  for (let failures = 1; ; failures++) {
+    try {
+      return (await SENDER.load()).OutboxSender
+    } catch (error) {
+      await pauseAfter(asHeadwaterError(error), failures, context, signal)
+      signal.throwIfAborted()
+    }
+  }
+}
+
+function assertRoom(unit: string, waiting: number, added: number, most: number): void {
+  if (waiting + added <= most) return
+  throw new HeadwaterError('outbox_full', `${waiting} ${unit} wait for the server; \`${unit}Max\` is ${most}`)
 }

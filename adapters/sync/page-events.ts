@@ -1,19 +1,20 @@
 /**
- * Calls back when a connection may be possible again, or may have been lost unnoticed. The returned function
- * ends that.
+ * Calls back when a connection may be possible again, or may have been lost unnoticed, and calls `lose` when
+ * the network is lost. The returned function ends that.
  */
-export type WakeUps = (callback: () => void) => () => void
+export type WakeUps = (callback: () => void, lose?: () => void) => () => void
 
 type Listener = readonly [target: EventTarget | undefined, type: string, callback: () => void]
 
-/** The events of a browser: the network is back, or the page is visible or continues. */
-export const browserWakeUps: WakeUps = (callback) => {
+/** The events of a browser: the network is back or lost, or the page is visible or continues. */
+export const browserWakeUps: WakeUps = (callback, lose = () => {}) => {
   const { document } = globalThis
   const onVisibility = () => {
     if (document.visibilityState === 'visible') callback()
   }
   return listen([
     [globalWithEvents(), 'online', callback],
+    [globalWithEvents(), 'offline', lose],
     [document, 'visibilitychange', onVisibility],
     [document, 'resume', callback],
   ])

@@ -9,6 +9,7 @@ import type { SyncedRecord } from '../../src/sync/synced-record.ts'
 import { ChangeReader, type RecordChange } from './change-reader.ts'
 import { type ContentCodec, confirmedRecords, PendingRecords } from './content.ts'
 import type { PendingSource } from './pending-source.ts'
+import { SyncedRead } from './synced-read.ts'
 
 /** A change of a synced stream. */
 export interface SyncedChange<Content> extends StreamChange<SyncedRecord<Content>, SyncedRecord<Content>> {
@@ -86,35 +87,36 @@ export abstract class SyncedReads<Content extends object>
 
   /**
    * Reads what is stored on this device: the confirmed records in the order of the server, then the pending
-   * ones, marked as pending. Rejects with the reason of the signal.
+   * ones, marked as pending, and then ends. Iterate over it, or call its `toArray()`.
    *
    * ```ts
    * for await (const { body, isPending } of chat.read({ tailOffset: 100 })) console.log(body, isPending)
    * ```
    */
-  async *read(
+  read(
     query: ReadQuery = { seqNum: 0 },
     { signal }: SyncedReadOptions = {},
-  ): AsyncGenerator<SyncedRecord<Content>, void, undefined> {
-    const ending = new AbortController()
-    const reading = signal === undefined ? ending.signal : AbortSignal.any([signal, ending.signal])
-    try {
-      for await (const { confirmed, pending, isCaughtUp } of this.changes(query, { signal: reading })) {
-        yield* confirmed
-        if (!isCaughtUp) continue
-        yield* pending.map(itemOf)
-        return
-      }
-      signal?.throwIfAborted()
-    } finally {
-      ending.abort()
-    }
+  ): SyncedRead<SyncedRecord<Content>> {
+    return new SyncedRead(() => this.#read(query, signal))
   }
 
-  /** @internal */
+  async *#read(
+    query: ReadQuery,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<SyncedRecord<Content>, void, undefined> {
+    for await (const { confirmed, pending, isCaughtUp } of this.changes(query, { signal })) {
+      yield* confirmed
+      if (!isCaughtUp) continue
+      yield* pending.map(itemOf)
+      return
+    }
+    signal?.throwIfAborted()
+  }
+
+  /** Iterates over changes, as {@link ChangeSource} describes, from a sequence number or another start on. */
   async *changes(
     from: number | ReadQuery,
-    { signal }: { readonly signal: AbortSignal },
+    { signal }: SyncedReadOptions,
   ): AsyncGenerator<SyncedChange<Content>, void, undefined> {
     const query = typeof from === 'number' ? { seqNum: from } : from
     const reader = new ChangeReader(this.#local, this.#source, query, signal)

@@ -26,24 +26,18 @@ export interface SyncedParts {
   readonly close: () => Promise<void>
 }
 
-/**
- * A stream on this device that is kept in sync with the stream of a server, in both directions. Made by
- * {@link syncedStream}.
- */
-export class SyncedStream<Format extends RecordFormat = 'string'> extends SyncedReads<ContentOf<Format>> {
+/** A synced stream in one form: text, bytes or JSON. */
+abstract class SyncedForm<Content extends object> extends SyncedReads<Content> {
   /** The copy of the server's stream: its state, earlier history, and a new beginning. */
   readonly mirror: Mirror
   /** The records that wait for the server: refused ones, limits, and `flush`. */
   readonly outbox: Outbox
-  readonly #close: () => Promise<void>
 
   /** @internal */
-  constructor({ mirror, outbox, close }: SyncedParts, as: RecordFormat) {
-    const codec = (as === 'bytes' ? bytesContent : textContent) as ContentCodec<BytesContent | TextContent>
-    super(mirror.local, sourceOf(mirror, outbox), codec as ContentCodec<ContentOf<Format>>)
+  constructor({ mirror, outbox }: Pick<SyncedParts, 'mirror' | 'outbox'>, codec: ContentCodec<Content>) {
+    super(mirror.local, sourceOf(mirror, outbox), codec)
     this.mirror = mirror
     this.outbox = outbox
-    this.#close = close
   }
 
   /** The state of the connection: that of the mirror. */
@@ -54,6 +48,21 @@ export class SyncedStream<Format extends RecordFormat = 'string'> extends Synced
   /** Emits the state of the connection, then each further one. */
   get state$(): Observable<MirrorState> {
     return this.mirror.state$
+  }
+}
+
+/**
+ * A stream on this device that is kept in sync with the stream of a server, in both directions. Made by
+ * {@link syncedStream}.
+ */
+export class SyncedStream<Format extends RecordFormat = 'string'> extends SyncedForm<ContentOf<Format>> {
+  readonly #close: () => Promise<void>
+
+  /** @internal */
+  constructor(parts: SyncedParts, as: RecordFormat) {
+    const codec = (as === 'bytes' ? bytesContent : textContent) as ContentCodec<BytesContent | TextContent>
+    super(parts, codec as ContentCodec<ContentOf<Format>>)
+    this.#close = parts.close
   }
 
   /**
@@ -120,36 +129,24 @@ export interface SyncedJsonOptions {
 }
 
 /** A view of a synced stream for JSON values, made by `synced.json()`. */
-export class SyncedJsonStream<Value, Input = Value> extends SyncedReads<JsonContent<Value>> {
-  readonly #stream: Pick<SyncedStream, 'append' | 'state' | 'state$' | 'mirror' | 'outbox'>
+export class SyncedJsonStream<Value, Input = Value> extends SyncedForm<JsonContent<Value>> {
   readonly #codec: JsonCodec<Value>
   readonly #order = new OrderedEncoder()
 
   /** @internal */
   constructor(
-    stream: Pick<SyncedStream, 'append' | 'state' | 'state$' | 'mirror' | 'outbox'>,
+    parts: Pick<SyncedParts, 'mirror' | 'outbox'>,
     codec: JsonCodec<Value>,
     { onUndecodable }: SyncedJsonOptions,
   ) {
-    super(stream.mirror.local, sourceOf(stream.mirror, stream.outbox), jsonContent(codec, onUndecodable))
-    this.#stream = stream
+    super(parts, jsonContent(codec, onUndecodable))
     this.#codec = codec
   }
 
   /** @internal Returns whether the other view reads the same stream by the same schema. */
   equals(other: unknown): boolean {
     if (!(other instanceof SyncedJsonStream)) return false
-    return other.#stream === this.#stream && other.#codec.schema === this.#codec.schema
-  }
-
-  /** The state of the connection. */
-  get state(): MirrorState {
-    return this.#stream.state
-  }
-
-  /** Emits the state of the connection, then each further one. */
-  get state$(): Observable<MirrorState> {
-    return this.#stream.state$
+    return other.outbox === this.outbox && other.#codec.schema === this.#codec.schema
   }
 
   /** Appends one value. An array is one value; `appendBatch` appends several. See `SyncedStream.append`. */
@@ -168,7 +165,7 @@ export class SyncedJsonStream<Value, Input = Value> extends SyncedReads<JsonCont
     const encoded: MaybePromise<string[]> = bodies.some(isPromise)
       ? Promise.all(bodies)
       : (bodies as string[])
-    return this.#order.run(encoded, (records) => this.#stream.append(records, options))
+    return this.#order.run(encoded, (records) => this.outbox.append(records, options))
   }
 }
 

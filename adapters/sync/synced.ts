@@ -1,46 +1,26 @@
 import type { Stream } from '../../src/api/stream.ts'
+import { assertValid } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
-import { assertMembers, assertSignal, type MembersOf, oneOf, unchecked } from '../../src/model/validation.ts'
+import { type MembersOf, oneOf, unchecked } from '../../src/model/validation.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
-import type { AfterRefusal } from '../../src/sync/outbox-plan.ts'
-import type { Coordinator } from './coordinator.ts'
+import { OUTBOX_PREFIX, outboxNameProblem } from '../../src/sync/outbox-name.ts'
 import { type Mirror, type MirrorStart, mirror } from './mirror.ts'
 import { Outbox } from './outbox.ts'
-import type { WakeUps } from './page-events.ts'
-import { SyncedStream } from './synced-stream.ts'
+import { assertOutboxOptions, OUTBOX_OPTIONS, type OutboxOptions } from './outbox-options.ts'
+import { type SyncedParts, SyncedStream } from './synced-stream.ts'
 
 /** Options of `syncedStream`. */
-export interface SyncedStreamOptions<Format extends RecordFormat = RecordFormat> {
+export interface SyncedStreamOptions<Format extends RecordFormat = RecordFormat> extends OutboxOptions {
   /** The type of bodies and headers: `'string'` by default, or `'bytes'`. */
   readonly as?: Format | undefined
   /** Where a copy begins that has no records yet: see `mirror`. By default, with the first record. */
   readonly from?: MirrorStart | undefined
-  /** How many records may wait for the server. 100,000 by default. */
-  readonly recordsMax?: number | undefined
-  /** How many metered bytes of records may wait for the server. 64 MiB by default. */
-  readonly bytesMax?: number | undefined
-  /** What happens to the records behind one that the server refuses. They wait by default. */
-  readonly afterRefusal?: AfterRefusal | undefined
-  /** Closes the synced stream when it aborts. */
-  readonly signal?: AbortSignal | undefined
-  /** Returns random numbers in [0, 1), for pauses between attempts. `Math.random` by default. */
-  readonly random?: (() => number) | undefined
-  /** @internal See `mirror`. */
-  readonly coordinator?: Coordinator | undefined
-  /** @internal See `mirror`. */
-  readonly wakeUps?: WakeUps | undefined
 }
 
 const SYNCED_STREAM_OPTIONS: MembersOf<SyncedStreamOptions> = {
+  ...OUTBOX_OPTIONS,
   as: oneOf(['string', 'bytes']),
   from: unchecked,
-  recordsMax: 'number',
-  bytesMax: 'number',
-  afterRefusal: oneOf(['stop', 'continue']),
-  signal: assertSignal,
-  random: 'function',
-  coordinator: 'function',
-  wakeUps: 'function',
 }
 
 /**
@@ -48,7 +28,7 @@ const SYNCED_STREAM_OPTIONS: MembersOf<SyncedStreamOptions> = {
  * of a client, `local` one of an engine, to which nothing else appends. Tabs that sync the same stream share
  * one connection. Connects in the background: see `state`.
  *
- * Throws `invalid` for options that are not valid.
+ * Throws `invalid` for options that are not valid, and for a local name of more than 504 bytes.
  *
  * ```ts
  * const server = await connect({ url: 'https://streams.example' })
@@ -62,9 +42,27 @@ export function syncedStream<Format extends RecordFormat = 'string'>(
   local: Stream,
   options: SyncedStreamOptions<Format> = {},
 ): SyncedStream<Format> {
-  assertMembers(options, SYNCED_STREAM_OPTIONS, 'options')
-  const { as = 'string', from, signal, random, coordinator, wakeUps, ...limits } = options
-  const outbox = new Outbox(local.sibling(`.outbox/${local.name}`), remote, {
+  assertOutboxOptions(options, SYNCED_STREAM_OPTIONS)
+  const { as = 'string', signal, ...others } = options
+  const parts = syncedParts(remote, local, others)
+  let ignoreSignal = () => {}
+  const close = () => {
+    ignoreSignal()
+    return parts.close()
+  }
+  const synced = new SyncedStream<Format>({ ...parts, close }, as)
+  if (signal !== undefined) ignoreSignal = onAbort(signal, () => void close())
+  return synced
+}
+
+/** Starts a mirror, and an outbox that sends while the mirror copies. */
+export function syncedParts(
+  remote: Stream,
+  local: Stream,
+  { from, random, coordinator, wakeUps, ...limits }: Omit<SyncedStreamOptions, 'as' | 'signal'>,
+): SyncedParts {
+  assertValid(outboxNameProblem(local.name), 'local')
+  const outbox = new Outbox(local.sibling(OUTBOX_PREFIX + local.name), remote, {
     ...limits,
     random,
     wakeUps,
@@ -83,12 +81,8 @@ export function syncedStream<Format extends RecordFormat = 'string'>(
   })
   let closed: Promise<void> | undefined
   const close = () => {
-    ignoreSignal()
     closed ??= Promise.all([outbox.close(), copy.close()]).then(() => {})
     return closed
   }
-  let ignoreSignal = () => {}
-  const synced = new SyncedStream<Format>({ mirror: copy, outbox, close }, as)
-  if (signal !== undefined) ignoreSignal = onAbort(signal, () => void close())
-  return synced
+  return { mirror: copy, outbox, close }
 }

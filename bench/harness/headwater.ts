@@ -1,5 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type * as Client from '../../adapters/client/index.ts'
+import type * as Fold from '../../adapters/fold/index.ts'
 import type * as Node from '../../adapters/node/index.ts'
 import type * as Filesystem from '../../adapters/storage/filesystem/index.ts'
 import type * as Memory from '../../adapters/storage/memory/index.ts'
@@ -12,7 +14,9 @@ const load = <Module>(name: string): Promise<Module> =>
   import(pathToFileURL(join(process.env.HEADWATER_DIST!, `${name}.js`)).href)
 
 export const loadNode = () => load<typeof Node>('node')
+export const loadClient = () => load<typeof Client>('client')
 export const loadSync = () => load<typeof Sync>('sync')
+export const loadFold = () => load<typeof Fold>('fold')
 
 /** In memory if no directory is given. */
 export async function openHeadwater(directory?: string): Promise<Core.Engine> {

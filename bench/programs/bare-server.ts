@@ -26,6 +26,24 @@ host({
     return listen((_, response) => sendJson(response, JSON.stringify({ records })))
   },
 
+  /** Forwards the body of each request to all followers. */
+  relay() {
+    const followers = new Set<ServerResponse>()
+    return listen((request, response) => {
+      if (request.method === 'GET') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        response.flushHeaders()
+        followers.add(response)
+        response.on('close', () => followers.delete(response))
+        return
+      }
+      readBody(request, (text) => {
+        for (const follower of followers) follower.write(`data: ${text}\n\n`)
+        response.writeHead(204).end()
+      })
+    })
+  },
+
   events() {
     const followers = new Set<ServerResponse>()
     let seqNum = 0

@@ -1,12 +1,12 @@
 import type { Engine, Stream } from '../../src/index.ts'
-import { loadSync, openHeadwater, streamNumber } from '../harness/headwater.ts'
+import { loadFold, openHeadwater, streamNumber } from '../harness/headwater.ts'
 import { host, type Prepared } from '../harness/host.ts'
 
 /** The records since the snapshot, and those of a batch. */
 const NEW_RECORDS = 1_000
 const BODY = 'x'.repeat(256)
 
-const { fold } = await loadSync()
+const { fold } = await loadFold()
 
 interface Place {
   readonly directory: string

@@ -1,9 +1,5 @@
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import type * as Client from '../../adapters/client/index.ts'
-import type * as Sync from '../../adapters/sync/index.ts'
 import { Child } from '../harness/child.ts'
-import { openHeadwater, streamNumber } from '../harness/headwater.ts'
+import { loadClient, loadSync, openHeadwater, streamNumber } from '../harness/headwater.ts'
 import { host } from '../harness/host.ts'
 
 interface Place {
@@ -18,8 +14,8 @@ host({
   async mirror({ directory, size, bytes }: Place) {
     const server = new Child('headwater-server', process.env.HEADWATER_DIST!)
     const { port } = await server.prepare('filled server', { directory, size, bytes })
-    const { connect } = await load<typeof Client>('client')
-    const { mirror } = await load<typeof Sync>('sync')
+    const { connect } = await loadClient()
+    const { mirror } = await loadSync()
     const client = await connect({ url: `http://127.0.0.1:${port}` })
     const remote = client.basin('my-basin').stream('streams/1')
     return {
@@ -45,7 +41,3 @@ host({
     }
   },
 })
-
-function load<Module>(name: string): Promise<Module> {
-  return import(pathToFileURL(join(process.env.HEADWATER_DIST!, `${name}.js`)).href)
-}

@@ -3,6 +3,7 @@ import { batchSizeRows } from './batch-size.ts'
 import { cliRows } from './cli.ts'
 import { clientRows } from './clients.ts'
 import { codecRows } from './codec.ts'
+import { durableStreamsRows } from './durable-streams.ts'
 import { encryptionRows } from './encryption.ts'
 import { filesystemRows } from './filesystem.ts'
 import { httpRows } from './http.ts'
@@ -17,6 +18,7 @@ import { syncRows } from './sync.ts'
 export const GROUPS: Readonly<Record<string, Readonly<Record<string, Measurement>>>> = {
   http: httpRows,
   sessions: sessionRows,
+  'durable-streams': durableStreamsRows,
   clients: clientRows,
   sync: syncRows,
   'in-process': inProcessRows,

@@ -14,12 +14,16 @@ const TYPES = {
 /**
  * Serves a directory on localhost, and below `/v1` the streams of an engine, which is closed with the server.
  * No token is needed: only programs of this machine can connect, and requests of pages of other origins are
- * rejected. An app on a network issues access tokens to its users (docs/local-first.md).
+ * rejected. An app on a network issues access tokens to its users (docs/local-first.md). Requests below
+ * `apiPath` are those of `api`, if the app has one.
  */
-export async function serveApp({ hw, files, port, ...options }) {
+export async function serveApp({ hw, files, port, api, apiPath = '/api/', ...options }) {
   const streams = toNodeHandler(hw, { auth: 'none', ...options })
   const server = createServer((request, response) => {
-    streams(request, response, () => void sendFile(files, request, response))
+    streams(request, response, () => {
+      if (api !== undefined && request.url.startsWith(apiPath)) void reply(api, request, response)
+      else void sendFile(files, request, response)
+    })
   })
   await new Promise((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve))
   return {
@@ -29,6 +33,16 @@ export async function serveApp({ hw, files, port, ...options }) {
       server.closeAllConnections()
       await hw.close()
     },
+  }
+}
+
+async function reply(api, request, response) {
+  try {
+    await api(request, response)
+  } catch (error) {
+    console.error(error)
+    if (!response.headersSent) response.writeHead(500)
+    response.end()
   }
 }
 

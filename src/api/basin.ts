@@ -6,6 +6,7 @@ import {
 } from '../model/config.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../model/metrics.ts'
+import { STREAM_CREATION, type StreamCreation } from '../model/stream-creation.ts'
 import type { MembersOf } from '../model/validation.ts'
 import { CALL_OPTIONS, type CallOptions } from './call-options.ts'
 import { existsBy } from './exists-by.ts'
@@ -13,7 +14,7 @@ import { type ListAllQuery, listAll } from './list-all.ts'
 import type { Stream } from './stream.ts'
 import type { StreamOptions } from './stream-options.ts'
 
-/** Options of `createStream` and `createBasin`. */
+/** Options of `createBasin`. */
 export interface CreateOptions extends CallOptions {
   /** Makes a repeated creation with the same configuration a `noop` instead of an error. At most 36 bytes. */
   readonly requestToken?: string | undefined
@@ -21,6 +22,15 @@ export interface CreateOptions extends CallOptions {
 
 /** The members of {@link CreateOptions}. */
 export const CREATE_OPTIONS: MembersOf<CreateOptions> = { ...CALL_OPTIONS, requestToken: 'string' }
+
+/** Options of `createStream`. */
+export interface CreateStreamOptions extends CreateOptions, StreamCreation {}
+
+/** The members of {@link CreateStreamOptions}. */
+export const CREATE_STREAM_OPTIONS: MembersOf<CreateStreamOptions> = {
+  ...CREATE_OPTIONS,
+  ...STREAM_CREATION,
+}
 
 /**
  * A handle of a basin, made by `hw.basin(name)`. It costs nothing.
@@ -49,17 +59,25 @@ export abstract class Basin {
   abstract stream(name: string, options?: StreamOptions): Stream
 
   /**
-   * Creates a stream. Rejects with `resource_already_exists` if it exists, unless the request token shows
-   * that the call is a repetition.
+   * Creates a stream. With `fork` or `records`, it appears with these records or not at all.
+   *
+   * Errors:
+   * - `resource_already_exists` if it exists, unless the request token shows that the call is a repetition
+   * - `stream_deletion_pending` if the name, or that of the fork's source, is that of a deleted stream with
+   *   forks
+   * - `stream_not_found` if the source does not exist, `invalid` if the fork begins beyond its tail,
+   *   `history_trimmed` if records below that were trimmed or have expired
+   * - `unsupported` by a client, for `metadata`, `expiry`, `fork` and `records`
    *
    * ```ts
    * await basin.createStream('orders', { retentionPolicy: { ageSeconds: 30 * 86_400 } })
+   * await basin.createStream('draft', {}, { fork: { stream: 'orders' }, expiry: { idleSeconds: 3_600 } })
    * ```
    */
   abstract createStream(
     name: string,
     config?: StreamConfigInput,
-    options?: CreateOptions,
+    options?: CreateStreamOptions,
   ): Promise<Provisioned<StreamInfo>>
 
   /**

@@ -1,13 +1,13 @@
 import {
-  APPEND_CONDITIONS,
   type AppendConditions,
   appendRecord,
+  isFencingToken,
   ownRecord,
   type RecordInput,
 } from '../model/append-input.ts'
 import { invalid } from '../model/errors.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
-import { assertMembers, type Check, type MembersOf } from '../model/validation.ts'
+import { assertInteger, assertMembers, type Check, type MembersOf } from '../model/validation.ts'
 import { unlessAborted } from '../runtime/abort.ts'
 import { loaded } from '../runtime/lazy-module.ts'
 import { CALL_OPTIONS, type CallOptions, signalOf } from './call-options.ts'
@@ -23,7 +23,7 @@ import type {
  * Options of a producer. `matchSeqNum` holds for the first record; each batch then expects to follow the one
  * before.
  */
-export interface ProducerOptions extends AppendConditions {
+export interface ProducerOptions extends Pick<AppendConditions, 'fencingToken' | 'matchSeqNum'> {
   /** Ends the producer: records that are not durable by then fail with the signal's reason. */
   readonly signal?: AbortSignal | undefined
   /**
@@ -133,7 +133,8 @@ export class Producer {
 }
 
 const PRODUCER_OPTIONS: MembersOf<ProducerOptions> = {
-  ...APPEND_CONDITIONS,
+  fencingToken: isFencingToken,
+  matchSeqNum: assertInteger,
   ...CALL_OPTIONS,
   lingerMs: 'number',
   recordsMax: isWithin(BATCH_RECORDS_MAX),

@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs'
-import type { StreamPosition } from '../model/position.ts'
+import type { StreamTail } from '../model/position.ts'
 import type { RecordAs, RecordFormat, TextRecord } from '../model/record.ts'
 import { assertSignal, type MembersOf, oneOf } from '../model/validation.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
@@ -41,7 +41,7 @@ export type ReadSessionEvent<Batch = ReadBatch<'string'>> =
       readonly kind: 'heartbeat'
       /** Milliseconds since the Unix epoch. */
       readonly timestamp: number
-      readonly tail: StreamPosition
+      readonly tail: StreamTail
     }
 
 /**

@@ -1,5 +1,5 @@
 import type { ReadPolicy } from '../core/read-plan.ts'
-import type { StreamPosition } from '../model/position.ts'
+import type { StreamTail } from '../model/position.ts'
 import type { LATER, MaybePromise, Receiver } from '../runtime/maybe-promise.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 
@@ -9,7 +9,7 @@ import type { ReadBatch } from '../storage/record-batch.ts'
 export interface Heartbeat {
   readonly kind: 'heartbeat'
   readonly timestamp: number
-  readonly tail: StreamPosition
+  readonly tail: StreamTail
 }
 
 /** A batch of records in bytes, or a heartbeat while the cursor waits at the tail. */

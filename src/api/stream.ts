@@ -1,11 +1,11 @@
 import type { RecordInput } from '../model/append-input.ts'
-import { fenceRecord, trimRecord } from '../model/command.ts'
+import { closeRecord, fenceRecord, trimRecord } from '../model/command.ts'
 import { type StreamConfig, type StreamReconfiguration, withoutStorageClass } from '../model/config.ts'
 import type { AppendAck } from '../model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../model/metrics.ts'
-import type { StreamPosition } from '../model/position.ts'
+import type { StreamTail } from '../model/position.ts'
 import { followQuery, historyQuery, type ReadQuery } from '../model/read-query.ts'
-import type { RecordFormat } from '../model/record.ts'
+import type { RecordAs, RecordFormat } from '../model/record.ts'
 import type { RestoredStream } from '../model/restored-stream.ts'
 import { assertMembers } from '../model/validation.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
@@ -76,10 +76,7 @@ export abstract class Stream {
   abstract openCursor(query: ReadQuery, options: CursorOptions): Promise<RecordCursor | undefined>
 
   /** @internal Reads one batch, in bytes. */
-  abstract readUnary(
-    query: ReadQuery,
-    options: CursorOptions & { readonly signal?: AbortSignal | undefined },
-  ): Promise<ReadBatch>
+  abstract readUnary(query: ReadQuery, options: CursorOptions & CallOptions): Promise<ReadBatch>
 
   /**
    * Appends one record, or a batch of 1 to 1,000 records (at most 1 MiB metered) that is stored as a whole or
@@ -88,8 +85,9 @@ export abstract class Stream {
    *
    * Errors:
    * - `invalid` for records or conditions that break a rule or a limit
-   * - `fencing_token_mismatch`, `seq_num_mismatch` when a condition does not hold, with the stream's actual
-   *   value
+   * - `fencing_token_mismatch`, `seq_num_mismatch`, `stream_seq_not_increasing` with the actual value
+   * - `already_appended`, `producer_fenced`, `producer_gap`, `too_many_producers` for a batch with `producer`
+   * - `stream_closed` when the stream is closed
    * - `encryption_key_invalid` when the stream is encrypted and the handle has no valid key
    * - `stream_deletion_pending` when the stream is deleted during the call
    * - `transaction_conflict` when other engines kept appending first; nothing was appended
@@ -119,14 +117,14 @@ export abstract class Stream {
 
   /**
    * Resolves to the tail: the sequence number of the next record, and the timestamp of the last one in
-   * milliseconds (0 if there is none). Never creates the stream, unless the basin is configured with
-   * `createStreamOnRead`.
+   * milliseconds (0 if there is none). `closed` is set if the stream is closed. Never creates the stream,
+   * unless the basin is configured with `createStreamOnRead`.
    *
    * ```ts
    * const { seqNum, timestamp } = await stream.checkTail()
    * ```
    */
-  abstract checkTail(options?: CallOptions): Promise<StreamPosition>
+  abstract checkTail(options?: CallOptions): Promise<StreamTail>
 
   /**
    * Resolves to the whole configuration of the stream, with the basin's defaults applied. Rejects with
@@ -210,6 +208,20 @@ export abstract class Stream {
    */
   async trim(seqNum: number, options?: AppendOptions): Promise<AppendAck> {
     return this.append(trimRecord(seqNum), options)
+  }
+
+  /**
+   * Closes the stream for good. The command is stored as its last record; later appends reject with
+   * `stream_closed`, and followers end. Closing it again changes nothing and resolves to an ack with
+   * `duplicate`. Conditions and errors are those of `append`.
+   *
+   * ```ts
+   * await stream.append([{ body: 'the last record' }, closeRecord()])
+   * await stream.close()
+   * ```
+   */
+  async close(options?: AppendOptions): Promise<AppendAck> {
+    return this.append(closeRecord(), options)
   }
 
   /**
@@ -353,9 +365,9 @@ export abstract class Stream {
   readable<Format extends RecordFormat = 'string'>(
     query?: ReadQuery,
     options?: ReadOptions<Format>,
-  ): ReadableStream<SessionItem<Format>> {
+  ): ReadableStream<RecordAs<Format>> {
     const session = this.follow<Format>(query, options ?? ({} as ReadOptions<Format>))
-    return readableOf<SessionItem<Format>>(session[Symbol.asyncIterator]())
+    return readableOf<RecordAs<Format>>(session[Symbol.asyncIterator]())
   }
 
   /**
@@ -387,5 +399,3 @@ export abstract class Stream {
     )
   }
 }
-
-type SessionItem<Format extends RecordFormat> = ReadBatch<Format>['records'][number]

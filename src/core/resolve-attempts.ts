@@ -11,6 +11,8 @@ export interface Attempt {
     | 'refused'
     /** Rejected against the stored head after the append was requested. */
     | 'rejected'
+    /** Stored before, or by one of the preceding attempts. */
+    | 'duplicate'
     /** Not attempted, because an earlier one of its group was rejected. */
     | 'discarded'
   /** Attempts of one group succeed or fail together, in order. */
@@ -29,6 +31,7 @@ export type AttemptOutcome = 'acknowledge' | 'fail' | 'refuse' | 'discard' | 're
  *   found its head.
  * - A failure also fails the conflicts after it, which it caused, or discards them if they are of its group.
  *   Other conflicts are retried, and so are failures after them: the head that those expect does not exist.
+ * - A duplicate is durable if all appends before it were written.
  * - A rejection is final if all appends before it were written, unless other engines may have changed the
  *   stream since.
  */
@@ -58,6 +61,8 @@ export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): 
         return hasFailure && unlessGroupFailed === 'retry' ? 'fail' : unlessGroupFailed
       case 'refused':
         return isCertain && !shared ? 'refuse' : unlessGroupFailed
+      case 'duplicate':
+        return isCertain ? 'acknowledge' : unlessGroupFailed
       case 'rejected':
         return 'refuse'
       case 'discarded':

@@ -4,6 +4,7 @@ import { HeadwaterError, invalid } from '../model/errors.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { SequencedRecord } from '../model/record.ts'
+import type { Duplicate, Refused } from './append-rules.ts'
 import { applyCommand, type StreamState } from './stream-state.ts'
 
 /** A batch with its positions. */
@@ -18,11 +19,8 @@ export interface Sequenced {
   readonly end: StreamPosition
 }
 
-/** A rejected batch. */
-export interface Refused {
-  readonly kind: 'refused'
-  readonly error: HeadwaterError
-}
+/** The rules of `append-rules.ts`, which few streams need. */
+export type AppendRules = typeof import('./append-rules.ts')
 
 /**
  * The number of records that may be encrypted with random nonces under one AES-256-GCM key (docs/protocol.md
@@ -31,19 +29,25 @@ export interface Refused {
 const AES_GCM_SEQ_NUM_MAX = 0xff_ff_ff_ff
 
 /**
- * Assigns sequence numbers and timestamps to a batch, or rejects it as a whole. Checks the fencing token, the
- * sequence number, then each record (docs/protocol.md "Append conditions"). Commands in the batch take effect
- * after the checks. `now` is in milliseconds.
+ * Assigns sequence numbers and timestamps to a batch, or rejects it as a whole, or finds it stored already.
+ * Checks the conditions, then each record (docs/protocol.md "Append conditions"). Commands in the batch take
+ * effect after the checks. `now` is in milliseconds. `rules` are required for
+ * a batch with `producer` or `streamSeq`, and for a stream that has a write state.
  */
 export function sequence(
   state: StreamState,
   batch: AppendBatch,
   config: Pick<StreamConfig, 'timestamping'> & { readonly cipher: Cipher | null },
   now: number,
-): Sequenced | Refused {
+  rules?: AppendRules,
+): Sequenced | Duplicate | Refused {
+  const stored = rules?.storedOutcome(state, batch)
+  if (stored !== undefined) return stored
   const isConditional = batch.fencingToken !== undefined || batch.matchSeqNum !== undefined
   const refusal = isConditional ? checkConditions(state, batch) : undefined
-  if (refusal !== undefined) return { kind: 'refused', error: refusal }
+  if (refusal !== undefined) return refuse(refusal)
+  const continuation = rules?.continuationRefusal(state, batch, now)
+  if (continuation !== undefined) return refuse(continuation)
 
   const records: SequencedRecord[] = []
   let next = state
@@ -52,7 +56,7 @@ export function sequence(
   const recordMax = config.cipher === 'aes-256-gcm' ? AES_GCM_SEQ_NUM_MAX : INTEGER_MAX - 1
   const { lines } = batch
   if (lines !== undefined && seqNum + lines.count - 1 <= recordMax) {
-    return sequenceLines(state, lines, config, now)
+    return sequenceLines(state, batch, lines, config, now, rules)
   }
   for (const record of batch.records) {
     const seqNumMax = record.command ? INTEGER_MAX - 1 : recordMax
@@ -66,33 +70,39 @@ export function sequence(
     if (record.command) next = applyCommand(next, record.command, seqNum)
     seqNum++
   }
+  const start = { seqNum: state.tail.seqNum, timestamp: records[0]!.timestamp }
   const end = { seqNum, timestamp }
+  const writeState = rules?.withAppend(next.writeState, batch, { start, end }, now) ?? next.writeState
   return {
     kind: 'sequenced',
     records,
     lines: undefined,
-    next: { tail: end, trimPoint: next.trimPoint, fencingToken: next.fencingToken },
-    start: { seqNum: state.tail.seqNum, timestamp: records[0]!.timestamp },
+    next: { tail: end, trimPoint: next.trimPoint, fencingToken: next.fencingToken, writeState },
+    start,
     end,
   }
 }
 
 /** Lines are not commands and have no timestamps. */
 function sequenceLines(
-  { tail, trimPoint, fencingToken }: StreamState,
+  { tail, trimPoint, fencingToken, writeState: before }: StreamState,
+  batch: AppendBatch,
   lines: Lines,
   { timestamping }: Pick<StreamConfig, 'timestamping'>,
   now: number,
+  rules: AppendRules | undefined,
 ): Sequenced | Refused {
   const timestamp = assignTimestamp(undefined, tail.timestamp, timestamping, now)
   if (timestamp === undefined) return refuseWithoutTimestamp()
+  const start = { seqNum: tail.seqNum, timestamp }
   const end = { seqNum: tail.seqNum + lines.count, timestamp }
+  const writeState = rules?.withAppend(before, batch, { start, end }, now) ?? before
   return {
     kind: 'sequenced',
     records: [],
     lines,
-    next: { tail: end, trimPoint, fencingToken },
-    start: { seqNum: tail.seqNum, timestamp },
+    next: { tail: end, trimPoint, fencingToken, writeState },
+    start,
     end,
   }
 }

@@ -1,5 +1,6 @@
-import type { StreamPosition } from '../model/position.ts'
+import type { StreamPosition, StreamTail } from '../model/position.ts'
 import type { Command } from '../model/record.ts'
+import type { WriteState } from './write-state.ts'
 
 /** The state of a stream that decides about appends. */
 export interface StreamState {
@@ -9,6 +10,8 @@ export interface StreamState {
   readonly trimPoint: number
   /** `''` when the stream is not fenced. */
   readonly fencingToken: string
+  /** Absent while no append has set any of it. */
+  readonly writeState?: WriteState | undefined
 }
 
 /**
@@ -18,6 +21,12 @@ export interface StreamState {
  */
 export function applyCommand(state: StreamState, command: Command, seqNum: number): StreamState {
   if (command.kind === 'fence') return { ...state, fencingToken: command.token }
+  if (command.kind === 'close') return { ...state, writeState: { ...state.writeState, closed: true } }
   const trimPoint = Math.min(command.seqNum, seqNum + 1)
   return trimPoint > state.trimPoint ? { ...state, trimPoint } : state
+}
+
+/** The tail as callers receive it. */
+export function tailOf({ tail, writeState }: Pick<StreamState, 'tail' | 'writeState'>): StreamTail {
+  return writeState?.closed ? { ...tail, closed: true } : tail
 }

@@ -1,3 +1,4 @@
+import type { Cipher } from '../model/config.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import { SharedSignal } from '../runtime/abort.ts'
 import { type Clock, offsetClock } from '../runtime/clock.ts'
@@ -21,6 +22,7 @@ import { LocationService } from './service/location-service.ts'
 import { ReadService } from './service/read-service.ts'
 import { statsOf } from './service/stats.ts'
 import { StreamCreator } from './service/stream-creator.ts'
+import { StreamExpiry } from './service/stream-expiry.ts'
 import { StreamOpener } from './service/stream-opener.ts'
 
 /**
@@ -71,7 +73,11 @@ export async function open(options: OpenOptions): Promise<Engine> {
     newAppendId: settings.newAppendId,
     trimGraceMs,
     readsIntoNewMemory,
-    loadDocument: (basin, stream) => catalog.stream({ basin, stream }).then((found) => found?.value),
+    loadDocument: async (basin, stream) => {
+      const found = await catalog.stream({ basin, stream })
+      return found && expiry.live(found.value)
+    },
+    isOverdue: (log) => expiry.isOverdue(log),
     codecFor: (document) => ciphers.codecFor(document),
     onTrim: () => work.reclaimAt(clock.now() + trimGraceMs),
     onFollow: () => work.stayInMemory(),
@@ -96,18 +102,37 @@ export async function open(options: OpenOptions): Promise<Engine> {
   const control: LazyModule<Control> = new LazyModule('the code of basins and configurations', async () => {
     const { Control } = await import('./service/control.ts')
     const context = { session, catalog, cache, locations, basinCreator, streamCreator, work, usage, clock }
-    return new Control({ ...context, closing, checkCipher: (cipher) => ciphers.assertAvailable(cipher) })
+    const checkCipher = (cipher: Cipher) => ciphers.assertAvailable(cipher)
+    return new Control({ ...context, closing, checkCipher, expiry, opener, reads })
+  })
+  const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
+  const expiry = new StreamExpiry({
+    session,
+    clock,
+    confirmedClock,
+    expire: async (ref, logId, now) => (await control.load()).removal.expire(ref, logId, now),
+    recordRead: async (ref, logId, readAt) => (await control.load()).streams.recordRead(ref, logId, readAt),
+    onBackgroundError,
   })
   const opener = new StreamOpener(cache, streamCreator, closing)
   const admission = new Admission(limits)
   const appends = new AppendService({ opener, admission, usage, work, clock, onBackgroundError })
-  const reads = new ReadService({ opener, admission, readBudget, usage, clock, random, trimGraceMs, closing })
+  const reads = new ReadService({
+    opener,
+    admission,
+    readBudget,
+    usage,
+    expiry,
+    clock,
+    random,
+    trimGraceMs,
+    closing,
+  })
   const tokens = new LazyModule('the code of the access tokens', async () => {
     const { openTokens } = await import('./service/tokens/index.ts')
     const context = { session, isShared: shared, clock, onBackgroundError, closing }
     return openTokens(catalog, context)
   })
-  const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
   const cleanup = new Cleanup({
     session,
     control,

@@ -10,6 +10,7 @@ import {
 } from './limits.ts'
 import { fencingTokenProblem } from './names.ts'
 import type { StreamPosition } from './position.ts'
+import { isProducerBatch, isStreamSeq, type ProducerBatch } from './producer-batch.ts'
 import { type AppendRecord, type Command, encodedBytesMaxOf, type Header, meteredBytesOf } from './record.ts'
 import {
   assertInteger,
@@ -51,6 +52,19 @@ export interface AppendConditions {
    * `seq_num_mismatch`.
    */
   readonly matchSeqNum?: number | undefined
+  /**
+   * The number of the batch among those of its producer. A batch that is stored already is not stored again,
+   * whatever the other conditions say: the append resolves to the same ack with `duplicate`, or rejects with
+   * `already_appended` if the producer has appended others since. Otherwise rejects with `producer_fenced` if
+   * the producer has a greater epoch, with `producer_gap` if a batch before this one is missing, with
+   * `invalid` if a new epoch does not begin at 0, and with `too_many_producers`.
+   */
+  readonly producer?: ProducerBatch | undefined
+  /**
+   * An opaque text of 1 to 256 bytes of UTF-8 that must be greater, byte by byte, than that of the last
+   * append that had one. Otherwise the append rejects with `stream_seq_not_increasing`.
+   */
+  readonly streamSeq?: string | undefined
 }
 
 /** The rule of a fencing token. */
@@ -58,9 +72,11 @@ export const isFencingToken: Check = (value, field) =>
   assertValid(fencingTokenProblem(value as string), field)
 
 /** The members of {@link AppendConditions}. */
-export const APPEND_CONDITIONS: MembersOf<AppendConditions> = {
+const APPEND_CONDITIONS: MembersOf<AppendConditions> = {
   fencingToken: isFencingToken,
   matchSeqNum: assertInteger,
+  producer: isProducerBatch,
+  streamSeq: isStreamSeq,
 }
 
 /** The members of conditions with the options of a call. */
@@ -124,6 +140,8 @@ export function appendBatch(
   try {
     for (const input of inputs) {
       const record = appendRecord(input, shared)
+      if (records.at(-1)?.command?.kind === 'close')
+        throw invalid('no record may follow a `close` command', 'records')
       encodedBytes += record.encodedBytesMax
       meteredBytes += record.meteredBytes
       records.push(record)
@@ -143,6 +161,9 @@ export function appendBatch(
       lines: undefined,
       fencingToken: conditions?.fencingToken,
       matchSeqNum: conditions?.matchSeqNum,
+      // A copy: the caller may change its own while the batch waits.
+      producer: conditions?.producer && { ...conditions.producer },
+      streamSeq: conditions?.streamSeq,
     }
   } finally {
     scratch = lent

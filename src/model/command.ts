@@ -4,6 +4,8 @@ import { INTEGER_MAX } from './limits.ts'
 import { fencingTokenProblem } from './names.ts'
 import type { Command, Header } from './record.ts'
 
+const CLOSE: Command = { kind: 'close' }
+
 /** Whether a record has the form of a command: exactly one header, with an empty name. */
 export function isCommandShaped(headers: readonly Header[]): boolean {
   return headers.length === 1 && headers[0]![0].length === 0
@@ -41,6 +43,9 @@ export function parseCommand(operation: Uint8Array, payload: Uint8Array): Comman
       const seqNum = new DataView(payload.buffer, payload.byteOffset, 8).getBigUint64(0)
       return { kind: 'trim', seqNum: seqNum > BigInt(INTEGER_MAX) ? INTEGER_MAX : Number(seqNum) }
     }
+    case 'close':
+      if (payload.length !== 0) throw invalid('invalid `close` command: the body must be empty', 'body')
+      return CLOSE
     default:
       throw invalid('unknown command', 'headers')
   }
@@ -67,4 +72,9 @@ export function trimRecord(seqNum: number): { headers: Header[]; body: Uint8Arra
   const body = new Uint8Array(8)
   new DataView(body.buffer).setBigUint64(0, BigInt(Math.min(seqNum, INTEGER_MAX)))
   return { headers: [[EMPTY_BYTES, utf8('trim')]], body }
+}
+
+/** A record that closes the stream. No record may follow it, in its batch or later. */
+export function closeRecord(): { headers: Header[] } {
+  return { headers: [[EMPTY_BYTES, utf8('close')]] }
 }

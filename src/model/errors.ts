@@ -1,4 +1,4 @@
-import type { StreamPosition } from './position.ts'
+import type { StreamTail } from './position.ts'
 
 interface ErrorKind {
   /** HTTP status of a response that reports the error. */
@@ -17,6 +17,11 @@ const uncertain = (status: number): ErrorKind => ({ status, retryable: true, may
 export const ERROR_KINDS = {
   /** No access token has this id. List the tokens. */
   access_token_not_found: final(404),
+  /**
+   * The producer has appended this batch, and others since: `lastSeq` is the last one. Nothing was stored
+   * again. Continue after `lastSeq`.
+   */
+  already_appended: final(409),
   /** An earlier append of the session failed: `cause`. This one was not made. Append it in a new session. */
   append_discarded: retry(500),
   /** The access token is missing, malformed, unknown, revoked or expired. Use a valid one. */
@@ -61,6 +66,10 @@ export const ERROR_KINDS = {
   outcome_unknown: { status: 500, retryable: false, mayHaveEffects: true },
   /** The access token does not permit the operation. Use a token with a wider scope. */
   permission_denied: final(403),
+  /** The producer has a greater epoch: `producerEpoch`. Another instance of it has taken over. */
+  producer_fenced: final(403),
+  /** A batch of the producer before this one is missing: `expectedSeq`. Append that first. */
+  producer_gap: final(409),
   /** A limit of the engine is reached. Retry later, or raise the limit that the message names. */
   rate_limited: retry(429),
   /** The reducer of a fold threw at the record `seqNum`: `cause`. Correct it, and raise `version`. */
@@ -71,12 +80,21 @@ export const ERROR_KINDS = {
   storage: uncertain(500),
   /** The disk is full or the storage quota is exceeded. Free space, then retry. */
   storage_full: uncertain(500),
+  /** The stream is closed; `seqNum` is its tail. Append to another stream. */
+  stream_closed: final(409),
   /** The stream of an open read was deleted. Create it again if it is still needed. */
   stream_deleted: final(503),
   /** The stream was deleted during an append. Create it again if it is still needed. */
   stream_deletion_pending: final(409),
   /** The stream does not exist. Create it. */
   stream_not_found: final(404),
+  /** The stream has this `streamSeq` or a greater one: `streamSeq`. Use a greater one. */
+  stream_seq_not_increasing: final(409),
+  /**
+   * The stream knows 1,000 producers, all of which have appended within 7 days. Use fewer ids, or another
+   * stream.
+   */
+  too_many_producers: final(409),
   /** Concurrent changes of the same stream or configuration came first. Retry. */
   transaction_conflict: retry(409),
   /** Code that loads on demand could not be loaded, or a service is down. Retry. */
@@ -107,14 +125,27 @@ export interface ErrorDetails {
   /** The invalid field, parameter or header. In-process errors use the name of the API: `matchSeqNum`. */
   readonly field?: string | undefined
   /** `range_not_satisfiable`: the tail of the stream. */
-  readonly tail?: StreamPosition | undefined
+  readonly tail?: StreamTail | undefined
   /** `fencing_token_mismatch`: the token of the stream, `''` if it has none. */
   readonly fencingToken?: string | undefined
   /**
    * `seq_num_mismatch`: the sequence number that the next record would get. `undecodable_record` and
    * `reducer_failed`: that of the record. `history_trimmed`: that of the first record left.
+   * `stream_closed`: the tail.
    */
   readonly seqNum?: number | undefined
+  /** `producer_fenced`: the epoch of the producer. */
+  readonly producerEpoch?: number | undefined
+  /** `producer_gap`: the number of the batch that has to come next. */
+  readonly expectedSeq?: number | undefined
+  /** `producer_gap`: the number of the batch that was rejected. */
+  readonly receivedSeq?: number | undefined
+  /** `already_appended`: the number of the last batch of the producer. */
+  readonly lastSeq?: number | undefined
+  /** `stream_seq_not_increasing`: that of the last append that had one. */
+  readonly streamSeq?: string | undefined
+  /** How long a server asks to wait before the next attempt, in milliseconds. */
+  readonly retryAfterMs?: number | undefined
   /** Replaces the default of the code where more is known. */
   readonly mayHaveEffects?: boolean | undefined
   /** The underlying failure. */
@@ -139,28 +170,44 @@ export class HeadwaterError extends Error {
   /** The invalid field, parameter or header; undefined if no single one is at fault. */
   readonly field: string | undefined
   /** `range_not_satisfiable`: the tail of the stream. */
-  readonly tail: StreamPosition | undefined
+  readonly tail: StreamTail | undefined
   /** `fencing_token_mismatch`: the token of the stream, `''` if it has none. */
   readonly fencingToken: string | undefined
   /**
    * `seq_num_mismatch`: the sequence number that the next record would get. `undecodable_record` and
    * `reducer_failed`: that of the record. `history_trimmed`: that of the first record left.
+   * `stream_closed`: the tail.
    */
   readonly seqNum: number | undefined
+  /** `producer_fenced`: the epoch of the producer. */
+  declare readonly producerEpoch: number | undefined
+  /** `producer_gap`: the number of the batch that has to come next. */
+  declare readonly expectedSeq: number | undefined
+  /** `producer_gap`: the number of the batch that was rejected. */
+  declare readonly receivedSeq: number | undefined
+  /** `already_appended`: the number of the last batch of the producer. */
+  declare readonly lastSeq: number | undefined
+  /** `stream_seq_not_increasing`: that of the last append that had one. */
+  declare readonly streamSeq: string | undefined
+  /** How long a server asks to wait before the next attempt, in milliseconds; undefined if it does not. */
+  readonly retryAfterMs: number | undefined
 
   /** Creates an error whose status and flags follow from its code. */
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    const { cause, mayHaveEffects, field, tail, fencingToken, seqNum, ...others } = details
+    super(message, cause === undefined ? undefined : { cause })
     const kind: ErrorKind = ERROR_KINDS[code]
     this.name = 'HeadwaterError'
     this.code = code
     this.status = kind.status
     this.retryable = kind.retryable
-    this.mayHaveEffects = details.mayHaveEffects ?? kind.mayHaveEffects
-    this.field = details.field
-    this.tail = details.tail
-    this.fencingToken = details.fencingToken
-    this.seqNum = details.seqNum
+    this.mayHaveEffects = mayHaveEffects ?? kind.mayHaveEffects
+    this.field = field
+    this.tail = tail
+    this.fencingToken = fencingToken
+    this.seqNum = seqNum
+    // Few errors have them, and members without a value would fill the logs of the others.
+    Object.assign(this, others)
     Object.defineProperty(this, BRAND, { value: true })
   }
 

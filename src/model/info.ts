@@ -1,6 +1,7 @@
 import type { Cipher } from './config.ts'
 import { invalid } from './errors.ts'
-import type { StreamPosition } from './position.ts'
+import type { StreamPosition, StreamTail } from './position.ts'
+import type { StreamExpiry, StreamMetadata } from './stream-creation.ts'
 import type { MembersOf } from './validation.ts'
 
 /** The location of basins for which none is chosen. */
@@ -26,8 +27,15 @@ export interface StreamInfo {
   readonly name: string
   /** When the stream was created. */
   readonly createdAt: Date
-  /** When its deletion was requested; null unless it is being deleted. */
+  /**
+   * When its deletion was requested; null unless it is being deleted. The name of a stream with forks is free
+   * again when they are deleted.
+   */
   readonly deletedAt: Date | null
+  /** The metadata that was given at its creation. Absent if there is none. */
+  readonly metadata?: StreamMetadata | undefined
+  /** When it is deleted. Absent: never. */
+  readonly expiry?: StreamExpiry | undefined
   /** The cipher that encrypts its records; null if they are plain. */
   readonly cipher: Cipher | null
 }
@@ -88,5 +96,7 @@ export interface AppendAck {
   /** The sequence number after the last record, and the timestamp of the last record. */
   readonly end: StreamPosition
   /** The tail of the stream when the ack was sent, at or beyond `end`. */
-  readonly tail: StreamPosition
+  readonly tail: StreamTail
+  /** Set if the batch was stored by an earlier append, whose positions these are: see `producer`. */
+  readonly duplicate?: true | undefined
 }

@@ -13,6 +13,14 @@ export const STREAM_NAME_BYTES_MAX = 512
 export const REQUEST_TOKEN_BYTES_MAX = 36
 /** The longest fencing token. */
 export const FENCING_TOKEN_BYTES_MAX = 36
+/** The longest id of a producer. */
+export const PRODUCER_ID_BYTES_MAX = 128
+/** The longest `streamSeq` of an append. */
+export const STREAM_SEQ_BYTES_MAX = 256
+/** The most entries in the metadata of a stream. */
+export const METADATA_ENTRIES_MAX = 16
+/** The size of all names and values in the metadata of a stream. */
+export const METADATA_BYTES_MAX = 2048
 /** The longest id of an access token. */
 export const ACCESS_TOKEN_ID_BYTES_MAX = 96
 
@@ -27,6 +35,9 @@ export const RECORD_METERED_BYTES_MAX = MIB
  * 2,097,151 bytes (docs/protocol.md "Frames"). Only records with very many tiny headers come near it.
  */
 export const BATCH_ENCODED_BYTES_MAX = 2 * MIB - 128
+
+/** The most producers that a stream knows. */
+export const PRODUCERS_MAX = 1_000
 
 /** The most headers of a record. */
 export const RECORD_HEADERS_MAX = 0xff_ff_ff

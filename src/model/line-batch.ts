@@ -7,6 +7,7 @@ import {
   type Lines,
 } from './append-input.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from './limits.ts'
+import type { ProducerBatch } from './producer-batch.ts'
 import type { AppendRecord } from './record.ts'
 import { assertMembers } from './validation.ts'
 
@@ -29,6 +30,8 @@ class LineBatch implements AppendBatch {
   readonly meteredBytes: number
   readonly fencingToken: string | undefined
   readonly matchSeqNum: number | undefined
+  readonly producer: ProducerBatch | undefined
+  readonly streamSeq: string | undefined
   #lines: Lines | undefined
   #records: readonly AppendRecord[] | undefined
 
@@ -37,6 +40,8 @@ class LineBatch implements AppendBatch {
     this.meteredBytes = meteredBytes
     this.fencingToken = conditions.fencingToken
     this.matchSeqNum = conditions.matchSeqNum
+    this.producer = conditions.producer && { ...conditions.producer }
+    this.streamSeq = conditions.streamSeq
   }
 
   get lines(): Lines | undefined {

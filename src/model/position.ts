@@ -9,5 +9,11 @@ export interface StreamPosition {
   readonly timestamp: number
 }
 
+/** The tail of a stream, and whether the stream is closed. */
+export interface StreamTail extends StreamPosition {
+  /** Set if the stream is closed: no record will follow. */
+  readonly closed?: true | undefined
+}
+
 /** The tail of a stream without any records, past or present. */
 export const STREAM_START: StreamPosition = Object.freeze({ seqNum: 0, timestamp: 0 })

@@ -52,6 +52,8 @@ export type Command =
   | { readonly kind: 'fence'; readonly token: string }
   /** Removes all records below `seqNum`. Values beyond 2^53 - 1 saturate: they remove everything. */
   | { readonly kind: 'trim'; readonly seqNum: number }
+  /** Closes the stream: it is the last record. */
+  | { readonly kind: 'close' }
 
 /** A validated record without a sequence number. */
 export interface AppendRecord {

@@ -1,4 +1,5 @@
 import type { RetentionExtension, Trim } from '../core/retention.ts'
+import type { WriteState } from '../core/write-state.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { StorageContext } from './context.ts'
 
@@ -292,6 +293,13 @@ export interface Head {
    * are none.
    */
   readonly extensions?: readonly RetentionExtension[] | undefined
+  /**
+   * What decides about later appends beside the fencing token: whether the log is closed, and what its
+   * producers have appended. Absent in most logs. An append replaces it; the objects and arrays in it that
+   * did not change are those of the expected head, so that a storage can write what changed
+   * (`writeStateChange`).
+   */
+  readonly writeState?: WriteState | undefined
 }
 
 /** The fields that distinguish the heads of a log. */

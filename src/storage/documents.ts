@@ -1,7 +1,9 @@
+import type { Expiry } from '../core/expiry.ts'
 import type { AccessScope } from '../model/access.ts'
 import type { BasinConfig, Cipher, StreamConfig } from '../model/config.ts'
 import { invalid } from '../model/errors.ts'
-import type { JsonValue } from './contract.ts'
+import type { StreamMetadata } from '../model/stream-creation.ts'
+import type { CatalogChange, JsonValue } from './contract.ts'
 
 /**
  * The documents that the engine keeps in the catalog of a storage. Persisted: members may be added, but never
@@ -34,6 +36,18 @@ export interface StreamDocument {
   /** Version of the configuration, equal to the epoch of the log's head. */
   readonly epoch: number
   readonly creationKey: string | null
+  /** Absent if there is none. */
+  readonly metadata?: StreamMetadata | undefined
+  /** Absent: never. */
+  readonly expiry?: Expiry | undefined
+  /** The time of a read, in milliseconds; only of streams that expire when they are idle. */
+  readonly readAt?: number | undefined
+  /** The stream in the same basin of which this one began as a copy, if that stream counts it. */
+  readonly forkOf?: { readonly stream: string; readonly logId: string } | undefined
+  /** How many streams began as copies of this one and exist. Absent: 0. */
+  readonly forks?: number | undefined
+  /** When a stream with forks was deleted, in milliseconds: it has no log, and only its name is in use. */
+  readonly deletedAt?: number | undefined
 }
 
 /** Sorts the streams of a basin together, by name. Basin names do not contain U+0000. */
@@ -48,21 +62,34 @@ export function asJson(document: BasinDocument | StreamDocument | DeadlineDocume
   return document as unknown as JsonValue
 }
 
-/**
- * Collection `deadlines`, key: {@link deadlineKey}: when to check whether a stream with delete-on-empty is
- * due.
- */
+/** Collection `deadlines`, key: {@link deadlineKey}: when to check whether a stream is due for deletion. */
 export interface DeadlineDocument {
   readonly basin: string
   readonly stream: string
   readonly logId: string
+  /** Absent: delete-on-empty. */
+  readonly kind?: DeadlineKind | undefined
 }
+
+/** Why a stream may be due: it expires, or its creation was not completed and left its log. */
+type DeadlineKind = 'expiry' | 'creation'
 
 /** Sorts deadlines by time. 16 digits are enough for 2^53. */
-export function deadlineKey(at: number, logId: string): string {
-  return `delete-on-empty\0${deadlineTime(at)}\0${logId}`
+export function deadlineKey(at: number, { logId, kind }: Pick<DeadlineDocument, 'logId' | 'kind'>): string {
+  return `${DEADLINE_PREFIX}${deadlineTime(at)}\0${logId}${kind === undefined ? '' : `\0${kind}`}`
 }
 
+/** Creates the document of a deadline. */
+export function putDeadline(at: number, deadline: DeadlineDocument): CatalogChange {
+  return {
+    kind: 'put',
+    collection: 'deadlines',
+    key: deadlineKey(at, deadline),
+    value: asJson(deadline),
+  }
+}
+
+/** Named after the first kind. */
 export const DEADLINE_PREFIX = 'delete-on-empty\0'
 
 /** The time in the key of a deadline, in milliseconds. */

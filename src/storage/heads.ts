@@ -20,12 +20,13 @@ export function assertExpectedHead(logId: string, head: Head | undefined, expect
 
 /** Returns a copy of a head that a caller may modify. */
 export function copyHead(head: Head): Head {
-  const { tail, trims, extensions } = head
+  const { tail, trims, extensions, writeState } = head
   return {
     ...head,
     tail: { ...tail },
     trims: trims.map((trim) => ({ ...trim })),
     ...(extensions && { extensions: extensions.map((extension) => ({ ...extension })) }),
+    ...(writeState && { writeState: structuredClone(writeState) }),
   }
 }
 

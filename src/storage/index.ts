@@ -8,6 +8,7 @@ export {
   reclaimablePoint,
   type Trim,
 } from '../core/retention.ts'
+export type { ProducerState, WriteState } from '../core/write-state.ts'
 export {
   compareUtf8,
   concatBytes,
@@ -59,3 +60,4 @@ export { RecentMap } from './recent-map.ts'
 export { splitBlock } from './record-spans.ts'
 export { SEALED_BLOCK_BYTES_MAX } from './sealed-block.ts'
 export { SessionCalls } from './session-calls.ts'
+export { type WriteStateChange, withWriteStateChange, writeStateChange } from './write-state-change.ts'

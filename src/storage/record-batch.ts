@@ -1,6 +1,6 @@
 import { concatBytes } from '../model/bytes.ts'
 import { isCommandShaped } from '../model/command.ts'
-import type { StreamPosition } from '../model/position.ts'
+import type { StreamTail } from '../model/position.ts'
 import {
   meteredBytesOf,
   type RecordAs,
@@ -105,7 +105,7 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
    * The tail of the stream, if the batch was read as it was appended, or if it ends at the tail. Otherwise
    * undefined.
    */
-  readonly tail: StreamPosition | undefined
+  readonly tail: StreamTail | undefined
   /** The number of records. */
   readonly count: number
   /** The metered size of the records, in bytes. */
@@ -119,7 +119,7 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
   constructor(
     batch: BatchRecords,
     { count, meteredBytes, lastSeqNum }: BatchSummary,
-    tail?: StreamPosition,
+    tail?: StreamTail,
     format: RecordFormat = 'bytes',
   ) {
     this.#batch = batch
@@ -155,7 +155,7 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
   }
 
   /** @internal The same batch with a tail. */
-  withTail(tail: StreamPosition): ReadBatch<Format> {
+  withTail(tail: StreamTail): ReadBatch<Format> {
     return new ReadBatch<Format>(this.#batch, this, tail, this.#format)
   }
 

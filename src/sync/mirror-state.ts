@@ -6,6 +6,7 @@ import type { HeadwaterError } from '../model/errors.ts'
  * - `catching-up`: it copies records that were appended before; `position` is the sequence number after the
  *   last one that is stored on this device, `tail` the end of the remote stream as far as it is known
  * - `live`: everything is stored on this device, and records arrive as they are appended
+ * - `waiting`: other streams of its synced basin have the connections; it gets one in its turn
  * - `offline`: it tries again at `nextAttemptAt`, in milliseconds since the Unix epoch; `error` says why
  * - `stopped`: only the app can decide how to go on, for the `reason`; the local copy is kept as it is
  * - `closed`: the mirror was closed
@@ -14,6 +15,7 @@ export type MirrorState =
   | { readonly kind: 'connecting' }
   | { readonly kind: 'catching-up'; readonly position: number; readonly tail: number }
   | { readonly kind: 'live' }
+  | { readonly kind: 'waiting' }
   | { readonly kind: 'offline'; readonly error: HeadwaterError; readonly nextAttemptAt: number }
   | StoppedMirror
   | { readonly kind: 'closed' }

@@ -8,6 +8,13 @@ import type { Confirmation, OutboxEntry, OutboxState } from './outbox-log.ts'
 /** What happens to the records behind one that the server refused: they wait, or are sent. */
 export type AfterRefusal = 'stop' | 'continue'
 
+/** What a sender does at the moment. */
+export type SenderState =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'sending' }
+  | { readonly kind: 'offline'; readonly error: HeadwaterError; readonly nextAttemptAt: number }
+  | { readonly kind: 'stopped'; readonly error: HeadwaterError }
+
 /**
  * Returns the entries that the next attempt contains: as many in succession as one batch may have, and one
  * only if `isSingle`. Empty if there is nothing to send.
@@ -65,6 +72,13 @@ export function confirmationsIn(
     found.push([entry.number, { start: { seqNum, timestamp }, end }])
   }
   return found
+}
+
+/** Returns the number of other writers among records: each device is one, and those without an outbox too. */
+export function otherWriters(records: readonly SequencedRecord[], device: string | undefined): number {
+  const devices = new Set(records.map(({ headers }) => originOf(headers)?.device ?? ''))
+  devices.delete(device ?? '')
+  return devices.size
 }
 
 /** Returns the entries of a batch that was acknowledged, with their places. */

@@ -64,8 +64,3 @@ export type WaitingRecord<Content = TextContent> = Content & {
 
 /** A record of a synced stream: confirmed, or pending. */
 export type SyncedRecord<Content = TextContent> = ConfirmedRecord<Content> | WaitingRecord<Content>
-
-/** Returns the key of a record: its origin, or else its sequence number. */
-export function keyOfRecord(origin: RecordOrigin | undefined, seqNum?: number): string {
-  return origin === undefined ? String(seqNum) : `${origin.device}/${origin.number}`
-}

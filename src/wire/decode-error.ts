@@ -56,7 +56,20 @@ function errorOf(body: Readonly<Record<string, unknown>>): ReceivedError {
   const sentCode = cleaned(textOfJson(body.code, 'code'))
   const code = Object.hasOwn(ERROR_KINDS, sentCode) ? (sentCode as ErrorCode) : undefined
   const { message, field } = withApiFields(cleaned(textOfJson(body.message ?? '', 'message')))
-  return { code, sentCode, message, ...(field !== undefined && { field }) }
+  return { code, sentCode, message, ...(field !== undefined && { field }), ...detailsOf(body) }
+}
+
+/** The details of errors of headwater's extensions. */
+function detailsOf(body: Readonly<Record<string, unknown>>): ErrorDetails {
+  const integer = (name: string) => integerOfJson(body[name], name)
+  return {
+    ...(body.seq_num !== undefined && { seqNum: integer('seq_num') }),
+    ...(body.producer_epoch !== undefined && { producerEpoch: integer('producer_epoch') }),
+    ...(body.expected_seq !== undefined && { expectedSeq: integer('expected_seq') }),
+    ...(body.received_seq !== undefined && { receivedSeq: integer('received_seq') }),
+    ...(body.last_seq !== undefined && { lastSeq: integer('last_seq') }),
+    ...(body.stream_seq !== undefined && { streamSeq: textOfJson(body.stream_seq, 'stream_seq') }),
+  }
 }
 
 function own(code: ErrorCode, message: string) {

@@ -1,7 +1,7 @@
 import { commandOf } from '../model/command.ts'
 import type { AppendAck } from '../model/info.ts'
 import { READ_RECORDS_MAX } from '../model/limits.ts'
-import { STREAM_START, type StreamPosition } from '../model/position.ts'
+import { STREAM_START, type StreamTail } from '../model/position.ts'
 import { type Header, meteredBytesOf, type SequencedRecord } from '../model/record.ts'
 import {
   BlockReader,
@@ -20,10 +20,11 @@ import { integerOfJson, MalformedResponse, recordOf } from './response-json.ts'
 /** The records of a response and, if it has one, the tail of the stream. */
 export interface ReceivedBatch {
   readonly records: readonly SequencedRecord[]
-  readonly tail: StreamPosition | undefined
+  readonly tail: StreamTail | undefined
 }
 
 const TAG_TAIL = (2 << 3) | 2
+const TAG_CLOSED = 15 << 3
 const TAG_START = (1 << 3) | 2
 const TAG_END = (2 << 3) | 2
 const TAG_ACK_TAIL = (3 << 3) | 2
@@ -35,7 +36,7 @@ const TAG_ACK_TAIL = (3 << 3) | 2
 export function decodeReadBatch(bytes: Uint8Array): ReceivedBatch {
   return decode(bytes, (reader) => {
     const records: SequencedRecord[] = []
-    let tail: StreamPosition | undefined
+    let tail: StreamTail | undefined
     eachField(reader, bytes.length, (tag) => {
       if (tag === TAG_RECORD) records.push(readRecord(reader))
       else if (tag === TAG_TAIL) tail = readPosition(reader)
@@ -63,9 +64,13 @@ export function decodeAppendAck(bytes: Uint8Array): AppendAck {
 }
 
 /** Decodes the JSON form of a position. Throws {@link MalformedResponse}. */
-export function positionOf(value: unknown): StreamPosition {
-  const { seq_num, timestamp } = recordOf(value, 'position')
-  return { seqNum: integerOfJson(seq_num, 'seq_num'), timestamp: integerOfJson(timestamp, 'timestamp') }
+export function positionOf(value: unknown): StreamTail {
+  const { seq_num, timestamp, closed } = recordOf(value, 'position')
+  const position = {
+    seqNum: integerOfJson(seq_num, 'seq_num'),
+    timestamp: integerOfJson(timestamp, 'timestamp'),
+  }
+  return closed === true ? { ...position, closed } : position
 }
 
 /** Makes a batch of records that were received. */
@@ -139,17 +144,19 @@ function readHeader(reader: BlockReader): Header {
   return [name, value]
 }
 
-function readPosition(reader: BlockReader): StreamPosition {
+function readPosition(reader: BlockReader): StreamTail {
   const end = reader.end()
   let seqNum = 0
   let timestamp = 0
+  let closed = 0
   eachField(reader, end, (tag) => {
     if (tag === TAG_SEQ_NUM) seqNum = reader.varint()
     else if (tag === TAG_TIMESTAMP) timestamp = reader.varint()
+    else if (tag === TAG_CLOSED) closed = reader.varint()
     else return false
     return true
   })
-  return { seqNum, timestamp }
+  return closed === 0 ? { seqNum, timestamp } : { seqNum, timestamp, closed: true }
 }
 
 /** Makes a record, with the command that it is, if any. */

@@ -18,7 +18,10 @@ export interface ErrorBody {
 export function errorBody(error: unknown): ErrorBody {
   if (!HeadwaterError.is(error)) return { status: 500, text: codeAndMessage('other', 'internal error') }
   const code = WIRE_CODES[error.code] ?? error.code
-  return { status: error.status, text: bareShape(error) ?? codeAndMessage(code, wireMessage(error)) }
+  return {
+    status: error.status,
+    text: bareShape(error) ?? codeAndMessage(code, wireMessage(error), detailsOf(error)),
+  }
 }
 
 /** Codes that the protocol does not distinguish, with the code that it has for them. */
@@ -45,8 +48,20 @@ function bareShape({ code, fencingToken, seqNum, tail }: HeadwaterError): string
   return undefined
 }
 
-function codeAndMessage(code: string, message: string): string {
-  return JSON.stringify({ code, message })
+/** The details that only errors of headwater's extensions have. */
+function detailsOf(error: HeadwaterError): object {
+  return {
+    seq_num: error.code === 'stream_closed' ? error.seqNum : undefined,
+    producer_epoch: error.producerEpoch,
+    expected_seq: error.expectedSeq,
+    received_seq: error.receivedSeq,
+    last_seq: error.lastSeq,
+    stream_seq: error.streamSeq,
+  }
+}
+
+function codeAndMessage(code: string, message: string, details: object = {}): string {
+  return JSON.stringify({ code, message, ...details })
 }
 
 /** The message of an error with the wire's name of its field. Messages quote the field in backticks. */

@@ -14,13 +14,26 @@ const WIRE_FIELDS: Readonly<Record<string, string>> = {
   seqNum: 'seq_num',
   startAfter: 'start_after',
   storageClass: 'storage_class',
+  streamSeq: 'stream_seq',
   streamCipher: 'stream_cipher',
   tailOffset: 'tail_offset',
   waitMs: 'wait',
 }
 
 /** Fields of the API that are named in messages and have the same name on the wire. */
-const SAME_FIELDS = ['basin', 'body', 'end', 'headers', 'id', 'prefix', 'records', 'set', 'start', 'stream']
+const SAME_FIELDS = [
+  'basin',
+  'body',
+  'end',
+  'headers',
+  'id',
+  'prefix',
+  'producer',
+  'records',
+  'set',
+  'start',
+  'stream',
+]
 
 /**
  * The name on the wire of a field of the API, as `match_seq_num` of `matchSeqNum`. Options of the server stay

@@ -1,5 +1,5 @@
 import { lossyTextOf } from '../model/bytes.ts'
-import type { StreamPosition } from '../model/position.ts'
+import type { StreamTail } from '../model/position.ts'
 import type { SequencedRecord } from '../model/record.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 import { encodeBase64 } from './base64.ts'
@@ -18,7 +18,7 @@ export function readBatchJson({ records, tail }: ReadBatch, format: DataFormat):
   const textOf = TEXT_OF[format]
   return JSON.stringify({
     records: records.map((record) => recordForm(record, textOf)),
-    tail: tail && { seq_num: tail.seqNum, timestamp: tail.timestamp },
+    tail: tail && { seq_num: tail.seqNum, timestamp: tail.timestamp, closed: tail.closed },
   })
 }
 
@@ -42,16 +42,16 @@ function recordForm({ seqNum, timestamp, headers, body }: SequencedRecord, textO
 }
 
 /** `{"seq_num":…,"timestamp":…}` (docs/protocol.md "Stream position"). */
-export function positionJson({ seqNum, timestamp }: StreamPosition): string {
-  return `{"seq_num":${seqNum},"timestamp":${timestamp}}`
+export function positionJson({ seqNum, timestamp, closed }: StreamTail): string {
+  return `{"seq_num":${seqNum},"timestamp":${timestamp}${closed ? ',"closed":true' : ''}}`
 }
 
 /** The response to a tail check, and the body of a 416. */
-export function tailJson(tail: StreamPosition): string {
+export function tailJson(tail: StreamTail): string {
   return `{"tail":${positionJson(tail)}}`
 }
 
 /** The data of a `ping` event; `timestamp` is when it was emitted, in milliseconds. */
-export function pingJson(timestamp: number, tail: StreamPosition): string {
+export function pingJson(timestamp: number, tail: StreamTail): string {
   return `{"timestamp":${timestamp},"tail":${positionJson(tail)}}`
 }

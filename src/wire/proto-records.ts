@@ -4,7 +4,7 @@ import { concatBytes, EMPTY_BYTES } from '../model/bytes.ts'
 import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { BATCH_RECORDS_MAX, INTEGER_MAX } from '../model/limits.ts'
-import type { StreamPosition } from '../model/position.ts'
+import type { StreamTail } from '../model/position.ts'
 import type { Header } from '../model/record.ts'
 import { assertInteger } from '../model/validation.ts'
 import { TAG_SEQ_NUM, TAG_TIMESTAMP, writeVarint } from '../storage/block-codec.ts'
@@ -119,8 +119,9 @@ function expectType(type: WireType, expected: WireType): void {
 }
 
 const TAG_TAIL_OF_BATCH = (2 << 3) | 2
-/** Two numbers of up to 2^53 - 1, each with its tag. */
-const POSITION_BYTES_MAX = 2 * (1 + 8)
+const TAG_CLOSED = 15 << 3
+/** Two numbers of up to 2^53 - 1 and a flag, each with its tag. */
+const POSITION_BYTES_MAX = 2 * (1 + 8) + 2
 /** A position is shorter than 128 bytes, so its length takes one. */
 const POSITION_FIELD_BYTES_MAX = 2 + POSITION_BYTES_MAX
 
@@ -147,7 +148,7 @@ export function encodeReadBatch(batch: ReadBatch): Uint8Array {
 }
 
 /** Encodes a heartbeat: a `ReadBatch` message with a tail and no records. */
-export function encodeHeartbeat(tail: StreamPosition): Uint8Array {
+export function encodeHeartbeat(tail: StreamTail): Uint8Array {
   const bytes = new Uint8Array(POSITION_FIELD_BYTES_MAX)
   return bytes.subarray(0, writePosition(bytes, 0, TAG_TAIL_OF_BATCH, tail))
 }
@@ -190,7 +191,7 @@ export function largeBatchFrame(batch: ReadBatch): readonly Uint8Array[] | undef
 }
 
 /** The session frame of a heartbeat, which is too short to be compressed. */
-export function heartbeatFrame(tail: StreamPosition): Promise<Uint8Array> {
+export function heartbeatFrame(tail: StreamTail): Promise<Uint8Array> {
   return frameMessage(encodeHeartbeat(tail), undefined)
 }
 
@@ -199,7 +200,7 @@ function writePosition(
   bytes: Uint8Array,
   start: number,
   tag: number,
-  { seqNum, timestamp }: StreamPosition,
+  { seqNum, timestamp, closed }: StreamTail,
 ): number {
   let end = start + 2
   if (seqNum !== 0) {
@@ -209,6 +210,11 @@ function writePosition(
   if (timestamp !== 0) {
     bytes[end] = TAG_TIMESTAMP
     end = writeVarint(bytes, end + 1, timestamp)
+  }
+  if (closed) {
+    bytes[end] = TAG_CLOSED
+    bytes[end + 1] = 1
+    end += 2
   }
   bytes[start] = tag
   bytes[start + 1] = end - start - 2

@@ -51,14 +51,17 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/aegis-256': [],
   'adapters/react': [],
   'adapters/sync': [],
+  'adapters/fold': [],
   'adapters/browser': ['adapters/storage/'],
   'adapters/client/node': ['adapters/client'],
   'adapters/client': ['adapters/client/node'],
   'adapters/http': [],
-  'adapters/node': ['adapters/http'],
+  'adapters/durable-streams': ['adapters/http'],
+  'adapters/node': ['adapters/http', 'adapters/durable-streams'],
   'adapters/console': ['adapters/http', 'adapters/client'],
   'adapters/transfer': [],
   'adapters/cli': [
+    'adapters/durable-streams',
     'adapters/http',
     'adapters/node',
     'adapters/console',
@@ -69,7 +72,12 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 /** Adapters that use the engine only through its public API, and the layers of `src` that they may import. */
-const ON_PUBLIC_API: readonly string[] = ['adapters/http', 'adapters/node', 'adapters/react']
+const ON_PUBLIC_API: readonly string[] = [
+  'adapters/http',
+  'adapters/durable-streams',
+  'adapters/node',
+  'adapters/react',
+]
 const PUBLIC_LAYERS: readonly string[] = ['src/index.ts', 'src/wire', 'src/sync', 'src/runtime', 'src/model']
 /** Adapters that speak the wire protocol with a server. */
 const CLIENTS: readonly string[] = ['adapters/client', 'adapters/client/node', 'adapters/console']
@@ -83,7 +91,7 @@ const CLIENT_LAYERS: readonly string[] = [
   'src/model',
 ]
 /** Adapters that work on any `Stream`, and what they may import of `src`: nothing of the engine either. */
-const ON_STREAMS: readonly string[] = ['adapters/sync']
+const ON_STREAMS: readonly string[] = ['adapters/sync', 'adapters/fold']
 const STREAM_LAYERS: readonly string[] = [
   'src/sync',
   'src/api',
@@ -103,17 +111,19 @@ const BROWSER_LAYERS = [
     'adapters/storage/durable-object',
     'adapters/client',
     'adapters/http',
+    'adapters/durable-streams',
     'adapters/testing',
     'adapters/aegis-256',
     'adapters/react',
     'adapters/sync',
+    'adapters/fold',
     'adapters/console',
     'adapters/browser',
   ],
 ]
 /** A layer that browsers never load, although others import it: only by `import()`, in Node. */
 const NODE_LAYER = 'adapters/client/node'
-const SERVER_PACKAGES = ['citty', 'pg', ...builtinModules]
+const SERVER_PACKAGES = ['cli-progress', 'pg', ...builtinModules]
 /** Loaded for their types only. */
 const TYPE_PACKAGES = ['rxjs']
 const LINES_MAX = 400

@@ -12,6 +12,7 @@ const BUILT: Readonly<Record<string, string>> = {
   'src/usage/index.ts': 'dist/usage.js',
   'adapters/client/index.ts': 'dist/client.js',
   'adapters/http/index.ts': 'dist/http.js',
+  'adapters/durable-streams/index.ts': 'dist/durable-streams.js',
   'adapters/storage/memory/index.ts': 'dist/memory.js',
   'adapters/storage/indexeddb/index.ts': 'dist/indexeddb.js',
   'adapters/aegis-256/index.ts': 'dist/aegis-256.js',

@@ -11,8 +11,11 @@ export interface RestartableBrowser {
   restart(): Promise<void>
 }
 
-/** A browser with a new profile for the current suite, which fails if its pages have uncaught errors. */
-export function restartableBrowser(): RestartableBrowser {
+/**
+ * A browser with a new profile for the current suite, which fails if its pages have uncaught errors other
+ * than those that are expected.
+ */
+export function restartableBrowser({ expected }: { readonly expected?: RegExp } = {}): RestartableBrowser {
   let profile: Profile
   let launched: Launched
   const thrown: Error[] = []
@@ -27,7 +30,7 @@ export function restartableBrowser(): RestartableBrowser {
   afterAll(async () => {
     await launched?.close()
     await profile?.remove()
-    expect(thrown).toEqual([])
+    expect(thrown.filter(({ message }) => !expected?.test(message))).toEqual([])
   })
   return {
     get context() {

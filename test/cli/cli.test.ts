@@ -6,7 +6,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { resultOf } from './run.ts'
 
 const COMMANDS =
-  'serve, append, read, tail, ls, create, config, delete, fence, trim, check-tail, token, metrics, verify, export, import, copy, bench, completion, help'
+  'serve, append, read, tail, ls, info, create, config, delete, fence, trim, check-tail, login, logout, contexts, token, metrics, verify, export, import, copy, bench, completion, help'
 
 describe('headwater', () => {
   it.each([['--version'], ['-v']])('%s prints the version', async (option) => {
@@ -53,16 +53,16 @@ describe('headwater', () => {
           '--storage',
           '--json',
         ],
-        ...['PREFIX*', '$(headwater token issue', 'HEADWATER_TOKEN', 'set-default-location'],
+        ...['PREFIX*', '$(headwater token issue', 'help options', 'set-default-location'],
       ],
     ],
     [
       ['token', 'list'],
-      ['--prefix', '--url', '--token', '--dir', '--json', 'HEADWATER_TOKEN'],
+      ['--prefix', '--url', '--token', '--dir', '--json', 'help options'],
     ],
     [
       ['token', 'revoke'],
-      ['ID', '--url', '--token', '--dir', '--json', 'HEADWATER_TOKEN'],
+      ['ID', '--url', '--token', '--dir', '--json', 'help options'],
     ],
   ])('%j --help describes its options', async (command, words) => {
     for (const option of ['--help', '-h']) {
@@ -72,9 +72,35 @@ describe('headwater', () => {
     }
   })
 
-  it('lists every command under its name, with its description', async () => {
-    for (const { name, description, load } of HEADWATER.commands ?? []) {
-      expect(await load()).toMatchObject({ name, description })
+  it('every command has a description and examples that begin with a command', async () => {
+    for (const { name, description, load } of (await HEADWATER.load()).commands ?? []) {
+      expect(description).not.toBe('')
+      const { commands, examples = [] } = await load()
+      if (name === 'help' || name === 'completion' || commands !== undefined) continue
+      expect(examples.length, name).toBeGreaterThan(0)
+      for (const example of examples) expect(example).toContain(`headwater ${name}`)
+    }
+  })
+
+  it.each([
+    ['options', ['--url URL', 'HEADWATER_CONTEXT', 'yesterday', 'Exit codes']],
+    ['format', ['%h{NAME}', '%i', '\\xHH', '.items[-1]']],
+  ])('help %s explains what commands have in common', async (topic, words) => {
+    const { exitCode, out } = await resultOf(['help', topic])
+    expect(exitCode).toBe(0)
+    for (const word of words) expect(out.join('\n')).toContain(word)
+  })
+
+  it('help is at most 110 columns wide', async () => {
+    for (const { name } of (await HEADWATER.load()).commands ?? []) {
+      const { out } = await resultOf(name === 'help' ? ['help'] : [name, '--help'])
+      expect(
+        out
+          .join('\n')
+          .split('\n')
+          .filter((line) => line.length > 125),
+        name,
+      ).toEqual([])
     }
   })
 
@@ -111,6 +137,17 @@ describe('headwater', () => {
     [
       ['token', 'a-secret-of-somebody'],
       'unknown command (redacted); expected one of issue, list, revoke; see `headwater token --help`',
+    ],
+    [['tial'], 'unknown command `tial`; did you mean `tail`? See `headwater --help`'],
+    [['list'], 'unknown command `list`; did you mean `ls`? See `headwater --help`'],
+    [['token', 'isue'], 'unknown command `isue`; did you mean `issue`? See `headwater token --help`'],
+    [
+      ['tail', 'a/b', '--flow'],
+      'unknown option `--flow`; did you mean `--follow`? See `headwater tail --help`',
+    ],
+    [
+      ['append', 'a/b', '--no-craete'],
+      'unknown option `--no-craete`; did you mean `--no-create`? See `headwater append --help`',
     ],
     [['help', 'append', 'drink'], 'unexpected argument `drink` of `help`; see `headwater append --help`'],
     [['\u001b[2J'], `unknown command \`\\u{1b}[2J\`; expected one of ${COMMANDS}; see \`headwater --help\``],

@@ -19,8 +19,8 @@ describe.each(TARGETS)('on %s', (_, makeTarget, retention) => {
     expect((await command('ls --prefix app-')).out).toEqual(['app-logs'])
     expect((await command('ls app')).out).toEqual(['api', 'web/1', 'web/2'])
     expect((await command('ls app/web/')).out).toEqual(['web/1', 'web/2'])
-    expect((await command('ls app -l')).out[0]).toMatch(/^\S+Z {2,}plain {6,}api$/)
-    expect((await command('ls --long')).out[0]).toMatch(/^\S+Z {2,}active {5,}app$/)
+    expect((await command('ls app -l')).out[0]).toMatch(/^\S+Z {2,}plain {6,}0 {2}.* api$/)
+    expect((await command('ls --long')).out[0]).toMatch(/^\S+Z {2,}active {5,}- {2}.* app$/)
     expect(JSON.parse((await command('ls app --json')).out[0]!)).toMatchObject({ name: 'api', cipher: null })
     expect((await command('delete app/web/1 app-logs')).err).toEqual([
       'Deleted stream app/web/1',
@@ -28,6 +28,57 @@ describe.each(TARGETS)('on %s', (_, makeTarget, retention) => {
     ])
     expect((await command('ls app')).out).toEqual(['api', 'web/2'])
     expect((await command('delete app/web/1')).err).toEqual([expect.stringContaining('(stream_not_found)')])
+  })
+
+  it('info and ls -l print the numbers of a stream, and nothing that is not known', async () => {
+    const { command } = await makeTarget()
+    await command(
+      'append app-logs/s --json',
+      '{"body":"123","timestamp":1000}\n{"body":"4","timestamp":2000}',
+    )
+    await command('create app-logs/empty --retention 30d')
+    const info = JSON.parse((await command('info app-logs/s --json')).out[0]!)
+    expect(info).toMatchObject({
+      name: 'app-logs/s',
+      records: 2,
+      bytes: 20,
+      first_seq_num: 0,
+      next_seq_num: 2,
+      last_write: 2000,
+      created_at: expect.stringMatching(/^20.*Z$/),
+      cipher: null,
+    })
+    const rows = (await command('info app-logs/empty')).out.map((line) => line.split(/ {2,}/))
+    expect(Object.fromEntries(rows)).toEqual({
+      stream: 'app-logs/empty',
+      records: '0',
+      bytes: '0',
+      'first sequence number': '0',
+      'next sequence number': '0',
+      retention: '30 days',
+      'created at': expect.any(String),
+    })
+    expect((await command('info app-logs/missing')).err).toEqual([
+      expect.stringContaining('(stream_not_found)'),
+    ])
+    const [empty, one] = (await command('ls -l app-logs')).out.map((line) => line.split(/ {2,}/))
+    expect(empty!.slice(1)).toEqual(['plain', '0', '0 B', '30 days', '-', 'empty'])
+    expect([one![2], one![3], one![5], one![6]]).toEqual(['2', '20 B', '1970-01-01T00:00:02Z', 's'])
+    expect((await command('ls -l')).out[0]!.split(/ {2,}/)).toMatchObject({ 3: '20 B', 6: 'app-logs' })
+  })
+
+  it('ls -l keeps the order of many streams', async () => {
+    const { command } = await makeTarget()
+    const names = Array.from({ length: 30 }, (_, i) => `s${String(i).padStart(2, '0')}`)
+    for (const name of names) await command(['append', `app/${name}`, 'x', '--quiet'])
+    expect((await command('ls -l app')).out.map((line) => line.split(/ {2,}/).at(-1))).toEqual(names)
+  })
+
+  it('bench keeps a basin that existed', async () => {
+    const { command } = await makeTarget()
+    await command('create app')
+    expect((await command('bench app --records 10')).exitCode).toBe(0)
+    expect([(await command('ls')).out, (await command('ls app')).out]).toEqual([['app'], []])
   })
 
   it('a deleted basin can be created again', async () => {
@@ -130,7 +181,7 @@ describe('arguments are rejected with exit code 2 and the invalid value', () => 
     ['append a/ x', 'invalid name `a/`: stream name must not be empty'],
     ['append a/b x --file f', '`--file` cannot be combined with TEXT'],
     ['append a/b --base64', '`--base64` requires `--json`'],
-    ['append a/b --header x', 'invalid header `x`; `--header` must be NAME:VALUE'],
+    ['append a/b --header x', 'invalid header `x`; `--header` must be NAME=VALUE'],
     ['append a/b --header', '`--header` requires a value'],
     ['append a/b --json --header a:b', '`--header` cannot be combined with `--json`'],
     ['read a/b --seq-num -1', 'invalid `--seq-num` `-1`; it must be an integer from 0'],
@@ -143,7 +194,7 @@ describe('arguments are rejected with exit code 2 and the invalid value', () => 
     ['tail a/b -n ten', 'invalid `--lines` `ten`'],
     ['tail a/b -x', 'unknown option `-x`'],
     ['tail a/b -fnx', 'invalid `--lines` `x`'],
-    ['tail a/b -fx', 'unknown option `-fx`'],
+    ['tail a/b -fx', 'unknown option `-x`'],
     ['ls a/b --prefix c', '`--prefix` cannot be combined with BASIN/PREFIX'],
     ['create a --retention 5', 'invalid retention `5`; `--retention` must be'],
     ['create a/b --cipher none', '`--cipher` is a setting of basins, not of streams'],
@@ -154,10 +205,10 @@ describe('arguments are rejected with exit code 2 and the invalid value', () => 
     [`fence a/b ${'x'.repeat(37)}`, 'FENCING_TOKEN: '],
     ['trim a/b all', 'invalid SEQ_NUM `all`'],
     ['metrics --set odd', 'unknown metric set `odd`; expected active-basins, account-ops'],
-    ['metrics --interval week', 'invalid interval `week`; expected minute, hour or day'],
+    ['metrics --interval week', 'invalid value `week`; `--interval` must be minute, hour or day'],
     ['bench a/b', 'BASIN must not name a stream'],
     ['bench --records 0', '`--records` must be at least 1'],
-    ['completion tcsh', 'unknown shell `tcsh`; expected bash, zsh or fish'],
+    ['completion tcsh', 'invalid value `tcsh`; `SHELL` must be bash, zsh or fish'],
     ['help nothing', 'unknown command `nothing`'],
   ])('%s', async (words, message) => {
     const { exitCode, out, err } = await resultOf(words.split(' '))
@@ -170,4 +221,14 @@ describe('arguments are rejected with exit code 2 and the invalid value', () => 
     const { exitCode, err } = await result({ HEADWATER_BASIN: 'a', HEADWATER_URL: 'nowhere' })
     expect([exitCode, err[0]]).toEqual([2, expect.stringContaining('HEADWATER_URL must be an HTTP URL')])
   })
+})
+
+it('bench removes its basin after a failure', async () => {
+  const { hw, world } = await service({ open: true })
+  const broken = () => Response.json({ code: 'other', message: 'broken' }, { status: 500 })
+  const fetch = async (request: Request) =>
+    request.method === 'GET' && /\/records\?/.test(request.url) ? broken() : world.fetch(request)
+  const { exitCode, err } = await resultOf(['bench', '--records', '10'], { ...world, fetch })
+  expect([exitCode, err]).toEqual([1, [expect.stringContaining('broken')]])
+  await expect.poll(async () => (await hw.listBasins()).items).toEqual([])
 })

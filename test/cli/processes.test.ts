@@ -153,6 +153,29 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     expect(await shell(script, { HEADWATER_URL })).toMatchObject({ code: 0, stdout: 'one\n' })
   })
 
+  it.skipIf(process.platform !== 'linux' /* only Linux tells */)(
+    'a follower of a silent stream ends when the reader of its pipe exits',
+    async () => {
+      const HEADWATER_URL = await serve('--storage', 'memory')
+      const script = `headwater append app/s one --quiet 2> /dev/null
+        headwater tail -f app/s | head -n 1; exit \${PIPESTATUS[0]}`
+      expect(await shell(script, { HEADWATER_URL })).toMatchObject({ code: 0, stdout: 'one\n' })
+    },
+  )
+
+  it.each([['a server'], ['a directory']])('bench on %s removes its basin after Ctrl+C', async (target) => {
+    const HEADWATER_URL = await serve('--storage', 'memory')
+    const options = target === 'a server' ? ['--url', HEADWATER_URL] : ['--storage', at('benched')]
+    const bench = headwater.start(['bench', '--records', '1000000000', ...options])
+    const output = ended(bench)
+    if (target === 'a server') {
+      await shell('until headwater ls | grep -q bench; do :; done', { HEADWATER_URL })
+    } else await shell('until ls benched/journal* > /dev/null 2>&1; do :; done')
+    bench.kill('SIGINT')
+    expect(await output).toMatchObject({ code: 130, err: '' })
+    expect((await shell(`headwater ls ${options.join(' ')}`)).stdout).toBe('')
+  })
+
   it('a follower continues after its server restarts', async () => {
     const options = ['serve', '--no-auth', '--storage', './restarted']
     const start = async (port: string) => {
@@ -194,7 +217,7 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     expect(await complete('token', '')).toEqual(['issue', 'list', 'revoke', '--help'])
     expect(await complete('token', 'issue', 'ci', '--op')).toEqual(['--ops', '--op-groups'])
     expect(await complete('append', 'a/b', '--no')).toEqual(['--no-create'])
-    expect(await complete('tail', '-n', '5', '--fo')).toEqual(['--follow'])
+    expect(await complete('tail', '-n', '5', '--fo')).toEqual(['--follow', '--format'])
   })
 
   it.skipIf(lacks('fish'))(`completes commands and options in fish${whyLacks('fish')}`, async () => {

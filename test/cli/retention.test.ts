@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { CliError } from '../../adapters/cli/errors.ts'
-import { parseRetention, retentionForm, retentionText } from '../../adapters/cli/retention.ts'
+import { parseRetention, retentionForm, retentionText, timeArgument } from '../../adapters/cli/times.ts'
 import { resultOf } from './run.ts'
 
 describe('--retention', () => {
@@ -29,4 +29,24 @@ describe('--retention', () => {
       'invalid retention `soon`; `--retention` must be `forever`, or a positive integer with s, m, h or d, such as 30d',
     )
   })
+})
+
+const NOW = new Date(2026, 2, 5, 12, 30, 15, 500).getTime()
+
+it.each([
+  ['1500', 1500],
+  ['now', NOW],
+  ['today', new Date(2026, 2, 5).getTime()],
+  ['yesterday', new Date(2026, 2, 4).getTime()],
+  ['-15m', NOW - 900_000],
+  ['15m', NOW - 900_000],
+  ['-2d', NOW - 172_800_000],
+  ['2026-01-31', Date.UTC(2026, 0, 31)],
+  ['2026-01-31T12:00:00+01:00', Date.UTC(2026, 0, 31, 11)],
+])('the time %s is %i', (text, expected) => {
+  expect(timeArgument(text, '`--timestamp`', NOW)).toBe(expected)
+})
+
+it.each(['tomorrow', '', '-', '--15m', '-15', '1y', 'toString'])('the time %j is rejected', (text) => {
+  expect(() => timeArgument(text, '`--timestamp`', NOW)).toThrow('or a duration before now such as -15m')
 })

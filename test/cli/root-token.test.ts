@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { CliContext } from '../../adapters/cli/context.ts'
 import { welcome } from '../../adapters/cli/root-token.ts'
@@ -53,6 +54,37 @@ it('the server recommends a newer Node if it runs on an old one', async () => {
   expect([isRecommended, err]).toEqual([!hasStreamResetLimits(node), []])
 })
 
+describe('the link to the console', () => {
+  const linkOf = (text: string) => /^Console, signed in: \S+\/#token=(\S+)$/m.exec(text)?.[1]
+
+  it('has the root token at the first start, and later a token of its own on a terminal only', async () => {
+    const storages = testStorages()
+    const first = await started(['--storage', './here'], { storages })
+    const root = /^Root token: (\S{40,})$/m.exec(first.text)![1]!
+    expect(decodeURIComponent(linkOf(first.text)!)).toBe(root)
+    await first.stop()
+    const kept = await started(['--storage', './here'], { storages })
+    expect(kept.text).toMatch(/^Console: http:\/\/[^#]*$/m)
+    await kept.stop()
+    const output = () => Object.assign(new PassThrough(), { isTTY: true })
+    const second = await started(['--storage', './here'], { storages, output })
+    const token = decodeURIComponent(linkOf(second.text)!)
+    expect([token === root, await second.status(token)]).toEqual([false, 200])
+    await second.stop()
+    const third = await started(['--storage', './here'], { storages, output })
+    expect([await third.status(token), await third.status(decodeURIComponent(linkOf(third.text)!))]).toEqual([
+      401, 200,
+    ])
+    await third.stop()
+  })
+
+  it('has no token without authentication', async () => {
+    const { text, stop } = await started(['--storage', 'memory', '--no-auth'])
+    expect(text).toMatch(/^Console: http:\/\/[^#]*$/m)
+    await stop()
+  })
+})
+
 describe('the root token', () => {
   it('is created and shown only at the first start on a storage', async () => {
     const storages = testStorages()
@@ -61,7 +93,7 @@ describe('the root token', () => {
     expect(first.text).toMatch(/not shown again/)
     expect(first.text).toMatch(/HEADWATER_ROOT_TOKEN/)
     const isAboutNode = (line: string) => line.startsWith('Node ')
-    expect(first.text.split('\n').filter((line) => !isAboutNode(line))).toHaveLength(11)
+    expect(first.text.split('\n').filter((line) => !isAboutNode(line))).toHaveLength(12)
     expect(first.curl).toHaveLength(3)
     for (const line of first.curl) expect(line).toContain(` -H 'authorization: Bearer ${token}'`)
     expect([await first.status(), await first.status('wrong'), await first.status(token)]).toEqual([

@@ -13,15 +13,18 @@ describe('headwater serve', () => {
     [['80'], `unexpected argument \`80\`: \`serve\` accepts only options; ${HELP}`],
     [['--', '80'], `unexpected argument \`80\`: \`serve\` accepts only options; ${HELP}`],
     [[''], `unexpected argument \`\`: \`serve\` accepts only options; ${HELP}`],
-    [['--prot', '80'], `unknown option \`--prot\`; ${HELP}`],
-    [['--prot=80'], `unknown option \`--prot\`; ${HELP}`],
+    [['--prot', '80'], `unknown option \`--prot\`; did you mean \`--port\`? S${HELP.slice(1)}`],
+    [['--prot=80'], `unknown option \`--prot\`; did you mean \`--port\`? S${HELP.slice(1)}`],
     [['--no-port'], `unknown option \`--no-port\`; ${HELP}`],
     [['--open'], `unknown option \`--open\`; ${HELP}`],
-    [['--rootToken', 'x'], `unknown option \`--rootToken\`; ${HELP}`],
+    [
+      ['--rootToken', 'x'],
+      `unknown option \`--rootToken\`; did you mean \`--root-token\`? S${HELP.slice(1)}`,
+    ],
     [['--__proto__', 'x'], `unknown option \`--__proto__\`; ${HELP}`],
     [['--constructor=x'], `unknown option \`--constructor\`; ${HELP}`],
     [['-p', '80'], `unknown option \`-p\`; ${HELP}`],
-    [['-'], `unknown option \`-\`; ${HELP}`],
+    [['-'], `unexpected argument \`-\`: \`serve\` accepts only options; ${HELP}`],
     [['--port'], `\`--port\` requires a value; ${HELP}`],
     [
       ['--port', '--no-auth'],
@@ -39,6 +42,20 @@ describe('headwater serve', () => {
     [['--port', '8787 '], `invalid port \`8787 \`; ${PORT}`],
     [['--port', 'a-secret-of-somebody'], `invalid port (redacted); ${PORT}`],
     [['--host='], '`--host` must not be empty'],
+    [['--durable-streams-basin', 'X'], 'invalid basin `X`; `--durable-streams-basin` must be a basin name'],
+    [['--durable-streams-path', '/'], 'invalid path `/`; `--durable-streams-path` must be like /v1/stream'],
+    [
+      ['--durable-streams-path', 'v1/stream'],
+      'invalid path `v1/stream`; `--durable-streams-path` must be like /v1/stream',
+    ],
+    [
+      ['--durable-streams-path', '/a b'],
+      'invalid path `/a b`; `--durable-streams-path` must be like /v1/stream',
+    ],
+    [
+      ['--durable-streams-path', '/a//'],
+      'invalid path `/a//`; `--durable-streams-path` must be like /v1/stream',
+    ],
     [['--storage', 'foo'], `unknown storage \`foo\`; ${LOCATIONS}`],
     [['--storage', 'Memory'], `unknown storage \`Memory\`; ${LOCATIONS}`],
     [['--storage='], `unknown storage \`\`; ${LOCATIONS}`],
@@ -98,6 +115,7 @@ describe('headwater serve', () => {
       log: undefined,
       retention: undefined,
       publicMetrics: false,
+      durableStreams: { basin: 'durable-streams', path: '/v1/stream' },
     })
   })
 

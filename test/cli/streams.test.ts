@@ -44,7 +44,7 @@ describe.each(TARGETS)('on %s', (_, makeTarget, retention) => {
 
   it('append preserves bytes, and adds headers to every record', async () => {
     const { command } = await makeTarget()
-    const input = Buffer.from([0xff, 0x00, 0x0d, 0x0a])
+    const input = Buffer.from([0xff, 0x00, 0x0d, 0x41, 0x0a])
     const headers = ['--header', 'level: info', '--header=a:b:c']
     await command(['append', 'a/b', ...headers], input)
     const [line] = (await command('read a/b --json --base64')).written
@@ -54,7 +54,7 @@ describe.each(TARGETS)('on %s', (_, makeTarget, retention) => {
         [base64('level'), base64('info')],
         [base64('a'), base64('b:c')],
       ],
-      body: Buffer.from([0xff, 0x00, 0x0d]).toString('base64'),
+      body: Buffer.from([0xff, 0x00, 0x0d, 0x41]).toString('base64'),
     })
   })
 
@@ -193,7 +193,7 @@ describe.each(TARGETS)('on %s', (_, makeTarget, retention) => {
     }
   })
 
-  it('trim removes records; read prints commands only with --json', async () => {
+  it('trim removes records; read prints commands only with --commands', async () => {
     let aheadMs = 0
     const { command } = await makeTarget({ ...systemClock, now: () => systemClock.now() + aheadMs })
     await command('append a/b', '0\n1\n2\n')
@@ -201,7 +201,9 @@ describe.each(TARGETS)('on %s', (_, makeTarget, retention) => {
     expect(JSON.parse(out[0]!)).toMatchObject({ start: { seq_num: 3 } })
     aheadMs = 10_000
     expect((await command('read a/b')).written).toEqual(['2'])
-    const commands = (await command('read a/b --json')).written.map((line) => JSON.parse(line).headers)
+    const commands = (await command('read a/b --json --commands')).written.map(
+      (line) => JSON.parse(line).headers,
+    )
     expect(commands).toEqual([[], [['', 'trim']]])
     const { exitCode, err } = await command('trim a/b 3 --match-seq-num 3')
     expect([exitCode, err]).toEqual([1, [expect.stringContaining('(seq_num_mismatch)')]])
@@ -242,7 +244,7 @@ describe.each(TARGETS)('on %s', (_, makeTarget, retention) => {
       'read',
       'follow',
     ])
-    expect((await command('ls headwater-bench')).out).toEqual([])
+    expect((await command('ls')).out).toEqual([])
   })
 })
 
@@ -337,7 +339,7 @@ describe('with a server', () => {
     signals.emit('SIGINT')
     expect(await exitCode).toBe(130)
     expect(lines()).toEqual(['b', 'c', 'd', 'e', 'f'])
-    expect(reads.map((query) => new URLSearchParams(query).get('seq_num'))).toEqual([null, '3', '5'])
+    expect(reads.map((query) => new URLSearchParams(query).get('seq_num'))).toEqual([null, '1', '3', '5'])
     expect(err).toEqual([
       'headwater: cannot reach http://127.0.0.1:8787: socket hang up; reconnecting, Ctrl+C stops',
       'headwater: cannot reach http://127.0.0.1:8787: socket hang up; reconnecting, Ctrl+C stops',

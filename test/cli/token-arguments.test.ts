@@ -144,7 +144,10 @@ describe('headwater token', () => {
       [['token', 'issue', '--ops', 'read'], seeHelp('`token issue` requires ID')],
       [['token', 'issue', 'a', 'b'], seeHelp('unexpected argument `b`: `token issue` accepts one ID')],
       [[...ISSUE, '--id', 'x'], seeHelp('unknown option `--id`')],
-      [[...ISSUE, '--opps', 'x'], seeHelp('unknown option `--opps`')],
+      [
+        [...ISSUE, '--opps', 'x'],
+        'unknown option `--opps`; did you mean `--ops`? See `headwater token issue --help`',
+      ],
       [[...ISSUE, '--ops', 'append'], seeHelp('`--ops` is given twice')],
       [[...ISSUE, '--json=1'], seeHelp('`--json` accepts no value except `true` and `false`')],
       [
@@ -257,7 +260,7 @@ describe('headwater token', () => {
       [['token', 'list', '--limit', '3'], seeHelp('unknown option `--limit`', 'token list')],
       [['token', 'revoke'], seeHelp('`token revoke` requires ID', 'token revoke')],
       [['token', 'revoke', '--'], seeHelp('`token revoke` requires ID', 'token revoke')],
-      [['token', 'revoke', '--_=ab'], seeHelp('unknown option `--_=ab`', 'token revoke')],
+      [['token', 'revoke', '--_=ab'], seeHelp('unknown option `--_`', 'token revoke')],
       [['token', 'revoke', 'a', '.'], 'access token id must not be "." or ".."'],
       [['token', 'revoke', 'a', ''], 'access token id must not be empty'],
       ...['', 'here', 'ftp://here', '/path', '127.0.0.1:8787'].map((text): [string[], string] => [

@@ -53,7 +53,7 @@ describe('headwater token with a service', () => {
       exitCode: 1,
       out: [],
       err: [
-        'No access token was given; set HEADWATER_TOKEN',
+        'No access token was given; set HEADWATER_TOKEN, or use `headwater login`',
         'headwater: a valid access token is required (authn)',
       ],
     })

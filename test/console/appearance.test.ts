@@ -209,8 +209,9 @@ describeInChromium('the look of the console', () => {
       () =>
         document
           .querySelector('body > div')!
-          .shadowRoot!.querySelectorAll('a[href], button:not(:disabled), input, select, [tabindex="0"]')
-          .length,
+          .shadowRoot!.querySelectorAll(
+            'a[href], :not(.menu > div) > button:not(:disabled), input, select, [tabindex="0"], summary',
+          ).length,
     )
     expect(count).toBeGreaterThan(20)
     const focused = new Set<string>()

@@ -33,7 +33,7 @@ describe('charts', () => {
     const of = { basin: 'basin-of-usage' }
     const appended = metricSetsOf(of).find(({ set }) => set === 'append-throughput')!
     const end = endOfUsage(clock.now()) * 1000
-    const metrics = await queryMetrics(connection.hw, of, appended, RANGES[0], end)
+    const metrics = await queryMetrics(connection, of, appended, RANGES[0], end)
     expect(chartOf(metrics).series).toMatchObject([{ name: 'express', summary: 1000 }])
   })
 

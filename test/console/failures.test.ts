@@ -47,7 +47,7 @@ describeInChromium('a server that fails', () => {
     ]
     await intercept(page, (route) => failures.shift()?.(route) ?? route.continue())
     await page.goto(`${served.url}/${fragment}`)
-    await page.getByText('Reconnecting: too fast').waitFor()
+    await page.getByText(/^Connection lost: too fast\. (Next attempt in \d+ s\.|Trying again …)/).waitFor()
     await expect.poll(() => bodies(page)).toEqual(['first'])
     await page.getByText('Live').waitFor()
     await stream.append('second')

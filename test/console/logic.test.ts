@@ -6,7 +6,7 @@ import { fragmentOf, routeOf } from '../../adapters/console/route.ts'
 import { batchesOf, recordsOfJson, recordsOfLines } from '../../adapters/console/stream/append-input.ts'
 import { trimEffect, withoutTrimmed } from '../../adapters/console/stream/commands.ts'
 import { renderBody } from '../../adapters/console/stream/record.ts'
-import { BYTES_MAX, RECORDS_MAX, RecordBuffer } from '../../adapters/console/stream/record-buffer.ts'
+import { BYTES_MAX, RECORDS_MAX, RecordWindow } from '../../adapters/console/stream/record-window.ts'
 import { fixedStart, follow } from '../../adapters/console/stream/tail.ts'
 import { OPERATION_NAMES, scopeSentences, scopeWarnings } from '../../adapters/console/tokens/scope-words.ts'
 import { createHandler } from '../../adapters/http/index.ts'
@@ -94,30 +94,24 @@ describe('requests', () => {
 
 describe('a body', () => {
   it.each([
-    ['{"a":[1,{}],"b":"x, [y]: \\"z\\""}', undefined],
-    ['[]', undefined],
-    ['"text"', undefined],
-    ['{"id":12345678901234567890}', '{\n  "id": 12345678901234567890\n}'],
-    ['{"a":1,"a":2}', '{\n  "a": 1,\n  "a": 2\n}'],
-  ])('is indented as JSON, unchanged otherwise: %s', (json, indented) => {
-    const expected = indented ?? JSON.stringify(JSON.parse(json), null, 2)
-    expect(renderBody(utf8(json), 'json')).toEqual({ text: expected, isHex: false })
+    '{"a":[1,{}],"b":"x, [y]: \\"z\\""}',
+    '[]',
+    '"text"',
+    '{"id":12345678901234567890}',
+    '{"a":1,"a":2}',
+  ])('is a tree if it is JSON, which keeps every digit: %s', (json) => {
+    const rendered = renderBody(utf8(` ${json}`), 'auto')
+    expect(rendered.json?.text).toBe(json)
+    expect(renderBody(utf8(json), 'text').json).toBeUndefined()
   })
 
-  it.each(['{"a":', '['.repeat(200) + ']'.repeat(200)])(
-    'that cannot be indented is shown as text',
-    (text) => {
-      expect(renderBody(utf8(text), 'json')).toEqual({
-        text,
-        isHex: false,
-        note: 'Not JSON, shown as text',
-      })
-    },
-  )
+  it.each(['{"a":', '['.repeat(200) + ']'.repeat(200), 'plain'])('that has no tree is text', (text) => {
+    expect(renderBody(utf8(text), 'auto')).toEqual({ text, isHex: false, json: undefined })
+  })
 
   it('may be cut within a character', () => {
     const truncated = utf8('aü').subarray(0, 2)
-    expect(renderBody(truncated, 'text', true)).toEqual({ text: 'a', isHex: false })
+    expect(renderBody(truncated, 'text', true)).toEqual({ text: 'a', isHex: false, json: undefined })
     expect(renderBody(truncated, 'text').note).toBe('Not UTF-8, shown as hex')
     expect(renderBody(new Uint8Array([97, 255, 98]), 'text', true).isHex).toBe(true)
   })
@@ -215,42 +209,56 @@ describe('the scope of a token in words', () => {
   })
 })
 
-describe('the buffer of a live tail', () => {
-  const record = (seqNum: number, text: string) => ({ seqNum, timestamp: 0, headers: [], body: utf8(text) })
+describe('a window of records', () => {
+  const record = (seqNum: number, text = 'x') => ({ seqNum, timestamp: 0, headers: [], body: utf8(text) })
+  const range = (from: number, count: number) =>
+    Array.from({ length: count }, (_, index) => record(from + index))
 
-  it('keeps a number of records, of which a filter selects some', () => {
-    const buffer = new RecordBuffer()
-    buffer.add([record(0, 'odd'), record(1, 'even')])
-    buffer.filter('ODD')
-    expect([buffer.scan(), buffer.length]).toEqual([true, 1])
-    expect([buffer.length, buffer.at(0)?.seqNum]).toEqual([1, 0])
-    buffer.add(
-      Array.from({ length: RECORDS_MAX }, (_, index) => record(index + 2, index % 2 ? 'odd' : 'even')),
-    )
-    expect(buffer.kept).toBe(RECORDS_MAX)
-    expect(buffer.scan()).toBe(true)
-    expect([buffer.length, buffer.at(0)?.seqNum, buffer.dropped]).toEqual([RECORDS_MAX / 2, 3, 1])
-    expect([buffer.indexOf(5), buffer.indexOf(4)]).toEqual([1, -1])
-    buffer.filter('')
-    expect([buffer.length, buffer.at(0)?.seqNum]).toEqual([RECORDS_MAX, 2])
+  it('grows at both ends, and drops what exceeds the limit at the other one', () => {
+    const window = new RecordWindow()
+    window.append(range(1000, RECORDS_MAX))
+    expect([window.first, window.end]).toEqual([1000, 1000 + RECORDS_MAX])
+    expect([window.hasRoomFor([]), window.hasRoomFor([record(0)])]).toEqual([true, false])
+    expect(window.prepend(range(900, 100))).toBe(true)
+    expect([window.held, window.first, window.end]).toEqual([RECORDS_MAX, 900, 900 + RECORDS_MAX])
+    window.append(range(900 + RECORDS_MAX, 10))
+    expect([window.held, window.first, window.end]).toEqual([RECORDS_MAX, 910, 910 + RECORDS_MAX])
+    window.clear()
+    window.append([record(5)])
+    expect([window.prepend(range(3, 2)), window.first, window.end]).toEqual([false, 3, 6])
   })
 
-  it('filters in portions', () => {
-    const buffer = new RecordBuffer()
-    buffer.add(Array.from({ length: 1000 }, (_, index) => record(index, 'odd')))
-    buffer.filter('odd')
+  it('shows the records that a filter selects', () => {
+    const window = new RecordWindow()
+    window.append(range(0, 10))
+    window.filter(({ seqNum }) => seqNum % 2 === 1)
+    expect([window.scan(), window.length, window.held]).toEqual([true, 5, 10])
+    window.prepend([])
+    window.append(range(10, 2))
+    expect([window.scan(), window.length, window.at(5)?.seqNum]).toEqual([true, 6, 11])
+    expect([window.indexOf(5), window.indexOf(4), window.lowerBound(4)]).toEqual([2, -1, 2])
+    window.filter(undefined)
+    expect([window.scan(), window.length]).toEqual([true, 12])
+  })
+
+  it('is filtered in portions', () => {
+    const window = new RecordWindow()
+    window.append(range(0, 1000))
+    window.filter(() => true)
     let portions = 1
-    while (!buffer.scan(() => true)) portions++
-    expect([portions, buffer.length]).toEqual([16, 1000])
+    while (!window.scan(() => true)) portions++
+    expect([portions, window.length]).toEqual([16, 1000])
   })
 
-  it('keeps a number of bytes', () => {
-    const buffer = new RecordBuffer()
+  it('holds a number of bytes, in both directions', () => {
     const body = new Uint8Array(1_048_576)
+    const window = new RecordWindow()
     const count = BYTES_MAX / 1_048_576 + 8
-    for (let seqNum = 0; seqNum < count; seqNum++) buffer.add([{ seqNum, timestamp: 0, headers: [], body }])
-    expect(buffer.kept).toBe(BYTES_MAX / 1_048_576 - 1)
-    expect(buffer.at(buffer.length - 1)?.seqNum).toBe(count - 1)
+    for (let seqNum = 0; seqNum < count; seqNum++) window.append([{ ...record(seqNum), body }])
+    expect([window.held, window.end]).toEqual([BYTES_MAX / 1_048_576 - 1, count])
+    const { first } = window
+    expect(window.prepend([{ ...record(first! - 1), body }])).toBe(true)
+    expect([window.first, window.end]).toEqual([first! - 1, count - 1])
   })
 })
 

@@ -75,7 +75,7 @@ describeInChromium('the developer panel of docs/console.md, on an engine in Inde
     await expect.poll(() => other.locator('.row').count()).toBe(3)
     await other.close()
     await page.getByRole('link', { name: 'Usage' }).last().click()
-    await page.getByText('only of basins whose names have 8 characters or more').waitFor()
+    await page.getByText('open the engine with `usage: usageMetrics()`').first().waitFor()
     await page.getByRole('link', { name: 'Usage' }).first().click()
     await page.getByText('open the engine with `usage: usageMetrics()`').first().waitFor()
     // The address and the network belong to the app.

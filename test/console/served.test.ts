@@ -72,10 +72,35 @@ describeInChromium('the console of a server that requires a token', () => {
     await page.reload()
     const title = places.tab || places.browser ? 'Basins' : 'Access token'
     await page.getByRole('heading', { name: title }).waitFor()
-    if (title === 'Access token') return
+    if (title === 'Access token') {
+      await page.evaluate(() => localStorage.clear())
+      return
+    }
     await page.getByRole('button', { name: 'Forget token' }).click()
     await page.getByRole('heading', { name: 'Access token' }).waitFor()
-    await expect.poll(() => kept(page)).toMatchObject({ tab: '{}', browser: '{}' })
+    await expect.poll(async () => JSON.stringify(await kept(page))).not.toContain(ROOT_TOKEN)
+    // Only the choice is remembered.
+    await expect.poll(() => page.getByLabel(label).isChecked()).toBe(true)
+    await page.evaluate(() => localStorage.clear())
+  })
+
+  it('signs in once by the link that the server prints, and puts the focus on the token otherwise', async () => {
+    const page = await served.open()
+    await expect
+      .poll(() =>
+        page.getByLabel('Access token', { exact: true }).evaluate((field) => field.matches(':focus')),
+      )
+      .toBe(true)
+    await page.goto('about:blank')
+    await page.goto(`${served.url}/#token=${ROOT_TOKEN}`)
+    await page.getByRole('heading', { name: 'Basins' }).waitFor()
+    expect(page.url()).not.toContain(ROOT_TOKEN)
+    await page.getByRole('link', { name: 'Usage' }).click()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Basins' }).waitFor()
+    expect(page.url()).not.toContain(ROOT_TOKEN)
+    await page.reload()
+    await page.getByRole('heading', { name: 'Basins' }).waitFor()
   })
 
   it('issues a token whose permissions it states, shows it once, and revokes it', async () => {
@@ -161,7 +186,7 @@ describeInChromium('the console of a server that requires a token', () => {
     const page = await served.open('#/basins/basin-of-usage/usage', { token: ROOT_TOKEN })
     const figure = (title: string) =>
       page.getByRole('figure').filter({ has: page.getByText(title, { exact: true }) })
-    await page.getByText('1000 B stored').waitFor()
+    await page.locator('dl', { hasText: 'Stored' }).getByText('1000 B').waitFor()
     await figure('Stored').getByText('metered size 1000 B').waitFor()
     await figure('Appended').getByText('express 1000 B').waitFor()
     await figure('Append operations').getByText('express 1').waitFor()

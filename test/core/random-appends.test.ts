@@ -116,7 +116,7 @@ it('a rejected batch does not change how later batches are sequenced', () => {
             config,
             step.now,
           )
-          if (outcome.kind === 'refused') return []
+          if (outcome.kind !== 'sequenced') return []
           state = outcome.next
           accepted.push(step)
           return [...outcome.records]

@@ -3,30 +3,34 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
-import type { CliCommand } from '../../adapters/cli/command.ts'
-import { HEADWATER, helpText } from '../../adapters/cli/commands.ts'
-import packageJson from '../../package.json' with { type: 'json' }
+import type { CommandEntry } from '../../adapters/cli/command.ts'
+import { HEADWATER, TOPICS } from '../../adapters/cli/commands.ts'
+import { helpText } from '../../adapters/cli/help.ts'
 import { ended, program } from '../cli/program.ts'
 import { PROJECT, section } from './examples.ts'
 
 const headwater = program()
 
 /** The help of a command and of those below it, each in a section. */
-async function sectionsOf(command: CliCommand, path: string): Promise<string[]> {
-  const name = `${path} ${command.name}`.trim()
-  const help = stripVTControlCharacters(await helpText(command, path)).replace(` v${packageJson.version}`, '')
-  const lines = help.split('\n').map((line) => line.trimEnd())
+async function sectionsOf(entry: CommandEntry, path: string): Promise<string[]> {
+  const command = await entry.load()
+  const name = `${path} ${entry.name}`.trim()
   const title = path === '' ? 'Overview' : name.replace('headwater ', '')
-  const section = `## ${title}\n\n\`\`\`text\n${lines.join('\n')}\n\`\`\`\n`
   const below = (command.commands ?? []).filter(({ name }) => name !== 'help')
-  const subcommands = below.map(async (entry) => sectionsOf(await entry.load(), name))
-  return [section, ...(await Promise.all(subcommands)).flat()]
+  const subcommands = below.map((one) => sectionsOf(one, name))
+  return [sectionOf(title, helpText(name, entry, command)), ...(await Promise.all(subcommands)).flat()]
+}
+
+function sectionOf(title: string, help: string): string {
+  return `## ${title}\n\n\`\`\`text\n${stripVTControlCharacters(help)}\n\`\`\`\n`
 }
 
 it('docs/cli.md contains the help of every command', async () => {
   const path = join(PROJECT, 'docs/cli.md')
   const [introduction] = (await readFile(path, 'utf8')).split('## Overview')
-  const sections = await sectionsOf(HEADWATER, '')
+  const topics = Object.entries(TOPICS).map(async ([name, text]) => sectionOf(`help ${name}`, await text()))
+  const [overview, ...commands] = await sectionsOf(HEADWATER, '')
+  const sections = [overview, ...(await Promise.all(topics)), ...commands]
   // `npx vitest run --project all test/docs/command-line -u` updates the page.
   await expect(`${introduction}${sections.join('\n')}`).toMatchFileSnapshot(path)
 })

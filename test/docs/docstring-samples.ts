@@ -22,6 +22,7 @@ const CONTEXT: Readonly<Record<string, string>> = {
   server: `declare const server: import('headwater').Headwater`,
   box: `declare const box: import('headwater/sync').Outbox`,
   chat: `declare const chat: import('headwater/sync').SyncedStream`,
+  rooms: `declare const rooms: import('headwater/sync').SyncedBasin`,
   todo: `declare const todo: import('headwater/sync').SyncedStream`,
   rows: `declare const rows: unknown[]`,
   storage: `declare const storage: import('headwater').Storage`,

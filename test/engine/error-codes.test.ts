@@ -1,11 +1,12 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { fold } from '../../adapters/fold/index.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { fold } from '../../adapters/sync/index.ts'
 import { Outbox } from '../../adapters/sync/outbox.ts'
 import { type FaultyStorage, faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
 import { type Engine, type ErrorCode, HeadwaterError, open, type Stream } from '../../src/index.ts'
 import { ERROR_KINDS } from '../../src/model/errors.ts'
+import { PRODUCERS_MAX } from '../../src/model/limits.ts'
 import { FrameDecoder } from '../../src/wire/frame.ts'
 import { aesOfNode, key } from './encryption/support.ts'
 
@@ -47,6 +48,8 @@ const failing = (): number => {
   throw new Error('a defect')
 }
 const JSON_TYPE = { headers: { 'content-type': 'application/json', 'svc-basin': 'basin' } }
+
+const batchOf = (seq: number, epoch = 0) => ({ producer: { id: 'p', epoch, seq } })
 
 /** The code of the access tokens. */
 const TOKENS = '../../src/engine/service/tokens/index.ts'
@@ -242,6 +245,48 @@ const CASES: Readonly<Record<ErrorCode, readonly Case[]>> = {
   ],
   reducer_failed: [when(({ stream }) => fold(stream, { ...FOLD, reduce: failing }).loaded())],
   resource_already_exists: [when(({ hw }) => hw.createBasin('basin'))],
+  already_appended: [
+    {
+      async fail({ stream }) {
+        for (const seq of [0, 1]) await stream.append('x', batchOf(seq))
+        return () => stream.append('x', batchOf(0))
+      },
+    },
+  ],
+  producer_fenced: [
+    {
+      async fail({ stream }) {
+        await stream.append('x', batchOf(0, 1))
+        return () => stream.append('x', batchOf(0, 0))
+      },
+    },
+  ],
+  producer_gap: [when(({ stream }) => stream.append('x', batchOf(1)))],
+  too_many_producers: [
+    {
+      async fail({ stream }) {
+        const ids = Array.from({ length: PRODUCERS_MAX }, (_, i) => `p${i}`)
+        await Promise.all(ids.map((id) => stream.append('x', { producer: { id, epoch: 0, seq: 0 } })))
+        return () => stream.append('x', batchOf(0))
+      },
+    },
+  ],
+  stream_seq_not_increasing: [
+    {
+      async fail({ stream }) {
+        await stream.append('x', { streamSeq: '2' })
+        return () => stream.append('x', { streamSeq: '1' })
+      },
+    },
+  ],
+  stream_closed: [
+    {
+      async fail({ stream }) {
+        await stream.close()
+        return () => stream.append('x')
+      },
+    },
+  ],
   seq_num_mismatch: [when(({ stream }) => stream.append('x', { matchSeqNum: 7 }))],
   storage: [
     {

@@ -32,12 +32,17 @@ async function install(npm: string) {
 it('a fresh clone installs development dependencies, even with NODE_ENV=production', async () => {
   const { clone, done } = await install('echo "$@" >> asked')
   await done
-  expect(await readFile(join(clone, 'asked'), 'utf8')).toBe('ci --include=dev\n')
+  expect(await readFile(join(clone, 'asked'), 'utf8')).toBe('ci --include=dev --loglevel=http\n')
 })
 
 it('shows the output of npm only if it fails', async () => {
   const quiet = await install('echo noise; echo more >&2')
-  expect(await quiet.done).toEqual({ stdout: 'Installing dependencies …\n', stderr: '' })
-  const failing = await install('echo noise; echo reason >&2; exit 3')
+  expect(await quiet.done).toEqual({
+    stdout: expect.stringMatching(/^Installing dependencies …\nInstalling dependencies: done in \d+ s\n$/),
+    stderr: '',
+  })
+  const failing = await install(
+    'echo noise; echo npm http fetch GET 200 x; sleep 0.2; echo reason >&2; exit 3',
+  )
   await expect(failing.done).rejects.toMatchObject({ code: 3, stderr: 'noise\nreason\n' })
 })

@@ -48,6 +48,7 @@ describe('CORS', () => {
         's2-provision-result',
         'retry-after',
         'retry-after-ms',
+        'headwater-append',
       ]),
     )
   })

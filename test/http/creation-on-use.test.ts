@@ -32,6 +32,17 @@ describe('creation on first use', () => {
     expect(await streams()).toEqual(['t'])
   })
 
+  test('the first append to a missing stream names the setting that would create it', async () => {
+    const { call } = await startWith({})
+    expect(await errorOf(await call('POST', '/v1/streams/t/records', APPEND[2]))).toEqual({
+      status: 404,
+      code: 'stream_not_found',
+      message:
+        `stream \`t\` in basin \`${BASIN}\` not found; ` +
+        'create it, or set `create_stream_on_append` of the basin, so that appends create streams',
+    })
+  })
+
   test('so does an append session', async () => {
     const { call, streams } = await startWith({ create_stream_on_append: true })
     const upload = new Upload()

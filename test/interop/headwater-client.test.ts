@@ -1,7 +1,8 @@
 import { AppendInput, AppendRecord } from '@s2-dev/streamstore'
 import { describe, expect, it } from 'vitest'
 import { connect } from '../../adapters/client/index.ts'
-import { bodies, strings, stringWhen, take } from './records.ts'
+import { closeRecord } from '../../src/index.ts'
+import { all, bodies, strings, stringWhen, take } from './records.ts'
 import { basinOfFile, FETCH, S2S, serviceOfFile } from './support.ts'
 
 const { server } = await serviceOfFile()
@@ -66,6 +67,31 @@ describe.each([FETCH, S2S])(
       })
       const [{ command } = {}] = (await own.readBatch({ seqNum: 0, count: 1 })).records
       expect(command).toEqual({ kind: 'fence', token: 'theirs' })
+      await hw.close()
+    })
+
+    it('end their sessions when the stream is closed', async () => {
+      const { published, hw, own } = await both()
+      const following = published.readSession({ start: { from: { seqNum: 0 } } }).then(all)
+      const ownFollowing = own.follow({ seqNum: 0 }).toArray()
+      await own.append(['a', closeRecord()])
+      expect(bodies(await following)).toEqual(['a', ''])
+      expect((await ownFollowing).map(({ body }) => body)).toEqual(['a', ''])
+      const atTail = await published.readSession({ start: { from: { seqNum: 2 } } })
+      expect(await all(atTail)).toEqual([])
+      expect(await published.checkTail()).toMatchObject({ tail: { seqNum: 2 } })
+      await expect(published.append(strings('b'))).rejects.toMatchObject({
+        status: 409,
+        code: 'stream_closed',
+      })
+      await hw.close()
+    })
+
+    it('close the stream with the command record', async () => {
+      const { published, hw, own } = await both()
+      const record = AppendRecord.string({ body: '', headers: [['', 'close']] })
+      await published.append(AppendInput.create([record]))
+      expect(await own.checkTail()).toMatchObject({ seqNum: 1, closed: true })
       await hw.close()
     })
   },

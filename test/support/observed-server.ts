@@ -2,6 +2,7 @@ import { HttpCore } from '../../adapters/http/core.ts'
 import type { RequestExchange } from '../../adapters/http/exchange.ts'
 import { handlerSettings } from '../../adapters/http/options.ts'
 import type { Reply } from '../../adapters/http/reply.ts'
+import { protocolRouter } from '../../adapters/http/routes.ts'
 import { nodeHandler } from '../../adapters/node/handler.ts'
 import { LINGER_MS } from '../../adapters/node/limits.ts'
 import { type NodeServer, type ServeOptions, serveHandler } from '../../adapters/node/serve.ts'
@@ -18,7 +19,7 @@ export function serveObserved(
 ): Promise<NodeServer> {
   const { port: _port, host: _host, tls: _tls, ...handlerOptions } = options
   const settings = handlerSettings(handlerOptions)
-  const core = new HttpCore(hw, settings)
+  const core = new HttpCore(hw, settings, protocolRouter(settings))
   const handle = async (exchange: RequestExchange) => {
     observer.onRequest?.(exchange)
     const reply = await core.handle(exchange)

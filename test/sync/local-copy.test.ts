@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { LocalCopy } from '../../adapters/sync/local-copy.ts'
+import { openCopy, replaceCopy } from '../../adapters/sync/open-copy.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import { open } from '../../src/index.ts'
 import { outcomeOf } from '../support/engine.ts'
@@ -32,9 +33,9 @@ it('a copy is created once, also by two tabs at the same time', async () => {
 it('a copy is only opened by its identity', async () => {
   const { one, other } = await openTabs()
   const identity = await one.ensure()
-  await other.replace(0)
-  expect(await one.open(identity, signal)).toBeUndefined()
-  const opened = await one.open(await one.ensure(), signal)
+  await replaceCopy(other, 0)
+  expect(await openCopy(one, identity, signal)).toBeUndefined()
+  const opened = await openCopy(one, await one.ensure(), signal)
   expect(opened?.end).toEqual({ tail: { seqNum: 0, timestamp: 0 }, last: undefined })
   await opened?.session.close()
 })
@@ -43,8 +44,8 @@ it.each(['the same tab', 'another tab'])(
   'a session of a copy that %s replaced appends nothing to the new one',
   async (by) => {
     const { one, other, local } = await openTabs()
-    const opened = await one.open(await one.ensure(), signal)
-    await (by === 'another tab' ? other : one).replace(0)
+    const opened = await openCopy(one, await one.ensure(), signal)
+    await replaceCopy(by === 'another tab' ? other : one, 0)
     const appended = opened!.session.submit(RECORD, { matchSeqNum: 0 }).then((ticket) => ticket.ack())
     expect(await outcomeOf(appended)).toBe('stream_deletion_pending')
     expect(await contentOf(local)).toEqual({ records: [], end: 0 })
@@ -55,6 +56,6 @@ it('a copy that is deleted while it is opened is not created as an ordinary stre
   const { one, local } = await openTabs()
   const identity = await one.ensure()
   await local.delete()
-  expect(await one.open(identity, signal)).toBeUndefined()
+  expect(await openCopy(one, identity, signal)).toBeUndefined()
   expect(await local.exists()).toBe(false)
 })

@@ -36,3 +36,8 @@ it('pauses double from half a second to half a minute, of which the half is rand
   expect(backOffMs(1, 0.5)).toBe(375)
   expect(backOffMs(100, 0.999_999)).toBe(30_000)
 })
+
+it('pauses are longer by what the server asks for, up to ten minutes', () => {
+  expect(backOffMs(1, 0, 5_000)).toBe(5_250)
+  expect(backOffMs(1, 0, 86_400_000)).toBe(600_250)
+})

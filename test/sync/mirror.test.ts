@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fenceRecord, trimRecord } from '../../src/index.ts'
+import { closeRecord, fenceRecord, trimRecord } from '../../src/index.ts'
 import { contentOf, kindsOf, openBoth, until } from './mirrored.ts'
 
 describe('a mirror', () => {
@@ -43,5 +43,19 @@ describe('a mirror', () => {
     await expect(local.append({ body: 'x', timestamp: 1 }, { fencingToken: 'g' })).rejects.toMatchObject({
       fencingToken: 'f',
     })
+  })
+
+  it('closes the copy with the stream, and opens no further connection', async () => {
+    const { origin, local, start, clock } = await openBoth()
+    await origin.append('a')
+    const copy = start()
+    const kinds = kindsOf(copy)
+    await until(copy, 'live', clock)
+    await origin.append(['b', closeRecord()])
+    await clock.settle()
+    expect(await contentOf(local)).toEqual(await contentOf(origin))
+    expect((await local.checkTail()).closed).toBe(true)
+    await clock.advance(600_000)
+    expect(kinds).toEqual(['connecting', 'catching-up', 'live'])
   })
 })

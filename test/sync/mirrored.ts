@@ -4,6 +4,7 @@ import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { type Mirror, type MirrorOptions, mirror } from '../../adapters/sync/mirror.ts'
+import type { WakeUps } from '../../adapters/sync/page-events.ts'
 import { faultyHandler, type VirtualClock, virtualClock } from '../../adapters/testing/index.ts'
 import { type OpenOptions, open, type Stream } from '../../src/index.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
@@ -54,14 +55,21 @@ export async function openDevice(server: Server, storage = memory()) {
   const local = hw.basin('basin').stream('stream')
   /** The listeners of the events of the page. */
   const wakeUps = new Set<() => void>()
+  /** The listeners of the loss of the network. */
+  const losses = new Set<() => void>()
+  const listen: WakeUps = (callback, lose = () => {}) => {
+    wakeUps.add(callback)
+    losses.add(lose)
+    return () => {
+      wakeUps.delete(callback)
+      losses.delete(lose)
+    }
+  }
   const start = (options: MirrorOptions = {}): Mirror => {
     const started = mirror(remote, local, {
       random: () => 0.5,
       coordinator: coordinateInThread,
-      wakeUps: (callback) => {
-        wakeUps.add(callback)
-        return () => wakeUps.delete(callback)
-      },
+      wakeUps: listen,
       ...options,
     })
     onTestFinished(() => started.close())
@@ -71,7 +79,10 @@ export async function openDevice(server: Server, storage = memory()) {
   const wakeUp = () => {
     for (const callback of [...wakeUps]) callback()
   }
-  return { hw, storage, remote, local, start, wakeUps, wakeUp }
+  const loseNetwork = () => {
+    for (const callback of [...losses]) callback()
+  }
+  return { hw, storage, remote, local, start, listen, wakeUps, wakeUp, loseNetwork }
 }
 
 /** A server with a stream, and a device. */

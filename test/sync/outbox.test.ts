@@ -1,8 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { memory } from '../../adapters/storage/memory/index.ts'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { Outbox, type OutboxOptions, outbox } from '../../adapters/sync/outbox.ts'
+import { syncedStream } from '../../adapters/sync/synced.ts'
 import { HeadwaterError } from '../../src/index.ts'
-import { openBoth, openDevice, type Server } from './mirrored.ts'
+import { gated } from '../support/index.ts'
+import { openBoth, openDevice, openServer, type Server } from './mirrored.ts'
 
 type Device = Awaited<ReturnType<typeof openDevice>>
 
@@ -20,6 +23,8 @@ async function openOutbox(options: OutboxOptions = {}) {
   return { ...both, box: startOn(both, options) }
 }
 
+const numbered = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => `${from + index}`)
 const bodies = async (server: Server) => (await server.stream.read().toArray()).map(({ body }) => body)
 
 test('records appended while the server cannot be reached arrive in order, once each', async () => {
@@ -205,6 +210,66 @@ test('an idle outbox has no timers and makes no requests', async () => {
   expect(clock.pending).toBeLessThanOrEqual(before)
 })
 
+/** A device whose copy of a stream of 20 records will begin with the last 5, and that is offline. */
+async function openAtEnd() {
+  const both = await openBoth()
+  await both.origin.append(numbered(0, 20))
+  both.network.refuse()
+  const synced = syncedStream(both.remote, both.local, {
+    from: { tailOffset: 5 },
+    random: () => 0.5,
+    coordinator: coordinateInThread,
+  })
+  onTestFinished(() => synced.close())
+  return { ...both, synced }
+}
+
+test('an append before a copy begins behind it is sent once, and not in doubt', async () => {
+  const { synced, network, clock, server } = await openAtEnd()
+  const appended = await synced.append('x')
+  await clock.advance('1m')
+  network.heal()
+  await clock.advance('2m')
+  expect(await bodies(server)).toEqual([...numbered(0, 20), 'x'])
+  expect(synced.outbox.failed).toEqual([])
+  expect(await appended.confirmed()).toMatchObject({ start: { seqNum: 20 } })
+})
+
+test('an append that was stored where a copy has no records is found on the server', async () => {
+  const { synced, origin, network, clock, server } = await openAtEnd()
+  await origin.delete()
+  await server.hw.basin('basin').stream('stream').readBatch({}, { create: true })
+  const appended = await synced.append('x')
+  network.heal()
+  network.refuse({ when: ({ method }) => method === 'GET' })
+  network.loseResponse({ when: ({ method }) => method === 'POST' })
+  await clock.advance('1m')
+  await server.stream.append(numbered(0, 20))
+  network.heal()
+  await clock.advance('2m')
+  expect(await bodies(server)).toEqual(['x', ...numbered(0, 20)])
+  expect(synced.outbox.failed).toEqual([])
+  expect(await appended.confirmed()).toMatchObject({ start: { seqNum: 0 } })
+})
+
+test('an append that may have been stored in records that are trimmed is in doubt', async () => {
+  const { synced, origin, network, clock, server } = await openAtEnd()
+  await origin.delete()
+  await server.hw.basin('basin').stream('stream').readBatch({}, { create: true })
+  await synced.append('x')
+  network.heal()
+  network.refuse({ when: ({ method }) => method === 'GET' })
+  network.loseResponse({ when: ({ method }) => method === 'POST' })
+  await clock.advance('1m')
+  await server.stream.append(numbered(0, 20))
+  await server.stream.trim(10)
+  // Reads over HTTP have trimmed records for a while.
+  await clock.advance('1m')
+  network.heal()
+  await clock.advance('2m')
+  expect(synced.outbox.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
+})
+
 test('a closed outbox rejects appends and calls that wait', async () => {
   const { box, network } = await openOutbox()
   network.refuse()
@@ -214,6 +279,44 @@ test('a closed outbox rejects appends and calls that wait', async () => {
   await expect(waiting).rejects.toMatchObject({ code: 'closed' })
   await expect(box.append('y')).rejects.toMatchObject({ code: 'closed' })
   expect(box.state).toEqual({ kind: 'closed' })
+})
+
+test('an append that is stored while the outbox is closed resolves, and is sent later', async () => {
+  const server = await openServer()
+  const storage = gated(memory())
+  const device = await openDevice(server, storage)
+  const box = startOn(device)
+  await box.append('first')
+  await server.clock.settle()
+  storage.holding = true
+  const appending = box.append('second')
+  await server.clock.settle()
+  const closing = box.close()
+  storage.holding = false
+  storage.release()
+  const { number } = await appending
+  await closing
+  const later = startOn(device)
+  await later.loaded
+  await server.clock.advance('1m')
+  const stored = await server.stream.read().toArray()
+  expect(stored.map(({ body, headers }) => [body, headers[0]![1]])).toEqual([
+    ['first', expect.anything()],
+    ['second', `${later.device}/${number}`],
+  ])
+})
+
+test('flush waits for records that were stored before the outbox was opened', async () => {
+  const { box, hw, remote, network, clock, server } = await openOutbox()
+  network.refuse()
+  await box.append('x')
+  await box.close()
+  network.heal()
+  const afterFlush = startOn({ hw, remote })
+    .flush()
+    .then(() => bodies(server))
+  await clock.advance('1m')
+  expect(await afterFlush).toEqual(['x'])
 })
 
 test('the log is trimmed when its records are not needed any more', async () => {
@@ -256,6 +359,6 @@ test('rejects options that are not valid', async () => {
   const { hw, remote } = await openBoth()
   const log = hw.basin('basin').stream('log')
   expect(() => outbox(log, remote, { recordsMax: 0 })).toThrow(HeadwaterError)
-  expect(() => outbox(log, remote, { bytesMax: 5 })).toThrow('`bytesMax` must be at least 1 MiB, not 5')
+  expect(() => outbox(log, remote, { bytesMax: 5 })).toThrow('`bytesMax` must be at least 1048576, not 5')
   expect(() => outbox(log, log)).toThrow('same stream')
 })

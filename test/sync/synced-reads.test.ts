@@ -176,9 +176,11 @@ test('a read ends with the pending records', async () => {
   for (let index = 0; index < 3; index++)
     await local.append(Array.from({ length: 900 }, (_, at) => `${index}.${at}`))
   outbox.add(0, 'mine')
+  const reading = reads.read()
   const records: SyncedRecord[] = []
-  for await (const record of reads.read()) records.push(record)
+  for await (const record of reading) records.push(record)
   expect(records).toHaveLength(2_701)
+  expect(await reading.toArray()).toEqual(records)
   expect(records.at(-1)).toMatchObject({ body: 'mine', isPending: true })
   expect(outbox.listeners).toBe(0)
 })
@@ -187,7 +189,7 @@ test('a read rejects with the reason of its signal', async () => {
   const { outbox, reads } = await copyOf()
   outbox.device = undefined
   const leaving = new AbortController()
-  const reading = reads.read(undefined, { signal: leaving.signal }).next()
+  const reading = reads.read(undefined, { signal: leaving.signal }).toArray()
   const reason = new Error('left')
   leaving.abort(reason)
   await expect(reading).rejects.toBe(reason)

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { ERROR_KINDS, type ErrorCode, HeadwaterError, invalid } from '../../src/model/errors.ts'
+import { decodeError } from '../../src/wire/decode-error.ts'
 import { errorBody } from '../../src/wire/error-body.ts'
 
 const STATUSES: [ErrorCode, number][] = [
   ['access_token_not_found', 404],
+  ['already_appended', 409],
   ['authn', 401],
   ['bad_frame', 400],
   ['bad_header', 400],
@@ -17,11 +19,16 @@ const STATUSES: [ErrorCode, number][] = [
   ['invalid', 422],
   ['other', 500],
   ['permission_denied', 403],
+  ['producer_fenced', 403],
+  ['producer_gap', 409],
   ['rate_limited', 429],
   ['resource_already_exists', 409],
   ['storage', 500],
+  ['stream_closed', 409],
   ['stream_deletion_pending', 409],
   ['stream_not_found', 404],
+  ['stream_seq_not_increasing', 409],
+  ['too_many_producers', 409],
   ['transaction_conflict', 409],
   ['unavailable', 503],
 ]
@@ -46,6 +53,18 @@ describe('errorBody', () => {
       status,
       text: `{"code":"${code}","message":"why"}`,
     })
+  })
+
+  it.each([
+    ['stream_closed', { seqNum: 7 }, '"seq_num":7'],
+    ['producer_fenced', { producerEpoch: 0 }, '"producer_epoch":0'],
+    ['producer_gap', { expectedSeq: 1, receivedSeq: 3 }, '"expected_seq":1,"received_seq":3'],
+    ['already_appended', { lastSeq: 4 }, '"last_seq":4'],
+    ['stream_seq_not_increasing', { streamSeq: 'é' }, '"stream_seq":"é"'],
+  ] as const)('%s has its details, which a client decodes', (code, details, members) => {
+    const { text } = errorBody(new HeadwaterError(code, 'why', details))
+    expect(text).toBe(`{"code":"${code}","message":"why",${members}}`)
+    expect(decodeError(text)).toMatchObject({ code, message: 'why', ...details })
   })
 
   it('has a code on the wire for every code except those of 412 and 416', () => {

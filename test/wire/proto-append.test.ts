@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { appendBatch } from '../../src/model/append-input.ts'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
+import { decodeAppendAck } from '../../src/wire/decode-records.ts'
 import { AppendAckSchema, AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
 import { decodeAppendInput, encodeAppendAck } from '../../src/wire/proto-records.ts'
 import { rejection } from '../model/rejection.ts'
@@ -215,6 +216,14 @@ describe('encodeAppendAck', () => {
         }
       }),
     )
+  })
+
+  it('says that the stream of the tail is closed', () => {
+    const position = { seqNum: 1, timestamp: 2 }
+    const ack = { start: position, end: position, tail: { ...position, closed: true } } as const
+    const { end, tail } = fromBinary(AppendAckSchema, encodeAppendAck(ack))
+    expect([end?.closed, tail?.closed]).toEqual([false, true])
+    expect(decodeAppendAck(encodeAppendAck(ack))).toEqual(ack)
   })
 
   it('includes all three positions even if every number is 0', () => {

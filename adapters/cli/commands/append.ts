@@ -1,104 +1,124 @@
 import { stat } from 'node:fs/promises'
-import type { AppendAck, Stream } from '../../../src/index.ts'
+import type { AppendAck, AppendSession, Header } from '../../../src/index.ts'
 import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { lineBatch } from '../../../src/model/line-batch.ts'
-import { fencingTokenProblem } from '../../../src/model/names.ts'
 import { TextLines } from '../../../src/storage/text-lines.ts'
 import { appendAckJson } from '../../../src/wire/json-append.ts'
-import { parseArguments, takeRepeated } from '../arguments.ts'
+import { integerArgument, type Values } from '../arguments.ts'
 import { type ByteSource, descriptorSource, fileSource, streamSource } from '../byte-source.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { createMissing } from '../create-missing.ts'
+import { missingCreation } from '../create-missing.ts'
 import { CliError, quoteArg, quotePath, redact } from '../errors.ts'
+import { type Generation, generatedBatches } from '../generated-records.ts'
 import { type InputBatch, InputReader } from '../input-reader.ts'
 import { countText, progressBar } from '../progress.ts'
-import { NAME_NOTES, nameText, parseStreamName, streamOf } from '../stream-name.ts'
-import {
-  encryptionKey,
-  KEY_DEFINITION,
-  parseTarget,
-  TARGET_DEFINITIONS,
-  TARGET_NOTES,
-  withHeadwater,
-} from '../target.ts'
+import { splitHeader } from '../record-format.ts'
+import { recordTemplate } from '../record-template.ts'
+import { nameText, parseStreamName, streamOf } from '../stream-name.ts'
+import { encryptionKey, KEY_DEFINITION, parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
+import { checkFencingToken, FENCING_DEFINITION } from './stream-commands.ts'
 
 const DEFINITIONS = {
-  stream: { type: 'positional', required: true, description: 'Stream to append to: BASIN/STREAM' },
+  stream: { type: 'positional', description: 'Stream to append to: BASIN/STREAM' },
   text: {
     type: 'positional',
     required: false,
-    description: 'Record to append. Default: lines of standard input',
+    description: 'Record to append, or template of --count. Default: lines of standard input',
   },
-  file: { type: 'string', description: 'File whose lines are the records' },
-  json: {
-    type: 'boolean',
-    default: false,
-    description: 'Records are JSON objects, one a line; print the ack as JSON',
+  file: { type: 'string', value: 'FILE', description: 'File whose lines are the records' },
+  'skip-empty': { type: 'boolean', description: 'Empty lines are no records' },
+  header: {
+    type: 'string',
+    value: 'NAME=VALUE',
+    isRepeated: true,
+    description: 'Header of every record; may be repeated',
   },
-  base64: { type: 'boolean', default: false, description: 'With --json: bodies and headers are base64' },
-  header: { type: 'string', description: 'Header of every record, as NAME:VALUE; may be repeated' },
-  create: {
-    type: 'boolean',
-    default: true,
-    description: 'Create a missing basin and stream',
-    negativeDescription: 'Fail if the stream does not exist',
+  json: { type: 'boolean', description: 'Records are JSON objects, one a line; print the ack as JSON' },
+  base64: { type: 'boolean', description: 'With --json: bodies and headers are base64' },
+  count: { type: 'string', value: 'N', description: 'Append N records that are made of TEXT' },
+  rate: {
+    type: 'string',
+    value: 'R',
+    description: 'Append R records of TEXT a second, until Ctrl+C without --count',
   },
-  'fencing-token': { type: 'string', description: 'Fail unless the stream has this fencing token' },
-  quiet: { type: 'boolean', default: false, description: 'No progress bar and no summary' },
+  create: { type: 'boolean', default: true, description: 'Fail if the stream does not exist' },
+  ...FENCING_DEFINITION,
+  quiet: { type: 'boolean', description: 'No progress bar and no summary' },
   ...KEY_DEFINITION,
   ...TARGET_DEFINITIONS,
 } as const
 
-function parse(args: readonly string[], context: CliContext) {
-  const headers = takeRepeated(args, '--header')
-  const parsed = parseArguments(headers.rest, DEFINITIONS, 'append')
-  const { text, file, json, base64, create, quiet, 'fencing-token': fencingToken } = parsed
+function parse(values: Values<typeof DEFINITIONS>, { env }: CliContext) {
+  const { text, file, json, base64, create, quiet, count, rate, 'fencing-token': fencingToken } = values
   if (text !== undefined && file !== undefined) {
     throw new CliError(2, '`--file` cannot be combined with TEXT')
   }
   if (file === '') throw new CliError(2, '`--file` must not be empty')
   if (base64 && !json) throw new CliError(2, '`--base64` requires `--json`')
-  if (json && headers.values.length > 0) {
+  if (json && values.header.length > 0) {
     throw new CliError(2, '`--header` cannot be combined with `--json`: the records have their own headers')
   }
-  const problem = fencingToken === undefined ? undefined : fencingTokenProblem(fencingToken)
-  if (problem !== undefined) throw new CliError(2, `\`--fencing-token\`: ${problem}`)
+  const headers = values.header.map(parseHeader)
   return {
-    name: parseStreamName(parsed.stream, context.env),
+    name: parseStreamName(values.stream, env),
     text,
     file,
     json,
     format: base64 ? ('base64' as const) : ('raw' as const),
-    headers: headers.values.map(parseHeader),
+    headers,
+    skipEmpty: values['skip-empty'],
+    generation: parseGeneration({ text, json, count, rate }, headers),
     create,
     quiet,
-    fencingToken,
-    encryptionKey: encryptionKey(parsed['encryption-key'], context.env),
-    target: parseTarget(parsed, context.env),
+    fencingToken: checkFencingToken(fencingToken, '`--fencing-token`'),
+    encryptionKey: encryptionKey(values['encryption-key'], env),
+    target: parseTarget(values, env),
   }
 }
 
 type AppendArguments = ReturnType<typeof parse>
 
-function parseHeader(text: string): readonly [Uint8Array, Uint8Array] {
-  const colon = text.indexOf(':')
-  if (colon <= 0) throw new CliError(2, `invalid header ${quoteArg(text)}; \`--header\` must be NAME:VALUE`)
-  return [utf8(text.slice(0, colon)), utf8(text.slice(colon + 1).trimStart())]
+function parseHeader(text: string): Header {
+  const [name, value] = splitHeader(text)
+  if (name !== '' && value !== undefined) return [utf8(name), utf8(value)]
+  throw new CliError(2, `invalid header ${quoteArg(text)}; \`--header\` must be NAME=VALUE`)
+}
+
+function parseGeneration(
+  values: Pick<Values<typeof DEFINITIONS>, 'text' | 'json' | 'count' | 'rate'>,
+  headers: readonly Header[],
+): Generation | undefined {
+  const { text, json, count, rate } = values
+  if (count === undefined && rate === undefined) return undefined
+  const option = count === undefined ? '--rate' : '--count'
+  if (text === undefined) throw new CliError(2, `\`${option}\` requires TEXT, the template of the records`)
+  if (json) throw new CliError(2, `\`${option}\` cannot be combined with \`--json\``)
+  const perSecond = rate === undefined ? Number.POSITIVE_INFINITY : Number(rate)
+  if (rate !== undefined && !(/^[0-9.]+$/.test(rate) && perSecond > 0)) {
+    throw new CliError(2, `invalid rate ${quoteArg(rate)}; \`--rate\` must be a number of records a second`)
+  }
+  return {
+    template: recordTemplate(text),
+    headers,
+    count: count === undefined ? Number.POSITIVE_INFINITY : integerArgument(count, '`--count`'),
+    rate: perSecond,
+  }
 }
 
 export const APPEND = command({
-  name: 'append',
-  description: 'Append a record, or the lines of a file or pipe',
+  examples: [
+    'cat big.log | headwater append app-logs/web/1',
+    'headwater append app-logs/web/1 "deployed v7" --header level=info',
+    `headwater append app-logs/load '{"id":%i,"user":"%u","at":"%D"}' --count 10000 --rate 500`,
+    'headwater read a/b --json --base64 | headwater append c/d --json --base64',
+  ],
   notes: [
-    'Each line is a record without its line break. Lines of a pipe are appended as they arrive. With --json,',
-    'a line is {"body": "...", "headers": [["name", "value"]], "timestamp": 1767225600000}, all optional.',
-    'Examples: cat big.log | headwater append app-logs/web/1',
-    '          headwater append app-logs/web/1 "deployed v7" --header "level: info"',
-    '          headwater read a/b --json --base64 | headwater append c/d --json --base64',
-    ...NAME_NOTES,
-    ...TARGET_NOTES,
+    'Each line is a record without its line break (LF or CRLF). Lines of a pipe are appended as they arrive. A',
+    'missing stream is created when the first record is there. With --json, a line is',
+    '{"body": "...", "headers": [["name", "value"]], "timestamp": 1767225600000}, all optional.',
+    'TEXT is a template with --count or --rate only; see `headwater help format`.',
   ],
   definitions: DEFINITIONS,
   parse,
@@ -106,7 +126,7 @@ export const APPEND = command({
 })
 
 async function run(args: AppendArguments, context: CliContext): Promise<void> {
-  const { name, quiet, json, create, fencingToken, encryptionKey } = args
+  const { name, quiet, json, fencingToken, encryptionKey, generation } = args
   const source = await openSource(args, context)
   const appended = { records: 0, bytes: 0 }
   let first: AppendAck | undefined
@@ -118,7 +138,7 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
     return `Appended ${countText(appended.records, 'record')} to ${nameText(name)}: sequence number ${range}`
   }
   try {
-    await withHeadwater({ ...args, mustExist: !create }, context, async (hw, { signal }) => {
+    await withHeadwater({ ...args, mustExist: !args.create }, context, async (hw, { signal }) => {
       const stop = () => source.input?.close()
       signal.addEventListener('abort', stop, { once: true })
       const bar = progressBar(
@@ -133,12 +153,19 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
         bar.update(appended.bytes, source.input?.size, () => countText(appended.records, 'record'))
       }
       try {
-        await createMissing(hw, name, { create, report: context.printError })
+        const create = await missingCreation(hw, name, { ...args, report: context.printError })
         const reader = new InputReader(args)
         const batches =
-          source.input === undefined ? reader.single(args.text!) : reader.batches(source.input, signal)
-        const stream = streamOf(hw, name, encryptionKey)
-        await appendBatches(stream, batches, { fencingToken }, { onAck, onFailure: stop })
+          generation !== undefined
+            ? generatedBatches(generation, context, signal)
+            : source.input === undefined
+              ? reader.single(args.text!)
+              : reader.batches(source.input, signal)
+        const open = async () => {
+          await create?.()
+          return streamOf(hw, name, encryptionKey).appendSession()
+        }
+        await appendBatches(open, batches, { fencingToken }, { onAck, onFailure: stop })
       } finally {
         bar.stop()
         stop()
@@ -164,16 +191,21 @@ interface AppendEvents {
   readonly onFailure: () => void
 }
 
-/** Appends batches in order, several at a time. Rejects with the first failure, after the acks before it. */
+/**
+ * Appends batches in order, several at a time. Rejects with the first failure, after the acks before it.
+ *
+ * @param open Opens the session when the first batch is there: a refused line must leave no empty stream.
+ */
 async function appendBatches(
-  stream: Stream,
-  batches: Iterable<InputBatch> | AsyncIterable<InputBatch>,
+  open: () => Promise<AppendSession>,
+  batches: AsyncIterable<InputBatch>,
   conditions: AppendConditions,
   { onAck, onFailure }: AppendEvents,
 ): Promise<void> {
-  const session = await stream.appendSession()
+  let session: AppendSession | undefined
   try {
     for await (const batch of batches) {
+      session ??= await open()
       const { records } = batch
       // The memory of the batch can be used again when it is in flight.
       const ticket = await (records instanceof TextLines
@@ -182,7 +214,7 @@ async function appendBatches(
       ticket.ack().then((ack) => onAck(ack, batch), onFailure)
     }
   } finally {
-    await session.close()
+    await session?.close()
   }
 }
 
@@ -192,8 +224,11 @@ interface Source {
   readonly isInteractive: boolean
 }
 
-async function openSource({ text, file, quiet }: AppendArguments, context: CliContext): Promise<Source> {
-  if (text !== undefined) return { input: undefined, isInteractive: true }
+async function openSource(
+  { text, file, quiet, generation }: AppendArguments,
+  context: CliContext,
+): Promise<Source> {
+  if (text !== undefined) return { input: undefined, isInteractive: generation === undefined }
   if (file === undefined) {
     const descriptor = context.inputDescriptor
     const input = descriptor === undefined ? undefined : await descriptorSource(descriptor)

@@ -1,55 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import type { Stream } from '../../../src/index.ts'
+import { type Basin, type Headwater, HeadwaterError, type Stream } from '../../../src/index.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import { RECORD_METERED_BYTES } from '../../../src/model/record.ts'
-import { integerArgument, parseArguments } from '../arguments.ts'
+import { integerArgument } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { createMissing } from '../create-missing.ts'
-import { CliError } from '../errors.ts'
+import { codeOf } from '../create-missing.ts'
+import { CliError, printable } from '../errors.ts'
 import { table } from '../output.ts'
 import { bytesText, countText, type ProgressBar, progressBar } from '../progress.ts'
-import { NAME_NOTES, nameText, parseResourceName, streamOf } from '../stream-name.ts'
-import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withHeadwater } from '../target.ts'
+import { nameText, parseResourceName, type StreamName, streamOf } from '../stream-name.ts'
+import { type Connected, parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
+import { untilDeleted } from './delete.ts'
 
-const DEFAULT_BASIN = 'headwater-bench'
 const BYTES_MAX = BATCH_METERED_BYTES_MAX - RECORD_METERED_BYTES
-
-const DEFINITIONS = {
-  basin: {
-    type: 'positional',
-    required: false,
-    description: `BASIN of the streams. Default: ${DEFAULT_BASIN}`,
-  },
-  records: { type: 'string', default: '100000', description: 'Records to append and read' },
-  size: { type: 'string', default: '100', description: 'Bytes of each record' },
-  batch: { type: 'string', default: '1000', description: 'Records of each append' },
-  json: { type: 'boolean', default: false, description: 'Print the results as JSON' },
-  quiet: { type: 'boolean', default: false, description: 'No progress bar' },
-  ...TARGET_DEFINITIONS,
-} as const
-
-function parse(args: readonly string[], { env }: CliContext) {
-  const parsed = parseArguments(args, DEFINITIONS, 'bench')
-  const name = parseResourceName(parsed.basin ?? DEFAULT_BASIN, env)
-  if (name.stream !== undefined)
-    throw new CliError(2, 'BASIN must not name a stream; `bench` creates its own')
-  const records = integerArgument(parsed.records, '`--records`')
-  const size = integerArgument(parsed.size, '`--size`', BYTES_MAX)
-  const batch = integerArgument(parsed.batch, '`--batch`', BATCH_RECORDS_MAX)
-  if (records === 0) throw new CliError(2, '`--records` must be at least 1')
-  const batchMax = Math.max(
-    1,
-    Math.min(batch, Math.floor(BATCH_METERED_BYTES_MAX / (size + RECORD_METERED_BYTES))),
-  )
-  return {
-    basin: name.basin,
-    load: { records, size, batch: batchMax },
-    json: parsed.json,
-    quiet: parsed.quiet,
-    target: parseTarget(parsed, env),
-  }
-}
 
 interface Load {
   readonly records: number
@@ -59,32 +23,75 @@ interface Load {
 }
 
 export const BENCH = command({
-  name: 'bench',
-  description: 'Measure how fast a storage or a server appends, reads and follows',
-  notes: [
-    'Appends to a new stream, reads it, then measures how long a follower waits for a record. Deletes the',
-    'stream afterwards. Several appends are in flight at a time.',
-    'Use --storage memory for the engine alone.',
-    ...NAME_NOTES,
-    ...TARGET_NOTES,
+  examples: [
+    'headwater bench --storage memory',
+    'headwater bench --storage ./data --size 1000 --batch 100',
+    'headwater bench --url https://streams.example.com --records 10000 --json',
   ],
-  definitions: DEFINITIONS,
-  parse,
-  async run({ basin, load, json, quiet, target }, context) {
-    const name = { basin, stream: `bench/${randomBytes(6).toString('hex')}` }
+  notes: [
+    'Appends to a new stream, reads it, then measures how long a follower waits for a record. Several appends',
+    'are in flight at a time. Removes the stream afterwards, and the basin if it created it, also after a',
+    'failure and after Ctrl+C. --storage memory measures the engine alone.',
+  ],
+  definitions: {
+    basin: {
+      type: 'positional',
+      required: false,
+      description: 'BASIN of the stream. Default: a new one',
+    },
+    records: { type: 'string', value: 'N', default: '100000', description: 'Records to append and read' },
+    size: { type: 'string', value: 'N', default: '100', description: 'Bytes of each record' },
+    batch: { type: 'string', value: 'N', default: '1000', description: 'Records of each append' },
+    json: { type: 'boolean', description: 'Print the results as JSON' },
+    quiet: { type: 'boolean', description: 'No progress bar' },
+    ...TARGET_DEFINITIONS,
+  },
+  parse(values, { env }) {
+    const random = randomBytes(6).toString('hex')
+    const name = parseResourceName(values.basin ?? `headwater-bench-${random}`, env)
+    if (name.stream !== undefined)
+      throw new CliError(2, 'BASIN must not name a stream; `bench` creates its own')
+    const records = integerArgument(values.records, '`--records`')
+    const size = integerArgument(values.size, '`--size`', BYTES_MAX)
+    const batch = integerArgument(values.batch, '`--batch`', BATCH_RECORDS_MAX)
+    if (records === 0) throw new CliError(2, '`--records` must be at least 1')
+    const batchMax = Math.max(
+      1,
+      Math.min(batch, Math.floor(BATCH_METERED_BYTES_MAX / (size + RECORD_METERED_BYTES))),
+    )
+    return {
+      name: { basin: name.basin, stream: `bench/${random}` },
+      load: { records, size, batch: batchMax },
+      json: values.json,
+      quiet: values.quiet,
+      target: parseTarget(values, env),
+    }
+  },
+  async run({ name, load, json, quiet, target }, context) {
     const bar = progressBar(quiet ? { ...context, terminal: undefined } : context, 'Measuring')
-    const results = await withHeadwater({ target, mustExist: false }, context, async (hw, { signal }) => {
-      await createMissing(hw, name, { create: true, report: () => {} })
+    const measured = async (hw: Headwater, { signal }: Connected) => {
+      const basin = hw.basin(name.basin)
       const stream = streamOf(hw, name)
+      // A caller who may not create basins may measure in one that exists.
+      const refused = await codeOf(hw.createBasin(name.basin), [
+        'resource_already_exists',
+        'permission_denied',
+      ])
       try {
+        signal.throwIfAborted()
+        await basin.createStream(name.stream)
         return await measure({ stream, signal, load, bar, now: context.now })
       } finally {
         bar.stop()
-        // A stopped command sends no more requests.
-        if (!signal.aborted) await stream.delete()
-        else context.printError(`Not deleted: ${nameText(name)}`)
+        await remove(refused === undefined ? basin : stream, name, context, async () => {
+          // Closing the engine would interrupt the deletion until the storage is opened again.
+          if (refused === undefined && target.kind !== 'service') await untilDeleted(hw, name.basin, context)
+        })
       }
-    })
+    }
+    // Requests outlive Ctrl+C: the basin has to be removed.
+    const options = { signal: undefined } as const
+    const results = await withHeadwater({ target, mustExist: false }, context, measured, options)
     if (json) return context.print(JSON.stringify({ ...load, ...results }))
     const { append, read, follow } = results
     for (const line of table([
@@ -99,6 +106,23 @@ export const BENCH = command({
       context.print(line)
   },
 })
+
+/** Removes what the command has created. A failure is reported: the first error is the one to reject with. */
+async function remove(
+  created: Basin | Stream,
+  name: StreamName,
+  { printError }: CliContext,
+  settled: () => Promise<void>,
+): Promise<void> {
+  try {
+    await created.delete()
+    await settled()
+  } catch (error) {
+    if (!HeadwaterError.is(error)) throw error
+    if (error.code !== 'stream_not_found')
+      printError(`Not removed: ${nameText(name)}: ${printable(error.message)}`)
+  }
+}
 
 interface Bench {
   readonly stream: Stream
@@ -121,7 +145,7 @@ const IN_FLIGHT_MAX = 8
 
 async function measureAppends({ stream, signal, load, bar, now }: Bench) {
   const body = randomBytes(load.size)
-  const session = await stream.appendSession()
+  const session = await stream.appendSession({ signal })
   const times: number[] = []
   const pending = new Set<Promise<void>>()
   const startedAt = now()

@@ -1,34 +1,21 @@
-import type { ArgsDef } from 'citty'
-import { aliasOf, parseArguments } from '../arguments.ts'
-import { type CliCommand, command } from '../command.ts'
-import { CliError, quoteArg } from '../errors.ts'
+import { aliasOf, choiceArgument, type Definitions, isOn } from '../arguments.ts'
+import { type CliCommand, type CommandEntry, command } from '../command.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 
-const DEFINITIONS = {
-  shell: { type: 'positional', required: true, description: 'bash, zsh or fish' },
-} as const
-
-/** @param root Returns the command line, which contains this command. */
-export function completionCommand(root: () => CliCommand): CliCommand {
+/** @param root The command line, which contains this command. */
+export function completionCommand(root: CommandEntry): CliCommand {
   return command({
-    name: 'completion',
-    description: 'Print a script that completes commands and options in a shell',
     notes: [
       'bash: headwater completion bash > /etc/bash_completion.d/headwater',
       `zsh:  headwater completion zsh > "\${fpath[1]}/_headwater"`,
       'fish: headwater completion fish > ~/.config/fish/completions/headwater.fish',
     ],
-    definitions: DEFINITIONS,
-    parse(args) {
-      const { shell } = parseArguments(args, DEFINITIONS, 'completion')
-      const known = SHELLS.find((name) => name === shell)
-      if (known !== undefined) return known
-      throw new CliError(2, `unknown shell ${quoteArg(shell)}; expected bash, zsh or fish`)
-    },
+    definitions: { shell: { type: 'positional', description: 'bash, zsh or fish' } },
+    parse: ({ shell }) => choiceArgument(shell, 'SHELL', SHELLS),
     async run(shell, context) {
       const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript }
-      for (const line of scripts[shell](await wordsOf(root()))) context.print(line)
+      for (const line of scripts[shell](await wordsOf(await root.load()))) context.print(line)
     },
   })
 }
@@ -71,14 +58,13 @@ async function walk(command: CliCommand, path: readonly string[]): Promise<Place
   return places
 }
 
-function optionsOf(definitions: ArgsDef): Word[] {
+function optionsOf(definitions: Definitions): Word[] {
   return Object.entries(definitions).flatMap(([name, definition]) => {
     if (definition.type === 'positional') return []
-    const isOn = definition.type === 'boolean' && definition.default === true
-    const description = (isOn && definition.negativeDescription) || (definition.description ?? '')
+    const { description } = definition
     const alias = aliasOf(definition)
     return [
-      { text: isOn ? `--no-${name}` : `--${name}`, description },
+      { text: isOn(definition) ? `--no-${name}` : `--${name}`, description },
       ...(alias === undefined ? [] : [{ text: `-${alias}`, description }]),
     ]
   })

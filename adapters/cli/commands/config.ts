@@ -1,44 +1,149 @@
-import type { Basin, Stream } from '../../../src/index.ts'
+import { type Basin, type Headwater, HeadwaterError, type Stream } from '../../../src/index.ts'
+import { utf8 } from '../../../src/model/bytes.ts'
 import {
   basinConfigJson,
   decodeBasinReconfiguration,
   decodeStreamReconfiguration,
   streamConfigJson,
 } from '../../../src/wire/json-config.ts'
-import { parseArguments } from '../arguments.ts'
+import { objectOf } from '../../../src/wire/json-members.ts'
+import { readJsonText } from '../../../src/wire/json-reader.ts'
+import {
+  basinInfoJson,
+  decodeEnsureBasin,
+  decodeEnsureStream,
+  streamInfoJson,
+} from '../../../src/wire/json-resources.ts'
+import { choiceArgument } from '../arguments.ts'
 import { command } from '../command.ts'
-import { CONFIG_DEFINITIONS, CONFIG_NOTES, jsonBytes, parseConfig } from '../config-options.ts'
-import type { CliContext } from '../context.ts'
+import { creationText, retentionOf } from '../create-missing.ts'
+import { CliError, quoteArg, quoteName, validateArgument } from '../errors.ts'
 import { table } from '../output.ts'
-import { NAME_NOTES, parseResourceName, streamOf } from '../stream-name.ts'
-import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withHeadwater } from '../target.ts'
+import { nameText, parseResourceName, type ResourceName, streamOf } from '../stream-name.ts'
+import { parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
+import { durationMs, parseRetention, retentionForm } from '../times.ts'
 
-const DEFINITIONS = {
-  name: { type: 'positional', required: true, description: 'BASIN, or BASIN/STREAM' },
-  ...CONFIG_DEFINITIONS,
-  json: { type: 'boolean', default: false, description: 'Print the configuration as JSON' },
-  ...TARGET_DEFINITIONS,
+/** Options that set the configuration of a basin or a stream. */
+const CONFIG_DEFINITIONS = {
+  retention: {
+    type: 'string',
+    value: 'DURATION',
+    description: 'How long records are kept: 12h, 30d, ... or forever',
+  },
+  'storage-class': { type: 'string', value: 'CLASS', description: 'standard or express' },
+  timestamping: { type: 'string', value: 'MODE', description: 'client-prefer, client-require or arrival' },
+  uncapped: {
+    type: 'string',
+    value: 'BOOLEAN',
+    description: 'Whether timestamps may lie in the future: true or false',
+  },
+  'delete-on-empty': {
+    type: 'string',
+    value: 'DURATION',
+    description: 'Delete if empty, this long after the last append: 1h, ... or off',
+  },
+  cipher: {
+    type: 'string',
+    value: 'CIPHER',
+    description: 'Basins only: aes-256-gcm, aegis-256 or none, for new streams',
+  },
+  'create-on-append': {
+    type: 'string',
+    value: 'BOOLEAN',
+    description: 'Basins only: appends create streams: true or false',
+  },
+  'create-on-read': {
+    type: 'string',
+    value: 'BOOLEAN',
+    description: 'Basins only: reads create streams: true or false',
+  },
+  config: {
+    type: 'string',
+    value: 'JSON',
+    description: 'JSON of the HTTP API, instead of the options above',
+  },
 } as const
 
-function parse(args: readonly string[], { env }: CliContext) {
-  const parsed = parseArguments(args, DEFINITIONS, 'config')
-  const name = parseResourceName(parsed.name, env)
-  const change = parseConfig(parsed, name.stream === undefined)
-  return { name, change, json: parsed.json, target: parseTarget(parsed, env) }
+const CONFIG_NOTES = [
+  'For a basin, the stream options set the defaults of streams that are created in it. The value default',
+  'returns a setting to its default.',
+]
+
+const NAME = { type: 'positional', description: 'BASIN, or BASIN/STREAM' } as const
+
+export const CREATE = command({
+  examples: [
+    'headwater create app-logs --create-on-append true',
+    'headwater create app-logs/web/1 --retention 30d',
+    'headwater create app-logs/audit --retention forever',
+  ],
+  notes: [
+    'A stream without a retention has that of its basin, else that of the server (serve --retention), or in a',
+    'storage (--storage) keeps its records forever.',
+    ...CONFIG_NOTES,
+  ],
+  definitions: {
+    name: NAME,
+    ...CONFIG_DEFINITIONS,
+    json: { type: 'boolean', description: 'Print the new basin or stream as JSON' },
+    ...TARGET_DEFINITIONS,
+  },
+  parse(values, { env }) {
+    const name = parseResourceName(values.name, env)
+    const config = parseConfig(values, name.stream === undefined)
+    return { name, config, json: values.json, target: parseTarget(values, env) }
+  },
+  run: ({ name, config, json, target }, context) =>
+    withHeadwater({ target, mustExist: false }, context, async (hw) => {
+      let info: string
+      try {
+        info = await createResource(hw, name, config)
+      } catch (error) {
+        if (!HeadwaterError.is(error) || error.code !== 'resource_already_exists') throw error
+        const what = name.stream === undefined ? 'basin' : 'stream'
+        throw new CliError(1, `${what} ${quoteName(nameText(name))} already exists`)
+      }
+      if (json) context.print(info)
+      else context.printError(creationText(name, await retentionOf(hw, name)))
+    }),
+})
+
+/** Creates a basin or a stream. Resolves to its info as JSON. */
+async function createResource(
+  hw: Headwater,
+  { basin, stream }: ResourceName,
+  config: object = {},
+): Promise<string> {
+  if (stream === undefined) {
+    const decoded = decodeEnsureBasin(jsonBytes({ config })).config
+    return basinInfoJson((await hw.createBasin(basin, decoded)).info)
+  }
+  const decoded = decodeEnsureStream(jsonBytes(config))
+  return streamInfoJson((await hw.basin(basin).createStream(stream, decoded)).info)
 }
 
 export const CONFIG = command({
-  name: 'config',
-  description: 'Print or change the configuration of a basin or a stream',
+  examples: [
+    'headwater config app-logs/web/1',
+    'headwater config app-logs/web/1 --retention 30d',
+    'headwater config app-logs --retention default --create-on-append true',
+  ],
   notes: [
     'Options change settings; the others keep their values. Prints the resulting configuration. A longer',
     'retention keeps the records that are stored; a shorter one applies to later records.',
     ...CONFIG_NOTES,
-    ...NAME_NOTES,
-    ...TARGET_NOTES,
   ],
-  definitions: DEFINITIONS,
-  parse,
+  definitions: {
+    name: NAME,
+    ...CONFIG_DEFINITIONS,
+    json: { type: 'boolean', description: 'Print the configuration as JSON' },
+    ...TARGET_DEFINITIONS,
+  },
+  parse(values, { env }) {
+    const name = parseResourceName(values.name, env)
+    const change = parseConfig(values, name.stream === undefined)
+    return { name, change, json: values.json, target: parseTarget(values, env) }
+  },
   run: ({ name, change, json, target }, context) =>
     withHeadwater({ target }, context, async (hw) => {
       const config = await (name.stream === undefined
@@ -67,4 +172,87 @@ function settingsOf(value: unknown, path = ''): (readonly string[])[] {
   return Object.entries(value).flatMap(([name, member]) =>
     settingsOf(member, path === '' ? name : `${path}.${name}`),
   )
+}
+
+type ConfigValues = { readonly [Name in keyof typeof CONFIG_DEFINITIONS]?: string | undefined }
+
+/**
+ * Returns the configuration that the options set, as in the HTTP API: null returns a setting to its default.
+ * Undefined if no option is given.
+ *
+ * @throws CliError with exit code 2.
+ */
+function parseConfig(values: ConfigValues, isBasin: boolean): object | undefined {
+  const names = Object.keys(CONFIG_DEFINITIONS) as (keyof ConfigValues)[]
+  const given = names.filter((name) => values[name] !== undefined)
+  if (given.length === 0) return undefined
+  if (values.config !== undefined) {
+    if (given.length > 1) throw new CliError(2, `\`--config\` cannot be combined with \`--${given[0]}\``)
+    validateArgument(() => objectOf(readJsonText(values.config!), 'the value'), '`--config`')
+    return JSON.parse(values.config) as object
+  }
+  const basinOnly = BASIN_ONLY.find((name) => values[name] !== undefined)
+  if (!isBasin && basinOnly !== undefined) {
+    throw new CliError(2, `\`--${basinOnly}\` is a setting of basins, not of streams`)
+  }
+  const stream = streamSettings(values)
+  if (!isBasin) return stream
+  return {
+    ...(Object.keys(stream).length > 0 && { default_stream_config: stream }),
+    ...(values.cipher !== undefined && { stream_cipher: cipherOf(values.cipher) }),
+    ...optional('create_stream_on_append', values['create-on-append'], (text) =>
+      flag(text, '--create-on-append'),
+    ),
+    ...optional('create_stream_on_read', values['create-on-read'], (text) => flag(text, '--create-on-read')),
+  }
+}
+
+const BASIN_ONLY = ['cipher', 'create-on-append', 'create-on-read'] as const
+
+function streamSettings(values: ConfigValues): object {
+  const mode = optional('mode', values.timestamping, (text) =>
+    choiceArgument(text, '--timestamping', ['client-prefer', 'client-require', 'arrival']),
+  )
+  const uncapped = optional('uncapped', values.uncapped, (text) => flag(text, '--uncapped'))
+  const timestamping = { ...mode, ...uncapped }
+  return {
+    ...optional('retention_policy', values.retention, (text) => retentionForm(parseRetention(text))),
+    ...optional('storage_class', values['storage-class'], (text) =>
+      choiceArgument(text, '--storage-class', ['standard', 'express']),
+    ),
+    ...(Object.keys(timestamping).length > 0 && { timestamping }),
+    ...optional('delete_on_empty', values['delete-on-empty'], (text) =>
+      text === 'off' ? { min_age_secs: 0 } : { min_age_secs: secondsOf(text) },
+    ),
+  }
+}
+
+/** Encodes a configuration for the decoders of the HTTP API. */
+function jsonBytes(form: object): Uint8Array {
+  return utf8(JSON.stringify(form))
+}
+
+/** The member, null for the value `default`; nothing for an option that is not given. */
+function optional(member: string, text: string | undefined, parse: (text: string) => unknown): object {
+  if (text === undefined) return {}
+  return { [member]: text === 'default' ? null : parse(text) }
+}
+
+function cipherOf(text: string): string | null {
+  return text === 'none' || text === 'default'
+    ? null
+    : choiceArgument(text, '--cipher', ['aes-256-gcm', 'aegis-256', 'none'])
+}
+
+function secondsOf(text: string): number {
+  const ms = durationMs(text)
+  if (ms !== undefined) return ms / 1000
+  throw new CliError(
+    2,
+    `invalid duration ${quoteArg(text)}; \`--delete-on-empty\` must be a positive integer with s, m, h or d, such as 12h, or \`off\``,
+  )
+}
+
+function flag(text: string, option: string): boolean {
+  return choiceArgument(text, option, ['true', 'false']) === 'true'
 }

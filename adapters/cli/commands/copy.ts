@@ -1,5 +1,5 @@
 import { CopySource, copy, type ExportCounts, Service, TransferError } from '../../transfer/index.ts'
-import { parseArguments } from '../arguments.ts'
+import type { Values } from '../arguments.ts'
 import { command } from '../command.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
@@ -14,9 +14,9 @@ import {
 } from '../transfer-target.ts'
 
 const COPY_DEFINITIONS = {
-  from: { type: 'positional', required: true, description: 'Storage or URL of a server to copy from' },
-  to: { type: 'positional', required: true, description: 'Storage or URL of a server to copy to' },
-  follow: { type: 'boolean', default: false, description: 'Keep copying new records until Ctrl+C' },
+  from: { type: 'positional', description: 'Storage or URL of a server to copy from' },
+  to: { type: 'positional', description: 'Storage or URL of a server to copy to' },
+  follow: { type: 'boolean', description: 'Keep copying new records until Ctrl+C' },
   basin: TRANSFER_DEFINITIONS.basin,
   stream: TRANSFER_DEFINITIONS.stream,
   'encryption-key': TRANSFER_DEFINITIONS['encryption-key'],
@@ -31,7 +31,6 @@ const COPY_NOTES = [
   '',
   'To move: copy with --follow, wait until everything is copied, stop the writers and press Ctrl+C. The',
   'command copies the remaining records. Then start the writers on TO; nothing may write to TO before.',
-  'Example: headwater copy --follow ./data postgres://localhost/app',
 ]
 
 interface CopyArguments {
@@ -45,8 +44,7 @@ interface CopyArguments {
 }
 
 /** @throws CliError with exit code 2. */
-function parseCopyArguments(args: readonly string[], { env }: CliContext): CopyArguments {
-  const parsed = parseArguments(args, COPY_DEFINITIONS, 'copy')
+function parseCopyArguments(parsed: Values<typeof COPY_DEFINITIONS>, { env }: CliContext): CopyArguments {
   const { from, to, follow, resume, quiet } = parsed
   if (from === to) throw new CliError(2, 'FROM and TO must not be the same')
   return {
@@ -121,8 +119,10 @@ async function run(
 }
 
 export const COPY = command({
-  name: 'copy',
-  description: 'Copy streams from one storage or server to another',
+  examples: [
+    'headwater copy ./data https://streams.example.com',
+    'headwater copy --follow ./data postgres://localhost/app',
+  ],
   notes: COPY_NOTES,
   definitions: COPY_DEFINITIONS,
   parse: parseCopyArguments,

@@ -1,38 +1,29 @@
 import type { Headwater } from '../../../src/index.ts'
-import { parseArguments } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { NAME_NOTES, nameText, parseResourceName, resourceOf } from '../stream-name.ts'
-import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withHeadwater } from '../target.ts'
-
-const DEFINITIONS = {
-  name: { type: 'positional', required: true, description: 'BASIN, or BASIN/STREAM; may be repeated' },
-  ...TARGET_DEFINITIONS,
-} as const
-
-function parse(args: readonly string[], { env }: CliContext) {
-  const parsed = parseArguments(args, DEFINITIONS, 'delete', { isVariadic: true })
-  const names = parsed._.map((name) => parseResourceName(name, env))
-  return { names, target: parseTarget(parsed, env) }
-}
+import { nameText, parseResourceName, resourceOf } from '../stream-name.ts'
+import { parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
 
 export const DELETE = command({
-  name: 'delete',
-  description: 'Delete streams, or basins with all their streams, without asking',
+  examples: ['headwater delete app-logs/web/1 app-logs/web/2', 'headwater delete app-logs'],
   notes: [
     'A server deletes the streams of a basin in the background; with --storage, the command waits for that.',
-    ...NAME_NOTES,
-    ...TARGET_NOTES,
   ],
-  definitions: DEFINITIONS,
-  parse,
+  definitions: {
+    name: { type: 'positional', isRepeated: true, description: 'BASIN, or BASIN/STREAM; may be repeated' },
+    ...TARGET_DEFINITIONS,
+  },
+  parse: (values, { env }) => ({
+    names: values.name.map((name) => parseResourceName(name, env)),
+    target: parseTarget(values, env),
+  }),
   run: ({ names, target }, context) =>
     withHeadwater({ target }, context, async (hw, { signal }) => {
       for (const name of names) {
         const { basin, stream } = name
         await resourceOf(hw, name).delete()
         // Closing the engine would interrupt the deletion until the storage is opened again.
-        if (stream === undefined && target.kind !== 'service') await untilGone(hw, basin, context, signal)
+        if (stream === undefined && target.kind !== 'service') await untilDeleted(hw, basin, context, signal)
         context.printError(`Deleted ${stream === undefined ? 'basin' : 'stream'} ${nameText(name)}`)
       }
     }),
@@ -40,14 +31,15 @@ export const DELETE = command({
 
 const POLL_MS = 20
 
-async function untilGone(
+/** Resolves when a basin whose deletion was requested is gone. */
+export async function untilDeleted(
   hw: Headwater,
   basin: string,
-  { clock }: CliContext,
-  signal: AbortSignal,
+  { clock }: Pick<CliContext, 'clock'>,
+  signal?: AbortSignal,
 ): Promise<void> {
   for (;;) {
-    signal.throwIfAborted()
+    signal?.throwIfAborted()
     const { items } = await hw.listBasins({ prefix: basin, limit: 1 })
     if (items[0]?.name !== basin) return
     await new Promise<void>((resolve) => clock.schedule(POLL_MS, resolve))

@@ -11,13 +11,12 @@ import {
   type Service,
   TransferError,
 } from '../../transfer/index.ts'
-import { parseArguments } from '../arguments.ts'
+import type { Values } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError } from '../errors.ts'
 import { standardOutput } from '../output.ts'
 import { countText, progressBar } from '../progress.ts'
-import { TARGET_NOTES } from '../target.ts'
 import {
   parseTransferArguments,
   TRANSFER_DEFINITIONS,
@@ -28,17 +27,18 @@ import {
 
 const EXPORT_DEFINITIONS = {
   ...TRANSFER_DEFINITIONS,
-  out: { type: 'string', description: 'File to write; it must not exist. Default: standard output' },
-  gzip: { type: 'boolean', default: false, description: 'Compress; implied by FILE.gz' },
+  out: {
+    type: 'string',
+    value: 'FILE',
+    description: 'File to write; it must not exist. Default: standard output',
+  },
+  gzip: { type: 'boolean', description: 'Compress; implied by FILE.gz' },
 } as const
 
 const EXPORT_NOTES = [
   'Each stream is exported up to its tail at the time when its export begins. Encrypted records are',
   'exported as plain text: protect the file like the key. Access tokens, keys and usage metrics are not',
   'exported. With --resume, FILE is truncated to its last complete line and continued.',
-  'Example: headwater export --storage ./data | headwater import --url URL',
-  '',
-  ...TARGET_NOTES,
 ]
 
 interface ExportArguments extends TransferArguments {
@@ -48,13 +48,10 @@ interface ExportArguments extends TransferArguments {
 }
 
 /** @throws CliError with exit code 2. */
-function parseExportArguments(args: readonly string[], { env }: CliContext): ExportArguments {
-  // `--out -` is valid although values that begin with a hyphen otherwise require `=`.
-  const checked = args.flatMap((arg, i) => {
-    if (arg === '-' && args[i - 1] === '--out') return []
-    return arg === '--out' && args[i + 1] === '-' ? ['--out=-'] : [arg]
-  })
-  const parsed = parseArguments(checked, EXPORT_DEFINITIONS, 'export')
+function parseExportArguments(
+  parsed: Values<typeof EXPORT_DEFINITIONS>,
+  { env }: CliContext,
+): ExportArguments {
   if (parsed.out === '') throw new CliError(2, '`--out` must not be empty')
   const out = parsed.out === '-' ? undefined : parsed.out
   const transfer = parseTransferArguments(parsed, env)
@@ -169,8 +166,11 @@ class ExportProgress {
 }
 
 export const EXPORT = command({
-  name: 'export',
-  description: 'Export basins, streams and records as lines of JSON',
+  examples: [
+    'headwater export --storage ./data --out backup.jsonl.gz',
+    'headwater export --storage ./data | headwater import --url https://streams.example.com',
+    'headwater export --basin app-logs --stream "web/*" --out web.jsonl --resume',
+  ],
   notes: EXPORT_NOTES,
   definitions: EXPORT_DEFINITIONS,
   parse: parseExportArguments,

@@ -8,12 +8,11 @@ import {
   type Service,
   TransferError,
 } from '../../transfer/index.ts'
-import { parseArguments } from '../arguments.ts'
+import type { Values } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable, quotePath, redact } from '../errors.ts'
 import { countText, progressBar } from '../progress.ts'
-import { TARGET_NOTES } from '../target.ts'
 import {
   parseTransferArguments,
   TRANSFER_DEFINITIONS,
@@ -35,8 +34,6 @@ const IMPORT_NOTES = [
   'Fails if a stream exists and has records; if the export is a file, before anything is written. With',
   '--resume, such a stream is continued at its tail if its last record matches the export. A truncated',
   'file is imported as far as it goes; then the exit code is 1. Retention starts again with the import.',
-  '',
-  ...TARGET_NOTES,
 ]
 
 interface ImportArguments extends TransferArguments {
@@ -45,13 +42,13 @@ interface ImportArguments extends TransferArguments {
 }
 
 /** @throws CliError with exit code 2. */
-function parseImportArguments(args: readonly string[], { env }: CliContext): ImportArguments {
-  const checked = args.filter((arg) => arg !== '-')
-  const parsed = parseArguments(checked, IMPORT_DEFINITIONS, 'import')
-  if (parsed.file === '') throw new CliError(2, 'FILE must not be empty')
-  const inputs = args.length - checked.length + (parsed.file === undefined ? 0 : 1)
-  if (inputs > 1) throw new CliError(2, '`import` accepts one FILE')
-  return { ...parseTransferArguments(parsed, env), file: parsed.file }
+function parseImportArguments(
+  parsed: Values<typeof IMPORT_DEFINITIONS>,
+  { env }: CliContext,
+): ImportArguments {
+  const { file } = parsed
+  if (file === '') throw new CliError(2, 'FILE must not be empty')
+  return { ...parseTransferArguments(parsed, env), file: file === '-' ? undefined : file }
 }
 
 /** `headwater import`. */
@@ -184,8 +181,10 @@ function readError(path: string, error: unknown): CliError {
 }
 
 export const IMPORT = command({
-  name: 'import',
-  description: 'Import an export; records keep their sequence numbers and timestamps',
+  examples: [
+    'headwater import backup.jsonl.gz --storage ./restored',
+    'gunzip < backup.jsonl.gz | headwater import --resume',
+  ],
   notes: IMPORT_NOTES,
   definitions: IMPORT_DEFINITIONS,
   parse: parseImportArguments,

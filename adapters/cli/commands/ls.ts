@@ -1,77 +1,168 @@
-import type { BasinInfo, StreamInfo } from '../../../src/index.ts'
+import type { BasinInfo, Headwater, StreamInfo } from '../../../src/index.ts'
 import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/names.ts'
 import { dateTimeText } from '../../../src/wire/json-members.ts'
 import { basinInfoJson, streamInfoJson } from '../../../src/wire/json-resources.ts'
-import { parseArguments } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
-import { NAME_NOTES, splitName } from '../stream-name.ts'
-import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withHeadwater } from '../target.ts'
+import { table } from '../output.ts'
+import { bytesText } from '../progress.ts'
+import { basinDetails, type Details, ifKnown, streamDetails } from '../resource-details.ts'
+import { nameText, parseStreamName, splitName, streamOf } from '../stream-name.ts'
+import { parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
+import { retentionPeriod } from '../times.ts'
 
-const DEFINITIONS = {
-  name: { type: 'positional', required: false, description: 'BASIN, or BASIN/PREFIX. Default: list basins' },
-  prefix: { type: 'string', description: 'Only names with this prefix' },
-  long: {
-    type: 'boolean',
-    alias: 'l',
-    default: false,
-    description: 'Also print the creation time and the state',
-  },
-  json: {
-    type: 'boolean',
-    default: false,
-    description: 'Print each basin or stream as a JSON object on a line',
-  },
-  ...TARGET_DEFINITIONS,
-} as const
-
-function parse(args: readonly string[], { env }: CliContext) {
-  const parsed = parseArguments(args, DEFINITIONS, 'ls')
-  const { name, prefix, long, json } = parsed
-  const { basin, rest } = name === undefined ? {} : splitName(name, env)
-  if (rest !== undefined && prefix !== undefined) {
-    throw new CliError(2, '`--prefix` cannot be combined with BASIN/PREFIX')
-  }
-  const start = rest ?? prefix ?? ''
-  const problem =
-    basin === undefined ? basinPrefixProblem(start, 'prefix') : streamPrefixProblem(start, 'prefix')
-  if (problem !== undefined) throw new CliError(2, `\`--prefix\`: ${problem}`)
-  return { basin, prefix: start, long, json, target: parseTarget(parsed, env) }
-}
+/** Basins or streams whose details are requested at a time. */
+const DETAILS_MAX = 8
 
 /** Lists basins or streams: one name a line. */
 export const LS = command({
-  name: 'ls',
-  description: 'List basins, or the streams of a basin',
+  examples: ['headwater ls', 'headwater ls app-logs', 'headwater ls -l app-logs/web/'],
   notes: [
-    'Examples: headwater ls; headwater ls app-logs; headwater ls app-logs/web/ --long',
-    ...NAME_NOTES,
-    ...TARGET_NOTES,
+    '-l prints: created, state or cipher, records, bytes, retention, last write, name. What the server does',
+    'not know or the token does not permit is -. Of a basin it knows the bytes and the default retention.',
   ],
-  definitions: DEFINITIONS,
-  parse,
+  definitions: {
+    name: {
+      type: 'positional',
+      required: false,
+      description: 'BASIN, or BASIN/PREFIX. Default: list basins',
+    },
+    prefix: { type: 'string', value: 'PREFIX', description: 'Only names with this prefix' },
+    long: { type: 'boolean', alias: 'l', description: 'Also print sizes, retention and last writes' },
+    json: { type: 'boolean', description: 'Print each basin or stream as a JSON object on a line' },
+    ...TARGET_DEFINITIONS,
+  },
+  parse(values, { env }) {
+    const { name, prefix, long, json } = values
+    const { basin, rest } = name === undefined ? {} : splitName(name, env)
+    if (rest !== undefined && prefix !== undefined) {
+      throw new CliError(2, '`--prefix` cannot be combined with BASIN/PREFIX')
+    }
+    if (long && json) throw new CliError(2, '`--long` cannot be combined with `--json`')
+    const start = rest ?? prefix ?? ''
+    const problem =
+      basin === undefined ? basinPrefixProblem(start, 'prefix') : streamPrefixProblem(start, 'prefix')
+    if (problem !== undefined) throw new CliError(2, `\`--prefix\`: ${problem}`)
+    return { basin, prefix: start, long, json, target: parseTarget(values, env) }
+  },
   run: (args, context) =>
     withHeadwater(args, context, async (hw) => {
       const { basin, prefix, long, json } = args
       const items =
         basin === undefined ? hw.listAllBasins({ prefix }) : hw.basin(basin).listAllStreams({ prefix })
+      if (long) return listLong(hw, basin, items, context)
       for await (const item of items) {
         if (json) context.print('state' in item ? basinInfoJson(item) : streamInfoJson(item))
-        else if (!long) context.print(printable(item.name))
-        else {
-          const columns = [
-            dateTimeText(item.createdAt).padEnd(24),
-            stateOf(item).padEnd(11),
-            printable(item.name),
-          ]
-          context.print(columns.join('  '))
-        }
+        else context.print(printable(item.name))
       }
     }),
 })
 
+/** Prints the items in order, as soon as the details of those before them are known. */
+async function listLong(
+  hw: Headwater,
+  basin: string | undefined,
+  items: AsyncIterable<BasinInfo | StreamInfo>,
+  { clock, print }: CliContext,
+): Promise<void> {
+  const waiting: Promise<string>[] = []
+  for await (const item of items) {
+    const now = clock.now()
+    const details =
+      basin === undefined
+        ? basinDetails(hw.basin(item.name), now)
+        : streamDetails(streamOf(hw, { basin, stream: item.name }), now)
+    const line = details.then((known) => longLine(item, known))
+    // Reported when it is awaited.
+    line.catch(() => {})
+    waiting.push(line)
+    if (waiting.length >= DETAILS_MAX) print(await waiting.shift()!)
+  }
+  for (const line of waiting) print(await line)
+}
+
+function longLine(item: BasinInfo | StreamInfo, { records, bytes, retention, lastWrite }: Details): string {
+  return [
+    dateTimeText(item.createdAt).padEnd(24),
+    stateOf(item).padEnd(11),
+    (records?.toLocaleString('en-US') ?? '-').padStart(11),
+    (bytes === undefined ? '-' : bytesText(bytes)).padStart(9),
+    (retention === undefined ? '-' : retentionPeriod(retention)).padEnd(8),
+    (lastWrite === undefined ? '-' : dateTimeText(lastWrite)).padEnd(24),
+    printable(item.name),
+  ].join('  ')
+}
+
 function stateOf(item: BasinInfo | StreamInfo): string {
   if ('state' in item) return item.state
   return item.deletedAt === null ? (item.cipher ?? 'plain') : 'deleting'
+}
+
+/** Prints what is known about a stream. What is not known is left out. */
+export const INFO = command({
+  examples: ['headwater info app-logs/web/1', 'headwater info app-logs/web/1 --json'],
+  notes: [
+    'Bytes are metered bytes: bodies, headers and 8 bytes a record. What the server does not know or the token',
+    'does not permit is left out.',
+  ],
+  definitions: {
+    stream: { type: 'positional', description: 'BASIN/STREAM' },
+    json: { type: 'boolean', description: 'Print JSON' },
+    ...TARGET_DEFINITIONS,
+  },
+  parse: (values, { env }) => ({
+    name: parseStreamName(values.stream, env),
+    json: values.json,
+    target: parseTarget(values, env),
+  }),
+  run: ({ name, json, target }, context) =>
+    withHeadwater({ target }, context, async (hw) => {
+      const stream = streamOf(hw, name)
+      // Reports a missing stream.
+      await stream.checkTail()
+      const [details, listed] = await Promise.all([
+        streamDetails(stream, context.clock.now()),
+        ifKnown(hw.basin(name.basin).listStreams({ prefix: name.stream, limit: 1 })),
+      ])
+      const info = listed?.items.find((item) => item.name === name.stream)
+      if (json) context.print(JSON.stringify(infoForm(nameText(name), details, info)))
+      else for (const line of table(infoRows(nameText(name), details, info))) context.print(line)
+    }),
+})
+
+function infoForm(name: string, { retention, lastWrite, ...details }: Details, info: StreamInfo | undefined) {
+  return {
+    name,
+    records: details.records,
+    bytes: details.bytes,
+    first_seq_num: details.firstSeqNum,
+    next_seq_num: details.nextSeqNum,
+    last_write: lastWrite,
+    retention_secs:
+      retention === undefined ? undefined : retention === 'infinite' ? null : retention.ageSeconds,
+    created_at: info === undefined ? undefined : dateTimeText(info.createdAt),
+    cipher: info?.cipher,
+  }
+}
+
+/** Formats a number of bytes exactly, and a larger one also in its unit. */
+function bytesRow(bytes: number): string {
+  return `${bytes.toLocaleString('en-US')}${bytes < 1024 ? '' : ` (${bytesText(bytes)})`}`
+}
+
+function infoRows(name: string, details: Details, info: StreamInfo | undefined): string[][] {
+  const { records, bytes, firstSeqNum, nextSeqNum, lastWrite, retention } = details
+  const rows = [
+    ['stream', name],
+    ['records', records?.toLocaleString('en-US')],
+    ['bytes', bytes === undefined ? undefined : bytesRow(bytes)],
+    ['first sequence number', firstSeqNum],
+    ['next sequence number', nextSeqNum],
+    ['last write', lastWrite === undefined ? undefined : dateTimeText(lastWrite)],
+    ['retention', retention === undefined ? undefined : retentionPeriod(retention)],
+    ['created at', info === undefined ? undefined : dateTimeText(info.createdAt)],
+    ['cipher', info?.cipher ?? undefined],
+  ] as const
+  return rows.flatMap(([label, value]) => (value === undefined ? [] : [[label, String(value)]]))
 }

@@ -5,33 +5,40 @@ import {
   endOfUsage,
   METRIC_INTERVALS,
   type Metric,
-  type MetricInterval,
   type MetricSet,
   type MetricsQuery,
   STREAM_METRIC_SETS,
 } from '../../../src/model/metrics.ts'
 import { dateTimeText } from '../../../src/wire/json-members.ts'
 import { metricsJson } from '../../../src/wire/json-resources.ts'
-import { parseArguments, timeArgument } from '../arguments.ts'
+import { choiceArgument, type Values } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, quoteArg, quoteName } from '../errors.ts'
 import { table } from '../output.ts'
-import { NAME_NOTES, parseResourceName, type ResourceName, resourceOf } from '../stream-name.ts'
-import { parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withHeadwater } from '../target.ts'
+import { parseResourceName, type ResourceName, resourceOf } from '../stream-name.ts'
+import { parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
+import { timeArgument } from '../times.ts'
 
 const DEFINITIONS = {
   name: { type: 'positional', required: false, description: 'BASIN, or BASIN/STREAM. Default: the account' },
-  set: { type: 'string', description: 'Metric sets, separated by commas; see below. Default: all' },
-  start: { type: 'string', default: '1d', description: 'Start of the range' },
-  end: { type: 'string', description: 'End of the range. Default: now' },
-  interval: { type: 'string', description: 'minute, hour or day. The default depends on the set' },
-  json: { type: 'boolean', default: false, description: 'Print each set as a JSON object on a line' },
+  set: {
+    type: 'string',
+    value: 'SETS',
+    description: 'Metric sets, separated by commas; see below. Default: all',
+  },
+  start: { type: 'string', value: 'TIME', default: '1d', description: 'Start of the range' },
+  end: { type: 'string', value: 'TIME', description: 'End of the range. Default: now' },
+  interval: {
+    type: 'string',
+    value: 'INTERVAL',
+    description: 'minute, hour or day. The default depends on the set',
+  },
+  json: { type: 'boolean', description: 'Print each set as a JSON object on a line' },
   ...TARGET_DEFINITIONS,
 } as const
 
-function parse(args: readonly string[], { env, clock }: CliContext) {
-  const parsed = parseArguments(args, DEFINITIONS, 'metrics')
+function parse(parsed: Values<typeof DEFINITIONS>, { env, clock }: CliContext) {
   const { name: text, set, start, end, interval, json } = parsed
   const name = text === undefined ? undefined : parseResourceName(text, env)
   if (name !== undefined && name.basin.length < BASIN_NAME_BYTES_MIN_ON_POST) {
@@ -47,9 +54,6 @@ function parse(args: readonly string[], { env, clock }: CliContext) {
   if (unknown !== undefined) {
     throw new CliError(2, `unknown metric set ${quoteArg(unknown)}; expected ${known.join(', ')}`)
   }
-  if (!isInterval(interval)) {
-    throw new CliError(2, `invalid interval ${quoteArg(interval!)}; expected minute, hour or day`)
-  }
   const now = clock.now()
   const range = {
     start: timeArgument(start, '`--start`', now),
@@ -58,14 +62,13 @@ function parse(args: readonly string[], { env, clock }: CliContext) {
   return {
     name,
     sets,
-    query: { ...range, interval },
+    query: {
+      ...range,
+      interval: interval === undefined ? undefined : choiceArgument(interval, '--interval', METRIC_INTERVALS),
+    },
     json,
     target: parseTarget(parsed, env),
   }
-}
-
-function isInterval(text: string | undefined): text is MetricInterval | undefined {
-  return text === undefined || (METRIC_INTERVALS as readonly string[]).includes(text)
 }
 
 function setsOf(name: ResourceName | undefined): readonly string[] {
@@ -79,15 +82,15 @@ interface UsageSource {
 }
 
 export const METRICS = command({
-  name: 'metrics',
-  description: 'Print usage metrics of the account, a basin or a stream',
+  examples: [
+    'headwater metrics --start yesterday',
+    'headwater metrics app-logs --set storage --interval hour',
+  ],
   notes: [
     `Sets of the account: ${ACCOUNT_METRIC_SETS.join(' ')}`,
     `Sets of a basin: ${BASIN_METRIC_SETS.join(' ')}`,
     `Sets of a stream: ${STREAM_METRIC_SETS.join(' ')}`,
-    'Times are milliseconds, RFC 3339 or a duration before now, such as 7d; a range has at most 30 days.',
-    ...NAME_NOTES,
-    ...TARGET_NOTES,
+    'A range has at most 30 days.',
   ],
   definitions: DEFINITIONS,
   parse,

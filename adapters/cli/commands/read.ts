@@ -1,119 +1,71 @@
 import type { SessionOf } from '../../../src/api/read-session.ts'
-import type { Headwater, ReadQuery, SequencedRecord } from '../../../src/index.ts'
-import { integerArgument, parseArguments, timeArgument } from '../arguments.ts'
+import type { Headwater, ReadQuery, SequencedRecord, Stream } from '../../../src/index.ts'
+import { concatBytes } from '../../../src/model/bytes.ts'
+import { integerArgument } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError } from '../errors.ts'
-import { printRecords, RECORD_OUTPUT_DEFINITIONS, RECORD_OUTPUT_NOTES } from '../print-records.ts'
-import { NAME_NOTES, parseStreamName, streamOf } from '../stream-name.ts'
+import { lastRecords } from '../last-records.ts'
+import { standardOutput } from '../output.ts'
+import { watchPipe } from '../pipe-reader.ts'
+import { parseRecordFormat, RECORD_DEFINITIONS, type RecordFormat } from '../record-format.ts'
+import { parseStreamName, type StreamName, streamOf } from '../stream-name.ts'
 import {
+  type CliTarget,
   type Connected,
   encryptionKey,
   KEY_DEFINITION,
   parseTarget,
   TARGET_DEFINITIONS,
-  TARGET_NOTES,
-  type TargetValues,
   withHeadwater,
 } from '../target.ts'
+import { timeArgument } from '../times.ts'
 
-const READ_DEFINITIONS = {
-  stream: { type: 'positional', required: true, description: 'Stream to read: BASIN/STREAM' },
-  'seq-num': { type: 'string', description: 'Start at this sequence number. Default: 0' },
-  timestamp: { type: 'string', description: 'Start at this time' },
-  'tail-offset': { type: 'string', description: 'Start this many records before the tail' },
-  count: { type: 'string', description: 'Stop after this many records' },
-  bytes: { type: 'string', description: 'Stop before this many metered bytes are exceeded' },
-  until: { type: 'string', description: 'Stop before the first record of this time or later' },
-  follow: {
-    type: 'boolean',
-    alias: 'f',
-    default: false,
-    description: 'Wait for further records at the tail',
-  },
-  ...RECORD_OUTPUT_DEFINITIONS,
-  ...KEY_DEFINITION,
-  ...TARGET_DEFINITIONS,
-} as const
+const STREAM = { type: 'positional', description: 'Stream to read: BASIN/STREAM' } as const
 
-const TAIL_DEFINITIONS = {
-  stream: { type: 'positional', required: true, description: 'Stream to read: BASIN/STREAM' },
-  lines: { type: 'string', alias: 'n', default: '10', description: 'Number of records' },
-  follow: { type: 'boolean', alias: 'f', default: false, description: 'Print records as they are appended' },
-  ...RECORD_OUTPUT_DEFINITIONS,
-  ...KEY_DEFINITION,
-  ...TARGET_DEFINITIONS,
-} as const
-
-interface Values extends TargetValues {
-  readonly stream: string
-  readonly json: boolean
-  readonly base64: boolean
-  readonly 'encryption-key'?: string | undefined
+interface Read {
+  readonly name: StreamName
+  readonly format: RecordFormat
+  readonly encryptionKey: string | undefined
+  readonly target: CliTarget
+  readonly follow: boolean
+  /** Where the read begins, and its bounds. */
+  readonly query: (stream: Stream, signal: AbortSignal) => ReadQuery | Promise<ReadQuery>
+  /** Ends after this many records that are printed. */
+  readonly limit: number
 }
 
-function parseRead(args: readonly string[], context: CliContext) {
-  const parsed = parseArguments(args, READ_DEFINITIONS, 'read')
-  const { 'seq-num': seqNum, 'tail-offset': tailOffset, timestamp, count, bytes, until, follow } = parsed
-  if ([seqNum, timestamp, tailOffset].filter((start) => start !== undefined).length > 1) {
-    throw new CliError(2, 'only one of `--seq-num`, `--timestamp` and `--tail-offset` can be given')
-  }
-  const now = context.clock.now()
-  const start =
-    timestamp !== undefined
-      ? { timestamp: timeArgument(timestamp, '`--timestamp`', now) }
-      : tailOffset !== undefined
-        ? { tailOffset: integerArgument(tailOffset, '`--tail-offset`') }
-        : { seqNum: integerArgument(seqNum ?? '0', '`--seq-num`') }
-  const bounds = {
-    ...(count !== undefined && { count: integerArgument(count, '`--count`') }),
-    ...(bytes !== undefined && { bytes: integerArgument(bytes, '`--bytes`') }),
-    ...(until !== undefined && { until: timeArgument(until, '`--until`', now) }),
-  }
-  return { ...commonArguments(parsed, context), query: { ...start, ...bounds }, follow }
-}
-
-function parseTail(args: readonly string[], context: CliContext) {
-  const parsed = parseArguments(args, TAIL_DEFINITIONS, 'tail')
-  const { lines, follow } = parsed
-  return {
-    ...commonArguments(parsed, context),
-    query: { tailOffset: integerArgument(lines, '`--lines`') },
-    follow,
-  }
-}
-
-function commonArguments(parsed: Values, { env }: CliContext) {
-  const { stream, json, base64, 'encryption-key': key } = parsed
-  if (base64 && !json) throw new CliError(2, '`--base64` requires `--json`')
-  return {
-    name: parseStreamName(stream, env),
-    json,
-    base64,
-    encryptionKey: encryptionKey(key, env),
-    target: parseTarget(parsed, env),
-  }
-}
-
-async function run(
-  args: ReturnType<typeof commonArguments> & { readonly query: ReadQuery; readonly follow: boolean },
-  context: CliContext,
-): Promise<void> {
-  const { name, query, follow, encryptionKey } = args
-  const read = async (hw: Headwater, { signal }: Connected) => {
+async function run(args: Read, context: CliContext): Promise<void> {
+  const { name, follow, format, encryptionKey } = args
+  const output = standardOutput(context.output())
+  const pipe = follow ? watchPipe(context.output()) : undefined
+  const read = async (hw: Headwater, connected: Connected) => {
     const stream = streamOf(hw, name, encryptionKey)
+    const signal = pipe === undefined ? connected.signal : AbortSignal.any([connected.signal, pipe.signal])
+    const query = await args.query(stream, signal)
     const options = { as: 'bytes', signal } as const
     const session = follow ? stream.follow(query, options) : stream.read(query, options)
-    await printRecords(received(session), args, context)
+    await pipe?.ready
+    let left = args.limit
+    for await (const records of received(session)) {
+      const shown = format.isComplete ? records : records.filter(format.shows).slice(0, left)
+      if (shown.length > 0) await output.write(concatBytes(shown.flatMap(format.partsOf)))
+      left -= shown.length
+      if (left <= 0) break
+    }
   }
   let isLost = false
-  await withHeadwater(args, context, read, {
-    ...(follow && { resumes: Number.POSITIVE_INFINITY }),
-    onRetry(failure) {
-      if (!isLost) context.printError(`headwater: ${failure}; reconnecting, Ctrl+C stops`)
-      isLost = true
-    },
-  })
+  try {
+    await withHeadwater(args, context, read, {
+      ...(follow && { resumes: Number.POSITIVE_INFINITY }),
+      onRetry(failure) {
+        if (!isLost) context.printError(`headwater: ${failure}; reconnecting, Ctrl+C stops`)
+        isLost = true
+      },
+    })
+  } finally {
+    pipe?.dispose()
+  }
 
   async function* received(session: SessionOf<'bytes'>): AsyncGenerator<readonly SequencedRecord[]> {
     for await (const { records } of session.batches()) {
@@ -124,31 +76,98 @@ async function run(
 }
 
 export const READ = command({
-  name: 'read',
-  description: 'Print the records of a stream',
+  examples: [
+    'headwater read app-logs/web/1 --timestamp -15m',
+    'headwater read app-logs/web/1 --timestamp yesterday --until today --json',
+    `headwater read app-logs/web/1 --header level=error --format '%o %T %h{tenant} %s\\n'`,
+    'headwater read app-events/orders --select .customer.id | sort | uniq -c',
+  ],
   notes: [
     'Prints each body and a line break, from the start of the stream to its tail. A start beyond the tail is',
-    'an error. Times are milliseconds, RFC 3339 or a duration before now, such as 15m.',
-    ...RECORD_OUTPUT_NOTES,
-    ...NAME_NOTES,
-    ...TARGET_NOTES,
+    'an error.',
   ],
-  definitions: READ_DEFINITIONS,
-  parse: parseRead,
+  definitions: {
+    stream: STREAM,
+    'seq-num': { type: 'string', value: 'N', description: 'Start at this sequence number. Default: 0' },
+    timestamp: { type: 'string', value: 'TIME', description: 'Start at this time' },
+    'tail-offset': { type: 'string', value: 'N', description: 'Start this many records before the tail' },
+    count: { type: 'string', value: 'N', description: 'Stop when this many records are printed' },
+    bytes: { type: 'string', value: 'N', description: 'Stop before this many metered bytes are exceeded' },
+    until: {
+      type: 'string',
+      value: 'TIME',
+      description: 'Stop before the first record of this time or later',
+    },
+    follow: { type: 'boolean', alias: 'f', description: 'Wait for further records at the tail' },
+    ...RECORD_DEFINITIONS,
+    ...KEY_DEFINITION,
+    ...TARGET_DEFINITIONS,
+  },
+  parse(values, { clock, env }): Read {
+    const { 'seq-num': seqNum, 'tail-offset': tailOffset, timestamp, count, bytes, until } = values
+    if ([seqNum, timestamp, tailOffset].filter((start) => start !== undefined).length > 1) {
+      throw new CliError(2, 'only one of `--seq-num`, `--timestamp` and `--tail-offset` can be given')
+    }
+    const now = clock.now()
+    const start =
+      timestamp !== undefined
+        ? { timestamp: timeArgument(timestamp, '`--timestamp`', now) }
+        : tailOffset !== undefined
+          ? { tailOffset: integerArgument(tailOffset, '`--tail-offset`') }
+          : { seqNum: integerArgument(seqNum ?? '0', '`--seq-num`') }
+    const format = parseRecordFormat(values)
+    const limit = count === undefined ? Number.POSITIVE_INFINITY : integerArgument(count, '`--count`')
+    const query = {
+      ...start,
+      // Records that are not printed do not count, and are not known before they are read.
+      ...(count !== undefined && (format.isComplete || limit === 0) && { count: limit }),
+      ...(bytes !== undefined && { bytes: integerArgument(bytes, '`--bytes`') }),
+      ...(until !== undefined && { until: timeArgument(until, '`--until`', now) }),
+    }
+    return {
+      name: parseStreamName(values.stream, env),
+      format,
+      encryptionKey: encryptionKey(values['encryption-key'], env),
+      target: parseTarget(values, env),
+      follow: values.follow,
+      query: () => query,
+      limit,
+    }
+  },
   run,
 })
 
 export const TAIL = command({
-  name: 'tail',
-  description: 'Print the last records of a stream, and follow it',
-  notes: [
-    'Example: headwater tail -n 100 -f app-logs/web/1',
-    'With -f, a lost connection to a server is restored, and reading continues after the last record.',
-    ...RECORD_OUTPUT_NOTES,
-    ...NAME_NOTES,
-    ...TARGET_NOTES,
+  examples: [
+    'headwater tail -n 100 -f app-logs/web/1',
+    `headwater tail -f app-logs/web/1 --grep 'timeout|refused' -i --format '%D %s\\n'`,
+    'headwater tail -n 1 app-logs/web/1 --json',
   ],
-  definitions: TAIL_DEFINITIONS,
-  parse: parseTail,
+  notes: [
+    '-n counts the records that are printed: with --grep, --header or --select those that match. With -f, a',
+    'lost connection to a server is restored, and reading continues after the last record.',
+  ],
+  definitions: {
+    stream: STREAM,
+    lines: { type: 'string', value: 'N', alias: 'n', default: '10', description: 'Number of records' },
+    follow: { type: 'boolean', alias: 'f', description: 'Print records as they are appended' },
+    ...RECORD_DEFINITIONS,
+    ...KEY_DEFINITION,
+    ...TARGET_DEFINITIONS,
+  },
+  parse(values, { env }): Read {
+    const lines = integerArgument(values.lines, '`--lines`')
+    const format = parseRecordFormat(values)
+    return {
+      name: parseStreamName(values.stream, env),
+      format,
+      encryptionKey: encryptionKey(values['encryption-key'], env),
+      target: parseTarget(values, env),
+      follow: values.follow,
+      query: (stream, signal) =>
+        format.isComplete ? { tailOffset: lines } : lastRecords(stream, lines, format.shows, signal),
+      limit: Number.POSITIVE_INFINITY,
+    }
+  },
   run,
 })

@@ -4,19 +4,18 @@ import { createSecureContext } from 'node:tls'
 import { inspect } from 'node:util'
 import { SYSTEM_STREAM_CONFIG } from '../../../src/core/config.ts'
 import type { Engine, RetentionPolicy } from '../../../src/index.ts'
-import { locationNameProblem } from '../../../src/model/names.ts'
+import { basinNameProblem, locationNameProblem } from '../../../src/model/names.ts'
 import { consolePage } from '../../console/page.ts'
 import { isOrigin } from '../../http/cors.ts'
 import type { RequestExchange } from '../../http/exchange.ts'
 import { bearerToken } from '../../http/options.ts'
 import { type NodeServer, type TlsIdentity, toNodeHandler } from '../../node/index.ts'
 import { serveHandler } from '../../node/serve.ts'
-import { parseArguments, takeRepeated, withEnvironment } from '../arguments.ts'
-import { command } from '../command.ts'
+import { parseArguments, withEnvironment } from '../arguments.ts'
+import type { CliCommand } from '../command.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, printable, quoteArg, quotePath, redact } from '../errors.ts'
 import { type LogFormat, withRequestLog } from '../request-log.ts'
-import { parseRetention } from '../retention.ts'
 import {
   checkRootToken,
   establishRootToken,
@@ -25,6 +24,7 @@ import {
   ROOT_TOKEN_VARIABLE,
   welcome,
 } from '../root-token.ts'
+import { signInToken } from '../sign-in.ts'
 import {
   describeStorage,
   openEngine,
@@ -32,12 +32,13 @@ import {
   type StorageLocation,
   storageLocation,
 } from '../storage-location.ts'
+import { parseRetention } from '../times.ts'
 
 const DEFAULT_DIRECTORY = './data'
 
 const SERVE_DEFINITIONS = {
-  port: { type: 'string', default: '8787', description: 'TCP port; 0 selects a free one' },
-  host: { type: 'string', default: '127.0.0.1', description: 'Address to listen on' },
+  port: { type: 'string', value: 'PORT', default: '8787', description: 'TCP port; 0 selects a free one' },
+  host: { type: 'string', value: 'HOST', default: '127.0.0.1', description: 'Address to listen on' },
   storage: {
     ...STORAGE_DEFINITIONS.storage,
     description: `${STORAGE_DEFINITIONS.storage.description}. Default: ${DEFAULT_DIRECTORY}`,
@@ -46,37 +47,62 @@ const SERVE_DEFINITIONS = {
   auth: {
     type: 'boolean',
     default: true,
-    description: 'Require an access token with every request',
-    negativeDescription: 'Disable authentication: anyone who can connect has full access',
+    description: 'Disable authentication: anyone who can connect has full access',
   },
   'allow-origin': {
     type: 'string',
+    value: 'ORIGINS',
     description:
       'Origins whose web pages may call the server, separated by commas; * for any. Default: any, or none with --no-auth',
   },
   'allowed-host': {
     type: 'string',
+    value: 'HOST',
+    isRepeated: true,
     description:
       'Name besides localhost and IP addresses that clients use for the server; may be repeated. Default: any, or none with --no-auth on a loopback address',
   },
   location: {
     type: 'string',
+    value: 'NAME',
+    isRepeated: true,
     description: 'Location of basins; may be repeated, the first is the default. Default: aws:us-east-1',
   },
-  'root-token': { type: 'string', description: 'Set the root token; see below' },
+  'root-token': { type: 'string', value: 'TOKEN', description: 'Set the root token; see below' },
   'tls-cert': {
     type: 'string',
+    value: 'FILE',
     description: 'File with the TLS certificate and its chain, in PEM: serves https',
   },
-  'tls-key': { type: 'string', description: 'File with the private key of the certificate, in PEM' },
-  log: { type: 'string', description: 'Log each request on a line of standard output: text or json' },
+  'tls-key': {
+    type: 'string',
+    value: 'FILE',
+    description: 'File with the private key of the certificate, in PEM',
+  },
+  log: {
+    type: 'string',
+    value: 'FORMAT',
+    description: 'Log each request on a line of standard output: text or json',
+  },
   retention: {
     type: 'string',
+    value: 'DURATION',
     description: 'How long streams keep records by default: 12h, 30d, ... or forever. Default: 7d',
+  },
+  'durable-streams-basin': {
+    type: 'string',
+    value: 'BASIN',
+    default: 'durable-streams',
+    description: 'Basin that is served by the Durable Streams protocol',
+  },
+  'durable-streams-path': {
+    type: 'string',
+    value: 'PATH',
+    default: '/v1/stream',
+    description: 'Path below which each path is a stream of that protocol',
   },
   'public-metrics': {
     type: 'boolean',
-    default: false,
     description: 'Serve /metrics, for Prometheus, without an access token',
   },
 } as const
@@ -115,6 +141,7 @@ export interface ServeArguments {
   /** The retention of what requests create without one; undefined is the default of the handler. */
   readonly retention: RetentionPolicy | undefined
   readonly publicMetrics: boolean
+  readonly durableStreams: { readonly basin: string; readonly path: string }
 }
 
 /** @throws CliError with exit code 2. */
@@ -134,9 +161,7 @@ export function parseServeArguments(
 }
 
 function parseServe(args: readonly string[]): ServeArguments {
-  const hosts = takeRepeated(args, '--allowed-host')
-  const locations = takeRepeated(hosts.rest, '--location')
-  const parsed = parseArguments(locations.rest, SERVE_DEFINITIONS, 'serve')
+  const parsed = parseArguments(args, SERVE_DEFINITIONS, 'serve')
   const { port, host, auth, log, retention, 'allow-origin': origins, 'root-token': rootToken } = parsed
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
     throw new CliError(2, `invalid port ${quoteArg(port)}; \`--port\` must be a number from 0 to 65535`)
@@ -145,6 +170,19 @@ function parseServe(args: readonly string[]): ServeArguments {
   const location = storageLocation(parsed) ?? { kind: 'directory', path: DEFAULT_DIRECTORY }
   if (!auth && rootToken !== undefined) {
     throw new CliError(2, '`--root-token` cannot be combined with `--no-auth`, which requires no token')
+  }
+  const { 'durable-streams-basin': basin, 'durable-streams-path': path } = parsed
+  if (basinNameProblem(basin) !== undefined) {
+    throw new CliError(
+      2,
+      `invalid basin ${quoteArg(basin)}; \`--durable-streams-basin\` must be a basin name`,
+    )
+  }
+  if (!/^\/[\w./~-]*[\w.~-]\/?$/.test(path)) {
+    throw new CliError(
+      2,
+      `invalid path ${quoteArg(path)}; \`--durable-streams-path\` must be like /v1/stream`,
+    )
   }
   const { 'tls-cert': cert, 'tls-key': key } = parsed
   if (!cert !== !key) throw new CliError(2, '`--tls-cert` and `--tls-key` must be given together')
@@ -157,13 +195,19 @@ function parseServe(args: readonly string[]): ServeArguments {
     location,
     auth,
     allowedOrigins: origins === undefined ? undefined : parseOrigins(origins),
-    allowedHosts: listOf(hosts.values, 'allowed-host', isHostName, 'the name of a host without a port'),
-    locations: listOf(locations.values, 'location', isLocationName, LOCATION_RULE),
+    allowedHosts: listOf(
+      parsed['allowed-host'],
+      'allowed-host',
+      isHostName,
+      'the name of a host without a port',
+    ),
+    locations: listOf(parsed.location, 'location', isLocationName, LOCATION_RULE),
     rootToken,
     tls: cert && key ? { cert, key } : undefined,
     log,
     retention: retention === undefined ? undefined : parseRetention(retention),
     publicMetrics: parsed['public-metrics'],
+    durableStreams: { basin, path },
   }
 }
 
@@ -227,7 +271,8 @@ async function serveCommand(args: ServeArguments, context: CliContext): Promise<
     const storage = describeStorage(args.location)
     const retention = args.retention ?? SYSTEM_STREAM_CONFIG.retentionPolicy
     const node = process.versions.node
-    for (const line of welcome({ url: server.url, storage, retention, access, node })) print(line)
+    const signIn = await signInToken(hw, access, context.output().isTTY === true)
+    for (const line of welcome({ url: server.url, storage, retention, access, node, signIn })) print(line)
     for (const line of warnings(args, given)) context.printError(line)
     if (!stop.signal.aborted) {
       await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }))
@@ -313,6 +358,7 @@ async function listen(
       cors,
       retention,
       publicMetrics: args.publicMetrics,
+      durableStreams: args.durableStreams,
       page: consolePage(),
       onError,
       ...(allowedHosts && { allowedHosts }),
@@ -332,11 +378,14 @@ async function listen(
   }
 }
 
-export const SERVE = command({
-  name: 'serve',
-  description: 'Serve the HTTP API, HTTP/1.1 and HTTP/2 on one port',
+export const SERVE: CliCommand = {
+  examples: [
+    'headwater serve',
+    'headwater serve --storage ./data --port 9000 --retention 30d --log text',
+    'headwater serve --no-auth --storage memory',
+  ],
   notes: SERVE_NOTES,
   definitions: SERVE_DEFINITIONS,
   parse: parseServeArguments,
-  run: serveCommand,
-})
+  run: async (args, context) => serveCommand(parseServeArguments(args, context), context),
+}

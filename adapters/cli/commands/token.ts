@@ -4,68 +4,77 @@ import { accessScope, accessTokenIdProblem, accessTokenPrefixProblem } from '../
 import { OPERATIONS } from '../../../src/model/operations.ts'
 import { accessTokenPageJson } from '../../../src/wire/json-access.ts'
 import { dateTimeText } from '../../../src/wire/json-members.ts'
-import { parseArguments } from '../arguments.ts'
+import type { Values } from '../arguments.ts'
 import { type CliCommand, command, entryOf } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable, quoteArg, redact } from '../errors.ts'
 import { table } from '../output.ts'
-import { type CliTarget, parseTarget, TARGET_DEFINITIONS, TARGET_NOTES, withHeadwater } from '../target.ts'
+import { type CliTarget, parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
 import { type IssueOptions, issuedToken, operationGroupsText, resourceSetText } from '../token-scope.ts'
 
 const TOKEN_DEFINITIONS = {
   ...TARGET_DEFINITIONS,
-  json: { type: 'boolean', default: false, description: 'Print JSON' },
+  json: { type: 'boolean', description: 'Print JSON' },
 } as const
 
 const ISSUE_DEFINITIONS = {
-  id: { type: 'positional', required: true, description: 'Unique id of the new token, 1 to 96 bytes' },
-  basins: { type: 'string', description: 'Basins in scope: NAME, PREFIX* or * for all. Default: none' },
-  streams: { type: 'string', description: 'Streams of these basins in scope, in the same form' },
+  id: { type: 'positional', description: 'Unique id of the new token, 1 to 96 bytes' },
+  basins: {
+    type: 'string',
+    value: 'SET',
+    description: 'Basins in scope: NAME, PREFIX* or * for all. Default: none',
+  },
+  streams: {
+    type: 'string',
+    value: 'SET',
+    description: 'Streams of these basins in scope, in the same form',
+  },
   'access-tokens': {
     type: 'string',
+    value: 'SET',
     description: 'Ids of access tokens that it may list, issue and revoke, in the same form',
   },
-  ops: { type: 'string', description: 'Permitted operations, such as read,append,check-tail' },
+  ops: { type: 'string', value: 'LIST', description: 'Permitted operations, such as read,append,check-tail' },
   'op-groups': {
     type: 'string',
+    value: 'LIST',
     description: 'Permitted groups of operations, such as account:read,stream:read+write',
   },
-  scope: { type: 'string', description: 'The scope as JSON, instead of the five options above' },
-  'expires-in': { type: 'string', description: 'Lifetime: 90s, 15m, 24h, 30d' },
-  'expires-at': { type: 'string', description: 'Expiry time, such as 2030-01-31T12:00:00Z' },
+  scope: {
+    type: 'string',
+    value: 'JSON',
+    description: 'The scope as JSON, instead of the five options above',
+  },
+  'expires-in': { type: 'string', value: 'DURATION', description: 'Lifetime: 90s, 15m, 24h, 30d' },
+  'expires-at': { type: 'string', value: 'TIME', description: 'Expiry time, such as 2030-01-31T12:00:00Z' },
   'auto-prefix': {
     type: 'boolean',
-    default: false,
     description: 'Prepend the prefix of --streams to every stream name in its requests',
   },
   ...TOKEN_DEFINITIONS,
 } as const
 
 const ISSUE_NOTES = [
-  'Standard output contains only the token:',
-  '  TOKEN=$(headwater token issue ci --basins "ci-*" --streams "*" --op-groups stream:read+write)',
+  'Standard output contains only the token.',
   'A * at the end of --basins, --streams and --access-tokens matches any text; quote it. For names that',
   'end in *, use --scope with the JSON of the HTTP API:',
   '  {"basins":{"exact":"a"},"streams":{"prefix":"s/"},"ops":["read"],"op_groups":{"account":{"read":true}}}',
   'The levels of groups are account, basin and stream. By default, a token expires with its issuer.',
   `Operations: ${OPERATIONS.slice(0, 6).join(' ')}`,
   ...[6, 13, 20].map((start) => `  ${OPERATIONS.slice(start, start + 7).join(' ')}`),
-  '',
-  ...TARGET_NOTES,
 ]
 
 const LIST_DEFINITIONS = {
-  prefix: { type: 'string', description: 'Only tokens whose ids have this prefix' },
+  prefix: { type: 'string', value: 'PREFIX', description: 'Only tokens whose ids have this prefix' },
   ...TOKEN_DEFINITIONS,
 } as const
 
 const REVOKE_DEFINITIONS = {
-  id: { type: 'positional', required: true, description: 'Id of the token; may be repeated' },
+  id: { type: 'positional', isRepeated: true, description: 'Id of the token; may be repeated' },
   ...TOKEN_DEFINITIONS,
 } as const
 
-function parseIssue(args: readonly string[], context: CliContext) {
-  const parsed = parseArguments(args, ISSUE_DEFINITIONS, 'token issue')
+function parseIssue(parsed: Values<typeof ISSUE_DEFINITIONS>, context: CliContext) {
   const options: IssueOptions = {
     id: checkId(parsed.id),
     basins: parsed.basins,
@@ -82,17 +91,15 @@ function parseIssue(args: readonly string[], context: CliContext) {
   return { target: parseTarget(parsed, context.env), json: parsed.json, input }
 }
 
-function parseList(args: readonly string[], { env }: CliContext) {
-  const parsed = parseArguments(args, LIST_DEFINITIONS, 'token list')
+function parseList(parsed: Values<typeof LIST_DEFINITIONS>, { env }: CliContext) {
   const { prefix = '', json } = parsed
   const problem = accessTokenPrefixProblem(prefix, 'prefix')
   if (problem !== undefined) throw new CliError(2, `\`--prefix\`: ${problem}`)
   return { target: parseTarget(parsed, env), json, prefix }
 }
 
-function parseRevoke(args: readonly string[], { env }: CliContext) {
-  const parsed = parseArguments(args, REVOKE_DEFINITIONS, 'token revoke', { isVariadic: true })
-  const ids = [...new Set(parsed._.map(checkId))]
+function parseRevoke(parsed: Values<typeof REVOKE_DEFINITIONS>, { env }: CliContext) {
+  const ids = [...new Set(parsed.id.map(checkId))]
   return { target: parseTarget(parsed, env), json: parsed.json, ids }
 }
 
@@ -206,13 +213,15 @@ function tableCells({ id, expiresAt, autoPrefixStreams, scope }: AccessTokenInfo
 }
 
 export const TOKEN: CliCommand = {
-  name: 'token',
-  description: 'Issue, list and revoke access tokens',
   commands: [
     entryOf(
+      'issue',
+      'Issue an access token and print it; it is not shown again',
       command({
-        name: 'issue',
-        description: 'Issue an access token and print it; it is not shown again',
+        examples: [
+          'TOKEN=$(headwater token issue ci --basins "ci-*" --streams "*" --op-groups stream:read+write)',
+          'headwater token issue tail --basins app-logs --streams "web/*" --ops read,check-tail --expires-in 30d',
+        ],
         notes: ISSUE_NOTES,
         definitions: ISSUE_DEFINITIONS,
         parse: parseIssue,
@@ -220,20 +229,20 @@ export const TOKEN: CliCommand = {
       }),
     ),
     entryOf(
+      'list',
+      'List the ids and scopes of access tokens',
       command({
-        name: 'list',
-        description: 'List the ids and scopes of access tokens',
-        notes: TARGET_NOTES,
+        examples: ['headwater token list --prefix ci'],
         definitions: LIST_DEFINITIONS,
         parse: parseList,
         run: listCommand,
       }),
     ),
     entryOf(
+      'revoke',
+      'Revoke access tokens by id, with immediate effect',
       command({
-        name: 'revoke',
-        description: 'Revoke access tokens by id, with immediate effect',
-        notes: TARGET_NOTES,
+        examples: ['headwater token revoke ci tail'],
         definitions: REVOKE_DEFINITIONS,
         parse: parseRevoke,
         run: revokeCommand,

@@ -5,16 +5,16 @@ import {
   type VerifyReport,
   verifyDirectory,
 } from '../../storage/filesystem/index.ts'
-import { parseArguments } from '../arguments.ts'
+import type { Values } from '../arguments.ts'
 import { command } from '../command.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, Interrupted, printable, quotePath } from '../errors.ts'
 import { bytesText, countText, progressBar } from '../progress.ts'
 
 const VERIFY_DEFINITIONS = {
-  directory: { type: 'positional', required: true, description: 'Directory to verify' },
-  json: { type: 'boolean', default: false, description: 'Print the report as JSON' },
-  quiet: { type: 'boolean', default: false, description: 'Print only problems' },
+  directory: { type: 'positional', description: 'Directory to verify' },
+  json: { type: 'boolean', description: 'Print the report as JSON' },
+  quiet: { type: 'boolean', description: 'Print only problems' },
 } as const
 
 const VERIFY_NOTES = [
@@ -30,8 +30,8 @@ interface VerifyArguments {
 }
 
 /** @throws CliError with exit code 2. */
-function parseVerifyArguments(args: readonly string[]): VerifyArguments {
-  const { directory, json, quiet } = parseArguments(args, VERIFY_DEFINITIONS, 'verify')
+function parseVerifyArguments(parsed: Values<typeof VERIFY_DEFINITIONS>): VerifyArguments {
+  const { directory, json, quiet } = parsed
   if (directory === '') throw new CliError(2, 'DIRECTORY must not be empty')
   return { directory, json, quiet }
 }
@@ -108,8 +108,7 @@ function summary({ files, bytes, documents, logs, blocks, records, problemCount 
 }
 
 export const VERIFY = command({
-  name: 'verify',
-  description: 'Read all data in a directory and check every checksum',
+  examples: ['headwater verify ./data', 'headwater verify ./data --json'],
   notes: VERIFY_NOTES,
   definitions: VERIFY_DEFINITIONS,
   parse: parseVerifyArguments,

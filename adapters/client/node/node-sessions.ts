@@ -42,7 +42,8 @@ async function openLink(
     const { error, isTransient, retryAfterMs } = opened
     if (error.cause instanceof NotDuplex) return undefined
     if (!isTransient || repetition > retries) throw error
-    onRetry(error)
-    await pause(clock, pauseMs(repetition, retryAfterMs, random()), [core.closing])
+    const ms = pauseMs(repetition, retryAfterMs, random())
+    onRetry(error, ms)
+    await pause(clock, ms, [core.closing])
   }
 }

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { BasinInfo } from '../../../src/model/info.ts'
+import { type BasinInfo, DEFAULT_LOCATION } from '../../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
 import { basinNameProblem } from '../../../src/model/names.ts'
 import { BasinConfigFields } from '../config/fields.tsx'
@@ -14,6 +14,8 @@ import { NameList } from '../ui/list.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { GettingStarted } from './getting-started.tsx'
 import { createBasinIn, locationsOf } from './locations.ts'
+import { numberColumns } from './number-columns.tsx'
+import { basinNumbers, type Numbers } from './numbers.ts'
 
 /** The basins of the server. */
 export function BasinList() {
@@ -23,7 +25,7 @@ export function BasinList() {
   return (
     <>
       <h1 tabIndex={-1}>Basins</h1>
-      <NameList<BasinInfo>
+      <NameList<BasinInfo, Numbers>
         noun="basin"
         version={0}
         load={(query, options) => connection.hw.listBasins(query, options)}
@@ -32,15 +34,25 @@ export function BasinList() {
         columns={[
           {
             title: 'Name',
-            cell: ({ name }) => <Link to={{ view: 'basin', basin: name, tab: 'streams' }}>{name}</Link>,
+            sortBy: ({ name }) => name,
+            cell: ({ name, location, deletedAt }) => (
+              <>
+                <Link to={{ view: 'basin', basin: name, tab: 'streams' }}>{name}</Link>
+                {deletedAt !== null && <span class="tag">deleting</span>}
+                {/* Every server without locations reports this one. */}
+                {location !== '' && location !== DEFAULT_LOCATION && <span class="hint">{location}</span>}
+              </>
+            ),
           },
+          ...numberColumns<BasinInfo>(['Stored', 'Appended', 'Retention']),
           {
-            title: 'State',
-            cell: ({ state, deletedAt }) => (deletedAt === null ? state : 'deleting'),
+            title: 'Created',
+            isSecondary: true,
+            sortBy: ({ createdAt }) => createdAt.getTime(),
+            cell: ({ createdAt }) => formatDate(createdAt),
           },
-          { title: 'Location', isSecondary: true, cell: ({ location }) => location || '–' },
-          { title: 'Created', isSecondary: true, cell: ({ createdAt }) => formatDate(createdAt) },
         ]}
+        loadValue={(name, _, signal) => basinNumbers(connection, name, signal)}
         empty={<GettingStarted onCreate={() => setCreating(true)} />}
         actions={
           <button type="button" class="primary" aria-keyshortcuts="c" onClick={() => setCreating(true)}>

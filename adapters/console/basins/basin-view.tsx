@@ -4,7 +4,10 @@ import { basinChangeOf, basinFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
 import type { BasinTab } from '../route.ts'
 import { Link, Tabs } from '../ui/link.tsx'
-import { StorageSize, Usage } from '../usage/usage.tsx'
+import { Followers } from '../usage/followers.tsx'
+import { Usage } from '../usage/usage.tsx'
+import { Facts } from './number-columns.tsx'
+import { basinNumbers } from './numbers.ts'
 import { StreamList } from './stream-list.tsx'
 
 /** One basin: its streams, configuration and usage. */
@@ -20,7 +23,10 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
         <h1 tabIndex={-1} title={basin}>
           {basin}
         </h1>
-        <StorageSize of={{ basin }} />
+        <Facts
+          columns={['Stored', 'Appended']}
+          load={(_, signal) => basinNumbers(connection, basin, signal)}
+        />
       </div>
       <Tabs
         label="Basin"
@@ -29,6 +35,7 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
         tabs={[
           ['streams', 'Streams'],
           ['configuration', 'Configuration'],
+          ['followers', 'Followers'],
           ['usage', 'Usage'],
         ]}
       />
@@ -54,6 +61,7 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
           />
         </>
       )}
+      {tab === 'followers' && <Followers of={{ basin }} />}
       {tab === 'usage' && <Usage of={{ basin }} />}
     </>
   )

@@ -5,13 +5,14 @@ import { streamNameProblem } from '../../../src/model/names.ts'
 import { StreamConfigFields } from '../config/fields.tsx'
 import { streamChangeOf, streamFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
-import { formatDate } from '../format.ts'
 import { useSubmit } from '../ui/async.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Link } from '../ui/link.tsx'
 import { NameList } from '../ui/list.tsx'
 import { Problem } from '../ui/notice.tsx'
+import { numberColumns } from './number-columns.tsx'
+import { type Numbers, streamNumbers } from './numbers.ts'
 
 /** The streams of a basin. */
 export function StreamList({ basin }: { readonly basin: string }) {
@@ -20,7 +21,7 @@ export function StreamList({ basin }: { readonly basin: string }) {
   const open = (stream: string) => navigate({ view: 'stream', basin, stream, tab: 'records' })
   return (
     <>
-      <NameList<StreamInfo>
+      <NameList<StreamInfo, Numbers>
         noun="stream"
         version={0}
         load={(query, options) => connection.hw.basin(basin).listStreams(query, options)}
@@ -29,17 +30,20 @@ export function StreamList({ basin }: { readonly basin: string }) {
         columns={[
           {
             title: 'Name',
-            cell: ({ name }) => (
-              <Link to={{ view: 'stream', basin, stream: name, tab: 'records' }}>{name}</Link>
+            sortBy: ({ name }) => name,
+            cell: ({ name, cipher, deletedAt }) => (
+              <>
+                <Link to={{ view: 'stream', basin, stream: name, tab: 'records' }}>{name}</Link>
+                {cipher !== null && <span class="hint">{cipher}</span>}
+                {deletedAt !== null && <span class="tag">deleting</span>}
+              </>
             ),
           },
-          { title: 'Encryption', isSecondary: true, cell: ({ cipher }) => cipher ?? '–' },
-          {
-            title: 'Created',
-            isSecondary: true,
-            cell: ({ createdAt, deletedAt }) => (deletedAt === null ? formatDate(createdAt) : 'deleting'),
-          },
+          ...numberColumns<StreamInfo>([
+            ...(['Records', 'Stored', 'First', 'Next', 'Last write', 'Rate', 'Retention'] as const),
+          ]),
         ]}
+        loadValue={(stream, before, signal) => streamNumbers(connection, { basin, stream }, before, signal)}
         empty={
           <p class="empty">
             This basin has no streams. Create one, or append to one: a basin can create streams on first use.

@@ -1,11 +1,12 @@
 import { utf8Length } from '../../../src/model/bytes.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import { HEADER_METERED_BYTES, RECORD_METERED_BYTES } from '../../../src/model/record.ts'
-import { elementsOfJson } from './json-text.ts'
+import { parseJson } from './json-text.ts'
 
-/** A record to append, as text. */
+/** A record to append. */
 export interface TextInput {
-  readonly body?: string | undefined
+  /** Bytes are of a record that is appended again. */
+  readonly body?: string | Uint8Array | undefined
   readonly headers?: readonly (readonly [name: string, value: string])[] | undefined
   readonly timestamp?: number | undefined
 }
@@ -31,10 +32,10 @@ export function recordsOfJson(text: string): TextInput[] {
     throw new Error(`not JSON: ${(error as Error).message}`)
   }
   if (!Array.isArray(value)) throw new Error('must be a JSON array, such as ["first", {"id": 2}]')
-  const texts = elementsOfJson(text)
+  const elements = parseJson(text)?.items ?? []
   return value.map((element, index) => {
     if (typeof element === 'string') return { body: element }
-    return isRecord(element) ? element : { body: texts[index]! }
+    return isRecord(element) ? element : { body: elements[index]?.[1].text ?? JSON.stringify(element) }
   })
 }
 
@@ -58,7 +59,7 @@ function isHeader(value: unknown): boolean {
 function meteredSize({ headers = [], body = '' }: TextInput): number {
   return headers.reduce(
     (bytes, [name, value]) => bytes + HEADER_METERED_BYTES + utf8Length(name) + utf8Length(value),
-    RECORD_METERED_BYTES + utf8Length(body),
+    RECORD_METERED_BYTES + (typeof body === 'string' ? utf8Length(body) : body.length),
   )
 }
 

@@ -1,24 +1,37 @@
-import { useReducer, useState } from 'preact/hooks'
-import type { Stream } from '../../../src/api/stream.ts'
+import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks'
 import type { AppendConditions } from '../../../src/model/append-input.ts'
+import { lossyTextOf, textOf } from '../../../src/model/bytes.ts'
+import { HeadwaterError } from '../../../src/model/errors.ts'
+import { decodeBase64, encodeBase64 } from '../../../src/wire/base64.ts'
 import { useConsole } from '../context.ts'
 import { appendCall, type CurlTarget } from '../curl.ts'
 import { plural } from '../format.ts'
 import { useSubmit } from '../ui/async.ts'
 import { CurlButton } from '../ui/copy.tsx'
 import { Field, Select, TextField } from '../ui/field.tsx'
+import { Link } from '../ui/link.tsx'
 import { Note, Problem } from '../ui/notice.tsx'
 import { batchesOf, recordsOfJson, recordsOfLines, type TextInput } from './append-input.ts'
+import { appendAll, appendMany } from './append-many.ts'
 import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
+import { PLACEHOLDERS, recordOfTemplate } from './template.ts'
 
-type Mode = 'one' | 'lines' | 'json'
+type Mode = 'one' | 'base64' | 'lines' | 'json' | 'many'
 type Header = readonly [name: string, value: string]
 
-const LABELS: Readonly<Record<Mode, string>> = { one: 'Body', lines: 'Lines', json: 'JSON array' }
+const LABELS: Readonly<Record<Mode, string>> = {
+  one: 'Body',
+  base64: 'Body in base64',
+  lines: 'Lines',
+  json: 'JSON array',
+  many: 'Template',
+}
 const HINTS: Readonly<Record<Mode, string>> = {
   one: 'The text of the record. Ctrl+Enter appends.',
+  base64: 'The bytes of the record. Ctrl+Enter appends.',
   lines: 'Each line becomes a record. Ctrl+Enter appends.',
   json: 'Each element becomes a record: a string, any JSON value, or {"body", "headers", "timestamp"}.',
+  many: `The body of each record. ${PLACEHOLDERS.join(', ')} stand for its number, the time, a random number.`,
 }
 
 /** A form that appends one record, lines, or a JSON array. */
@@ -31,29 +44,43 @@ export function Append(props: {
   const { hw } = useConsole().connection
   const [, renderAgain] = useReducer((count: number) => count + 1, 0)
   const target: CurlTarget = { basin, stream, encryptionKey: useEncryptionKey(basin, stream) }
-  const [mode, setMode] = useState<Mode>('one')
-  const [text, setText] = useState('')
-  const [headers, setHeaders] = useState<readonly Header[]>([])
+  const draft = useDraft(basin, stream)
+  const [mode, setMode] = useState<Mode>(draft.mode)
+  const [text, setText] = useState(draft.text)
+  const [headers, setHeaders] = useState<readonly Header[]>(draft.headers)
+  const [count, setCount] = useState('100')
+  const [rate, setRate] = useState('10')
+  const stop = useRef(new AbortController())
+  useEffect(() => () => stop.current.abort(), [])
   const [matchSeqNum, setMatchSeqNum] = useState('')
   const [fencingToken, setFencingToken] = useState('')
   const [result, setResult] = useState<string>()
   const conditions = (): AppendConditions => ({
-    matchSeqNum: matchSeqNum.trim() === '' ? undefined : sequenceNumber(matchSeqNum),
+    matchSeqNum: matchSeqNum.trim() === '' ? undefined : sequenceNumber(matchSeqNum, 'Sequence number'),
     fencingToken: fencingToken || undefined,
   })
   const records = (): TextInput[] => {
     if (mode === 'lines') return recordsOfLines(text)
     if (mode === 'json') return recordsOfJson(text)
-    return [{ body: text, ...(headers.length > 0 && { headers }) }]
+    const body = mode === 'base64' ? bytesOf(text) : text
+    return [{ body, ...(headers.length > 0 && { headers }) }]
   }
   const { isBusy, error, onSubmit } = useSubmit(async () => {
     setResult(undefined)
+    const handle = hw.basin(basin).stream(stream, { encryptionKey: target.encryptionKey })
+    const onProgress = (first: number, end: number) =>
+      setResult(`Appended ${plural(end - first, 'record')}: ${first} to ${end - 1}`)
+    if (mode === 'many') {
+      stop.current = new AbortController()
+      const most = sequenceNumber(count, 'Records')
+      const perSecond = sequenceNumber(rate, 'Rate')
+      const recordOf = (n: number) => recordOfTemplate({ body: text, headers }, n, Date.now(), Math.random())
+      await appendMany(handle, most, perSecond, recordOf, conditions(), onProgress, stop.current.signal)
+      return
+    }
     const batches = batchesOf(records())
     if (batches.length === 0) throw new Error('there is nothing to append')
-    const handle = hw.basin(basin).stream(stream, { encryptionKey: target.encryptionKey })
-    await appendAll(handle, batches, conditions(), (first, end) =>
-      setResult(`Appended ${plural(end - first, 'record')}: ${first} to ${end - 1}`),
-    )
+    await appendAll(handle, batches, conditions(), onProgress)
     if (mode === 'one') setText('')
   })
   return (
@@ -64,8 +91,10 @@ export function Append(props: {
           value={mode}
           options={[
             ['one', 'One record'],
+            ['base64', 'One record, in base64'],
             ['lines', 'Lines'],
             ['json', 'JSON array'],
+            ['many', 'Many from a template'],
           ]}
           onChange={setMode}
         />
@@ -92,7 +121,13 @@ export function Append(props: {
           />
         )}
       </Field>
-      {mode === 'one' && <HeaderFields headers={headers} onChange={setHeaders} />}
+      {mode === 'many' && (
+        <div class="fields">
+          <TextField label="Records" isNumber value={count} onInput={setCount} />
+          <TextField label="Rate" hint="Records per second" isNumber value={rate} onInput={setRate} />
+        </div>
+      )}
+      {mode !== 'lines' && mode !== 'json' && <HeaderFields headers={headers} onChange={setHeaders} />}
       <details>
         <summary>Conditions</summary>
         <div class="fields">
@@ -112,6 +147,7 @@ export function Append(props: {
         </div>
       </details>
       <Problem error={error} />
+      <Doubt error={error} basin={basin} stream={stream} />
       {result !== undefined && (
         <div role="status">
           <Note>{result}</Note>
@@ -121,7 +157,14 @@ export function Append(props: {
         <button type="submit" class="primary" disabled={isBusy}>
           Append
         </button>
-        <CurlButton call={() => appendCall(target, curlRecords(records), conditions())} />
+        {mode === 'many' && isBusy && (
+          <button type="button" onClick={() => stop.current.abort()}>
+            Stop
+          </button>
+        )}
+        {mode !== 'many' && (
+          <CurlButton call={() => appendCall(target, curlRecords(records), conditions())} />
+        )}
       </footer>
     </form>
   )
@@ -169,21 +212,51 @@ function HeaderFields(props: {
   )
 }
 
-/** Appends batches in order; the condition of a sequence number continues from one to the next. */
-async function appendAll(
-  stream: Stream,
-  batches: readonly TextInput[][],
-  { matchSeqNum, fencingToken }: AppendConditions,
-  onProgress: (first: number, end: number) => void,
-): Promise<void> {
-  let first: number | undefined
-  let match = matchSeqNum
-  for (const records of batches) {
-    const { start, end } = await stream.append(records, { matchSeqNum: match, fencingToken })
-    first ??= start.seqNum
-    if (match !== undefined) match = end.seqNum
-    onProgress(first, end.seqNum)
-  }
+/** What is safe after an append whose outcome is not known, or which was not stored. */
+function Doubt(props: {
+  readonly error: Error | undefined
+  readonly basin: string
+  readonly stream: string
+}) {
+  const { error, basin, stream } = props
+  if (!HeadwaterError.is(error)) return null
+  if (!error.mayHaveEffects) return <p class="hint">Nothing of it was stored: it is safe to append again.</p>
+  return (
+    <p class="notice bad">
+      The records may have been stored: appending them again could store them twice.{' '}
+      <Link to={{ view: 'stream', basin, stream, tab: 'records' }}>Look at the tail first</Link>, or append
+      with the sequence number that you expect as a condition.
+    </p>
+  )
+}
+
+interface Draft {
+  readonly mode: Mode
+  readonly text: string
+  readonly headers: readonly Header[]
+}
+
+/** What the form begins with: nothing, or a record that is appended again. */
+function useDraft(basin: string, stream: string): Draft {
+  const { drafts } = useConsole()
+  return useMemo(() => {
+    const key = JSON.stringify([basin, stream])
+    const record = drafts.get(key)
+    drafts.delete(key)
+    if (record === undefined) return { mode: 'one', text: '', headers: [] }
+    const text = textOf(record.body)
+    return {
+      mode: text === undefined ? 'base64' : 'one',
+      text: text ?? encodeBase64(record.body),
+      headers: record.headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)] as const),
+    }
+  }, [])
+}
+
+function bytesOf(text: string): Uint8Array {
+  const bytes = decodeBase64(text.trim())
+  if (bytes === undefined) throw new Error('the body is not base64')
+  return bytes
 }
 
 /** What cannot be appended is not in the command either. */
@@ -195,8 +268,8 @@ function curlRecords(records: () => TextInput[]): TextInput[] {
   }
 }
 
-function sequenceNumber(text: string): number {
+function sequenceNumber(text: string, label: string): number {
   const value = /^[0-9]+$/.test(text.trim()) ? Number(text) : Number.NaN
   if (Number.isSafeInteger(value)) return value
-  throw new Error(`Sequence number: ${JSON.stringify(text)} is not a whole number from 0 to 2^53 - 1`)
+  throw new Error(`${label}: ${JSON.stringify(text)} is not a whole number from 0 to 2^53 - 1`)
 }

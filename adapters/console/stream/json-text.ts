@@ -1,49 +1,46 @@
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{}:,]|[^\s"[\]{}:,]+/g
 
-/** Deeper JSON is not indented: the indentation would outgrow the text. */
+/** Deeper JSON is shown as text: nothing that is nested like this can be read as a tree. */
 const DEPTH_MAX = 100
 
-/**
- * Indents JSON and changes nothing else: numbers that JavaScript cannot represent keep their digits. Throws
- * `SyntaxError` if the text is not JSON, and `RangeError` if it is nested too deeply.
- */
-export function indentJson(text: string): string {
-  JSON.parse(text)
-  const parts: string[] = []
-  let depth = 0
-  let before = ''
-  for (const [token] of text.matchAll(TOKEN)) {
-    const closes = token === ']' || token === '}'
-    if (closes) depth--
-    // Empty arrays and objects stay on one line.
-    if (before === ',' || (isOpening(before) ? !closes : closes)) parts.push(`\n${'  '.repeat(depth)}`)
-    parts.push(token === ':' ? ': ' : token)
-    if (isOpening(token) && ++depth > DEPTH_MAX) throw new RangeError('JSON is nested too deeply')
-    before = token
-  }
-  return parts.join('')
+/** A JSON value that keeps its text: numbers that JavaScript cannot represent keep their digits. */
+export interface JsonNode {
+  /** Compact JSON. */
+  readonly text: string
+  /** The members of an object with their names, or the elements of an array; undefined for anything else. */
+  readonly items?: readonly (readonly [name: string | undefined, value: JsonNode])[] | undefined
 }
 
-/** The elements of a JSON array as compact JSON, with the digits of their numbers. The text must be valid. */
-export function elementsOfJson(text: string): string[] {
-  const elements: string[] = []
-  let parts: string[] = []
-  let depth = 0
-  for (const [token] of text.matchAll(TOKEN)) {
-    const closes = token === ']' || token === '}'
-    if (closes) depth--
-    const endsElement = (token === ',' && depth === 1) || depth === 0
-    if (endsElement && parts.length > 0) {
-      elements.push(parts.join(''))
-      parts = []
-    } else if (depth > 0 && !endsElement) {
-      parts.push(token)
+/** Parses JSON; undefined if the text is not JSON, or nested too deeply. */
+export function parseJson(text: string): JsonNode | undefined {
+  if (!/^\s*["[{\dtfn-]/.test(text)) return undefined
+  try {
+    JSON.parse(text)
+    return nodeOf(text.matchAll(TOKEN), 0)
+  } catch {
+    return undefined
+  }
+}
+
+/** Builds the next value of valid JSON; undefined at the end of an array or object. */
+function nodeOf(tokens: RegExpStringIterator<RegExpExecArray>, depth: number): JsonNode | undefined {
+  const [token] = tokens.next().value!
+  if (token === ']' || token === '}') return undefined
+  if (token !== '[' && token !== '{') return { text: token }
+  if (depth === DEPTH_MAX) throw new RangeError('JSON is nested too deeply')
+  const items: [string | undefined, JsonNode][] = []
+  const texts: string[] = []
+  for (let next = nodeOf(tokens, depth + 1); next !== undefined; next = nodeOf(tokens, depth + 1)) {
+    if (token === '[') {
+      items.push([undefined, next])
+      texts.push(next.text)
+    } else {
+      tokens.next()
+      const value = nodeOf(tokens, depth + 1)!
+      items.push([JSON.parse(next.text), value])
+      texts.push(`${next.text}:${value.text}`)
     }
-    if (isOpening(token)) depth++
+    if (tokens.next().value![0] !== ',') break
   }
-  return elements
-}
-
-function isOpening(token: string): boolean {
-  return token === '[' || token === '{'
+  return { text: `${token}${texts.join(',')}${token === '[' ? ']' : '}'}`, items }
 }

@@ -1,21 +1,48 @@
 import { useState } from 'preact/hooks'
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
-import { type CurlTarget, readCall } from '../curl.ts'
+import { useConsole } from '../context.ts'
+import { type CurlTarget, curlCommand, readCall } from '../curl.ts'
 import { formatBytes, formatTime } from '../format.ts'
-import { CopyButton, CurlButton } from '../ui/copy.tsx'
+import { CopyButton } from '../ui/copy.tsx'
+import { Menu } from '../ui/menu.tsx'
 import { Scroll } from '../ui/notice.tsx'
-import { commandText, type Format, hexTextOf, previewOf, renderBody } from './record.ts'
+import { download } from './download.tsx'
+import { JsonTree } from './json-tree.tsx'
+import { columnValue } from './match.ts'
+import { quoted, quotedTerm } from './query.ts'
+import { commandText, type Format, hexTextOf, previewOf, type RenderedBody, renderBody } from './record.ts'
+import { readCommand, readProgram } from './snippets.ts'
 
 /** A record on one line. */
-export function RecordRow({ record, format }: { readonly record: SequencedRecord; readonly format: Format }) {
+export function RecordRow(props: {
+  readonly record: SequencedRecord
+  readonly format: Format
+  /** What is shown in place of headers and body, if there are any. */
+  readonly columns: readonly string[]
+}) {
+  const { record, format, columns } = props
   const { command, headers } = record
   const time = formatTime(record.timestamp)
   return (
     <>
       <span class="seq">{record.seqNum}</span>
-      <time title={time}>{time.slice(5)}</time>
-      {command === undefined ? (
+      <time title={time}>
+        <span>{time.slice(5, 11)}</span>
+        {time.slice(11, 19)}
+        <span>{time.slice(19)}</span>
+      </time>
+      {command !== undefined ? (
+        <span class="body command">
+          <span class="tag">{command.kind}</span> {commandText(command)}
+        </span>
+      ) : columns.length > 0 ? (
+        columns.map((column) => (
+          <span key={column} class="body">
+            {columnValue(column, record).slice(0, PREVIEW_CHARACTERS)}
+          </span>
+        ))
+      ) : (
         <span class="body">
           {headers.map(([name, value], index) => (
             <span key={index} class="header">
@@ -24,15 +51,12 @@ export function RecordRow({ record, format }: { readonly record: SequencedRecord
           ))}
           {previewOf(record.body, format)}
         </span>
-      ) : (
-        <span class="body command">
-          <span class="tag">{command.kind}</span> {commandText(command)}
-        </span>
       )}
     </>
   )
 }
 
+const PREVIEW_CHARACTERS = 200
 /** More bytes are shown on request only: laying out a megabyte of text takes a moment. */
 const SHOWN_BYTES_MAX = 49_152
 
@@ -42,20 +66,64 @@ export function RecordDetail(props: {
   readonly record: SequencedRecord
   readonly format: Format
   readonly onClose: () => void
+  /** Adds a term to the filter. */
+  readonly onFilter: (term: string) => void
+  readonly onColumn: (column: string) => void
+  /** Shows the record among those around it. */
+  readonly onContext?: (() => void) | undefined
 }) {
-  const { target, record, format, onClose } = props
+  const { target, record, format, onClose, onFilter, onColumn, onContext } = props
+  const { connection, hasAddress, drafts, navigate } = useConsole()
   const { seqNum, timestamp, headers, body, command } = record
   const [isWhole, setWhole] = useState(false)
   const isCut = !isWhole && body.length > SHOWN_BYTES_MAX
   const shown = renderBody(isCut ? body.subarray(0, SHOWN_BYTES_MAX) : body, format, isCut)
+  const curlText = () =>
+    curlCommand(readCall(target, { seqNum, count: 1 }), connection.target, connection.isAuthorized)
   return (
     <aside class="detail" aria-label={`Record ${seqNum}`}>
       <header>
         <h2>Record {seqNum}</h2>
         {command !== undefined && <span class="tag">{command.kind} command</span>}
         <span class="spacer" />
-        <CopyButton text={() => renderBody(body, format).text} label="Copy body" class="quiet" />
-        <CurlButton call={() => readCall(target, { seqNum, count: 1 })} />
+        {onContext !== undefined && (
+          <button type="button" class="quiet" onClick={onContext}>
+            Show in context
+          </button>
+        )}
+        <Menu label="Copy">
+          <CopyButton text={() => renderBody(body, format).text} label="Body" />
+          {hasAddress && (
+            <>
+              <CopyButton label="As curl" done="Copied the curl command" text={curlText} />
+              <CopyButton
+                label="As CLI command"
+                text={() => readCommand(target, record, connection.target)}
+              />
+              <CopyButton
+                label="As TypeScript"
+                text={() => readProgram(target, record, connection.target, connection.isAuthorized)}
+              />
+            </>
+          )}
+        </Menu>
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => download(`${target.stream}-${seqNum}.bin`, [body as Uint8Array<ArrayBuffer>])}
+        >
+          Download
+        </button>
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => {
+            drafts.set(JSON.stringify([target.basin, target.stream]), record)
+            navigate({ view: 'stream', basin: target.basin, stream: target.stream, tab: 'append' })
+          }}
+        >
+          Append again
+        </button>
         <button type="button" class="quiet icon" aria-label="Close the record" onClick={onClose}>
           ✕
         </button>
@@ -81,7 +149,16 @@ export function RecordDetail(props: {
             <tbody>
               {headers.map(([name, value], index) => (
                 <tr key={index}>
-                  <td>{lossyTextOf(name) || '(empty)'}</td>
+                  <td>
+                    <button
+                      type="button"
+                      class="link"
+                      title="Filter by this header"
+                      onClick={() => onFilter(headerTerm(lossyTextOf(name), lossyTextOf(value)))}
+                    >
+                      {lossyTextOf(name) || '(empty)'}
+                    </button>
+                  </td>
                   <td>{format === 'hex' ? hexTextOf(value) : lossyTextOf(value)}</td>
                 </tr>
               ))}
@@ -92,7 +169,7 @@ export function RecordDetail(props: {
         {body.length === 0 ? (
           <p class="hint">The body is empty.</p>
         ) : (
-          <pre class={shown.isHex ? 'hex' : ''}>{shown.text}</pre>
+          <Body shown={shown} onFilter={onFilter} onColumn={onColumn} />
         )}
         {isCut && (
           <button type="button" onClick={() => setWhole(true)}>
@@ -102,4 +179,18 @@ export function RecordDetail(props: {
       </Scroll>
     </aside>
   )
+}
+
+function Body(props: {
+  readonly shown: RenderedBody
+  readonly onFilter: (term: string) => void
+  readonly onColumn: (column: string) => void
+}) {
+  const { shown, onFilter, onColumn } = props
+  if (shown.json !== undefined) return <JsonTree root={shown.json} onFilter={onFilter} onColumn={onColumn} />
+  return <pre class={shown.isHex ? 'hex' : ''}>{shown.text}</pre>
+}
+
+function headerTerm(name: string, value: string): string {
+  return `${/^[^\s()"=!<>~.@-][^\s()"=!<>~]*$/.test(name) ? name : quoted(name)}=${quotedTerm(value)}`
 }

@@ -1,13 +1,14 @@
-import { lossyTextOf, textOf } from '../../../src/model/bytes.ts'
-import type { Command, SequencedRecord } from '../../../src/model/record.ts'
-import { indentJson } from './json-text.ts'
+import { textOf } from '../../../src/model/bytes.ts'
+import type { Command } from '../../../src/model/record.ts'
+import { type JsonNode, parseJson } from './json-text.ts'
 
-/** How bytes are shown. */
-export type Format = 'text' | 'json' | 'hex'
+/** How bytes are shown. `auto` is a tree if they are JSON, else text, else hex. */
+export type Format = 'auto' | 'text' | 'hex'
 
 /** What a command does, in words. */
 export function commandText(command: Command): string {
   if (command.kind === 'trim') return `removes the records before ${command.seqNum}`
+  if (command.kind === 'close') return 'closes the stream'
   if (command.token === '') return 'clears the fencing token'
   return `sets the fencing token to ${JSON.stringify(command.token)}`
 }
@@ -40,25 +41,23 @@ function hexDump(bytes: Uint8Array): string {
   return lines.join('\n')
 }
 
-/** A body as text to show. */
+/** A body as text or a tree to show. */
 export interface RenderedBody {
   readonly text: string
   readonly isHex: boolean
+  readonly json?: JsonNode | undefined
   /** If the body does not have the format that was asked for. */
   readonly note?: string | undefined
 }
 
 /** A body, or the beginning of one, in a format. */
 export function renderBody(bytes: Uint8Array, format: Format, isCut = false): RenderedBody {
-  if (format === 'hex') return { text: hexDump(bytes), isHex: true }
   const text = isCut ? beginningOf(bytes) : textOf(bytes)
-  if (text === undefined) return { text: hexDump(bytes), isHex: true, note: 'Not UTF-8, shown as hex' }
-  if (format === 'text' || isCut) return { text, isHex: false }
-  try {
-    return { text: indentJson(text), isHex: false }
-  } catch {
-    return { text, isHex: false, note: 'Not JSON, shown as text' }
+  if (format === 'hex' || text === undefined) {
+    const note = format === 'hex' ? undefined : 'Not UTF-8, shown as hex'
+    return { text: hexDump(bytes), isHex: true, note }
   }
+  return { text, isHex: false, json: format === 'text' || isCut ? undefined : parseJson(text) }
 }
 
 /** The text of bytes that may end within a character; undefined if they are not UTF-8. */
@@ -68,10 +67,4 @@ function beginningOf(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/** Whether a record contains a text in its body or headers, in any case. `needle` is in lower case. */
-export function matches({ headers, body }: SequencedRecord, needle: string): boolean {
-  const contains = (bytes: Uint8Array) => lossyTextOf(bytes).toLowerCase().includes(needle)
-  return contains(body) || headers.some((header) => header.some(contains))
 }

@@ -1,121 +1,182 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
+import { useConsole } from '../context.ts'
 import { readCall } from '../curl.ts'
-import { formatCount, plural } from '../format.ts'
 import { useDebounced } from '../ui/async.ts'
 import { CurlButton } from '../ui/copy.tsx'
 import { Select } from '../ui/field.tsx'
-import { Problem } from '../ui/notice.tsx'
 import { VirtualList } from '../ui/virtual-list.tsx'
+import { DownloadMenu } from './download.tsx'
 import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
-import type { Format } from './record.ts'
+import { AT_TAIL, type Place, placeOf, placeText } from './place.ts'
 import { RecordDetail, RecordRow } from './record-view.tsx'
+import { RecordsStatus } from './records-status.tsx'
+import { StartForm } from './start-form.tsx'
 import type { Start } from './tail.ts'
-import { type Tail, type TailState, useTail } from './use-tail.ts'
+import { type PagedRecords, usePager } from './use-pager.ts'
 
 /** The height of a row, in CSS pixels; `.row` in `views.css` has the same. */
 const ROW_HEIGHT = 24
+/** So many records before the one that an address names are loaded, too. */
+const CONTEXT_RECORDS = 20
 
-/** The records of a stream, live. */
+/** The records of a stream: pages in both directions from any position, and live at the tail. */
 export function Records(props: {
   readonly basin: string
   readonly stream: string
   readonly cipher: string | null | undefined
+  /** The place of the address; see `place.ts`. */
+  readonly initial: string | undefined
 }) {
-  const { basin, stream, cipher } = props
+  const { basin, stream, cipher, initial } = props
   const encryptionKey = useEncryptionKey(basin, stream)
   const target = { basin, stream, encryptionKey }
-  const [start, setStart] = useState<Start>({ tailOffset: 100 })
-  const [isPaused, setPaused] = useState(false)
-  const [isFollowing, setFollowing] = useState(true)
-  const [format, setFormat] = useState<Format>('text')
-  const [typed, setTyped] = useState('')
-  const filter = useDebounced(typed, 150)
-  const [selected, setSelected] = useState<number>()
-  const tail = useTail(target, start, isPaused, filter)
-  const { buffer, state } = tail
+  const [place, setPlace] = usePlace(basin, stream, initial)
+  const { record: selected, filter = '', columns = [], format = 'auto' } = place
+  const [start, setStart] = useState(() => startOf(place))
+  const [isFollowing, setFollowing] = useState(start === AT_TAIL)
+  const [typedColumns, setTypedColumns] = useState(columns.join(' '))
+  const settled = useDebounced(filter, 150)
+  const records = usePager(target, start, settled)
+  const { pager, window, search, problem } = records
+  pager.isAtEnd = isFollowing
+  const { state } = pager
   const needsKey = state.kind === 'failed' && typeof cipher === 'string' && encryptionKey === ''
+  const show = (next: Start) => {
+    setStart(next)
+    records.endSearch()
+    pager.isPaused = false
+    // A start in the past is read from its beginning.
+    const follows = next.tailOffset !== undefined
+    setFollowing(follows)
+    setPlace({ record: undefined, from: follows ? undefined : next })
+    pager.open(next)
+  }
+  const goToEnd = () => {
+    if (pager.hasNewer || search !== undefined) show(AT_TAIL)
+    else setFollowing(true)
+  }
 
-  const index = selected === undefined ? -1 : buffer.indexOf(selected)
-  const record = buffer.at(index)
-  const digits = String(buffer.at(buffer.length - 1)?.seqNum ?? 0).length
+  const index = selected === undefined ? -1 : window.indexOf(selected)
+  const record = window.at(index)
+  const digits = String(window.at(window.length - 1)?.seqNum ?? 0).length
   return (
     <section class="records">
       <div class="toolbar">
-        <StartForm
-          onStart={(next) => {
-            setStart(next)
-            setPaused(false)
-            setSelected(undefined)
-            // A start in the past is read from its beginning.
-            setFollowing(next.tailOffset !== undefined)
-          }}
-        />
+        <StartForm onStart={show} />
         <button
           type="button"
           aria-keyshortcuts="p"
-          class={isPaused ? 'active' : ''}
-          onClick={() => setPaused(!isPaused)}
+          class={pager.isPaused ? 'active' : ''}
+          onClick={() => (pager.isPaused ? pager.resume() : pager.pause())}
         >
-          {isPaused ? 'Resume' : 'Pause'}
+          {pager.isPaused ? 'Resume' : 'Pause'}
         </button>
         <input
           type="search"
-          aria-label="Filter records by text"
-          placeholder="Filter"
+          aria-label="Filter records"
+          placeholder="Filter: text, name=value, .path>5"
+          title={QUERY_HELP}
           aria-keyshortcuts="/"
+          aria-invalid={problem !== undefined}
           spellcheck={false}
-          value={typed}
-          onInput={(event) => setTyped(event.currentTarget.value)}
+          value={filter}
+          onInput={(event) => setPlace({ filter: event.currentTarget.value })}
+        />
+        <button
+          type="button"
+          disabled={settled.trim() === '' || settled !== filter || problem !== undefined}
+          onClick={() => records.searchAll(0)}
+        >
+          Search the stream
+        </button>
+        <input
+          class="columns-field"
+          aria-label="Columns"
+          placeholder="Columns: .id tenant"
+          title="Paths of JSON and names of headers, separated by spaces"
+          spellcheck={false}
+          value={typedColumns}
+          onInput={(event) => {
+            setTypedColumns(event.currentTarget.value)
+            setPlace({ columns: event.currentTarget.value.match(COLUMN) ?? [] })
+          }}
         />
         <Select
           label="Show bodies as"
           value={format}
           options={[
+            ['auto', 'JSON or text'],
             ['text', 'Text'],
-            ['json', 'JSON'],
             ['hex', 'Hex'],
           ]}
-          onChange={setFormat}
+          onChange={(next) => setPlace({ format: next })}
         />
         <EncryptionKeyField
           basin={basin}
           stream={stream}
           cipher={cipher}
-          onChange={() => setStart({ ...start })}
+          onChange={() => setPlace({ record: undefined })}
         />
         <span class="spacer" />
+        <DownloadMenu name={stream} records={() => window.records()} columns={columns} />
         <CurlButton call={() => readCall(target, { ...start, waitMs: Number.POSITIVE_INFINITY })} />
       </div>
-      <Status tail={tail} hasFilter={filter !== ''} needsKey={needsKey} />
-      {state.kind === 'failed' && !needsKey && <Problem error={state.error} />}
+      {problem !== undefined && <p class="problem">{problem}</p>}
+      <RecordsStatus records={records} hasFilter={settled.trim() !== ''} needsKey={needsKey} />
       <div class={record === undefined ? 'split' : 'split open'}>
-        <div class="log" style={{ '--digits': Math.max(4, digits) }}>
-          {buffer.length === 0 ? (
+        <div class="log" style={{ '--digits': Math.max(4, digits), '--columns': columns.length }}>
+          {columns.length > 0 && window.length > 0 && (
+            <div class="row titles" aria-hidden="true">
+              <span />
+              <span />
+              {columns.map((column) => (
+                <span key={column} class="body">
+                  {column}
+                </span>
+              ))}
+            </div>
+          )}
+          {window.length === 0 ? (
             <p class="empty">
               {needsKey
                 ? `The records are encrypted with ${cipher}. Enter the encryption key above to read them.`
-                : emptyText(tail, filter)}
+                : emptyText(records, settled)}
             </p>
           ) : (
             <VirtualList
               label="Records"
-              count={buffer.length}
+              count={window.length}
               rowHeight={ROW_HEIGHT}
-              renderRow={(row) => <RecordRow record={buffer.at(row)!} format={format} />}
+              renderRow={(row) => <RecordRow record={window.at(row)!} format={format} columns={columns} />}
+              keyOf={(row) => window.at(row)!.seqNum}
+              rowOf={(seqNum) => window.lowerBound(seqNum)}
               selected={index}
               onSelect={(row) => {
-                setSelected(buffer.at(row)!.seqNum)
+                setPlace({ record: window.at(row)!.seqNum })
                 // New records must not move the selected one away.
                 setFollowing(false)
               }}
-              onEscape={() => setSelected(undefined)}
-              dropped={buffer.dropped}
-              isFollowing={isFollowing}
-              onFollow={setFollowing}
+              onEscape={() => setPlace({ record: undefined })}
+              isFollowing={isFollowing && !pager.hasNewer && search === undefined}
+              onFollow={(next) => {
+                // Before the tail, staying at the end would load one page after the other.
+                setFollowing(next && !pager.hasNewer)
+                if (next && !pager.hasNewer) setPlace({ from: undefined })
+              }}
+              onTop={(row) => {
+                const seqNum = window.at(row)?.seqNum
+                if (!isFollowing && search === undefined && seqNum !== undefined)
+                  setPlace({ from: { seqNum } })
+              }}
+              onNear={(end) => {
+                if (search !== undefined || pager.isPaused) return
+                if (end === 'first') pager.older()
+                else if (pager.hasNewer) pager.newer()
+              }}
             />
           )}
-          {!isFollowing && buffer.length > 0 && (
-            <button type="button" class="to-end" aria-keyshortcuts="e" onClick={() => setFollowing(true)}>
+          {(!isFollowing || pager.hasNewer) && window.length > 0 && (
+            <button type="button" class="to-end" aria-keyshortcuts="e" onClick={goToEnd}>
               ↓ To the end
             </button>
           )}
@@ -126,7 +187,19 @@ export function Records(props: {
             target={target}
             record={record}
             format={format}
-            onClose={() => setSelected(undefined)}
+            onClose={() => setPlace({ record: undefined })}
+            onFilter={(term) => setPlace({ filter: `${filter} ${term}`.trim() })}
+            onColumn={(column) => {
+              setTypedColumns(`${typedColumns} ${column}`.trim())
+              setPlace({ columns: [...columns, column] })
+            }}
+            {...(search !== undefined && {
+              onContext: () => {
+                const from = { seqNum: Math.max(0, record.seqNum - CONTEXT_RECORDS) }
+                show(from)
+                setPlace({ from, record: record.seqNum, filter: '' })
+              },
+            })}
           />
         )}
       </div>
@@ -134,94 +207,33 @@ export function Records(props: {
   )
 }
 
-function Status(props: { readonly tail: Tail; readonly hasFilter: boolean; readonly needsKey: boolean }) {
-  const { tail, hasFilter, needsKey } = props
-  const { buffer, state, rate, behind, isFiltered } = tail
-  return (
-    <p class="status">
-      <span class={`state ${needsKey ? 'paused' : state.kind}`} role="status">
-        {needsKey ? 'The encryption key is missing' : stateText(state)}
-      </span>
-      <span>{plural(buffer.received, 'record')} received</span>
-      {hasFilter && (
-        <span>
-          {formatCount(buffer.length)} match{isFiltered ? '' : ' so far'}
-        </span>
-      )}
-      {state.kind === 'following' && <span>{formatCount(rate)}/s</span>}
-      {behind > 0 && <span>{formatCount(behind)} behind the tail</span>}
-      {buffer.received > buffer.kept && <span>the latest {formatCount(buffer.kept)} are kept</span>}
-    </p>
-  )
+const COLUMN = /(?:"[^"]*"|[^\s"])+/g
+
+const QUERY_HELP = `text  "with spaces"  header=value  .path.to[0]>=5  .path="a b"
+@seq>100  @time>2026-01-31T12:00  @size<10  @command=fence
+~ contains   != is not   -term not   a OR b   ( )`
+
+/** The place in the address, which changes with the place at once. */
+function usePlace(basin: string, stream: string, initial: string | undefined) {
+  const { replaceRoute } = useConsole()
+  const [place, setPlace] = useState<Place>(() => placeOf(initial))
+  // Browsers limit how often the address changes.
+  const text = useDebounced(placeText(place), 200)
+  useEffect(() => {
+    if (text !== (initial ?? '')) replaceRoute({ view: 'stream', basin, stream, tab: 'records', place: text })
+  }, [text])
+  return [place, (change: Place) => setPlace((before) => ({ ...before, ...change }))] as const
 }
 
-function stateText(state: TailState): string {
-  if (state.kind === 'retrying') return `Reconnecting: ${state.message}`
-  if (state.kind === 'paused') return 'Paused: not reading; resuming skips nothing'
-  return { connecting: 'Connecting', following: 'Live', failed: 'Stopped' }[state.kind]
+function startOf({ from, record }: Place): Start {
+  if (from !== undefined || record === undefined) return from ?? AT_TAIL
+  return { seqNum: Math.max(0, record - CONTEXT_RECORDS) }
 }
 
-function emptyText({ buffer, state, isFiltered }: Tail, filter: string): string {
-  if (buffer.kept > 0) {
-    return isFiltered
-      ? `None of the ${plural(buffer.kept, 'record')} kept contains “${filter}”.`
-      : 'Filtering …'
-  }
-  return state.kind === 'following' ? 'No records yet. New ones appear here.' : ''
-}
-
-/** Chooses the first record of a tail. */
-function StartForm({ onStart }: { readonly onStart: (start: Start) => void }) {
-  const [kind, setKind] = useState<keyof Start>('tailOffset')
-  const [count, setCount] = useState('100')
-  const [time, setTime] = useState(() => localTime(Date.now() - 3_600_000))
-  const value = kind === 'timestamp' ? Date.parse(time) : Number(count)
-  const isValid = kind === 'timestamp' ? value >= 0 : /^[0-9]+$/.test(count) && Number.isSafeInteger(value)
-  return (
-    <form
-      class="inline"
-      onSubmit={(event) => {
-        event.preventDefault()
-        if (isValid) onStart({ [kind]: value })
-      }}
-    >
-      <Select
-        label="Start from"
-        value={kind}
-        options={[
-          ['tailOffset', 'Records before the tail'],
-          ['seqNum', 'Sequence number'],
-          ['timestamp', 'Time'],
-        ]}
-        onChange={setKind}
-      />
-      {kind === 'timestamp' ? (
-        <input
-          type="datetime-local"
-          step="1"
-          aria-label="Time"
-          value={time}
-          onInput={(event) => setTime(event.currentTarget.value)}
-        />
-      ) : (
-        <input
-          class="short"
-          inputMode="numeric"
-          aria-label={kind === 'seqNum' ? 'Sequence number' : 'Records before the tail'}
-          aria-invalid={!isValid}
-          value={count}
-          onInput={(event) => setCount(event.currentTarget.value)}
-        />
-      )}
-      <button type="submit" disabled={!isValid}>
-        Start
-      </button>
-    </form>
-  )
-}
-
-/** A local time as the field takes it, to the second. */
-function localTime(ms: number): string {
-  const date = new Date(ms)
-  return new Date(ms - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
+function emptyText({ pager, search, isFiltered }: PagedRecords, filter: string): string {
+  if (search !== undefined) return search.state === 'running' ? 'Nothing found yet.' : 'Nothing found.'
+  if (pager.window.held > 0)
+    return isFiltered ? `No record that is loaded matches “${filter}”.` : 'Filtering …'
+  if (pager.state.kind === 'live') return 'No records yet. New ones appear here.'
+  return pager.isLoading || pager.state.kind !== 'idle' ? '' : 'No records from here on.'
 }

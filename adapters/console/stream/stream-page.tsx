@@ -1,22 +1,26 @@
+import { Facts } from '../basins/number-columns.tsx'
+import { streamNumbers } from '../basins/numbers.ts'
 import { ConfigForm, Deletion } from '../config/config-form.tsx'
 import { StreamConfigFields } from '../config/fields.tsx'
 import { streamChangeOf, streamFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
-import type { StreamTab } from '../route.ts'
+import type { ConsoleRoute } from '../route.ts'
 import { useLoad } from '../ui/async.ts'
 import { Link, Tabs } from '../ui/link.tsx'
-import { StorageSize, Usage } from '../usage/usage.tsx'
+import { Followers } from '../usage/followers.tsx'
+import { Usage } from '../usage/usage.tsx'
 import { Append } from './append.tsx'
 import { FenceAndTrim } from './fence-and-trim.tsx'
 import { Records } from './records.tsx'
 
 /** One stream: its records, appends, commands, configuration and usage. */
 export function StreamPage(props: {
-  readonly basin: string
-  readonly stream: string
-  readonly tab: StreamTab
+  readonly route: ConsoleRoute & { readonly view: 'stream' }
+  /** Changes with each navigation. */
+  readonly visit: number
 }) {
-  const { basin, stream, tab } = props
+  const { route, visit } = props
+  const { basin, stream, tab, place } = route
   const { connection, navigate, announce } = useConsole()
   const handle = connection.hw.basin(basin).stream(stream)
   // Only lists tell whether a stream is encrypted.
@@ -37,7 +41,10 @@ export function StreamPage(props: {
           {stream}
         </h1>
         {cipher != null && <span class="tag">{cipher}</span>}
-        <StorageSize of={{ basin, stream }} />
+        <Facts
+          columns={['Records', 'Stored', 'First', 'Next', 'Last write', 'Rate', 'Retention']}
+          load={(before, signal) => streamNumbers(connection, { basin, stream }, before, signal)}
+        />
       </div>
       <Tabs
         label="Stream"
@@ -48,10 +55,13 @@ export function StreamPage(props: {
           ['append', 'Append'],
           ['fence-and-trim', 'Fence and trim'],
           ['configuration', 'Configuration'],
+          ['followers', 'Followers'],
           ['usage', 'Usage'],
         ]}
       />
-      {tab === 'records' && <Records basin={basin} stream={stream} cipher={cipher} />}
+      {tab === 'records' && (
+        <Records key={visit} basin={basin} stream={stream} cipher={cipher} initial={place} />
+      )}
       {tab === 'append' && <Append basin={basin} stream={stream} cipher={cipher} />}
       {tab === 'fence-and-trim' && <FenceAndTrim basin={basin} stream={stream} cipher={cipher} />}
       {tab === 'configuration' && (
@@ -81,6 +91,7 @@ export function StreamPage(props: {
           />
         </>
       )}
+      {tab === 'followers' && <Followers of={{ basin, stream }} />}
       {tab === 'usage' && <Usage of={{ basin, stream }} />}
     </>
   )

@@ -13,8 +13,8 @@ export interface FollowEvents {
   onRecords(records: readonly SequencedRecord[]): void
   /** The tail as far as known: records before it may still follow. */
   onTail(tail: StreamPosition): void
-  /** A lost connection, which is opened again. */
-  onReconnect(error: HeadwaterError): void
+  /** A lost connection, which is opened again after a delay in milliseconds. */
+  onReconnect(error: HeadwaterError, delayMs: number): void
 }
 
 /** Reading gives way to the page this often. */
@@ -34,11 +34,15 @@ export async function follow(
     const { tail } = event.kind === 'batch' ? event.batch : event
     if (event.kind === 'batch') onRecords(event.batch.records)
     if (tail !== undefined) onTail(tail)
-    if (performance.now() - workSince > WORK_MS) {
-      await new Promise((resolve) => setTimeout(resolve))
-      workSince = performance.now()
-    }
+    workSince = await yieldToPage(workSince)
   }
+}
+
+/** Gives way to the page if the work has lasted too long. Resolves to when the work began. */
+export async function yieldToPage(workSince: number): Promise<number> {
+  if (performance.now() - workSince <= WORK_MS) return workSince
+  await new Promise((resolve) => setTimeout(resolve))
+  return performance.now()
 }
 
 /**

@@ -1,13 +1,51 @@
 import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 
 /** An error, with its code; nothing if there is none. */
-export function Problem({ error }: { readonly error: Error | undefined }) {
+export function Problem(props: {
+  readonly error: Error | undefined
+  /** Tries again what failed. */
+  readonly onRetry?: (() => void) | undefined
+}) {
+  const { error, onRetry } = props
   if (error === undefined) return null
   return (
     <p class="notice bad" role="alert">
       {messageOf(error)}
       {HeadwaterError.is(error) && <code>{error.code}</code>}
+      <Retry onRetry={onRetry} />
+    </p>
+  )
+}
+
+function Retry({ onRetry }: { readonly onRetry: (() => void) | undefined }) {
+  if (onRetry === undefined) return null
+  return (
+    <button type="button" class="link" onClick={onRetry}>
+      Try again
+    </button>
+  )
+}
+
+/** A connection that was lost, and when the next attempt follows. */
+export function LostConnection(props: {
+  readonly message: string
+  /** In milliseconds since the Unix epoch. */
+  readonly retryAt: number
+  readonly onRetry: () => void
+}) {
+  const { message, retryAt, onRetry } = props
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 250)
+    return () => clearInterval(timer)
+  }, [])
+  const seconds = Math.ceil((retryAt - now) / 1000)
+  return (
+    <p class="notice bad">
+      Connection lost: {message}. {seconds > 0 ? `Next attempt in ${seconds} s.` : 'Trying again …'}
+      <Retry onRetry={onRetry} />
     </p>
   )
 }

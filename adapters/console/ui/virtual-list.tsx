@@ -3,6 +3,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 /** Rows rendered beyond each edge, so that scrolling shows no gap. */
 const OVERSCAN = 8
+/** So many rows before an end, more of them are asked for. */
+const NEAR_ROWS = 40
 
 /** A list of many rows of one height, of which only the visible ones are elements. */
 export function VirtualList(props: {
@@ -11,38 +13,52 @@ export function VirtualList(props: {
   /** In CSS pixels. */
   readonly rowHeight: number
   readonly renderRow: (index: number) => ComponentChildren
+  /** Numbers that rows keep when others come or go, in ascending order. */
+  readonly keyOf: (index: number) => number
+  /** The row of a key, or of the next larger one. */
+  readonly rowOf: (key: number) => number
   readonly selected: number
   readonly onSelect: (index: number) => void
   readonly onEscape: () => void
-  /** How many rows were removed from the top so far; the visible ones stay where they are. */
-  readonly dropped: number
   /** Whether the list stays at its end. */
   readonly isFollowing: boolean
   readonly onFollow: (isFollowing: boolean) => void
+  /** Called after scrolling, with the first row in view. */
+  readonly onTop: (index: number) => void
+  /** Called when the first rows, or the last ones, come near. */
+  readonly onNear: (end: 'first' | 'last') => void
 }) {
-  const { label, count, rowHeight, renderRow, selected, onSelect, onEscape } = props
-  const { dropped, isFollowing, onFollow } = props
+  const { label, count, rowHeight, renderRow, keyOf, rowOf, selected, onSelect, onEscape } = props
+  const { isFollowing, onFollow, onTop, onNear } = props
   const viewport = useRef<HTMLDivElement>(null)
   const [top, setTop] = useState(0)
   const [height, setHeight] = useState(0)
-  const before = useRef(dropped)
   const lastTop = useRef(0)
+  /** The row at the top, which stays where it is when rows are added or removed before it. */
+  const anchor = useRef<{ readonly key: number; readonly offset: number }>(undefined)
 
+  const keepAnchor = () => {
+    const { scrollTop } = viewport.current!
+    const index = Math.min(Math.floor(scrollTop / rowHeight), count - 1)
+    anchor.current = index < 0 ? undefined : { key: keyOf(index), offset: scrollTop - index * rowHeight }
+  }
   useEffect(() => {
     const element = viewport.current!
     const resized = new ResizeObserver(() => setHeight(element.clientHeight))
     resized.observe(element)
     return () => resized.disconnect()
   }, [])
+  const firstKey = count > 0 ? keyOf(0) : 0
   useLayoutEffect(() => {
     const element = viewport.current!
-    const removed = dropped - before.current
-    before.current = dropped
     if (isFollowing) element.scrollTop = element.scrollHeight
-    else if (removed > 0) element.scrollTop -= removed * rowHeight
+    else if (anchor.current !== undefined) {
+      element.scrollTop = rowOf(anchor.current.key) * rowHeight + anchor.current.offset
+    }
     lastTop.current = element.scrollTop
     setTop(element.scrollTop)
-  }, [count, dropped, isFollowing, height, rowHeight])
+    keepAnchor()
+  }, [count, firstKey, isFollowing, height, rowHeight])
 
   const first = Math.max(0, Math.floor(top / rowHeight) - OVERSCAN)
   const last = Math.min(count, Math.ceil((top + height) / rowHeight) + OVERSCAN)
@@ -55,6 +71,8 @@ export function VirtualList(props: {
     if (rowTop + rowHeight > element.scrollTop + height) element.scrollTop = rowTop + rowHeight - height
   }
   const select = (index: number) => {
+    if (index < 0) onNear('first')
+    if (index >= count) onNear('last')
     const next = Math.min(Math.max(index, 0), count - 1)
     if (next < 0) return
     onSelect(next)
@@ -84,7 +102,7 @@ export function VirtualList(props: {
     const next = target[event.key]
     if (next === undefined) return
     event.preventDefault()
-    select(next)
+    select(selected === -1 && next >= count ? count - 1 : next)
   }
   return (
     <div
@@ -95,13 +113,23 @@ export function VirtualList(props: {
       aria-activedescendant={selected >= first && selected < last ? `row-${selected}` : undefined}
       tabIndex={0}
       onKeyDown={onKeyDown}
+      onWheel={({ deltaY, currentTarget }) => {
+        // At an end, turning the wheel does not scroll.
+        if (deltaY < 0 && currentTarget.scrollTop === 0) onNear('first')
+        if (deltaY > 0 && currentTarget.scrollTop + height + 1 >= currentTarget.scrollHeight) onNear('last')
+      }}
       onScroll={(event) => {
         const { scrollTop, scrollHeight, clientHeight } = event.currentTarget
         // A change of the height also moves the end away; only scrolling up leaves it.
         if (scrollTop + clientHeight > scrollHeight - rowHeight) onFollow(true)
         else if (scrollTop < lastTop.current) onFollow(false)
+        const near = NEAR_ROWS * rowHeight
+        if (scrollTop < lastTop.current && scrollTop < near) onNear('first')
+        if (scrollTop > lastTop.current && scrollTop + clientHeight > scrollHeight - near) onNear('last')
         lastTop.current = scrollTop
         setTop(scrollTop)
+        keepAnchor()
+        onTop(Math.ceil(scrollTop / rowHeight))
       }}
     >
       <div role="presentation" style={{ height: `${count * rowHeight}px` }}>

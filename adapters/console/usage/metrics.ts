@@ -6,17 +6,15 @@ import type {
   MetricSet,
   MetricUnit,
 } from '../../../src/model/metrics.ts'
-import type { Headwater } from '../../client/index.ts'
+import { metricsOf } from '../../../src/wire/decode-account.ts'
+import { metricsQueryParts } from '../../../src/wire/encode-list-query.ts'
+import { queryText } from '../../../src/wire/encode-query.ts'
+import type { Connection } from '../connection.ts'
 
 /** The account, a basin, or a stream. */
 export interface UsageOf {
   readonly basin?: string | undefined
   readonly stream?: string | undefined
-}
-
-/** Whether the protocol has metrics of it: shorter names are invalid in their paths. */
-export function hasMetrics({ basin }: UsageOf): boolean {
-  return basin === undefined || basin.length >= BASIN_NAME_BYTES_MIN_ON_POST
 }
 
 /** A metric set as a chart: its title, and whether it takes an interval. */
@@ -59,14 +57,21 @@ export type Range = (typeof RANGES)[number]
 
 /** Queries a metric set. `end` is in milliseconds since the Unix epoch. */
 export function queryMetrics(
-  hw: Headwater,
+  connection: Connection,
   { basin, stream }: UsageOf,
   { set, takesInterval }: ChartedSet,
   range: Range,
   end: number,
   signal?: AbortSignal,
 ): Promise<readonly Metric[]> {
+  const { hw } = connection
   const interval = takesInterval ? range.interval : undefined
+  if (basin !== undefined && basin.length < BASIN_NAME_BYTES_MIN_ON_POST) {
+    // The paths of the protocol have no place for shorter names; those of headwater's own do.
+    const names = stream === undefined ? [basin] : [basin, stream]
+    const query = queryText(metricsQueryParts({ set, start: end - range.ms, end, interval }))
+    return connection.own(`/metrics/${names.map(encodeURIComponent).join('/')}${query}`, metricsOf, signal)
+  }
   const account = hw as { metrics(query: object, options: object): Promise<readonly Metric[]> }
   const level =
     basin === undefined ? account : stream === undefined ? hw.basin(basin) : hw.basin(basin).stream(stream)

@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import { endOfUsage } from '../../../src/model/metrics.ts'
 import { useConsole } from '../context.ts'
-import { formatBytes } from '../format.ts'
 import { useLoad } from '../ui/async.ts'
 import { Select } from '../ui/field.tsx'
 import { Loading, Note, Problem } from '../ui/notice.tsx'
@@ -10,7 +9,6 @@ import { ChartFigure } from './chart.tsx'
 import {
   type ChartedSet,
   chartOf,
-  hasMetrics,
   metricSetsOf,
   queryMetrics,
   RANGES,
@@ -23,9 +21,6 @@ import {
 export function Usage({ of }: { readonly of: UsageOf }) {
   const [range, setRange] = useState<Range>(RANGES[0])
   const [count, setCount] = useState(0)
-  if (!hasMetrics(of)) {
-    return <Note>The protocol has usage only of basins whose names have 8 characters or more.</Note>
-  }
   return (
     <section class="usage">
       <div class="toolbar">
@@ -55,11 +50,11 @@ function MetricChart(props: {
   readonly version: number
 }) {
   const { of, set, range, version } = props
-  const { hw } = useConsole().connection
+  const { connection } = useConsole()
   const { data, error, isLoading } = useLoad(
     async (signal) => {
       const end = endOfUsage(Date.now()) * 1000
-      const metrics = await queryMetrics(hw, of, set, range, end, signal)
+      const metrics = await queryMetrics(connection, of, set, range, end, signal)
       const interval = set.takesInterval ? range.interval : of.stream === undefined ? 'hour' : 'minute'
       return { chart: chartOf(metrics), range: wholeIntervals(end - range.ms, end, interval) }
     },
@@ -75,19 +70,4 @@ function MetricChart(props: {
       {data !== undefined && <ChartFigure title={set.title} chart={data.chart} range={data.range} />}
     </figure>
   )
-}
-
-/** The stored bytes of a basin or stream; nothing if the server does not meter usage. */
-export function StorageSize({ of }: { readonly of: UsageOf }) {
-  const { hw } = useConsole().connection
-  const set = metricSetsOf(of).find((one) => one.set === 'storage')!
-  const { data } = useLoad(
-    async (signal) => {
-      if (!hasMetrics(of)) return undefined
-      const end = endOfUsage(Date.now()) * 1000
-      return chartOf(await queryMetrics(hw, of, set, RANGES[0], end, signal)).series[0]?.summary
-    },
-    [of.basin, of.stream],
-  )
-  return data === undefined ? null : <span class="size">{formatBytes(data)} stored</span>
 }

@@ -1,3 +1,4 @@
+import { APPEND_HEADER, type AppendHeaderReply, decodeAppendHeader } from '../../../src/wire/append-header.ts'
 import { appendAckJson, decodeAppendJson } from '../../../src/wire/json-append.ts'
 import { ackForm, appendForm } from '../../../src/wire/media-type.ts'
 import { decodeAppendInput, encodeAppendAck } from '../../../src/wire/proto-records.ts'
@@ -16,8 +17,14 @@ export const append: Endpoint = async (request, hw) => {
   const body = reading instanceof Promise ? await reading : reading
   const { inputs, conditions } =
     format === undefined ? decodeAppendInput(body, 'bad_proto') : decodeAppendJson(body, format)
-  const ack = await stream.append(inputs, conditions)
-  return ackForm(request.exchange.header('accept')) === 'protobuf'
-    ? protobufReply(encodeAppendAck(ack))
-    : jsonReply(appendAckJson(ack))
+  const extension = request.exchange.header(APPEND_HEADER)
+  const extended = extension === undefined ? conditions : { ...conditions, ...decodeAppendHeader(extension) }
+  const ack = await stream.append(inputs, extended)
+  const reply =
+    ackForm(request.exchange.header('accept')) === 'protobuf'
+      ? protobufReply(encodeAppendAck(ack))
+      : jsonReply(appendAckJson(ack))
+  if (extension === undefined && ack.duplicate === undefined) return reply
+  const result: AppendHeaderReply = ack.duplicate ? 'duplicate' : 'stored'
+  return { ...reply, headers: { ...reply.headers, [APPEND_HEADER]: result } }
 }

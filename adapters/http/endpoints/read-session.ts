@@ -1,14 +1,6 @@
-import type { EngineStream, ReadBatch, ReadCursor, ReadEvent, ReadQuery } from '../../../src/index.ts'
+import type { EngineStream, ReadBatch, ReadQuery } from '../../../src/index.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
-import {
-  andThen,
-  isPromise,
-  LATER,
-  type MaybePromise,
-  type Receiver,
-} from '../../../src/runtime/maybe-promise.ts'
 import type { Compression } from '../../../src/wire/codec.ts'
-import { type ErrorBody, errorBody } from '../../../src/wire/error-body.ts'
 import { encodeTerminalFrame } from '../../../src/wire/frame.ts'
 import { sessionCompressionOf } from '../../../src/wire/frame-compression.ts'
 import { pingJson, sharedBatchJson } from '../../../src/wire/json-records.ts'
@@ -16,8 +8,9 @@ import { sessionContentType } from '../../../src/wire/media-type.ts'
 import { heartbeatFrame, largeBatchFrame, readBatchFrame } from '../../../src/wire/proto-records.ts'
 import { batchEvent, DONE_EVENT, errorEvent, pingEvent } from '../../../src/wire/sse.ts'
 import type { DataFormat } from '../../../src/wire/vendor-headers.ts'
-import { type Reply, type ReplyChunks, type ReplyStream, streamReply } from '../reply.ts'
+import { type Reply, streamReply } from '../reply.ts'
 import type { ApiRequest } from '../request.ts'
+import { SessionBody, type SessionEncoding } from '../session-body.ts'
 
 /** Opens a binary read session. It ends with the body; a terminal frame reports a failure. */
 export function frameStream(request: ApiRequest, stream: EngineStream, query: ReadQuery): Promise<Reply> {
@@ -32,7 +25,7 @@ export function eventStream(
   query: ReadQuery,
   format: DataFormat,
 ): Promise<Reply> {
-  return openSession(request, stream, query, 'text/event-stream', eventEncoding(format))
+  return openSession(request, stream, query, EVENT_STREAM, eventEncoding(format))
 }
 
 async function openSession(
@@ -43,17 +36,11 @@ async function openSession(
   encoding: SessionEncoding,
 ): Promise<Reply> {
   const cursor = await stream.openCursor(query, { heartbeats: true, ...request.readPolicy })
-  return streamReply(contentType, new SessionBody(cursor, encoding, request))
+  const protocol = contentType === EVENT_STREAM ? 'events' : 'frames'
+  return streamReply(contentType, new SessionBody(cursor, encoding, request, protocol))
 }
 
-/** How the events of a read session are written. */
-interface SessionEncoding {
-  /** May return the event in parts. */
-  event(event: ReadEvent): MaybePromise<Uint8Array | readonly Uint8Array[]>
-  failure(error: ErrorBody): Uint8Array
-  /** Marks a clean end. */
-  readonly end?: Uint8Array | undefined
-}
+const EVENT_STREAM = 'text/event-stream'
 
 function frameEncoding(compression: Compression | undefined): SessionEncoding {
   return {
@@ -107,98 +94,4 @@ function sharedBatchEvent(
   const chunk = utf8(batchEvent(delivered, sharedBatchJson(batch, format)))
   lastEvents.set(batch, { format, count, bytes, chunk })
   return chunk
-}
-
-type Chunk = IteratorResult<Uint8Array, undefined>
-
-const DONE = { done: true, value: undefined } as const
-
-/**
- * The body of a read session. Each `next` writes one event and nothing is read ahead, so the client sets the
- * pace.
- */
-class SessionBody implements ReplyStream, ReplyChunks {
-  /** Undefined if there is nothing to deliver. */
-  readonly #cursor: ReadCursor | undefined
-  readonly #encoding: SessionEncoding
-  readonly #request: ApiRequest
-  /** The parts of the last event that are not written yet. */
-  #parts: readonly Uint8Array[] = []
-  #isOver = false
-  #receive: Receiver<Chunk> | undefined
-
-  constructor(cursor: ReadCursor | undefined, encoding: SessionEncoding, request: ApiRequest) {
-    this.#cursor = cursor
-    this.#encoding = encoding
-    this.#request = request
-  }
-
-  set onEvicted(callback: () => void) {
-    if (this.#cursor !== undefined) this.#cursor.onEvicted = callback
-  }
-
-  next(): MaybePromise<Chunk>
-  next(receive: Receiver<Chunk>): MaybePromise<Chunk> | typeof LATER
-  next(receive?: Receiver<Chunk>): MaybePromise<Chunk> | typeof LATER {
-    if (this.#isOver) return DONE
-    if (this.#parts.length > 0) return this.#nextPart()
-    if (receive === undefined) return this.#afterEvent(this.#cursor?.next())
-    this.#receive = receive
-    const event = this.#cursor?.next(this.#onEvent)
-    return event === LATER ? LATER : this.#afterEvent(event)
-  }
-
-  readonly #onEvent = (event: MaybePromise<ReadEvent | undefined>): void =>
-    this.#receive!(this.#afterEvent(event))
-
-  #afterEvent(event: MaybePromise<ReadEvent | undefined>): MaybePromise<Chunk> {
-    try {
-      const chunk = andThen(event, (event) => this.#chunkOf(event))
-      return isPromise(chunk) ? chunk.catch((error: unknown) => this.#failure(error)) : chunk
-    } catch (error) {
-      return this.#failure(error)
-    }
-  }
-
-  async return(): Promise<Chunk> {
-    this.#close()
-    return DONE
-  }
-
-  [Symbol.asyncIterator](): this {
-    return this
-  }
-
-  #chunkOf(event: ReadEvent | undefined): MaybePromise<Chunk> {
-    if (event === undefined) return this.#last(this.#encoding.end)
-    return andThen(this.#encoding.event(event), (encoded) => this.#begin(encoded))
-  }
-
-  #begin(encoded: Uint8Array | readonly Uint8Array[]): Chunk {
-    if (encoded instanceof Uint8Array) return { done: false, value: encoded }
-    this.#parts = encoded
-    return this.#nextPart()
-  }
-
-  #nextPart(): Chunk {
-    const [value, ...parts] = this.#parts
-    this.#parts = parts
-    return { done: false, value: value! }
-  }
-
-  #failure(error: unknown): Chunk {
-    if (!this.#isOver) this.#request.report(error)
-    return this.#last(this.#encoding.failure(errorBody(error)))
-  }
-
-  #last(value: Uint8Array | undefined): Chunk {
-    const isOver = this.#isOver
-    this.#close()
-    return isOver || value === undefined ? DONE : { done: false, value }
-  }
-
-  #close(): void {
-    this.#isOver = true
-    this.#cursor?.close()
-  }
 }

@@ -2,7 +2,7 @@ import type { DBSchema, IDBPDatabase, IDBPTransaction, StoreNames } from 'idb'
 import type { Collection, Head } from '../../../src/storage/contract.ts'
 
 /** The number of {@link UPGRADES}. */
-export const SCHEMA_VERSION = 3
+export const SCHEMA_VERSION = 4
 
 /**
  * The object stores. Everything in this file is persisted: a change to a name, a key or a row needs another
@@ -177,6 +177,8 @@ const UPGRADES: readonly ((db: IndexedDatabase, transaction: UpgradeTransaction)
   (db) => {
     db.createObjectStore('appends')
   },
+  // Versions of the library before would drop the write state of the heads.
+  () => {},
 ]
 
 export function upgrade(db: IndexedDatabase, fromVersion: number, transaction: UpgradeTransaction): void {

@@ -80,6 +80,9 @@ export function foldTailRows(logId: string, { row, tailRows }: StoredLog): LogRo
 /** A group of appends above this size is written to a page. */
 const TAIL_ROW_BYTES_MAX = 2 * 1024
 
+/** Each tail row repeats the head, whose producers would take more space than the appends. */
+const TAIL_ROW_PRODUCERS_MAX = 16
+
 /** A read from the middle of a tail row looks back this far for its beginning. */
 export const TAIL_ROW_RECORDS_MAX = 16
 
@@ -128,7 +131,10 @@ export function planTailInsert(
   const firstSeqNum = before.head.tail.seqNum
   const rows = before.rows + 1
   const bytes = before.bytes + size
-  const isSmall = size <= TAIL_ROW_BYTES_MAX && head.tail.seqNum - firstSeqNum <= TAIL_ROW_RECORDS_MAX
+  const isSmall =
+    size <= TAIL_ROW_BYTES_MAX &&
+    (head.writeState?.producers?.length ?? 0) <= TAIL_ROW_PRODUCERS_MAX &&
+    head.tail.seqNum - firstSeqNum <= TAIL_ROW_RECORDS_MAX
   if (!isSmall || rows > TAIL_ROWS_MAX || bytes > TAIL_BYTES_MAX) return undefined
   const meteredBytes = blocks.reduce((sum, block) => sum + block.meteredBytes, before.meteredBytes)
   return {

@@ -5,7 +5,7 @@ import { StorageConflict } from '../../../src/storage/errors.ts'
 import { identityOf, isSameHead } from '../../../src/storage/heads.ts'
 import type { Database } from './database.ts'
 import { GroupMemory } from './group-memory.ts'
-import { stateOf } from './heads.ts'
+import { stateOf, writeStateOf } from './heads.ts'
 import { type BlockRow, mergeBlocks } from './merge-blocks.ts'
 import type { Tables } from './schema.ts'
 import { prepared, type Statement } from './statement.ts'
@@ -40,6 +40,8 @@ export class StatementWriter {
   readonly #queues = new Map<string, AppendQueue>()
   /** By number of blocks. */
   readonly #statements: (string | Statement)[] = []
+  /** Those that replace the write state too. */
+  readonly #withWriteState: (string | Statement)[] = []
 
   /** Calls `onAppended` after durable appends to a log. It must not throw. */
   constructor(database: Database, tables: Tables, onAppended: (logId: string) => void) {
@@ -98,19 +100,24 @@ export class StatementWriter {
     const { head } = requests.at(-1)!
     const rows = mergeBlocks(requests)
     const isSingle = rows.length === 1
-    const { rows: appended, isRepeated } = await this.#database.run(this.#statement(rows.length), [
-      utf8(logId),
-      expected.epoch,
-      expected.seqNum,
-      expected.appendId,
-      head.tail.seqNum,
-      head.appendId,
-      stateOf(head),
-      rows.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
-      head.trims.at(-1)?.point ?? null,
-      head.trims[0]?.at ?? null,
-      ...(isSingle ? ownParametersOf(rows[0]!) : rows.flatMap(parametersOf)),
-    ])
+    const writeState = writeStateOf(head)
+    const { rows: appended, isRepeated } = await this.#database.run(
+      this.#statement(rows.length, writeState !== undefined),
+      [
+        utf8(logId),
+        expected.epoch,
+        expected.seqNum,
+        expected.appendId,
+        head.tail.seqNum,
+        head.appendId,
+        stateOf(head),
+        rows.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
+        head.trims.at(-1)?.point ?? null,
+        head.trims[0]?.at ?? null,
+        ...(isSingle ? ownParametersOf(rows[0]!) : rows.flatMap(parametersOf)),
+        ...(writeState === undefined ? [] : [writeState]),
+      ],
+    )
     if (appended.length > 0) return
     // The first attempt may have been committed although its connection was lost.
     if (isRepeated && (await this.#hasAppended(logId, rows.at(-1)!))) return
@@ -127,9 +134,10 @@ export class StatementWriter {
     return found.length > 0
   }
 
-  #statement(count: number): string | Statement {
-    this.#statements[count] ??= appendStatement(this.#tables, count)
-    return this.#statements[count]
+  #statement(count: number, hasWriteState: boolean): string | Statement {
+    const statements = hasWriteState ? this.#withWriteState : this.#statements
+    statements[count] ??= appendStatement(this.#tables, count, hasWriteState)
+    return statements[count]
   }
 }
 
@@ -149,6 +157,8 @@ function groupLength(waiting: readonly Entry[]): number {
 
 const FIRST_PARAMETERS = 10
 const BLOCK_COLUMNS = ['bigint', 'bigint', 'bigint', 'bigint', 'bigint', 'bigint', 'text', 'bytea'] as const
+/** See {@link ownParametersOf}. */
+const OWN_PARAMETERS = 5
 /** Statements with more blocks are rare, so the server does not keep their plans. */
 const PREPARED_BLOCKS_MAX = 4
 
@@ -170,9 +180,15 @@ function ownParametersOf({
 }
 
 /** Replaces the expected head and adds the blocks. Returns a row for each block, none after a conflict. */
-function appendStatement({ logs, blocks }: Tables, count: number): string | Statement {
+function appendStatement(
+  { logs, blocks }: Tables,
+  count: number,
+  hasWriteState: boolean,
+): string | Statement {
+  const ownParameters = count === 1 ? OWN_PARAMETERS : count * BLOCK_COLUMNS.length
+  const writeState = hasWriteState ? `write_state = $${FIRST_PARAMETERS + ownParameters + 1},` : ''
   const text = `WITH head AS (
-      UPDATE ${logs} SET seq_num = $5, append_id = $6, state = $7, metered_bytes = metered_bytes + $8,
+      UPDATE ${logs} SET seq_num = $5, append_id = $6, state = $7, ${writeState} metered_bytes = metered_bytes + $8,
         trimmed_to = $9, due_at = CASE WHEN trimmed_to IS DISTINCT FROM $9
           THEN COALESCE(LEAST(due_at, $10), due_at, $10) ELSE due_at END
       WHERE id = $1 AND epoch = $2 AND seq_num = $3 AND append_id = $4 AND NOT is_deleted

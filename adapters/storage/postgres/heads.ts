@@ -15,16 +15,23 @@ export function stateOf({ tail, trimPoint, fencingToken, appendedAt, trims }: He
   return JSON.stringify(state)
 }
 
+/** The column `write_state`. */
+export function writeStateOf({ writeState }: Head): string | undefined {
+  return writeState && JSON.stringify(writeState)
+}
+
 /** The columns of a head. */
-export const HEAD_COLUMNS = 'epoch, seq_num, append_id, state, extensions'
+export const HEAD_COLUMNS = 'epoch, seq_num, append_id, state, extensions, write_state'
 
 /** The head in {@link HEAD_COLUMNS}. */
-export function headOf({ epoch, seq_num, append_id, state, extensions }: PostgresRow): Head {
+export function headOf({ epoch, seq_num, append_id, state, extensions, write_state }: PostgresRow): Head {
   let rest: State
   let extended: Pick<Head, 'extensions'> = {}
+  let written: Pick<Head, 'writeState'> = {}
   try {
     rest = JSON.parse(String(state))
     if (extensions !== null) extended = { extensions: JSON.parse(String(extensions)) }
+    if (write_state !== null) written = { writeState: JSON.parse(String(write_state)) }
   } catch (error) {
     throw unwrittenFailure('corrupt', 'the head of a log is damaged', error)
   }
@@ -37,6 +44,7 @@ export function headOf({ epoch, seq_num, append_id, state, extensions }: Postgre
     appendedAt: rest.appendedAt,
     trims: rest.trims,
     ...extended,
+    ...written,
   }
 }
 

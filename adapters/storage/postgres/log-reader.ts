@@ -99,7 +99,7 @@ function statementsOf({ logs, blocks }: Tables) {
   return {
     head: prepared(`SELECT ${HEAD_COLUMNS} FROM ${logs} WHERE id = $1 AND NOT is_deleted`),
     // With the block that contains the record before the known tail, if there is one.
-    headAfter: prepared(`SELECT l.epoch, l.seq_num, l.append_id, l.state, l.extensions,
+    headAfter: prepared(`SELECT l.epoch, l.seq_num, l.append_id, l.state, l.extensions, l.write_state,
         b.first_seq_num AS known_first, b.end_seq_num AS known_end, b.append_id AS known_id
       FROM ${logs} l LEFT JOIN LATERAL (
         SELECT first_seq_num, end_seq_num, append_id FROM ${blocks}

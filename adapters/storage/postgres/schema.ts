@@ -75,6 +75,8 @@ const MIGRATIONS: readonly ((tables: Tables) => readonly string[])[] = [
   ],
   // The extensions of the head as JSON: beside the state, which processes of the version before replace.
   ({ logs }) => [`ALTER TABLE ${logs} ADD COLUMN IF NOT EXISTS extensions text`],
+  // The write state of the head as JSON, beside the state for the same reason.
+  ({ logs }) => [`ALTER TABLE ${logs} ADD COLUMN IF NOT EXISTS write_state text`],
 ]
 
 const VERSION = MIGRATIONS.length

@@ -1,7 +1,7 @@
 import type { MirrorState } from 'headwater/sync'
 
 /** From what needs the user to what does not. */
-const BY_WEIGHT = ['stopped', 'offline', 'connecting', 'catching-up', 'live', 'closed'] as const
+const BY_WEIGHT = ['stopped', 'offline', 'connecting', 'catching-up', 'live', 'waiting', 'closed'] as const
 
 /** Returns the state to show for several streams: the one that matters most. */
 export function weightiest(states: readonly MirrorState[]): MirrorState {
@@ -21,7 +21,7 @@ export function nameOf({ kind }: MirrorState): string {
         : CAPITAL[kind]
 }
 
-const CAPITAL = { connecting: 'Connecting', stopped: 'Stopped' } as const
+const CAPITAL = { connecting: 'Connecting', stopped: 'Stopped', waiting: 'Waiting' } as const
 
 const STOPPED = {
   trimmed: 'The server no longer has some messages that this device has not read.',

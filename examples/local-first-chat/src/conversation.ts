@@ -76,10 +76,6 @@ export class Conversation {
 
   close(): void {
     this.#following.unsubscribe()
-    this.#opening?.then(
-      (room) => room.close(),
-      () => {},
-    )
     this.#opening = undefined
     this.#room = undefined
     this.#element.hidden = true

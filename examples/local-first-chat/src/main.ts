@@ -1,4 +1,4 @@
-import { auditTime, filter, fromEvent, interval, merge, Subject, startWith } from 'rxjs'
+import { auditTime, fromEvent, Subject, startWith } from 'rxjs'
 import { Alert } from './alert.ts'
 import { Chat } from './chat.ts'
 import { ConnectionBanner } from './connection-banner.ts'
@@ -14,7 +14,6 @@ import { element } from './template.ts'
 import { worksOffline } from './works-offline.ts'
 
 const BASIN = 'chat'
-const VISIT_MS = 15_000
 const MEASURE_MS = 1_000
 
 const alert = new Alert()
@@ -66,16 +65,13 @@ async function start(): Promise<void> {
   changes.subscribe(showTitle)
   changes.pipe(auditTime(MEASURE_MS), startWith(undefined)).subscribe(() => storageView.show())
   newRoomForm(async (name) => {
-    location.hash = addressOf(await chat.createRoom(name))
+    location.hash = addressOf(chat.createRoom(name))
   })
   ownNameField(() => {
     positions.changeAll()
     conversation.redraw()
   })
   fromEvent(window, 'hashchange').subscribe(route)
-  merge(fromEvent(document, 'visibilitychange'), chat.live$, interval(VISIT_MS))
-    .pipe(filter(() => document.visibilityState === 'visible'))
-    .subscribe(() => void inOneTab(() => chat.visitRooms()))
   fromEvent<KeyboardEvent>(document, 'keydown').subscribe((event) => {
     const steps = { ArrowUp: -1, ArrowDown: 1 }[event.key]
     const room = event.altKey && steps !== undefined ? rooms.neighbour(steps) : undefined
@@ -86,11 +82,6 @@ async function start(): Promise<void> {
   showRooms()
   route()
   element('sidebar').inert = false
-}
-
-/** Does nothing while another tab does the same. */
-async function inOneTab(work: () => Promise<void>): Promise<void> {
-  await navigator.locks.request('brook/visits', { ifAvailable: true }, (lock) => (lock ? work() : undefined))
 }
 
 function startOrAlert(): void {

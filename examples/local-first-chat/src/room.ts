@@ -1,20 +1,11 @@
-import type { Stream } from 'headwater'
 import type { RecordView, SyncedRecord, SyncedStream } from 'headwater/sync'
-import { filter, map, type Observable, switchMap } from 'rxjs'
+import { filter, map, type Observable } from 'rxjs'
 import { type Entry, entryOf, type Message, storedEntryOf } from './message.ts'
 
 /** The number of messages that are shown at first. */
 export const PAGE = 100
 /** The most commands that may follow the latest message. */
 const COMMANDS_MAX = 9
-
-/** The stream of a room while it is in sync. */
-interface RoomSync {
-  readonly stream$: Observable<SyncedStream | undefined>
-  /** Rejects with `stream_not_found` if there is no such room. */
-  acquire(): Promise<SyncedStream>
-  release(): Promise<void>
-}
 
 /** The latest message of a room. */
 export interface Latest {
@@ -26,42 +17,37 @@ export interface Latest {
 /** A room is a stream, and each message is a record. */
 export class Room {
   readonly name: string
-  readonly #local: Stream
-  readonly #sync: RoomSync
+  readonly #open: () => Promise<SyncedStream>
+  readonly #listed: () => SyncedStream
 
-  constructor(name: string, local: Stream, sync: RoomSync) {
+  constructor(name: string, open: () => Promise<SyncedStream>, listed: () => SyncedStream) {
     this.name = name
-    this.#local = local
-    this.#sync = sync
+    this.#open = open
+    this.#listed = listed
   }
 
-  /** Keeps the room in sync until it is closed. Rejects with `stream_not_found` if there is no such room. */
+  /** Syncs the room before others. Rejects with `stream_not_found` if there is no such room. */
   async open(): Promise<OpenRoom> {
-    return new OpenRoom(await this.#sync.acquire(), () => void this.#sync.release())
+    return new OpenRoom(await this.#open())
   }
 
   /** Emits the latest message, then each new one, as far as they are on this device. */
   get latest$(): Observable<Latest> {
-    const query = { tailOffset: 1 + COMMANDS_MAX }
-    return this.#sync.stream$.pipe(
-      switchMap((synced) =>
-        synced === undefined
-          ? this.#local.follow(query).records$.pipe(map((record) => latestOf(storedEntryOf(record))))
-          : synced.view(query).pipe(map((view) => latestOf(...view.toArray().map(entryOf)))),
-      ),
-      filter((latest) => latest !== undefined),
-    )
+    return this.#listed()
+      .view({ tailOffset: 1 + COMMANDS_MAX })
+      .pipe(
+        map((view) => latestOf(...view.toArray().map(entryOf))),
+        filter((latest) => latest !== undefined),
+      )
   }
 }
 
-/** A room that is kept in sync. */
+/** A room that is shown. */
 export class OpenRoom {
   readonly #synced: SyncedStream
-  readonly #release: () => void
 
-  constructor(synced: SyncedStream, release: () => void) {
+  constructor(synced: SyncedStream) {
     this.#synced = synced
-    this.#release = release
   }
 
   /** Emits the latest messages as a list, and each change of it. */
@@ -91,10 +77,6 @@ export class OpenRoom {
     // They are not on this device yet. If they were trimmed, there are none.
     const fetched = await this.#synced.mirror.fetchEarlier({ count })
     return fetched.count === 0 ? stored : this.#storedBefore(seqNum, count)
-  }
-
-  close(): void {
-    this.#release()
   }
 
   async #storedBefore(seqNum: number, count: number): Promise<readonly Entry[]> {

@@ -26,6 +26,7 @@ export function Connection({ stream, pending }: Props) {
     'catching-up': 'Loading …',
     live: pending === 0 ? 'Up to date' : 'Saving …',
     offline: 'Offline',
+    waiting: 'Waiting',
     closed: 'Closed',
   }
   const text = texts[state.kind]

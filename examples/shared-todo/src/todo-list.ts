@@ -1,5 +1,6 @@
 import type { Headwater } from 'headwater'
-import { type Fold, fold, type SyncedStream, syncedStream } from 'headwater/sync'
+import { type Fold, fold } from 'headwater/fold'
+import { type SyncedStream, syncedStream } from 'headwater/sync'
 import { BehaviorSubject, type Observable } from 'rxjs'
 import { EMPTY, REDUCER_VERSION, reduceTodo, type TodoEvent, type TodoState } from './todo.ts'
 import { type Action, actionOf, NO_HISTORY, reversalOf, type UndoHistory, withAction } from './undo.ts'

@@ -1,6 +1,7 @@
-import { Basin, CREATE_OPTIONS, type CreateOptions } from '../../api/basin.ts'
+import { Basin, CREATE_STREAM_OPTIONS, type CreateStreamOptions } from '../../api/basin.ts'
 import type { CallOptions } from '../../api/call-options.ts'
 import { STREAM_OPTIONS, type StreamOptions } from '../../api/stream-options.ts'
+import { appendBatch, ownBytes } from '../../model/append-input.ts'
 import type { BasinConfig, BasinReconfiguration, StreamConfigInput } from '../../model/config.ts'
 import {
   EMPTY_PAGE,
@@ -13,8 +14,10 @@ import {
 import type { BasinMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
 import type { StreamRef } from '../../model/names.ts'
 import { RedactedKey } from '../../model/redacted-key.ts'
-import { assertMembers, notText } from '../../model/validation.ts'
+import { assertMembers, assertText, notText } from '../../model/validation.ts'
 import type { Permit } from '../service/permit.ts'
+import type { InitialContent } from '../service/stream-builder.ts'
+import type { StreamTarget } from '../service/stream-target.ts'
 import type { AlternativeOperations, Caller } from './caller.ts'
 import type { EngineServices } from './engine-services.ts'
 import { EngineStream } from './engine-stream.ts'
@@ -52,25 +55,51 @@ export class EngineBasin extends Basin {
   override async createStream(
     name: string,
     config: StreamConfigInput = {},
-    options: CreateOptions = {},
+    options: CreateStreamOptions = {},
   ): Promise<Provisioned<StreamInfo>> {
     const ref = this.#ref(name)
     return this.#caller.run(
       'create-stream',
       ref,
       options,
-      async (permit) =>
-        shown(
-          permit,
-          await (await this.#services.control()).streams.create(
-            permit.resolveRef(ref),
-            config,
-            options.requestToken,
-            this.#caller.defaultRetention,
-          ),
-        ),
-      CREATE_OPTIONS,
+      async (permit) => {
+        const { defaultRetention } = this.#caller
+        const content = this.#contentOf(permit, ref, options)
+        const { streams } = await this.#services.control()
+        const resolved = permit.resolveRef(ref)
+        return shown(permit, await streams.create(resolved, config, options, defaultRetention, content))
+      },
+      CREATE_STREAM_OPTIONS,
     )
+  }
+
+  /** What a new stream holds at first. Throws `permission_denied`, and `invalid` for records. */
+  #contentOf(
+    permit: Permit,
+    ref: StreamRef,
+    { fork, records }: CreateStreamOptions,
+  ): InitialContent | undefined {
+    if (fork === undefined && records === undefined) return undefined
+    const batch = records && appendBatch(records)
+    if (batch !== undefined) {
+      permit.authorize(['append'], ref)
+      permit.authorizeCommands(ref, batch)
+      ownBytes(batch)
+    }
+    return {
+      fork: fork && { target: this.#sourceOf(permit, fork.stream), seqNum: fork.seqNum },
+      records: batch,
+      key: undefined,
+    }
+  }
+
+  #sourceOf(permit: Permit, stream: string): StreamTarget {
+    assertText(stream, 'fork.stream')
+    const source = this.#ref(stream)
+    permit.authorize(['read'], source)
+    const creation = { always: false }
+    const { connection } = this.#caller
+    return { ref: permit.resolveRef(source), creation, key: undefined, connection }
   }
 
   override async ensureStream(

@@ -7,7 +7,8 @@ import { type AppendBatch, appendBatch, ownBytes, type RecordInput } from '../..
 import type { StreamConfig, StreamReconfiguration } from '../../model/config.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../../model/metrics.ts'
-import type { StreamPosition } from '../../model/position.ts'
+import type { Operation } from '../../model/operations.ts'
+import type { StreamTail } from '../../model/position.ts'
 import type { ReadQuery } from '../../model/read-query.ts'
 import { RedactedKey } from '../../model/redacted-key.ts'
 import type { RestoredStream } from '../../model/restored-stream.ts'
@@ -16,6 +17,7 @@ import { LazyModule } from '../../runtime/lazy-module.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import type { ReadCursor } from '../log/read-cursor.ts'
 import type { MemoryReservation } from '../service/admission.ts'
+import type { StreamDescription } from '../service/read-service.ts'
 import type { StreamTarget } from '../service/stream-target.ts'
 import type { Caller } from './caller.ts'
 import type { EngineServices } from './engine-services.ts'
@@ -168,11 +170,34 @@ export class EngineStream extends Stream {
     })
   }
 
-  override async checkTail(options?: CallOptions): Promise<StreamPosition> {
+  override async checkTail(options?: CallOptions): Promise<StreamTail> {
     const target = this.#readTarget(false)
     return this.#caller.run('check-tail', target.ref, options, (permit) =>
       this.#services.reads.tail(permit.resolveTarget(target)),
     )
+  }
+
+  /**
+   * @internal Resolves to what is known of the stream, for a caller with one of the permissions. With
+   * `isRead`, it counts as a read, which keeps a stream that expires when it is idle.
+   */
+  async describe(
+    anyOf: readonly [Operation, ...Operation[]],
+    { isRead = false, ...options }: CallOptions & { readonly isRead?: boolean | undefined } = {},
+  ): Promise<StreamDescription> {
+    const target = this.#readTarget(false)
+    const operations = { anyOf, counted: () => anyOf[0] }
+    return this.#caller.run(operations, target.ref, options, (permit) =>
+      this.#services.reads.describe(permit.resolveTarget(target), isRead),
+    )
+  }
+
+  /**
+   * @internal What this engine knows of the stream without asking the storage, for the owner only; undefined
+   * if that is nothing. Another engine may have replaced the stream since.
+   */
+  known(): StreamDescription | undefined {
+    return this.#caller.isOwner ? this.#services.reads.known(this.#target.ref) : undefined
   }
 
   /** @internal */

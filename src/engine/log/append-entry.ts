@@ -1,9 +1,11 @@
 import { discardedError } from '../../api/errors.ts'
 import type { Sequenced } from '../../core/sequence.ts'
+import { tailOf } from '../../core/stream-state.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { BlockMemory } from '../../model/bytes.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
 import type { AppendAck } from '../../model/info.ts'
+import type { StreamPosition } from '../../model/position.ts'
 import type { SequencedRecord } from '../../model/record.ts'
 import type { Head, StoredBlock } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
@@ -13,7 +15,7 @@ export type BlockEncoder = (records: readonly SequencedRecord[], memory: BlockMe
 
 /** Receives the outcome of one append. Callbacks, because every promise on the way would cost a turn. */
 export interface AppendListener {
-  /** Called when the append is durable. */
+  /** Called when the append is durable, or is known to have been made before. */
   acked(ack: AppendAck): void
   failed(error: unknown): void
 }
@@ -74,6 +76,8 @@ export type AppendState =
       /** Whether other engines may have changed the head since. */
       readonly needsReload: boolean
     }
+  /** Stored by an earlier append, which may not be durable yet. */
+  | { readonly kind: 'duplicate'; readonly start: StreamPosition; readonly end: StreamPosition }
   /** Not made because an earlier append of its group was refused. */
   | { readonly kind: 'discarded' }
   /** The storage has another head than expected: nothing was written. */
@@ -88,12 +92,17 @@ export const CONFLICTED: AppendState = { kind: 'conflicted' }
 /** Publishes and acknowledges the written appends, and rejects the others, in order. */
 export function settleAppends(entries: readonly AppendEntry[], target: AppendTarget): void {
   for (const { state } of entries) if (state.kind === 'written') target.onDurable(state.attempt.written)
-  const { tail } = target.head
+  const { head } = target
+  // Most streams are not closed, and a call costs more than the comparison.
+  const tail = head.writeState === undefined ? head.tail : tailOf(head)
   for (const entry of entries) {
     const { state } = entry
     if (state.kind === 'written') {
       const { start, end } = state.attempt.sequenced
       entry.listener.acked({ start, end, tail })
+    } else if (state.kind === 'duplicate') {
+      const { start, end } = state
+      entry.listener.acked({ start, end, tail, duplicate: true })
     } else {
       const hasError = state.kind === 'failed' || state.kind === 'refused'
       rejectAppend(entry, hasError ? state.error : discardedError(entry.group?.failure))

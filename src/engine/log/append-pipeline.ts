@@ -1,7 +1,8 @@
 import { addTrim, expiryOf } from '../../core/retention.ts'
-import { sequence } from '../../core/sequence.ts'
+import { type AppendRules, sequence } from '../../core/sequence.ts'
 import { type AppendBatch, appendRecord, ownBytes } from '../../model/append-input.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import { LazyModule } from '../../runtime/lazy-module.ts'
 import { decodeRecords, encodeRecords } from '../../storage/block-codec.ts'
 import type { Head, StorageSession, StoredBlock } from '../../storage/contract.ts'
 import { StorageConflict } from '../../storage/errors.ts'
@@ -16,6 +17,7 @@ import {
   CONFLICTED,
   DISCARDED,
   QUEUED,
+  rejectAppend,
   settleAppends,
   type WriteAttempt,
 } from './append-entry.ts'
@@ -31,6 +33,11 @@ export interface AppendPipelineOptions {
   readonly newAppendId: () => string
   readonly trimGraceMs: number
 }
+
+const RULES = new LazyModule<AppendRules>(
+  'the rules of producers and closed streams',
+  () => import('../../core/append-rules.ts'),
+)
 
 /** As good as infinite, but a small integer, which takes no object of its own. */
 const WINDOW_MAX = 2 ** 30
@@ -63,6 +70,8 @@ export class AppendPipeline implements AppendSink {
    */
   #window = WINDOW_MAX
   #isSettling = false
+  /** Whether the appends from `#next` on wait for the code of their rules. */
+  #awaitsRules = false
   #endsWhenIdle = false
 
   constructor(options: AppendPipelineOptions, target: AppendTarget) {
@@ -123,18 +132,42 @@ export class AppendPipeline implements AppendSink {
   #advance(): void {
     while (!this.#needsReload && this.#next < this.#entries.length && this.#writing < this.#window) {
       const entry = this.#entries[this.#next]!
+      const { producer, streamSeq } = entry.batch
+      const needsRules =
+        this.#ahead.writeState !== undefined || producer !== undefined || streamSeq !== undefined
+      const rules = needsRules ? RULES.part : undefined
+      if (needsRules && rules === undefined) {
+        this.#loadRules()
+        break
+      }
       this.#next++
-      this.#begin(entry)
+      this.#begin(entry, rules)
       // On a storage shared with other engines a refusal may rest on an outdated head: recovery checks it.
       if (entry.state.kind === 'refused' && entry.state.needsReload) this.#needsReload = true
     }
     const first = this.#entries[0]
     if (first === undefined) return
-    const canSettle = this.#needsReload ? this.#writing === 0 : first.state.kind !== 'writing'
+    // The first one is queued if it waits for the rules.
+    const isSettled = first.state.kind !== 'writing' && first.state !== QUEUED
+    const canSettle = this.#needsReload ? this.#writing === 0 : isSettled
     if (canSettle) this.#settleSoon()
   }
 
-  #begin(entry: AppendEntry): void {
+  /** The appends wait for the rules in order. */
+  #loadRules(): void {
+    if (this.#awaitsRules) return
+    this.#awaitsRules = true
+    RULES.load()
+      .catch((error) => {
+        for (const entry of this.#entries.splice(this.#next)) rejectAppend(entry, error)
+      })
+      .then(() => {
+        this.#awaitsRules = false
+        this.#advance()
+      })
+  }
+
+  #begin(entry: AppendEntry, rules: AppendRules | undefined): void {
     if (entry.group?.isOpen === false) {
       entry.state = DISCARDED
       return
@@ -144,13 +177,17 @@ export class AppendPipeline implements AppendSink {
     const ahead = this.#ahead
     const now = clock.now()
     const stream = { timestamping: document.config.timestamping, cipher: document.cipher }
-    const result = sequence(ahead, entry.batch, stream, now)
+    const result = sequence(ahead, entry.batch, stream, now, rules)
     if (result.kind === 'refused') {
       // Any state that the storage had after the call may be refused against, however busy other engines are.
       const isFinal = entry.sawReload && ahead === this.#reloaded
       const needsReload = !isFinal && isShared()
       entry.state = { kind: 'refused', error: result.error, against: ahead, isFinal, needsReload }
       entry.group?.refuse(entry)
+      return
+    }
+    if (result.kind === 'duplicate') {
+      entry.state = result
       return
     }
     const { next, start, end, records, lines } = result
@@ -167,6 +204,7 @@ export class AppendPipeline implements AppendSink {
           ? ahead.trims
           : addTrim(ahead.trims, { point: next.trimPoint, at: now }, trimGraceMs),
       extensions: ahead.extensions,
+      writeState: next.writeState,
     }
     const block: StoredBlock = {
       firstSeqNum: start.seqNum,
@@ -222,6 +260,8 @@ export class AppendPipeline implements AppendSink {
     for (const { state, group } of this.#entries) {
       const isCertain =
         state.kind === 'written' ||
+        // What it rests on was stored by an append before it, or is in a durable head.
+        state.kind === 'duplicate' ||
         (state.kind === 'refused' && (state.isFinal || (!needsReload && !state.needsReload))) ||
         (!needsReload && state.kind === 'discarded')
       if (!isCertain) break

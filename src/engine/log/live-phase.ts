@@ -2,6 +2,7 @@ import { deletedUnderReadError } from '../../api/errors.ts'
 import type { Heartbeat } from '../../api/record-cursor.ts'
 import { admit, admitsAll } from '../../core/read-limits.ts'
 import { heartbeatGapMs } from '../../core/read-plan.ts'
+import { tailOf } from '../../core/stream-state.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { andThen, isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
@@ -21,7 +22,7 @@ export type LiveStep =
   | Heartbeat
   /** The next record is in the storage only. */
   | 'behind'
-  /** The limits or the wait are used up. */
+  /** The limits or the wait are used up, or the stream is closed. */
   | 'ended'
 
 export interface LivePhaseOptions {
@@ -83,7 +84,9 @@ export class LivePhase implements Follower {
     const live = this.#log.liveBatchAt(position)
     if (live !== undefined) return this.#open(live)
     if (this.#log.isDeleted) throw this.#log.loss ?? deletedUnderReadError()
-    if (position < this.#log.head.tail.seqNum) return 'behind'
+    const { tail, writeState } = this.#log.head
+    if (position < tail.seqNum) return 'behind'
+    if (writeState?.closed) return 'ended'
     const now = this.#options.clock.now()
     if (now >= this.#deadline!) return 'ended'
     if (now >= this.#nextHeartbeatAt) return this.heartbeat()!
@@ -110,7 +113,7 @@ export class LivePhase implements Follower {
     if (!this.#options.heartbeats) return undefined
     const timestamp = this.#options.clock.now()
     this.#postponeHeartbeat(timestamp)
-    return { kind: 'heartbeat', timestamp, tail: this.#log.head.tail }
+    return { kind: 'heartbeat', timestamp, tail: tailOf(this.#log.head) }
   }
 
   close(): void {

@@ -1,5 +1,6 @@
-import type { StreamPosition } from '../../model/position.ts'
-import type { StoredBlock } from '../../storage/contract.ts'
+import { tailOf } from '../../core/stream-state.ts'
+import type { StreamTail } from '../../model/position.ts'
+import type { Head, StoredBlock } from '../../storage/contract.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
 
 /** An append as live followers receive it. All followers share one object. */
@@ -8,13 +9,17 @@ export interface LiveBatch {
   /**
    * The batch that followers of a plain stream deliver. On an encrypted stream only its summary is of use.
    */
-  readonly batch: ReadBatch & { readonly tail: StreamPosition }
+  readonly batch: ReadBatch & { readonly tail: StreamTail }
 }
 
-/** Returns a live batch with the tail that the append left (docs/protocol.md "Session batches"). */
-export function liveBatch(block: StoredBlock): LiveBatch {
+/**
+ * Returns a live batch with the tail that the append left (docs/protocol.md "Session batches"). `head` is
+ * that of this append, or of a later one.
+ */
+export function liveBatch(block: StoredBlock, head: Head): LiveBatch {
   const { firstSeqNum, endSeqNum, lastTimestamp, meteredBytes } = block
-  const tail: StreamPosition = { seqNum: endSeqNum, timestamp: lastTimestamp }
+  const isLast = head.tail.seqNum === endSeqNum
+  const tail: StreamTail = isLast ? tailOf(head) : { seqNum: endSeqNum, timestamp: lastTimestamp }
   const summary = { count: endSeqNum - firstSeqNum, meteredBytes, lastSeqNum: endSeqNum - 1 }
   const batch = new ReadBatch(RecordBatch.ofData(block.data), summary, tail)
   return { block, batch: batch as LiveBatch['batch'] }

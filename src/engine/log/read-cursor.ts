@@ -2,7 +2,9 @@ import { deletedUnderReadError } from '../../api/errors.ts'
 import type { Heartbeat, ReadEvent, RecordCursor } from '../../api/record-cursor.ts'
 import type { ReadPlan } from '../../core/read-plan.ts'
 import { extendedExpiry, isExpired } from '../../core/retention.ts'
+import { tailOf } from '../../core/stream-state.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
+import type { StreamTail } from '../../model/position.ts'
 import { isPromise, LATER, type MaybePromise, type Receiver } from '../../runtime/maybe-promise.ts'
 import type { StoredBlock } from '../../storage/contract.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
@@ -65,6 +67,18 @@ export class ReadCursor implements RecordCursor {
     const hasExpired = (block: StoredBlock) => isExpired(extendedExpiry(block, extensions), openedAt)
     this.#history = new HistoryPhase(log.blockSource(this.#share), reader, progress, hasExpired, recordsOf)
     this.#live = new LivePhase(log, reader, progress, plan.waitMs, options)
+  }
+
+  /** The tail of the stream, as far as is known. */
+  get tail(): StreamTail {
+    return tailOf(this.#log.head)
+  }
+
+  /** The stream that is read, the sequence number of the next record to deliver, and the tail. */
+  get state() {
+    const { document, head } = this.#log
+    const { basin, name: stream } = document
+    return { basin, stream, position: this.#progress.position, tail: head.tail.seqNum }
   }
 
   /**
@@ -194,7 +208,7 @@ export class ReadCursor implements RecordCursor {
       return undefined
     }
     this.#deliver(batch, ended)
-    const { tail } = this.#log.head
+    const { tail } = this
     return batch.lastSeqNum + 1 === tail.seqNum ? batch.withTail(tail) : batch
   }
 

@@ -1,5 +1,5 @@
 import type { StreamRef } from '../../model/names.ts'
-import type { StorageSession } from '../../storage/contract.ts'
+import type { Head, StorageSession } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import { emptyHead } from '../../storage/heads.ts'
 import type { AppendPipeline } from './append-pipeline.ts'
@@ -19,6 +19,8 @@ export interface StreamCacheOptions
   readonly session: StorageSession
   readonly readBudget: ReadBudget
   readonly limits: StreamLogOptions['limits'] & { readonly cachedStreams: number }
+  /** Whether a log may have expired: its document is then loaded again. */
+  readonly isOverdue: (log: StreamLog) => boolean
   /** Called before a log enters the cache. */
   readonly codecFor: (document: StreamDocument) => Promise<RecordCodec>
 }
@@ -71,7 +73,7 @@ export class StreamCache {
   /** Returns a cached log. On a shared storage another engine may have deleted it, which using it reveals. */
   get(ref: StreamRef): StreamLog | undefined {
     const log = this.#byName.get(ref.basin)?.get(ref.stream)
-    if (log === undefined || log.isDeleted) return undefined
+    if (log === undefined || log.isDeleted || this.#options.isOverdue(log)) return undefined
     log.wasUsed = true
     return log
   }
@@ -94,6 +96,20 @@ export class StreamCache {
     } finally {
       this.#loading.delete(loading)
     }
+  }
+
+  /** Makes a log that nothing finds, for the stream that is being created with it. */
+  async detached(document: StreamDocument, head: Head): Promise<StreamLog> {
+    const codec = await this.#options.codecFor(document)
+    const ignore = () => {}
+    const options = {
+      ...this.#logOptions,
+      onPipeline: ignore,
+      onDeleted: ignore,
+      onTrim: ignore,
+      onLost: ignore,
+    }
+    return new StreamLog(options, document, head, codec)
   }
 
   all(): Iterable<StreamLog> {
@@ -162,6 +178,7 @@ export class StreamCache {
       if (head === undefined || head.epoch !== document.epoch || loading.isStale) continue
       const known = this.#byId.get(document.logId)
       if (known?.isDeleted) continue
+      known?.noteReadAt(document.readAt)
       return leaseOf(known ?? this.#add(new StreamLog(this.#logOptions, document, head, codec)))
     }
     return undefined

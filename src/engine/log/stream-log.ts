@@ -71,6 +71,8 @@ export class StreamLog implements AppendTarget, AppendSink {
   loss: HeadwaterError | undefined
   /** Whether it was used since the cache last considered it for eviction. Set by the cache only. */
   wasUsed = false
+  /** The latest read that is known to be recorded, in milliseconds: see `core/expiry.ts`. */
+  readAt: number | undefined
   /** See `RecordSizes`. */
   recordBytes = RECORD_BYTES
   #leases = 0
@@ -85,6 +87,12 @@ export class StreamLog implements AppendTarget, AppendSink {
     this.document = document
     this.head = head
     this.codec = codec
+    this.readAt = document.readAt
+  }
+
+  /** A read of this or another engine is recorded. */
+  noteReadAt(at: number | undefined): void {
+    if (at !== undefined) this.readAt = Math.max(at, this.readAt ?? 0)
   }
 
   get isIdle(): boolean {
@@ -248,7 +256,7 @@ export class StreamLog implements AppendTarget, AppendSink {
     const trimmed = head.trimPoint !== this.head.trimPoint
     if (head.tail.seqNum > this.head.tail.seqNum) this.head = head
     this.recordBytes = block.meteredBytes / (block.endSeqNum - block.firstSeqNum)
-    this.#live?.publish(liveBatch(block))
+    this.#live?.publish(liveBatch(block, head))
     if (trimmed) this.#options.onTrim()
   }
 
@@ -305,7 +313,7 @@ export class StreamLog implements AppendTarget, AppendSink {
       if (!this.isStale) {
         // Published first: a follower that finds the head moved and no batch returns to the storage.
         for (const block of this.#appendsOf(blocks)) {
-          if (block.firstSeqNum >= known) this.#live?.publish(liveBatch(block))
+          if (block.firstSeqNum >= known) this.#live?.publish(liveBatch(block, head))
         }
         // With the epoch of the configuration that is known: until a new one is read, appends conflict.
         this.#advance({ ...head, epoch: this.document.epoch })

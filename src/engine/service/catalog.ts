@@ -6,7 +6,7 @@ import type { Collection, Document, StorageSession } from '../../storage/contrac
 import { type BasinDocument, type StreamDocument, streamKey } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { conflictError } from '../log/errors.ts'
-import { assertNotDeleting, basinNotFound, streamNotFound } from './errors.ts'
+import { assertNotDeleting, basinNotFound } from './errors.ts'
 
 /** A document and the version to expect when replacing it. */
 export interface Versioned<Value> {
@@ -49,13 +49,6 @@ export class Catalog {
     const basin = await this.existingBasin(name)
     assertNotDeleting(basin.value)
     return basin
-  }
-
-  /** Rejects with `stream_not_found`. */
-  async existingStream(ref: StreamRef): Promise<Versioned<StreamDocument>> {
-    const stream = await this.stream(ref)
-    if (stream === undefined) throw streamNotFound(ref)
-    return stream
   }
 
   /** A page of the documents whose keys begin with `keyPrefix`, which the query leaves out. */

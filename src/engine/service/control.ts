@@ -5,9 +5,13 @@ import type { BasinCreator } from './basin-creator.ts'
 import { BasinService, type CipherCheck } from './basin-service.ts'
 import type { Catalog } from './catalog.ts'
 import type { LocationService } from './location-service.ts'
+import type { ReadService } from './read-service.ts'
 import { Removal, type RemovalContext } from './removal.ts'
+import { StreamBuilder } from './stream-builder.ts'
 import { StreamChanges } from './stream-changes.ts'
 import type { StreamCreator } from './stream-creator.ts'
+import type { StreamExpiry } from './stream-expiry.ts'
+import type { StreamOpener } from './stream-opener.ts'
 import { StreamService } from './stream-service.ts'
 import type { UsageRecorder } from './usage.ts'
 import type { WorkRequests } from './work-requests.ts'
@@ -24,6 +28,9 @@ interface ControlContext {
   readonly clock: Clock
   readonly closing: RemovalContext['closing']
   readonly checkCipher: CipherCheck
+  readonly expiry: StreamExpiry
+  readonly opener: StreamOpener
+  readonly reads: ReadService
 }
 
 /**
@@ -38,8 +45,9 @@ export class Control {
   constructor(context: ControlContext) {
     const { session, catalog, cache, locations, basinCreator, work, usage, clock, closing } = context
     const changes = new StreamChanges(session, cache, usage, work, clock)
+    const builder = new StreamBuilder(context)
     this.basins = new BasinService(catalog, locations, basinCreator, work, clock, context.checkCipher)
-    this.streams = new StreamService(catalog, context.streamCreator, changes)
+    this.streams = new StreamService(catalog, context.streamCreator, changes, builder, context.expiry)
     this.removal = new Removal({ session, changes, closing })
   }
 }

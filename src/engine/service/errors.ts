@@ -16,6 +16,14 @@ export function streamNotFound({ basin, stream, shownAs = stream }: StreamRef): 
   return new HeadwaterError('stream_not_found', `stream \`${shownAs}\` in basin \`${basin}\` not found`)
 }
 
+/** `stream_not_found` for the first append of a user who expected that it creates the stream. */
+export function noStreamToAppendTo(ref: StreamRef): HeadwaterError {
+  const field = 'createStreamOnAppend'
+  const { message } = streamNotFound(ref)
+  const remedy = `create it, or set \`${field}\` of the basin, so that appends create streams`
+  return new HeadwaterError('stream_not_found', `${message}; ${remedy}`, { field })
+}
+
 export function streamExists({ basin, stream, shownAs = stream }: StreamRef): HeadwaterError {
   return new HeadwaterError(
     'resource_already_exists',

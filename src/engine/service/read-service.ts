@@ -1,3 +1,4 @@
+import type { Expiry } from '../../core/expiry.ts'
 import {
   afterLocating,
   planRead,
@@ -5,10 +6,13 @@ import {
   type ReadPlan,
   type ReadPolicy,
 } from '../../core/read-plan.ts'
+import { tailOf } from '../../core/stream-state.ts'
 import { concatBytes } from '../../model/bytes.ts'
 import { HeadwaterError } from '../../model/errors.ts'
-import type { StreamPosition } from '../../model/position.ts'
+import type { StreamRef } from '../../model/names.ts'
+import type { StreamTail } from '../../model/position.ts'
 import { assertReadQuery, type ReadQuery } from '../../model/read-query.ts'
+import type { StreamMetadata } from '../../model/stream-creation.ts'
 import { type AnySignal, onAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
@@ -17,7 +21,9 @@ import type { ReadBudget } from '../log/read-budget.ts'
 import { ReadCursor } from '../log/read-cursor.ts'
 import type { RecordReader } from '../log/record-codec.ts'
 import type { StreamLease } from '../log/stream-cache.ts'
+import type { StreamLog } from '../log/stream-log.ts'
 import type { Admission } from './admission.ts'
+import type { StreamExpiry } from './stream-expiry.ts'
 import { RESOLVE_ATTEMPTS_MAX, type StreamOpener } from './stream-opener.ts'
 import type { StreamTarget } from './stream-target.ts'
 import type { UsageRecorder } from './usage.ts'
@@ -30,11 +36,26 @@ export interface OpenReadOptions extends ReadPolicy {
   readonly onEnd?: (() => void) | undefined
 }
 
+/** A stream and its state. */
+export interface StreamDescription {
+  /** Identifies the stream: no other one of the storage ever had it. */
+  readonly id: string
+  /** The metadata that was given at its creation. */
+  readonly metadata: StreamMetadata
+  /** When it is deleted; undefined is never. */
+  readonly expiry: Expiry | undefined
+  /** The position of the next record. */
+  readonly tail: StreamTail
+  /** Records below it are trimmed. */
+  readonly trimPoint: number
+}
+
 export interface ReadContext {
   readonly opener: StreamOpener
   readonly admission: Admission
   readonly readBudget: ReadBudget
   readonly usage: UsageRecorder
+  readonly expiry: StreamExpiry
   readonly clock: Clock
   readonly random: () => number
   readonly trimGraceMs: number
@@ -103,7 +124,9 @@ export class ReadService {
       // Stored records are returned without waiting for more. Without any, the first live append is.
       const live = batches.length === 0 ? await cursor.next() : undefined
       signal?.throwIfAborted()
-      const batch = mergeBatches(live?.kind === 'batch' ? [live.batch] : batches)
+      const read = mergeBatches(live?.kind === 'batch' ? [live.batch] : batches)
+      // A poller must learn that nothing will follow.
+      const batch = read.count === 0 && cursor.tail.closed ? read.withTail(cursor.tail) : read
       if (batch.count > 0) usage.delivered(target.ref.basin, batch.meteredBytes)
       usage.unaryRead(target.ref.basin)
       return batch
@@ -113,10 +136,22 @@ export class ReadService {
     }
   }
 
-  async tail(target: StreamTarget): Promise<StreamPosition> {
+  async tail(target: StreamTarget): Promise<StreamTail> {
+    return (await this.describe(target)).tail
+  }
+
+  /** Resolves to what is known of a stream. With `isRead` it counts as a read of the stream. */
+  async describe(target: StreamTarget, isRead = false): Promise<StreamDescription> {
     const { log, release } = await this.#leaseFresh(target)
+    if (isRead) this.#context.expiry.noteRead(log)
     release()
-    return log.head.tail
+    return descriptionOf(log)
+  }
+
+  /** Returns what this engine knows of a stream; undefined if that is nothing. */
+  known(ref: StreamRef): StreamDescription | undefined {
+    const log = this.#context.opener.get(ref)
+    return log && descriptionOf(log)
   }
 
   /** Ends all reads with `closed`. */
@@ -130,7 +165,7 @@ export class ReadService {
     query: ReadQuery,
     kind: ReadKind,
     options: OpenReadOptions,
-  ): Promise<ReadCursor | StreamPosition> {
+  ): Promise<ReadCursor | StreamTail> {
     assertReadQuery(query)
     const endSession = this.#context.admission.openSession()
     let lease: StreamLease | undefined
@@ -141,13 +176,14 @@ export class ReadService {
     try {
       lease = await this.#leaseFresh(target)
       const { log } = lease
+      this.#context.expiry.noteRead(log)
       const reader = log.codec.reader(target.key)
       const { clock, trimGraceMs } = this.#context
       const outcome = planRead(query, kind, log.head, options, clock.now() - trimGraceMs)
       if (outcome.kind === 'empty') {
         this.#context.usage.streamingRead(target.ref.basin)()
         release()
-        return log.head.tail
+        return tailOf(log.head)
       }
       if (outcome.kind === 'unsatisfiable') throw unsatisfiable(log.head.tail)
       return await this.#locate({ log, release }, reader, kind, outcome.plan, options)
@@ -163,9 +199,9 @@ export class ReadService {
     kind: ReadKind,
     plan: ReadPlan,
     { heartbeats = false, ending, onEnd, allowsEmpty }: OpenReadOptions,
-  ): Promise<ReadCursor | StreamPosition> {
+  ): Promise<ReadCursor | StreamTail> {
     const { readBudget, usage, clock, random, closing } = this.#context
-    const { tail } = log.head
+    const tail = tailOf(log.head)
     let ignoreEnding: (() => void) | undefined
     let endUsage: (() => void) | undefined
     const onClose = () => {
@@ -224,7 +260,14 @@ export class ReadService {
   }
 }
 
-function unsatisfiable(tail: StreamPosition): HeadwaterError {
+function descriptionOf({ head, document }: StreamLog): StreamDescription {
+  const { logId, metadata = NO_METADATA, expiry } = document
+  return { id: logId, metadata, expiry, tail: tailOf(head), trimPoint: head.trimPoint }
+}
+
+const NO_METADATA: StreamMetadata = Object.freeze({})
+
+function unsatisfiable(tail: StreamTail): HeadwaterError {
   return new HeadwaterError('range_not_satisfiable', 'no record is available at the requested start', {
     tail,
   })

@@ -1,11 +1,13 @@
+import { decideExpiry } from '../../core/expiry.ts'
 import { decideDeleteOnEmpty, extendedExpiry, isExpired } from '../../core/retention.ts'
+import type { StreamRef } from '../../model/names.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'
 import { macrotask } from '../../runtime/macrotask.ts'
 import type { CatalogChange, Document, Head, StorageSession } from '../../storage/contract.ts'
 import {
-  asJson,
   type DeadlineDocument,
   deadlineKey,
+  putDeadline,
   type StreamDocument,
   streamKey,
 } from '../../storage/documents.ts'
@@ -48,7 +50,7 @@ export class Removal {
         : (removal: readonly CatalogChange[]) => session.commit(removal)
       const remove = async ({ value, version }: Document) => {
         try {
-          await changes.remove(commit, { value: value as unknown as StreamDocument, version })
+          await changes.removeWithBasin(commit, { value: value as unknown as StreamDocument, version })
           attempts = -1
         } catch (error) {
           // One by one next, and the list shows whether it is left.
@@ -63,12 +65,13 @@ export class Removal {
   }
 
   /**
-   * Deletes the stream of a deadline that has passed if delete-on-empty still wants it, and otherwise moves
-   * the deadline or removes it.
+   * Deletes the stream of a deadline that has passed if it is empty or expired, and otherwise moves the
+   * deadline or removes it.
    */
   async checkDeadline(deadline: Document, now: number): Promise<void> {
     const { session, changes } = this.#context
-    const { basin, stream, logId } = deadline.value as unknown as DeadlineDocument
+    const due = deadline.value as unknown as DeadlineDocument
+    const { basin, stream, logId, kind } = due
     const done: CatalogChange = {
       kind: 'delete',
       collection: 'deadlines',
@@ -79,12 +82,17 @@ export class Removal {
     const value = document?.value as unknown as StreamDocument | undefined
     const head = value?.logId === logId ? await session.head(logId) : undefined
     if (document === undefined || value === undefined || head === undefined) {
-      await session.commit([done])
+      // The log of a creation that was not completed has no other trace.
+      const isLeft = kind === 'creation' && value?.logId !== logId
+      await session.commit(isLeft ? [done, { kind: 'delete-log', logId }] : [done])
       return
     }
-    const hasRecords = await this.#hasRecords(logId, head, now)
-    const { minAgeSeconds } = value.config.deleteOnEmpty
-    const decision = decideDeleteOnEmpty({ minAgeSeconds, hasRecords, lastWriteAt: head.appendedAt }, now)
+    const decision =
+      kind === undefined
+        ? await this.#decideWhenEmpty(value, head, now)
+        : kind === 'expiry'
+          ? decideExpiry(value.expiry, { ...value, appendedAt: head.appendedAt }, now)
+          : null
     if (decision === 'delete') {
       // An append since then makes the deletion conflict; the deadline stays and is checked again.
       const commit = (removal: readonly CatalogChange[]) => session.commit([...removal, done])
@@ -93,15 +101,38 @@ export class Removal {
     } else if (decision === null) {
       await session.commit([done])
     } else {
-      const key = deadlineKey(decision.checkAt, logId)
-      const next: CatalogChange = {
-        kind: 'put',
-        collection: 'deadlines',
-        key,
-        value: asJson({ basin, stream, logId }),
-      }
-      await session.commit(key === deadline.key ? [next] : [done, next])
+      const next = putDeadline(decision.checkAt, due)
+      const isSame = deadlineKey(decision.checkAt, due) === deadline.key
+      await session.commit(isSame ? [next] : [done, next])
     }
+  }
+
+  /** Deletes a stream that has expired. Resolves to whether it did, or another engine has. */
+  async expire(ref: StreamRef, logId: string, now: number): Promise<boolean> {
+    const { session, changes } = this.#context
+    for (let attempts = 0; attempts < CONFLICTS_MAX; attempts++) {
+      const document = await session.get('streams', streamKey(ref.basin, ref.stream))
+      const value = document?.value as unknown as StreamDocument | undefined
+      const head = value?.logId === logId ? await session.head(logId) : undefined
+      if (document === undefined || value === undefined || head === undefined) return true
+      const decision = decideExpiry(value.expiry, { ...value, appendedAt: head.appendedAt }, now)
+      if (decision !== 'delete') return false
+      try {
+        const { version } = document
+        const commit = (removal: readonly CatalogChange[]) => session.commit(removal)
+        await changes.remove(commit, { value, version }, { expectSeqNum: head.tail.seqNum })
+        return true
+      } catch (error) {
+        if (!StorageConflict.is(error)) throw error
+      }
+    }
+    throw conflictError()
+  }
+
+  async #decideWhenEmpty({ logId, config }: StreamDocument, head: Head, now: number) {
+    const hasRecords = await this.#hasRecords(logId, head, now)
+    const { minAgeSeconds } = config.deleteOnEmpty
+    return decideDeleteOnEmpty({ minAgeSeconds, hasRecords, lastWriteAt: head.appendedAt }, now)
   }
 
   async #hasRecords(logId: string, { trimPoint, tail, extensions }: Head, now: number): Promise<boolean> {

@@ -2,24 +2,25 @@ import { extendRetention, type RetentionExtension } from '../../core/retention.t
 import type { RetentionPolicy, StreamConfig } from '../../model/config.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
-import { type StreamDocument, streamKey } from '../../storage/documents.ts'
+import type { StreamDocument } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import type { StreamCache } from '../log/stream-cache.ts'
 import type { Commit, Versioned } from './catalog.ts'
+import { deletionOf, releaseSource } from './fork-links.ts'
 import { firstDeadline, putStream } from './stream-creator.ts'
 import type { UsageRecorder } from './usage.ts'
 import type { WorkRequests } from './work-requests.ts'
 
 /** Removes or reconfigures one incarnation of a stream, and updates the stream cache. */
 export class StreamChanges {
-  readonly #session: Pick<StorageSession, 'head'>
+  readonly #session: Pick<StorageSession, 'head' | 'get'>
   readonly #cache: StreamCache
   readonly #usage: UsageRecorder
   readonly #work: WorkRequests
   readonly #clock: Clock
 
   constructor(
-    session: Pick<StorageSession, 'head'>,
+    session: Pick<StorageSession, 'head' | 'get'>,
     cache: StreamCache,
     usage: UsageRecorder,
     work: WorkRequests,
@@ -33,18 +34,36 @@ export class StreamChanges {
   }
 
   /**
-   * Deletes the stream. With `expectSeqNum` only if nothing was appended beyond it. Its open sessions end.
+   * Deletes the stream. With `expectSeqNum` only if nothing was appended beyond it. Its open sessions end. If
+   * it has forks, its name stays reserved.
    */
   async remove(
     commit: Commit,
-    { value: document, version }: Versioned<StreamDocument>,
+    stream: Versioned<StreamDocument>,
     condition: { readonly expectSeqNum?: number | undefined } = {},
   ): Promise<void> {
-    const key = streamKey(document.basin, document.name)
-    const changes: CatalogChange[] = [
-      { kind: 'delete', collection: 'streams', key, expect: version },
+    const { value: document, version } = stream
+    const now = this.#clock.now()
+    const changes: readonly CatalogChange[] =
+      (document.forks ?? 0) > 0
+        ? [putStream({ ...document, deletedAt: now }, version)]
+        : [deletionOf(stream), ...(await releaseSource(this.#session, document))]
+    await this.#remove(commit, document, [
+      ...changes,
       { kind: 'delete-log', logId: document.logId, ...condition },
-    ]
+    ])
+  }
+
+  /** Deletes a stream of a basin whose streams are all deleted, forks included. */
+  async removeWithBasin(commit: Commit, stream: Versioned<StreamDocument>): Promise<void> {
+    const { value: document } = stream
+    const { logId, deletedAt } = document
+    if (deletedAt === undefined) {
+      await this.#remove(commit, document, [deletionOf(stream), { kind: 'delete-log', logId }])
+    } else await commit([deletionOf(stream)])
+  }
+
+  async #remove(commit: Commit, document: StreamDocument, changes: readonly CatalogChange[]): Promise<void> {
     await this.#commit(document, 'deleted', commit(changes))
     this.#usage.streamDeleted(document.basin, document.createdAt)
     this.#work.reclaimAt(this.#clock.now())

@@ -1,4 +1,5 @@
 import { mergeStreamConfig } from '../../core/config.ts'
+import { expiresAt } from '../../core/expiry.ts'
 import { firstCheckAt } from '../../core/retention.ts'
 import type { RetentionPolicy, StreamConfigInput } from '../../model/config.ts'
 import { assertStreamConfig } from '../../model/config.ts'
@@ -9,13 +10,13 @@ import type { CatalogChange, LogStart } from '../../storage/contract.ts'
 import {
   asJson,
   type BasinDocument,
-  deadlineKey,
+  putDeadline,
   type StreamDocument,
   streamKey,
 } from '../../storage/documents.ts'
 import type { BasinCreator } from './basin-creator.ts'
 import type { Catalog, Commit, Versioned } from './catalog.ts'
-import { assertNotDeleting, permissionDenied, streamNotFound } from './errors.ts'
+import { assertNotDeleting, noStreamToAppendTo, permissionDenied, streamNotFound } from './errors.ts'
 import type { CreationPolicy } from './stream-target.ts'
 import type { UsageRecorder } from './usage.ts'
 
@@ -76,11 +77,23 @@ export class StreamCreator {
     start?: LogStart,
   ): Promise<void> {
     const { logId, epoch, createdAt } = document
+    const log: CatalogChange = { kind: 'create-log', logId, epoch, createdAt, ...(start && { start }) }
+    await this.publish(commit, document, basin, [log])
+  }
+
+  /** Does the same with a log that these changes create or complete. */
+  async publish(
+    commit: Commit,
+    document: StreamDocument,
+    basin: Versioned<BasinDocument>,
+    changes: readonly CatalogChange[],
+  ): Promise<void> {
     await commit([
       { kind: 'check', collection: 'basins', key: basin.value.name, expect: basin.version },
       putStream(document, null),
-      { kind: 'create-log', logId, epoch, createdAt, ...(start && { start }) },
-      ...firstDeadline(document, createdAt),
+      ...changes,
+      ...firstDeadline(document, document.createdAt),
+      ...expiryDeadline(document),
     ])
     this.#usage.streamCreated(document.basin)
   }
@@ -103,7 +116,7 @@ export class StreamCreator {
       const basin = (await this.#catalog.basin(ref.basin)) ?? (await this.#newBasin(ref, policy))
       const { createStreamOnAppend, createStreamOnRead } = basin.value.config
       const isAllowed = policy.always || (purpose === 'append' ? createStreamOnAppend : createStreamOnRead)
-      if (!isAllowed) throw streamNotFound(ref)
+      if (!isAllowed) throw purpose === 'append' ? noStreamToAppendTo(ref) : streamNotFound(ref)
       assertNotDeleting(basin.value)
       // The caller did not find the stream. If it exists by now, the commit conflicts.
       const mayExist = isRepeated || policy.isConfigDenied
@@ -129,8 +142,14 @@ export function firstDeadline(document: StreamDocument, now: number): CatalogCha
   const { minAgeSeconds } = document.config.deleteOnEmpty
   if (minAgeSeconds === 0) return []
   const { basin, name, logId } = document
-  const key = deadlineKey(firstCheckAt(minAgeSeconds, now), logId)
-  return [{ kind: 'put', collection: 'deadlines', key, value: asJson({ basin, stream: name, logId }) }]
+  return [putDeadline(firstCheckAt(minAgeSeconds, now), { basin, stream: name, logId })]
+}
+
+/** Schedules the first check whether a stream has expired. */
+function expiryDeadline({ basin, name, logId, createdAt, expiry }: StreamDocument): CatalogChange[] {
+  if (expiry === undefined) return []
+  const at = expiresAt(expiry, { createdAt, appendedAt: createdAt })
+  return [putDeadline(at, { basin, stream: name, logId, kind: 'expiry' })]
 }
 
 export function putStream(document: StreamDocument, expect: number | null): CatalogChange {

@@ -1,4 +1,5 @@
 import { mergeStreamConfig, reconfiguredStream } from '../../core/config.ts'
+import type { Expiry } from '../../core/expiry.ts'
 import { decideCreate, decideEnsure, sameConfig, streamCreationKey } from '../../core/provision.ts'
 import type {
   RetentionPolicy,
@@ -7,7 +8,8 @@ import type {
   StreamReconfiguration,
 } from '../../model/config.ts'
 import { assertBasinConfig, assertStreamConfig } from '../../model/config.ts'
-import { assertValid, invalid } from '../../model/errors.ts'
+import { assertStreamCreation } from '../../model/creation-rules.ts'
+import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../../model/info.ts'
 import {
   fencingTokenProblem,
@@ -18,45 +20,121 @@ import {
 } from '../../model/names.ts'
 import type { StreamPosition } from '../../model/position.ts'
 import { RESTORED_STREAM, type RestoredStream } from '../../model/restored-stream.ts'
+import type { StreamCreation } from '../../model/stream-creation.ts'
 import { assertInteger, assertMembers, millisecondsOf } from '../../model/validation.ts'
-import { type StreamDocument, streamKey } from '../../storage/documents.ts'
+import { type BasinDocument, type StreamDocument, streamKey } from '../../storage/documents.ts'
+import { StorageConflict } from '../../storage/errors.ts'
 import type { ChangeCheck } from './basin-service.ts'
-import type { Catalog } from './catalog.ts'
-import { streamExists } from './errors.ts'
+import type { Catalog, Commit, Versioned } from './catalog.ts'
+import { streamExists, streamNotFound } from './errors.ts'
+import { addFork } from './fork-links.ts'
+import type { BuiltLog, InitialContent, StreamBuilder } from './stream-builder.ts'
 import type { StreamChanges } from './stream-changes.ts'
-import type { StreamCreator } from './stream-creator.ts'
+import { putStream, type StreamCreator } from './stream-creator.ts'
+import type { StreamExpiry } from './stream-expiry.ts'
+
+/** The members of a creation that are stored as they are. */
+export type CreateStreamRequest = Pick<StreamCreation, 'metadata' | 'expiry' | 'fork'> & {
+  readonly requestToken?: string | undefined
+}
 
 /** Streams and their configuration (docs/protocol.md "Basins and streams"). */
 export class StreamService {
   readonly #catalog: Catalog
   readonly #creator: StreamCreator
   readonly #changes: StreamChanges
+  readonly #builder: StreamBuilder
+  readonly #expiry: StreamExpiry
 
-  constructor(catalog: Catalog, creator: StreamCreator, changes: StreamChanges) {
+  constructor(
+    catalog: Catalog,
+    creator: StreamCreator,
+    changes: StreamChanges,
+    builder: StreamBuilder,
+    expiry: StreamExpiry,
+  ) {
     this.#catalog = catalog
     this.#creator = creator
     this.#changes = changes
+    this.#builder = builder
+    this.#expiry = expiry
   }
 
+  /** `content` is what the stream holds at first. */
   async create(
     ref: StreamRef,
     config: StreamConfigInput,
-    requestToken: string | undefined,
+    { requestToken, metadata, expiry, fork }: CreateStreamRequest,
     defaultRetention: RetentionPolicy | undefined,
+    content?: InitialContent,
   ): Promise<Provisioned<StreamInfo>> {
     assertValid(streamNameProblem(ref.stream), 'stream')
     if (requestToken !== undefined) assertValid(requestTokenProblem(requestToken), 'requestToken')
     assertStreamConfig(config)
+    assertStreamCreation({ metadata, expiry, fork })
     const creationKey = streamCreationKey(requestToken, config)
     return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#catalog.activeBasin(ref.basin)
-      const existing = (await this.#catalog.stream(ref))?.value
+      const existing = (await this.#stream(ref))?.value
       const decision = decideCreate(existing, creationKey)
       if (decision === 'exists') throw streamExists(ref)
       if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!) }
-      const document = this.#creator.newStream(basin.value, ref, config, creationKey, defaultRetention)
-      await this.#creator.add(commit, document, basin)
+      const document: StreamDocument = {
+        ...this.#creator.newStream(basin.value, ref, config, creationKey, defaultRetention),
+        ...(metadata !== undefined && { metadata: { ...metadata } }),
+        ...(expiry !== undefined && { expiry: storedExpiry(expiry) }),
+      }
+      if (content === undefined) await this.#creator.add(commit, document, basin)
+      else await this.#createWith(content, commit, document, basin)
       return { result: 'created', info: streamInfo(document) }
+    })
+  }
+
+  async #createWith(
+    content: InitialContent,
+    commit: Commit,
+    document: StreamDocument,
+    basin: Versioned<BasinDocument>,
+  ): Promise<void> {
+    const built = await this.#builder.build(document, content)
+    const { changes } = built
+    try {
+      if (content.fork === undefined) await this.#creator.publish(commit, document, basin, changes)
+      else await this.#publishFork(document, basin, content.fork.target.ref, built)
+    } catch (error) {
+      const isCertain = StorageConflict.is(error) || (HeadwaterError.is(error) && !error.mayHaveEffects)
+      // Otherwise the stream may exist. If it does not, the deadline removes the log.
+      if (isCertain) await this.#builder.discard(document).catch(() => {})
+      throw error
+    }
+  }
+
+  async #publishFork(
+    document: StreamDocument,
+    basin: Versioned<BasinDocument>,
+    source: StreamRef,
+    { changes, sourceId }: BuiltLog,
+  ): Promise<void> {
+    const { stream } = source
+    // Forks of one stream in turn, because each changes its document.
+    await this.#catalog.change(`fork\0${streamKey(source.basin, stream)}`, async (commit, isRepeated) => {
+      const ref = { basin: document.basin, stream: document.name }
+      if (isRepeated && (await this.#stream(ref)) !== undefined) throw streamExists(ref)
+      const current = isRepeated ? await this.#catalog.activeBasin(ref.basin) : basin
+      const forked = await this.#existing(source)
+      if (forked.value.logId !== sourceId) throw streamNotFound(source)
+      const fork = { ...document, forkOf: { stream, logId: forked.value.logId } }
+      await this.#creator.publish(commit, fork, current, [...changes, addFork(forked)])
+    })
+  }
+
+  /** Records that a stream was read, unless it is another one by now. */
+  async recordRead(ref: StreamRef, logId: string, readAt: number): Promise<void> {
+    const key = streamKey(ref.basin, ref.stream)
+    await this.#catalog.change(key, async (commit) => {
+      const stream = await this.#catalog.stream(ref)
+      if (stream?.value.logId !== logId || stream.value.deletedAt !== undefined) return
+      await commit([putStream({ ...stream.value, readAt }, stream.version)])
     })
   }
 
@@ -70,7 +148,7 @@ export class StreamService {
     assertStreamConfig(config)
     return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#catalog.activeBasin(ref.basin)
-      const existing = await this.#catalog.stream(ref)
+      const existing = await this.#stream(ref)
       const desired = mergeStreamConfig(config, basin.value.config.defaultStreamConfig, defaultRetention)
       const decision = decideEnsure(existing?.value, desired)
       if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!.value) }
@@ -103,7 +181,7 @@ export class StreamService {
     assertBasinConfig({ streamCipher: cipher })
     return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#catalog.activeBasin(ref.basin)
-      if ((await this.#catalog.stream(ref)) !== undefined) throw streamExists(ref)
+      if ((await this.#stream(ref)) !== undefined) throw streamExists(ref)
       const stream = this.#creator.newStream(basin.value, ref, config, null, defaultRetention)
       const document = cipher === undefined ? stream : { ...stream, cipher }
       await this.#creator.add(commit, document, basin, { tail, fencingToken })
@@ -122,12 +200,12 @@ export class StreamService {
   async config(ref: StreamRef): Promise<StreamConfig> {
     assertValid(streamNameProblem(ref.stream), 'stream')
     await this.#catalog.existingBasin(ref.basin)
-    return (await this.#catalog.existingStream(ref)).value.config
+    return (await this.#existing(ref)).value.config
   }
 
   /** Resolves to the id of the stream's log. Rejects with `stream_not_found`. */
   async logId(ref: StreamRef): Promise<string> {
-    return (await this.#catalog.existingStream(ref)).value.logId
+    return (await this.#existing(ref)).value.logId
   }
 
   async reconfigure(
@@ -139,7 +217,7 @@ export class StreamService {
     assertStreamConfig(change)
     return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#catalog.activeBasin(ref.basin)
-      const stream = await this.#catalog.existingStream(ref)
+      const stream = await this.#existing(ref)
       const { config } = stream.value
       const next = reconfiguredStream(
         config,
@@ -152,21 +230,43 @@ export class StreamService {
     })
   }
 
-  /** Deletes the stream in one commit: afterwards its name is free and its open sessions have ended. */
+  /** Resolves to undefined if there is none, or it has expired. Rejects if only its name is in use. */
+  async #stream(ref: StreamRef): Promise<Versioned<StreamDocument> | undefined> {
+    const stream = await this.#catalog.stream(ref)
+    return stream && (await this.#expiry.live(stream.value)) && stream
+  }
+
+  /** Rejects with `stream_not_found`. */
+  async #existing(ref: StreamRef): Promise<Versioned<StreamDocument>> {
+    const stream = await this.#stream(ref)
+    if (stream === undefined) throw streamNotFound(ref)
+    return stream
+  }
+
+  /**
+   * Deletes the stream in one commit: afterwards its open sessions have ended and, unless it has forks, its
+   * name is free.
+   */
   async delete(ref: StreamRef): Promise<void> {
     assertValid(streamNameProblem(ref.stream), 'stream')
     await this.#catalog.existingBasin(ref.basin)
     await this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
-      await this.#changes.remove(commit, await this.#catalog.existingStream(ref))
+      await this.#changes.remove(commit, await this.#existing(ref))
     })
   }
 }
 
-function streamInfo(document: StreamDocument): StreamInfo {
+function streamInfo({ name, createdAt, deletedAt, cipher, metadata, expiry }: StreamDocument): StreamInfo {
   return {
-    name: document.name,
-    createdAt: new Date(document.createdAt),
-    deletedAt: null,
-    cipher: document.cipher,
+    name,
+    createdAt: new Date(createdAt),
+    deletedAt: deletedAt === undefined ? null : new Date(deletedAt),
+    cipher,
+    ...(metadata !== undefined && { metadata }),
+    ...(expiry !== undefined && { expiry: 'at' in expiry ? { at: new Date(expiry.at) } : expiry }),
   }
+}
+
+function storedExpiry(expiry: NonNullable<StreamCreation['expiry']>): Expiry {
+  return 'at' in expiry ? { at: millisecondsOf(expiry.at) } : { idleSeconds: expiry.idleSeconds }
 }

@@ -1,3 +1,4 @@
+import { serveDurableStreams } from '../../../adapters/durable-streams/index.ts'
 import { serveFetchEvents } from '../../../adapters/http/index.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import { type Engine, open } from '../../../src/index.ts'
@@ -27,6 +28,7 @@ const engine = () => {
 scope.addEventListener('install', (event) => event.waitUntil(scope.skipWaiting()))
 scope.addEventListener('activate', (event) => event.waitUntil(scope.clients.claim()))
 scope.addEventListener('message', (event) => event.waitUntil(answer(event)))
+serveDurableStreams(engine, { auth: 'none', basin: 'my-first-app', prefix: '/durable' })
 serveFetchEvents(engine, { auth: 'none', basin: 'my-first-app', prefix: '/open' })
 serveFetchEvents(engine, { prefix: '/guarded' })
 

@@ -13,9 +13,14 @@ export interface NetworkRates {
   readonly lost: number
   /** Among lost requests: those that still arrive after the client has given up on them. */
   readonly late: number
+  /** Requests of which the server gets only a part. */
+  readonly requestCut: number
   readonly responseLost: number
   readonly duplicated: number
+  /** Responses of which the client gets only a part. */
   readonly cut: number
+  /** Responses that end nowhere: the connection stays open, and nothing arrives any more. */
+  readonly stalled: number
   readonly delayMs: number
   readonly lateMs: number
 }
@@ -23,16 +28,28 @@ export interface NetworkRates {
 export const HEALTHY: NetworkRates = {
   lost: 0,
   late: 0,
+  requestCut: 0,
   responseLost: 0,
   duplicated: 0,
   cut: 0,
+  stalled: 0,
   delayMs: 5,
   lateMs: 0,
 }
 
+/** The most bytes that arrive of a request or response that is cut or stalls. */
+const PART_BYTES_MAX = 2_000
+
+/** A request that can be delivered more than once, and after the client has given up. */
+interface Sending {
+  readonly body: Uint8Array<ArrayBuffer> | null
+  /** Returns the request with another body. */
+  readonly withBody: (body: BodyInit | null, signal?: AbortSignal) => Request
+}
+
 /**
- * The network between one device and a server. It loses, delays, duplicates and reorders requests, delivers
- * lost ones late, loses and cuts responses, and can be disconnected.
+ * The network between one device and a server. It loses, delays, duplicates, reorders and cuts requests,
+ * delivers lost ones late, loses, cuts and withholds responses, and can be disconnected.
  */
 export class SimulatedNetwork {
   readonly #clock: Clock
@@ -65,7 +82,6 @@ export class SimulatedNetwork {
   }
 
   readonly fetch = async (request: Request): Promise<Response> => {
-    // The body can be delivered twice, and after the client has given up.
     const body = request.body === null ? null : new Uint8Array(await request.arrayBuffer())
     if (!this.#isConnected) throw fetchFailed('ECONNREFUSED', 'offline')
     const exchange = new AbortController()
@@ -77,46 +93,51 @@ export class SimulatedNetwork {
       request.signal.removeEventListener('abort', giveUp)
       this.#exchanges.delete(exchange)
     }
-    const copy = (signal?: AbortSignal) =>
-      new Request(request.url, {
-        method: request.method,
-        headers: request.headers,
-        body,
+    const { url, method, headers } = request
+    const withBody = (part: BodyInit | null, signal?: AbortSignal) =>
+      new Request(url, {
+        method,
+        headers,
+        body: part,
+        duplex: 'half',
         ...(signal && { signal }),
-      })
+      } as RequestInit)
     try {
-      return await this.#exchange(copy, exchange, end)
+      return await this.#exchange({ body, withBody }, exchange, end)
     } catch (error) {
       end()
       throw error
     }
   }
 
-  async #exchange(
-    copy: (signal?: AbortSignal) => Request,
-    { signal }: AbortController,
-    end: () => void,
-  ): Promise<Response> {
-    const { lost, late, responseLost, duplicated, cut, delayMs, lateMs } = this.rates
+  async #exchange(sending: Sending, { signal }: AbortController, end: () => void): Promise<Response> {
+    const { lost, late, requestCut, responseLost, duplicated, cut, stalled, delayMs, lateMs } = this.rates
+    const { body, withBody } = sending
     await this.#pause(this.#prng.below(delayMs + 1), signal)
     if (this.#prng.chance(lost)) {
-      if (this.#prng.chance(late)) this.#deliverLater(copy(), lateMs)
+      if (this.#prng.chance(late)) this.#deliverLater(withBody(body), lateMs)
       throw fetchFailed('ECONNRESET', 'the request was lost')
     }
-    if (this.#prng.chance(duplicated)) this.#deliverLater(copy(), lateMs)
+    if (this.#prng.chance(duplicated)) this.#deliverLater(withBody(body), lateMs)
     const handler = this.#handlerOf()
     if (handler === undefined) throw fetchFailed('ECONNREFUSED', 'the server is down')
-    const response = await unlessAborted(handler(copy(signal)), signal)
+    if (this.#prng.chance(requestCut)) {
+      if (body !== null) this.#deliverPart(withBody(partOf(body, this.#prng)), handler)
+      throw fetchFailed('ECONNRESET', 'the request was cut')
+    }
+    const response = await unlessAborted(handler(withBody(body, signal)), signal)
     await this.#pause(this.#prng.below(delayMs + 1), signal)
     if (this.#prng.chance(responseLost)) {
       response.body?.cancel().catch(() => {})
       throw fetchFailed('ECONNRESET', 'the response was lost')
     }
-    const afterBytes = this.#prng.chance(cut) ? this.#prng.below(2_000) : undefined
-    return relayedResponse(response, {
+    const afterBytes = this.#prng.below(PART_BYTES_MAX)
+    const isCut = this.#prng.chance(cut)
+    const relayed = this.#prng.chance(stalled) ? stalledResponse(response, afterBytes) : response
+    return relayedResponse(relayed, {
       signal,
       onEnd: end,
-      ...(afterBytes !== undefined && { cut: { afterBytes, error: terminated('the response was cut') } }),
+      ...(isCut && { cut: { afterBytes, error: terminated('the response was cut') } }),
     })
   }
 
@@ -126,6 +147,13 @@ export class SimulatedNetwork {
       const handling = this.#handlerOf()?.(request)
       handling?.then((response) => response.body?.cancel()).catch(() => {})
     })
+  }
+
+  /** Delivers a request whose body fails. */
+  #deliverPart(request: Request, handler: Handler): void {
+    handler(request)
+      .then((response) => response.body?.cancel())
+      .catch(() => {})
   }
 
   async #pause(delayMs: number, signal: AbortSignal): Promise<void> {
@@ -142,6 +170,38 @@ export class SimulatedNetwork {
       signal.addEventListener('abort', abort, { once: true })
     })
   }
+}
+
+/** Returns a body that fails after some of its bytes. */
+function partOf(body: Uint8Array<ArrayBuffer>, prng: Prng): ReadableStream<Uint8Array> {
+  const part = body.subarray(0, prng.below(body.length))
+  return new ReadableStream({
+    start: (controller) => {
+      if (part.length > 0) controller.enqueue(part)
+    },
+    pull: (controller) => controller.error(terminated('the request was cut')),
+  })
+}
+
+/** Returns the response with a body that neither goes on nor ends after some bytes. */
+function stalledResponse(response: Response, afterBytes: number): Response {
+  const { body, status, statusText, headers } = response
+  if (body === null) return response
+  const reader = body.getReader()
+  let bytesLeft = afterBytes
+  const stalled = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { value } = bytesLeft > 0 ? await reader.read() : { value: undefined }
+        if (value === undefined) return new Promise(() => {})
+        controller.enqueue(value.subarray(0, bytesLeft))
+        bytesLeft -= value.length
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  )
+  return new Response(stalled, { status, statusText, headers })
 }
 
 async function unlessAborted<Result>(result: Promise<Result>, signal: AbortSignal): Promise<Result> {

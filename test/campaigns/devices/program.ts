@@ -1,8 +1,7 @@
-import { campaignOf, replayCommand } from '../harness/campaign.ts'
+import { campaignOf } from '../harness/campaign.ts'
 import { Progress } from '../harness/progress.ts'
-import { type DevicesResult, run } from './simulation.ts'
-
-const LINES_SHOWN = 40
+import { replayOf, report } from './report.ts'
+import { run } from './simulation.ts'
 
 const devices = campaignOf('devices', {
   seed: undefined as number | undefined,
@@ -11,18 +10,19 @@ const devices = campaignOf('devices', {
   history: false,
 })
 const { seed: first = 1, steps, history } = devices.options
-const { seeds = devices.options.seed === undefined ? 200 : 1 } = devices.options
-const progress = new Progress(devices, 'seeds', seeds)
+const { seeds = devices.options.seed === undefined && !history ? 200 : 1 } = devices.options
+const progress = new Progress({ ...devices, runsAll: devices.runsAll && !history }, 'seeds', seeds)
+const onEvent = history ? (line: string) => console.log(line) : undefined
 let lines = 0
 let current: number | undefined
 // Node exits if everything left waits for something that cannot happen.
 process.on('exit', () => {
   if (current === undefined) return
-  console.error(`Seed ${current} comes to no end.\nReplay: ${replayOf(current)}`)
+  console.error(`Seed ${current} comes to no end.\nReplay: ${replayOf(current, steps)} --history`)
 })
 for (let seed = first; seed < first + seeds; seed++) {
   current = seed
-  const result = await run({ seed, steps, onEvent: history ? (line) => console.log(line) : undefined })
+  const result = await run({ seed, steps, onEvent })
   lines += result.lines.length
   if (result.violation === undefined) progress.pass()
   else {
@@ -31,20 +31,5 @@ for (let seed = first; seed < first + seeds; seed++) {
   }
 }
 current = undefined
-progress.close(`${steps} steps each, ${lines} events`)
+progress.close(`${steps} steps each, ${lines} lines of history`)
 process.exitCode = progress.failed === 0 ? 0 : 1
-
-function report({ seed, violation, settings, lines }: DevicesResult): string {
-  return [
-    `Seed ${seed}:`,
-    `expected: ${violation!.expected}`,
-    `found:    ${violation!.found}`,
-    `The seed's settings: ${JSON.stringify(settings)}`,
-    ...lines.slice(-LINES_SHOWN).map((line) => `  ${line}`),
-    `Replay: ${replayOf(seed)}`,
-  ].join('\n')
-}
-
-function replayOf(seed: number): string {
-  return replayCommand('devices', { seed, steps, history: true })
-}

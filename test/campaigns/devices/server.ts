@@ -1,38 +1,57 @@
 import { createHandler } from '../../../adapters/http/index.ts'
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import { type FaultyStorage, faultyStorage, type VirtualClock } from '../../../adapters/testing/index.ts'
-import { type Engine, open, type SequencedRecord, type Stream } from '../../../src/index.ts'
-import type { Prng } from '../../../src/runtime/prng.ts'
+import { type Engine, open, type SequencedRecord, type Storage, type Stream } from '../../../src/index.ts'
+import { Prng } from '../../../src/runtime/prng.ts'
+import { decodeRecords } from '../../../src/storage/block-codec.ts'
+import type { AppendRequest } from '../../../src/storage/contract.ts'
+import { wrapped } from '../../support/wrapped-storage.ts'
 import { EngineClock } from '../simulation/engine-clock.ts'
+import type { Sabotage } from './sabotage.ts'
+import { type DeviceSettings, delaysOf } from './settings.ts'
+import { whileAdvancing } from './virtual-work.ts'
 
 export const BASIN = 'devices'
 export const STREAM = 'room'
 
 /** A life of the stream, from its creation to its deletion. */
 export interface Life {
+  readonly logId: string
   /** Every record that the stream ever had, trimmed ones included. */
   readonly records: SequencedRecord[]
   trimmedTo: number
+}
+
+interface RunningServer {
+  readonly hw: Engine
+  readonly faulty: FaultyStorage
+  readonly clock: EngineClock
+  readonly handler: (request: Request) => Promise<Response>
 }
 
 /** The server that all devices share. It can crash, and loses nothing that it acknowledged. */
 export class SimulatedServer {
   readonly #time: VirtualClock
   readonly #prng: Prng
-  readonly #storage = memory()
+  readonly #delayMs: number
+  readonly #storage: Storage
   readonly lives: Life[] = []
-  #running:
-    | {
-        readonly hw: Engine
-        readonly faulty: FaultyStorage
-        readonly clock: EngineClock
-        readonly handler: (request: Request) => Promise<Response>
-      }
-    | undefined
+  #isMissing = true
+  #skewMs = 0
+  #running: RunningServer | undefined
 
-  constructor(time: VirtualClock, prng: Prng) {
+  constructor(time: VirtualClock, prng: Prng, settings: DeviceSettings, sabotage: Sabotage) {
     this.#time = time
-    this.#prng = prng
+    this.#prng = new Prng(prng.below(2 ** 31))
+    this.#delayMs = settings.storageDelayMs
+    // The history has what is stored, whatever a sabotaged storage says.
+    const recorded = wrapped(memory(), {}, (session) => ({
+      append: async (request) => {
+        await session.append(request)
+        this.#record(request)
+      },
+    }))
+    this.#storage = sabotage.storage?.(recorded, new Prng(prng.below(2 ** 31))) ?? recorded
   }
 
   get handler(): ((request: Request) => Promise<Response>) | undefined {
@@ -43,61 +62,81 @@ export class SimulatedServer {
     return this.#running !== undefined
   }
 
-  /** The life of the stream that it has now. */
+  /** Whether the stream was deleted, and not created again by a control step. */
+  get isMissing(): boolean {
+    return this.#isMissing
+  }
+
+  /** The life of the stream that it had last. */
   get life(): Life {
     return this.lives.at(-1)!
   }
 
   async start(): Promise<void> {
-    const clock = new EngineClock(this.#time, 0, false)
-    const faulty = faultyStorage(this.#storage)
-    const hw = await open({ storage: faulty, clock, random: () => this.#prng.next(), trimGraceMs: 0 })
-    this.#running = { hw, faulty, clock, handler: createHandler(hw, { auth: 'none' }) }
+    const clock = new EngineClock(this.#time, this.#skewMs, false)
+    const rates = delaysOf(this.#delayMs)
+    const seed = this.#prng.below(2 ** 31)
+    const faulty = faultyStorage(this.#storage, { rates, seed, notifications: 'reliable' })
+    const random = () => this.#prng.next()
+    const hw = await this.#within(open({ storage: faulty, clock, random, trimGraceMs: 0 }))
+    this.#running = { hw, faulty, clock, handler: createHandler(hw, { auth: 'none', onError: () => {} }) }
     if (this.lives.length === 0) await this.create()
   }
 
   async crash(): Promise<void> {
-    const running = this.#running!
+    const running = this.#running
     this.#running = undefined
-    running.clock.stop()
-    await running.faulty.crash()
+    running?.clock.stop()
+    await running?.faulty.crash()
   }
 
-  /** Creates the stream. */
+  /** Sets the clock of the server. */
+  setClock(byMs: number): void {
+    this.#skewMs += byMs
+    this.#running?.clock.step(byMs)
+  }
+
+  /** Makes the storage answer at once. */
+  heal(): void {
+    this.#running?.faulty.heal()
+  }
+
+  /** Creates the stream, unless a device has done so. */
   async create(): Promise<void> {
-    await this.#running!.hw.basin(BASIN, { autoCreate: true }).stream(STREAM).append('created')
-    this.lives.push({ records: [], trimmedTo: 0 })
-    await this.observe()
+    await this.append('created')
+    this.#isMissing = false
   }
 
   async delete(): Promise<void> {
-    await this.observe()
-    await this.#stream.delete()
+    this.#isMissing = true
+    await this.#within(this.#stream.delete())
   }
 
   /** Appends as a program that uses no outbox does. */
   async append(body: string): Promise<void> {
-    await this.#stream.append(body)
+    await this.#within(this.#stream.append(body))
   }
 
-  /** Trims a part of the records that were observed. */
+  /** Trims a part of the records. */
   async trim(): Promise<void> {
-    await this.observe()
-    const { life } = this
-    const seqNum = this.#prng.below(life.records.length + 1)
-    await this.#stream.trim(seqNum)
-    life.trimmedTo = Math.max(life.trimmedTo, seqNum)
-    await this.observe()
+    await this.#within(this.#stream.trim(this.#prng.below(this.life.records.length + 1)))
   }
 
-  /** Notes the records that were appended since the last call. */
-  async observe(): Promise<void> {
-    const { records } = this.life
-    const query = { seqNum: records.length, clamp: true }
-    records.push(...(await this.#stream.read(query, { as: 'bytes' }).toArray()))
+  #within<Result>(work: Promise<Result>): Promise<Result> {
+    return whileAdvancing(this.#time, work)
+  }
+
+  #record({ logId, block, head }: AppendRequest): void {
+    let life = this.lives.find((each) => each.logId === logId)
+    if (life === undefined) {
+      life = { logId, records: [], trimmedTo: 0 }
+      this.lives.push(life)
+    }
+    life.records.push(...decodeRecords(block.data))
+    life.trimmedTo = head.trimPoint
   }
 
   get #stream(): Stream {
-    return this.#running!.hw.basin(BASIN).stream(STREAM)
+    return this.#running!.hw.basin(BASIN, { autoCreate: true }).stream(STREAM)
   }
 }

@@ -1,3 +1,4 @@
+import type { StorageRates } from '../../../adapters/testing/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import type { NetworkRates } from './network.ts'
 
@@ -8,11 +9,17 @@ export interface DeviceSettings {
   readonly rates: NetworkRates
   /** Clocks of devices are wrong by up to this many milliseconds. */
   readonly skewMs: number
-  /** Whether the stream is deleted and created again on the server. */
+  /** Whether the stream is deleted on the server, and created again. */
   readonly deletes: boolean
   /** Whether the server trims the stream. */
   readonly trims: boolean
   readonly tailOffset: number | undefined
+  /** How long storages take at most, in milliseconds. A crash interrupts what they do. */
+  readonly storageDelayMs: number
+  /** The number of records between two snapshots of a fold. */
+  readonly snapshotEvery: number
+  /** What folds do about trimmed history. */
+  readonly trimmed: 'fail' | 'skip'
 }
 
 /** Draws the settings of a seed. */
@@ -26,15 +33,27 @@ export function settingsOf(seed: number): DeviceSettings {
     rates: {
       lost: rate(0.3),
       late: prng.next(),
+      requestCut: rate(0.2),
       responseLost: rate(0.3),
       duplicated: rate(0.3),
       cut: rate(0.3),
+      stalled: prng.chance(0.4) ? rate(0.2) : 0,
       delayMs: prng.pick([5, 50, 2_000]),
       lateMs: prng.pick([100, 10_000, 120_000]),
     },
     skewMs: prng.pick([0, 0, 1_000, 86_400_000]),
-    deletes: prng.chance(0.15),
+    deletes: prng.chance(0.25),
     trims: prng.chance(0.3),
     tailOffset: prng.chance(0.2) ? prng.below(20) : undefined,
+    storageDelayMs: prng.pick([0, 0, 5, 300]),
+    snapshotEvery: prng.pick([1, 3, 10, 30]),
+    trimmed: prng.pick(['fail', 'skip']),
   }
+}
+
+/** Delays of a storage: of half of its calls before, and of the other half after they take effect. */
+export function delaysOf(mostMs: number): StorageRates {
+  if (mostMs === 0) return {}
+  const call = { delay: [0, mostMs] as const }
+  return { append: call, commit: call, get: call, list: call, head: call, read: call }
 }

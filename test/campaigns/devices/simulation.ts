@@ -1,13 +1,17 @@
+import { createHash } from 'node:crypto'
 import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import { isCommandShaped } from '../../../src/model/command.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { Violation } from '../simulation/violation.ts'
-import { checkAppends, checkCopy } from './checks.ts'
+import { checkAppends, checkCopy, checkServer, checkShown, textOfRecord } from './checks.ts'
 import { Device, type Tab } from './device.ts'
+import type { FoldCheck } from './fold-check.ts'
 import { HEALTHY } from './network.ts'
+import type { Sabotage } from './sabotage.ts'
 import { SimulatedServer } from './server.ts'
 import { type DeviceSettings, settingsOf } from './settings.ts'
+import { whileAdvancing } from './virtual-work.ts'
 
 /** The outcome of a seed. */
 export interface DevicesResult {
@@ -22,22 +26,26 @@ export interface DevicesResult {
 /** How long devices may take to agree once everything works, in milliseconds. */
 const CONVERGENCE_MS = 3_600_000
 
-interface RunOptions {
+export interface RunOptions {
   readonly seed: number
   readonly steps: number
   /** Receives each event as it happens. */
   readonly onEvent?: ((line: string) => void) | undefined
+  /** What is broken. Nothing by default. */
+  readonly sabotage?: Sabotage | undefined
 }
 
 /** Runs devices, tabs and a server from a seed, then lets them converge and checks every promise. */
-export async function run({ seed, steps, onEvent }: RunOptions): Promise<DevicesResult> {
+export async function run({ seed, steps, onEvent, sabotage = {} }: RunOptions): Promise<DevicesResult> {
   const settings = settingsOf(seed)
-  const simulation = new DevicesSimulation(seed, settings, onEvent)
+  const simulation = new DevicesSimulation(seed, settings, sabotage, onEvent)
   let violation: Violation | undefined
   try {
     await simulation.run(steps)
   } catch (error) {
     violation = error instanceof Violation ? error : new Violation('no unexpected error', stackOf(error))
+  } finally {
+    await simulation.end()
   }
   return { seed, steps, settings, lines: simulation.lines, violation }
 }
@@ -49,18 +57,26 @@ class DevicesSimulation {
   readonly #settings: DeviceSettings
   readonly #server: SimulatedServer
   readonly #devices: Device[]
-  /** Records that the app discarded because their outcome cannot be known. */
   readonly #onEvent: ((line: string) => void) | undefined
+  /** Records that the app discarded because their outcome cannot be known. */
   readonly #parked = new Set<string>()
+  readonly #states = new Map<string, string>()
 
-  constructor(seed: number, settings: DeviceSettings, onEvent: ((line: string) => void) | undefined) {
+  constructor(
+    seed: number,
+    settings: DeviceSettings,
+    sabotage: Sabotage,
+    onEvent: ((line: string) => void) | undefined,
+  ) {
     this.#onEvent = onEvent
     this.#prng = new Prng(seed)
     this.#settings = settings
-    this.#server = new SimulatedServer(this.#time, this.#prng)
+    this.#server = new SimulatedServer(this.#time, this.#prng, settings, sabotage)
+    const note = (line: string) => this.#note(line)
+    const world = { time: this.#time, server: this.#server, settings, sabotage, note }
     this.#devices = Array.from(
       { length: settings.devices },
-      (_, index) => new Device(`d${index + 1}`, this.#time, this.#prng, this.#server, settings),
+      (_, index) => new Device(`d${index + 1}`, this.#prng, world),
     )
   }
 
@@ -78,7 +94,14 @@ class DevicesSimulation {
     }
     await this.#converge()
     await this.#check()
+    this.#noteRecords()
     for (const device of this.#devices) for (const tab of [...device.tabs]) await tab.close()
+  }
+
+  /** Ends everything, whatever happened. Another run in this process is not affected. */
+  async end(): Promise<void> {
+    for (const device of this.#devices) await device.crash()
+    await this.#server.crash()
   }
 
   #note(line: string): void {
@@ -107,11 +130,11 @@ class DevicesSimulation {
     } else if (draw < 0.78) {
       await this.#changeServer()
     } else if (draw < 0.82) {
-      const byMs = this.#prng.pick([-86_400_000, -1_000, 1_000, 86_400_000])
-      this.#note(`the clock of ${device.name} is set by ${byMs} ms`)
-      device.setClock(byMs)
+      this.#changeClock(device)
     } else if (draw < 0.9) {
-      if (this.#server.isRunning) await this.#server.append(`other ${this.lines.length}`)
+      if (!this.#server.isRunning || this.#server.isMissing) return
+      this.#note('another program appends')
+      await this.#server.append(`other ${this.lines.length}`)
     } else if (draw < 0.95) {
       await this.#changeStream()
     } else {
@@ -119,25 +142,37 @@ class DevicesSimulation {
     }
   }
 
-  /** Lets time pass. A day goes by quickly only if no connection has heartbeats. */
+  /** Lets time pass: more of it if no connection has heartbeats. */
   async #sleep(): Promise<void> {
     const isQuiet = this.#devices.every(({ network }) => !network.isConnected)
-    await this.#time.advance(this.#prng.pick(isQuiet ? ['10m', '1d'] : ['1m', '10m']))
+    await this.#time.advance(this.#prng.pick(isQuiet ? ['5m', '20m'] : ['1m', '5m']))
+  }
+
+  #changeClock(device: Device): void {
+    const byMs = this.#prng.pick([-86_400_000, -1_000, 1_000, 86_400_000])
+    const isServer = this.#prng.chance(0.2)
+    this.#note(`the clock of ${isServer ? 'the server' : device.name} is set by ${byMs} ms`)
+    if (isServer) this.#server.setClock(byMs)
+    else device.setClock(byMs)
   }
 
   async #changeTabs(device: Device, tab: Tab | undefined): Promise<void> {
     if (tab === undefined || (device.tabs.length < this.#settings.tabs && this.#prng.chance(0.5))) {
+      if (this.#prng.chance(0.2)) {
+        this.#note(`the app on ${device.name} is updated`)
+        device.update()
+      }
       this.#note(`${device.name} opens a tab`)
       await device.openTab()
+    } else if (this.#prng.chance(0.2)) {
+      this.#note(`${device.name} crashes with all of its tabs`)
+      await device.crash()
     } else if (this.#prng.chance(0.7)) {
       this.#note(`${tab.name} crashes`)
       await tab.crash()
     } else {
       this.#note(`${tab.name} closes`)
-      // A close waits for the network no longer than virtual time passes.
-      const closed = tab.close()
-      await this.#time.advance('2m')
-      await closed
+      await tab.close()
     }
   }
 
@@ -154,10 +189,13 @@ class DevicesSimulation {
 
   async #changeStream(): Promise<void> {
     if (!this.#server.isRunning) return
-    if (this.#settings.deletes && this.#prng.chance(0.3)) {
-      this.#note('the stream is deleted and created again')
-      await this.#server.delete()
+    if (this.#server.isMissing) {
+      this.#note('the stream is created again')
       await this.#server.create()
+    } else if (this.#settings.deletes && this.#prng.chance(0.4)) {
+      this.#note('the stream is deleted')
+      await this.#server.delete()
+      if (this.#prng.chance(0.4)) await this.#server.create()
     } else if (this.#settings.trims) {
       this.#note('the stream is trimmed')
       await this.#server.trim()
@@ -177,46 +215,88 @@ class DevicesSimulation {
       for (const { name, synced } of tabs.slice(0, 1)) {
         for (const failed of synced.outbox.failed) {
           this.#note(`${name} discards ${failed.number}: ${failed.error.code}`)
+          if (this.#server.lives.every(({ trimmedTo }) => trimmedTo === 0)) {
+            throw new Violation('an append is in doubt only if records were trimmed', failed.error.message)
+          }
           for (const { seqNum, body } of failed.records) {
             this.#parked.add(lossyTextOf(body))
             discarded.add(`${synced.outbox.device}/${seqNum}`)
           }
-          await synced.outbox.discard(failed.number)
+          await whileAdvancing(this.#time, synced.outbox.discard(failed.number))
         }
       }
     }
   }
 
   #checkTabs(): void {
-    for (const { tabs } of this.#devices) {
-      for (const { name, failure, view } of tabs) {
-        if (failure instanceof Violation) throw failure
-        if (failure !== undefined) throw new Violation(`the view of ${name} does not fail`, stackOf(failure))
+    const { lives } = this.#server
+    checkServer(lives)
+    for (const device of this.#devices) {
+      for (const { name, failure, view, folds, synced } of device.tabs) {
+        throwFailure(`the view of ${name} does not fail`, failure)
         view.compare()
+        for (const fold of folds) {
+          throwFailure(`the fold ${fold.name} does not fail`, fold.failure)
+          fold.checkConfirmed(lives, this.#startsLate)
+          this.#reopen(fold)
+        }
+        const places = folds.map(({ fold }) => `${fold.position}`)
+        const shown = `${view.view?.confirmedLength}+${view.view?.pending.length}`
+        this.#noteState(name, `is ${synced.state.kind}, shows ${shown} and folds ${places}`)
+      }
+      // Storages without delays have settled, and so has everything that reads from them.
+      if (this.#settings.storageDelayMs > 0) continue
+      checkShown(device, { lives, parked: this.#parked, startsLate: this.#startsLate })
+    }
+  }
+
+  /** Whether copies may begin in the middle of the stream though nothing was trimmed. */
+  get #startsLate(): boolean {
+    return this.#settings.tailOffset !== undefined
+  }
+
+  #reopen(fold: FoldCheck): void {
+    const { trimmedTo } = fold
+    if (trimmedTo !== undefined) {
+      this.#note(`the fold ${fold.name} ends: records before ${trimmedTo} were trimmed`)
+      if (!this.#startsLate && !this.#server.lives.some((life) => life.trimmedTo >= trimmedTo)) {
+        throw new Violation(`the fold ${fold.name} misses trimmed records only`, `none before ${trimmedTo}`)
       }
     }
+    fold.reopen()
+  }
+
+  #noteState(name: string, state: string): void {
+    if (this.#states.get(name) === state) return
+    this.#states.set(name, state)
+    this.#note(`${name} ${state}`)
   }
 
   /** Ends all faults, and waits until every device has everything. */
   async #converge(): Promise<void> {
     this.#note('everything works again')
     if (!this.#server.isRunning) await this.#server.start()
+    this.#server.heal()
+    if (this.#server.isMissing) await this.#server.create()
     for (const device of this.#devices) {
       device.network.rates = HEALTHY
       device.network.isConnected = true
       if (device.tabs.length === 0) await device.openTab()
+      for (const tab of device.tabs) tab.heal()
     }
     const end = this.#time.now() + CONVERGENCE_MS
     while (this.#time.now() < end) {
       await this.#time.advance('20s')
       await this.#resolveStopped()
-      await this.#server.observe()
+      this.#checkTabs()
       if (this.#hasConverged()) return
     }
     const states = this.#devices.flatMap(({ tabs }) =>
-      tabs.map(({ name, synced, view }) => {
+      tabs.map(({ name, synced, view, folds }) => {
         const waiting = view.view?.pending.length
-        return `${name}: ${JSON.stringify(synced.state)}, ${waiting} pending, ${view.view?.length} records`
+        const places = folds.map(({ fold }) => fold.position)
+        const records = `${waiting} pending, ${view.view?.length} records, folds at ${places}`
+        return `${name}: ${JSON.stringify(synced.state)}, ${records}`
       }),
     )
     throw new Violation('all devices converge', states.join('\n'))
@@ -226,20 +306,34 @@ class DevicesSimulation {
     const { records } = this.#server.life
     const last = records.findLast(({ headers }) => !isCommandShaped(headers))?.seqNum
     return this.#devices.every(({ tabs }) =>
-      tabs.every(({ view: { view }, synced }) => {
+      tabs.every(({ view: { view }, synced, folds }) => {
         if (view === undefined || !view.isCaughtUp || view.pending.length > 0) return false
+        if (folds.some(({ fold }) => fold.position !== records.length)) return false
         const shown = view.at(view.length - 1)?.seqNum
         return synced.state.kind === 'live' && (shown === last || view.length === 0)
       }),
     )
   }
 
+  /** Notes a digest of everything that was ever on the server. */
+  #noteRecords(): void {
+    for (const { records } of this.#server.lives) {
+      const hash = createHash('sha256')
+      for (const record of records) hash.update(textOfRecord(record)).update('\n')
+      this.#note(`the server had ${records.length} records: ${hash.digest('hex').slice(0, 16)}`)
+    }
+  }
+
   async #check(): Promise<void> {
     checkAppends(this.#devices, this.#server.lives, this.#parked)
     for (const { tabs } of this.#devices) {
-      for (const { name, local, view } of tabs) {
-        const copy = await local.read({}, { as: 'bytes' }).toArray()
+      for (const { name, local, view, folds } of tabs) {
+        const copy = await whileAdvancing(this.#time, local.read({}, { as: 'bytes' }).toArray())
         checkCopy(name, copy, this.#server.life)
+        for (const fold of folds) {
+          fold.checkConfirmed([this.#server.life], this.#startsLate)
+          fold.checkCopy(copy, this.#server.life.records.length)
+        }
         view.compare()
         const shown = view.view!.toArray().map(({ seqNum }) => seqNum)
         const stored = copy.filter(({ headers }) => !isCommandShaped(headers)).map(({ seqNum }) => seqNum)
@@ -252,6 +346,11 @@ class DevicesSimulation {
       }
     }
   }
+}
+
+function throwFailure(expected: string, failure: unknown): void {
+  if (failure === undefined) return
+  throw failure instanceof Violation ? failure : new Violation(expected, stackOf(failure))
 }
 
 function stackOf(error: unknown): string {

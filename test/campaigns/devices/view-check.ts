@@ -29,11 +29,19 @@ export class ViewCheck {
     if (this.#list.length !== view.length) {
       throw new Violation('the changes give the view', `${this.#list.length} of ${view.length} records`)
     }
-    // Trims and new beginnings change the start of the list.
-    if (index === 0 && inserted.length === 0) return
+    // A new beginning shows an empty view first.
+    if (view.length === 0 && !view.isCaughtUp) return
+    const isTrim = index === 0 && inserted.length === 0
+    const successors = new Map(inserted.map((record) => [record.key, record]))
     for (const record of leaving) {
-      if (this.#keys.has(record.key) || this.#discarded.has(record.key)) continue
-      throw new Violation('a record stays in the view', `${record.key}, ${JSON.stringify(record)}`)
+      const successor = successors.get(record.key)
+      if (successor === undefined) {
+        if ((isTrim && !record.isPending) || this.#discarded.has(record.key)) continue
+        throw new Violation('a record stays in the view', `${record.key}, ${JSON.stringify(record)}`)
+      }
+      if (!record.isPending && successor.seqNum !== record.seqNum) {
+        throw new Violation('a confirmed record stays where it is', `${record.key}, at ${successor.seqNum}`)
+      }
     }
     this.#checkOrder(view)
   }

@@ -4,7 +4,8 @@ import { hw } from './streams.js'
 const streams = createHandler(hw, { prefix: '/streams' })
 const parsed = createHandler(hw, { prefix: '/parsed' })
 const uncompressed = createHandler(hw, { prefix: '/uncompressed', compression: false })
-Deno.serve({ port: Number(Deno.env.get('PORT')) }, async (request) => {
+const port = Number(Deno.env.get('PORT'))
+Deno.serve({ hostname: '127.0.0.1', port }, async (request) => {
   const { pathname } = new URL(request.url)
   if (pathname.startsWith('/streams/')) return streams(request)
   if (pathname.startsWith('/parsed/')) {

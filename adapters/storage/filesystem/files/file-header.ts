@@ -8,8 +8,11 @@ export const FILE_HEADER_BYTES = 48
 export const SYNCED_END_OFFSET = 32
 
 const MAGIC = 'HDWR'
-const VERSION = 5
-/** The first version that is still read: version 5 added the extensions of retention. */
+const VERSION = 6
+/**
+ * The first version that is still read: version 5 added the extensions of retention, version 6 closed streams
+ * and producers.
+ */
 const VERSION_MIN = 4
 const FLAG_UNSYNCED = 1
 const KINDS = { journal: 'J', segment: 'S', checkpoint: 'C' } as const

@@ -8,6 +8,7 @@ import {
 } from '../../../../src/storage/commit-plan.ts'
 import type { AppendRequest, Collection, Head, LogStart } from '../../../../src/storage/contract.ts'
 import { assertExpectedHead } from '../../../../src/storage/heads.ts'
+import { writeStateChange } from '../../../../src/storage/write-state-change.ts'
 import type { Change } from '../state/change.ts'
 import type { State } from '../state/state.ts'
 
@@ -45,9 +46,10 @@ export class Stage implements DocumentVersions, LogHeads {
   append({ logId, expected, block, head }: AppendRequest): Change {
     const log = this.#log(logId)
     assertExpectedHead(logId, log?.head, expected)
-    const { number } = log!
+    const { number, head: before } = log!
     this.#set(this.#logs, logId, { number, head })
-    return { kind: 'append', log: number, block, head }
+    const writeState = writeStateChange(before.writeState, head.writeState)
+    return { kind: 'append', log: number, block, head, writeState }
   }
 
   commit(requests: readonly SerializedChange[]): Change[] {

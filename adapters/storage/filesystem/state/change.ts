@@ -1,5 +1,6 @@
 import type { RetentionExtension } from '../../../../src/core/retention.ts'
 import type { Collection, Head, LogStart, StoredBlock } from '../../../../src/storage/contract.ts'
+import type { WriteStateChange } from '../../../../src/storage/write-state-change.ts'
 import type { ByteReader, ByteWriter } from '../files/bytes.ts'
 import {
   readBlock,
@@ -21,6 +22,7 @@ import {
 import type { JournalFile } from './log.ts'
 import type { FreedRange, RunFacts, SegmentFacts } from './segment.ts'
 import type { SeqRanges } from './seq-ranges.ts'
+import { readWriteStateChange, writeWriteStateChange } from './write-state-codec.ts'
 
 /**
  * A change of the state. It is written to the journal and then applied, and applied again at each opening.
@@ -30,7 +32,10 @@ export type Change =
       readonly kind: 'append'
       readonly log: number
       readonly block: StoredBlock
+      /** As an opening reads it, without the write state. */
       readonly head: Head
+      /** What the append changed in the write state of the log. */
+      readonly writeState?: WriteStateChange | undefined
     }
   | {
       readonly kind: 'put'
@@ -89,13 +94,18 @@ const KINDS = {
   extend: 10,
 } as const satisfies Record<Change['kind'], number>
 
+/** An append that changes the write state: few do. */
+const APPEND_WITH_WRITE_STATE = 11
+
 export function writeChange(writer: ByteWriter, change: Change): void {
-  writer.byte(KINDS[change.kind])
+  const changesWriteState = change.kind === 'append' && change.writeState !== undefined
+  writer.byte(changesWriteState ? APPEND_WITH_WRITE_STATE : KINDS[change.kind])
   switch (change.kind) {
     case 'append':
       writer.varint(change.log)
       writeBlock(writer, change.block)
       writeHead(writer, change.head)
+      if (change.writeState !== undefined) writeWriteStateChange(writer, change.writeState)
       return
     case 'put':
       writer.string(change.collection)
@@ -169,7 +179,8 @@ export interface AppendedBlock {
  * the frame does not begin with an append. Throws `RangeError` if it is malformed.
  */
 export function readAppend(reader: ByteReader, data: Uint8Array): AppendedBlock | undefined {
-  if (reader.byte() !== KINDS.append) return undefined
+  const kind = reader.byte()
+  if (kind !== KINDS.append && kind !== APPEND_WITH_WRITE_STATE) return undefined
   return { log: reader.varint(), block: { ...readBlock(reader), data } }
 }
 
@@ -184,11 +195,13 @@ function readChange(reader: ByteReader, data: Uint8Array): Change {
   const kind = reader.byte()
   switch (kind) {
     case KINDS.append:
+    case APPEND_WITH_WRITE_STATE:
       return {
         kind: 'append',
         log: reader.varint(),
         block: { ...readBlock(reader), data },
         head: readHead(reader),
+        writeState: kind === KINDS.append ? undefined : readWriteStateChange(reader),
       }
     case KINDS.put:
       return {

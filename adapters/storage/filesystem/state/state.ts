@@ -1,5 +1,7 @@
+import type { Head } from '../../../../src/storage/contract.ts'
 import { emptyHead } from '../../../../src/storage/heads.ts'
 import { lowerBound } from '../../../../src/storage/ordered-list.ts'
+import { withWriteStateChange } from '../../../../src/storage/write-state-change.ts'
 import { DirectoryCatalog } from './catalog.ts'
 import type { Change, CompactedRun, FramePlace } from './change.ts'
 import { type JournalBlock, Log, NO_JOURNAL_BLOCKS } from './log.ts'
@@ -42,8 +44,7 @@ export class State {
           meteredBytes,
           expiresAt,
         })
-        const { extensions } = log.head
-        log.head = extensions === undefined ? change.head : { ...change.head, extensions }
+        log.head = headAfter(log.head, change)
         return
       }
       case 'put': {
@@ -200,4 +201,13 @@ function spanOf({ firstSeqNum, endSeqNum }: Run | JournalBlock): SeqRange {
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0)
+}
+
+/** Journals do not repeat with each append what appends keep. */
+function headAfter(before: Head, { head, writeState: change }: Extract<Change, { kind: 'append' }>): Head {
+  const { extensions } = before
+  const isRead = head.writeState === undefined
+  const writeState = isRead && change ? withWriteStateChange(before.writeState, change) : before.writeState
+  if (extensions === undefined && (!isRead || writeState === undefined)) return head
+  return { ...head, ...(extensions && { extensions }), ...(isRead && writeState && { writeState }) }
 }

@@ -1,4 +1,6 @@
+import type { RetentionExtension } from '../../../../src/core/retention.ts'
 import type { Head } from '../../../../src/storage/contract.ts'
+import { withWriteStateChange, writeStateChange } from '../../../../src/storage/write-state-change.ts'
 import { ByteReader, ByteWriter } from '../files/bytes.ts'
 import {
   readExtensions,
@@ -12,6 +14,7 @@ import {
 import { Log, nextTrimOf } from './log.ts'
 import { earliestExpiry, liveFromOf, Run, type RunFacts, type Segment } from './segment.ts'
 import { itemAt, itemsOf, lowestIndex, type StoredPage } from './stored-pages.ts'
+import { readWriteStateChange, writeWriteStateChange } from './write-state-codec.ts'
 
 interface LogPage extends StoredPage {
   /** Position of its first log. */
@@ -125,6 +128,8 @@ function hashOf(bytes: Uint8Array): number {
   return hash
 }
 
+const NO_EXTENSIONS: readonly RetentionExtension[] = []
+
 /** A log as a checkpoint stores it. */
 export interface LogFacts {
   readonly number: number
@@ -151,7 +156,9 @@ export function writeLog(writer: ByteWriter, { number, id, head, runs }: LogFact
   fields.varint(runs.length)
   for (const run of runs) writeRun(fields, run)
   const { extensions = [] } = head
-  if (extensions.length > 0) writeExtensions(fields, extensions)
+  const writeState = writeStateChange(undefined, head.writeState)
+  if (extensions.length > 0 || writeState !== undefined) writeExtensions(fields, extensions)
+  if (writeState !== undefined) writeWriteStateChange(fields, writeState)
   writer.varint(fields.length)
   writer.raw(fields.bytes)
 }
@@ -173,7 +180,12 @@ export function readLog(item: Buffer, segments: ReadonlyMap<number, Segment>): L
     if (home === undefined) throw new RangeError(`segment ${facts.segment} does not exist`)
     return new Run(home, facts)
   })
-  if (fields.left > 0) log.head = { ...log.head, extensions: readExtensions(fields) }
+  const extensions = fields.left > 0 ? readExtensions(fields) : NO_EXTENSIONS
+  if (extensions.length > 0) log.head = { ...log.head, extensions }
+  if (fields.left > 0) {
+    const writeState = withWriteStateChange(undefined, readWriteStateChange(fields))
+    log.head = { ...log.head, writeState }
+  }
   if (fields.left > 0) throw new RangeError('a log is longer than its fields')
   if (runs.length > 0) log.runs = runs
   for (const { meteredBytes } of runs) log.meteredBytes += meteredBytes

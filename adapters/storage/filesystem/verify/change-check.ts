@@ -138,6 +138,11 @@ function checkAppend({ head: before }: Log, change: Extract<Change, { kind: 'app
   if (head.epoch !== before.epoch) {
     throw new RangeError(`an append has epoch ${head.epoch}, but its log has epoch ${before.epoch}`)
   }
+  if (before.writeState?.closed) throw new RangeError('an append follows the one that closed the stream')
+  for (const { id, end } of change.writeState?.producers ?? []) {
+    if (end.seqNum <= seqNum) continue
+    throw new RangeError(`the producer ${id} has appended up to ${end.seqNum}, beyond the tail ${seqNum}`)
+  }
   if (head.trimPoint < before.trimPoint) {
     throw new RangeError(`trim point ${before.trimPoint} moves back to ${head.trimPoint}`)
   }

@@ -84,7 +84,7 @@ function checkBasin(key: string, { name, createdAt, config }: BasinDocument): vo
 function checkStream(
   scan: Scan,
   key: string,
-  { basin, name, logId, createdAt, config, epoch, cipher }: StreamDocument,
+  { basin, name, logId, createdAt, config, epoch, cipher, deletedAt }: StreamDocument,
   owned: Set<Log>,
 ): void {
   if (basinNameProblem(basin) !== undefined || streamKey(basin, name) !== key)
@@ -96,6 +96,10 @@ function checkStream(
     throw new RangeError('the basin of a stream is missing')
   }
   const log = scan.state.logs.withId(logId)
+  if (deletedAt !== undefined) {
+    if (log !== undefined) throw new RangeError('a deleted stream has a log')
+    return
+  }
   if (log === undefined) throw new RangeError('the log of a stream is missing')
   if (owned.has(log)) throw new RangeError('two streams share a log')
   owned.add(log)
@@ -124,8 +128,8 @@ function checkCipher({ formats }: Scan, { number }: Log, cipher: StreamDocument[
 }
 
 /** Its log may be deleted: that is noticed when the deadline is due. */
-function checkDeadline(key: string, { logId }: DeadlineDocument): void {
-  if (!key.startsWith(DEADLINE_PREFIX) || deadlineKey(deadlineTimeOf(key), logId) !== key) {
+function checkDeadline(key: string, deadline: DeadlineDocument): void {
+  if (!key.startsWith(DEADLINE_PREFIX) || deadlineKey(deadlineTimeOf(key), deadline) !== key) {
     throw new RangeError('the key of a deadline does not match its log')
   }
 }

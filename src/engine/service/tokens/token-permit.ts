@@ -28,7 +28,10 @@ export class TokenPermit implements HolderPermit {
   }
 
   authorizeCommands(ref: StreamRef, { records }: AppendBatch): void {
-    for (const { command } of records) if (command) this.authorize([command.kind], ref)
+    for (const { command } of records) {
+      // Closing takes no permission beyond that to append.
+      if (command && command.kind !== 'close') this.authorize([command.kind], ref)
+    }
   }
 
   /**

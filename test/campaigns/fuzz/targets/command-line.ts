@@ -21,14 +21,14 @@ const CONTEXT = {
 } as unknown as CliContext
 
 /** Every command that has arguments, by its words. */
-const COMMANDS = new Map(await commandsOf(HEADWATER))
+const COMMANDS = new Map(await commandsOf(await HEADWATER.load()))
 
 async function commandsOf(group: CliCommand): Promise<[string, CliCommand][]> {
-  const loaded = await Promise.all((group.commands ?? []).map((entry) => entry.load()))
-  const nested = loaded.map(async (command): Promise<[string, CliCommand][]> => {
-    if (command.commands === undefined) return [[command.name, command]]
+  const nested = (group.commands ?? []).map(async ({ name, load }): Promise<[string, CliCommand][]> => {
+    const command = await load()
+    if (command.commands === undefined) return [[name, command]]
     const below = await commandsOf(command)
-    return below.map(([name, sub]) => [`${command.name} ${name}`, sub])
+    return below.map(([sub, command]) => [`${name} ${sub}`, command])
   })
   return (await Promise.all(nested)).flat()
 }
@@ -50,6 +50,9 @@ const VALID = [
   'append app/web/1 text --header level:info --header a:b --no-create',
   'append /web --file big.log --storage ./data --quiet',
   'append app/web --json --base64 --fencing-token t',
+  'append app/web %i-%r{5}-%n{9}\\n --count 5 --rate 2.5 --skip-empty',
+  'read app/web --format %o%h{a}%s{.a[0].b}\\x41 --grep a.b -i --header a=b --commands',
+  'tail app/web --select .user."any"[-1] -n 3',
   'read app/web --seq-num 5 --count 10 --bytes 100 --until 15m -f',
   'read app/web --timestamp 2031-01-01T00:00:00Z --json --base64',
   'tail -n 5 -f app/web --url http://localhost:1',
@@ -75,8 +78,8 @@ export const argumentLists = target({
   decode(input: string) {
     const words = input.split(' ')
     const length = COMMANDS.has(words[0]!) ? 1 : 2
-    const command = COMMANDS.get(words.slice(0, length).join(' '))
-    return command?.parse?.(words.slice(length), CONTEXT)
+    const name = words.slice(0, length).join(' ')
+    return COMMANDS.get(name)?.parse?.(words.slice(length), CONTEXT, name)
   },
   refuses: usageError,
   memory: { perInputByte: 400, beside: 20_000 },

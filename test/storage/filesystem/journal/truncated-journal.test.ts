@@ -181,23 +181,34 @@ function withVersion(disk: SimulatedDisk, version: number): SimulatedDisk {
   })
 }
 
-test.each([3, 6])('a file of format version %d is named', async (version) => {
+test.each([3, 7])('a file of format version %d is named', async (version) => {
   const { disk } = await journal('closed')
   const other = withVersion(disk, version)
-  const message = `${JOURNAL} has format version ${version}, but this version of headwater reads 4 to 5`
+  const message = `${JOURNAL} has format version ${version}, but this version of headwater reads 4 to 6`
   await expect(openSimulated(other, LARGE)).rejects.toMatchObject({ kind: 'corrupt', message })
   expect((await verifyFiles(other)).problems[0]?.problem).toBe(message)
 })
 
-test('a directory of format version 4 opens, and takes extensions of the retention', async () => {
-  const { disk } = await journal('closed')
-  const before = withVersion(disk, 4)
-  const session = await openSimulated(before, LARGE)
-  const extensions = [{ below: 3, after: 0, until: null }]
-  await session.commit([{ kind: 'set-epoch', logId: 'a', epoch: 2, extensions }])
-  await session.close()
-  const again = await openSimulated(before, LARGE)
-  expect(await again.head('a')).toMatchObject({ epoch: 2, tail: { seqNum: APPENDS }, extensions })
-  await again.close()
-  expect((await verifyFiles(before, { ofEngine: false })).problems).toEqual([])
-})
+test.each([4, 5])(
+  'a directory of format version %d opens, and takes what it did not have',
+  async (version) => {
+    const { disk } = await journal('closed')
+    const before = withVersion(disk, version)
+    const session = await openSimulated(before, LARGE)
+    const extensions = [{ below: 3, after: 0, until: null }]
+    await session.commit([{ kind: 'set-epoch', logId: 'a', epoch: 2, extensions }])
+    const writer = new LogWriter(session, 'a', await session.head('a'))
+    const writeState = { closed: true, streamSeq: 's' } as const
+    await writer.append({ writeState })
+    await session.close()
+    const again = await openSimulated(before, LARGE)
+    expect(await again.head('a')).toMatchObject({
+      epoch: 2,
+      tail: { seqNum: APPENDS + 1 },
+      extensions,
+      writeState,
+    })
+    await again.close()
+    expect((await verifyFiles(before, { ofEngine: false })).problems).toEqual([])
+  },
+)

@@ -15,7 +15,7 @@ const SOUND: readonly Put[] = [
   ['basins', 'my-app', BASIN],
   ['streams', KEY, STREAM],
   ['tokens', 'ci', TOKEN],
-  ['deadlines', deadlineKey(NOW, 'gone'), DEADLINE],
+  ['deadlines', deadlineKey(NOW, { logId: 'gone' }), DEADLINE],
   ['settings', 'of a later version', [1]],
   ['usage', 'of a later version', null],
 ]
@@ -74,7 +74,7 @@ test.each<[string, Put, string]>([
   ['a token without a digest', ['tokens', 'ci', { ...TOKEN, digest: '' }], 'a token has no valid digest'],
   [
     'a deadline of another log',
-    ['deadlines', deadlineKey(NOW, 'x'), DEADLINE],
+    ['deadlines', deadlineKey(NOW, { logId: 'x' }), DEADLINE],
     'the key of a deadline does not match its log',
   ],
 ])('%s is a problem', async (_, put, problem) => {

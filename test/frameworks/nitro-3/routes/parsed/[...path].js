@@ -1,9 +1,8 @@
 import { createHandler } from 'headwater/http'
 import { engine } from '../../engine.js'
 
-let streams
+const streams = createHandler(engine, { prefix: '/parsed' })
 export default async ({ req }) => {
   if (req.method === 'POST') await req.json()
-  streams ??= createHandler(await engine(), { prefix: '/parsed' })
   return streams(req)
 }

@@ -1,8 +1,5 @@
 import { createHandler } from 'headwater/http'
 import { engine } from '../../engine.js'
 
-let streams
-export default async ({ req }) => {
-  streams ??= createHandler(await engine(), { prefix: '/streams' })
-  return streams(req)
-}
+const streams = createHandler(engine, { prefix: '/streams' })
+export default ({ req }) => streams(req)

@@ -1,10 +1,9 @@
 import { createHandler } from 'headwater/http'
 import { engine } from '../../../engine.js'
 
-let streams
+const streams = createHandler(engine, { prefix: '/parsed' })
 async function handle(request) {
   if (request.method === 'POST') await request.json()
-  streams ??= createHandler(await engine(), { prefix: '/parsed' })
   return streams(request)
 }
 

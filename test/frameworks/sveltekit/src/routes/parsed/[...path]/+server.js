@@ -1,9 +1,8 @@
 import { createHandler } from 'headwater/http'
 import { engine } from '../../../../engine.js'
 
-let streams
+const streams = createHandler(engine, { prefix: '/parsed' })
 export async function fallback({ request }) {
   if (request.method === 'POST') await request.json()
-  streams ??= createHandler(await engine(), { prefix: '/parsed' })
   return streams(request)
 }

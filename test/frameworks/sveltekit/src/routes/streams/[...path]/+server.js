@@ -1,8 +1,5 @@
 import { createHandler } from 'headwater/http'
 import { engine } from '../../../../engine.js'
 
-let streams
-export async function fallback({ request }) {
-  streams ??= createHandler(await engine(), { prefix: '/streams' })
-  return streams(request)
-}
+const streams = createHandler(engine, { prefix: '/streams' })
+export const fallback = ({ request }) => streams(request)

@@ -1,0 +1,65 @@
+import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
+import { type Header, meteredBytesOf } from '../../src/model/record.ts'
+import type { CliContext } from './context.ts'
+import type { InputBatch } from './input-reader.ts'
+import type { recordTemplate } from './record-template.ts'
+
+/** Records that a command makes of a template. */
+export interface Generation {
+  readonly template: ReturnType<typeof recordTemplate>
+  readonly headers: readonly Header[]
+  /** Infinity until the signal. */
+  readonly count: number
+  /** Records a second; infinity for as many as are accepted. */
+  readonly rate: number
+}
+
+/** With a rate, records are due in steps of at least this time. */
+const STEP_MS = 10
+
+/** Yields records when they are due, those due together in one batch. Ends when the signal aborts. */
+export async function* generatedBatches(
+  { template, headers, count, rate }: Generation,
+  { clock, now }: Pick<CliContext, 'clock' | 'now'>,
+  signal: AbortSignal,
+): AsyncGenerator<InputBatch> {
+  const startedAt = now()
+  for (let made = 0; made < count && !signal.aborted; ) {
+    const due = Math.min(count, rate === Number.POSITIVE_INFINITY ? count : dueAt(now() - startedAt, rate))
+    if (made >= due) {
+      await wait(Math.max(STEP_MS, (made * 1000) / rate - (now() - startedAt)), clock, signal)
+      continue
+    }
+    const records = []
+    let bytes = 0
+    let metered = 0
+    while (made < due && records.length < BATCH_RECORDS_MAX) {
+      const body = template({ index: made + 1, now: clock.now() })
+      metered += meteredBytesOf(headers, body)
+      // A record that is left out is made again: its time and its random parts differ.
+      if (metered > BATCH_METERED_BYTES_MAX && records.length > 0) break
+      records.push({ headers, body })
+      bytes += body.length
+      made++
+    }
+    yield { records, count: records.length, bytes }
+  }
+}
+
+/** The first record is due at once. */
+function dueAt(elapsedMs: number, rate: number): number {
+  return 1 + Math.floor((elapsedMs * rate) / 1000)
+}
+
+/** Resolves after the time, or when the signal aborts. */
+function wait(ms: number, clock: CliContext['clock'], signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = clock.schedule(ms, done)
+    signal.addEventListener('abort', done, { once: true })
+    function done() {
+      cancel()
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+  })
+}

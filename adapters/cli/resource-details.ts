@@ -1,0 +1,88 @@
+import {
+  type Basin,
+  HeadwaterError,
+  type Metric,
+  type RetentionPolicy,
+  type Stream,
+} from '../../src/index.ts'
+import { endOfUsage } from '../../src/model/metrics.ts'
+
+/** What is known about a stream or a basin. A member that is not known is undefined. */
+export interface Details {
+  readonly firstSeqNum?: number | undefined
+  readonly nextSeqNum?: number | undefined
+  /** Records between both, commands included. */
+  readonly records?: number | undefined
+  /** Metered bytes. */
+  readonly bytes?: number | undefined
+  /** The timestamp of the last record, in milliseconds since the Unix epoch. */
+  readonly lastWrite?: number | undefined
+  readonly retention?: RetentionPolicy | undefined
+}
+
+/** Codes of errors that say that the caller cannot know something, and not that a request failed. */
+const UNKNOWN: ReadonlySet<string> = new Set([
+  'permission_denied',
+  'unsupported',
+  'invalid',
+  // The API has no usage of basins whose names are short.
+  'bad_path',
+  'encryption_key_invalid',
+  'decryption_failed',
+  'basin_not_found',
+  'basin_deletion_pending',
+  'stream_not_found',
+  'stream_deletion_pending',
+  'stream_deleted',
+])
+
+/** Resolves to undefined if the caller cannot know the value. */
+export async function ifKnown<Value>(value: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await value
+  } catch (error) {
+    if (HeadwaterError.is(error) && UNKNOWN.has(error.code)) return undefined
+    throw error
+  }
+}
+
+/** @param now In milliseconds since the Unix epoch. */
+export async function streamDetails(stream: Stream, now: number): Promise<Details> {
+  const [tail, first, config, bytes] = await Promise.all([
+    ifKnown(stream.checkTail()),
+    ifKnown(stream.readBatch({ seqNum: 0, count: 1, clamp: true }, { as: 'bytes' })),
+    ifKnown(stream.config()),
+    ifKnown(stream.metrics(storageNow(now))),
+  ])
+  const nextSeqNum = tail?.seqNum
+  const firstSeqNum = first === undefined ? undefined : (first.records[0]?.seqNum ?? nextSeqNum)
+  const isKnown = firstSeqNum !== undefined && nextSeqNum !== undefined
+  return {
+    firstSeqNum,
+    nextSeqNum,
+    // A record may have been appended, and those before it trimmed, between both requests.
+    records: isKnown ? Math.max(0, nextSeqNum - firstSeqNum) : undefined,
+    bytes: lastValue(bytes),
+    lastWrite: tail === undefined || tail.seqNum === 0 ? undefined : tail.timestamp,
+    retention: config?.retentionPolicy,
+  }
+}
+
+/** @param now In milliseconds since the Unix epoch. */
+export async function basinDetails(basin: Basin, now: number): Promise<Details> {
+  const [config, bytes] = await Promise.all([
+    ifKnown(basin.config()),
+    ifKnown(basin.metrics(storageNow(now))),
+  ])
+  return { bytes: lastValue(bytes), retention: config?.defaultStreamConfig.retentionPolicy }
+}
+
+function storageNow(now: number) {
+  const end = endOfUsage(now) * 1000
+  return { set: 'storage', start: end - 60_000, end } as const
+}
+
+function lastValue(metrics: readonly Metric[] | undefined): number | undefined {
+  const gauge = metrics?.find(({ kind }) => kind === 'gauge')
+  return gauge?.kind === 'gauge' ? gauge.values.at(-1)?.[1] : undefined
+}

@@ -1,0 +1,102 @@
+import type { RetentionPolicy } from '../../../src/model/config.ts'
+import { endOfUsage } from '../../../src/model/metrics.ts'
+import type { Connection } from '../connection.ts'
+import { DURATION_UNITS } from '../format.ts'
+import { chartOf, metricSetsOf, queryMetrics, RANGES, type UsageOf } from '../usage/metrics.ts'
+
+/** What a list or a heading shows of a basin or a stream. What cannot be known cheaply is undefined. */
+export interface Numbers {
+  /** Metered bytes that are stored. */
+  readonly bytes?: number | undefined
+  readonly retention?: RetentionPolicy | null | undefined
+  /** Of a stream: the sequence numbers of the first record that remains and of the next one. */
+  readonly first?: number | undefined
+  readonly next?: number | undefined
+  /** The time of the last record, in milliseconds since the Unix epoch; 0 if there never was one. */
+  readonly lastWrite?: number | undefined
+  /** Records of a stream, or bytes of a basin, per second. */
+  readonly rate?: number | undefined
+  /** Earlier rates, the latest last. */
+  readonly rates?: readonly number[] | undefined
+  /** When the tail was read, in milliseconds. */
+  readonly at?: number | undefined
+}
+
+/** How many rates are kept. */
+const RATES_MAX = 60
+
+/** The numbers of a stream. Later loads read only the tail, whose movement is the rate. */
+export async function streamNumbers(
+  connection: Connection,
+  of: { readonly basin: string; readonly stream: string },
+  before: Numbers | undefined,
+  signal: AbortSignal,
+): Promise<Numbers> {
+  const handle = connection.hw.basin(of.basin).stream(of.stream)
+  const tail = await known(handle.checkTail({ signal }))
+  const at = performance.now()
+  const next = tail?.seqNum
+  const moved = { next, lastWrite: tail?.timestamp, at }
+  if (before?.at !== undefined && before.next !== undefined && next !== undefined) {
+    const rate = ((next - before.next) * 1000) / Math.max(1, at - before.at)
+    return { ...before, ...moved, rate, rates: [...(before.rates ?? []), rate].slice(-RATES_MAX) }
+  }
+  const [config, stored, records] = await Promise.all([
+    known(handle.storedConfig({ signal })),
+    known(storedBytes(connection, of, signal)),
+    // Encrypted records cannot be read without the key.
+    known(handle.readBatch({ seqNum: 0, count: 1, clamp: true }, { as: 'bytes', signal })),
+  ])
+  const first = next === 0 ? 0 : records && (records.records[0]?.seqNum ?? next)
+  return { ...moved, first, retention: config?.retentionPolicy, bytes: stored }
+}
+
+/** The numbers of a basin: from its usage, and the retention of its new streams. */
+export async function basinNumbers(
+  connection: Connection,
+  basin: string,
+  signal: AbortSignal,
+): Promise<Numbers> {
+  const set = metricSetsOf({ basin }).find((one) => one.set === 'append-throughput')!
+  const end = endOfUsage(Date.now()) * 1000
+  const [config, bytes, appended] = await Promise.all([
+    known(connection.hw.basin(basin).storedConfig({ signal })),
+    known(storedBytes(connection, { basin }, signal)),
+    known(queryMetrics(connection, { basin }, set, RANGES[0], end, signal)),
+  ])
+  const retention = config?.defaultStreamConfig?.retentionPolicy
+  if (appended === undefined) return { bytes, retention }
+  const minutes = new Map(
+    chartOf(appended).series.flatMap(({ points }) =>
+      points.map(([time, value]) => [time, value / 60] as const),
+    ),
+  )
+  const last = Math.floor(Date.now() / 60_000) * 60_000
+  const rates = Array.from({ length: 60 }, (_, index) => minutes.get(last - (59 - index) * 60_000) ?? 0)
+  return { bytes, retention, rate: rates.at(-2), rates }
+}
+
+export async function storedBytes(
+  connection: Connection,
+  of: UsageOf,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const set = metricSetsOf(of).find((one) => one.set === 'storage')!
+  const end = endOfUsage(Date.now()) * 1000
+  return chartOf(await queryMetrics(connection, of, set, RANGES[0], end, signal)).series[0]?.summary
+}
+
+/** What a server does not tell, or the token does not permit, is not known. */
+function known<Value>(value: Promise<Value>): Promise<Value | undefined> {
+  return value.catch(() => undefined)
+}
+
+/** `7 days`, `forever`. */
+export function retentionText(retention: RetentionPolicy | null | undefined): string {
+  if (retention === null || retention === undefined) return ''
+  if (retention === 'infinite') return 'forever'
+  const { ageSeconds } = retention
+  const [seconds, noun] = DURATION_UNITS.find(([unit]) => ageSeconds % unit === 0)!
+  const count = ageSeconds / seconds
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}

@@ -1,0 +1,103 @@
+import { useState } from 'preact/hooks'
+import { CopyButton } from '../ui/copy.tsx'
+import type { JsonNode } from './json-text.ts'
+import { textOfNode } from './match.ts'
+import { quoted, quotedTerm } from './query.ts'
+
+type Path = readonly (string | number)[]
+
+/** Longer arrays and objects are folded at first. */
+const OPEN_ITEMS_MAX = 100
+/** What is folded deeper has no elements until it is opened. */
+const OPEN_DEPTH = 3
+
+/** JSON as a tree. A value that is chosen can be copied, filtered by, and shown in a column. */
+export function JsonTree(props: {
+  readonly root: JsonNode
+  readonly onFilter: (term: string) => void
+  readonly onColumn: (column: string) => void
+}) {
+  const { root, onFilter, onColumn } = props
+  const [chosen, setChosen] = useState<{ readonly path: string; readonly node: JsonNode }>()
+  return (
+    <div class="tree">
+      <Node
+        node={root}
+        path={[]}
+        depth={0}
+        onChoose={(path, node) => setChosen({ path: pathText(path), node })}
+      />
+      {chosen !== undefined && (
+        <div class="chosen">
+          <code>{chosen.path}</code>
+          <CopyButton class="quiet" label="Copy value" text={() => textOfNode(chosen.node)} />
+          <CopyButton class="quiet" label="Copy path" text={() => chosen.path} />
+          <button type="button" class="quiet" onClick={() => onColumn(chosen.path)}>
+            Show as column
+          </button>
+          {chosen.node.items === undefined && (
+            <button
+              type="button"
+              class="quiet"
+              onClick={() => onFilter(`${chosen.path}=${quotedTerm(textOfNode(chosen.node))}`)}
+            >
+              Filter by it
+            </button>
+          )}
+        </div>
+      )}
+    </div>
+  )
+}
+
+function Node(props: {
+  readonly node: JsonNode
+  readonly path: Path
+  readonly depth: number
+  readonly onChoose: (path: Path, node: JsonNode) => void
+}) {
+  const { node, path, depth, onChoose } = props
+  const { text, items } = node
+  const [isOpen, setOpen] = useState(depth < OPEN_DEPTH && (items?.length ?? 0) <= OPEN_ITEMS_MAX)
+  const key = path.at(-1)
+  const name = key !== undefined && (
+    <button type="button" class="key" onClick={() => onChoose(path, node)}>
+      {key}
+    </button>
+  )
+  if (items === undefined || items.length === 0) {
+    return (
+      <div class="node">
+        {name} <span class={text[0] === '"' ? 'string' : 'value'}>{text}</span>
+      </div>
+    )
+  }
+  const isArray = text[0] === '['
+  return (
+    <details class="node" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        {name}
+        <span class="hint"> {isArray ? `[${items.length}]` : `{${items.length}}`}</span>
+      </summary>
+      {isOpen &&
+        items.map(([itemName, value], index) => (
+          <Node
+            key={index}
+            node={value}
+            path={[...path, itemName ?? index]}
+            depth={depth + 1}
+            onChoose={onChoose}
+          />
+        ))}
+    </details>
+  )
+}
+
+/** A path as queries and columns write it: `.items[0]."a name"`. */
+export function pathText(path: Path): string {
+  const steps = path.map((step) => {
+    if (typeof step === 'number') return `[${step}]`
+    return `.${/[\s()"=!<>~.[\]]/.test(step) ? quoted(step) : quotedTerm(step)}`
+  })
+  return steps.join('').replace(/^(?=\[|$)/, '.')
+}

@@ -1,0 +1,229 @@
+import type { HeadwaterError } from '../../../src/model/errors.ts'
+import type { StreamPosition } from '../../../src/model/position.ts'
+import type { SequencedRecord } from '../../../src/model/record.ts'
+import type { Connection } from '../connection.ts'
+import type { CurlTarget } from '../curl.ts'
+import { RecordWindow } from './record-window.ts'
+import { fixedStart, follow, type Start } from './tail.ts'
+
+/** How many records a page has, unless they exceed what one reply holds. */
+export const PAGE_RECORDS = 500
+
+/** What a pager does at the tail: nothing while it is `idle`. */
+export type PagerState =
+  | { readonly kind: 'idle' | 'connecting' | 'live' }
+  | { readonly kind: 'retrying'; readonly message: string; readonly retryAt: number }
+  | { readonly kind: 'failed'; readonly error: Error }
+
+/** A part of a stream, loaded page by page in both directions, and followed at the tail. */
+export class Pager {
+  readonly window = new RecordWindow()
+  /** The tail as last known. */
+  tail: number | undefined
+  /** Whether the stream may have records before the window. */
+  hasOlder = false
+  /** Whether the stream may have records after the window. */
+  hasNewer = false
+  /** How many records were appended while it followed. */
+  appended = 0
+  /** Whether the tail is not followed. */
+  isPaused = false
+  /** Whether the end is what is looked at. If not, no record is dropped for a new one. */
+  isAtEnd = true
+  /** Whether a page is being loaded. */
+  isLoading = false
+  state: PagerState = { kind: 'idle' }
+  /** Where a reader starts while the window is empty. */
+  #start: Start = {}
+  #olderRecords = PAGE_RECORDS
+  #abort = new AbortController()
+  readonly #connection: Connection
+  readonly #target: CurlTarget
+  readonly #onChange: () => void
+
+  constructor(connection: Connection, target: CurlTarget, onChange: () => void) {
+    this.#connection = connection
+    this.#target = target
+    this.#onChange = onChange
+  }
+
+  /** The number of records between the window and the tail, as far as known. */
+  get behind(): number {
+    return Math.max(0, (this.tail ?? 0) - (this.window.end ?? this.tail ?? 0))
+  }
+
+  /** Shows another part of the stream: a page from a position, or the records before the tail, followed. */
+  open(start: Start): void {
+    this.window.clear()
+    this.tail = undefined
+    this.appended = 0
+    this.#olderRecords = PAGE_RECORDS
+    this.hasOlder = start.seqNum !== 0
+    this.hasNewer = false
+    this.#start = start
+    this.#restart()
+    if (start.tailOffset !== undefined) this.#follow()
+    else this.#load((signal) => this.#loadNewer(start, signal))
+  }
+
+  /** Loads the page before the window. Does nothing while another page is being loaded. */
+  older(): void {
+    if (this.hasOlder && this.window.held > 0) this.#load((signal) => this.#loadOlder(signal))
+  }
+
+  /** Loads the page after the window, and follows at the tail. Does nothing where it follows already. */
+  newer(): void {
+    if (this.state.kind !== 'idle') return
+    const { end } = this.window
+    const start = end === undefined ? this.#start : { seqNum: end }
+    this.#load((signal) => this.#loadNewer(start, signal))
+  }
+
+  /** Ends the connection. */
+  pause(): void {
+    this.isPaused = true
+    this.#restart()
+  }
+
+  /** Continues after the last record: none is skipped. */
+  resume(): void {
+    this.isPaused = false
+    this.#restart()
+    if (this.window.held === 0 && this.#start.tailOffset !== undefined) this.#follow()
+    else this.newer()
+  }
+
+  close(): void {
+    this.#abort.abort()
+  }
+
+  #set(state: PagerState): void {
+    this.state = state
+    this.#onChange()
+  }
+
+  /** Ends everything that runs. */
+  #restart(): AbortSignal {
+    this.#abort.abort()
+    this.#abort = new AbortController()
+    this.isLoading = false
+    this.#set({ kind: 'idle' })
+    return this.#abort.signal
+  }
+
+  #load(load: (signal: AbortSignal) => Promise<void>): void {
+    if (this.isLoading) return
+    const { signal } = this.#abort
+    this.isLoading = true
+    this.#onChange()
+    load(signal).then(
+      () => {
+        if (signal.aborted) return
+        this.isLoading = false
+        this.#onChange()
+      },
+      (error) => {
+        if (signal.aborted) return
+        this.isLoading = false
+        this.#set({ kind: 'failed', error })
+      },
+    )
+  }
+
+  get #handle() {
+    const { basin, stream, encryptionKey } = this.#target
+    return this.#connection.hw.basin(basin).stream(stream, { encryptionKey })
+  }
+
+  #read(start: Start, count: number, signal: AbortSignal) {
+    return this.#handle.readBatch({ ...start, count, clamp: true }, { as: 'bytes', signal })
+  }
+
+  #checkTail(signal: AbortSignal): void {
+    this.#handle.checkTail({ signal }).then(
+      ({ seqNum }) => {
+        this.tail = seqNum
+        this.#onChange()
+      },
+      // A token that permits only reads does not permit this.
+      () => {},
+    )
+  }
+
+  async #loadNewer(start: Start, signal: AbortSignal): Promise<void> {
+    const { records, tail } = await this.#read(start, PAGE_RECORDS, signal)
+    if (signal.aborted) return
+    this.#append(records)
+    if (tail !== undefined) this.tail = tail.seqNum
+    if (records.length === 0 && tail !== undefined) this.#start = { seqNum: tail.seqNum }
+    this.hasNewer = records.length > 0 && (tail === undefined || records.at(-1)!.seqNum + 1 < tail.seqNum)
+    if (this.hasNewer) this.#checkTail(signal)
+    // The tail is reached: what follows is new.
+    else if (!this.isPaused) this.#follow()
+  }
+
+  async #loadOlder(signal: AbortSignal): Promise<void> {
+    const first = this.window.first!
+    for (;;) {
+      const start = Math.max(0, first - this.#olderRecords)
+      const { records } = await this.#read({ seqNum: start }, first - start, signal)
+      if (signal.aborted) return
+      const older = records.filter(({ seqNum }) => seqNum < first)
+      const isAdjacent = older.length === 0 || older.at(-1)!.seqNum === first - 1
+      if (!isAdjacent && this.#olderRecords > 1) {
+        // One reply holds fewer of these records, and those next to the window come first.
+        this.#olderRecords = Math.max(1, Math.min(older.length, this.#olderRecords - 1))
+        continue
+      }
+      // A reply that starts later than it was asked for has the first record that remains.
+      this.hasOlder = start > 0 && older[0]?.seqNum === start
+      if (this.window.prepend(older)) {
+        this.hasNewer = true
+        this.#restart()
+      }
+      return
+    }
+  }
+
+  #append(records: readonly SequencedRecord[]): void {
+    const { first } = this.window
+    this.window.append(records)
+    if (first !== undefined && this.window.first !== first) this.hasOlder = true
+  }
+
+  #follow(): void {
+    const signal = this.#restart()
+    const { window } = this
+    const from: Start = window.end === undefined ? this.#start : { seqNum: window.end }
+    /** What is before the first tail that is known is history. */
+    let liveFrom: number | undefined
+    this.hasNewer = false
+    this.#set({ kind: 'connecting' })
+    const events = {
+      onRecords: (records: readonly SequencedRecord[]) => {
+        if (signal.aborted) return
+        if (!this.isAtEnd && !window.hasRoomFor(records)) {
+          this.hasNewer = true
+          this.#restart()
+          this.#checkTail(this.#abort.signal)
+          return
+        }
+        this.#append(records)
+        this.appended += records.filter(({ seqNum }) => liveFrom !== undefined && seqNum >= liveFrom).length
+        this.#set({ kind: 'live' })
+      },
+      onTail: (tail: StreamPosition) => {
+        if (signal.aborted) return
+        this.tail = tail.seqNum
+        liveFrom ??= tail.seqNum
+        if (window.held === 0) this.#start = fixedStart(this.#start, tail)
+        this.#set({ kind: 'live' })
+      },
+      onReconnect: ({ message }: HeadwaterError, delayMs: number) =>
+        this.#set({ kind: 'retrying', message, retryAt: Date.now() + delayMs }),
+    }
+    follow(this.#connection, this.#target, from, events, signal).catch(
+      (error) => signal.aborted || this.#set({ kind: 'failed', error }),
+    )
+  }
+}

@@ -1,0 +1,111 @@
+import { formatCount, plural } from '../format.ts'
+import { LostConnection, Problem } from '../ui/notice.tsx'
+import type { Pager } from './pager.ts'
+import type { StreamSearch } from './search.ts'
+import type { PagedRecords } from './use-pager.ts'
+
+/** What is shown of a stream, how far it is from the tail, and the way to the rest. */
+export function RecordsStatus(props: {
+  readonly records: PagedRecords
+  readonly hasFilter: boolean
+  /** The name of the cipher whose key is missing. */
+  readonly needsKey: boolean
+}) {
+  const { records, hasFilter, needsKey } = props
+  const { pager, search, window, isFiltered, rate } = records
+  if (search !== undefined) return <SearchStatus search={search} records={records} />
+  const { state, behind } = pager
+  return (
+    <>
+      {state.kind === 'retrying' && <LostConnection {...state} onRetry={() => pager.resume()} />}
+      <p class="status">
+        <span class={`state ${needsKey ? 'paused' : state.kind}`} role="status">
+          {needsKey ? 'The encryption key is missing' : stateText(pager)}
+        </span>
+        {window.held > 0 && (
+          <span>
+            {plural(window.held, 'record')} loaded: {window.first} to {window.end! - 1}
+          </span>
+        )}
+        {hasFilter && (
+          <span>
+            {formatCount(window.length)} match{isFiltered ? '' : ' so far'}
+          </span>
+        )}
+        {state.kind === 'live' && <span>{formatCount(rate)}/s</span>}
+        {behind > 0 && <span>{formatCount(behind)} behind the tail</span>}
+        {pager.hasOlder && window.held > 0 && (
+          <button type="button" class="link" onClick={() => pager.older()}>
+            Load older
+          </button>
+        )}
+        {pager.hasNewer && (
+          <button type="button" class="link" onClick={() => pager.newer()}>
+            Load newer
+          </button>
+        )}
+      </p>
+      {state.kind === 'failed' && !needsKey && <Problem error={state.error} onRetry={() => pager.resume()} />}
+    </>
+  )
+}
+
+const SEARCH_STATES: Readonly<Record<StreamSearch['state'], string>> = {
+  running: 'Searching the stream',
+  done: 'Searched the whole stream',
+  limited: 'Stopped at the limit of records',
+  cancelled: 'Cancelled',
+  failed: 'The search failed',
+}
+
+function SearchStatus({
+  search,
+  records,
+}: {
+  readonly search: StreamSearch
+  readonly records: PagedRecords
+}) {
+  const { state, found, first, next, tail, rate, part, error } = search
+  return (
+    <>
+      <p class="status">
+        <span class={`state ${state}`} role="status">
+          {SEARCH_STATES[state]}
+        </span>
+        <progress value={part} aria-label="Progress of the search" />
+        <span>
+          {formatCount(next - first)} of {plural(tail - first, 'record')}
+        </span>
+        <span>{formatCount(rate)}/s</span>
+        <span>{formatCount(found.held)} found</span>
+        {state === 'running' ? (
+          <button type="button" class="link" onClick={() => search.cancel()}>
+            Cancel
+          </button>
+        ) : (
+          state !== 'done' && (
+            <button type="button" class="link" onClick={() => records.searchAll(next)}>
+              Continue at {next}
+            </button>
+          )
+        )}
+        <button type="button" class="link" onClick={records.endSearch}>
+          Back to the pages
+        </button>
+      </p>
+      <Problem error={error} />
+    </>
+  )
+}
+
+function stateText({ state, isPaused, isLoading }: Pager): string {
+  if (isPaused) return 'Paused: not reading; resuming skips nothing'
+  if (isLoading) return 'Loading'
+  return {
+    idle: 'Not following',
+    connecting: 'Connecting',
+    live: 'Live',
+    retrying: 'Reconnecting',
+    failed: 'Stopped',
+  }[state.kind]
+}

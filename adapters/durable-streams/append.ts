@@ -1,0 +1,62 @@
+import type { AppendAck, Engine, RecordInput } from '../../src/index.ts'
+import { closeRecord } from '../../src/model/command.ts'
+import type { Reply } from '../http/reply.ts'
+import type { ApiRequest } from '../http/request.ts'
+import { bodyOf } from './body.ts'
+import { isSameType } from './content.ts'
+import { DurableStreamsError } from './durable-streams-error.ts'
+import { isClosing } from './header-values.ts'
+import { offsetOf } from './offsets.ts'
+import { earlierOutcome, outcomeOf, producerBatch, producerHeaders } from './producer.ts'
+import { type StreamState, stateForAppend, stateOf } from './state.ts'
+
+/** Appends a body: one record, or the messages of a JSON stream. Closes the stream if the request says so. */
+export async function append(request: ApiRequest, hw: Engine): Promise<Reply> {
+  const { exchange } = request
+  const stream = request.streamOf(hw)
+  const producer = producerBatch(exchange)
+  const closes = isClosing(exchange)
+  const reading = bodyOf(request)
+  const body = reading instanceof Promise ? await reading : reading
+  const known = stateForAppend(stream)
+  const state = known instanceof Promise ? await known : known
+  const records = recordsOf(request, state, body, closes)
+  const streamSeq = exchange.header('stream-seq')
+  const headers = closes ? { 'stream-closed': 'true' } : undefined
+  let ack: AppendAck
+  try {
+    ack = await stream.append(records, { producer, streamSeq })
+  } catch (error) {
+    const outcome = producer && earlierOutcome(error)
+    if (outcome === undefined) throw error
+    const { tail } = await stateOf(stream, ['append'])
+    const next = { 'stream-next-offset': offsetOf(tail.seqNum) }
+    return { status: 204, headers: { ...headers, ...next, ...producerHeaders(producer!, outcome) } }
+  }
+  const next = { ...headers, 'stream-next-offset': offsetOf(ack.end.seqNum) }
+  if (producer === undefined) return { status: 204, headers: next }
+  const outcome = outcomeOf(producer, ack)
+  const isNew = !outcome.isDuplicate && body.length > 0
+  return { status: isNew ? 200 : 204, headers: { ...next, ...producerHeaders(producer, outcome) } }
+}
+
+/** The records of a request, with the command that closes the stream. Throws 400, 409. */
+function recordsOf(
+  { exchange }: ApiRequest,
+  { contentType, content }: StreamState,
+  body: Uint8Array,
+  closes: boolean,
+): readonly RecordInput[] {
+  if (body.length === 0) {
+    if (closes) return [closeRecord()]
+    throw new DurableStreamsError(400, 'the body must not be empty')
+  }
+  const given = exchange.header('content-type')
+  if (given === undefined) throw new DurableStreamsError(400, '`content-type` is required')
+  if (!isSameType(given, contentType)) {
+    throw new DurableStreamsError(409, `the stream has content type ${contentType}`)
+  }
+  const records = content.recordsOf(body)
+  if (records.length === 0) throw new DurableStreamsError(400, 'the array must not be empty')
+  return closes ? [...records, closeRecord()] : records
+}

@@ -1,0 +1,148 @@
+import type { Engine, EngineStream } from '../../src/index.ts'
+import { closeRecord } from '../../src/model/command.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import { streamNameProblem } from '../../src/model/names.ts'
+import type { Reply } from '../http/reply.ts'
+import type { ApiRequest } from '../http/request.ts'
+import { bodyOf } from './body.ts'
+import { contentOf, DEFAULT_CONTENT_TYPE, isSameType } from './content.ts'
+import { type CreateRequest, parseCreateRequest } from './create-request.ts'
+import { DurableStreamsError } from './durable-streams-error.ts'
+import { type ForkPoint, forkPoint } from './fork-point.ts'
+import { streamInPath } from './paths.ts'
+import { descriptionHeaders, METADATA, type StreamState, stateIfExists, stateOf } from './state.ts'
+
+/** How often a stream is looked for that others create and delete meanwhile. */
+const ATTEMPTS_MAX = 5
+
+/** Creates a stream, or confirms that it exists as it is asked for. */
+export async function create(request: ApiRequest, hw: Engine, owner: Engine, root: string): Promise<Reply> {
+  const { exchange, basin } = request
+  const wanted = parseCreateRequest(exchange)
+  const stream = request.streamOf(hw)
+  const body = await bodyOf(request)
+  const source = wanted.fork && (await sourceOf(wanted, hw, basin, root))
+  for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
+    const existing = await stateIfExists(stream, ['create-stream'])
+    if (existing !== undefined) return confirmed(existing, wanted, source)
+    try {
+      return await created(request, hw, stream, wanted, source, body)
+    } catch (error) {
+      if (!HeadwaterError.is(error)) throw error
+      if (error.code === 'basin_not_found') await createBasin(owner, request)
+      else if (error.code !== 'resource_already_exists') throw error
+    }
+  }
+  throw new HeadwaterError('transaction_conflict', 'the stream was created and deleted meanwhile')
+}
+
+/** The stream that a fork copies. */
+interface Source {
+  readonly name: string
+  readonly stream: EngineStream
+  readonly state: StreamState
+}
+
+async function sourceOf(
+  { fork, contentType }: CreateRequest,
+  hw: Engine,
+  basin: string,
+  root: string,
+): Promise<Source> {
+  const name = streamNameOf(fork!.path, root)
+  const stream = hw.basin(basin, { autoCreate: false }).stream(name)
+  const state = await stateOf(stream, ['read'])
+  if (contentType !== undefined && !isSameType(contentType, state.contentType)) {
+    throw new DurableStreamsError(409, `the source of the fork has content type ${state.contentType}`)
+  }
+  return { name, stream, state }
+}
+
+function streamNameOf(path: string, root: string): string {
+  const encoded = streamInPath(path, root)
+  let name: string | undefined
+  try {
+    name = encoded === undefined ? undefined : decodeURIComponent(encoded)
+  } catch {
+    name = undefined
+  }
+  if (name !== undefined && streamNameProblem(name) === undefined) return name
+  throw new DurableStreamsError(400, `\`stream-forked-from\` must be the path of a stream below ${root}/`)
+}
+
+/** Identifies the fork that a request asks for. */
+function forkText({ fork }: CreateRequest, { name }: Source): string {
+  const { seqNum, within } = fork!
+  return `${seqNum ?? 'tail'}+${within} ${name}`
+}
+
+function confirmed(existing: StreamState, wanted: CreateRequest, source: Source | undefined): Reply {
+  const { contentType, expiry } = wantedContent(wanted, source)
+  const fork = source && forkText(wanted, source)
+  const isSame =
+    isSameType(contentType, existing.contentType) &&
+    JSON.stringify(expiry) === JSON.stringify(existing.expiry) &&
+    fork === existing.metadata[METADATA.fork] &&
+    (!wanted.isClosed || existing.tail.closed === true)
+  if (isSame) return { status: 200, headers: descriptionHeaders(existing) }
+  throw new DurableStreamsError(409, 'the stream exists with another configuration')
+}
+
+function wantedContent(
+  { contentType, expiry }: CreateRequest,
+  source: Source | undefined,
+): { readonly contentType: string; readonly expiry: CreateRequest['expiry'] } {
+  return {
+    contentType: contentType ?? source?.state.contentType ?? DEFAULT_CONTENT_TYPE,
+    expiry: expiry ?? source?.state.expiry,
+  }
+}
+
+async function created(
+  { exchange, basin, stream: name }: ApiRequest,
+  hw: Engine,
+  stream: EngineStream,
+  wanted: CreateRequest,
+  source: Source | undefined,
+  body: Uint8Array,
+): Promise<Reply> {
+  const { contentType, expiry } = wantedContent(wanted, source)
+  const point = source && (await forkPoint(source.stream, source.state, wanted.fork!))
+  const content = recordsOf(contentType, point, body)
+  const records = wanted.isClosed ? [...content, closeRecord()] : content
+  await hw.basin(basin, { autoCreate: false }).createStream(
+    name,
+    {},
+    {
+      metadata: {
+        [METADATA.contentType]: contentType,
+        ...(source && { [METADATA.fork]: forkText(wanted, source) }),
+      },
+      expiry,
+      fork: source && { stream: source.name, seqNum: point?.seqNum },
+      records: records.length === 0 ? undefined : records,
+    },
+  )
+  const state = await stateOf(stream, ['create-stream'])
+  const scheme = exchange.isSecure || exchange.header('x-forwarded-proto') === 'https' ? 'https' : 'http'
+  const location = `${scheme}://${exchange.host}${exchange.path}`
+  return { status: 201, headers: { ...descriptionHeaders(state), location } }
+}
+
+function recordsOf(
+  contentType: string,
+  point: ForkPoint | undefined,
+  body: Uint8Array,
+): readonly (Uint8Array | string)[] {
+  const own = body.length === 0 ? [] : contentOf(contentType).recordsOf(body)
+  return point?.part === undefined ? own : [point.part, ...own]
+}
+
+/** The operator has named the basin, so that no permission is needed. */
+async function createBasin(owner: Engine, { basin, settings }: ApiRequest): Promise<void> {
+  try {
+    await owner.onConnection(settings.connection, settings.retention).createBasin(basin)
+  } catch (error) {
+    if (!HeadwaterError.is(error) || error.code !== 'resource_already_exists') throw error
+  }
+}

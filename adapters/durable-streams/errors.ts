@@ -1,0 +1,76 @@
+import { HeadwaterError } from '../../src/model/errors.ts'
+import { errorBody } from '../../src/wire/error-body.ts'
+import { BODY_LENGTH } from '../http/body.ts'
+import type { Reply } from '../http/reply.ts'
+import { DurableStreamsError } from './durable-streams-error.ts'
+import { offsetOf } from './offsets.ts'
+
+const CODES: Readonly<Record<number, string>> = {
+  400: 'bad_request',
+  404: 'stream_not_found',
+  409: 'conflict',
+  410: 'gone',
+  413: 'too_large',
+}
+
+/**
+ * The reply to a failed request. Undefined for errors that every protocol reports alike. A deleted stream
+ * with forks is gone for all methods but `PUT`, which it conflicts with.
+ */
+export function errorReplyOf(error: unknown, method: string): Reply | undefined {
+  if (error instanceof DurableStreamsError) {
+    const { status, message, headers } = error
+    return reply(status, JSON.stringify({ code: CODES[status], message }), headers)
+  }
+  if (!HeadwaterError.is(error)) return undefined
+  const { text } = errorBody(error)
+  const status = statusOf(error, method)
+  return status === undefined ? undefined : reply(status, text, headersOf(error))
+}
+
+/** What the headers say about an append that was rejected. */
+function headersOf(error: HeadwaterError): Record<string, string> | undefined {
+  switch (error.code) {
+    case 'stream_closed':
+      return { 'stream-closed': 'true', 'stream-next-offset': offsetOf(error.seqNum!) }
+    case 'producer_fenced':
+      return { 'producer-epoch': String(error.producerEpoch) }
+    case 'producer_gap':
+      return {
+        'producer-expected-seq': String(error.expectedSeq),
+        'producer-received-seq': String(error.receivedSeq),
+      }
+    default:
+      return undefined
+  }
+}
+
+function statusOf({ code, field, status }: HeadwaterError, method: string): number | undefined {
+  switch (code) {
+    case 'stream_deletion_pending':
+      return method === 'PUT' ? 409 : 410
+    case 'stream_deleted':
+      return 404
+    case 'history_trimmed':
+      return 410
+    case 'bad_proto':
+      return field === BODY_LENGTH ? 413 : 400
+    case 'invalid':
+      // The other members of a record are never invalid here.
+      return field === 'records' ? 413 : 400
+    case 'producer_fenced':
+    case 'producer_gap':
+    case 'stream_closed':
+      return status
+    default:
+      return undefined
+  }
+}
+
+function reply(status: number, body: string, headers?: Readonly<Record<string, string>>): Reply {
+  return {
+    status,
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers },
+    body,
+  }
+}

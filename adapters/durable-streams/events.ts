@@ -1,0 +1,125 @@
+import type { ReadBatch, ReadCursor, ReadEvent } from '../../src/index.ts'
+import { utf8 } from '../../src/model/bytes.ts'
+import { type Reply, streamReply } from '../http/reply.ts'
+import type { ApiRequest } from '../http/request.ts'
+import { SessionBody, type SessionEncoding } from '../http/session-body.ts'
+import type { Content } from './content.ts'
+import { offsetOf } from './offsets.ts'
+import { assertAvailable, type ReadPosition } from './position.ts'
+
+export interface EventOptions {
+  /** The cursor of the next event. */
+  readonly cursors: () => string
+  /** After how many milliseconds the response ends, and the client continues with another request. */
+  readonly sseMs: number
+}
+
+/** Opens a stream of events. */
+export async function eventStream(
+  request: ApiRequest,
+  position: ReadPosition,
+  { cursors, sseMs }: EventOptions,
+): Promise<Reply> {
+  const { stream, state, seqNum } = position
+  const { content } = state
+  await assertAvailable(position)
+  const cursor = await stream.openCursor({ seqNum }, { heartbeats: true })
+  if (cursor !== undefined) endAfter(cursor, sseMs)
+  const encoding = new EventEncoding(content, cursors, state.tail.closed ? seqNum : undefined)
+  const reply = streamReply('text/event-stream', new SessionBody(cursor, encoding, request, 'events'))
+  return content.isBase64
+    ? { ...reply, headers: { ...reply.headers, 'stream-sse-data-encoding': 'base64' } }
+    : reply
+}
+
+/** Requests that began together do not end together: their clients would all return at once. */
+const DURATION_JITTER = 0.1
+
+function endAfter(cursor: ReadCursor, sseMs: number): void {
+  const timer = setTimeout(() => cursor.close(), sseMs * (1 - DURATION_JITTER * Math.random()))
+  // In Node, a response that is over must not keep the process alive.
+  Object(timer).unref?.()
+}
+
+const COMMENT = utf8(':\n\n')
+
+class EventEncoding implements SessionEncoding {
+  /** The event before the end of a response that had no other one. */
+  end: Uint8Array | undefined
+  readonly #content: Content
+  readonly #cursors: () => string
+  /** The sequence number in the last control event. */
+  #known = -1
+
+  /** `closedAt` is the start of a read at the end of a closed stream, which has no event. */
+  constructor(content: Content, cursors: () => string, closedAt: number | undefined) {
+    this.#content = content
+    this.#cursors = cursors
+    this.end = closedAt === undefined ? undefined : utf8(closedEvent(closedAt))
+  }
+
+  event(event: ReadEvent): Uint8Array {
+    this.end = undefined
+    if (event.kind === 'heartbeat') {
+      const { seqNum, closed } = event.tail
+      if (closed) return utf8(closedEvent(seqNum))
+      // Keeps the connection open.
+      if (seqNum === this.#known) return COMMENT
+      this.#known = seqNum
+      return utf8(controlEvent(seqNum, this.#cursors(), true))
+    }
+    const { batch } = event
+    this.#known = batch.lastSeqNum + 1
+    return sharedEvents(batch, this.#content, this.#cursors())
+  }
+
+  /** The client asks again and learns the reason. */
+  failure(): undefined {
+    return undefined
+  }
+}
+
+interface SharedEvents {
+  readonly content: Content
+  readonly cursor: string
+  readonly chunk: Uint8Array
+}
+
+/** The last events made of each batch. */
+const lastEvents = new WeakMap<ReadBatch, SharedEvents>()
+
+/** The events of a batch, shared by the connections with the same cursor. */
+function sharedEvents(batch: ReadBatch, content: Content, cursor: string): Uint8Array {
+  const known = lastEvents.get(batch)
+  if (known?.cursor === cursor && known.content === content) return known.chunk
+  const visible = batch.withoutCommands()
+  const next = batch.lastSeqNum + 1
+  const data = visible.records.length === 0 ? '' : dataEvent(content.eventDataOf(visible))
+  const isUpToDate = batch.tail?.seqNum === next
+  const isLast = isUpToDate && batch.tail?.closed === true
+  const chunk = utf8(data + (isLast ? closedEvent(next) : controlEvent(next, cursor, isUpToDate)))
+  lastEvents.set(batch, { content, cursor, chunk })
+  return chunk
+}
+
+/** Readers remove one space after the colon, so a line that begins with one gets another. */
+function dataEvent(data: string): string {
+  const lines = data
+    .split(/\r\n|\n|\r/)
+    .map((line) => (line.startsWith(' ') ? `data: ${line}` : `data:${line}`))
+  return `event: data\n${lines.join('\n')}\n\n`
+}
+
+function controlEvent(seqNum: number, cursor: string, isUpToDate: boolean): string {
+  const control = {
+    streamNextOffset: offsetOf(seqNum),
+    streamCursor: cursor,
+    upToDate: isUpToDate || undefined,
+  }
+  return `event: control\ndata:${JSON.stringify(control)}\n\n`
+}
+
+/** The last event of a closed stream: its reader does not come back, so it needs no cursor. */
+function closedEvent(seqNum: number): string {
+  return `event: control\ndata:${JSON.stringify({ streamNextOffset: offsetOf(seqNum), streamClosed: true })}\n\n`
+}

@@ -1,0 +1,58 @@
+import type { Engine } from '../../src/index.ts'
+import { fetchHandler } from '../http/fetch-bridge.ts'
+import { answerFetchEvents, assertOpens, scopePath } from '../http/fetch-events.ts'
+import { LazyHttpCore } from '../http/lazy-core.ts'
+import { openOnce } from '../http/open-once.ts'
+import { durableStreamsCore } from './core.ts'
+import { type DurableStreamsOptions, durableStreamsSettings } from './options.ts'
+import { streamRouter } from './paths.ts'
+
+export type { DurableStreamsOptions } from './options.ts'
+
+/**
+ * Returns a fetch handler that serves the streams of a basin by the Durable Streams protocol, in any runtime
+ * and framework. Each path below `/v1/stream/` is a stream.
+ *
+ * ```ts
+ * const hw = await open({ storage: memory() })
+ * const handler = createDurableStreamsHandler(hw, { basin: 'my-app', auth: 'none' })
+ * const response = await handler(new Request('http://localhost/v1/stream/chats/42', { method: 'PUT' }))
+ * ```
+ *
+ * They are the streams that `createHandler` serves by the wire protocol, and `hw.basin('my-app')` in process:
+ * append with one, follow with the other. Instead of an engine, it takes a function that opens one at the
+ * first request, as `createHandler` does. The handler never rejects: every failure is a response. Throws
+ * `invalid` for invalid options.
+ */
+export function createDurableStreamsHandler(
+  hw: Engine | (() => Promise<Engine>),
+  options: DurableStreamsOptions,
+): (request: Request) => Promise<Response> {
+  const settings = durableStreamsSettings(options)
+  if (typeof hw !== 'function') return fetchHandler(durableStreamsCore(hw, settings))
+  const router = streamRouter(settings.basin, settings.root, undefined)
+  return fetchHandler(
+    new LazyHttpCore(openOnce(hw), settings.http, router, (engine) => durableStreamsCore(engine, settings)),
+  )
+}
+
+/**
+ * Serves the protocol to the pages of a service worker, as `serveFetchEvents` of `headwater/http` does with
+ * the wire protocol: an engine in the browser answers what their scripts fetch below `v1/stream/` of its
+ * scope, without a network.
+ *
+ * ```ts
+ * serveDurableStreams(() => open({ storage: indexedDb('my-app') }), { basin: 'my-app', auth: 'none' })
+ * ```
+ *
+ * Call it during the first evaluation of the script, and before `serveFetchEvents` if both are used. The
+ * default of `prefix` is the path of the worker's scope. Throws `invalid` for invalid options.
+ */
+export function serveDurableStreams(openEngine: () => Promise<Engine>, options: DurableStreamsOptions): void {
+  assertOpens(openEngine, 'serveDurableStreams')
+  const mounted = { ...options, prefix: options?.prefix ?? scopePath() }
+  const { http, basin, root } = durableStreamsSettings(mounted)
+  const router = streamRouter(basin, root, undefined)
+  const serves = (path: string) => router.match(path, http.prefix) !== undefined
+  answerFetchEvents(serves, createDurableStreamsHandler(openEngine, mounted))
+}

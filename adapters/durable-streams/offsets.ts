@@ -1,0 +1,34 @@
+import { INTEGER_MAX } from '../../src/model/limits.ts'
+import { DurableStreamsError } from './durable-streams-error.ts'
+
+/**
+ * An offset is the sequence number of the next record, in a fixed number of digits so that offsets sort as
+ * text, and a second number that is always zero, for positions within a record.
+ */
+const DIGITS = 16
+const SUFFIX = `_${'0'.repeat(DIGITS)}`
+const PATTERN = /^(\d{16})_(\d{16})$/
+
+/** Where a read begins: a sequence number, the beginning of what is left, or the tail. */
+export type StartOffset = number | 'beginning' | 'now'
+
+export function offsetOf(seqNum: number): string {
+  return String(seqNum).padStart(DIGITS, '0') + SUFFIX
+}
+
+/** Parses an offset that a server has given. Throws 400. */
+export function parseOffset(text: string, name: string): number {
+  const [, seqNum, within] = PATTERN.exec(text) ?? []
+  if (seqNum === undefined) throw new DurableStreamsError(400, `\`${name}\` is not an offset of this server`)
+  const position = Number(seqNum)
+  if (Number(within) !== 0 || position > INTEGER_MAX) {
+    throw new DurableStreamsError(400, `\`${name}\` is beyond the end of every stream`)
+  }
+  return position
+}
+
+/** Parses the start of a read. Throws 400. */
+export function parseStart(text: string): StartOffset {
+  if (text === '-1') return 'beginning'
+  return text === 'now' ? 'now' : parseOffset(text, 'offset')
+}

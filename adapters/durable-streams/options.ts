@@ -1,0 +1,122 @@
+import { invalid } from '../../src/model/errors.ts'
+import { UNARY_WAIT_MS_MAX } from '../../src/model/limits.ts'
+import { basinNameProblem } from '../../src/model/names.ts'
+import { assertOptions, assertText, type MembersOf } from '../../src/model/validation.ts'
+import {
+  HANDLER_OPTIONS,
+  type HandlerOptions,
+  type HandlerSettings,
+  handlerSettings,
+} from '../http/options.ts'
+
+/** Options of a handler for the Durable Streams protocol; the others are those of `createHandler`. */
+export interface DurableStreamsOptions
+  extends Pick<
+    HandlerOptions,
+    | 'auth'
+    | 'getToken'
+    | 'cors'
+    | 'compression'
+    | 'allowedHosts'
+    | 'retention'
+    | 'limits'
+    | 'prefix'
+    | 'onError'
+  > {
+  /** The basin of all streams. It is created with the first stream. */
+  readonly basin: string
+  /** The path below which each path is a stream. Default `/v1/stream`. */
+  readonly path?: string | undefined
+  /** How long a long poll waits for an append, in milliseconds, at most 60,000. Default 30,000. */
+  readonly longPollMs?: number | undefined
+  /**
+   * After how many milliseconds a response of events ends, so that its client asks again. Default 60,000.
+   */
+  readonly sseMs?: number | undefined
+}
+
+/** The members of {@link DurableStreamsOptions}. */
+export const DURABLE_STREAMS_OPTIONS: MembersOf<DurableStreamsOptions> = {
+  auth: HANDLER_OPTIONS.auth,
+  getToken: HANDLER_OPTIONS.getToken,
+  cors: HANDLER_OPTIONS.cors,
+  compression: HANDLER_OPTIONS.compression,
+  allowedHosts: HANDLER_OPTIONS.allowedHosts,
+  retention: HANDLER_OPTIONS.retention,
+  limits: HANDLER_OPTIONS.limits,
+  prefix: HANDLER_OPTIONS.prefix,
+  onError: HANDLER_OPTIONS.onError,
+  basin: assertText,
+  path: 'string',
+  longPollMs: 'number',
+  sseMs: 'number',
+}
+
+/** The options with all defaults. */
+export interface DurableStreamsSettings {
+  readonly http: HandlerSettings
+  readonly basin: string
+  /** Without a slash at the end. */
+  readonly root: string
+  readonly longPollMs: number
+  readonly sseMs: number
+  /** How caches may keep what never changes. */
+  readonly cacheControl: string
+}
+
+/** The headers of responses that pages of other origins may read. */
+const EXPOSED_HEADERS = [
+  'stream-next-offset',
+  'stream-cursor',
+  'stream-up-to-date',
+  'stream-closed',
+  'stream-ttl',
+  'stream-expires-at',
+  'stream-sse-data-encoding',
+  'producer-epoch',
+  'producer-seq',
+  'producer-expected-seq',
+  'producer-received-seq',
+  'etag',
+  'location',
+  'retry-after',
+]
+
+const DEFAULT_PATH = '/v1/stream'
+const LONG_POLL_MS = 30_000
+const SSE_MS = 60_000
+
+/** Throws `invalid` for invalid options. */
+export function durableStreamsSettings(options: DurableStreamsOptions): DurableStreamsSettings {
+  assertOptions(options, DURABLE_STREAMS_OPTIONS)
+  const { basin, path = DEFAULT_PATH, longPollMs = LONG_POLL_MS, sseMs = SSE_MS, ...shared } = options
+  const http = handlerSettings({ ...shared, retention: shared.retention ?? 'infinite' })
+  const problem = basin === undefined ? '`basin` is required' : basinNameProblem(basin)
+  if (problem !== undefined) throw invalid(problem, 'basin')
+  if (!(longPollMs >= 0 && longPollMs <= UNARY_WAIT_MS_MAX)) {
+    throw invalid(`\`longPollMs\` must be from 0 to ${UNARY_WAIT_MS_MAX}, not ${longPollMs}`, 'longPollMs')
+  }
+  if (!(sseMs > 0)) throw invalid(`\`sseMs\` must be greater than 0, not ${sseMs}`, 'sseMs')
+  const visibility = http.auth === 'none' ? 'public' : 'private'
+  return {
+    http: {
+      ...http,
+      exposedHeaders: EXPOSED_HEADERS.join(', '),
+      commonHeaders: {
+        'x-content-type-options': 'nosniff',
+        'cross-origin-resource-policy': http.allowedOrigins.length > 0 ? 'cross-origin' : 'same-origin',
+      },
+    },
+    basin,
+    root: rootOf(path),
+    longPollMs,
+    sseMs,
+    cacheControl: `${visibility}, max-age=60, stale-while-revalidate=300`,
+  }
+}
+
+/** The path as it appears in the path of a URL, without a slash at the end. */
+function rootOf(path: string): string {
+  const absolute = path.startsWith('/') ? path : `/${path}`
+  return new URL(absolute, 'http://localhost').pathname.replace(/\/+$/, '')
+}

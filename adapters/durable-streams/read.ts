@@ -1,0 +1,153 @@
+import type { Engine, ReadBatch } from '../../src/index.ts'
+import type { Reply } from '../http/reply.ts'
+import type { ApiRequest } from '../http/request.ts'
+import { cursorsOf } from './cursor.ts'
+import { DurableStreamsError } from './durable-streams-error.ts'
+import { eventStream } from './events.ts'
+import { offsetOf, parseStart, type StartOffset } from './offsets.ts'
+import type { DurableStreamsSettings } from './options.ts'
+import { goneError, positionOf, type ReadPosition } from './position.ts'
+import { type StreamState, stateOf } from './state.ts'
+
+/** Reads what is stored, waits for the next append, or follows by events. */
+export async function read(
+  request: ApiRequest,
+  hw: Engine,
+  settings: DurableStreamsSettings,
+): Promise<Reply> {
+  const query = new URLSearchParams(request.query)
+  const live = query.get('live')
+  const start = startOf(query, live !== null)
+  if (live !== null && live !== 'long-poll' && live !== 'sse') {
+    throw new DurableStreamsError(400, '`live` must be long-poll or sse')
+  }
+  const stream = request.streamOf(hw)
+  const state = await stateOf(stream, ['read'], { isRead: true })
+  const position = positionOf(start, stream, state)
+  if (live === null && start === 'now') return atTail(state)
+  const cursors = cursorsOf(query.get('cursor'), hw.now(), Math.random)
+  if (live === 'sse') {
+    return eventStream(request, position, { cursors: () => cursors(hw.now()), sseMs: settings.sseMs })
+  }
+  return live === null
+    ? catchUp(request, position, settings)
+    : longPoll(request, hw, position, cursors, settings)
+}
+
+function startOf(query: URLSearchParams, isRequired: boolean): StartOffset {
+  const offsets = query.getAll('offset')
+  if (offsets.length > 1) throw new DurableStreamsError(400, '`offset` must not be repeated')
+  const [offset] = offsets
+  if (offset !== undefined) return parseStart(offset)
+  if (isRequired) throw new DurableStreamsError(400, '`live` requires `offset`')
+  return 'beginning'
+}
+
+function atTail({ content, contentType, tail }: StreamState): Reply {
+  const headers = {
+    'content-type': contentType,
+    'cache-control': 'no-store',
+    'stream-next-offset': offsetOf(tail.seqNum),
+    'stream-up-to-date': 'true',
+    ...(tail.closed && CLOSED),
+  }
+  return { status: 200, headers, body: content.empty }
+}
+
+/** One response with records. */
+interface Chunk {
+  readonly batch: ReadBatch
+  /** The sequence number after it. */
+  readonly next: number
+  readonly isUpToDate: boolean
+  /** Whether nothing follows it. */
+  readonly isLast: boolean
+}
+
+const CLOSED = { 'stream-closed': 'true' }
+
+/** Throws 410 if records at the position are gone. */
+async function readChunk(
+  { stream, state, isExact }: ReadPosition,
+  seqNum: number,
+  wait?: { readonly waitMs: number; readonly signal: AbortSignal },
+): Promise<Chunk> {
+  const query = { seqNum, waitMs: wait?.waitMs }
+  const batch = await stream.readUnary(query, { allowsEmpty: 'always', signal: wait?.signal })
+  const { tail = state.tail } = batch
+  if (batch.count === 0) {
+    if (isExact && seqNum < tail.seqNum) throw goneError(tail.seqNum)
+    const isLast = tail.closed === true
+    return { batch, next: Math.max(seqNum, tail.seqNum), isUpToDate: true, isLast }
+  }
+  const first = batch.lastSeqNum + 1 - batch.count
+  if (isExact && first > seqNum) throw goneError(first)
+  const next = batch.lastSeqNum + 1
+  const isUpToDate = next >= tail.seqNum
+  const isLast = isUpToDate && tail.closed === true
+  return { batch: batch.withoutCommands(), next, isUpToDate, isLast }
+}
+
+async function catchUp(
+  request: ApiRequest,
+  position: ReadPosition,
+  settings: DurableStreamsSettings,
+): Promise<Reply> {
+  const { state, seqNum } = position
+  const { batch, next, isUpToDate, isLast } = await readChunk(position, seqNum)
+  // The end of the range alone would not tell a client that it has fallen behind.
+  const etag = `W/"${state.id}:${seqNum}:${next}${isUpToDate ? ':t' : ''}"`
+  const headers = {
+    etag,
+    // What is at the tail is soon out of date, and a client must read its own appends.
+    'cache-control': isUpToDate ? 'no-cache' : settings.cacheControl,
+    'stream-next-offset': offsetOf(next),
+    ...(isUpToDate && { 'stream-up-to-date': 'true' }),
+    ...(isLast && CLOSED),
+  }
+  if (isKnown(request, etag)) return { status: 304, headers }
+  return {
+    status: 200,
+    headers: { ...headers, 'content-type': state.contentType },
+    body: state.content.bodyOf(batch),
+  }
+}
+
+function isKnown({ exchange }: ApiRequest, etag: string): boolean {
+  const known = exchange.header('if-none-match')?.split(',')
+  return known?.some((one) => one.trim() === etag || one.trim() === etag.slice(2)) ?? false
+}
+
+async function longPoll(
+  request: ApiRequest,
+  hw: Engine,
+  position: ReadPosition,
+  cursors: (now: number) => string,
+  { longPollMs, cacheControl }: DurableStreamsSettings,
+): Promise<Reply> {
+  const { state } = position
+  const { signal } = request.exchange
+  const end = hw.now() + longPollMs
+  for (let { seqNum } = position; ; ) {
+    const waitMs = Math.max(0, end - hw.now())
+    const { batch, next, isUpToDate, isLast } = await readChunk(position, seqNum, { waitMs, signal })
+    const headers = {
+      'stream-next-offset': offsetOf(next),
+      'stream-cursor': cursors(hw.now()),
+      ...(isUpToDate && { 'stream-up-to-date': 'true' }),
+      ...(isLast && CLOSED),
+    }
+    if (batch.records.length > 0) {
+      return {
+        status: 200,
+        headers: { ...headers, 'cache-control': cacheControl, 'content-type': state.contentType },
+        body: state.content.bodyOf(batch),
+      }
+    }
+    // Commands alone are not what the client waits for.
+    if (next === seqNum || waitMs === 0 || isLast) {
+      return { status: 204, headers: { ...headers, 'cache-control': 'no-store' } }
+    }
+    seqNum = next
+  }
+}

@@ -1,0 +1,64 @@
+import type { EngineStream, Operation, StreamDescription } from '../../src/index.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import { type Content, contentOf, DEFAULT_CONTENT_TYPE } from './content.ts'
+import { offsetOf } from './offsets.ts'
+
+/** A stream as the protocol sees it. */
+export interface StreamState extends StreamDescription {
+  readonly contentType: string
+  readonly content: Content
+}
+
+/** The names of what the handler keeps in the metadata of a stream. */
+export const METADATA = { contentType: 'content-type', fork: 'durable-streams-fork' } as const
+
+/**
+ * Returns the state of a stream for an append, which fails if the stream is gone. What is known of it is
+ * enough, because its content type never changes.
+ */
+export function stateForAppend(stream: EngineStream): MaybePromise<StreamState> {
+  const known = stream.known()
+  return known === undefined ? stateOf(stream, ['append']) : withContent(known)
+}
+
+/** Resolves to the state of a stream. Rejects with `stream_not_found`. */
+export async function stateOf(
+  stream: EngineStream,
+  anyOf: readonly [Operation, ...Operation[]],
+  options?: { readonly isRead: true },
+): Promise<StreamState> {
+  return withContent(await stream.describe(anyOf, options))
+}
+
+function withContent({ id, metadata, expiry, tail, trimPoint }: StreamDescription): StreamState {
+  const contentType = metadata[METADATA.contentType] ?? DEFAULT_CONTENT_TYPE
+  return { id, metadata, expiry, tail, trimPoint, contentType, content: contentOf(contentType) }
+}
+
+/** Resolves to undefined if the stream does not exist. */
+export async function stateIfExists(
+  stream: EngineStream,
+  anyOf: readonly [Operation, ...Operation[]],
+): Promise<StreamState | undefined> {
+  try {
+    return await stateOf(stream, anyOf)
+  } catch (error) {
+    const isMissing = HeadwaterError.is(error) && /^(stream|basin)_not_found$/.test(error.code)
+    if (isMissing) return undefined
+    throw error
+  }
+}
+
+/** The headers that describe a stream in responses to `PUT` and `HEAD`. */
+export function descriptionHeaders({ contentType, tail, expiry }: StreamState): Record<string, string> {
+  return {
+    'content-type': contentType,
+    'stream-next-offset': offsetOf(tail.seqNum),
+    ...(tail.closed && { 'stream-closed': 'true' }),
+    ...(expiry !== undefined &&
+      ('at' in expiry
+        ? { 'stream-expires-at': new Date(expiry.at).toISOString() }
+        : { 'stream-ttl': String(expiry.idleSeconds) })),
+  }
+}

@@ -1,0 +1,289 @@
+import type { Observable } from 'rxjs'
+import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
+import type { JsonRecord } from '../../src/api/json-decoder.ts'
+import type { JsonStream } from '../../src/api/json-stream.ts'
+import { Multicast } from '../../src/api/multicast.ts'
+import type { Stream } from '../../src/api/stream.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import type { TextRecord } from '../../src/model/record.ts'
+import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
+import type { StreamChange } from '../../src/sync/changes.ts'
+import {
+  type FoldedRecord,
+  type FoldState,
+  foldChange,
+  foldStateAt,
+  startOfChanges,
+} from '../../src/sync/fold-state.ts'
+import { assertFoldOptions, type FoldOptions } from './options.ts'
+import { FoldSnapshots } from './snapshots.ts'
+import { type FoldSource, foldSourceOf } from './source.ts'
+
+/**
+ * Keeps a value derived from all records of a stream: loads the last snapshot, reads the records since then,
+ * and follows. Records that are pending in a synced stream are applied on top of the confirmed ones. Command
+ * records are left out. Throws `invalid` for options that break a rule.
+ *
+ * ```ts
+ * const sum = fold(stream.json<number>(), {
+ *   initial: 0,
+ *   reduce: (total, { value }) => total + value,
+ *   version: 1,
+ * })
+ * sum.value$.subscribe((total) => console.log(total))
+ * ```
+ */
+export function fold<State>(source: Stream, options: FoldOptions<State, TextRecord>): Fold<State>
+export function fold<State, Value, Input>(
+  source: JsonStream<Value, Input>,
+  options: FoldOptions<State, JsonRecord<Value>>,
+): Fold<State>
+export function fold<State, Confirmed extends FoldedRecord, Pending>(
+  source: FoldSource<Confirmed, Pending>,
+  options: FoldOptions<State, Confirmed | Pending>,
+): Fold<State>
+export function fold(
+  source: Stream | JsonStream<unknown, never> | FoldSource<unknown, unknown>,
+  options: FoldOptions<unknown, never>,
+): Fold<unknown> {
+  assertFoldOptions(options)
+  return new Fold(foldSourceOf(source, options.create ?? false), options)
+}
+
+/** The reason why a fold has ended: `closed` by the app, or a failure. */
+interface FoldEnd {
+  readonly error: unknown
+  readonly isClosed: boolean
+}
+
+/** An error for a caller. Closing makes none if there is no caller to get it. */
+function errorOf({ error, isClosed }: FoldEnd): unknown {
+  return isClosed ? new HeadwaterError('closed', String(error)) : error
+}
+
+/** A waiting call of `reached`. */
+interface Waiter {
+  readonly position: number
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * A value derived from all records of a stream, made by `fold`.
+ *
+ * It ends with an error that `value$` and the promises report: `reducer_failed` and `history_trimmed`, and
+ * those of a read of the stream, such as `stream_not_found`, `stream_deleted`, `undecodable_record`, `closed`
+ * and `storage`. It does not start again: make another one.
+ */
+export class Fold<State> {
+  readonly #source: FoldSource<FoldedRecord, unknown>
+  readonly #options: FoldOptions<State, never>
+  readonly #snapshots: FoldSnapshots<State>
+  readonly #values = new Multicast<State>()
+  readonly #following = new AbortController()
+  readonly #done: Promise<void>
+  readonly #ignoreSignal: (() => void) | undefined
+  #waiters: Waiter[] = []
+  #state: FoldState<State>
+  #isLoaded = false
+  #closing: Promise<void> | undefined
+  #end: FoldEnd | undefined
+
+  /** @internal */
+  constructor(source: FoldSource<unknown, unknown>, options: FoldOptions<State, never>) {
+    this.#source = source as FoldSource<FoldedRecord, unknown>
+    this.#options = options
+    this.#state = foldStateAt(options.initial)
+    this.#snapshots = new FoldSnapshots(this.#source.stored, options, () => this.#state)
+    this.#done = this.#run()
+    const { signal } = options
+    this.#ignoreSignal = signal && onAbort(signal, () => this.#fail(signal.reason))
+  }
+
+  /** The value of all records that were reduced so far, pending ones included. */
+  get value(): State {
+    return this.#state.value
+  }
+
+  /** The value without pending records: the one at `position`. */
+  get confirmedValue(): State {
+    return this.#state.confirmed
+  }
+
+  /**
+   * The sequence number after the last confirmed record that was reduced. As `matchSeqNum` of an append, it
+   * makes sure that the append is based on the newest value.
+   */
+  get position(): number {
+    return this.#state.position
+  }
+
+  /**
+   * Emits the value once everything that is stored was reduced, and again when it changes. A late subscriber
+   * gets the current value first. Completes when the fold is closed, fails when it ends with an error.
+   */
+  get value$(): Observable<State> {
+    return new ObservableClass((subscriber) => {
+      if (this.#isLoaded && this.#end === undefined) subscriber.next(this.value)
+      return this.#values.observable.subscribe(subscriber)
+    })
+  }
+
+  /**
+   * Resolves to the value once everything that is stored was reduced. Rejects with the error that ended the
+   * fold, and with `closed` if it was closed before.
+   */
+  loaded(options?: CallOptions): Promise<State> {
+    return this.#when(this.#isLoaded, 0, signalOf(options))
+  }
+
+  /**
+   * Resolves to the value once all confirmed records below a sequence number were reduced. Rejects as
+   * `loaded` does.
+   *
+   * ```ts
+   * const count = fold(stream, { initial: 0, reduce: (total) => total + 1, version: 1 })
+   * const { end } = await stream.append('one more')
+   * console.log(await count.reached(end.seqNum))
+   * ```
+   */
+  reached(seqNum: number, options?: CallOptions): Promise<State> {
+    const isReached = this.#isLoaded && this.#state.position >= seqNum
+    return this.#when(isReached, seqNum, signalOf(options))
+  }
+
+  /**
+   * Stops following. Stores one more snapshot if there are enough new records, and waits for it. Never
+   * rejects except with the reason of the signal.
+   */
+  close(options?: CallOptions): Promise<void> {
+    const signal = signalOf(options)
+    this.#closing ??= this.#close()
+    return unlessAborted(signal, this.#closing)
+  }
+
+  /** Closes the fold for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #close(): Promise<void> {
+    this.#finish({ error: 'the fold is closed', isClosed: true })
+    await this.#done
+    await this.#snapshots.close()
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#following
+    try {
+      const restored = await this.#snapshots.load(signal)
+      if (restored !== undefined) this.#state = restored
+      while (!(await this.#follow(signal))) {
+        this.#state = foldStateAt(this.#options.initial)
+        this.#isLoaded = false
+        this.#snapshots.reset()
+      }
+      if (this.#end === undefined) {
+        this.#fail(new HeadwaterError('closed', 'the source of the fold has ended'))
+      }
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  /** Follows the source. Resolves to false if it is not the stream that the state was derived from. */
+  async #follow(signal: AbortSignal): Promise<boolean> {
+    const from = startOfChanges(this.#state)
+    const changes = this.#source.changes(from, { signal })[Symbol.asyncIterator]()
+    try {
+      // Not a loop over the changes, which would keep the last one in memory while it waits.
+      let taken: boolean | undefined
+      do taken = this.#take(await changes.next())
+      while (taken === undefined)
+      return taken
+    } catch (error) {
+      // The stream is shorter than it was.
+      if (from > 0 && HeadwaterError.is(error) && error.code === 'range_not_satisfiable') return false
+      throw error
+    } finally {
+      await changes.return?.()
+    }
+  }
+
+  /** Applies a change. Returns true at the end of the source, and false if it is another stream. */
+  #take({ done, value: change }: IteratorResult<StreamChange<FoldedRecord, unknown>>): boolean | undefined {
+    if (done || this.#end !== undefined) return true
+    const { reduce, trimmed } = this.#options
+    const reducer = reduce as (state: State, record: unknown) => State
+    const outcome = foldChange(this.#state, change, reducer, trimmed === 'skip')
+    if (outcome.kind === 'replaced') return false
+    if (outcome.kind === 'gap') throw this.#trimmedError(outcome)
+    this.#advance(outcome.state, change.isCaughtUp)
+    return undefined
+  }
+
+  #advance(state: FoldState<State>, isCaughtUp: boolean): void {
+    const isFirst = !this.#isLoaded && isCaughtUp
+    const isChanged = this.#isLoaded && !Object.is(this.#state.value, state.value)
+    this.#state = state
+    this.#isLoaded ||= isCaughtUp
+    if (this.#isLoaded) this.#wake()
+    if (isFirst || isChanged) this.#values.next(state.value)
+    this.#snapshots.onChange(isCaughtUp)
+  }
+
+  #wake(): void {
+    if (this.#waiters.length === 0) return
+    const { position } = this.#state
+    const reached = this.#waiters.filter((waiter) => waiter.position <= position)
+    this.#waiters = this.#waiters.filter((waiter) => waiter.position > position)
+    for (const { resolve } of reached) resolve()
+  }
+
+  async #when(isNow: boolean, position: number, signal: AbortSignal | undefined): Promise<State> {
+    signal?.throwIfAborted()
+    const end = this.#end
+    if (end !== undefined && !(isNow && end.isClosed)) throw errorOf(end)
+    if (!isNow) {
+      let waiter: Waiter | undefined
+      const reached = new Promise<void>((resolve, reject) => {
+        waiter = { position, resolve, reject }
+        this.#waiters.push(waiter)
+      })
+      try {
+        await unlessAborted(signal, reached)
+      } finally {
+        this.#waiters = this.#waiters.filter((other) => other !== waiter)
+      }
+    }
+    return this.value
+  }
+
+  #fail(error: unknown): void {
+    this.#finish({ error, isClosed: false })
+  }
+
+  /** Ends the fold. The first end counts. */
+  #finish(end: FoldEnd): void {
+    if (this.#end !== undefined) return
+    const { error, isClosed } = end
+    this.#end = end
+    this.#ignoreSignal?.()
+    this.#following.abort(error)
+    for (const { reject } of this.#waiters.splice(0)) reject(errorOf(end))
+    if (isClosed) {
+      this.#values.complete()
+      return
+    }
+    this.#snapshots.stop(error)
+    this.#values.error(error)
+  }
+
+  #trimmedError({ from, to }: { readonly from: number; readonly to: number }): HeadwaterError {
+    const message =
+      `records ${from} to ${to - 1} were trimmed before the fold read them, and no snapshot covers them; ` +
+      "store them again, or pass `trimmed: 'skip'` to go on with what is left"
+    return new HeadwaterError('history_trimmed', message, { seqNum: to, cause: this.#snapshots.loadError })
+  }
+}

@@ -1,0 +1,5 @@
+export type { ChangeSource, PendingRecord, StreamChange } from '../../src/sync/changes.ts'
+export type { FoldedRecord } from '../../src/sync/fold-state.ts'
+export { Fold, fold } from './fold.ts'
+export type { FoldOptions } from './options.ts'
+export type { FoldSource } from './source.ts'

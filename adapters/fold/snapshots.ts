@@ -1,0 +1,170 @@
+import type { Stream } from '../../src/api/stream.ts'
+import { macrotask } from '../../src/runtime/macrotask.ts'
+import { isSnapshotDue, isSnapshotDueOnClose, isSuperseded } from '../../src/sync/fold-policy.ts'
+import { type FoldSnapshot, isOfKind, type SnapshotKind } from '../../src/sync/fold-snapshot.ts'
+import { type FoldState, foldStateAt } from '../../src/sync/fold-state.ts'
+import { FoldCodec } from './codec.ts'
+import type { FoldOptions } from './options.ts'
+import { SnapshotStore } from './snapshot-store.ts'
+
+const SNAPSHOT_EVERY = 1_000
+
+/** Loads the last snapshot of a fold, and stores others beside the delivery of records. */
+export class FoldSnapshots<State> {
+  readonly #stored: Stream | undefined
+  readonly #store: SnapshotStore | undefined
+  readonly #codec: FoldCodec<State>
+  readonly #options: FoldOptions<State, never>
+  readonly #every: number
+  readonly #state: () => FoldState<State>
+  readonly #stopping = new AbortController()
+  /** The identity of the folded stream, once it is known. */
+  #identity: string | undefined
+  /** The position of the newest snapshot. */
+  #saved = 0
+  /** The position of the last attempt to store one. */
+  #attempted = 0
+  #isCaughtUp = false
+  #isClosing = false
+  /** Counts how often the stream turned out to be another one. */
+  #resets = 0
+  #saving: Promise<void> | undefined
+  /** The reason why no snapshot could be loaded. */
+  loadError: unknown
+
+  /** Throws `invalid` if snapshots could not represent the initial value. */
+  constructor(stored: Stream | undefined, options: FoldOptions<State, never>, state: () => FoldState<State>) {
+    this.#stored = stored
+    this.#options = options
+    this.#every = options.snapshotEvery ?? SNAPSHOT_EVERY
+    this.#state = state
+    this.#codec = new FoldCodec(options)
+    const stream = this.#every === Number.POSITIVE_INFINITY ? undefined : streamOf(stored, options)
+    this.#store = stream && new SnapshotStore(stream)
+    if (this.#store !== undefined) this.#codec.encode(options.initial)
+  }
+
+  /** Resolves to the state of the newest snapshot that can be used. */
+  async load(signal: AbortSignal): Promise<FoldState<State> | undefined> {
+    if (this.#store === undefined) return undefined
+    try {
+      const [snapshots, identity] = await Promise.all([this.#store.load(signal), this.#identify(signal)])
+      this.#identity = identity
+      const kind = this.#kind(identity)
+      for (const snapshot of snapshots.filter((each) => isOfKind(each, kind))) {
+        const state = await this.#decoded(snapshot)
+        if (state !== undefined) return state
+      }
+    } catch (error) {
+      signal.throwIfAborted()
+      this.loadError = error
+      this.#report(error)
+    }
+    return undefined
+  }
+
+  /** Decides whether a snapshot is due, and stores it in a later turn. */
+  onChange(isCaughtUp: boolean): void {
+    this.#isCaughtUp = isCaughtUp
+    if (this.#saving !== undefined || !this.#isDue) return
+    this.#saving = this.#saveWhileDue().finally(() => {
+      this.#saving = undefined
+    })
+  }
+
+  /** Forgets the snapshots, which are those of another stream. */
+  reset(): void {
+    this.#saved = 0
+    this.#attempted = 0
+    this.#identity = undefined
+    this.#resets++
+  }
+
+  /** Stores nothing more. */
+  stop(reason: unknown): void {
+    this.#stopping.abort(reason)
+  }
+
+  /** Waits for the snapshot that is being stored. Stores one more if there are enough new records. */
+  async close(): Promise<void> {
+    this.#isClosing = true
+    await this.#saving
+    const progress = { position: this.#state().position, saved: this.#saved, every: this.#every }
+    if (this.#store === undefined || this.#stopping.signal.aborted || !isSnapshotDueOnClose(progress)) return
+    await this.#save(this.#store)
+  }
+
+  get #isDue(): boolean {
+    if (this.#store === undefined || this.#isClosing || this.#stopping.signal.aborted) return false
+    const { position } = this.#state()
+    return isSnapshotDue({ position, saved: this.#attempted, every: this.#every }, this.#isCaughtUp)
+  }
+
+  async #saveWhileDue(): Promise<void> {
+    // The records are delivered first.
+    for (await macrotask(); this.#isDue; await macrotask()) await this.#save(this.#store!)
+  }
+
+  /** Stores the current state. Reports a failure. */
+  async #save(store: SnapshotStore): Promise<void> {
+    const { signal } = this.#stopping
+    const resets = this.#resets
+    try {
+      const identity = this.#identity ?? (await this.#identify(signal))
+      if (resets !== this.#resets) return
+      this.#identity = identity
+      const kind = this.#kind(identity)
+      const { confirmed, position, last } = this.#state()
+      this.#attempted = position
+      // Without waiting: a reducer that changes the state in place must not change it meanwhile.
+      const snapshot = { ...kind, position, last: last ?? null, ...this.#codec.encode(confirmed) }
+      const progress = { position, saved: this.#saved, every: this.#every }
+      const saved = await store.save(
+        snapshot,
+        (other) => isSuperseded(progress, { isSameKind: isOfKind(other, kind), position: other.position }),
+        signal,
+      )
+      if (resets === this.#resets) this.#saved = this.#attempted = saved
+    } catch (error) {
+      if (resets === this.#resets) this.#attempted = this.#state().position
+      if (!signal.aborted) this.#report(error)
+    }
+  }
+
+  /** Resolves to undefined if the stream is missing, or if the caller may not know. */
+  async #identify(signal: AbortSignal): Promise<string | undefined> {
+    return this.#stored?.identity({ signal }).catch(() => undefined)
+  }
+
+  #kind(identity = ''): SnapshotKind {
+    return { source: identity, version: this.#options.version }
+  }
+
+  async #decoded(snapshot: FoldSnapshot): Promise<FoldState<State> | undefined> {
+    try {
+      const state = await this.#codec.decode(snapshot)
+      this.#saved = this.#attempted = snapshot.position
+      return foldStateAt(state, snapshot.position, snapshot.last ?? undefined)
+    } catch (error) {
+      this.#report(error)
+      return undefined
+    }
+  }
+
+  #report(error: unknown): void {
+    this.#options.onSnapshotError?.(error)
+  }
+}
+
+/** The stream of the snapshots, if there is a place for them. */
+function streamOf(
+  stored: Stream | undefined,
+  { name = 'default', snapshots }: Pick<FoldOptions<unknown, never>, 'name' | 'snapshots'>,
+): Stream | undefined {
+  if (snapshots !== undefined || stored === undefined) return snapshots
+  // Not below the name of the folded stream, so that lists of an app's own prefix do not contain it.
+  return stored.sibling(`.fold/${name}/${stored.name}`, {
+    config: { retentionPolicy: 'infinite' },
+    autoCreate: true,
+  })
+}

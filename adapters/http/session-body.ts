@@ -1,0 +1,127 @@
+import type { ReadCursor, ReadEvent } from '../../src/index.ts'
+import {
+  andThen,
+  isPromise,
+  LATER,
+  type MaybePromise,
+  type Receiver,
+} from '../../src/runtime/maybe-promise.ts'
+import { type ErrorBody, errorBody } from '../../src/wire/error-body.ts'
+import { type OpenSession, openSessions } from './open-sessions.ts'
+import type { ReplyChunks, ReplyStream } from './reply.ts'
+import type { ApiRequest } from './request.ts'
+
+/** How the events of a read session are written. */
+export interface SessionEncoding {
+  /** May return the event in parts. */
+  event(event: ReadEvent): MaybePromise<Uint8Array | readonly Uint8Array[]>
+  /** Undefined ends the body without a word. */
+  failure(error: ErrorBody): Uint8Array | undefined
+  /** Marks a clean end. */
+  readonly end?: Uint8Array | undefined
+}
+
+type Chunk = IteratorResult<Uint8Array, undefined>
+
+const DONE = { done: true, value: undefined } as const
+
+/**
+ * The body of a read session. Each `next` writes one event and nothing is read ahead, so the client sets the
+ * pace.
+ */
+export class SessionBody implements ReplyStream, ReplyChunks {
+  /** Undefined if there is nothing to deliver. */
+  readonly #cursor: ReadCursor | undefined
+  readonly #encoding: SessionEncoding
+  readonly #request: ApiRequest
+  /** Its entry among the sessions that are listed. */
+  readonly #listed: OpenSession | undefined
+  /** The parts of the last event that are not written yet. */
+  #parts: readonly Uint8Array[] = []
+  #isOver = false
+  #receive: Receiver<Chunk> | undefined
+
+  constructor(
+    cursor: ReadCursor | undefined,
+    encoding: SessionEncoding,
+    request: ApiRequest,
+    protocol: OpenSession['protocol'],
+  ) {
+    this.#cursor = cursor
+    this.#encoding = encoding
+    this.#request = request
+    if (cursor === undefined) return
+    this.#listed = { cursor, request, protocol, openedAt: Date.now() }
+    openSessions(request.settings).add(this.#listed)
+  }
+
+  set onEvicted(callback: () => void) {
+    if (this.#cursor !== undefined) this.#cursor.onEvicted = callback
+  }
+
+  next(): MaybePromise<Chunk>
+  next(receive: Receiver<Chunk>): MaybePromise<Chunk> | typeof LATER
+  next(receive?: Receiver<Chunk>): MaybePromise<Chunk> | typeof LATER {
+    if (this.#isOver) return DONE
+    if (this.#parts.length > 0) return this.#nextPart()
+    if (receive === undefined) return this.#afterEvent(this.#cursor?.next())
+    this.#receive = receive
+    const event = this.#cursor?.next(this.#onEvent)
+    return event === LATER ? LATER : this.#afterEvent(event)
+  }
+
+  readonly #onEvent = (event: MaybePromise<ReadEvent | undefined>): void =>
+    this.#receive!(this.#afterEvent(event))
+
+  #afterEvent(event: MaybePromise<ReadEvent | undefined>): MaybePromise<Chunk> {
+    try {
+      const chunk = andThen(event, (event) => this.#chunkOf(event))
+      return isPromise(chunk) ? chunk.catch((error: unknown) => this.#failure(error)) : chunk
+    } catch (error) {
+      return this.#failure(error)
+    }
+  }
+
+  async return(): Promise<Chunk> {
+    this.#close()
+    return DONE
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  #chunkOf(event: ReadEvent | undefined): MaybePromise<Chunk> {
+    if (event === undefined) return this.#last(this.#encoding.end)
+    return andThen(this.#encoding.event(event), (encoded) => this.#begin(encoded))
+  }
+
+  #begin(encoded: Uint8Array | readonly Uint8Array[]): Chunk {
+    if (encoded instanceof Uint8Array) return { done: false, value: encoded }
+    this.#parts = encoded
+    return this.#nextPart()
+  }
+
+  #nextPart(): Chunk {
+    const [value, ...parts] = this.#parts
+    this.#parts = parts
+    return { done: false, value: value! }
+  }
+
+  #failure(error: unknown): Chunk {
+    if (!this.#isOver) this.#request.report(error)
+    return this.#last(this.#encoding.failure(errorBody(error)))
+  }
+
+  #last(value: Uint8Array | undefined): Chunk {
+    const isOver = this.#isOver
+    this.#close()
+    return isOver || value === undefined ? DONE : { done: false, value }
+  }
+
+  #close(): void {
+    this.#isOver = true
+    if (this.#listed !== undefined) openSessions(this.#request.settings).delete(this.#listed)
+    this.#cursor?.close()
+  }
+}

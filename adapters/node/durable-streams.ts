@@ -1,0 +1,56 @@
+import type { Engine } from '../../src/index.ts'
+import { invalid } from '../../src/model/errors.ts'
+import type { MembersOf } from '../../src/model/validation.ts'
+import { LazyModule } from '../../src/runtime/lazy-module.ts'
+import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import {
+  DURABLE_STREAMS_OPTIONS,
+  type DurableStreamsOptions,
+  durableStreamsSettings,
+} from '../durable-streams/options.ts'
+import { streamRouter } from '../durable-streams/paths.ts'
+import type { HttpCore } from '../http/core.ts'
+import type { RequestExchange } from '../http/exchange.ts'
+import { LazyHttpCore } from '../http/lazy-core.ts'
+import type { HandlerOptions } from '../http/options.ts'
+import type { Reply } from '../http/reply.ts'
+
+/** What a handler serves by the Durable Streams protocol. Tokens, CORS and limits are the handler's own. */
+export type DurableStreamsMount = Pick<DurableStreamsOptions, 'basin' | 'path' | 'longPollMs' | 'sseMs'>
+
+/** The members of {@link DurableStreamsMount}. */
+export const DURABLE_STREAMS_MOUNT: MembersOf<DurableStreamsMount> = {
+  basin: DURABLE_STREAMS_OPTIONS.basin,
+  path: DURABLE_STREAMS_OPTIONS.path,
+  longPollMs: DURABLE_STREAMS_OPTIONS.longPollMs,
+  sseMs: DURABLE_STREAMS_OPTIONS.sseMs,
+}
+
+/** What replies to exchanges, as {@link HttpCore} does. */
+export type ExchangeHandler = Pick<HttpCore, 'serves' | 'handle'>
+
+/** Serves the second protocol beside the first. Its code is loaded with its first request. */
+export function withDurableStreams(
+  core: ExchangeHandler,
+  engine: Engine | (() => Promise<Engine>),
+  mount: DurableStreamsMount,
+  shared: HandlerOptions,
+): ExchangeHandler {
+  const { auth, getToken, cors, compression, allowedHosts, retention, limits, prefix, onError } = shared
+  const common = { auth, getToken, cors, compression, allowedHosts, retention, limits, prefix, onError }
+  const settings = durableStreamsSettings({ ...common, ...mount })
+  if (settings.root === '') throw invalid('`durableStreams.path` must not be `/` here', 'durableStreams.path')
+  const router = streamRouter(settings.basin, settings.root, undefined)
+  const serves = (path: string) =>
+    router.match(path, settings.http.prefix) !== undefined && !core.serves(path)
+  const module = new LazyModule('the code of the Durable Streams protocol', async () => {
+    const { durableStreamsCore } = await import('../durable-streams/core.ts')
+    if (typeof engine !== 'function') return durableStreamsCore(engine, settings)
+    return new LazyHttpCore(engine, settings.http, router, (hw) => durableStreamsCore(hw, settings))
+  })
+  const handle = (exchange: RequestExchange): MaybePromise<Reply> => {
+    if (!serves(exchange.path)) return core.handle(exchange)
+    return module.part?.handle(exchange) ?? module.load().then((loaded) => loaded.handle(exchange))
+  }
+  return { serves: (path) => serves(path) || core.serves(path), handle }
+}

@@ -1,0 +1,129 @@
+import type { Basin } from '../../src/api/basin.ts'
+import { OUTBOX_PREFIX } from '../../src/sync/outbox-name.ts'
+import type { RecentUse } from '../../src/sync/recent-use.ts'
+import { syncedNameProblem } from '../../src/sync/synced-names.ts'
+import type { ConnectionLimit } from './connection-limit.ts'
+import { deleteIfPresent } from './copy-streams.ts'
+import { ensureCopy, isEmptyCopy, listNames, localNames } from './known-streams.ts'
+import { StreamList } from './stream-list.ts'
+
+const STREAMS_MAX = 10_000
+
+interface NamesOptions {
+  readonly remote: Basin
+  readonly local: Basin
+  readonly prefix?: string | undefined
+  readonly streamsMax?: number | undefined
+}
+
+/** The names that a synced basin knows, as one tab does. */
+export class BasinNames {
+  readonly prefix: string
+  readonly list = new StreamList()
+  readonly #options: NamesOptions
+  /** The streams of this device, with the times of their creation there. */
+  #local: ReadonlyMap<string, number> = new Map()
+  /** The streams of the server, with the times of their creation there; undefined until it was asked. */
+  #remote: ReadonlyMap<string, number> | undefined
+  #listings = -1
+  /** Streams that the server does not have, as far as that was noticed. */
+  #missing: ReadonlySet<string> = new Set()
+  /** Streams that were opened in this tab, or used in any. */
+  readonly #added = new Set<string>()
+  readonly #outboxes = new Set<string>()
+  #newest: readonly string[] = []
+
+  constructor(options: NamesOptions) {
+    this.#options = options
+    this.prefix = options.prefix ?? ''
+  }
+
+  /** Adds the name of a stream that is used. */
+  add(name: string): void {
+    if (this.list.has(name)) return
+    this.#added.add(name)
+    this.#changed()
+  }
+
+  /** Takes over names that tabs have used, and those of the local basin if they have changed. */
+  async update({ times, listings }: RecentUse): Promise<void> {
+    for (const name of times.keys()) if (syncedNameProblem(name, this.prefix) === undefined) this.add(name)
+    if (listings === this.#listings) return
+    this.#listings = listings
+    this.#local = await localNames(this.#options.local, this.prefix)
+    this.#changed()
+  }
+
+  /** Returns the names that were used, in the given order, and all others, the newest first. */
+  byUse(used: readonly string[]): { readonly used: readonly string[]; readonly others: readonly string[] } {
+    const known = used.filter((name) => this.list.has(name))
+    const isUsed = new Set(known)
+    return { used: known, others: this.#newest.filter((name) => !isUsed.has(name)) }
+  }
+
+  /** Whether the device has an outbox of the stream, as far as it is known. */
+  hasOutbox(name: string): boolean {
+    return this.#outboxes.has(name)
+  }
+
+  foundOutbox(name: string): void {
+    this.#outboxes.add(name)
+  }
+
+  /** Finds the streams that have an outbox on this device. */
+  async findOutboxes(): Promise<void> {
+    const streams = this.#options.local.listAllStreams({ prefix: OUTBOX_PREFIX + this.prefix })
+    for await (const { name } of streams) this.#outboxes.add(name.slice(OUTBOX_PREFIX.length))
+  }
+
+  /**
+   * Lists the streams of the server. Creates copies of those that are new, and deletes those without records
+   * whose stream is gone, after it has closed them. Resolves to the names that should be caught up with.
+   */
+  async discover(
+    limit: ConnectionLimit,
+    signal: AbortSignal | undefined,
+    close: (name: string) => Promise<void>,
+  ): Promise<{ readonly changed: boolean; readonly due: readonly string[] }> {
+    const { remote, local, streamsMax = STREAMS_MAX } = this.#options
+    const { names, isWhole } = await listNames(remote, this.prefix, streamsMax, limit)
+    const before = this.#remote
+    const due = [...names].flatMap(([name, createdAt]) => {
+      const known = before?.get(name) ?? createdAt
+      return this.list.has(name) && known === createdAt && !this.#missing.has(name) ? [] : [name]
+    })
+    let changed = false
+    for (const name of names.keys()) {
+      if (this.#local.has(name)) continue
+      signal?.throwIfAborted()
+      await ensureCopy(local.stream(name))
+      changed = true
+    }
+    const missing = isWhole ? this.list.streams.flatMap(({ name }) => (names.has(name) ? [] : [name])) : []
+    const vanished = missing.filter((name) => !this.#missing.has(name))
+    for (const name of vanished) {
+      signal?.throwIfAborted()
+      const isKept = this.#added.has(name) || this.#outboxes.has(name)
+      if (isKept || !(await isEmptyCopy(local.stream(name)))) continue
+      this.#local = new Map([...this.#local].filter(([other]) => other !== name))
+      this.#changed()
+      await close(name)
+      if (await isEmptyCopy(local.stream(name))) await deleteIfPresent(local.stream(name))
+      changed = true
+    }
+    this.#remote = names
+    this.#missing = new Set(missing)
+    if (changed) {
+      this.#local = await localNames(local, this.prefix)
+      this.#changed()
+    }
+    return { changed, due: [...due, ...vanished].filter((name) => this.list.has(name)) }
+  }
+
+  #changed(): void {
+    this.list.setNames([...this.#local.keys(), ...this.#added])
+    const createdAt = (name: string) => this.#remote?.get(name) ?? this.#local.get(name) ?? 0
+    const names = this.list.streams.map(({ name }) => name)
+    this.#newest = names.sort((one, other) => createdAt(other) - createdAt(one))
+  }
+}

@@ -1,0 +1,72 @@
+import type { Clock } from '../../src/runtime/clock.ts'
+import { backOffMs } from '../../src/sync/back-off.ts'
+import { failureOutcome } from '../../src/sync/mirror-failure.ts'
+import type { MirrorState } from '../../src/sync/mirror-state.ts'
+import { asHeadwaterError } from './errors.ts'
+import type { WakeUps } from './page-events.ts'
+import { pause } from './pause.ts'
+
+interface DiscoveryContext {
+  /** Lists the streams of the server, and takes over what is new. */
+  readonly list: () => Promise<void>
+  /** The time between two lists, in milliseconds. */
+  readonly everyMs: number
+  readonly clock: Clock
+  readonly random: () => number
+  readonly wakeUps: WakeUps
+  readonly onState: (state: MirrorState) => void
+}
+
+/** Lists the streams of a server again and again, with pauses that grow while that fails. */
+export class Discovery {
+  readonly #context: DiscoveryContext
+  #wake: ((isAsked: boolean) => void) | undefined
+
+  constructor(context: DiscoveryContext) {
+    this.#context = context
+  }
+
+  /** Runs until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { list, everyMs, clock, random, wakeUps, onState } = this.#context
+    const wake = () => this.#wake?.(false)
+    const ignoreWakeUps = wakeUps(wake, wake)
+    onState({ kind: 'connecting' })
+    for (let failures = 0; !signal.aborted; ) {
+      let pauseMs: number | undefined = everyMs
+      let isWakeable = true
+      try {
+        await list()
+        failures = 0
+        if (!signal.aborted) onState({ kind: 'live' })
+      } catch (thrown) {
+        if (signal.aborted) break
+        const error = asHeadwaterError(thrown)
+        const outcome = failureOutcome(error, false)
+        isWakeable = outcome === 'retry' && error.retryAfterMs === undefined
+        pauseMs = outcome === 'retry' ? backOffMs(++failures, random(), error.retryAfterMs) : undefined
+        if (outcome !== 'retry') onState({ kind: 'stopped', reason: outcome, error })
+        else onState({ kind: 'offline', error, nextAttemptAt: clock.now() + pauseMs! })
+      }
+      await pause(clock, pauseMs, signal, (end) => {
+        this.#wake = (isAsked) => {
+          if (isAsked || isWakeable) end()
+        }
+        return () => {
+          this.#wake = undefined
+        }
+      })
+    }
+    ignoreWakeUps()
+  }
+
+  /** Lists at once, unless the server said when, or the app has to ask for it. */
+  check(): void {
+    this.#wake?.(false)
+  }
+
+  /** Lists at once. */
+  retry(): void {
+    this.#wake?.(true)
+  }
+}

@@ -1,0 +1,49 @@
+import type { AppendSession } from '../../src/api/append-session.ts'
+import type { Stream } from '../../src/api/stream.ts'
+import type { CopyEnd } from '../../src/sync/copy-end.ts'
+import { deleteIfPresent } from './copy-streams.ts'
+import { isStreamMissing } from './errors.ts'
+import { ATTEMPTS_MAX, type LocalCopy } from './local-copy.ts'
+
+/** An open copy. The session fails if the copy is deleted, even if another one is created meanwhile. */
+export interface OpenCopy {
+  readonly session: AppendSession
+  readonly end: CopyEnd
+}
+
+/** Opens a copy. Resolves to undefined if it is not the one with the identity. */
+export async function openCopy(
+  { existing }: LocalCopy,
+  identity: string,
+  signal: AbortSignal,
+): Promise<OpenCopy | undefined> {
+  let session: AppendSession | undefined
+  try {
+    // Opened first: it belongs to the stream that has the identity now, or to an earlier one.
+    session = await existing.appendSession({ signal })
+    if ((await existing.identity()) === identity) return { session, end: await endOf(existing) }
+  } catch (error) {
+    session?.close().catch(() => {})
+    if (isStreamMissing(error)) return undefined
+    throw error
+  }
+  session.close().catch(() => {})
+  return undefined
+}
+
+/** Deletes a copy and creates an empty one that begins with a sequence number. */
+export async function replaceCopy(copy: LocalCopy, seqNum: number): Promise<void> {
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    await deleteIfPresent(copy.existing)
+    if (await copy.create(seqNum)) return
+  }
+}
+
+async function endOf(copy: Stream): Promise<CopyEnd> {
+  const tail = await copy.checkTail()
+  if (tail.seqNum === 0) return { tail, last: undefined }
+  const seqNum = tail.seqNum - 1
+  const { records } = await copy.readBatch({ seqNum, count: 1 }, { as: 'bytes' })
+  const last = records[0]
+  return { tail, last: last?.seqNum === seqNum ? last : undefined }
+}

@@ -1,0 +1,48 @@
+import type { HeadwaterError } from '../../src/model/errors.ts'
+import { onAbort } from '../../src/runtime/abort.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
+import { backOffMs } from '../../src/sync/back-off.ts'
+import type { SenderState } from '../../src/sync/outbox-plan.ts'
+import type { WakeUps } from './page-events.ts'
+
+/** What pauses of an outbox depend on. */
+export interface PauseContext {
+  readonly clock: Clock
+  readonly random: () => number
+  readonly wakeUps: WakeUps
+  readonly onState: (state: SenderState) => void
+}
+
+/**
+ * Waits for a number of milliseconds, or without an end if it is undefined, until the signal aborts or what
+ * `listen` registers ends it.
+ */
+export function pause(
+  clock: Clock,
+  ms: number | undefined,
+  signal: AbortSignal,
+  listen: (end: () => void) => () => void,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const ends: (() => void)[] = []
+    const end = () => {
+      for (const cancel of ends) cancel()
+      resolve()
+    }
+    if (ms !== undefined) ends.push(clock.schedule(ms, end, { background: true }))
+    ends.push(listen(end))
+    ends.push(onAbort(signal, end))
+  })
+}
+
+/** Shows a failure, and waits until the next attempt after a number of failures in succession. */
+export async function pauseAfter(
+  error: HeadwaterError,
+  failures: number,
+  { clock, random, wakeUps, onState }: PauseContext,
+  signal: AbortSignal,
+): Promise<void> {
+  const ms = backOffMs(failures, random(), error.retryAfterMs)
+  onState({ kind: 'offline', error, nextAttemptAt: clock.now() + ms })
+  await pause(clock, ms, signal, wakeUps)
+}

@@ -1,0 +1,96 @@
+import type { Basin } from '../../src/api/basin.ts'
+import { utf8Length } from '../../src/model/bytes.ts'
+import { invalid } from '../../src/model/errors.ts'
+import type { RecordFormat } from '../../src/model/record.ts'
+import {
+  assertMembers,
+  assertSignal,
+  assertText,
+  hasMethod,
+  type MembersOf,
+  oneOf,
+  unchecked,
+} from '../../src/model/validation.ts'
+import { SYNCED_NAME_BYTES_MAX } from '../../src/sync/outbox-name.ts'
+import { isInternalName } from '../../src/sync/synced-names.ts'
+import type { SyncedStreamOptions } from './synced.ts'
+
+/** Options of `syncedBasin`. The members that it shares with `syncedStream` apply to each stream. */
+export interface SyncedBasinOptions extends Omit<SyncedStreamOptions, 'as' | 'examined' | 'onSent'> {
+  /** The basin of a client. */
+  readonly remote: Basin
+  /** The basin of an engine on this device. */
+  readonly local: Basin
+  /** Only streams whose names begin with this are synced. All by default. */
+  readonly prefix?: string | undefined
+  /**
+   * How many requests may be open at once, at least 2: one for appends and lists, the others for streams that
+   * follow the server. 4 by default, so that 2 of the 6 connections of a browser remain for the app. More is
+   * of use with HTTP/2.
+   */
+  readonly connectionsMax?: number | undefined
+  /** How often the streams of the server are listed, in milliseconds, at least 1,000. 30,000 by default. */
+  readonly discoverMs?: number | undefined
+  /**
+   * How often streams that follow nothing are caught up with, in milliseconds, at least 1,000. By default
+   * once, and whenever they have something to send.
+   */
+  readonly catchUpMs?: number | undefined
+  /** How many streams of the server are taken over at most. 10,000 by default. */
+  readonly streamsMax?: number | undefined
+  /** Whether streams that are used on this device are created on the server. True by default. */
+  readonly createStreams?: boolean | undefined
+}
+
+/** Options of `stream` of a synced basin. */
+export interface BasinStreamOptions<Format extends RecordFormat = RecordFormat> {
+  /** The type of bodies and headers: `'string'` by default, or `'bytes'`. */
+  readonly as?: Format | undefined
+  /**
+   * Whether to open the stream does not count as use of it, as for a list of all streams. It is still used by
+   * an append. False by default.
+   */
+  readonly isBackground?: boolean | undefined
+}
+
+const assertBasin = hasMethod('listStreams', 'a basin')
+const SYNCED_BASIN_OPTIONS: MembersOf<SyncedBasinOptions> = {
+  remote: assertBasin,
+  local: assertBasin,
+  prefix: assertText,
+  connectionsMax: 'number',
+  discoverMs: 'number',
+  catchUpMs: 'number',
+  streamsMax: 'number',
+  createStreams: 'boolean',
+  from: unchecked,
+  recordsMax: 'number',
+  bytesMax: 'number',
+  afterRefusal: oneOf(['stop', 'continue']),
+  signal: assertSignal,
+  random: 'function',
+  coordinator: 'function',
+  wakeUps: 'function',
+}
+
+export const BASIN_STREAM_OPTIONS: MembersOf<BasinStreamOptions> = {
+  as: oneOf(['string', 'bytes']),
+  isBackground: 'boolean',
+}
+
+/** Throws `invalid` for options that are not valid. */
+export function assertSyncedBasinOptions(options: SyncedBasinOptions): void {
+  assertMembers(options, SYNCED_BASIN_OPTIONS, 'options')
+  const least = { connectionsMax: 2, discoverMs: 1_000, catchUpMs: 1_000, streamsMax: 1 } as const
+  for (const name of Object.keys(least) as (keyof typeof least)[]) {
+    const value = options[name]
+    if (value !== undefined && !(value >= least[name])) {
+      throw invalid(`\`${name}\` must be at least ${least[name]}, not ${value}`, name)
+    }
+  }
+  const { prefix = '' } = options
+  if (isInternalName(prefix)) throw invalid('`prefix` is that of streams that sync uses itself', 'prefix')
+  if (utf8Length(prefix) > SYNCED_NAME_BYTES_MAX) {
+    throw invalid(`\`prefix\` must not exceed ${SYNCED_NAME_BYTES_MAX} bytes in length`, 'prefix')
+  }
+}

@@ -1,0 +1,360 @@
+import type { Observable } from 'rxjs'
+import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
+import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
+import type { RecordFormat } from '../../src/model/record.ts'
+import { assertMembers } from '../../src/model/validation.ts'
+import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
+import type { MirrorState } from '../../src/sync/mirror-state.ts'
+import { usedNames } from '../../src/sync/recent-use.ts'
+import { syncedNameProblem } from '../../src/sync/synced-names.ts'
+import { BasinElection } from './basin-election.ts'
+import { BasinEntry } from './basin-entry.ts'
+import { BasinLeader } from './basin-leader.ts'
+import { BasinNames } from './basin-names.ts'
+import { ConnectionLimit } from './connection-limit.ts'
+import { coordinate } from './coordinator.ts'
+import { Discovery } from './discovery.ts'
+import { codeOf } from './errors.ts'
+import { LimitedStream } from './limited-stream.ts'
+import type { MirrorMessage } from './mirror-messages.ts'
+import { browserWakeUps } from './page-events.ts'
+import { StateCell } from './state-cell.ts'
+import type { BasinStream } from './stream-list.ts'
+import {
+  assertSyncedBasinOptions,
+  BASIN_STREAM_OPTIONS,
+  type BasinStreamOptions,
+  type SyncedBasinOptions,
+} from './synced-basin-options.ts'
+import type { SyncedStream } from './synced-stream.ts'
+import { UseLog } from './use-log.ts'
+
+/** What a synced basin is made of. */
+interface BasinParts {
+  readonly options: SyncedBasinOptions
+  readonly clock: Clock
+  readonly log: UseLog
+  /** The name of the election of the tabs. */
+  readonly election: string
+  readonly closing: AbortController
+  readonly names: BasinNames
+}
+
+/**
+ * The streams of a server below a prefix, kept in sync with streams on this device. Made by
+ * {@link syncedBasin}. The tabs of an app share the connections: one of them syncs for all.
+ */
+export class SyncedBasin {
+  readonly #options: SyncedBasinOptions
+  readonly #clock: Clock
+  readonly #log: UseLog
+  readonly #names: BasinNames
+  readonly #closing: AbortController
+  readonly #state = new StateCell<MirrorState>({ kind: 'connecting' })
+  readonly #limit: ConnectionLimit
+  readonly #entries = new Map<string, BasinEntry>()
+  readonly #election: BasinElection
+  readonly #discovery: Discovery
+  #leader: BasinLeader | undefined
+  #term: AbortController | undefined
+  #closed: Promise<void> | undefined
+
+  /** @internal */
+  constructor({ options, clock, log, election, closing, names }: BasinParts) {
+    const { connectionsMax = 4, discoverMs = 30_000, coordinator = coordinate } = options
+    const { random = Math.random, wakeUps = browserWakeUps } = options
+    this.#options = options
+    this.#clock = clock
+    this.#log = log
+    this.#names = names
+    this.#closing = closing
+    this.#limit = new ConnectionLimit(connectionsMax)
+    const list = () => this.#list()
+    const onState = (state: MirrorState) => this.#setState(state)
+    this.#discovery = new Discovery({ list, everyMs: discoverMs, clock, random, wakeUps, onState })
+    this.#election = new BasinElection(coordinator, election, {
+      onElected: (isElected) => this.#onElected(isElected),
+      onMessage: (stream, message, isOwn) => this.#onMessage(stream, message, isOwn),
+      idleStateOf: (name) => this.#idleStateOf(name),
+    })
+    this.#election.post({ kind: 'hello' })
+  }
+
+  /**
+   * The state of the basin: `connecting`, `live` while the server can be reached, `offline`, `stopped` if the
+   * server does not permit to list streams, or `closed`. Each stream has a state of its own.
+   */
+  get state(): MirrorState {
+    return this.#state.current
+  }
+
+  /** Emits the current state, and then each further one. Completes when the synced basin is closed. */
+  get state$(): Observable<MirrorState> {
+    return this.#state.states$
+  }
+
+  /** All known streams in the order of their names, those without a connection as `waiting`. */
+  get streams(): readonly BasinStream[] {
+    return this.#names.list.streams
+  }
+
+  /** Emits the streams, and again when one is added or removed, or changes its state. */
+  get streams$(): Observable<readonly BasinStream[]> {
+    return this.#names.list.streams$
+  }
+
+  /**
+   * Opens a stream below the prefix, by its whole name, whether it exists or not. It can be read and appended
+   * to at once. That is a use: it connects before streams that were used earlier. Returns the same handle as
+   * long as it is open. It need not be closed, and its `close` does not end the sync of the stream.
+   *
+   * Throws `invalid` for a name that does not begin with the prefix or is too long, and `closed`.
+   *
+   * ```ts
+   * const general = rooms.stream('rooms/general')
+   * await general.append('hello')
+   * ```
+   */
+  stream<Format extends RecordFormat = 'string'>(
+    name: string,
+    options: BasinStreamOptions<Format> = {},
+  ): SyncedStream<Format> {
+    assertMembers(options, BASIN_STREAM_OPTIONS, 'options')
+    assertValid(syncedNameProblem(name, this.#names.prefix), 'name')
+    this.#closing.signal.throwIfAborted()
+    const { as = 'string', isBackground = false } = options
+    this.#names.add(name)
+    const handle = this.#entryOf(name, false).handle(as)
+    if (!isBackground) this.#use(name)
+    this.#leader?.plan()
+    return handle as SyncedStream<RecordFormat> as SyncedStream<Format>
+  }
+
+  /** Connects at once, and continues streams that have stopped. */
+  retry(): void {
+    this.#election.post({ kind: 'retry' })
+    this.#retry()
+  }
+
+  /** Ends the sync of all streams. Everything stays on this device. Neither basin is closed. */
+  async close(options?: CallOptions): Promise<void> {
+    const signal = signalOf(options)
+    this.#closed ??= this.#close()
+    await unlessAborted(signal, this.#closed)
+  }
+
+  /** Closes the synced basin for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  /** @internal Takes over what the log says. */
+  onLog(): void {
+    this.#names.update(this.#log.state).catch(() => {})
+    this.#leader?.plan()
+  }
+
+  async #close(): Promise<void> {
+    this.#closing.abort(new HeadwaterError('closed', 'the synced basin is closed'))
+    this.#endTerm()
+    this.#election.leave()
+    await Promise.allSettled([...this.#entries.values()].map((entry) => entry.close()))
+    this.#entries.clear()
+    this.#names.list.end()
+    this.#state.end({ kind: 'closed' })
+  }
+
+  #onElected(isElected: boolean): void {
+    this.#endTerm()
+    if (!isElected) {
+      this.#state.set({ kind: 'connecting' })
+      this.#election.post({ kind: 'hello' })
+      return
+    }
+    const { random = Math.random, connectionsMax = 4, catchUpMs = Number.POSITIVE_INFINITY } = this.#options
+    const term = new AbortController()
+    this.#term = term
+    const leader = new BasinLeader({
+      clock: this.#clock,
+      random,
+      slots: connectionsMax - 1,
+      catchUpMs,
+      names: () => this.#names.byUse(usedNames(this.#log.state)),
+      stateOf: (name) => this.#names.list.stateOf(name),
+      isFlushed: (name) => this.#entries.get(name)?.isFlushed === true,
+      isReachable: () => this.state.kind === 'live' || this.state.kind === 'stopped',
+      permitted: this.#election.permitted,
+      permit: (name) => {
+        this.#entryOf(name, true)
+        this.#election.permit(name)
+      },
+      withdraw: (name) => void this.#withdraw(name),
+    })
+    this.#leader = leader
+    void this.#lead(leader, term.signal)
+  }
+
+  async #lead(leader: BasinLeader, signal: AbortSignal): Promise<void> {
+    await this.#names.findOutboxes().catch(() => {})
+    if (signal.aborted) return
+    const { used, others } = this.#names.byUse(usedNames(this.#log.state))
+    const all = [...used, ...others]
+    leader.due([...all.filter((name) => this.#names.hasOutbox(name)), ...all])
+    await this.#discovery.run(signal)
+  }
+
+  #endTerm(): void {
+    this.#term?.abort()
+    this.#leader?.end()
+    this.#term = undefined
+    this.#leader = undefined
+  }
+
+  async #list(): Promise<void> {
+    const signal = this.#term?.signal
+    const closeEntry = (name: string) => this.#withdraw(name)
+    const { changed, due } = await this.#names.discover(this.#limit, signal, closeEntry)
+    signal?.throwIfAborted()
+    if (changed) await this.#log.listed()
+    await this.#log.shorten()
+    this.#leader?.due(due)
+  }
+
+  #setState(state: MirrorState): void {
+    this.#state.set(state)
+    this.#election.post({ kind: 'state', state })
+    this.#leader?.plan()
+  }
+
+  #onMessage(stream: string, message: MirrorMessage, isOwn: boolean): void {
+    if (stream === '') this.#onBasinMessage(message)
+    else if (message.kind === 'state') this.#onStreamState(stream, message.state, isOwn)
+    else if (message.kind === 'pending') this.#onPending(stream)
+    else if (message.kind === 'retry' && !this.#election.permitted.has(stream)) this.#leader?.due([stream])
+  }
+
+  #onBasinMessage(message: MirrorMessage): void {
+    if (this.#leader === undefined) {
+      if (message.kind === 'state') this.#state.set(message.state)
+      return
+    }
+    if (message.kind === 'retry') this.#retry()
+    if (message.kind !== 'hello') return
+    this.#election.post({ kind: 'state', state: this.state })
+    for (const { name, state } of this.streams) {
+      if (state.kind !== 'waiting') this.#election.post({ kind: 'state', state }, name)
+    }
+  }
+
+  #onStreamState(name: string, state: MirrorState, isOwn: boolean): void {
+    // A tab that led before may still be heard.
+    if (this.#leader !== undefined && !isOwn) return
+    this.#names.list.setState(name, state)
+    if (this.#leader === undefined) return
+    this.#leader.plan()
+    // The first stream that notices a change of the network tells the others.
+    const { kind } = this.state
+    const isChange = state.kind === 'offline' ? kind === 'live' : state.kind === 'live' && kind === 'offline'
+    if (isChange) this.#discovery.check()
+  }
+
+  /** Sees to it that records are sent which wait in a stream without a connection. */
+  #onPending(name: string): void {
+    this.#names.foundOutbox(name)
+    if (!this.#election.permitted.has(name)) this.#leader?.due([name])
+    else this.#entryOf(name, true)
+  }
+
+  #retry(): void {
+    this.#discovery.retry()
+    if (this.#leader === undefined) return
+    for (const name of this.#election.permitted) this.#entries.get(name)?.mirror.retry()
+  }
+
+  #use(name: string): void {
+    // What cannot be noted only changes which streams connect first.
+    this.#log.used(name).catch(() => {})
+  }
+
+  #idleStateOf(name: string): MirrorState {
+    const state = this.#names.list.stateOf(name)
+    return state.kind === 'stopped' ? state : { kind: 'waiting' }
+  }
+
+  #withdraw(name: string): Promise<void> {
+    this.#election.withdraw(name)
+    this.#names.list.setState(name, this.#idleStateOf(name))
+    return this.#closeIdle(name)
+  }
+
+  /** Closes a stream that neither the app nor the sync needs in this tab. */
+  async #closeIdle(name: string): Promise<void> {
+    const entry = this.#entries.get(name)
+    if (entry === undefined || entry.isOpen || this.#election.permitted.has(name)) return
+    this.#entries.delete(name)
+    await entry.close()
+  }
+
+  /** Returns the entry of a stream; `isForSync` leaves out the outbox if the device never had one. */
+  #entryOf(name: string, isForSync: boolean): BasinEntry {
+    const isCopy = isForSync && !this.#names.hasOutbox(name)
+    const known = this.#entries.get(name)
+    if (known !== undefined && (isCopy || known.outbox !== undefined)) return known
+    if (!isCopy) this.#names.foundOutbox(name)
+    void known?.close()
+    const { remote, local, from, recordsMax, bytesMax, afterRefusal, random, wakeUps } = this.#options
+    const limits = { from, recordsMax, bytesMax, afterRefusal, random, wakeUps }
+    const limited = new LimitedStream(remote.stream(name), this.#limit, () => this.#createMissing(name))
+    const options = { ...limits, coordinator: this.#election.coordinatorOf(name) }
+    const entry = new BasinEntry(limited, local.stream(name), isCopy, options, {
+      onPending: (isNews) => {
+        if (isNews) this.#use(name)
+        if (this.#leader === undefined) {
+          if (!entry.isFlushed) this.#election.post({ kind: 'pending' }, name)
+        } else if (entry.isFlushed) this.#leader.plan()
+        else this.#onPending(name)
+      },
+      onReleased: () => this.#closeIdle(name),
+    })
+    this.#entries.set(name, entry)
+    return entry
+  }
+
+  /** Creates a stream on the server that was used on this device first. */
+  async #createMissing(name: string): Promise<boolean> {
+    const { remote, createStreams = true } = this.#options
+    const entry = this.#entries.get(name)
+    const isUsed = this.#log.state.times.has(name) || entry?.isFlushed === false
+    if (!createStreams || !isUsed) return false
+    try {
+      await remote.createStream(name)
+    } catch (error) {
+      if (codeOf(error) !== 'resource_already_exists') throw error
+    }
+    return true
+  }
+}
+
+/** Opens a synced basin. */
+export async function openSyncedBasin(options: SyncedBasinOptions): Promise<SyncedBasin> {
+  assertSyncedBasinOptions(options)
+  const { local, prefix = '', signal } = options
+  const name = `.basin/${prefix}`
+  const config = { retentionPolicy: 'infinite' } as const
+  const stream = local.stream(name).sibling(name, { autoCreate: true, config })
+  const { clock, closing: engineClosing } = stream.context
+  const closing = new AbortController()
+  let synced: SyncedBasin | undefined
+  const log = await UseLog.open(stream, closing.signal, () => synced?.onLog())
+  const names = new BasinNames(options)
+  await names.update(log.state)
+  signal?.throwIfAborted()
+  const election = `headwater basin ${await stream.identity()}`
+  const opened = new SyncedBasin({ options, clock, log, election, closing, names })
+  synced = opened
+  void log.follow(options.random ?? Math.random)
+  const ignore = onAnyAbort([signal, engineClosing], () => void opened.close())
+  closing.signal.addEventListener('abort', ignore, { once: true })
+  return opened
+}

@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitepress'
+import { sidebar } from './sidebar.ts'
+
+const project = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
+const { description, version } = JSON.parse(readFileSync(project('package.json'), 'utf8'))
+
+/** A build for a folder of a host sets `DOCS_BASE`, such as `/headwater/`. */
+const base = process.env.DOCS_BASE ?? '/'
+
+export default defineConfig({
+  title: 'headwater',
+  description,
+  base,
+  srcDir: 'pages',
+  outDir: 'dist',
+  cacheDir: 'cache',
+  cleanUrls: false,
+  metaChunk: true,
+  head: [['link', { rel: 'icon', href: `${base}icon.svg`, type: 'image/svg+xml' }]],
+  markdown: { theme: { light: 'github-light', dark: 'github-dark' } },
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    nav: [
+      { text: 'Guide', link: '/getting-started' },
+      { text: 'API', link: '/api/' },
+      { text: 'Command line', link: '/cli' },
+      { text: `v${version}`, link: '/changelog' },
+    ],
+    sidebar: sidebar(),
+    docFooter: { prev: 'Previous', next: 'Next' },
+  },
+  vite: {
+    // The demo runs the built package, as an app does.
+    resolve: {
+      alias: [
+        { find: /^headwater$/, replacement: project('dist/index.js') },
+        { find: /^headwater\/(.*)$/, replacement: `${project('dist')}/$1.js` },
+      ],
+    },
+    build: { chunkSizeWarningLimit: 1_000 },
+    server: { fs: { allow: [project('.')] } },
+  },
+})

@@ -1,0 +1,4 @@
+import theme from 'vitepress/theme'
+import './colours.css'
+
+export default theme

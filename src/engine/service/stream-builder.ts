@@ -1,0 +1,168 @@
+import { type AppendBatch, appendBatch, type RecordInput } from '../../model/append-input.ts'
+import { HeadwaterError, invalid } from '../../model/errors.ts'
+import type { AppendAck } from '../../model/info.ts'
+import type { StreamRef } from '../../model/names.ts'
+import type { SequencedRecord } from '../../model/record.ts'
+import type { RedactedKey } from '../../model/redacted-key.ts'
+import type { CatalogChange, LogStart, StorageSession } from '../../storage/contract.ts'
+import {
+  type DeadlineDocument,
+  deadlineKey,
+  putDeadline,
+  type StreamDocument,
+} from '../../storage/documents.ts'
+import { emptyHead } from '../../storage/heads.ts'
+import type { StreamCache } from '../log/stream-cache.ts'
+import type { StreamLog } from '../log/stream-log.ts'
+import type { ReadService } from './read-service.ts'
+import type { StreamOpener } from './stream-opener.ts'
+import type { StreamTarget } from './stream-target.ts'
+
+/** How long a creation may take until what it left is removed, in milliseconds. */
+const CREATION_MS_MAX = 3_600_000
+
+export interface StreamBuilderContext {
+  readonly session: StorageSession
+  readonly cache: StreamCache
+  readonly opener: StreamOpener
+  readonly reads: ReadService
+}
+
+/** What a new stream holds when it appears. */
+export interface InitialContent {
+  /** The records below `seqNum` of another stream, or all. */
+  readonly fork: { readonly target: StreamTarget; readonly seqNum: number | undefined } | undefined
+  readonly records: AppendBatch | undefined
+  readonly key: RedactedKey | undefined
+}
+
+/** A log that is complete, and no stream refers to yet. */
+export interface BuiltLog {
+  /** The id of the log that was copied. */
+  readonly sourceId: string | undefined
+  /** What publishing it adds to the commit. */
+  readonly changes: readonly CatalogChange[]
+}
+
+/**
+ * Writes the first records of a new stream to its log before the stream appears, so that it appears with all
+ * of them or not at all. A deadline removes the log if this process stops in between.
+ */
+export class StreamBuilder {
+  readonly #context: StreamBuilderContext
+
+  constructor(context: StreamBuilderContext) {
+    this.#context = context
+  }
+
+  /** Resolves to the log of `document`. Rejects with `invalid` if the fork begins beyond the tail. */
+  async build(document: StreamDocument, content: InitialContent): Promise<BuiltLog> {
+    const { basin, name: stream, logId } = document
+    const deadline: DeadlineDocument = { basin, stream, logId, kind: 'creation' }
+    const at = document.createdAt + CREATION_MS_MAX
+    try {
+      const sourceId = await this.#write(document, content, putDeadline(at, deadline))
+      const done = { kind: 'delete', collection: 'deadlines', key: deadlineKey(at, deadline) } as const
+      // Conflicts if the deadline has removed the log.
+      return { sourceId, changes: [done, { kind: 'set-epoch', logId, epoch: document.epoch }] }
+    } catch (error) {
+      await this.discard(document).catch(() => {})
+      throw error
+    }
+  }
+
+  /** Deletes a log that is not published after all. Its deadline finds nothing. */
+  discard({ logId }: StreamDocument): Promise<void> {
+    return this.#context.session.commit([{ kind: 'delete-log', logId }])
+  }
+
+  async #write(
+    document: StreamDocument,
+    { fork, records, key }: InitialContent,
+    deadline: CatalogChange,
+  ): Promise<string | undefined> {
+    const { session } = this.#context
+    const { logId, epoch, createdAt } = document
+    let log: StreamLog | undefined
+    const begin = async (start: LogStart | undefined): Promise<StreamLog> => {
+      await session.commit([
+        { kind: 'create-log', logId, epoch, createdAt, ...(start && { start }) },
+        deadline,
+      ])
+      return this.#context.cache.detached(document, emptyHead(epoch, createdAt, start))
+    }
+    let sourceId: string | undefined
+    if (fork !== undefined) {
+      const source = await this.#context.opener.lease(fork.target, 'read')
+      sourceId = source.log.document.logId
+      try {
+        log = await this.#copy(document, fork, key, begin)
+      } finally {
+        source.release()
+      }
+    }
+    log ??= await begin(undefined)
+    if (records !== undefined) {
+      const last = await this.#context.cache.detached(document, log.head)
+      await append(last, records, key)
+    }
+    return sourceId
+  }
+
+  async #copy(
+    document: StreamDocument,
+    { target, seqNum }: NonNullable<InitialContent['fork']>,
+    key: RedactedKey | undefined,
+    begin: (start: LogStart) => Promise<StreamLog>,
+  ): Promise<StreamLog> {
+    const { reads, cache } = this.#context
+    const { tail, trimPoint } = await reads.describe(target)
+    const wanted = seqNum ?? tail.seqNum
+    if (wanted > tail.seqNum) {
+      throw invalid(`the fork begins at ${wanted}, beyond the tail ${tail.seqNum} of its source`, 'seqNum')
+    }
+    // A fork begins open: it does not copy the command that closed its source.
+    const end = tail.closed && wanted === tail.seqNum ? Math.max(wanted - 1, trimPoint) : wanted
+    if (end < trimPoint) throw forkTrimmed(target.ref, trimPoint)
+    // Keeps timestamps as they are.
+    const asIs = { ...document.config, timestamping: { mode: 'client-prefer', uncapped: true } } as const
+    let log: StreamLog | undefined
+    if (end > trimPoint) {
+      const cursor = await reads.open(target, { seqNum: trimPoint }, { allowsEmpty: 'always' })
+      try {
+        for (let next = trimPoint; next < end; ) {
+          const batch = cursor && (await cursor.nextStored())
+          if (batch === undefined) break
+          const copied = batch.records.filter((record) => record.seqNum < end)
+          const [first] = copied
+          if (first === undefined) break
+          if (log === undefined) {
+            const created = await begin({
+              tail: { seqNum: first.seqNum, timestamp: first.timestamp },
+              fencingToken: '',
+            })
+            log = await cache.detached({ ...document, config: asIs }, created.head)
+          } else if (first.seqNum !== next) throw forkTrimmed(target.ref, first.seqNum)
+          await append(log, appendBatch(copied.map(inputOf)), key)
+          next = copied.at(-1)!.seqNum + 1
+        }
+      } finally {
+        cursor?.close()
+      }
+    }
+    return log ?? begin({ tail: { seqNum: end, timestamp: 0 }, fencingToken: '' })
+  }
+}
+
+function inputOf({ body, headers, timestamp }: SequencedRecord): RecordInput {
+  return { body, headers, timestamp }
+}
+
+function append(log: StreamLog, batch: AppendBatch, key: RedactedKey | undefined): Promise<AppendAck> {
+  return new Promise((acked, failed) => log.append(batch, key, { acked, failed }))
+}
+
+function forkTrimmed({ stream, shownAs = stream }: StreamRef, seqNum: number): HeadwaterError {
+  const message = `stream \`${shownAs}\` has lost records below ${seqNum}: fork it at a later record`
+  return new HeadwaterError('history_trimmed', message, { seqNum })
+}

@@ -1,0 +1,43 @@
+import type { RecordInput } from './append-input.ts'
+import { type MembersOf, type Time, unchecked } from './validation.ts'
+
+/** What an application knows about a stream, such as the type of its content. It never changes. */
+export type StreamMetadata = Readonly<Record<string, string>>
+
+/** When a stream is deleted, whatever it holds. It never changes. */
+export type StreamExpiry =
+  /** At this time. */
+  | { readonly at: Date }
+  /** After this many seconds in which it was neither appended to nor read, as {@link StreamCreation} says. */
+  | { readonly idleSeconds: number }
+
+/** How a new stream begins, besides its configuration. */
+export interface StreamCreation {
+  /**
+   * Texts that are stored with the stream and listed with it: at most 16, and 2 KiB of UTF-8 with their
+   * names. Default: none.
+   */
+  readonly metadata?: StreamMetadata | undefined
+  /**
+   * When the stream is deleted: at a time, or after a number of idle seconds. Appends and the opening of
+   * reads renew the latter; tail checks do not. Reads are recorded only now and then, so an idle stream is
+   * deleted up to a tenth of the time later, at most a minute. Default: never.
+   */
+  readonly expiry?: { readonly at: Time } | { readonly idleSeconds: number } | undefined
+  /**
+   * Begins the stream with a copy of the records of another stream in the basin: those below `seqNum`, or
+   * all. They keep their sequence numbers and timestamps. If the other stream is deleted first, its name
+   * stays reserved until its forks are deleted.
+   */
+  readonly fork?: { readonly stream: string; readonly seqNum?: number | undefined } | undefined
+  /** The first records, after those of the fork: a batch that is stored with the stream or not at all. */
+  readonly records?: readonly RecordInput[] | undefined
+}
+
+/** The members of {@link StreamCreation}, which are validated where they are used. */
+export const STREAM_CREATION: MembersOf<StreamCreation> = {
+  metadata: unchecked,
+  expiry: unchecked,
+  fork: unchecked,
+  records: unchecked,
+}

@@ -1,0 +1,61 @@
+import type { AppendConditions } from '../model/append-input.ts'
+import { HeadwaterError } from '../model/errors.ts'
+
+/**
+ * The header of an append with a producer or a `streamSeq`, and of its response (docs/protocol.md
+ * "Producers"). Other servers ignore it, and their responses do not have it.
+ */
+export const APPEND_HEADER = 'headwater-append'
+
+type HeaderConditions = Pick<AppendConditions, 'producer' | 'streamSeq'>
+
+/** Returns the value of the header; undefined if the append has no such condition. */
+export function encodeAppendHeader({ producer, streamSeq }: HeaderConditions): string | undefined {
+  if (producer === undefined && streamSeq === undefined) return undefined
+  const parts: string[] = []
+  if (producer !== undefined) {
+    const { id, epoch, seq } = producer
+    parts.push(`producer=${encodeURIComponent(id)}`, `epoch=${epoch}`, `seq=${seq}`)
+  }
+  if (streamSeq !== undefined) parts.push(`stream_seq=${encodeURIComponent(streamSeq)}`)
+  return parts.join('&')
+}
+
+const NAMES = ['producer', 'epoch', 'seq', 'stream_seq']
+
+/** Decodes the value of the header. Limits are left to `appendBatch`. Throws 400 `bad_header`. */
+export function decodeAppendHeader(value: string): HeaderConditions {
+  const members = new Map<string, string>()
+  for (const part of value.split('&')) {
+    const [name = '', text, ...more] = part.trim().split('=')
+    if (text === undefined || more.length > 0 || !NAMES.includes(name) || members.has(name)) throw malformed()
+    members.set(name, decoded(text))
+  }
+  const [id, epoch, seq, streamSeq] = NAMES.map((name) => members.get(name))
+  if (id === undefined && epoch === undefined && seq === undefined) return { streamSeq }
+  if (id === undefined || epoch === undefined || seq === undefined) throw malformed()
+  return { producer: { id, epoch: integerOf(epoch), seq: integerOf(seq) }, streamSeq }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw malformed()
+  }
+}
+
+function integerOf(text: string): number {
+  if (!/^[0-9]{1,16}$/.test(text)) throw malformed()
+  return Number(text)
+}
+
+function malformed(): HeadwaterError {
+  const form = '`producer=ID&epoch=N&seq=N&stream_seq=TEXT`, percent-encoded'
+  return new HeadwaterError('bad_header', `Invalid header \`${APPEND_HEADER}\`: must be ${form}`, {
+    field: APPEND_HEADER,
+  })
+}
+
+/** What the header of a response says about the append. */
+export type AppendHeaderReply = 'stored' | 'duplicate'

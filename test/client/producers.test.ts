@@ -1,0 +1,132 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { connect } from '../../adapters/client/index.ts'
+import { createHandler } from '../../adapters/http/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { closeRecord, open } from '../../src/index.ts'
+import { codeOf, readAll } from '../support/engine.ts'
+
+const batch = (seq: number) => ({ producer: { id: 'p', epoch: 0, seq } })
+
+/** A client of a handler behind a network that can lose responses or be another server. */
+async function openClient(
+  network: (request: Request, send: (request: Request) => Promise<Response>) => Promise<Response>,
+) {
+  const engine = await open({ storage: memory() })
+  const handler = createHandler(engine, { auth: 'none' })
+  const send = async (request: Request) => handler(request)
+  const requests: Request[] = []
+  const client = await connect({
+    url: 'http://localhost',
+    random: () => 0,
+    fetch: async (request) => {
+      if (request.method === 'POST' && request.url.endsWith('/records')) requests.push(request.clone())
+      return network(request, send)
+    },
+  })
+  onTestFinished(async () => {
+    await client.close()
+    await engine.close()
+  })
+  const stream = client.basin('basin').stream('stream')
+  return { stream, own: engine.basin('basin').stream('stream'), requests }
+}
+
+describe('a client with a producer', () => {
+  it('repeats a batch whose response was lost, and gets the ack of the first one', async () => {
+    let losing = false
+    const { stream, own } = await openClient(async (request, send) => {
+      const response = await send(request)
+      if (!losing) return response
+      losing = false
+      throw new TypeError('connection reset')
+    })
+    await stream.append('a', batch(0))
+    losing = true
+    expect(await stream.append('b', batch(1))).toMatchObject({ start: { seqNum: 1 }, duplicate: true })
+    expect(await readAll(own)).toEqual(['a', 'b'])
+  })
+
+  it('does not repeat the first batch, because the server may not know producers', async () => {
+    let losing = true
+    const { stream, own } = await openClient(async (request, send) => {
+      const isAppend = request.method === 'POST' && request.url.endsWith('/records')
+      const response = await send(request)
+      if (!losing || !isAppend || !response.ok) return response
+      losing = false
+      throw new TypeError('connection reset')
+    })
+    await expect(stream.append('a', batch(0))).rejects.toMatchObject({ mayHaveEffects: true })
+    expect(await stream.append('a', batch(0))).toMatchObject({ start: { seqNum: 0 }, duplicate: true })
+    expect(await readAll(own)).toEqual(['a'])
+  })
+
+  it('rejects if the server ignores the header: once after storing the batch, then before', async () => {
+    const { stream, own, requests } = await openClient(async (request, send) => {
+      request.headers.delete('headwater-append')
+      return send(request)
+    })
+    await stream.append('plain')
+    await expect(stream.append('a', batch(0))).rejects.toMatchObject({
+      code: 'unsupported',
+      mayHaveEffects: true,
+    })
+    const { length } = requests
+    for (const options of [batch(1), { streamSeq: '1' }]) {
+      await expect(stream.append('b', options)).rejects.toMatchObject({
+        code: 'unsupported',
+        mayHaveEffects: false,
+      })
+    }
+    expect(requests).toHaveLength(length)
+    expect(await readAll(own)).toEqual(['plain', 'a'])
+  })
+
+  it('gets the details of rejections', async () => {
+    const { stream } = await openClient((request, send) => send(request))
+    await stream.append('a', { ...batch(0), streamSeq: '5' })
+    await expect(stream.append('c', batch(2))).rejects.toMatchObject({
+      code: 'producer_gap',
+      expectedSeq: 1,
+      receivedSeq: 2,
+    })
+    await stream.append('b', batch(1))
+    await expect(stream.append('a', batch(0))).rejects.toMatchObject({ code: 'already_appended', lastSeq: 1 })
+    await expect(stream.append('x', { streamSeq: '4' })).rejects.toMatchObject({
+      code: 'stream_seq_not_increasing',
+      streamSeq: '5',
+    })
+    await stream.append(closeRecord())
+    await expect(stream.append('x')).rejects.toMatchObject({ code: 'stream_closed', seqNum: 3 })
+  })
+
+  it('cannot use it in a session', async () => {
+    const { stream } = await openClient((request, send) => send(request))
+    await stream.append('a')
+    const session = await stream.appendSession()
+    expect(await session.submit('b', batch(0)).catch(codeOf)).toBe('unsupported')
+    await session.close().catch(() => {})
+  })
+})
+
+describe('a client that follows', () => {
+  it('opens no further connection once the stream is closed', async () => {
+    let reads = 0
+    const { stream } = await openClient((request, send) => {
+      if (request.method === 'GET') reads++
+      return send(request)
+    })
+    await stream.append('a')
+    const following = stream.follow({ seqNum: 0 })[Symbol.asyncIterator]()
+    await following.next()
+    const before = reads
+    await stream.close()
+    expect((await following.next()).value).toMatchObject({ command: { kind: 'close' } })
+    expect((await following.next()).done).toBe(true)
+    expect(reads).toBe(before)
+    expect(await stream.follow().toArray()).toEqual([])
+    expect(await stream.readBatch({ seqNum: 2, waitMs: 60_000 })).toMatchObject({
+      records: [],
+      tail: { closed: true },
+    })
+  })
+})

@@ -1,0 +1,197 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { Connection } from '../../adapters/console/connection.ts'
+import { matcherOf } from '../../adapters/console/stream/match.ts'
+import { PAGE_RECORDS, Pager } from '../../adapters/console/stream/pager.ts'
+import { parseQuery } from '../../adapters/console/stream/query.ts'
+import { RECORDS_MAX } from '../../adapters/console/stream/record-window.ts'
+import { FOUND_MAX, StreamSearch } from '../../adapters/console/stream/search.ts'
+import { createHandler } from '../../adapters/http/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { open, type Stream } from '../../src/index.ts'
+
+const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' }
+const STREAM = { basin: 'basin-of-pages', stream: 'logs', encryptionKey: '' }
+
+async function served(count: number, body = (index: number) => `record ${index}`) {
+  const hw = await open({ storage: memory(), trimGraceMs: 0 })
+  onTestFinished(() => hw.close())
+  await hw.createBasin(STREAM.basin)
+  const stream = await hw.basin(STREAM.basin).createStream(STREAM.stream)
+  const handle = hw.basin(STREAM.basin).stream(STREAM.stream)
+  await appendTo(handle, count, body)
+  const requests: string[] = []
+  const handler = createHandler(hw, { auth: 'none' })
+  const connection = new Connection((request) => {
+    requests.push(`${request.headers.get('accept') ?? ''} ${new URL(request.url).search}`)
+    return handler(request)
+  }, TARGET)
+  onTestFinished(() => connection.close())
+  return { stream: handle, connection, requests, created: stream }
+}
+
+async function appendTo(stream: Stream, count: number, body: (index: number) => string): Promise<void> {
+  const bodies = Array.from({ length: count }, (_, index) => body(index))
+  const size = bodies[0]!.length > 1000 ? 5 : 500
+  for (let start = 0; start < count; start += size) await stream.append(bodies.slice(start, start + size))
+}
+
+function pagerOf(connection: Connection): Pager {
+  const pager = new Pager(connection, STREAM, () => {})
+  onTestFinished(() => pager.close())
+  return pager
+}
+
+const extent = ({ window }: Pager) => [window.first, window.end]
+
+describe('a pager', () => {
+  it('loads pages in both directions from a position, and reads nothing beyond them', async () => {
+    const { connection, requests } = await served(5000)
+    const pager = pagerOf(connection)
+    pager.open({ seqNum: 2000 })
+    await expect.poll(() => extent(pager)).toEqual([2000, 2500])
+    await expect.poll(() => pager.behind).toBe(2500)
+    expect([pager.hasOlder, pager.hasNewer, pager.state.kind]).toEqual([true, true, 'idle'])
+    pager.older()
+    pager.older()
+    await expect.poll(() => extent(pager)).toEqual([1500, 2500])
+    await expect.poll(() => pager.isLoading).toBe(false)
+    pager.newer()
+    await expect.poll(() => extent(pager)).toEqual([1500, 3000])
+    expect(requests.filter((request) => request.includes('event-stream'))).toEqual([])
+  })
+
+  it('stops at the first record, and follows at the tail', async () => {
+    const { connection, stream } = await served(PAGE_RECORDS + 100)
+    const pager = pagerOf(connection)
+    pager.open({ seqNum: 50 })
+    await expect.poll(() => extent(pager)).toEqual([50, 550])
+    await expect.poll(() => pager.isLoading).toBe(false)
+    pager.older()
+    await expect.poll(() => extent(pager)).toEqual([0, 550])
+    await expect.poll(() => pager.hasOlder).toBe(false)
+    await expect.poll(() => pager.isLoading).toBe(false)
+    pager.newer()
+    await expect.poll(() => pager.state.kind).toBe('live')
+    await stream.append(['new', 'newer'])
+    await expect.poll(() => extent(pager)).toEqual([0, 602])
+    expect([pager.appended, pager.behind]).toEqual([2, 0])
+  })
+
+  it('begins at the first record that a trim has left, and knows that there is none before', async () => {
+    const { connection, stream } = await served(1000)
+    await stream.trim(700)
+    const pager = pagerOf(connection)
+    await expect
+      .poll(async () => (await stream.readBatch({ seqNum: 0, count: 1 })).records[0]?.seqNum)
+      .toBe(700)
+    pager.open({ seqNum: 900 })
+    await expect.poll(() => pager.window.first).toBe(900)
+    await expect.poll(() => pager.isLoading).toBe(false)
+    pager.older()
+    await expect.poll(() => [pager.window.first, pager.hasOlder]).toEqual([700, false])
+  })
+
+  it('loads older records without a gap where one reply holds fewer than a page', async () => {
+    const { connection } = await served(40, (index) => `${index} ${'x'.repeat(100_000)}`.slice(0, 100_000))
+    const pager = pagerOf(connection)
+    pager.open({ tailOffset: 1 })
+    await expect.poll(() => extent(pager)).toEqual([39, 40])
+    for (const _ of Array.from({ length: 8 })) {
+      await expect.poll(() => pager.isLoading).toBe(false)
+      pager.older()
+    }
+    await expect.poll(() => pager.hasOlder).toBe(false)
+    pager.window.scan()
+    expect(pager.window.records().map(({ seqNum }) => seqNum)).toEqual([...Array(40).keys()])
+  })
+
+  it('starts at a time, and at the tail if nothing is later', async () => {
+    const { connection, stream } = await served(10)
+    const { end } = await stream.append([{ body: 'later' }])
+    const pager = pagerOf(connection)
+    pager.open({ timestamp: end.timestamp + 60_000 })
+    await expect.poll(() => pager.state.kind).toBe('live')
+    await stream.append({ body: 'latest', timestamp: end.timestamp })
+    await expect.poll(() => pager.window.end).toBe(12)
+  })
+
+  it('drops no record that is looked at for a new one, and holds a bounded number', async () => {
+    const { connection, stream } = await served(RECORDS_MAX - 200)
+    const pager = pagerOf(connection)
+    pager.isAtEnd = false
+    pager.open({ tailOffset: RECORDS_MAX - 200 })
+    await expect.poll(() => pager.window.held).toBe(RECORDS_MAX - 200)
+    await appendTo(stream, 2000, String)
+    await expect.poll(() => pager.hasNewer).toBe(true)
+    expect([pager.window.first, pager.state.kind]).toEqual([0, 'idle'])
+    await expect.poll(() => pager.behind).toBeGreaterThan(0)
+    pager.isAtEnd = true
+    for (let page = 0; page < 5 && pager.hasNewer; page++) {
+      pager.newer()
+      await expect.poll(() => pager.isLoading).toBe(false)
+    }
+    await expect.poll(() => pager.window.end).toBe(RECORDS_MAX + 1800)
+    expect(pager.window.held).toBe(RECORDS_MAX)
+    expect(pager.hasOlder).toBe(true)
+  })
+
+  it('does not count history as appended', async () => {
+    const { connection, stream } = await served(3000)
+    const pager = pagerOf(connection)
+    pager.open({ tailOffset: 3000 })
+    await expect.poll(() => pager.window.held).toBe(3000)
+    await expect.poll(() => pager.state.kind).toBe('live')
+    expect(pager.appended).toBe(0)
+    await stream.append('new')
+    await expect.poll(() => pager.appended).toBe(1)
+  })
+
+  it('skips nothing between a pause and its end', async () => {
+    const { connection, stream } = await served(3)
+    const pager = pagerOf(connection)
+    pager.open({ tailOffset: 100 })
+    await expect.poll(() => pager.window.end).toBe(3)
+    pager.pause()
+    await appendTo(stream, 700, String)
+    pager.resume()
+    await expect.poll(() => extent(pager)).toEqual([0, 503])
+    await expect.poll(() => pager.isLoading).toBe(false)
+    pager.newer()
+    await expect.poll(() => extent(pager)).toEqual([0, 703])
+  })
+})
+
+describe('a search through a whole stream', () => {
+  async function searching(count: number, query: string, from = 0) {
+    const { connection, ...rest } = await served(count, (index) => `{"n":${index}}`)
+    const search = new StreamSearch(connection, STREAM, from, matcherOf(parseQuery(query)), () => {})
+    onTestFinished(() => search.cancel())
+    return { search, ...rest }
+  }
+
+  it('finds every record, and ends at the tail of its beginning', async () => {
+    const { search } = await searching(4000, '.n>=1990 .n<2010 OR .n=3999')
+    await expect.poll(() => search.state).toBe('done')
+    search.found.scan()
+    const numbers = search.found.records().map(({ seqNum }) => seqNum)
+    expect(numbers).toEqual([...Array.from({ length: 20 }, (_, index) => 1990 + index), 3999])
+    expect([search.first, search.next, search.tail, search.part]).toEqual([0, 4000, 4000, 1])
+  })
+
+  it('stops at its limit, from where another one continues', async () => {
+    const { search } = await searching(1500, '.n')
+    await expect.poll(() => search.state).toBe('limited')
+    expect([search.found.held, search.next]).toEqual([FOUND_MAX, FOUND_MAX])
+    const { search: next } = await searching(1500, '.n', search.next)
+    await expect.poll(() => [next.state, next.found.held]).toEqual(['done', 500])
+  })
+
+  it('can be cancelled, and keeps what it has found', async () => {
+    const { search } = await searching(3000, '.n=1')
+    search.cancel()
+    expect(search.state).toBe('cancelled')
+    const { next } = search
+    await expect.poll(() => search.next).toBe(next)
+    expect(search.error).toBeUndefined()
+  })
+})

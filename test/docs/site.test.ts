@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdtemp, readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type AppServer, serveDirectory } from '../browser/app-server.ts'
+import { describeInChromium } from '../browser/chromium.ts'
+import { restartableBrowser } from '../browser/restartable.ts'
+import { PROJECT } from './examples.ts'
+
+const SITE = join(PROJECT, 'docs', 'site', 'dist')
+
+describeInChromium('the site', () => {
+  const browser = restartableBrowser()
+  let server: AppServer
+
+  // The build fails if a link leads nowhere.
+  beforeAll(async () => {
+    await promisify(execFile)('node', ['scripts/docs.mjs', '--build'], {
+      cwd: PROJECT,
+      env: { ...process.env, DOCS_BASE: '/project/' },
+    })
+    const directory = await mkdtemp(join(tmpdir(), 'headwater-site-'))
+    await cp(SITE, join(directory, 'project'), { recursive: true })
+    server = await serveDirectory(directory)
+  }, 120_000)
+  afterAll(() => server?.remove())
+
+  async function open(path: string) {
+    const page = await browser.page('about:blank')
+    const problems: string[] = []
+    page.on('pageerror', (error) => problems.push(String(error)))
+    page.on('requestfailed', (request) => problems.push(request.url()))
+    await page.goto(new URL(`project/${path}`, server.url).href)
+    return { page, problems }
+  }
+
+  it('runs headwater in the landing page: a second frame follows, and closing loses nothing', async () => {
+    const { page, problems } = await open('index.html')
+    const records = page.locator('.demo .records').first().locator('.body')
+    const followed = page.frameLocator('iframe').locator('.records .body')
+    await page.getByLabel('Record', { exact: true }).fill('hello')
+    await page.getByRole('button', { name: 'Append' }).click()
+    await expect.poll(() => records.allTextContents()).toEqual(['hello'])
+    await expect.poll(() => followed.allTextContents()).toEqual(['hello'])
+    await page.getByRole('button', { name: 'Close the engine' }).click()
+    await expect.poll(() => records.count()).toBe(0)
+    await page.getByRole('button', { name: 'Open it again' }).click()
+    await expect.poll(() => records.allTextContents()).toEqual(['hello'])
+    await page.getByRole('button', { name: 'Show the console' }).click()
+    await expect.poll(() => page.locator('.console').getByText('demo-app').count()).toBe(1)
+    expect(problems).toEqual([])
+  })
+
+  it('finds pages by a word of their text', async () => {
+    const { page, problems } = await open('getting-started.html')
+    await page.keyboard.press('Control+k')
+    await page.getByRole('searchbox').fill('fencing token')
+    await expect.poll(() => page.locator('.result').count()).toBeGreaterThan(0)
+    expect(problems).toEqual([])
+  })
+
+  it('has a page of the API for each subpath of the package', async () => {
+    const { exports } = JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8'))
+    const subpaths = Object.keys(exports).filter((subpath) => subpath !== './package.json')
+    for (const subpath of subpaths) {
+      const name = `headwater${subpath.slice(1)}`
+      const html = await readFile(join(SITE, 'api', `${name}.html`), 'utf8')
+      const [, heading] = /<h1[^>]*>(.*?) <a/.exec(html) ?? []
+      expect(heading).toBe(name)
+    }
+  })
+
+  it('has an index and a full text for language models', async () => {
+    const index = await readFile(join(SITE, 'llms.txt'), 'utf8')
+    const pages = [...index.matchAll(/\]\(([\w-]+)\.html\)/g)].map(([, page]) => page)
+    expect(pages).toContain('getting-started')
+    const full = await readFile(join(SITE, 'llms-full.txt'), 'utf8')
+    for (const page of pages) expect(full).toContain(`<!-- docs/${page}.md -->`)
+  })
+})

@@ -1,0 +1,53 @@
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runConformanceTests } from '@durable-streams/server-conformance-tests'
+import { afterAll, beforeAll, describe } from 'vitest'
+import { type NodeServer, serve } from '../../adapters/node/index.ts'
+import { filesystem } from '../../adapters/storage/filesystem/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { postgres } from '../../adapters/storage/postgres/index.ts'
+import { type Engine, open, type Storage } from '../../src/index.ts'
+import { Cluster, HAS_POSTGRES, withoutPostgres } from '../storage/postgres/cluster.ts'
+
+const LONG_POLL_MS = 500
+
+describe('the published suite', () => {
+  describe('on memory', () => {
+    runSuite(async () => memory())
+  })
+
+  describe('on a directory', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'headwater-durable-streams-'))
+    afterAll(() => rm(directory, { recursive: true, force: true }))
+    runSuite(async () => filesystem(directory))
+  })
+
+  describe.runIf(HAS_POSTGRES)(`on PostgreSQL${withoutPostgres}`, () => {
+    let cluster: Cluster
+    afterAll(() => cluster.dispose())
+    runSuite(async () => {
+      cluster = await Cluster.start()
+      return postgres({ connectionString: cluster.connectionString })
+    })
+  })
+})
+
+function runSuite(newStorage: () => Promise<Storage>): void {
+  const options = { baseUrl: '', longPollTimeoutMs: LONG_POLL_MS }
+  let hw: Engine
+  let server: NodeServer
+
+  beforeAll(async () => {
+    hw = await open({ storage: await newStorage() })
+    const durableStreams = { basin: 'durable', longPollMs: LONG_POLL_MS }
+    server = await serve(hw, { auth: 'none', cors: true, durableStreams })
+    options.baseUrl = server.url
+  })
+  afterAll(async () => {
+    await Promise.all([server.close(), hw.close()])
+  })
+
+  runConformanceTests(options)
+}

@@ -1,0 +1,209 @@
+import { describe, expect, it } from 'vitest'
+import { createDurableStreamsHandler } from '../../adapters/durable-streams/index.ts'
+import { fenceRecord } from '../../src/index.ts'
+import { BASIN, startService, statusesOf } from './support.ts'
+
+const TEXT = { 'content-type': 'text/plain' }
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+describe('a path', () => {
+  it('is the name of a stream, slashes and percent-encoding included', async () => {
+    const { hw, call } = await startService()
+    expect((await call('PUT', 'chats/4%202/%C3%A9')).status).toBe(201)
+    expect((await call('HEAD', 'chats%2F4%202/%C3%A9')).status).toBe(200)
+    expect((await hw.basin(BASIN).listStreams()).items.map(({ name }) => name)).toEqual(['chats/4 2/é'])
+  })
+
+  it('is rejected if it names no stream', async () => {
+    const { call } = await startService()
+    expect(await statusesOf(['', '%zz', '%00', 'x'.repeat(513)].map((name) => call('PUT', name)))).toEqual([
+      404, 400, 400, 400,
+    ])
+    expect((await call('PUT', 'x'.repeat(512))).status).toBe(201)
+    const { status, headers } = await call('PATCH', 's')
+    expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, PUT, POST, DELETE'])
+  })
+
+  it('begins with the option `path`, after the option `prefix`', async () => {
+    const { hw } = await startService()
+    const options = { basin: BASIN, auth: 'none', path: '/live/', prefix: '/api' } as const
+    const handler = createDurableStreamsHandler(hw, options)
+    const statusOf = async (path: string) =>
+      (await handler(new Request(`http://localhost${path}`, { method: 'PUT' }))).status
+    expect(await Promise.all(['/api/live/a', '/live/b', '/api/a', '/live'].map(statusOf))).toEqual([
+      201, 201, 404, 404,
+    ])
+  })
+})
+
+describe('the wire protocol and the library', () => {
+  it('append records that readers get as bytes', async () => {
+    const { hw, call } = await startService()
+    const stream = hw.basin(BASIN).stream('s')
+    await stream.append(['one', { body: 'two', headers: [['h', 'x']] }])
+    await stream.append(fenceRecord('token'))
+    await stream.append('three')
+    const response = await call('GET', 's')
+    expect(response.headers.get('content-type')).toBe('application/octet-stream')
+    expect(response.headers.get('stream-next-offset')).toBe('0000000000000004_0000000000000000')
+    expect(await response.text()).toBe('onetwothree')
+    expect((await call('POST', 's', { headers: TEXT, body: 'x' })).status).toBe(409)
+    const headers = { 'content-type': 'application/octet-stream' }
+    expect((await call('POST', 's', { headers, body: 'four' })).status).toBe(204)
+    expect((await stream.read({ tailOffset: 1 }).toArray())[0]?.body).toBe('four')
+  })
+
+  it('append records that readers of a JSON stream get as messages', async () => {
+    const { hw, call } = await startService()
+    await call('PUT', 's', { headers: JSON_TYPE, body: '[{"n": 1.0}, 2]' })
+    const stream = hw.basin(BASIN).stream('s')
+    await stream.append('{"n":3}')
+    await stream.append('not JSON')
+    expect((await stream.read().toArray()).map(({ body }) => body)).toEqual([
+      '{"n": 1.0}',
+      '2',
+      '{"n":3}',
+      'not JSON',
+    ])
+    expect(await (await call('GET', 's')).text()).toBe('[{"n": 1.0},2,{"n":3},"not JSON"]')
+  })
+
+  it('wake a long poll', async () => {
+    const { hw, clock, call } = await startService()
+    await call('PUT', 's', { headers: TEXT })
+    const polled = call('GET', 's?offset=now&live=long-poll')
+    await clock.settle()
+    // A command alone is nothing to read.
+    await hw.basin(BASIN).stream('s').append(fenceRecord('token'))
+    await clock.settle()
+    await hw.basin(BASIN).stream('s').append('native')
+    const response = await polled
+    expect([response.status, await response.text()]).toEqual([200, 'native'])
+    expect(response.headers.get('stream-next-offset')).toBe('0000000000000002_0000000000000000')
+  })
+})
+
+describe('a stream whose records are gone', () => {
+  it('is 410 at an offset before what is left, which it names, and begins there without one', async () => {
+    const { hw, call } = await startService()
+    await call('PUT', 's', { headers: TEXT, body: 'a' })
+    for (const body of ['b', 'c']) await call('POST', 's', { headers: TEXT, body })
+    await hw.basin(BASIN).stream('s').trim(2)
+    const offset = '0000000000000001_0000000000000000'
+    for (const live of ['', '&live=long-poll', '&live=sse']) {
+      const response = await call('GET', `s?offset=${offset}${live}`)
+      expect(response.status).toBe(410)
+      expect((await response.json()).message).toContain('0000000000000002_0000000000000000')
+    }
+    expect(await (await call('GET', 's?offset=-1')).text()).toBe('c')
+    expect(await (await call('GET', 's?offset=0000000000000002_0000000000000000')).text()).toBe('c')
+  })
+
+  it('is 410 if they have expired', async () => {
+    const { hw, clock, call } = await startService()
+    await hw.createBasin(BASIN)
+    await hw.basin(BASIN).createStream('s', { retentionPolicy: { ageSeconds: 10 } })
+    await hw.basin(BASIN).stream('s').append('a')
+    await clock.advance(8_000)
+    await hw.basin(BASIN).stream('s').append('b')
+    await clock.advance(4_000)
+    const offset = 'offset=0000000000000000_0000000000000000'
+    const calls = ['', '&live=long-poll', '&live=sse'].map((live) => call('GET', `s?${offset}${live}`))
+    expect(await statusesOf(calls)).toEqual([410, 410, 410])
+    expect(await (await call('GET', 's')).text()).toBe('b')
+  })
+})
+
+describe('limits', () => {
+  it('reject a body that no batch can hold with 413, and store nothing of it', async () => {
+    const { call } = await startService()
+    await call('PUT', 's', { headers: { 'content-type': 'application/octet-stream' } })
+    const headers = { 'content-type': 'application/octet-stream' }
+    for (const bytes of [1_048_569, 3 * 1_048_576]) {
+      const response = await call('POST', 's', { headers, body: new Uint8Array(bytes) })
+      expect([bytes, response.status]).toEqual([bytes, 413])
+    }
+    expect((await call('POST', 's', { headers, body: new Uint8Array(1_048_568) })).status).toBe(204)
+    await call('PUT', 'j', { headers: JSON_TYPE })
+    const messages = (count: number) => JSON.stringify(Array.from({ length: count }, (_, index) => index))
+    expect((await call('POST', 'j', { headers: JSON_TYPE, body: messages(1_001) })).status).toBe(413)
+    expect((await call('POST', 'j', { headers: JSON_TYPE, body: messages(1_000) })).status).toBe(204)
+    expect(await (await call('GET', 'j')).json()).toHaveLength(1_000)
+    expect((await call('PUT', 'k', { headers: JSON_TYPE, body: messages(1_001) })).status).toBe(413)
+    expect((await call('HEAD', 'k')).status).toBe(404)
+  })
+
+  it('return long streams in parts that caches may keep, up to the tail', async () => {
+    const { call } = await startService()
+    await call('PUT', 's', { headers: TEXT })
+    const body = 'x'.repeat(600_000)
+    for (let count = 0; count < 3; count++) await call('POST', 's', { headers: TEXT, body })
+    let text = ''
+    let parts = 0
+    for (let path = 's', isUpToDate = false; !isUpToDate; parts++) {
+      const { headers, ...response } = await readText(await call('GET', path))
+      isUpToDate = headers.get('stream-up-to-date') === 'true'
+      expect(headers.get('cache-control')).toBe(
+        isUpToDate ? 'no-cache' : 'public, max-age=60, stale-while-revalidate=300',
+      )
+      text += response.text
+      path = `s?offset=${headers.get('stream-next-offset')}`
+    }
+    expect([parts, text.length]).toEqual([3, 1_800_000])
+  })
+})
+
+async function readText(response: Response) {
+  return { headers: response.headers, text: await response.text() }
+}
+
+describe('a creation', () => {
+  it('is repeated with the same result, and conflicts with any other', async () => {
+    const { call } = await startService()
+    const headers = { ...TEXT, 'stream-ttl': '60' }
+    expect((await call('PUT', 's', { headers, body: 'a' })).status).toBe(201)
+    expect((await call('PUT', 's', { headers, body: 'b' })).status).toBe(200)
+    expect(await (await call('GET', 's')).text()).toBe('a')
+    const others = [
+      { ...TEXT, 'stream-ttl': '61' },
+      TEXT,
+      { ...TEXT, 'stream-expires-at': '2027-01-01T00:00:00Z' },
+      { ...JSON_TYPE, 'stream-ttl': '60' },
+      { ...headers, 'stream-forked-from': '/v1/stream/s' },
+    ]
+    expect(await statusesOf(others.map((headers) => call('PUT', 's', { headers })))).toEqual([
+      409, 409, 409, 409, 409,
+    ])
+  })
+
+  it('happens once, however many ask for it', async () => {
+    const { call } = await startService()
+    const calls = Array.from({ length: 10 }, () => call('PUT', 's', { headers: TEXT, body: 'a' }))
+    expect((await statusesOf(calls)).sort()).toEqual([200, 200, 200, 200, 200, 200, 200, 200, 200, 201])
+    expect(await (await call('GET', 's')).text()).toBe('a')
+  })
+
+  it('keeps records forever unless the option `retention` says otherwise', async () => {
+    const { hw, call, with: withOptions } = await startService()
+    await call('PUT', 'a')
+    expect((await hw.basin(BASIN).stream('a').config()).retentionPolicy).toBe('infinite')
+    await withOptions({ retention: { ageSeconds: 60 } })('PUT', 'b')
+    const stream = hw.basin(BASIN).stream('b')
+    expect((await stream.config()).retentionPolicy).toBe('infinite')
+    await withOptions({ basin: 'other', retention: { ageSeconds: 60 } })('PUT', 'b')
+    expect((await hw.basin('other').stream('b').config()).retentionPolicy).toEqual({ ageSeconds: 60 })
+  })
+})
+
+describe('options', () => {
+  it('are validated', async () => {
+    const { hw } = await startService()
+    const make = (options: object) => () => createDurableStreamsHandler(hw, options as never)
+    expect(make({})).toThrow('`basin` is required')
+    expect(make({ basin: 'X' })).toThrow('basin name')
+    expect(make({ basin: BASIN, longPollMs: 60_001 })).toThrow('60000')
+    expect(make({ basin: BASIN, sseMs: 0 })).toThrow('sseMs')
+    expect(make({ basin: BASIN, page: {} })).toThrow('unknown member `page`')
+    expect(() => createDurableStreamsHandler(undefined as never, { basin: BASIN })).toThrow('open engine')
+  })
+})

@@ -1,0 +1,476 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { connect } from '../../adapters/client/index.ts'
+import { type Fold, fold } from '../../adapters/fold/index.ts'
+import { createHandler } from '../../adapters/http/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { faultyStorage } from '../../adapters/testing/index.ts'
+import { type Engine, open, type Stream, type TextRecord } from '../../src/index.ts'
+import { recordsOfSnapshot } from '../../src/sync/fold-snapshot.ts'
+import { outcomeOf } from '../support/engine.ts'
+import { gated } from '../support/gated-storage.ts'
+import { foldText, joiner, logOf, openLog, STORAGES, snapshotsOf, storedSnapshots } from './fold-support.ts'
+
+const numbered = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, index) => String(from + index))
+const textOf = (bodies: readonly string[]) => bodies.map((body) => `${body} `).join('')
+
+/** Folds the log to the end, and closes the fold. Resolves to the value, and the number of records read. */
+async function reopened(log: Stream, options: Parameters<typeof foldText>[1] = {}) {
+  const reducer = joiner()
+  const text = foldText(log, { reduce: reducer.reduce, ...options })
+  const value = await text.loaded()
+  await text.close()
+  return { value, calls: reducer.calls }
+}
+
+/** A fold whose state is as large as a test wants, and which changes with each record. */
+function foldPadded(log: Stream, bytes: number, options: { readonly onSnapshotError?: () => void } = {}) {
+  const initial = { bodies: [] as string[], padding: 'x'.repeat(bytes) }
+  return fold(log, {
+    initial,
+    reduce: ({ bodies, padding }, { body }: TextRecord) => ({ bodies: [...bodies, body], padding }),
+    version: 1,
+    snapshotEvery: 1,
+    ...options,
+  })
+}
+
+describe('a snapshot', () => {
+  test('is stored when enough records are new, and none while nothing changes', async () => {
+    const { hw, log, clock } = await openLog()
+    await log.append(numbered(5))
+    const text = foldText(log, { snapshotEvery: 10 })
+    await text.loaded()
+    await clock.advance('1h')
+    expect(await storedSnapshots(hw)).toEqual([])
+    await log.append(numbered(5, 5))
+    await clock.settle()
+    expect(await storedSnapshots(hw)).toMatchObject([{ position: 10 }])
+    const { seqNum } = await snapshotsOf(hw).checkTail()
+    await clock.advance('1h')
+    await log.append(numbered(9, 10))
+    await clock.settle()
+    expect((await snapshotsOf(hw).checkTail()).seqNum).toBe(seqNum)
+  })
+
+  test('is stored on closing if enough records are new', async () => {
+    const { hw, log } = await openLog()
+    await log.append(numbered(9))
+    await reopened(log, { snapshotEvery: 100 })
+    expect(await storedSnapshots(hw)).toEqual([])
+    await log.append('9')
+    await reopened(log, { snapshotEvery: 100 })
+    expect(await storedSnapshots(hw)).toMatchObject([{ position: 10 }])
+    const { seqNum } = await snapshotsOf(hw).checkTail()
+    await reopened(log, { snapshotEvery: 1 })
+    expect((await snapshotsOf(hw).checkTail()).seqNum).toBe(seqNum)
+  })
+
+  test('replaces the one before it', async () => {
+    const { hw, log, clock } = await openLog()
+    await log.append('a')
+    const text = foldText(log, { snapshotEvery: 1 })
+    for (const body of ['b', 'c', 'd']) {
+      await log.append(body)
+      await clock.settle()
+    }
+    expect(text.value).toBe('a b c d ')
+    const records = await snapshotsOf(hw).read({}, { commands: false }).toArray()
+    expect(records.map(({ body }) => body)).toEqual(['"a b c d "'])
+  })
+
+  test('does not delay the delivery of records', async () => {
+    const storage = gated(memory())
+    const { hw, log, clock } = await openLog(storage)
+    await log.append('a')
+    const text = foldText(log, { snapshotEvery: 1 })
+    const seen: string[] = []
+    text.value$.subscribe((value) => seen.push(value))
+    storage.holding = true
+    await clock.settle()
+    expect(storage.held).toBe(1)
+    storage.holding = false
+    await log.append('b')
+    await clock.settle()
+    expect(seen).toEqual(['a ', 'a b '])
+    expect(await storedSnapshots(hw)).toEqual([])
+    storage.release()
+    await clock.settle()
+    expect(await storedSnapshots(hw)).toMatchObject([{ position: 2 }])
+  })
+
+  test('is kept for ever in a basin whose streams expire', async () => {
+    const { hw, log, clock } = await openLog()
+    await hw.basin('app').reconfigure({ defaultStreamConfig: { retentionPolicy: { ageSeconds: 60 } } })
+    await hw.basin('app').ensureStream('log', { retentionPolicy: 'infinite' })
+    await log.append(numbered(5))
+    await reopened(log, { snapshotEvery: 1 })
+    await clock.advance('1d')
+    expect(await reopened(log)).toEqual({ value: textOf(numbered(5)), calls: 0 })
+  })
+
+  test('of an encrypted stream is encrypted with the same key', async () => {
+    const storage = memory()
+    const { hw } = await openLog(storage)
+    await hw.createBasin('secret', { streamCipher: 'aes-256-gcm' })
+    const encryptionKey = new Uint8Array(32).fill(7)
+    const log = hw.basin('secret').stream('log', { encryptionKey })
+    await log.append('a')
+    await reopened(log, { snapshotEvery: 1 })
+    expect(await reopened(log)).toEqual({ value: 'a ', calls: 0 })
+    const withoutKey = hw.basin('secret').stream('.fold/default/log')
+    expect(await outcomeOf(withoutKey.readBatch())).toBe('encryption_key_invalid')
+  })
+
+  test('that cannot be stored is reported, and stored again when the next one is due', async () => {
+    const storage = faultyStorage(memory())
+    const { hw, log, clock } = await openLog(storage)
+    await log.append(numbered(10))
+    const errors: unknown[] = []
+    const text = foldText(log, { snapshotEvery: 10, onSnapshotError: (error) => errors.push(error) })
+    storage.failNext('append', { kind: 'quota' })
+    expect(await text.loaded()).toBe(textOf(numbered(10)))
+    await clock.settle()
+    expect(errors).toMatchObject([{ code: 'storage_full' }])
+    await log.append(numbered(9, 10))
+    await clock.settle()
+    expect(await storedSnapshots(hw)).toEqual([])
+    await log.append('19')
+    await clock.settle()
+    expect(await storedSnapshots(hw)).toMatchObject([{ position: 20 }])
+    expect(errors).toHaveLength(1)
+    expect(text.value).toBe(textOf(numbered(20)))
+  })
+
+  test('that cannot be loaded is reported, and the fold is rebuilt', async () => {
+    const storage = faultyStorage(memory())
+    const { hw, log } = await openLog(storage)
+    await log.append(numbered(10))
+    await reopened(log, { snapshotEvery: 1 })
+    // Nothing is cached in another engine.
+    const other = await open({ storage })
+    onTestFinished(() => other.close())
+    storage.failNext('read', { kind: 'corrupt' })
+    const errors: unknown[] = []
+    const onSnapshotError = (error: unknown) => errors.push(error)
+    const rebuilt = await reopened(logOf(other), { onSnapshotError, snapshotEvery: 1 })
+    expect(rebuilt).toEqual({ value: textOf(numbered(10)), calls: 10 })
+    expect(errors).toMatchObject([{ code: 'storage' }])
+    expect(await storedSnapshots(hw)).toMatchObject([{ position: 10 }])
+  })
+})
+
+describe('a snapshot is ignored, and the fold rebuilt,', () => {
+  /** A log of three records with a snapshot of them. */
+  async function withSnapshot(options: Parameters<typeof foldText>[1] = {}) {
+    const world = await openLog()
+    await world.log.append(['a', 'b', 'c'])
+    await reopened(world.log, { snapshotEvery: 1, ...options })
+    expect(await storedSnapshots(world.hw)).toMatchObject([{ position: 3 }])
+    return world
+  }
+  const rebuilt = { value: 'a b c ', calls: 3 }
+
+  test('if it is of another version, which it replaces', async () => {
+    const { log, hw } = await withSnapshot()
+    expect(await reopened(log, { version: 2, snapshotEvery: 1 })).toEqual(rebuilt)
+    expect(await storedSnapshots(hw)).toMatchObject([{ version: 2 }])
+    expect(await reopened(log, { version: 2 })).toEqual({ value: 'a b c ', calls: 0 })
+    expect(await reopened(log, { version: '2' })).toEqual(rebuilt)
+  })
+
+  test('if it is of another fold', async () => {
+    const { hw, log } = await withSnapshot()
+    expect(await reopened(log, { name: 'other', snapshotEvery: 1 })).toEqual(rebuilt)
+    expect(await hw.basin('app').stream('.fold/other/log').exists()).toBe(true)
+    expect(await reopened(log)).toEqual({ value: 'a b c ', calls: 0 })
+  })
+
+  test('if it is damaged', async () => {
+    const { hw, log } = await withSnapshot()
+    const [snapshot] = await storedSnapshots(hw)
+    const [record] = recordsOfSnapshot(snapshot!)
+    await snapshotsOf(hw).append({ ...Object(record), body: '"other"' })
+    await snapshotsOf(hw).trim(2)
+    await snapshotsOf(hw).append(['not', 'a', 'snapshot'])
+    expect(await reopened(log)).toEqual(rebuilt)
+    expect(await reopened(log, { snapshotEvery: 1 })).toEqual(rebuilt)
+    expect(await reopened(log)).toEqual({ value: 'a b c ', calls: 0 })
+  })
+
+  test('if it does not match the schema', async () => {
+    const { log } = await withSnapshot()
+    const schema = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: (value: unknown) =>
+          typeof value === 'number' ? { value } : { issues: [{ message: 'must be a number' }] },
+      },
+    } as const
+    const errors: unknown[] = []
+    expect(await reopened(log, { schema, onSnapshotError: (error) => errors.push(error) })).toEqual(rebuilt)
+    expect(errors).toMatchObject([{ code: 'undecodable_record' }])
+  })
+
+  test('if it cannot be decoded', async () => {
+    const { log } = await withSnapshot()
+    const decode = () => {
+      throw new Error('of an older time')
+    }
+    const errors: unknown[] = []
+    const onSnapshotError = (error: unknown) => errors.push(error)
+    expect(await reopened(log, { encode: (text) => text, decode, onSnapshotError })).toEqual(rebuilt)
+    expect(errors).toEqual([new Error('of an older time')])
+  })
+
+  test.each([
+    ['shorter', ['x']],
+    ['as long', ['x', 'y', 'z']],
+    ['longer', ['x', 'y', 'z', 'w']],
+  ])('if the stream was deleted, and the one that replaced it is %s', async (_, bodies) => {
+    const { log } = await withSnapshot()
+    await log.delete()
+    await log.append(bodies)
+    expect(await reopened(log)).toEqual({ value: textOf(bodies), calls: bodies.length })
+  })
+
+  test.each([
+    ['shorter', ['x']],
+    ['as long', ['x', 'y', 'z']],
+    ['longer', ['x', 'y', 'z', 'w']],
+  ])('if a server replaced the stream by one that is %s', async (_, bodies) => {
+    const { hw, clock } = await openLog()
+    const handler = createHandler(hw, { auth: 'none' })
+    const remote = await connect({
+      url: 'http://localhost/v1',
+      fetch: (...args) => handler(new Request(...args)),
+    })
+    onTestFinished(() => remote.close())
+    const log = logOf(remote)
+    await log.append(['a', 'b', 'c'])
+    await reopened(log, { snapshotEvery: 1 })
+    expect(await reopened(log)).toEqual({ value: 'a b c ', calls: 0 })
+    await logOf(hw).delete()
+    await clock.advance('1s')
+    await logOf(hw).append(bodies)
+    expect(await reopened(log)).toEqual({ value: textOf(bodies), calls: bodies.length })
+  })
+})
+
+describe('what a snapshot stores', () => {
+  test('is what `encode` returns, as JSON', async () => {
+    const { log } = await openLog()
+    await log.append(['a', 'b', 'a'])
+    const count = () =>
+      fold(log, {
+        initial: new Map<string, number>(),
+        reduce: (counts, { body }) => new Map(counts).set(body, (counts.get(body) ?? 0) + 1),
+        version: 1,
+        snapshotEvery: 1,
+        encode: (counts) => [...counts],
+        decode: (entries: [string, number][]) => new Map(entries),
+      })
+    const first = count()
+    await first.loaded()
+    await first.close()
+    await log.append('b')
+    await using second = count()
+    expect([...(await second.loaded())]).toEqual([
+      ['a', 2],
+      ['b', 2],
+    ])
+  })
+
+  test('may be bytes', async () => {
+    const { log } = await openLog()
+    await log.append(['1', '2'])
+    const bytes = () =>
+      fold(log, {
+        initial: [] as number[],
+        reduce: (list, { body }) => [...list, Number(body)],
+        version: 1,
+        snapshotEvery: 1,
+        encode: (list) => Uint8Array.from(list),
+        decode: (stored: Uint8Array) => [...stored],
+      })
+    const first = bytes()
+    await first.loaded()
+    await first.close()
+    await log.append('3')
+    await using second = bytes()
+    expect(await second.loaded()).toEqual([1, 2, 3])
+  })
+
+  test('is the state at its position, even if the reducer changes it in place', async () => {
+    const { hw, log, clock } = await openLog()
+    await log.append(['a'])
+    const list = fold(log, {
+      initial: [] as string[],
+      reduce: (bodies, { body }) => {
+        bodies.push(body)
+        return bodies
+      },
+      version: 1,
+      snapshotEvery: 1,
+    })
+    for (const body of ['b', 'c', 'd']) void log.append(body)
+    await clock.settle()
+    await list.close()
+    const [{ position, state }] = (await storedSnapshots(hw)) as unknown as [
+      { position: number; state: Uint8Array },
+    ]
+    expect(JSON.parse(new TextDecoder().decode(state))).toEqual(['a', 'b', 'c', 'd'].slice(0, position))
+  })
+})
+
+describe.each(STORAGES)('on %s', (_, create) => {
+  test('a state of 5 MiB is stored in parts, and the one before stays until then', async () => {
+    const storage = gated(await create())
+    const { hw, log, clock } = await openLog(storage)
+    await log.append('a')
+    const large = foldPadded(log, 5 * 1_048_576)
+    await large.loaded()
+    await large.close()
+    expect(await storedSnapshots(hw)).toMatchObject([{ position: 1 }])
+
+    // The next one is interrupted at several of its eleven parts.
+    for (const part of [0, 1, 5, 10]) {
+      await log.append(String(part))
+      let appends = 0
+      storage.onAppend = () => {
+        if (appends++ === part) throw new Error('crash')
+      }
+      const interrupted = foldPadded(log, 0, { onSnapshotError: () => {} })
+      await interrupted.loaded()
+      await interrupted.close()
+      storage.onAppend = () => {}
+      expect(appends).toBe(part + 1)
+      expect(await storedSnapshots(hw)).toMatchObject([{ position: 1 }])
+    }
+    await using last = foldPadded(log, 0)
+    expect((await last.loaded()).bodies).toHaveLength(5)
+    expect(last.value.padding).toHaveLength(5 * 1_048_576)
+    await last.close()
+    await clock.settle()
+    // Eleven parts and a trim; all others are trimmed.
+    expect(await snapshotsOf(hw).read({}, { as: 'bytes' }).toArray()).toHaveLength(12)
+    expect(await storedSnapshots(hw)).toMatchObject([{ position: 5 }])
+  })
+})
+
+describe('several tabs', () => {
+  /** Engines on one storage, as tabs of a browser. */
+  async function tabs(count: number): Promise<Engine[]> {
+    const storage = memory()
+    const { hw } = await openLog(storage)
+    const others = Array.from({ length: count - 1 }, async () => (await openLog(storage)).hw)
+    return [hw, ...(await Promise.all(others))]
+  }
+
+  test('store one snapshot of those that are due', async () => {
+    const [hw, other] = (await tabs(2)) as [Engine, Engine]
+    await logOf(hw).append(numbered(10))
+    const texts = [hw, other].map((engine) => foldText(logOf(engine), { snapshotEvery: 10 }))
+    await Promise.all(texts.map((text) => text.loaded()))
+    await Promise.all(texts.map((text) => text.close()))
+    const snapshots = await snapshotsOf(hw).read({}, { commands: false }).toArray()
+    expect(snapshots).toHaveLength(1)
+    expect((await snapshotsOf(hw).checkTail()).seqNum).toBe(1)
+    expect(await reopened(logOf(other))).toEqual({ value: textOf(numbered(10)), calls: 0 })
+  })
+
+  test('never mix the parts of large snapshots', async () => {
+    const engines = await tabs(3)
+    const [hw] = engines as [Engine]
+    await logOf(hw).append('first')
+    const folds = engines.map((engine) => foldPadded(logOf(engine), 1_500_000, { onSnapshotError: () => {} }))
+    await Promise.all(folds.map((each) => each.loaded()))
+    for (let round = 0; round < 5; round++) {
+      const { end } = await logOf(hw).append(String(round))
+      await Promise.all(folds.map((each) => each.reached(end.seqNum)))
+    }
+    await Promise.all(folds.map((each) => each.close()))
+    const [newest] = await storedSnapshots(hw)
+    expect(newest?.position).toBe(6)
+    const restored = foldPadded(logOf(hw), 0)
+    expect(await restored.loaded()).toEqual(folds[0]!.value)
+    await restored.close()
+  })
+
+  test('with two versions of an app both store theirs', async () => {
+    const [hw, other] = (await tabs(2)) as [Engine, Engine]
+    await logOf(hw).append('a')
+    const old = foldText(logOf(hw), { version: 1, snapshotEvery: 1 })
+    const next = foldText(logOf(other), { version: 2, snapshotEvery: 1 })
+    await Promise.all([old.loaded(), next.loaded()])
+    await next.close()
+    await logOf(hw).append('b')
+    await old.reached(2)
+    await old.close()
+    expect(await storedSnapshots(hw)).toMatchObject([{ version: 1, position: 2 }])
+    expect(await reopened(logOf(hw), { version: 2, snapshotEvery: 1 })).toEqual({ value: 'a b ', calls: 2 })
+    expect(await storedSnapshots(hw)).toMatchObject([{ version: 2, position: 2 }])
+  })
+})
+
+describe('trimmed history', () => {
+  test('that no snapshot covers is an error with the first record left', async () => {
+    const { log } = await openLog()
+    await log.append(['a', 'b', 'c'])
+    await log.trim(2)
+    const text = foldText(log)
+    await expect(text.loaded()).rejects.toMatchObject({ code: 'history_trimmed', seqNum: 2 })
+    await log.trim(4)
+    await expect(foldText(log).loaded()).rejects.toMatchObject({ code: 'history_trimmed', seqNum: 4 })
+  })
+
+  test('is an error for values of JSON too, and command records are none', async () => {
+    const { log } = await openLog()
+    const options = { initial: 0, reduce: (n: number) => n + 1, version: 1 }
+    await log.fence('')
+    await log.json().append('a')
+    await using whole = fold(log.json(), options)
+    expect(await whole.loaded()).toBe(1)
+    await log.trim(1)
+    await using rest = fold(log.json(), options)
+    await expect(rest.loaded()).rejects.toMatchObject({ code: 'history_trimmed', seqNum: 1 })
+  })
+
+  test('is covered by a snapshot', async () => {
+    const { log } = await openLog()
+    await log.append(['a', 'b', 'c'])
+    await reopened(log, { snapshotEvery: 1 })
+    await log.trim(3)
+    await log.append('d')
+    expect(await reopened(log)).toEqual({ value: 'a b c d ', calls: 1 })
+    await log.trim(5)
+    expect(await reopened(log, { version: 2, trimmed: 'skip' })).toEqual({ value: '', calls: 0 })
+    await expect(foldText(log, { version: 2 }).loaded()).rejects.toMatchObject({ code: 'history_trimmed' })
+  })
+
+  test('is skipped if the app says so', async () => {
+    const { log, clock } = await openLog()
+    await log.append(['a', 'b', 'c'])
+    await log.trim(2)
+    const text = foldText(log, { trimmed: 'skip' })
+    expect(await text.loaded()).toBe('c ')
+    await log.append('d')
+    await clock.settle()
+    expect(text).toMatchObject({ value: 'c d ', position: 5 })
+  })
+
+  test('names the failure of the snapshot that may cover it', async () => {
+    const storage = faultyStorage(memory())
+    const { log } = await openLog(storage)
+    await log.append(['a', 'b', 'c'])
+    await reopened(log, { snapshotEvery: 1 })
+    await log.trim(3)
+    const other = await open({ storage })
+    onTestFinished(() => other.close())
+    storage.failNext('read', { kind: 'io' })
+    const text: Fold<string> = foldText(logOf(other), { onSnapshotError: () => {} })
+    const cause = expect.objectContaining({ code: 'storage' })
+    await expect(text.loaded()).rejects.toMatchObject({ code: 'history_trimmed', cause })
+  })
+})

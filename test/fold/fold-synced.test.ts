@@ -1,0 +1,108 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { type Fold, fold } from '../../adapters/fold/index.ts'
+import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
+import { type SyncedStream, syncedStream } from '../../adapters/sync/index.ts'
+import { Prng } from '../../src/runtime/prng.ts'
+import { openDevice, openServer, type Server } from '../sync/mirrored.ts'
+
+/** Devices must not get the same id. */
+const prng = new Prng(1)
+
+/** A device with a synced stream of texts. */
+async function openSynced(server: Server, storage?: Parameters<typeof openDevice>[1]) {
+  const device = await openDevice(server, storage)
+  const synced = syncedStream(device.remote, device.local, {
+    coordinator: coordinateInThread,
+    wakeUps: () => () => {},
+    random: () => prng.next(),
+  })
+  onTestFinished(() => synced.close())
+  return { ...device, synced }
+}
+
+function foldText(synced: SyncedStream, options: { readonly snapshotEvery?: number } = {}) {
+  const calls = { count: 0 }
+  const text: Fold<string> = fold(synced, {
+    initial: '',
+    reduce: (value, { body, isPending }) => {
+      calls.count++
+      return `${value}${isPending ? `(${body})` : body} `
+    },
+    version: 1,
+    ...options,
+  })
+  onTestFinished(() => text.close())
+  return { text, calls }
+}
+
+test('a fold of a synced stream shows what is pending, in its place among the records of others', async () => {
+  const server = await openServer()
+  const [one, other] = [await openSynced(server), await openSynced(server)]
+  const [mine, theirs] = [foldText(one.synced).text, foldText(other.synced).text]
+  await one.synced.append('a')
+  await server.clock.advance('10s')
+  expect([mine.value, theirs.value]).toEqual(['a ', 'a '])
+
+  server.network.refuse()
+  await one.synced.append('b')
+  await other.synced.append('c')
+  await server.clock.settle()
+  expect([mine.value, theirs.value]).toEqual(['a (b) ', 'a (c) '])
+  expect(mine.confirmedValue).toBe('a ')
+
+  server.network.heal()
+  await server.clock.advance('5m')
+  expect(mine.value).toBe(theirs.value)
+  expect(mine.value).toMatch(/^a (b c|c b) $/)
+  expect(mine.value).toBe(mine.confirmedValue)
+})
+
+test('a fold of a synced stream opens offline with its snapshot', async () => {
+  const server = await openServer()
+  const { storage, ...device } = await openSynced(server)
+  const first = foldText(device.synced, { snapshotEvery: 1 })
+  for (const body of ['a', 'b', 'c']) await device.synced.append(body)
+  await server.clock.advance('10s')
+  expect(first.text.position).toBe(3)
+  await first.text.close()
+  await device.synced.close()
+  await device.hw.close()
+
+  server.network.refuse()
+  const again = await openSynced(server, storage)
+  const second = foldText(again.synced)
+  expect(await second.text.loaded()).toBe('a b c ')
+  expect(second.calls.count).toBe(0)
+})
+
+test('a fold begins again with the copy of its stream', async () => {
+  const server = await openServer()
+  const device = await openSynced(server)
+  const { text } = foldText(device.synced, { snapshotEvery: 1 })
+  await device.synced.append(['a', 'b'])
+  await server.clock.advance('10s')
+  expect(text.value).toBe('a b ')
+  await server.stream.delete()
+  await server.clock.advance('1m')
+  await server.stream.append(['x'])
+  await server.clock.advance('1m')
+  expect(device.synced.state.kind).toBe('stopped')
+  expect(text.value).toBe('a b ')
+  await device.synced.mirror.restart()
+  await server.clock.advance('1m')
+  expect(text.value).toBe('x ')
+})
+
+test('records that were trimmed on the server before the copy began end the fold', async () => {
+  const server = await openServer()
+  await server.stream.append(['a', 'b', 'c'])
+  await server.stream.trim(2)
+  await server.clock.advance('1h')
+  const device = await openSynced(server)
+  const { text } = foldText(device.synced)
+  // Nothing is stored on this device.
+  expect(await text.loaded()).toBe('')
+  const reached = text.reached(1).catch((error: unknown) => error)
+  await server.clock.advance('1m')
+  expect(await reached).toMatchObject({ code: 'history_trimmed', seqNum: 2 })
+})

@@ -1,0 +1,133 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { createHandler, openOnce } from '../../adapters/http/index.ts'
+import { toNodeHandler } from '../../adapters/node/index.ts'
+import { filesystem } from '../../adapters/storage/filesystem/index.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { type Engine, HeadwaterError, open } from '../../src/index.ts'
+import { temporaryDirectory } from '../storage/filesystem/directories.ts'
+import { bundleProgram, Child } from '../support/child-process.ts'
+
+const BASINS = 'http://localhost/v1/basins'
+
+/** A handler whose engine is opened by `attempts` in turn; the last one is repeated. */
+function lazyHandler(...attempts: (() => Promise<Engine>)[]) {
+  const errors: unknown[] = []
+  let count = 0
+  const openEngine = () => attempts[Math.min(count++, attempts.length - 1)]!()
+  const handler = createHandler(openEngine, { auth: 'none', onError: (error) => errors.push(error) })
+  return {
+    errors,
+    get count() {
+      return count
+    },
+    get: async () => {
+      const response = await handler(new Request(BASINS))
+      return { status: response.status, body: await response.json() }
+    },
+  }
+}
+
+async function openMemory(): Promise<Engine> {
+  const hw = await open({ storage: memory() })
+  onTestFinished(() => hw.close())
+  return hw
+}
+
+test('the first requests open one engine together', async () => {
+  const handler = lazyHandler(openMemory)
+  expect(handler.count).toBe(0)
+  const replies = await Promise.all([handler.get(), handler.get()])
+  expect(replies.map(({ status }) => status)).toEqual([200, 200])
+  expect(handler.count).toBe(1)
+})
+
+test('a failure is the reply of its requests, and the next request tries again', async () => {
+  const failing = () => Promise.reject(new HeadwaterError('storage', 'the disk is away'))
+  const handler = lazyHandler(failing, openMemory)
+  expect(await handler.get()).toEqual({
+    status: 503,
+    body: { code: 'unavailable', message: 'the streams cannot be opened: the disk is away' },
+  })
+  expect(handler.errors.map(String)).toEqual(['HeadwaterError: the disk is away'])
+  expect((await handler.get()).status).toBe(200)
+  expect(handler.count).toBe(2)
+})
+
+test('the message of any other error stays private', async () => {
+  const failing = () => {
+    throw new Error('secret')
+  }
+  const handler = lazyHandler(failing)
+  const { status, body } = await handler.get()
+  expect(status).toBe(503)
+  expect(JSON.stringify(body)).not.toContain('secret')
+  expect(handler.errors.map(String)).toEqual(['Error: secret'])
+})
+
+test('a function that returns no engine is said to be wrong', async () => {
+  const { status, body } = await lazyHandler(async () => undefined as never).get()
+  expect(status).toBe(503)
+  expect(body.message).toContain('a handler needs an open engine')
+})
+
+test('an engine that was closed is opened again', async () => {
+  const engines: Engine[] = []
+  const handler = lazyHandler(async () => {
+    const hw = await openMemory()
+    engines.push(hw)
+    return hw
+  })
+  await handler.get()
+  await engines[0]!.close()
+  expect((await handler.get()).status).toBe(200)
+  expect(engines).toHaveLength(2)
+})
+
+test('an app shares the engine of its handler', async () => {
+  const engine = openOnce(openMemory)
+  const handler = createHandler(engine, { auth: 'none' })
+  await (await engine()).createBasin('my-basin')
+  expect(await (await handler(new Request(BASINS))).json()).toMatchObject({ basins: [{ name: 'my-basin' }] })
+})
+
+test('a directory that another process has locked is opened once that process has ended', async () => {
+  const base = await temporaryDirectory()
+  const directory = join(base, 'data')
+  const program = await bundleProgram(
+    new URL('../storage/filesystem/children/holder.ts', import.meta.url),
+    base,
+  )
+  const holder = new Child(program, [directory])
+  await holder.printed(1)
+  const handler = lazyHandler(async () => {
+    const hw = await open({ storage: filesystem(directory) })
+    onTestFinished(() => hw.close())
+    return hw
+  })
+  const { status, body } = await handler.get()
+  expect(status).toBe(503)
+  expect(body).toMatchObject({ code: 'unavailable', message: expect.stringContaining('is open in process') })
+  await holder.end()
+  expect((await handler.get()).status).toBe(200)
+})
+
+test('Node serves an engine that the first request opens', async () => {
+  const failing = () => Promise.reject(new HeadwaterError('storage', 'the disk is away'))
+  const attempts: (() => Promise<Engine>)[] = [failing, openMemory]
+  const server = createServer(
+    toNodeHandler(() => attempts.shift()!(), { auth: 'none', prefix: '/streams', onError: () => {} }),
+  ).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/streams/v1/basins`
+  const refused = await fetch(url)
+  expect([refused.status, await refused.json()]).toEqual([
+    503,
+    { code: 'unavailable', message: 'the streams cannot be opened: the disk is away' },
+  ])
+  expect((await fetch(url)).status).toBe(200)
+})

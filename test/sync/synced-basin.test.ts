@@ -1,0 +1,360 @@
+import { describe, expect, test } from 'vitest'
+import type { Basin } from '../../src/index.ts'
+import { eventually, kindsIn, openBasinServer, openTab } from './synced-basins.ts'
+
+const bodiesOf = async (basin: Basin, name: string) =>
+  (await basin.stream(name).read().toArray()).map(({ body }) => body)
+
+async function openBoth() {
+  const server = await openBasinServer()
+  return { server, clock: server.clock, tab: await openTab(server) }
+}
+
+describe('a synced basin', () => {
+  test('finds the streams of the server below its prefix, and copies them', async () => {
+    const { server, clock, tab } = await openBoth()
+    for (const name of ['rooms/a', 'rooms/b', 'other/c', '.outbox/rooms/d']) {
+      await server.basin.stream(name).append(`in ${name}`)
+    }
+    const rooms = await tab.start()
+    await eventually(
+      clock,
+      () => Object.values(kindsIn(rooms)).filter((kind) => kind === 'live').length === 2,
+    )
+    expect(kindsIn(rooms)).toEqual({ a: 'live', b: 'live' })
+    expect(rooms.state.kind).toBe('live')
+    expect(await bodiesOf(tab.local, 'rooms/a')).toEqual(['in rooms/a'])
+    expect(await tab.local.stream('other/c').exists()).toBe(false)
+  })
+
+  test('finds streams that other devices create, and shows what they write', async () => {
+    const { server, clock, tab } = await openBoth()
+    const other = await openTab(server)
+    const [mine, theirs] = [await tab.start(), await other.start()]
+    await eventually(clock, () => mine.state.kind === 'live')
+    const names: string[][] = []
+    mine.streams$.subscribe((streams) => names.push(streams.map(({ name }) => name)))
+    await theirs.stream('rooms/new').append('hello')
+    await eventually(clock, async () => kindsIn(mine).new === 'live')
+    expect(await bodiesOf(tab.local, 'rooms/new')).toEqual(['hello'])
+    expect(names.at(0)).toEqual([])
+    expect(names.at(-1)).toEqual(['rooms/new'])
+  })
+
+  test('keeps connections for the most recently used streams, and moves them', async () => {
+    const { server, clock, tab } = await openBoth()
+    for (const name of 'abcdef') await server.basin.stream(`rooms/${name}`).append(name)
+    const rooms = await tab.start()
+    for (const name of 'abc') {
+      rooms.stream(`rooms/${name}`)
+      await clock.settle()
+    }
+    await clock.advance('1m')
+    const live = { a: 'live', b: 'live', c: 'live', d: 'waiting', e: 'waiting', f: 'waiting' }
+    expect(kindsIn(rooms)).toEqual(live)
+    rooms.stream('rooms/e')
+    await clock.advance('1m')
+    expect(kindsIn(rooms)).toEqual({ ...live, a: 'waiting', e: 'live' })
+    await server.basin.stream('rooms/e').append('more')
+    await clock.settle()
+    expect(await bodiesOf(tab.local, 'rooms/e')).toEqual(['e', 'more'])
+    // An append is a use too.
+    await rooms.stream('rooms/a', { isBackground: true }).append('mine')
+    await clock.advance('1m')
+    expect(kindsIn(rooms)).toEqual({ ...live, b: 'waiting', e: 'live' })
+    // To open a stream for a list is none.
+    rooms.stream('rooms/d', { isBackground: true })
+    await clock.advance('1m')
+    expect(kindsIn(rooms)).toEqual({ ...live, b: 'waiting', e: 'live' })
+  })
+
+  test('catches up once with every stream outside of the window, and then makes no requests', async () => {
+    const { server, clock, tab } = await openBoth()
+    const names = Array.from({ length: 20 }, (_, index) => `rooms/${index}`)
+    for (const name of names) await server.basin.stream(name).append(name)
+    const rooms = await tab.start({ discoverMs: 86_400_000 })
+    await eventually(clock, async () => {
+      const bodies = await Promise.all(
+        names.map((name) => bodiesOf(tab.local, name).catch((): string[] => [])),
+      )
+      return bodies.every((all) => all.length === 1)
+    })
+    await clock.advance('1m')
+    const { total } = tab.counts
+    await clock.advance('1h')
+    expect(tab.counts.total).toBe(total)
+    expect(tab.counts.open).toBe(3)
+    expect(Object.values(kindsIn(rooms)).filter((kind) => kind === 'live')).toHaveLength(3)
+    // No outbox is stored for streams that the device only copies.
+    expect((await tab.local.listStreams({ prefix: '.outbox/' })).items).toEqual([])
+  })
+
+  test('catches up again as often as the app asks for it', async () => {
+    const { server, clock, tab } = await openBoth()
+    for (const name of 'abcde') await server.basin.stream(`rooms/${name}`).append(name)
+    const rooms = await tab.start({ catchUpMs: 15_000 })
+    for (const name of 'abc') rooms.stream(`rooms/${name}`)
+    await clock.advance('1m')
+    await server.basin.stream('rooms/e').append('news')
+    await clock.advance('20s')
+    expect(await bodiesOf(tab.local, 'rooms/e')).toEqual(['e', 'news'])
+    expect(kindsIn(rooms).e).toBe('waiting')
+  })
+
+  test.each([2, 3, 4, 8])('never has more than %d requests open at once', async (connectionsMax) => {
+    const { server, clock, tab } = await openBoth()
+    const names = Array.from({ length: 12 }, (_, index) => `rooms/${index}`)
+    for (const name of names) await server.basin.stream(name).append(name)
+    const rooms = await tab.start({ connectionsMax, catchUpMs: 5_000, discoverMs: 1_000 })
+    tab.network.delay('20ms')
+    let { most } = tab.counts
+    for (let round = 0; round < 6; round++) {
+      for (const name of names) {
+        void rooms.stream(name).append(`${round}`)
+        await clock.advance('100ms')
+      }
+      most = Math.max(most, tab.counts.most)
+      if (round === 2) tab.network.refuse()
+      if (round === 4) {
+        tab.network.heal()
+        tab.network.delay('20ms')
+      }
+    }
+    await eventually(clock, async () => {
+      const stored = await Promise.all(names.map((name) => bodiesOf(server.basin, name)))
+      return stored.every((bodies) => bodies.length === 7)
+    })
+    expect(tab.counts.most).toBe(connectionsMax)
+    for (const name of names) {
+      expect(await bodiesOf(server.basin, name)).toEqual([name, ...Array.from('012345')])
+    }
+  })
+})
+
+describe('a synced basin without a network', () => {
+  test('knows its streams, and sends what was written once there is one', async () => {
+    const { server, clock, tab } = await openBoth()
+    const names = Array.from('abcdefgh', (name) => `rooms/${name}`)
+    for (const name of names.slice(0, 4)) await server.basin.stream(name).append('theirs')
+    const before = await tab.start()
+    for (const name of names.slice(0, 4)) before.stream(name)
+    await clock.advance('1m')
+    await before.close()
+
+    const later = await openTab(server, tab.storage)
+    later.network.refuse()
+    const rooms = await later.start()
+    expect(rooms.streams.map(({ name }) => name)).toEqual(names.slice(0, 4))
+    for (const name of names) await rooms.stream(name).append('mine')
+    await clock.advance('1m')
+    expect(rooms.state).toMatchObject({ kind: 'offline', error: { code: 'unavailable' } })
+    expect((await rooms.stream('rooms/h').read().toArray()).map(({ isPending }) => isPending)).toEqual([true])
+    later.network.heal()
+    await eventually(clock, async () => {
+      const stored = await Promise.all(
+        names.map((name) => bodiesOf(server.basin, name).catch((): string[] => [])),
+      )
+      return stored.every((bodies) => bodies.includes('mine'))
+    })
+    expect(await bodiesOf(server.basin, 'rooms/a')).toEqual(['theirs', 'mine'])
+    expect(later.counts.most).toBeLessThanOrEqual(4)
+  })
+
+  test('sends what an app that was closed has left', async () => {
+    const { server, clock, tab } = await openBoth()
+    tab.network.refuse()
+    const before = await tab.start()
+    const names = Array.from('abcdefgh', (name) => `rooms/${name}`)
+    for (const name of names) await before.stream(name).append('mine')
+    await before.close()
+
+    const rooms = await (await openTab(server, tab.storage)).start()
+    await eventually(clock, async () => {
+      const stored = await Promise.all(
+        names.map((name) => bodiesOf(server.basin, name).catch((): string[] => [])),
+      )
+      return stored.every((bodies) => bodies.length === 1)
+    })
+    expect(rooms.streams).toHaveLength(8)
+  })
+
+  test('connects at once when the app asks for it', async () => {
+    const { server, clock, tab } = await openBoth()
+    await server.basin.stream('rooms/a').append('a')
+    tab.network.refuse()
+    const rooms = await tab.start()
+    rooms.stream('rooms/a')
+    await clock.advance('1h')
+    expect(kindsIn(rooms)).toEqual({ a: 'offline' })
+    tab.network.heal()
+    rooms.retry()
+    await clock.settle()
+    expect(rooms.state.kind).toBe('live')
+    expect(kindsIn(rooms)).toEqual({ a: 'live' })
+  })
+})
+
+describe('the tabs of a device', () => {
+  test('share the connections and show the same states', async () => {
+    const { server, clock, tab } = await openBoth()
+    for (const name of 'abcdef') await server.basin.stream(`rooms/${name}`).append(name)
+    const other = await openTab(server, tab.storage)
+    const rooms = await tab.start()
+    await clock.settle()
+    const same = await other.start()
+    await clock.advance('1m')
+    const opened = same.stream('rooms/a')
+    await clock.advance('1m')
+    expect(opened.state.kind).toBe('live')
+    expect(kindsIn(same)).toEqual(kindsIn(rooms))
+    expect(same.state).toEqual(rooms.state)
+    expect(other.counts.total).toBe(0)
+    for (const name of 'bcd') same.stream(`rooms/${name}`)
+    await clock.advance('1m')
+    expect(opened.state.kind).toBe('waiting')
+    expect(kindsIn(rooms).a).toBe('waiting')
+    await opened.append('mine')
+    await clock.advance('1m')
+    expect(await bodiesOf(server.basin, 'rooms/a')).toEqual(['a', 'mine'])
+    expect(other.counts.total).toBe(0)
+  })
+
+  test('know of a stream that one of them opens, and of those that are found later', async () => {
+    const { server, clock, tab } = await openBoth()
+    const other = await openTab(server, tab.storage)
+    const [rooms, same] = [await tab.start(), await other.start()]
+    await clock.settle()
+    await same.stream('rooms/mine').append('mine')
+    await server.basin.stream('rooms/found').append('theirs')
+    await clock.advance('1m')
+    for (const basin of [rooms, same]) expect(kindsIn(basin)).toEqual({ found: 'live', mine: 'live' })
+    expect(await bodiesOf(server.basin, 'rooms/mine')).toEqual(['mine'])
+  })
+
+  test('go on when the one that syncs is closed', async () => {
+    const { server, clock, tab } = await openBoth()
+    await server.basin.stream('rooms/a').append('a')
+    const other = await openTab(server, tab.storage)
+    const rooms = await tab.start()
+    await clock.settle()
+    const same = await other.start()
+    const opened = same.stream('rooms/a')
+    await clock.advance('1m')
+    await rooms.close()
+    expect(rooms.state.kind).toBe('closed')
+    await clock.advance('1m')
+    expect(opened.state.kind).toBe('live')
+    await opened.append('mine')
+    await clock.settle()
+    expect(await bodiesOf(server.basin, 'rooms/a')).toEqual(['a', 'mine'])
+  })
+})
+
+describe('a stream that was deleted on the server', () => {
+  test('stays readable if it has records, and leaves the list if it has none', async () => {
+    const { server, clock, tab } = await openBoth()
+    await server.basin.stream('rooms/full').append('kept')
+    await server.basin.createStream('rooms/empty')
+    const rooms = await tab.start()
+    await clock.advance('1m')
+    expect(kindsIn(rooms)).toEqual({ empty: 'live', full: 'live' })
+    await server.basin.stream('rooms/full').delete()
+    await server.basin.stream('rooms/empty').delete()
+    await clock.advance('2m')
+    expect(rooms.streams).toMatchObject([
+      { name: 'rooms/full', state: { kind: 'stopped', reason: 'missing' } },
+    ])
+    expect(await bodiesOf(tab.local, 'rooms/full')).toEqual(['kept'])
+    expect(await tab.local.stream('rooms/empty').exists()).toBe(false)
+    expect(await server.basin.stream('rooms/full').exists()).toBe(false)
+  })
+
+  test('is not mixed with one that was created again', async () => {
+    const { server, clock, tab } = await openBoth()
+    for (const name of 'abcd') await server.basin.stream(`rooms/${name}`).append('old')
+    const rooms = await tab.start()
+    for (const name of 'bcd') rooms.stream(`rooms/${name}`)
+    await clock.advance('1m')
+    await server.basin.stream('rooms/a').delete()
+    await server.basin.stream('rooms/a').append('new')
+    await clock.advance('2m')
+    expect(rooms.streams[0]!.state).toMatchObject({ kind: 'stopped', reason: 'replaced' })
+    const opened = rooms.stream('rooms/a')
+    await clock.advance('1m')
+    expect(opened.state).toMatchObject({ kind: 'stopped', reason: 'replaced' })
+    expect(kindsIn(rooms)).toMatchObject({ b: 'live', c: 'live', d: 'live' })
+    await opened.mirror.restart()
+    await clock.advance('1m')
+    expect(await bodiesOf(tab.local, 'rooms/a')).toEqual(['new'])
+    expect(opened.state.kind).toBe('live')
+  })
+})
+
+describe('a stream that the server refuses', () => {
+  test('to create is stopped with the reason, and its records are kept', async () => {
+    const { clock, tab } = await openBoth()
+    const isCreation = ({ method, url }: Request) => method === 'POST' && !url.includes('/records')
+    tab.network.respond(403, { code: 'permission_denied', when: isCreation })
+    const rooms = await tab.start()
+    const opened = rooms.stream('rooms/forbidden')
+    await opened.append('mine')
+    await clock.advance('5m')
+    expect(opened.state).toMatchObject({ kind: 'stopped', reason: 'denied' })
+    expect(tab.network.log.length).toBeLessThan(5)
+    tab.network.heal()
+    rooms.retry()
+    await clock.advance('1m')
+    expect(opened.state.kind).toBe('live')
+    expect(opened.outbox.failed).toEqual([])
+  })
+
+  test('to list leaves the streams that are used in sync', async () => {
+    const { server, clock, tab } = await openBoth()
+    await server.basin.stream('rooms/a').append('a')
+    tab.network.respond(403, {
+      code: 'permission_denied',
+      when: ({ method, url }) => method === 'GET' && !url.includes('/records'),
+    })
+    const rooms = await tab.start()
+    const opened = rooms.stream('rooms/a')
+    await clock.advance('1m')
+    expect(rooms.state).toMatchObject({ kind: 'stopped', reason: 'denied' })
+    expect(opened.state.kind).toBe('live')
+  })
+})
+
+test.each([
+  ['one connection', { connectionsMax: 1 }, 'connectionsMax'],
+  ['lists every 999 ms', { discoverMs: 999 }, 'discoverMs'],
+  ['a prefix of internal streams', { prefix: '.outbox/x' }, 'prefix'],
+  ['a prefix of 505 bytes', { prefix: 'x'.repeat(505) }, 'prefix'],
+])('refuses %s', async (_, options, field) => {
+  const { tab } = await openBoth()
+  await expect(tab.start(options)).rejects.toMatchObject({ code: 'invalid', field })
+})
+
+test.each([
+  ['without the prefix', 'other/a'],
+  ['of 505 bytes', `rooms/${'x'.repeat(499)}`],
+  ['with U+0000', 'rooms/\0'],
+])('refuses a name %s', async (_, name) => {
+  const { tab } = await openBoth()
+  const rooms = await tab.start()
+  expect(() => rooms.stream(name)).toThrow(expect.objectContaining({ code: 'invalid', field: 'name' }))
+})
+
+test('a synced basin that is closed leaves nothing', async () => {
+  const { server, clock, tab } = await openBoth()
+  for (const name of 'abcdef') await server.basin.stream(`rooms/${name}`).append(name)
+  const rooms = await tab.start()
+  const opened = rooms.stream('rooms/a')
+  await clock.settle()
+  await rooms.close()
+  expect(tab.wakeUps.size).toBe(0)
+  expect(tab.counts.open).toBe(0)
+  expect(() => rooms.stream('rooms/a')).toThrow(expect.objectContaining({ code: 'closed' }))
+  await expect(opened.append('late')).rejects.toMatchObject({ code: 'closed' })
+  const { total } = tab.counts
+  await clock.advance('1h')
+  expect(tab.counts.total).toBe(total)
+})

@@ -1,0 +1,76 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
+import { syncedStream } from '../../adapters/sync/synced.ts'
+import type { Stream } from '../../src/index.ts'
+import { contentOf, openBoth, until } from './mirrored.ts'
+
+async function openSynced() {
+  const both = await openBoth()
+  const start = (remote = both.remote, local: Stream = both.local) => {
+    const synced = syncedStream(remote, local, {
+      random: () => 0.5,
+      coordinator: coordinateInThread,
+      wakeUps: both.listen,
+    })
+    onTestFinished(() => synced.close())
+    return synced
+  }
+  return { ...both, startSynced: start }
+}
+
+test.each([
+  ['shorter', ['x']],
+  ['equally long', ['x', 'y', 'z']],
+  ['longer', ['1', '2', '3', '4', '5']],
+])('nothing is sent to another stream that is %s, until the app begins again', async (_, bodies) => {
+  const { origin, network, clock, startSynced } = await openSynced()
+  await origin.append(['a', 'b', 'c'])
+  const synced = startSynced()
+  await until(synced.mirror, 'live', clock)
+  await origin.delete()
+  await origin.append(bodies)
+  await until(synced.mirror, 'stopped', clock)
+  network.delay('1ms')
+  await synced.append('mine')
+  await clock.advance('10m')
+  expect(network.log).toEqual([])
+  expect(synced.outbox.state.kind).toBe('idle')
+  network.heal()
+  await synced.mirror.restart()
+  await until(synced.mirror, 'live', clock)
+  await clock.advance('1m')
+  const { records } = await contentOf(origin)
+  expect(records).toHaveLength(bodies.length + 1)
+  expect((await synced.read().toArray()).map(({ body }) => body)).toEqual([...bodies, 'mine'])
+})
+
+test('an append to a stream that was replaced unnoticed is tried again with pauses', async () => {
+  const { origin, network, clock, startSynced, local } = await openSynced()
+  await origin.append(['a', 'b', 'c'])
+  const synced = startSynced()
+  await until(synced.mirror, 'live', clock)
+  // The mirror notices nothing: its connection hangs.
+  network.delay('1h', { when: ({ method }) => method === 'GET' })
+  await origin.delete()
+  await origin.append('x')
+  // Recorded in the log.
+  network.delay('1ms', { when: ({ method }) => method === 'POST' })
+  await synced.append('mine')
+  await clock.advance('1m')
+  expect(await local.checkTail()).toMatchObject({ seqNum: 3 })
+  const appends = network.log.filter(({ method }) => method === 'POST')
+  expect(appends.length).toBeGreaterThan(2)
+  expect(appends.length).toBeLessThan(20)
+})
+
+test('a name beside which no outbox can be stored is refused', async () => {
+  const { hw, server, startSynced } = await openSynced()
+  const name = 'x'.repeat(504)
+  const remote = server.hw.basin('basin')
+  const local = hw.basin('basin')
+  const long = startSynced(remote.stream(name), local.stream(name))
+  expect((await long.append('fits')).number).toBeGreaterThan(0)
+  expect(() => startSynced(remote.stream(`${name}y`), local.stream(`${name}y`))).toThrow(
+    expect.objectContaining({ code: 'invalid', field: 'local', message: expect.stringContaining('504') }),
+  )
+})

@@ -1,0 +1,44 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { decodeAppendHeader, encodeAppendHeader } from '../../src/wire/append-header.ts'
+
+describe('the header of an append', () => {
+  it('has the producer and the stream sequence', () => {
+    const producer = { id: 'a b&=é', epoch: 1, seq: 2 }
+    expect(encodeAppendHeader({ producer })).toBe('producer=a%20b%26%3D%C3%A9&epoch=1&seq=2')
+    expect(encodeAppendHeader({ streamSeq: '7' })).toBe('stream_seq=7')
+    expect(encodeAppendHeader({})).toBeUndefined()
+  })
+
+  it('is decoded to what was encoded', () => {
+    const text = fc.string({ unit: 'grapheme', minLength: 1 })
+    const producer = fc.record({ id: text, epoch: fc.maxSafeNat(), seq: fc.maxSafeNat() })
+    fc.assert(
+      fc.property(producer, text, (producer, streamSeq) => {
+        expect(decodeAppendHeader(encodeAppendHeader({ producer, streamSeq })!)).toEqual({
+          producer,
+          streamSeq,
+        })
+      }),
+    )
+  })
+
+  it.each([
+    '',
+    'producer',
+    'producer=p',
+    'producer=p&epoch=0',
+    'epoch=0&seq=0',
+    'producer=p&epoch=-1&seq=0',
+    'producer=p&epoch=0&seq=1.5',
+    'producer=p&epoch=0&seq=',
+    'producer=%ff&epoch=0&seq=0',
+    'producer=p&producer=q&epoch=0&seq=0',
+    'producer=p=q&epoch=0&seq=0',
+    'stream_seq=a&other=b',
+  ])('is malformed: %j', (value) => {
+    expect(() => decodeAppendHeader(value)).toThrow(
+      expect.objectContaining({ code: 'bad_header', field: 'headwater-append' }),
+    )
+  })
+})
