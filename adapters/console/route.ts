@@ -19,7 +19,7 @@ export type BasinTab = (typeof BASIN_TABS)[number]
 
 /** The parts of a stream's view. */
 const STREAM_TABS = ['records', 'append', 'fence-and-trim', 'configuration', 'followers', 'usage'] as const
-export type StreamTab = (typeof STREAM_TABS)[number]
+type StreamTab = (typeof STREAM_TABS)[number]
 
 /** The fragment of a route: `#/basins/shop/streams/orders%2F1/append`. */
 export function fragmentOf(route: ConsoleRoute): string {

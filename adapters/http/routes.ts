@@ -101,11 +101,6 @@ export const ROUTES: readonly Route<Methods>[] = [
   },
 ]
 
-/** The endpoints, and the page if there is one. */
-export function routerOf({ page }: HandlerSettings): Router<Methods> {
-  return new Router(page === undefined ? ROUTES : [...ROUTES, pageRoute(page)])
-}
-
 /** Serves a page at the path where the handler is mounted. */
 function pageRoute(page: HtmlPage): Route<Methods> {
   return { pattern: '/', target: { GET: { endpoint: servePage(page), operations: 'public' } } }

@@ -20,7 +20,7 @@ import {
 } from '../../src/sync/outbox-plan.ts'
 import { asHeadwaterError, isStreamMissing } from './errors.ts'
 import type { OutboxLog } from './outbox-log.ts'
-import { type PauseContext, pause, pauseAfter } from './pause.ts'
+import { type PauseContext, pauseAfter, pauseUntil } from './pause.ts'
 
 /** How long the end of an acknowledged append passes for the tail, in milliseconds. */
 const FRESH_MS = 1_000
@@ -153,7 +153,7 @@ export class OutboxSender {
     const { log, remote, examined, clock, random, wakeUps } = this.#context
     if (this.#writers > 0) {
       const delayMs = contentionMs(this.#writers, this.#attemptMs, random())
-      await pause(clock, delayMs, this.#signal, wakeUps)
+      await pauseUntil(clock, delayMs, this.#signal, wakeUps)
     }
     if (examined !== remote || this.#writers > 0) return this.#examine(this.#tailMin)
     // Nothing that was sent can be among the records before the tail.
@@ -250,7 +250,7 @@ export class OutboxSender {
     await examined.readBatch(query, { as: 'bytes', signal: this.#signal }).catch(async (error: unknown) => {
       if (!isStreamMissing(error)) throw error
       const { clock, wakeUps } = this.#context
-      await pause(clock, COPY_WAIT_MS, this.#signal, wakeUps)
+      await pauseUntil(clock, COPY_WAIT_MS, this.#signal, wakeUps)
     })
   }
 }

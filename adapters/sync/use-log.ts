@@ -9,7 +9,7 @@ import {
   withUseRecords,
 } from '../../src/sync/recent-use.ts'
 import { codeOf, isStreamMissing } from './errors.ts'
-import { pause } from './pause.ts'
+import { pauseUntil } from './pause.ts'
 
 /** The log is replaced by a summary when it has this many records. */
 const RECORDS_MAX = 256
@@ -54,7 +54,12 @@ export class UseLog {
       } catch {
         // The storage failed, or this device has closed it.
       }
-      await pause(this.#stream.context.clock, backOffMs(failures + 1, random()), this.#signal, () => () => {})
+      await pauseUntil(
+        this.#stream.context.clock,
+        backOffMs(failures + 1, random()),
+        this.#signal,
+        () => () => {},
+      )
     }
   }
 

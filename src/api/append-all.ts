@@ -3,6 +3,7 @@ import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { unlessAborted } from '../runtime/abort.ts'
 import { loaded } from '../runtime/lazy-module.ts'
+import type { AppendOptions } from './append-session.ts'
 import { CALL_OPTIONS } from './call-options.ts'
 import { ClosableIterator } from './closable-iterator.ts'
 import type { AckSource } from './generate-acks.ts'
@@ -10,7 +11,10 @@ import type { AckSource } from './generate-acks.ts'
 /** The reason of a consumer that left the loop. */
 const LEFT = new Error('left')
 
-/** The members of the options of `appendAll`. */
+/** Options of `appendAll`. */
+export type AppendAllOptions = Pick<AppendOptions, 'fencingToken' | 'signal'>
+
+/** The members of {@link AppendAllOptions}. */
 export const APPEND_ALL_OPTIONS = { ...CALL_OPTIONS, fencingToken: isFencingToken }
 
 /**

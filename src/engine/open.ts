@@ -22,7 +22,7 @@ import { LocationService } from './service/location-service.ts'
 import { ReadService } from './service/read-service.ts'
 import { statsOf } from './service/stats.ts'
 import { StreamCreator } from './service/stream-creator.ts'
-import { StreamExpiry } from './service/stream-expiry.ts'
+import { ExpiryChecks } from './service/stream-expiry.ts'
 import { StreamOpener } from './service/stream-opener.ts'
 
 /**
@@ -106,7 +106,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
     return new Control({ ...context, closing, checkCipher, expiry, opener, reads })
   })
   const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
-  const expiry = new StreamExpiry({
+  const expiry = new ExpiryChecks({
     session,
     clock,
     confirmedClock,

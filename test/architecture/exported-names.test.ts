@@ -11,6 +11,9 @@ const SAME_ON_BOTH_SIDES: readonly (readonly string[])[] = [
   ['adapters/client/account.ts', 'adapters/http/endpoints/access-tokens.ts'],
   ['adapters/client/control.ts', 'adapters/http/endpoints/basins.ts'],
   ['adapters/client/control.ts', 'adapters/http/endpoints/streams.ts'],
+  // An operation that two protocols have.
+  ['adapters/durable-streams/append.ts', 'adapters/http/endpoints/append.ts'],
+  ['adapters/durable-streams/read.ts', 'adapters/http/endpoints/read.ts'],
   // The function that a page calls, and the one in the program that it passes the call to.
   ['adapters/console/index.ts', 'adapters/console/mount.tsx'],
 ]

@@ -8,7 +8,7 @@ import { CliError } from '../errors.ts'
 import { lastRecords } from '../last-records.ts'
 import { standardOutput } from '../output.ts'
 import { watchPipe } from '../pipe-reader.ts'
-import { parseRecordFormat, RECORD_DEFINITIONS, type RecordFormat } from '../record-format.ts'
+import { type PrintFormat, parseRecordFormat, RECORD_DEFINITIONS } from '../record-format.ts'
 import { parseStreamName, type StreamName, streamOf } from '../stream-name.ts'
 import {
   type CliTarget,
@@ -25,7 +25,7 @@ const STREAM = { type: 'positional', description: 'Stream to read: BASIN/STREAM'
 
 interface Read {
   readonly name: StreamName
-  readonly format: RecordFormat
+  readonly format: PrintFormat
   readonly encryptionKey: string | undefined
   readonly target: CliTarget
   readonly follow: boolean

@@ -76,7 +76,7 @@ export async function basinNumbers(
   return { bytes, retention, rate: rates.at(-2), rates }
 }
 
-export async function storedBytes(
+async function storedBytes(
   connection: Connection,
   of: UsageOf,
   signal: AbortSignal,
@@ -92,7 +92,7 @@ function known<Value>(value: Promise<Value>): Promise<Value | undefined> {
 }
 
 /** `7 days`, `forever`. */
-export function retentionText(retention: RetentionPolicy | null | undefined): string {
+export function shortRetentionText(retention: RetentionPolicy | null | undefined): string {
   if (retention === null || retention === undefined) return ''
   if (retention === 'infinite') return 'forever'
   const { ageSeconds } = retention

@@ -12,7 +12,7 @@ import { Field, Select, TextField } from '../ui/field.tsx'
 import { Link } from '../ui/link.tsx'
 import { Note, Problem } from '../ui/notice.tsx'
 import { batchesOf, recordsOfJson, recordsOfLines, type TextInput } from './append-input.ts'
-import { appendAll, appendMany } from './append-many.ts'
+import { appendInTurn, appendMany } from './append-many.ts'
 import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
 import { PLACEHOLDERS, recordOfTemplate } from './template.ts'
 
@@ -80,7 +80,7 @@ export function Append(props: {
     }
     const batches = batchesOf(records())
     if (batches.length === 0) throw new Error('there is nothing to append')
-    await appendAll(handle, batches, conditions(), onProgress)
+    await appendInTurn(handle, batches, conditions(), onProgress)
     if (mode === 'one') setText('')
   })
   return (

@@ -1,7 +1,7 @@
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import { compares } from './compare.ts'
-import { type JsonNode, parseJson } from './json-text.ts'
+import { type JsonNode, jsonTreeOf } from './json-text.ts'
 import { parseQuery, type Query } from './query.ts'
 
 /** Returns a function that tells whether a query selects a record. */
@@ -32,7 +32,7 @@ class RecordText {
 
   /** Null if the body is not JSON. */
   get json(): JsonNode | null {
-    if (this.#json === undefined) this.#json = parseJson(this.body) ?? null
+    if (this.#json === undefined) this.#json = jsonTreeOf(this.body) ?? null
     return this.#json
   }
 }
@@ -90,7 +90,7 @@ function parseColumn(column: string): Query & { readonly kind: 'value' } {
 }
 
 /** The value at a path within JSON; undefined if there is none. Of members of a name, the last one counts. */
-export function nodeAt(node: JsonNode, path: readonly (string | number)[]): JsonNode | undefined {
+function nodeAt(node: JsonNode, path: readonly (string | number)[]): JsonNode | undefined {
   let at: JsonNode | undefined = node
   for (const step of path) {
     const items: JsonNode['items'] = at?.items

@@ -16,10 +16,10 @@ export type Query =
     }
 
 /** Facts about records: `@seq>=100`. */
-export const FACTS = ['seq', 'time', 'size', 'command'] as const
+const FACTS = ['seq', 'time', 'size', 'command'] as const
 
 /** Every record. */
-export const EVERYTHING: Query = { kind: 'all', of: [] }
+const EVERYTHING: Query = { kind: 'all', of: [] }
 
 /**
  * Parses a query: terms that all must hold. `OR` separates alternatives, `-` negates a term, and parentheses

@@ -1,6 +1,6 @@
 import { textOf } from '../../../src/model/bytes.ts'
 import type { Command } from '../../../src/model/record.ts'
-import { type JsonNode, parseJson } from './json-text.ts'
+import { type JsonNode, jsonTreeOf } from './json-text.ts'
 
 /** How bytes are shown. `auto` is a tree if they are JSON, else text, else hex. */
 export type Format = 'auto' | 'text' | 'hex'
@@ -57,7 +57,7 @@ export function renderBody(bytes: Uint8Array, format: Format, isCut = false): Re
     const note = format === 'hex' ? undefined : 'Not UTF-8, shown as hex'
     return { text: hexDump(bytes), isHex: true, note }
   }
-  return { text, isHex: false, json: format === 'text' || isCut ? undefined : parseJson(text) }
+  return { text, isHex: false, json: format === 'text' || isCut ? undefined : jsonTreeOf(text) }
 }
 
 /** The text of bytes that may end within a character; undefined if they are not UTF-8. */

@@ -67,8 +67,8 @@ export function usePager(target: CurlTarget, start: Start, filter: string): Page
 }
 
 function compiled(filter: string): {
-  readonly selects?: (record: SequencedRecord) => boolean
-  readonly problem?: string
+  readonly selects?: ((record: SequencedRecord) => boolean) | undefined
+  readonly problem?: string | undefined
 } {
   try {
     return filter.trim() === '' ? {} : { selects: matcherOf(parseQuery(filter)) }
