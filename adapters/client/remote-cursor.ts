@@ -50,7 +50,7 @@ export class RemoteCursor implements RecordCursor {
     this.#core = core
     this.#target = target
     this.#query = query
-    this.#heartbeats = heartbeats
+    this.#heartbeats = heartbeats !== false
     this.#retry = retry
     this.#progress = new ReceivedRange(query)
   }

@@ -45,7 +45,11 @@ class StreamSource<Item> implements FoldSource<Item> {
   ): AsyncIterableIterator<StreamChange<Item, Item>> {
     const query = { seqNum: from, waitMs: Number.POSITIVE_INFINITY }
     const open = (heartbeats: boolean) =>
-      this.stored.openCursor(query, { heartbeats, create: this.#create, allowsEmpty: 'always' })
+      this.stored.openCursor(query, {
+        heartbeats: heartbeats && 'first',
+        create: this.#create,
+        allowsEmpty: 'always',
+      })
     const read = new ReadSession<Item, ItemBatch<Item>>(open, (batch) => this.#convert(batch), signal)
     return new ReadChanges(read.events(), from, signal)
   }

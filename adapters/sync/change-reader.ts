@@ -1,10 +1,9 @@
-import type { ReadSessionEvent } from '../../src/api/read-session.ts'
+import type { ReadEvent, RecordCursor } from '../../src/api/record-cursor.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAnyAbort } from '../../src/runtime/abort.ts'
-import type { ReadBatch } from '../../src/storage/record-batch.ts'
 import type { StreamChange } from '../../src/sync/changes.ts'
 import { originOf } from '../../src/sync/origin.ts'
 import {
@@ -21,8 +20,6 @@ import type { PendingEntry, PendingSource } from './pending-source.ts'
 /** A change in bytes. */
 export type RecordChange = StreamChange<SequencedRecord, PendingEntry>
 
-type Event = ReadSessionEvent<ReadBatch>
-
 /**
  * Reads the local copy of a stream and its outbox as one series of changes. Waits while there is no local
  * copy, and begins again if it is replaced.
@@ -32,11 +29,11 @@ export class ChangeReader {
   readonly #source: PendingSource
   readonly #query: ReadQuery
   readonly #signal: AbortSignal | undefined
-  readonly #unsubscribe: () => void
+  #unsubscribe: (() => void) | undefined
   #overlay: Overlay<PendingEntry> = EMPTY_OVERLAY
-  #events: AsyncGenerator<Event, void, undefined> | undefined
+  #cursor: RecordCursor | undefined
   /** What was read and not passed on yet: a promise that has settled. */
-  #arrival: Promise<IteratorResult<Event, void>> | undefined
+  #arrival: Promise<ReadEvent | undefined> | undefined
   #isPulling = false
   /** There is no local copy, and nothing has happened since that was found. */
   #isWithoutCopy = false
@@ -45,7 +42,7 @@ export class ChangeReader {
   /** The outbox may have changed since it was compared with the view. */
   #isStale = true
   #isReset = false
-  /** A bound of the query was reached. */
+  /** A bound of the query was reached, or the reader was closed. */
   #isEnded = false
   #wake: (() => void) | undefined
   /** The change that was passed on last. */
@@ -61,10 +58,7 @@ export class ChangeReader {
       this.#isWithoutCopy = false
       this.#wake?.()
     })
-    const ignoreSignal = onAnyAbort([signal], () => {
-      this.#wake?.()
-      this.#close()
-    })
+    const ignoreSignal = onAnyAbort([signal], () => this.close())
     this.#unsubscribe = () => {
       unsubscribe()
       ignoreSignal()
@@ -76,7 +70,7 @@ export class ChangeReader {
    * call at a time.
    */
   async next(): Promise<RecordChange | undefined> {
-    while (!this.#signal?.aborted && !this.#isEnded) {
+    while (!this.#isEnded) {
       if (this.#source.device !== undefined) this.#pull()
       if (this.#hasWork) {
         const change = await this.#step()
@@ -93,7 +87,9 @@ export class ChangeReader {
 
   /** Ends the reads. */
   close(): void {
-    this.#unsubscribe()
+    this.#isEnded = true
+    this.#unsubscribe?.()
+    this.#wake?.()
     this.#close()
   }
 
@@ -101,14 +97,14 @@ export class ChangeReader {
     const arrival = this.#arrival
     this.#arrival = undefined
     if (arrival === undefined) return this.#changed([], this.#position, this.#last?.isCaughtUp ?? true)
-    let result: IteratorResult<Event, void>
+    let event: ReadEvent | undefined
     try {
-      result = await arrival
+      event = await arrival
     } catch (error) {
       this.#recover(error)
       return undefined
     }
-    if (!result.done) return this.#received(result.value)
+    if (event !== undefined) return this.#received(event)
     this.#isEnded = true
     return undefined
   }
@@ -125,9 +121,7 @@ export class ChangeReader {
   #pull(): void {
     if (this.#isPulling || this.#isWithoutCopy || this.#arrival !== undefined) return
     this.#isPulling = true
-    const events = this.#events ?? this.#local.follow(this.#query, { as: 'bytes' }).events()
-    this.#events = events
-    const arrival = events.next()
+    const arrival = this.#nextEvent()
     const arrive = () => {
       this.#isPulling = false
       this.#arrival = arrival
@@ -136,7 +130,17 @@ export class ChangeReader {
     arrival.then(arrive, arrive)
   }
 
-  async #received(event: Event): Promise<RecordChange | undefined> {
+  async #nextEvent(): Promise<ReadEvent | undefined> {
+    if (this.#cursor === undefined) {
+      const query = { ...this.#query, waitMs: Number.POSITIVE_INFINITY }
+      // An idle view must not be woken by further heartbeats.
+      this.#cursor = await this.#local.openCursor(query, { heartbeats: 'first', allowsEmpty: 'always' })
+      if (this.#isEnded) this.#close()
+    }
+    return this.#cursor?.next()
+  }
+
+  async #received(event: ReadEvent): Promise<RecordChange | undefined> {
     const { records, tail, lastSeqNum } =
       event.kind === 'batch' ? event.batch : { records: [], tail: event.tail, lastSeqNum: -1 }
     if (!this.#isLocated) await this.#locate(records[0]?.seqNum ?? tail?.seqNum ?? 0)
@@ -205,7 +209,7 @@ export class ChangeReader {
 
   #close(): void {
     this.#isLocated = false
-    void this.#events?.return()
-    this.#events = undefined
+    this.#cursor?.close()
+    this.#cursor = undefined
   }
 }

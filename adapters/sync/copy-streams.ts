@@ -1,13 +1,6 @@
 import type { Stream } from '../../src/api/stream.ts'
-import type { StreamConfigInput } from '../../src/model/config.ts'
 import { isStreamMissing } from './errors.ts'
-
-/** Stores timestamps as they are, for ever, and rejects records without one: those of an app. */
-export const COPY_CONFIG = {
-  retentionPolicy: 'infinite',
-  timestamping: { mode: 'client-require', uncapped: true },
-  deleteOnEmpty: { minAgeSeconds: 0 },
-} as const satisfies StreamConfigInput
+import { COPY_CONFIG } from './local-copy.ts'
 
 /** Returns the stream of the records before `end`. Streams of copies that were replaced have other names. */
 export function segmentStream(local: Stream, identity: string, end: number, autoCreate = false): Stream {

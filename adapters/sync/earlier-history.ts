@@ -7,10 +7,10 @@ import { millisecondsOf } from '../../src/model/validation.ts'
 import { equalRecords } from '../../src/sync/copy-end.ts'
 import { ChainCursor, type ChainPart } from './chain-cursor.ts'
 import { copyStart, type MirrorStart } from './copy-start.ts'
-import { COPY_CONFIG, deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
+import { deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
 import { dropEarlier, earlierSegments } from './earlier-segments.ts'
 import { codeOf, isStreamMissing } from './errors.ts'
-import type { LocalCopy } from './local-copy.ts'
+import { COPY_CONFIG, type LocalCopy } from './local-copy.ts'
 import { replaceCopy } from './open-copy.ts'
 
 /** How often a fetch is tried again while others fetch the same records. */

@@ -1,7 +1,14 @@
 import type { Stream } from '../../src/api/stream.ts'
+import type { StreamConfigInput } from '../../src/model/config.ts'
 import { invalid } from '../../src/model/errors.ts'
-import { COPY_CONFIG } from './copy-streams.ts'
 import { codeOf, isStreamMissing } from './errors.ts'
+
+/** Stores timestamps as they are, for ever, and rejects records without one: those of an app. */
+export const COPY_CONFIG = {
+  retentionPolicy: 'infinite',
+  timestamping: { mode: 'client-require', uncapped: true },
+  deleteOnEmpty: { minAgeSeconds: 0 },
+} as const satisfies StreamConfigInput
 
 /** How often a copy is looked up again while others delete and create it. */
 export const ATTEMPTS_MAX = 10

@@ -180,10 +180,13 @@ export class OutboxSender {
     const tail = isKnown
       ? least
       : (await examined.checkTail({ signal: this.#signal }).catch(emptyIfMissing)).seqNum
-    // The stream was deleted, and begins again.
+    // The stream was deleted, and begins again. A late attempt could find its position there once more.
     if (tail < this.#position) {
+      const { inDoubt } = this.#context.log.state.progress!
+      if (inDoubt) await this.#parkAll()
       this.#position = 0
-      this.#isDoubtHere = false
+      // Views and later senders go by it.
+      await this.#note([], inDoubt)
     }
     if (tail === this.#position) return
     const query = { seqNum: this.#position, clamp: true }
@@ -227,7 +230,7 @@ export class OutboxSender {
     const { log } = this.#context
     const error = new HeadwaterError(
       'outcome_unknown',
-      'the server trimmed records before it was known whether these were stored; retry or discard them',
+      'the server removed records before it was known whether these were stored; retry or discard them',
     )
     const waiting = [...log.state.entries.values()].filter((entry) => entry.error === undefined)
     const notes = waiting.slice(0, 1_000).map(({ number }) => parkedRecord(number, error))

@@ -27,7 +27,11 @@ export interface RecordCursor {
 
 /** Options of a read as it reaches the engine or the client. */
 export interface CursorOptions extends ReadPolicy {
-  readonly heartbeats?: boolean | undefined
+  /**
+   * Whether heartbeats are passed on: all, or the `first` at the tail. An engine then sets no timer for
+   * others; a client passes on those of its server. False by default.
+   */
+  readonly heartbeats?: boolean | 'first' | undefined
   /** Creates the stream, whatever the configuration of its basin says. */
   readonly create?: boolean | undefined
   /**

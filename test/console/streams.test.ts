@@ -347,6 +347,7 @@ describeInChromium('the console', () => {
     await page.getByRole('searchbox', { name: 'Filter' }).fill('499 x')
     await page.getByText(/^3\d match$/).waitFor()
     await page.getByRole('searchbox', { name: 'Filter' }).fill('')
+    await page.getByText(/ match$/).waitFor({ state: 'detached' })
     await page.getByRole('listbox').press('Home')
     await page.getByRole('complementary').waitFor()
     // More than the window has room for.

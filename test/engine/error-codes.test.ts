@@ -225,6 +225,8 @@ const CASES: Readonly<Record<ErrorCode, readonly Case[]>> = {
           append,
           checkTail: () => stream.checkTail(),
           read: (...query: Parameters<Stream['read']>) => stream.read(...query),
+          // Another read would be one more than the limit of this engine; nothing is left.
+          readBatch: async () => ({ records: [] }),
         } as unknown as Stream
         const box = new Outbox(device.basin('basin').stream('outbox'), remote, {
           wakeUps: (wakeUp) => {

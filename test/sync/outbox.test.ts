@@ -210,6 +210,52 @@ test('an idle outbox has no timers and makes no requests', async () => {
   expect(clock.pending).toBeLessThanOrEqual(before)
 })
 
+test('an append in doubt is not sent again to a stream that was deleted and created again', async () => {
+  const { box, origin, clock, network, server } = await openOutbox()
+  await origin.append(numbered(0, 4))
+  const late: (() => Promise<unknown>)[] = []
+  network.drop({
+    nth: 1,
+    when: (request) => {
+      if (request.method !== 'POST') return false
+      const copy = request.clone()
+      late.push(() => server.handle(copy))
+      return true
+    },
+  })
+  await box.append('x')
+  await clock.settle()
+  await origin.delete()
+  await origin.append(['a', 'b'])
+  await clock.advance('1m')
+  expect(box.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
+  // The first attempt finds its position.
+  await origin.append(['c', 'd'])
+  for (const deliver of late) await deliver()
+  expect(await bodies(server)).toEqual(['a', 'b', 'c', 'd', 'x'])
+})
+
+test('a later outbox examines a stream that was created again from its start', async () => {
+  const { box, hw, remote, origin, clock, network, server } = await openOutbox()
+  await origin.append(numbered(0, 4))
+  network.drop({ nth: 1, when: ({ method }) => method === 'POST' })
+  await box.append('in doubt')
+  await clock.settle()
+  await origin.delete()
+  await server.hw.basin('basin').stream('stream').readBatch({}, { create: true })
+  await clock.advance('1m')
+  await box.discard(box.failed[0]!.number)
+  network.loseResponse({ nth: 1, when: ({ method }) => method === 'POST' })
+  await box.append('x')
+  await clock.settle()
+  await box.close()
+  await origin.append(numbered(0, 10))
+  const later = startOn({ hw, remote })
+  await clock.advance('1m')
+  expect(later.state.kind).toBe('idle')
+  expect(await bodies(server)).toEqual(['x', ...numbered(0, 10)])
+})
+
 /** A device whose copy of a stream of 20 records will begin with the last 5, and that is offline. */
 async function openAtEnd() {
   const both = await openBoth()

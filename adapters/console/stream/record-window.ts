@@ -15,8 +15,9 @@ interface Entry {
 type Filter = (record: SequencedRecord) => boolean
 
 /**
- * Records in the order of their sequence numbers, up to {@link RECORDS_MAX} and {@link BYTES_MAX}: it grows at
- * both ends, and what exceeds the limits is dropped at the other one. A filter selects those that are shown.
+ * Records in the order of their sequence numbers, up to {@link RECORDS_MAX} and {@link BYTES_MAX}: it grows
+ * at both ends, and what exceeds the limits is dropped at the other one. A filter selects those that are
+ * shown.
  */
 export class RecordWindow {
   #entries: Entry[] = []

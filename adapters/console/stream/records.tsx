@@ -53,7 +53,10 @@ export function Records(props: {
   }
   const goToEnd = () => {
     if (pager.hasNewer || search !== undefined) show(AT_TAIL)
-    else setFollowing(true)
+    else {
+      setPlace({ record: undefined })
+      setFollowing(true)
+    }
   }
 
   const index = selected === undefined ? -1 : window.indexOf(selected)
@@ -148,19 +151,21 @@ export function Records(props: {
               count={window.length}
               rowHeight={ROW_HEIGHT}
               renderRow={(row) => <RecordRow record={window.at(row)!} format={format} columns={columns} />}
-              keyOf={(row) => window.at(row)!.seqNum}
+              // Scrolling may come between a change of the window and the next frame.
+              keyOf={(row) => window.at(row)?.seqNum ?? 0}
               rowOf={(seqNum) => window.lowerBound(seqNum)}
               selected={index}
               onSelect={(row) => {
-                setPlace({ record: window.at(row)!.seqNum })
+                setPlace({ record: window.at(row)?.seqNum })
                 // New records must not move the selected one away.
                 setFollowing(false)
               }}
               onEscape={() => setPlace({ record: undefined })}
               isFollowing={isFollowing && !pager.hasNewer && search === undefined}
               onFollow={(next) => {
-                // Before the tail, staying at the end would load one page after the other.
-                setFollowing(next && !pager.hasNewer)
+                // Before the tail, staying at the end would load one page after the other. An open record
+                // stays in view.
+                setFollowing(next && !pager.hasNewer && selected === undefined)
                 if (next && !pager.hasNewer) setPlace({ from: undefined })
               }}
               onTop={(row) => {

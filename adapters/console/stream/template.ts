@@ -3,7 +3,7 @@ import type { TextInput } from './append-input.ts'
 /** What `{{…}}` in a template stands for. */
 export const PLACEHOLDERS = ['{{n}}', '{{now}}', '{{random}}'] as const
 
-/** A record of a template: `{{n}}` counts from 1, `{{now}}` is the time, `{{random}}` a number below 1,000. */
+/** A record of a template: `{{n}}` counts from 1, `{{now}}` is the time, `{{random}}` is below 1,000. */
 export function recordOfTemplate(
   { body = '', headers = [] }: TextInput & { readonly body?: string | undefined },
   n: number,

@@ -37,8 +37,7 @@ export function VirtualList(props: {
   /** The row at the top, which stays where it is when rows are added or removed before it. */
   const anchor = useRef<{ readonly key: number; readonly offset: number }>(undefined)
 
-  const keepAnchor = () => {
-    const { scrollTop } = viewport.current!
+  const keepAnchor = (scrollTop: number) => {
     const index = Math.min(Math.floor(scrollTop / rowHeight), count - 1)
     anchor.current = index < 0 ? undefined : { key: keyOf(index), offset: scrollTop - index * rowHeight }
   }
@@ -57,7 +56,7 @@ export function VirtualList(props: {
     }
     lastTop.current = element.scrollTop
     setTop(element.scrollTop)
-    keepAnchor()
+    keepAnchor(element.scrollTop)
   }, [count, firstKey, isFollowing, height, rowHeight])
 
   const first = Math.max(0, Math.floor(top / rowHeight) - OVERSCAN)
@@ -128,7 +127,7 @@ export function VirtualList(props: {
         if (scrollTop > lastTop.current && scrollTop + clientHeight > scrollHeight - near) onNear('last')
         lastTop.current = scrollTop
         setTop(scrollTop)
-        keepAnchor()
+        keepAnchor(scrollTop)
         onTop(Math.ceil(scrollTop / rowHeight))
       }}
     >

@@ -6,8 +6,8 @@ import type { Endpoint } from '../request.ts'
 const FOLLOWERS_MAX = 1000
 
 /**
- * Lists the read sessions that this handler serves, those that are the farthest behind first (docs/protocol.md
- * "Followers"). `basin` and `stream` select those of one basin or stream.
+ * Lists the read sessions that this handler serves, those that are the farthest behind first
+ * (docs/protocol.md "Followers"). `basin` and `stream` select those of one basin or stream.
  */
 export const followers: Endpoint = async (request) => {
   const query = new URLSearchParams(request.query)

@@ -29,7 +29,7 @@ export interface LivePhaseOptions {
   readonly clock: Clock
   /** Spreads the heartbeats; in [0, 1). */
   readonly random: () => number
-  readonly heartbeats: boolean
+  readonly heartbeats: boolean | 'first'
 }
 
 /** Follows a log at its tail: delivers appends as they become durable, and waits in between. */
@@ -163,7 +163,7 @@ export class LivePhase implements Follower {
 
   #postponeHeartbeat(now: number): void {
     const { heartbeats, random } = this.#options
-    if (heartbeats) this.#nextHeartbeatAt = now + heartbeatGapMs(random())
+    if (heartbeats === true) this.#nextHeartbeatAt = now + heartbeatGapMs(random())
   }
 
   /** Keeps a timer that is early: deliveries postpone its deadline, and it is rearmed when it fires. */

@@ -29,7 +29,7 @@ import type { StreamTarget } from './stream-target.ts'
 import type { UsageRecorder } from './usage.ts'
 
 export interface OpenReadOptions extends ReadPolicy {
-  readonly heartbeats?: boolean | undefined
+  readonly heartbeats?: boolean | 'first' | undefined
   /** Ends the session with its reason. */
   readonly ending?: SharedSignal | undefined
   /** Called when a session that was opened is over. */

@@ -126,13 +126,17 @@ export class Tab {
   /** The failure of the view, if it failed. */
   failure: unknown
 
-  private constructor({ name, device, clock, time }: TabOptions, parts: TabParts, folds: FoldOptionsOfTab) {
+  private constructor(
+    { name, device, clock, time, server }: TabOptions,
+    parts: TabParts,
+    folds: FoldOptionsOfTab,
+  ) {
     this.name = name
     this.clock = clock
     this.#device = device
     this.#time = time
     this.#parts = parts
-    this.view = new ViewCheck(device.discarded)
+    this.view = new ViewCheck(device.discarded, (text) => server.isTrimmed(text))
     this.#watching = parts.synced.view$.subscribe({
       next: (view) => {
         try {

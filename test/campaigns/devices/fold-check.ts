@@ -196,7 +196,10 @@ export class FoldCheck {
     const keys = new Set<string>()
     let [last, isPending] = [-1, false]
     for (const { seqNum, key } of records) {
-      if (keys.has(key)) throw new Violation(`the fold ${this.name} reduces a record once`, key)
+      if (keys.has(key)) {
+        const places = records.filter((record) => record.key === key).map((record) => record.seqNum)
+        throw new Violation(`the fold ${this.name} reduces a record once`, `${key} at ${places}`)
+      }
       keys.add(key)
       if (seqNum === null && !isPending) [last, isPending] = [-1, true]
       const place = seqNum ?? numberOf(key)

@@ -2,6 +2,7 @@ import { createHandler } from '../../../adapters/http/index.ts'
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import { type FaultyStorage, faultyStorage, type VirtualClock } from '../../../adapters/testing/index.ts'
 import { type Engine, open, type SequencedRecord, type Storage, type Stream } from '../../../src/index.ts'
+import { lossyTextOf } from '../../../src/model/bytes.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { decodeRecords } from '../../../src/storage/block-codec.ts'
 import type { AppendRequest } from '../../../src/storage/contract.ts'
@@ -65,6 +66,18 @@ export class SimulatedServer {
   /** Whether the stream was deleted, and not created again by a control step. */
   get isMissing(): boolean {
     return this.#isMissing
+  }
+
+  /** Whether any records were removed, by a trim or with the stream. */
+  get hasRemoved(): boolean {
+    return this.isMissing || this.lives.length > 1 || this.life.trimmedTo > 0
+  }
+
+  /** Whether a record with this text was stored, and trimmed since. */
+  isTrimmed(text: string): boolean {
+    return this.lives.some(({ records, trimmedTo }) =>
+      records.slice(0, trimmedTo).some(({ body }) => lossyTextOf(body) === text),
+    )
   }
 
   /** The life of the stream that it had last. */
