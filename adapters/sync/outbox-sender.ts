@@ -211,8 +211,8 @@ export class OutboxSender {
   }
 
   /**
-   * Settles what an attempt may have stored from the position up to `end`, where the copy has no records: asks
-   * the server, or else parks the entries.
+   * Settles what an attempt may have stored from the position up to `end`, where the copy has no records:
+   * asks the server, or else parks the entries.
    */
   async #settleBefore(end: number): Promise<void> {
     const { log, remote } = this.#context

@@ -110,7 +110,7 @@ interface TabParts {
   readonly memberships: readonly Membership[]
 }
 
-/** A tab of a device: an engine on the shared storage, a client, and a synced stream with a view and folds. */
+/** A tab: an engine on the device's storage, a client, and a synced stream with a view and folds. */
 export class Tab {
   readonly name: string
   readonly clock: EngineClock

@@ -14,8 +14,8 @@ export class ViewCheck {
   view: RecordView<SyncedRecord> | undefined
 
   /**
-   * `discarded` has the keys of records that the app discarded, which leave the view. `isTrimmed` tells whether
-   * a record with a text was on the server and is trimmed.
+   * `discarded` has the keys of records that the app discarded, which leave the view. `isTrimmed` tells
+   * whether a record with a text was on the server and is trimmed.
    */
   constructor(discarded: ReadonlySet<string>, isTrimmed: (text: string) => boolean) {
     this.#discarded = discarded
