@@ -5,11 +5,11 @@ import type { CliContext } from './context.ts'
 export interface CommandEntry {
   readonly name: string
   readonly description: string
-  load(): Promise<Command>
+  load(): Promise<CliCommand>
 }
 
 /** A command, or a group of commands. */
-export interface Command {
+export interface CliCommand {
   /** Command lines for the help. */
   readonly examples?: readonly string[] | undefined
   /** Lines at the end of the help. */
@@ -27,13 +27,13 @@ export interface Command {
 
 /** Defines a command: `parse` receives the values of its arguments, and `run` what `parse` returns. */
 export function command<const Defined extends Definitions, Parsed>(
-  definition: Pick<Command, 'examples' | 'notes'> & {
+  definition: Pick<CliCommand, 'examples' | 'notes'> & {
     readonly definitions: Defined
     /** Validates the values. Throws CliError with exit code 2. */
     readonly parse: (values: Values<Defined>, context: CliContext) => Parsed
     readonly run: (parsed: Parsed, context: CliContext) => Promise<void>
   },
-): Command {
+): CliCommand {
   const { run, definitions, ...help } = definition
   const parse = (args: readonly string[], context: CliContext, name: string) =>
     definition.parse(parseArguments(args, definitions, name), context)
@@ -46,6 +46,6 @@ export function command<const Defined extends Definitions, Parsed>(
 }
 
 /** Lists a command that is loaded already. */
-export function entryOf(name: string, description: string, command: Command): CommandEntry {
+export function entryOf(name: string, description: string, command: CliCommand): CommandEntry {
   return { name, description, load: async () => command }
 }

@@ -1,4 +1,4 @@
-import type { Command, CommandEntry } from './command.ts'
+import type { CliCommand, CommandEntry } from './command.ts'
 
 /** `help COMMAND` is COMMAND with `--help`: see `runCli`. */
 const HELP: CommandEntry = {
@@ -14,7 +14,7 @@ export const HEADWATER: CommandEntry = {
   load: async () => HEADWATER_COMMANDS,
 }
 
-const HEADWATER_COMMANDS: Command = {
+const HEADWATER_COMMANDS: CliCommand = {
   commands: [
     entry('serve', 'Serve the HTTP API, HTTP/1.1 and HTTP/2 on one port', () =>
       import('./commands/serve.ts').then(({ SERVE }) => SERVE),
@@ -96,7 +96,7 @@ const HEADWATER_COMMANDS: Command = {
   ],
 }
 
-function entry(name: string, description: string, load: () => Promise<Command>): CommandEntry {
+function entry(name: string, description: string, load: () => Promise<CliCommand>): CommandEntry {
   return { name, description, load }
 }
 

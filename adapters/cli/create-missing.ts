@@ -22,7 +22,7 @@ export async function missingCreation(
   { create, fencingToken = '', report }: Creation,
 ): Promise<(() => Promise<void>) | undefined> {
   const { basin, stream } = name
-  const missing = await codeOf(streamOf(hw, name).config(), [
+  const missing = await expectedFailure(streamOf(hw, name).config(), [
     'basin_not_found',
     'stream_not_found',
     'permission_denied',
@@ -39,7 +39,7 @@ export async function missingCreation(
   if (fencingToken !== '') {
     throw new CliError(1, `stream ${nameText(name)} does not exist, and so has no fencing token`)
   }
-  const unlessExists = (creation: Promise<unknown>) => codeOf(creation, ['resource_already_exists'])
+  const unlessExists = (creation: Promise<unknown>) => expectedFailure(creation, ['resource_already_exists'])
   const creating = async () => {
     if (isBasinMissing && (await unlessExists(hw.createBasin(basin))) === undefined) {
       report(`Created basin ${basin}`)
@@ -49,7 +49,7 @@ export async function missingCreation(
     }
   }
   return async () => {
-    await codeOf(creating(), ['permission_denied'])
+    await expectedFailure(creating(), ['permission_denied'])
   }
 }
 
@@ -77,7 +77,7 @@ export async function retentionOf(hw: Headwater, name: ResourceName): Promise<Re
 }
 
 /** Resolves to the code that a call fails with if it is an expected one; to undefined if it succeeds. */
-export async function codeOf(
+export async function expectedFailure(
   call: Promise<unknown>,
   expected: readonly string[],
 ): Promise<string | undefined> {

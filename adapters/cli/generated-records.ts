@@ -1,7 +1,7 @@
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import { type Header, meteredBytesOf } from '../../src/model/record.ts'
 import type { CliContext } from './context.ts'
-import type { RecordBatch } from './record-reader.ts'
+import type { InputBatch } from './input-reader.ts'
 import type { recordTemplate } from './record-template.ts'
 
 /** Records that a command makes of a template. */
@@ -22,7 +22,7 @@ export async function* generatedBatches(
   { template, headers, count, rate }: Generation,
   { clock, now }: Pick<CliContext, 'clock' | 'now'>,
   signal: AbortSignal,
-): AsyncGenerator<RecordBatch> {
+): AsyncGenerator<InputBatch> {
   const startedAt = now()
   for (let made = 0; made < count && !signal.aborted; ) {
     const due = Math.min(count, rate === Number.POSITIVE_INFINITY ? count : dueAt(now() - startedAt, rate))

@@ -1,5 +1,5 @@
 import { aliasOf, type Definitions, isOn } from './arguments.ts'
-import type { Command, CommandEntry } from './command.ts'
+import type { CliCommand, CommandEntry } from './command.ts'
 
 /** Descriptions wrap at this width. */
 const COLUMNS = 100
@@ -11,7 +11,11 @@ type Row = readonly [term: string, description: string]
  *
  * @param path The names of the command and of those that enclose it: `headwater token issue`.
  */
-export function helpText(path: string, { description }: Pick<CommandEntry, 'description'>, command: Command) {
+export function helpText(
+  path: string,
+  { description }: Pick<CommandEntry, 'description'>,
+  command: CliCommand,
+) {
   const { definitions = {}, commands = [], examples = [], notes = [] } = command
   const all = Object.entries(definitions)
   const own = all.filter(([, one]) => one.type !== 'positional' && !one.isShared)

@@ -42,7 +42,7 @@ export const RECORD_DEFINITIONS = {
 } as const
 
 /** Which records a command prints, and how. */
-export interface RecordFormat {
+export interface PrintFormat {
   /** Whether every record is printed. */
   readonly isComplete: boolean
   /** Whether the record is printed. */
@@ -54,7 +54,7 @@ export interface RecordFormat {
 const LINE_FEED = utf8('\n')
 
 /** @throws CliError with exit code 2. */
-export function parseRecordFormat(values: Values<typeof RECORD_DEFINITIONS>): RecordFormat {
+export function parseRecordFormat(values: Values<typeof RECORD_DEFINITIONS>): PrintFormat {
   const { grep, 'ignore-case': ignoresCase, header, select, format, json, base64, commands } = values
   const together = (option: string, other: string) =>
     new CliError(2, `\`--${option}\` cannot be combined with \`--${other}\``)

@@ -23,7 +23,7 @@ const KEY_VARIABLE = 'HEADWATER_ENCRYPTION_KEY'
 const DEFAULT_URL = 'http://127.0.0.1:8787'
 
 /** What a command works on: a service, or a storage that it opens itself. */
-export type Target = ServiceTarget | StorageLocation
+export type CliTarget = ServiceTarget | StorageLocation
 
 export interface ServiceTarget {
   readonly kind: 'service'
@@ -74,7 +74,7 @@ export interface TargetValues extends StorageValues {
 }
 
 /** @throws CliError with exit code 2. */
-export function parseTarget(values: TargetValues, env: CliContext['env']): Target {
+export function parseTarget(values: TargetValues, env: CliContext['env']): CliTarget {
   const { url, token, dir, context } = values
   const location = storageLocation(values)
   const option = location === undefined ? '--url' : dir === undefined ? '--storage' : '--dir'
@@ -111,7 +111,7 @@ export function serviceTarget(url: string, token: string | undefined): ServiceTa
   return { kind: 'service', url, ...accessToken([['the input', token]]) }
 }
 
-function serverAt(url: string, source: string, token: string | undefined, env: CliContext['env']): Target {
+function serverAt(url: string, source: string, token: string | undefined, env: CliContext['env']): CliTarget {
   const tokens = [
     ['`--token`', token],
     [TOKEN_VARIABLE, env[TOKEN_VARIABLE] || undefined],
@@ -168,7 +168,7 @@ function tokenHint({ tokenSource }: ServiceTarget): string {
 }
 
 interface Use {
-  readonly target: Target
+  readonly target: CliTarget
   /** Refuses a storage that does not exist yet. Default true. */
   readonly mustExist?: boolean | undefined
 }
@@ -223,7 +223,7 @@ export async function withHeadwater<Result>(
 
 /** Connects to a server, or opens a storage, and closes it after the use. */
 export async function withTarget<Result>(
-  target: Target,
+  target: CliTarget,
   context: CliContext,
   { onRetry, ...options }: ConnectionOptions,
   use: (hw: Headwater, server: Server | undefined) => Promise<Result>,

@@ -17,12 +17,12 @@ import type { CliContext } from './context.ts'
 import { CliError, Interrupted } from './errors.ts'
 import { countText } from './progress.ts'
 import {
+  type CliTarget,
   type Connected,
   encryptionKey,
   KEY_DEFINITION,
   parseTarget,
   TARGET_DEFINITIONS,
-  type Target,
   withHeadwater,
 } from './target.ts'
 
@@ -41,7 +41,7 @@ export const TRANSFER_DEFINITIONS = {
 } as const
 
 export interface TransferArguments {
-  readonly target: Target
+  readonly target: CliTarget
   readonly encryptionKey: string | undefined
   readonly filter: TransferFilter
   readonly resume: boolean

@@ -9,14 +9,16 @@ import {
 import { assertValid } from '../../src/model/errors.ts'
 import type { ListQuery, Page } from '../../src/model/info.ts'
 import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
+import { assertText } from '../../src/model/validation.ts'
 import { accessTokenInfoOf, metricsOf } from '../../src/wire/decode-account.ts'
 import { decodePage } from '../../src/wire/decode-resources.ts'
 import { accessTokenText } from '../../src/wire/encode-access-token.ts'
 import { metricsQueryParts } from '../../src/wire/encode-list-query.ts'
 import { queryText } from '../../src/wire/encode-query.ts'
-import { recordOf, textOfJson } from '../../src/wire/response-json.ts'
+import { recordOf } from '../../src/wire/response-json.ts'
+import { textOfJson } from '../../src/wire/response-members.ts'
 import type { CallSender } from './call.ts'
-import { listSearch } from './control-calls.ts'
+import { begin, listSearch } from './control-calls.ts'
 import { jsonCall } from './json-call.ts'
 import { assertMetricsQuery } from './metrics-query.ts'
 
@@ -25,8 +27,9 @@ import { assertMetricsQuery } from './metrics-query.ts'
 export async function issueAccessToken(
   sender: CallSender,
   token: AccessTokenInput,
-  { signal }: CallOptions,
+  options?: CallOptions,
 ): Promise<string> {
+  const signal = begin(sender, options)
   // The clock of the server decides whether an expiry is in the past.
   const text = accessTokenText(newAccessToken(token, Number.NEGATIVE_INFINITY))
   const call = jsonCall('POST', '/access-tokens', { text, isRepeatable: false, signal })
@@ -37,9 +40,10 @@ export async function issueAccessToken(
 
 export async function listAccessTokens(
   sender: CallSender,
-  query: ListQuery,
-  { signal }: CallOptions,
+  query: ListQuery = {},
+  options?: CallOptions,
 ): Promise<Page<AccessTokenInfo>> {
+  const signal = begin(sender, options)
   const call = jsonCall('GET', `/access-tokens${listSearch(query, accessTokenPrefixProblem)}`, { signal })
   return sender.json(call, (value) => decodePage(value, 'access_tokens', accessTokenInfoOf))
 }
@@ -47,8 +51,10 @@ export async function listAccessTokens(
 export async function revokeAccessToken(
   sender: CallSender,
   id: string,
-  { signal }: CallOptions,
+  options?: CallOptions,
 ): Promise<void> {
+  assertText(id, 'tokenId')
+  const signal = begin(sender, options)
   assertValid(accessTokenIdProblem(id), 'id')
   const path = `/access-tokens/${encodeURIComponent(id)}`
   await sender.send(jsonCall('DELETE', path, { isRepeatable: false, signal }))
@@ -59,8 +65,9 @@ export async function metrics(
   sender: CallSender,
   names: readonly string[],
   query: MetricsQuery,
-  { signal }: CallOptions,
+  options?: CallOptions,
 ): Promise<readonly Metric[]> {
+  const signal = begin(sender, options)
   assertMetricsQuery((['account', 'basin', 'stream'] as const)[names.length]!, query)
   const path = ['/metrics', ...names.map(encodeURIComponent)].join('/')
   const call = jsonCall('GET', `${path}${queryText(metricsQueryParts(query))}`, { signal })

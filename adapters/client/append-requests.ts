@@ -1,24 +1,31 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
-import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
+import { loaded } from '../../src/runtime/lazy-module.ts'
 import { APPEND_HEADER } from '../../src/wire/append-header.ts'
 import { decodeAppendAck } from '../../src/wire/decode-records.ts'
 import { encodeAppendInput } from '../../src/wire/encode-append.ts'
 import { MalformedResponse } from '../../src/wire/response-json.ts'
 import type { ClientCore } from './core.ts'
 import { decoded, isMissing, withEffects } from './errors.ts'
-import { loadControl, loaded } from './on-demand.ts'
-import type { StreamTarget } from './stream-target.ts'
+import { loadControl } from './on-demand.ts'
+import type { RemoteTarget } from './stream-target.ts'
 
 /** How often the stream is created, should others keep deleting it. */
 const CREATIONS_MAX = 3
 
+/** What the ack of a batch must agree with. */
+export interface SentBatch {
+  /** The number of records. */
+  readonly count: number
+  readonly matchSeqNum: number | undefined
+}
+
 /** Appends single batches by unary requests. */
 export class AppendRequests {
   readonly #core: ClientCore
-  readonly #target: StreamTarget
+  readonly #target: RemoteTarget
 
-  constructor(core: ClientCore, target: StreamTarget) {
+  constructor(core: ClientCore, target: RemoteTarget) {
     this.#core = core
     this.#target = target
   }
@@ -35,17 +42,14 @@ export class AppendRequests {
 
   /** Makes a call, which has no effect on a missing stream, and again once the stream was created. */
   async creatingStream<Result>(call: () => Promise<Result>): Promise<Result> {
-    const { sender } = this.#core
     for (let creations = 0; ; creations++) {
       try {
         return await call()
       } catch (error) {
         const mayCreate = this.#target.autoCreate && creations < CREATIONS_MAX
         if (!isMissing(error) || error.mayHaveEffects || !mayCreate) throw error
-        await this.#target.create(error, async (name) => {
-          const { createBasin } = await loadControl()
-          return createBasin(sender, name)
-        })
+        const { createMissingStream } = await loadControl()
+        await createMissingStream(this.#core.sender, this.#target, error)
       }
     }
   }
@@ -57,10 +61,11 @@ export class AppendRequests {
     const headers = extension?.extensionHeaders(this.#core, batch)
     // The server finds out whether the batch is stored already.
     const isIdempotent = producer !== undefined && this.#core.knowsProducers === true
+    const count = batch.records.length
     const outcome = await this.#core.sender.attempt({
       method: 'POST',
       path: `${this.#target.path}/records`,
-      basin: this.#target.basin.name,
+      basin: this.#target.basin,
       vendor: this.#target.recordHeaders,
       headers,
       accept: 'application/protobuf',
@@ -75,42 +80,28 @@ export class AppendRequests {
       const received = decoded(true, () => decodeAppendAck(outcome.body))
       const ack: AppendAck = result === 'duplicate' ? { ...received, duplicate: true } : received
       // A duplicate is where the first one was stored, whatever the condition says.
-      const expected = ack.duplicate ? { records: batch.records, matchSeqNum: undefined } : batch
-      return decoded(true, () => assertAck(ack, expected))
+      const sent = { count, matchSeqNum: ack.duplicate ? undefined : matchSeqNum }
+      return decoded(true, () => assertAck(ack, sent))
     }
     const { error, isRepeated } = outcome
     if (isIdempotent) throw isRepeated ? extension!.afterRepetition(error) : error
-    return this.#resolve(error, isRepeated || mayBeStored, batch)
-  }
-
-  /**
-   * Finds out whether an earlier attempt stored the batch. Otherwise rejects with the error of the last one.
-   */
-  async #resolve(error: HeadwaterError, mayBeStored: boolean, batch: AppendBatch): Promise<AppendAck> {
-    const { matchSeqNum } = batch
-    if (!mayBeStored || matchSeqNum === undefined) throw error
-    const unknown = withEffects(error, true)
-    if (error.code !== 'seq_num_mismatch' && error.code !== 'fencing_token_mismatch') throw unknown
-    // Nothing has got the sequence number of the batch, and a copy of the batch on its way fails as this one.
-    if (error.seqNum !== undefined && error.seqNum <= matchSeqNum) throw error
-    const loading = loaded('repeated appends', import('./repeated-append.ts'))
-    const stored = await loading
-      .then(({ storedAck }) => storedAck(this.#core, this.#target, batch))
-      .catch(() => undefined)
-    if (stored === undefined) throw unknown
-    if (stored === 'others') throw error
-    return stored
+    const mayBeRepeated = (isRepeated || mayBeStored) && matchSeqNum !== undefined
+    if (!mayBeRepeated) throw error
+    const { resolveRepeated } = await loaded(
+      'the code of repeated appends',
+      import('./repeated-append.ts'),
+    ).catch(() => {
+      throw withEffects(error, true)
+    })
+    return resolveRepeated(this.#core, this.#target, { ...batch, matchSeqNum }, error)
   }
 }
 
 /** Throws {@link MalformedResponse} unless the ack is one of this batch. */
-export function assertAck(
-  ack: AppendAck,
-  { records, matchSeqNum }: Pick<AppendBatch, 'records' | 'matchSeqNum'>,
-): AppendAck {
+export function assertAck(ack: AppendAck, { count, matchSeqNum }: SentBatch): AppendAck {
   const { start, end, tail } = ack
   const isOfBatch =
-    end.seqNum - start.seqNum === records.length &&
+    end.seqNum - start.seqNum === count &&
     (matchSeqNum === undefined || start.seqNum === matchSeqNum) &&
     tail.seqNum >= end.seqNum &&
     end.timestamp >= start.timestamp

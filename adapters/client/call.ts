@@ -1,7 +1,9 @@
 import type { ClientHttp2Stream } from 'node:http2'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
-import type { VendorHeader } from '../../src/wire/vendor-headers.ts'
+import type { RedactedKey } from '../../src/model/redacted-key.ts'
+import type { SharedSignal } from '../../src/runtime/abort.ts'
+import type { VendorHeader } from '../../src/wire/vendor-header-names.ts'
 import type { Exchange, IncomingResponse } from './exchange.ts'
 import type { Settings } from './options.ts'
 
@@ -15,7 +17,9 @@ export interface Call {
   readonly path: string
   readonly basin?: string | undefined
   /** The protocol headers, without their prefix. Sent under every prefix, because servers differ. */
-  readonly vendor?: Partial<Record<VendorHeader, string | StreamConfigInput | undefined>> | undefined
+  readonly vendor?:
+    | Partial<Record<VendorHeader, string | RedactedKey | StreamConfigInput | undefined>>
+    | undefined
   /** Headers that have no prefix. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly accept?: string | undefined
@@ -31,7 +35,7 @@ export interface Call {
 }
 
 /** A successful response. */
-export interface Reply {
+export interface CallReply {
   readonly headers: Pick<Headers, 'get'>
   readonly body: Uint8Array
   /** Whether an earlier attempt of the same call may have had effects. */
@@ -40,7 +44,7 @@ export interface Reply {
 
 /** The outcome of a call. */
 export type Outcome =
-  | ({ readonly kind: 'reply' } & Reply)
+  | ({ readonly kind: 'reply' } & CallReply)
   | {
       readonly kind: 'failed'
       readonly error: HeadwaterError
@@ -57,8 +61,13 @@ export interface OpenResponse {
 /** Sends calls, and repeats those that are safe to repeat. */
 export interface CallSender {
   readonly settings: Pick<Settings, 'keepsForever'>
+  /** Aborts when the client is closed. */
+  readonly closing: SharedSignal
   /** Resolves to a successful response. Rejects with what the last attempt failed with. */
-  send(call: Call): Promise<Reply>
+  send(call: Call): Promise<CallReply>
   /** Sends a call and decodes the JSON of the response. */
-  json<Value>(call: Call, decode: (value: unknown, reply: Reply) => Value): Promise<Value>
+  json<Value>(call: Call, decode: (value: unknown, reply: CallReply) => Value): Promise<Value>
 }
+
+/** The arguments of a method that may be something else. */
+export type ArgumentsOf<Member> = Member extends (...args: infer Args) => unknown ? Args : never

@@ -1,16 +1,29 @@
+import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { assertValid, invalid } from '../../src/model/errors.ts'
 import type { Provisioned, ProvisionResult } from '../../src/model/info.ts'
 import { LIST_QUERY, type ListQuery } from '../../src/model/info.ts'
 import { requestTokenProblem } from '../../src/model/names.ts'
-import { assertMembers } from '../../src/model/validation.ts'
+import { assertMembers, type Members } from '../../src/model/validation.ts'
 import { idFrom, secureRandom } from '../../src/runtime/ids.ts'
 import { listQueryParts } from '../../src/wire/encode-list-query.ts'
 import { queryText } from '../../src/wire/encode-query.ts'
 import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
-import { choiceOf } from '../../src/wire/response-json.ts'
+import { choiceOf } from '../../src/wire/response-members.ts'
 import { vendorHeader } from '../../src/wire/vendor-headers.ts'
-import type { Reply } from './call.ts'
+import type { CallReply, CallSender } from './call.ts'
+
+/** Returns the signal of a call. Throws if its options are invalid, and if it or the client has ended. */
+export function begin(
+  { closing }: CallSender,
+  options: CallOptions | undefined,
+  members?: Members,
+): AbortSignal | undefined {
+  const signal = signalOf(options, members)
+  signal?.throwIfAborted()
+  closing.throwIfAborted()
+  return signal
+}
 
 /** The header that identifies a creation, so that a repetition has no further effect. */
 export interface Creation {
@@ -31,7 +44,7 @@ export function creationOf(requestToken: string | undefined): Creation {
 }
 
 /** The result of a creation. A repetition of an own creation finds what the first attempt created. */
-export function provisionedOf<Info>(info: Info, reply: Reply, creation?: Creation): Provisioned<Info> {
+export function provisionedOf<Info>(info: Info, reply: CallReply, creation?: Creation): Provisioned<Info> {
   const headers = { header: (name: string) => reply.headers.get(name) ?? undefined }
   const sent = vendorHeader(headers, 'provision-result', HEADER_PREFIXES)
   // Pages of other origins do not see the header of every server.

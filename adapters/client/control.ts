@@ -1,4 +1,10 @@
-import type { CreateOptions } from '../../src/api/basin.ts'
+import {
+  CREATE_OPTIONS,
+  CREATE_STREAM_OPTIONS,
+  type CreateOptions,
+  type CreateStreamOptions,
+} from '../../src/api/basin.ts'
+import type { CallOptions } from '../../src/api/call-options.ts'
 import {
   assertBasinConfig,
   assertStreamConfig,
@@ -9,10 +15,17 @@ import {
   type StreamConfigInput,
   type StreamReconfiguration,
 } from '../../src/model/config.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
+import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
 import type { BasinInfo, ListQuery, Page, Provisioned, StreamInfo } from '../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
-import { basinPrefixProblem, streamPrefixProblem } from '../../src/model/names.ts'
+import {
+  basinNameProblem,
+  basinPrefixProblem,
+  streamNameProblem,
+  streamPrefixProblem,
+} from '../../src/model/names.ts'
+import { STREAM_CREATION, type StreamCreation } from '../../src/model/stream-creation.ts'
+import { assertText } from '../../src/model/validation.ts'
 import {
   basinConfigOf,
   basinInfoOf,
@@ -28,8 +41,8 @@ import {
   streamChangeText,
   streamConfigText,
 } from '../../src/wire/encode-resources.ts'
-import type { Call, CallSender } from './call.ts'
-import { creationOf, listSearch, provisionedOf } from './control-calls.ts'
+import type { CallSender } from './call.ts'
+import { begin, creationOf, listSearch, provisionedOf } from './control-calls.ts'
 import { isMissing } from './errors.ts'
 import { jsonCall } from './json-call.ts'
 
@@ -39,14 +52,15 @@ export { streamConfigText }
 
 type Signal = AbortSignal | undefined
 
-/** Creates a basin with a valid name. Rejects with `resource_already_exists`. */
+/** Creates a basin. Rejects with `resource_already_exists`. */
 export async function createBasin(
   sender: CallSender,
   name: string,
   config: BasinConfigInput = {},
-  { requestToken, signal }: CreateOptions = {},
+  options: CreateOptions = {},
 ): Promise<Provisioned<BasinInfo>> {
-  const creation = creationOf(requestToken)
+  const signal = beginBasin(sender, name, options, CREATE_OPTIONS)
+  const creation = creationOf(options.requestToken)
   assertBasinConfig(config)
   if (name.length < BASIN_NAME_BYTES_MIN_ON_POST) return createShortName(sender, name, config, signal)
   const call = jsonCall('POST', '/basins', {
@@ -57,25 +71,36 @@ export async function createBasin(
   return sender.json(call, (value, reply) => provisionedOf(basinInfoOf(value), reply, creation))
 }
 
-/** Makes a basin with a valid name exist with exactly this configuration. */
-export function ensureBasin(
+/** Makes a basin exist with exactly this configuration. */
+export async function ensureBasin(
   sender: CallSender,
   name: string,
-  config: BasinConfigInput,
-  signal: Signal,
+  config: BasinConfigInput = {},
+  options?: CallOptions,
 ): Promise<Provisioned<BasinInfo>> {
+  const signal = beginBasin(sender, name, options)
   assertBasinConfig(config)
   const text = ensureBasinText(withBasinRetention(sender, config))
   const call = jsonCall('PUT', `/basins/${name}`, { text, signal })
   return sender.json(call, (value, reply) => provisionedOf(basinInfoOf(value), reply))
 }
 
-export function listBasins(sender: CallSender, query: ListQuery, signal: Signal): Promise<Page<BasinInfo>> {
+export async function listBasins(
+  sender: CallSender,
+  query: ListQuery = {},
+  options?: CallOptions,
+): Promise<Page<BasinInfo>> {
+  const signal = begin(sender, options)
   const call = jsonCall('GET', `/basins${listSearch(query, basinPrefixProblem)}`, { signal })
   return sender.json(call, (value) => decodePage(value, 'basins', basinInfoOf))
 }
 
-export function basinConfig(sender: CallSender, basin: string, signal: Signal): Promise<BasinConfig> {
+export async function getBasinConfig(
+  sender: CallSender,
+  basin: string,
+  options?: CallOptions,
+): Promise<BasinConfig> {
+  const signal = beginBasin(sender, basin, options)
   return sender.json(jsonCall('GET', `/basins/${basin}`, { signal }), basinConfigOf)
 }
 
@@ -83,23 +108,36 @@ export async function reconfigureBasin(
   sender: CallSender,
   basin: string,
   change: BasinReconfiguration,
-  signal: Signal,
+  options?: CallOptions,
 ): Promise<BasinConfig> {
+  const signal = beginBasin(sender, basin, options)
   assertBasinConfig(change)
   const complete = await keepingRetention(sender, basin, change, signal)
   const call = jsonCall('PATCH', `/basins/${basin}`, { text: basinChangeText(complete), signal })
   return sender.json(call, basinConfigOf)
 }
 
-/** Creates a stream with a valid name. Rejects with `resource_already_exists`. */
+/** Not repeated after an unknown outcome: another basin may have the name by then. */
+export async function deleteBasin(sender: CallSender, basin: string, options?: CallOptions): Promise<void> {
+  const signal = beginBasin(sender, basin, options)
+  await sender.send(jsonCall('DELETE', `/basins/${basin}`, { isRepeatable: false, signal }))
+}
+
+/** Creates a stream. Rejects with `resource_already_exists`. */
 export async function createStream(
   sender: CallSender,
   basin: string,
   name: string,
-  config: StreamConfigInput,
-  { requestToken, signal }: CreateOptions,
+  config: StreamConfigInput = {},
+  options: CreateStreamOptions = {},
 ): Promise<Provisioned<StreamInfo>> {
-  const creation = creationOf(requestToken)
+  const signal = beginStream(sender, basin, name, options, CREATE_STREAM_OPTIONS)
+  for (const member of Object.keys(STREAM_CREATION) as (keyof StreamCreation)[]) {
+    if (options[member] === undefined) continue
+    const message = `\`${member}\` is not part of the wire protocol: create the stream in the server's process`
+    throw new HeadwaterError('unsupported', message, { field: member })
+  }
+  const creation = creationOf(options.requestToken)
   assertStreamConfig(config)
   const call = jsonCall('POST', '/streams', {
     basin,
@@ -110,16 +148,17 @@ export async function createStream(
   return sender.json(call, (value, reply) => provisionedOf(streamInfoOf(value), reply, creation))
 }
 
-/** Makes a stream with a valid name exist with exactly this configuration. */
+/** Makes a stream exist with exactly this configuration. */
 export async function ensureStream(
   sender: CallSender,
   basin: string,
   name: string,
-  config: StreamConfigInput,
-  signal: Signal,
+  config: StreamConfigInput = {},
+  options?: CallOptions,
 ): Promise<Provisioned<StreamInfo>> {
+  const signal = beginStream(sender, basin, name, options)
   assertStreamConfig(config)
-  const call = jsonCall('PUT', `/streams/${encodeURIComponent(name)}`, {
+  const call = jsonCall('PUT', pathOf(name), {
     basin,
     text: streamConfigText(await withStreamRetention(sender, basin, config, signal)),
     signal,
@@ -127,37 +166,109 @@ export async function ensureStream(
   return sender.json(call, (value, reply) => provisionedOf(streamInfoOf(value), reply))
 }
 
-/** @param assertName Throws if no basin can have the name. */
-export function listStreams(
+export async function listStreams(
   sender: CallSender,
   basin: string,
-  query: ListQuery,
-  signal: Signal,
-  assertName: () => void,
+  query: ListQuery = {},
+  options?: CallOptions,
 ): Promise<Page<StreamInfo>> {
+  const signal = begin(sender, options)
   const search = listSearch(query, streamPrefixProblem)
-  assertName()
+  assertValid(basinNameProblem(basin), 'basin')
   const call = jsonCall('GET', `/streams${search}`, { basin, signal })
   return sender.json(call, (value) => decodePage(value, 'streams', streamInfoOf))
 }
 
-/** @param call A GET of the stream. */
-export function streamConfig(sender: CallSender, call: Call): Promise<StreamConfig> {
-  return sender.json(call, streamConfigOf)
+export async function getStreamConfig(
+  sender: CallSender,
+  basin: string,
+  name: string,
+  options?: CallOptions,
+): Promise<StreamConfig> {
+  const signal = beginStream(sender, basin, name, options)
+  return sender.json(jsonCall('GET', pathOf(name), { basin, signal }), streamConfigOf)
 }
 
 export async function reconfigureStream(
   sender: CallSender,
-  path: string,
   basin: string,
+  name: string,
   change: StreamReconfiguration,
-  signal: Signal,
+  options?: CallOptions,
 ): Promise<StreamConfig> {
+  const signal = beginStream(sender, basin, name, options)
   assertStreamConfig(change)
   const isCleared = change.retentionPolicy === null
   const complete = isCleared ? await withStreamRetention(sender, basin, change, signal) : change
-  const call = jsonCall('PATCH', path, { basin, text: streamChangeText(complete), signal })
+  const call = jsonCall('PATCH', pathOf(name), { basin, text: streamChangeText(complete), signal })
   return sender.json(call, streamConfigOf)
+}
+
+/** Not repeated after an unknown outcome: another stream may have the name by then. */
+export async function deleteStream(
+  sender: CallSender,
+  basin: string,
+  name: string,
+  options?: CallOptions,
+): Promise<void> {
+  const signal = beginStream(sender, basin, name, options)
+  await sender.send(jsonCall('DELETE', pathOf(name), { basin, isRepeatable: false, signal }))
+}
+
+/**
+ * Creates a stream that an append or a read found missing, and its basin, unless they exist. Rejects with
+ * `missing` if that is not permitted.
+ */
+export async function createMissingStream(
+  sender: CallSender,
+  { basin, name, config }: { basin: string; name: string; config?: StreamConfigInput | undefined },
+  missing: HeadwaterError,
+): Promise<void> {
+  try {
+    if (missing.code === 'basin_not_found') await unlessExists(createBasin(sender, basin))
+    await unlessExists(createStream(sender, basin, name, config))
+  } catch (error) {
+    if (HeadwaterError.is(error) && error.code === 'permission_denied') throw missing
+    throw error
+  }
+}
+
+async function unlessExists(creating: Promise<unknown>): Promise<void> {
+  try {
+    await creating
+  } catch (error) {
+    if (!HeadwaterError.is(error) || error.code !== 'resource_already_exists') throw error
+  }
+}
+
+function beginBasin(
+  sender: CallSender,
+  name: string,
+  options: CallOptions | undefined,
+  members?: typeof CREATE_OPTIONS,
+): Signal {
+  assertText(name, 'basin')
+  const signal = begin(sender, options, members)
+  assertValid(basinNameProblem(name), 'basin')
+  return signal
+}
+
+function beginStream(
+  sender: CallSender,
+  basin: string,
+  name: string,
+  options: CallOptions | undefined,
+  members?: typeof CREATE_OPTIONS,
+): Signal {
+  assertText(name, 'stream')
+  const signal = begin(sender, options, members)
+  assertValid(streamNameProblem(name), 'stream')
+  assertValid(basinNameProblem(basin), 'basin')
+  return signal
+}
+
+function pathOf(stream: string): string {
+  return `/streams/${encodeURIComponent(stream)}`
 }
 
 /** POST takes only names of 8 characters and more, PUT all of them. */
@@ -171,7 +282,7 @@ async function createShortName(
     await sender.send(jsonCall('GET', `/basins/${name}`, { signal }))
   } catch (error) {
     if (!isMissing(error)) throw error
-    return ensureBasin(sender, name, config, signal)
+    return ensureBasin(sender, name, config, { signal })
   }
   throw new HeadwaterError('resource_already_exists', `basin \`${name}\` already exists`)
 }
@@ -216,7 +327,7 @@ async function keepingRetention(
 async function hasRetention(sender: CallSender, basin: string, signal: Signal): Promise<boolean | undefined> {
   if (!sender.settings.keepsForever) return undefined
   try {
-    const { defaultStreamConfig } = await basinConfig(sender, basin, signal)
+    const { defaultStreamConfig } = await getBasinConfig(sender, basin, { signal })
     return defaultStreamConfig.retentionPolicy !== undefined
   } catch (error) {
     if (HeadwaterError.is(error) && error.code === 'permission_denied') return undefined

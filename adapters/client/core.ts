@@ -1,6 +1,6 @@
 import type { StreamContext } from '../../src/api/stream-context.ts'
 import { SharedSignal } from '../../src/runtime/abort.ts'
-import { RejectingQuota } from '../../src/runtime/quota.ts'
+import { RejectingQuota } from '../../src/runtime/rejecting-quota.ts'
 import { SerialQueue } from '../../src/runtime/serial-queue.ts'
 import { clientClosedError } from './errors.ts'
 import type { Settings } from './options.ts'
@@ -69,6 +69,25 @@ export class ClientCore {
     this.#running.add(result)
     result.then(end, end)
     return result
+  }
+
+  /**
+   * Creates a stream or a basin. What is called later for it waits, so that it does not come first while code
+   * is loaded.
+   *
+   * @param id The id of the stream, or the name of the basin.
+   */
+  async creating<Module, Result>(
+    id: string,
+    load: () => Promise<Module>,
+    create: (module: Module) => Promise<Result>,
+  ): Promise<Result> {
+    return this.inOrder(id, async () => create(await load()))
+  }
+
+  /** Resolves when the earlier calls for a stream or a basin have settled; undefined if there are none. */
+  settled(id: string): Promise<void> | undefined {
+    return this.#queues.get(id)?.queue.run(async () => {})
   }
 
   /** Whether no append of the stream was called after this one, which has not settled. */

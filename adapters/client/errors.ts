@@ -115,38 +115,31 @@ function ofStatus(status: number, isSafe: boolean, sent: string | undefined, ret
   return { error, isTransient, retryAfterMs }
 }
 
-/** Errors of Node's `fetch` and sockets that come before the first byte of a request. */
-const NOT_SENT: readonly unknown[] = [
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'ERR_SSL_WRONG_VERSION_NUMBER',
-  'ERR_SSL_PACKET_LENGTH_TOO_LONG',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-]
-
-/** The failure of a request that got no response, or only a part of one. */
-export function connectionFailure(cause: unknown, isSafe: boolean): Failure {
+/**
+ * The failure of a request that got no response, or only a part of one.
+ *
+ * @param mayHaveEffects Whether the request may have changed something.
+ */
+export function connectionFailure(cause: unknown, mayHaveEffects: boolean): Failure {
   if (HeadwaterError.is(cause)) {
     return {
-      error: withEffects(cause, !isSafe && cause.mayHaveEffects),
+      error: withEffects(cause, mayHaveEffects && cause.mayHaveEffects),
       isTransient: cause.retryable,
       retryAfterMs: 0,
     }
   }
-  const inner = (Object(cause) as { cause?: unknown }).cause ?? cause
-  const { code, message } = Object(inner) as { code?: unknown; message?: unknown }
-  const wasSent = !NOT_SENT.includes(code)
+  const { code, message } = connectionErrorOf(cause)
   const reason = typeof message === 'string' && message !== '' ? message : String(code ?? 'no response')
   const error = new HeadwaterError('unavailable', `cannot reach the server: ${reason.slice(0, 500)}`, {
-    mayHaveEffects: !isSafe && wasSent,
+    mayHaveEffects,
     cause,
   })
   return { error, isTransient: true, retryAfterMs: 0 }
+}
+
+/** The error of a connection, which `fetch` reports as the cause of another one. */
+export function connectionErrorOf(error: unknown): { readonly code?: unknown; readonly message?: unknown } {
+  return Object((Object(error) as { cause?: unknown }).cause ?? error)
 }
 
 /** Whether the error says that the basin or the stream does not exist. */

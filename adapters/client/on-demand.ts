@@ -1,21 +1,13 @@
-import { HeadwaterError } from '../../src/model/errors.ts'
-import { trackExternalWork } from '../../src/runtime/clock.ts'
+import { loaded } from '../../src/runtime/lazy-module.ts'
 
 /** Loads the code of access tokens and usage metrics. Rejects with `unavailable`. */
-export const loadAccount = () => loaded('access tokens and metrics', import('./account.ts'))
+export const loadAccount = () => loaded('the code of access tokens and metrics', import('./account.ts'))
 
 /** Loads the code that creates, lists and configures basins and streams. Rejects with `unavailable`. */
-export const loadControl = () => loaded('basins and configurations', import('./control.ts'))
+export const loadControl = () => loaded('the code of basins and configurations', import('./control.ts'))
 
 /** Loads the code of Server-Sent Events. Rejects with `unavailable`. */
-export const loadEvents = () => loaded('Server-Sent Events', import('./event-stream.ts'))
+export const loadEvents = () => loaded('the code of Server-Sent Events', import('./event-stream.ts'))
 
-/** Resolves to a module. Rejects with `unavailable`, which names its subject. */
-export async function loaded<Module>(subject: string, loading: Promise<Module>): Promise<Module> {
-  try {
-    return await trackExternalWork(loading)
-  } catch (cause) {
-    const message = `the code of ${subject} could not be loaded`
-    throw new HeadwaterError('unavailable', message, { mayHaveEffects: false, cause })
-  }
-}
+/** Loads the code of encryption keys. Rejects with `unavailable`. */
+export const loadKeyHeader = () => loaded('the code of encryption keys', import('./key-header.ts'))

@@ -1,18 +1,17 @@
-import { HeadwaterError } from '../../src/model/errors.ts'
-import type { StreamTail } from '../../src/model/position.ts'
 import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import type { ReadBatch } from '../../src/storage/record-batch.ts'
 import { batchOf, decodeReadBatch } from '../../src/wire/decode-records.ts'
 import { queryText, readQueryParts } from '../../src/wire/encode-query.ts'
 import type { ClientCore } from './core.ts'
 import { decoded } from './errors.ts'
-import { ReadProgress } from './read-progress.ts'
-import type { StreamTarget } from './stream-target.ts'
+import { emptyAt } from './nothing-to-read.ts'
+import { ReceivedRange } from './received-range.ts'
+import type { RemoteTarget } from './stream-target.ts'
 
 /** Reads one batch. Where the server has nothing to read, it is empty. */
 export async function readBatch(
   { sender }: ClientCore,
-  { path, basin, recordHeaders }: StreamTarget,
+  { path, basin, recordHeaders }: RemoteTarget,
   query: ReadQuery,
   signal: AbortSignal | undefined,
 ): Promise<ReadBatch> {
@@ -22,7 +21,7 @@ export async function readBatch(
     const { body } = await sender.send({
       method: 'GET',
       path: `${path}/records${queryText(parts)}`,
-      basin: basin.name,
+      basin,
       vendor: recordHeaders,
       accept: 'application/protobuf',
       isRepeatable: true,
@@ -31,7 +30,7 @@ export async function readBatch(
     })
     return decoded(false, () => {
       const received = decodeReadBatch(body)
-      new ReadProgress(query).take(received)
+      new ReceivedRange(query).take(received)
       return batchOf(received)
     })
   } catch (error) {
@@ -39,15 +38,4 @@ export async function readBatch(
     if (tail === undefined) throw error
     return batchOf({ records: [], tail })
   }
-}
-
-/**
- * The tail of the stream if the error says that there is nothing to read, which is none to the library;
- * undefined for other errors, and for a start beyond the tail.
- */
-export function emptyAt({ seqNum, clamp }: ReadQuery, error: unknown): StreamTail | undefined {
-  if (!HeadwaterError.is(error) || error.code !== 'range_not_satisfiable') return undefined
-  const { tail } = error
-  if (tail === undefined || (seqNum !== undefined && seqNum > tail.seqNum && clamp !== true)) return undefined
-  return tail
 }

@@ -10,10 +10,10 @@ import type { Call, OpenResponse } from './call.ts'
 import type { ClientCore } from './core.ts'
 import { connectionFailure, type Failure, failureOf, unexpectedResponse } from './errors.ts'
 import { endOf, type LinkEvent, LinkFailure } from './link-event.ts'
+import { emptyAt } from './nothing-to-read.ts'
 import { loadEvents } from './on-demand.ts'
-import { emptyAt } from './read-batch.ts'
 import { EVENTS, type ReadForm } from './read-form.ts'
-import type { StreamTarget } from './stream-target.ts'
+import type { RemoteTarget } from './stream-target.ts'
 
 /** One connection of a read session. */
 export interface ReadLink {
@@ -28,7 +28,7 @@ export interface ReadLink {
 /** Opens a connection in the first form that the server accepts: frames under a prefix, or events. */
 export async function openLink(
   core: ClientCore,
-  target: StreamTarget,
+  target: RemoteTarget,
   query: ReadQuery,
   signal: SharedSignal,
 ): Promise<ReadLink | Failure> {
@@ -77,11 +77,11 @@ function mediaTypeOf(form: ReadForm): string {
   return form === EVENTS ? 'text/event-stream' : sessionContentType(form)
 }
 
-function readCall({ path, basin, recordHeaders }: StreamTarget, query: ReadQuery, form: ReadForm): Call {
+function readCall({ path, basin, recordHeaders }: RemoteTarget, query: ReadQuery, form: ReadForm): Call {
   const common = {
     method: 'GET',
     path: `${path}/records${queryText(readQueryParts(query, 'session'))}`,
-    basin: basin.name,
+    basin,
     isRepeatable: true,
   } as const
   return form === EVENTS
@@ -130,7 +130,7 @@ function failureOfLink(error: unknown): Failure {
     error instanceof MalformedResponse || (HeadwaterError.is(error) && error.code === 'bad_frame')
       ? error.message
       : undefined
-  if (problem === undefined) return connectionFailure(error, true)
+  if (problem === undefined) return connectionFailure(error, false)
   return { error: unexpectedResponse(problem, false), isTransient: false, retryAfterMs: 0 }
 }
 
@@ -148,7 +148,7 @@ async function* frames(
     }
   }
   if (decoder.isWithinFrame)
-    throw new LinkFailure(connectionFailure(new Error('the response broke off'), true))
+    throw new LinkFailure(connectionFailure(new Error('the response broke off'), false))
 }
 
 async function messageOf(frame: MessageFrame, { readForms }: ClientCore): Promise<Uint8Array> {

@@ -6,11 +6,11 @@ import { batchOf } from '../../src/wire/decode-records.ts'
 import type { ClientCore } from './core.ts'
 import { connectionFailure, decoded, isMissing } from './errors.ts'
 import { type LinkEvent, LinkFailure } from './link-event.ts'
-import { emptyAt } from './read-batch.ts'
+import { emptyAt } from './nothing-to-read.ts'
 import { openLink, type ReadLink } from './read-link.ts'
-import { ReadProgress } from './read-progress.ts'
+import { ReceivedRange } from './received-range.ts'
 import { pause, pauseMs } from './retry.ts'
-import type { StreamTarget } from './stream-target.ts'
+import type { RemoteTarget } from './stream-target.ts'
 
 /** Ends the requests of a cursor that is closed. */
 const CLOSED = new Error('closed')
@@ -24,11 +24,11 @@ const LASTING_MS = 10_000
  */
 export class RemoteCursor implements RecordCursor {
   readonly #core: ClientCore
-  readonly #target: StreamTarget
+  readonly #target: RemoteTarget
   readonly #query: ReadQuery
   readonly #heartbeats: boolean
   readonly #retry: boolean
-  readonly #progress: ReadProgress
+  readonly #progress: ReceivedRange
   readonly #closing = new SharedSignal()
   #link: ReadLink | undefined
   /** Received while the session was opened. */
@@ -43,7 +43,7 @@ export class RemoteCursor implements RecordCursor {
 
   private constructor(
     core: ClientCore,
-    target: StreamTarget,
+    target: RemoteTarget,
     query: ReadQuery,
     { heartbeats = false, retry = true }: CursorOptions,
   ) {
@@ -52,13 +52,13 @@ export class RemoteCursor implements RecordCursor {
     this.#query = query
     this.#heartbeats = heartbeats !== false
     this.#retry = retry
-    this.#progress = new ReadProgress(query)
+    this.#progress = new ReceivedRange(query)
   }
 
   /** Opens a session. Resolves to undefined if it ends at once. */
   static async open(
     core: ClientCore,
-    target: StreamTarget,
+    target: RemoteTarget,
     query: ReadQuery,
     options: CursorOptions,
   ): Promise<RemoteCursor | undefined> {
@@ -129,7 +129,7 @@ export class RemoteCursor implements RecordCursor {
         if (event === undefined) {
           this.#drop()
           if (this.#mayEnd()) return undefined
-          throw new LinkFailure(connectionFailure(new Error('the response ended'), true))
+          throw new LinkFailure(connectionFailure(new Error('the response ended'), false))
         }
         decoded(false, () => this.#progress.take(event.received))
         const { tail } = event.received

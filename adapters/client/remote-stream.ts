@@ -4,33 +4,33 @@ import type { CursorOptions, RecordCursor } from '../../src/api/record-cursor.ts
 import { Stream } from '../../src/api/stream.ts'
 import type { SiblingOptions } from '../../src/api/stream-options.ts'
 import { appendBatch, ownBytes, type RecordInput } from '../../src/model/append-input.ts'
-import type { StreamConfig, StreamReconfiguration } from '../../src/model/config.ts'
 import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
-import type { Metric, MetricsQuery, StreamMetricSet } from '../../src/model/metrics.ts'
-import { streamNameProblem } from '../../src/model/names.ts'
-import type { StreamTail } from '../../src/model/position.ts'
+import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import { RedactedKey } from '../../src/model/redacted-key.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
+import { loaded } from '../../src/runtime/lazy-module.ts'
 import type { ReadBatch } from '../../src/storage/record-batch.ts'
 import { AppendRequests } from './append-requests.ts'
+import type { ArgumentsOf } from './call.ts'
 import type { ClientCore } from './core.ts'
-import { jsonCall } from './json-call.ts'
-import { loadAccount, loadControl, loaded } from './on-demand.ts'
+import { loadAccount, loadControl } from './on-demand.ts'
 import { readBatch } from './read-batch.ts'
 import { RemoteCursor } from './remote-cursor.ts'
-import type { StreamTarget } from './stream-target.ts'
+import type { RemoteTarget } from './stream-target.ts'
 import { tailOf } from './tail.ts'
+
+type Args<Method extends keyof Stream> = ArgumentsOf<Stream[Method]>
 
 /** A stream of a server. */
 export class RemoteStream extends Stream {
   readonly #core: ClientCore
-  readonly #target: StreamTarget
+  readonly #target: RemoteTarget
   readonly #appends: AppendRequests
 
-  constructor(core: ClientCore, target: StreamTarget) {
-    super(target.basin.name, target.name, core.streamContext)
+  constructor(core: ClientCore, target: RemoteTarget) {
+    super(target.basin, target.name, core.streamContext)
     this.#core = core
     this.#target = target
     this.#appends = new AppendRequests(core, target)
@@ -66,6 +66,7 @@ export class RemoteStream extends Stream {
       const reservation = this.#core.streamContext.reserve(batch.meteredBytes)
       const acked = this.#core
         .inOrder(this.#target.id, async () => {
+          await this.#core.settled(this.basinName)
           signal?.throwIfAborted()
           return this.#appends.append(batch)
         })
@@ -81,10 +82,12 @@ export class RemoteStream extends Stream {
     const signal = signalOf(options)
     signal?.throwIfAborted()
     this.#begin()
+    const earlier = [this.#core.settled(this.basinName), this.#core.settled(this.#target.id)]
     const { openAppendSession } = await unlessAborted(
       signal,
-      loaded('append sessions', import('./session-appender.ts')),
+      loaded('the code of append sessions', import('./session-appender.ts')),
     )
+    await unlessAborted(signal, Promise.all(earlier))
     return openAppendSession(this.#core, this.#target, this.#appends, signal)
   }
 
@@ -105,38 +108,24 @@ export class RemoteStream extends Stream {
     return this.#reading(create, () => RemoteCursor.open(this.#core, this.#target, query, options))
   }
 
-  override async checkTail(options?: CallOptions): Promise<StreamTail> {
+  override async checkTail(...[options]: Args<'checkTail'>) {
     return tailOf(this.#core, this.#target, this.#begin(options))
   }
 
-  override async storedConfig(options?: CallOptions): Promise<StreamConfig> {
-    const call = this.#jsonCall('GET', this.#begin(options))
-    const { streamConfig } = await loadControl()
-    return streamConfig(this.#core.sender, call)
+  override async storedConfig(...args: Args<'storedConfig'>) {
+    return (await loadControl()).getStreamConfig(this.#core.sender, this.basinName, this.name, ...args)
   }
 
-  override async reconfigureStored(
-    change: StreamReconfiguration,
-    options?: CallOptions,
-  ): Promise<StreamConfig> {
-    const signal = this.#begin(options)
-    const { reconfigureStream } = await loadControl()
-    return reconfigureStream(this.#core.sender, this.#target.path, this.basinName, change, signal)
+  override async reconfigureStored(...args: Args<'reconfigureStored'>) {
+    return (await loadControl()).reconfigureStream(this.#core.sender, this.basinName, this.name, ...args)
   }
 
-  override async delete(options?: CallOptions): Promise<void> {
-    const call = this.#jsonCall('DELETE', this.#begin(options))
-    // Not repeated after an unknown outcome: another stream may have the name by then.
-    await this.#core.sender.send({ ...call, isRepeatable: false })
+  override async delete(...args: Args<'delete'>) {
+    return (await loadControl()).deleteStream(this.#core.sender, this.basinName, this.name, ...args)
   }
 
-  override async metrics(
-    query: MetricsQuery<StreamMetricSet>,
-    options?: CallOptions,
-  ): Promise<readonly Metric[]> {
-    const signal = this.#begin(options)
-    const { metrics } = await loadAccount()
-    return metrics(this.#core.sender, [this.basinName, this.name], query, { signal })
+  override async metrics(...args: Args<'metrics'>) {
+    return (await loadAccount()).metrics(this.#core.sender, [this.basinName, this.name], ...args)
   }
 
   #begin(options?: CallOptions): AbortSignal | undefined {
@@ -144,7 +133,7 @@ export class RemoteStream extends Stream {
     signal?.throwIfAborted()
     this.#core.closing.throwIfAborted()
     assertValid(streamNameProblem(this.name), 'stream')
-    this.#target.basin.assertName()
+    assertValid(basinNameProblem(this.basinName), 'basin')
     return signal
   }
 
@@ -152,9 +141,5 @@ export class RemoteStream extends Stream {
   #reading<Result>(create: boolean | undefined, read: () => Promise<Result>): Promise<Result> {
     if (create !== true) return read()
     return new AppendRequests(this.#core, this.#target.creating()).creatingStream(read)
-  }
-
-  #jsonCall(method: 'GET' | 'DELETE', signal: AbortSignal | undefined) {
-    return jsonCall(method, this.#target.path, { basin: this.basinName, signal })
   }
 }

@@ -3,11 +3,11 @@ import { discardedError } from '../../src/api/errors.ts'
 import { type AppendBatch, ownBytes } from '../../src/model/append-input.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
-import { AppendGroup } from './append-group.ts'
 import type { AppendRequests } from './append-requests.ts'
 import { BatchGroup } from './batch-group.ts'
 import type { ClientCore } from './core.ts'
-import type { StreamTarget } from './stream-target.ts'
+import { SessionAppends } from './session-appends.ts'
+import type { RemoteTarget } from './stream-target.ts'
 
 /**
  * Appends the batches of a session by requests, one at a time. Batches that wait meanwhile are sent together.
@@ -16,14 +16,14 @@ import type { StreamTarget } from './stream-target.ts'
  * many records as the batch that failed, so that the condition of the next one holds.
  */
 export class RequestAppender implements SessionAppender {
-  readonly group = new AppendGroup()
+  readonly group = new SessionAppends()
   readonly #core: ClientCore
-  readonly #target: StreamTarget
+  readonly #target: RemoteTarget
   readonly #requests: AppendRequests
   /** Batches that wait for the request before them. */
   #waiting: BatchGroup | undefined
 
-  constructor(core: ClientCore, target: StreamTarget, requests: AppendRequests) {
+  constructor(core: ClientCore, target: RemoteTarget, requests: AppendRequests) {
     this.#core = core
     this.#target = target
     this.#requests = requests

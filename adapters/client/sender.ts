@@ -1,12 +1,16 @@
 import { EMPTY_BYTES, lossyTextOf } from '../../src/model/bytes.ts'
+import type { StreamConfigInput } from '../../src/model/config.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
+import { RedactedKey } from '../../src/model/redacted-key.ts'
 import type { AnySignal, SharedSignal } from '../../src/runtime/abort.ts'
+import { trackExternalWork } from '../../src/runtime/clock.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import { MalformedResponse, parseResponse } from '../../src/wire/response-json.ts'
-import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-headers.ts'
-import type { Call, CallSender, OpenResponse, Outcome, Reply } from './call.ts'
+import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
+import type { Call, CallReply, CallSender, OpenResponse, Outcome } from './call.ts'
 import {
   clientClosedError,
+  connectionErrorOf,
   connectionFailure,
   decoded,
   type Failure,
@@ -15,7 +19,7 @@ import {
   withEffects,
 } from './errors.ts'
 import { Exchange, type IncomingResponse, type Transport } from './exchange.ts'
-import { loadControl } from './on-demand.ts'
+import { loadControl, loadKeyHeader } from './on-demand.ts'
 import { isToken, type Settings } from './options.ts'
 import { RequestCompression } from './request-compression.ts'
 import { pause, pauseMs, retryAfterMsOf } from './retry.ts'
@@ -49,7 +53,7 @@ export class Sender implements CallSender {
   }
 
   /** Resolves to a successful response. Rejects with what the last attempt failed with. */
-  async send(call: Call): Promise<Reply> {
+  async send(call: Call): Promise<CallReply> {
     const outcome = await this.attempt(call)
     if (outcome.kind === 'reply') return outcome
     const { error, isRepeated } = outcome
@@ -57,7 +61,7 @@ export class Sender implements CallSender {
   }
 
   /** Sends a call and decodes the JSON of the response. */
-  async json<Value>(call: Call, decode: (value: unknown, reply: Reply) => Value): Promise<Value> {
+  async json<Value>(call: Call, decode: (value: unknown, reply: CallReply) => Value): Promise<Value> {
     const reply = await this.send(call)
     return decoded(call.method !== 'GET', () => decode(parseResponse(lossyTextOf(reply.body)), reply))
   }
@@ -111,7 +115,7 @@ export class Sender implements CallSender {
     return this.settings.renewsToken
   }
 
-  async #once(call: Call): Promise<Omit<Reply, 'isRepeated'> | Failure> {
+  async #once(call: Call): Promise<Omit<CallReply, 'isRepeated'> | Failure> {
     const { clock, requestTimeoutMs } = this.settings
     const silenceMs = requestTimeoutMs + (call.waitMs ?? 0)
     const exchange = new Exchange(clock, silenceMs, [this.closing, call.signal])
@@ -160,8 +164,8 @@ export class Sender implements CallSender {
     if (token !== undefined) headers.authorization = `Bearer ${token}`
     if (contentType !== undefined) headers['content-type'] = contentType
     for (const [name, value] of Object.entries({ ...vendor, basin })) {
-      if (value === undefined) continue
-      const text = typeof value === 'string' ? value : (await loadControl()).streamConfigText(value)
+      const text = typeof value === 'object' ? await headerText(value) : value
+      if (text === undefined) continue
       for (const prefix of this.settings.headerPrefixes) {
         headers[vendorHeaderName(prefix, name as VendorHeader)] = text
       }
@@ -194,7 +198,7 @@ export class Sender implements CallSender {
   }
 
   /** Throws the reason of a signal that ended the request. */
-  #lost(call: Call, error: unknown, signal: AnySignal | undefined): Failure {
+  async #lost(call: Call, error: unknown, signal: AnySignal | undefined): Promise<Failure> {
     if (error instanceof TokenFailure) throw error.error
     if (signal?.aborted) throw signal.reason
     const isSafe = call.method === 'GET'
@@ -202,8 +206,21 @@ export class Sender implements CallSender {
     if (error instanceof MalformedResponse) {
       return { error: unexpectedResponse(error.message, !isSafe), isTransient: false, retryAfterMs: 0 }
     }
-    return connectionFailure(error, isSafe)
+    return connectionFailure(error, !isSafe && (await mayBeSent(error)))
   }
+}
+
+/** Whether a request that failed may have been sent. Browsers do not tell. */
+async function mayBeSent(error: unknown): Promise<boolean> {
+  const { code } = connectionErrorOf(error)
+  if (typeof code !== 'string' || HeadwaterError.is(error)) return true
+  const { isUnsent } = await trackExternalWork(import('./unsent.ts'))
+  return !isUnsent(code)
+}
+
+async function headerText(value: RedactedKey | StreamConfigInput): Promise<string | undefined> {
+  if (!(value instanceof RedactedKey)) return (await loadControl()).streamConfigText(value)
+  return (await loadKeyHeader()).keyHeaderText(value)
 }
 
 async function tokenOf(asked: Promise<string | undefined>): Promise<string | undefined> {

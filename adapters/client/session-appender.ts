@@ -5,7 +5,7 @@ import type { AppendRequests } from './append-requests.ts'
 import type { ClientCore } from './core.ts'
 import { assertPlain } from './extended-append.ts'
 import { RequestAppender } from './request-appender.ts'
-import type { StreamTarget } from './stream-target.ts'
+import type { RemoteTarget } from './stream-target.ts'
 import { tailOf } from './tail.ts'
 
 /**
@@ -14,7 +14,7 @@ import { tailOf } from './tail.ts'
  */
 async function openAppender(
   core: ClientCore,
-  target: StreamTarget,
+  target: RemoteTarget,
   requests: AppendRequests,
 ): Promise<SessionAppender> {
   if (core.sender.sessions.isDuplex) {
@@ -34,7 +34,7 @@ async function openAppender(
 /** Opens an append session. Rejects as {@link openAppender} does, and with the reason of the signal. */
 export async function openAppendSession(
   core: ClientCore,
-  target: StreamTarget,
+  target: RemoteTarget,
   requests: AppendRequests,
   signal: AbortSignal | undefined,
 ): Promise<AppendSession> {

@@ -1,8 +1,7 @@
 import { trackExternalWork } from '../../src/runtime/clock.ts'
 import type { Upload } from './call.ts'
 import type { IncomingResponse, OutgoingRequest } from './exchange.ts'
-import type { HttpTransport } from './node/node-http.ts'
-import type { Http2Transport } from './node/node-http2.ts'
+import type { NodeTransport } from './node/node-transport.ts'
 import { NotDuplex } from './not-duplex.ts'
 import type { Settings } from './options.ts'
 
@@ -14,8 +13,7 @@ const originalFetch = globalThis.fetch
  */
 export class SessionFetch {
   readonly #settings: Settings
-  #loading: Promise<Http2Transport> | undefined
-  #http: HttpTransport | undefined
+  #node: Promise<NodeTransport> | undefined
   #isClosed = false
 
   constructor(settings: Settings) {
@@ -24,13 +22,8 @@ export class SessionFetch {
 
   /** Resolves to the response to a request that is not one of a session. */
   async unary(request: OutgoingRequest): Promise<IncomingResponse> {
-    const { isRuntimeFetch } = this.#settings
-    if (!isRuntimeFetch || !isNode() || !usesRuntimeFetch()) return this.#settings.fetch(request.toRequest())
-    if (this.#http === undefined) {
-      const { HttpTransport } = await trackExternalWork(import('./node/node-http.ts'))
-      this.#http ??= new HttpTransport(this.#settings.compression)
-    }
-    return this.#http.send(request)
+    const node = this.#settings.isRuntimeFetch && isNode() ? await this.#loadNode() : undefined
+    return node?.unary(request, originalFetch) ?? this.#settings.fetch(request.toRequest())
   }
 
   /** Resolves to the response, of a server without HTTP/2 too. */
@@ -56,30 +49,20 @@ export class SessionFetch {
   /** Ends all connections. */
   close(): void {
     this.#isClosed = true
-    this.#http?.close()
-    this.#loading?.then((transport) => transport.close()).catch(() => {})
+    this.#node?.then((node) => node.close()).catch(() => {})
   }
 
   async #overHttp2(request: OutgoingRequest, upload?: Upload): Promise<IncomingResponse | undefined> {
     if (!this.isDuplex || this.#isClosed) return undefined
-    this.#loading ??= trackExternalWork(this.#load())
-    return (await this.#loading).fetch(request, upload)
+    return (await this.#loadNode()).overHttp2(request, upload)
   }
 
-  async #load(): Promise<Http2Transport> {
-    const { http2Transport } = await import('./node/node-http2.ts')
-    return http2Transport(new URL(this.#settings.url).origin)
+  #loadNode(): Promise<NodeTransport> {
+    this.#node ??= trackExternalWork(import('./node/node-transport.ts')).then(
+      (module) => new module.NodeTransport(this.#settings),
+    )
+    return this.#node
   }
-}
-
-/**
- * Whether the program has left `fetch` as it is, and has not set a dispatcher for it, such as one for a
- * proxy.
- */
-function usesRuntimeFetch(): boolean {
-  const dispatcher = (globalThis as Record<symbol, unknown>)[Symbol.for('undici.globalDispatcher.1')]
-  const isDefault = dispatcher === undefined || dispatcher?.constructor.name === 'Agent'
-  return isDefault && globalThis.fetch === originalFetch
 }
 
 /** Other runtimes have the same modules, but their HTTP/2 differs. */

@@ -1,19 +1,24 @@
-import type { Basin } from '../../src/api/basin.ts'
 import type { SiblingOptions, StreamOptions } from '../../src/api/stream-options.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
 import { RedactedKey } from '../../src/model/redacted-key.ts'
 import type { Call } from './call.ts'
 
+/** Identifies a stream among those of a client. */
+export function streamId(basin: string, name: string): string {
+  return `${basin}/${name}`
+}
+
 /** A stream and how it is used through a handle. */
-export class StreamTarget {
+export class RemoteTarget {
   readonly name: string
-  readonly basin: Basin & { assertName(): void }
+  /** The name of the basin. */
+  readonly basin: string
   readonly autoCreate: boolean
   readonly key: RedactedKey | undefined
-  readonly #config: StreamOptions['config']
+  /** The configuration with which it is created, and what the basin gives otherwise. */
+  readonly config: StreamOptions['config']
 
   constructor(
-    basin: Basin & { assertName(): void },
+    basin: string,
     name: string,
     { config, encryptionKey }: StreamOptions,
     autoCreate: boolean,
@@ -22,18 +27,17 @@ export class StreamTarget {
     this.basin = basin
     this.name = name
     this.autoCreate = autoCreate
-    this.#config = config
+    this.config = config
     this.key = key
   }
 
   /** Another stream of the basin, with the same key. */
-  sibling(name: string, options: SiblingOptions): StreamTarget {
-    return new StreamTarget(this.basin, name, options, options.autoCreate ?? this.autoCreate, this.key)
+  sibling(name: string, options: SiblingOptions): RemoteTarget {
+    return new RemoteTarget(this.basin, name, options, options.autoCreate ?? this.autoCreate, this.key)
   }
 
-  /** Identifies the stream among those of a client. */
   get id(): string {
-    return `${this.basin.name}/${this.name}`
+    return streamId(this.basin, this.name)
   }
 
   get path(): string {
@@ -41,60 +45,17 @@ export class StreamTarget {
   }
 
   /** The same stream, which appends and reads create. */
-  creating(): StreamTarget {
-    return new StreamTarget(this.basin, this.name, { config: this.#config }, true)
+  creating(): RemoteTarget {
+    return new RemoteTarget(this.basin, this.name, { config: this.config }, true)
   }
 
   /** The headers of a request that may create the stream: by the configuration of its basin. */
   get creationHeaders(): NonNullable<Call['vendor']> {
-    return { 'stream-config': this.#config }
+    return { 'stream-config': this.config }
   }
 
-  /** The headers of a request for records. A key that is malformed is left out, as if none was given. */
+  /** The headers of a request for records. */
   get recordHeaders(): NonNullable<Call['vendor']> {
-    return { ...this.creationHeaders, 'encryption-key': this.key?.key(keyHeader).value }
+    return { ...this.creationHeaders, 'encryption-key': this.key }
   }
-
-  /** Creates the stream, and its basin, unless they exist. Rejects with `missing` if it is not permitted. */
-  async create(missing: HeadwaterError, createBasin: (name: string) => Promise<unknown>): Promise<void> {
-    try {
-      if (missing.code === 'basin_not_found') await unlessExists(createBasin(this.basin.name))
-      await unlessExists(this.basin.createStream(this.name, this.#config))
-    } catch (error) {
-      if (HeadwaterError.is(error) && error.code === 'permission_denied') throw missing
-      throw error
-    }
-  }
-}
-
-async function unlessExists(creating: Promise<unknown>): Promise<void> {
-  try {
-    await creating
-  } catch (error) {
-    if (!HeadwaterError.is(error) || error.code !== 'resource_already_exists') throw error
-  }
-}
-
-/** No cipher has longer keys. */
-const KEY_BYTES_MAX = 33
-
-/** The value of a header, out of reach of logs that print an object. */
-class KeyHeader {
-  readonly #value: string | undefined
-
-  constructor(value: string | undefined) {
-    this.#value = value
-  }
-
-  get value(): string | undefined {
-    return this.#value
-  }
-}
-
-function keyHeader(given: string | Uint8Array | undefined): KeyHeader {
-  const text =
-    given instanceof Uint8Array
-      ? btoa(String.fromCharCode(...given.subarray(0, KEY_BYTES_MAX + 1)))
-      : given?.trim()
-  return new KeyHeader(text !== undefined && /^[A-Za-z0-9+/=]{1,44}$/.test(text) ? text : undefined)
 }

@@ -4,10 +4,10 @@ import { BasinList } from './basins/basin-list.tsx'
 import { BasinView } from './basins/basin-view.tsx'
 import type { Connection } from './connection.ts'
 import { type Console, ConsoleContext } from './context.ts'
-import { Header, THEMES, type Theme } from './header.tsx'
-import { fragmentOf, type Route, routeOf, titleOf } from './route.ts'
+import { PageHeader, THEMES, type Theme } from './header.tsx'
+import { type ConsoleRoute, fragmentOf, routeOf, titleOf } from './route.ts'
 import { shortcutListener } from './shortcuts.ts'
-import { StreamView } from './stream/stream-view.tsx'
+import { StreamPage } from './stream/stream-page.tsx'
 import { TokenForm } from './token-form.tsx'
 import { TokenList } from './tokens/token-list.tsx'
 import { Throughput } from './usage/throughput.tsx'
@@ -55,7 +55,7 @@ export function App(props: {
   return (
     <ConsoleContext.Provider value={value}>
       <div ref={root} class="console" data-theme={theme}>
-        <Header
+        <PageHeader
           route={route}
           access={access}
           theme={theme}
@@ -83,7 +83,7 @@ export function App(props: {
   )
 }
 
-function View({ route, visit }: { readonly route: Route; readonly visit: number }) {
+function View({ route, visit }: { readonly route: ConsoleRoute; readonly visit: number }) {
   switch (route.view) {
     case 'basins':
       return <BasinList />
@@ -91,7 +91,7 @@ function View({ route, visit }: { readonly route: Route; readonly visit: number 
       return <BasinView key={route.basin} basin={route.basin} tab={route.tab} />
     case 'stream': {
       const { basin, stream } = route
-      return <StreamView key={`${basin}/${stream}`} route={route} visit={visit} />
+      return <StreamPage key={`${basin}/${stream}`} route={route} visit={visit} />
     }
     case 'tokens':
       return <TokenList />
@@ -112,7 +112,7 @@ function useRoute(inFragment: boolean) {
     route: routeOf(inFragment ? location.hash : ''),
     visit: 0,
   }))
-  const show = (next: Route, isVisit = true) =>
+  const show = (next: ConsoleRoute, isVisit = true) =>
     setState((before) => ({ route: next, visit: before.visit + Number(isVisit) }))
   // Not `useEffect`, which runs after a frame: a fragment that changes before it would not be seen.
   useLayoutEffect(() => {
@@ -123,11 +123,11 @@ function useRoute(inFragment: boolean) {
   }, [inFragment])
   const [navigate, replaceRoute] = useMemo(
     () => [
-      (next: Route) => {
+      (next: ConsoleRoute) => {
         if (inFragment) location.hash = fragmentOf(next)
         else show(next)
       },
-      (next: Route) => {
+      (next: ConsoleRoute) => {
         if (inFragment) history.replaceState(null, '', fragmentOf(next))
         show(next, false)
       },

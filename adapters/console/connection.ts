@@ -7,7 +7,7 @@ import { RemoteHeadwater } from '../client/remote-headwater.ts'
 import type { Sender } from '../client/sender.ts'
 
 /** The server that requests are sent to. */
-export interface Target {
+export interface ConnectionTarget {
   readonly url: string
   readonly basinUrl: string | undefined
   readonly headerPrefix: string
@@ -15,7 +15,7 @@ export interface Target {
 
 /** The client of a server, with the access token of the console. */
 export class Connection {
-  readonly target: Target
+  readonly target: ConnectionTarget
   readonly isAuthorized: boolean
   readonly hw: Headwater
   /** Sends what only the wire protocol has; see `basins/locations.ts`. */
@@ -28,7 +28,7 @@ export class Connection {
   /** Throws `invalid` for an invalid target. The token is kept here only; see `access.ts`. */
   constructor(
     fetch: (request: Request) => Promise<Response>,
-    target: Target,
+    target: ConnectionTarget,
     token: string | undefined = undefined,
   ) {
     this.#fetch = fetch
@@ -98,12 +98,12 @@ export class Connection {
 }
 
 /** The base URL of a basin's streams, or of everything else, without the final `/v1`. */
-export function baseUrl({ url, basinUrl }: Target, basin: string | undefined): string {
+export function baseUrl({ url, basinUrl }: ConnectionTarget, basin: string | undefined): string {
   return ((basin !== undefined && basinUrl?.replace('{basin}', basin)) || url).replace(/\/+$/, '')
 }
 
 /** The request, or one with the same content to the host of its basin if basins have hosts. */
-async function toHostOfBasin(request: Request, url: string, target: Target): Promise<Request> {
+async function toHostOfBasin(request: Request, url: string, target: ConnectionTarget): Promise<Request> {
   const { method, signal, redirect, cache } = request
   const header = `${target.headerPrefix}-basin`
   const basin = request.headers.get(header)

@@ -2,16 +2,16 @@ import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import type { Connection } from './connection.ts'
-import type { Route } from './route.ts'
+import type { ConsoleRoute } from './route.ts'
 
 /** What every part of the console uses. */
 export interface Console {
   readonly connection: Connection
   /** Whether the server has an address, which curl commands can use. */
   readonly hasAddress: boolean
-  navigate(route: Route): void
+  navigate(route: ConsoleRoute): void
   /** Changes the address of the current view, without a new entry in the history. */
-  replaceRoute(route: Route): void
+  replaceRoute(route: ConsoleRoute): void
   /** Shows a message for some seconds. */
   announce(message: string): void
   /** The encryption keys that were entered, by basin and stream. They are kept nowhere else. */

@@ -2,10 +2,10 @@ import type { AppendConditions, BytesOrText, RecordInput } from '../../src/model
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import { encodeBase64 } from '../../src/wire/base64.ts'
 import { queryText, readQueryParts } from '../../src/wire/encode-query.ts'
-import { baseUrl, type Target } from './connection.ts'
+import { baseUrl, type ConnectionTarget } from './connection.ts'
 
 /** A stream as the console addresses it. */
-export interface StreamTarget {
+export interface CurlTarget {
   readonly basin: string
   readonly stream: string
   /** Empty if there is none. */
@@ -30,7 +30,7 @@ export interface CurlCall {
 const recordsPath = (stream: string) => `/streams/${encodeURIComponent(stream)}/records`
 
 /** The call of a read: events if it waits for ever. */
-export function readCall({ basin, stream, encryptionKey }: StreamTarget, query: ReadQuery): CurlCall {
+export function readCall({ basin, stream, encryptionKey }: CurlTarget, query: ReadQuery): CurlCall {
   const follows = query.waitMs === Number.POSITIVE_INFINITY
   const path = `${recordsPath(stream)}${queryText(readQueryParts(query, follows ? 'session' : 'unary'))}`
   return { method: 'GET', path, basin, encryptionKey, ...(follows && { accept: 'text/event-stream' }) }
@@ -38,7 +38,7 @@ export function readCall({ basin, stream, encryptionKey }: StreamTarget, query: 
 
 /** The call of an append: its records in base64 if they have bytes. */
 export function appendCall(
-  { basin, stream, encryptionKey }: StreamTarget,
+  { basin, stream, encryptionKey }: CurlTarget,
   records: readonly Exclude<RecordInput, BytesOrText>[],
   { matchSeqNum, fencingToken }: AppendConditions,
 ): CurlCall {
@@ -63,7 +63,7 @@ export function appendCall(
  * A shell command for a call. The access token and the encryption key are the variables `HEADWATER_TOKEN` and
  * `ENCRYPTION_KEY`: neither is ever part of the text.
  */
-export function curlCommand(call: CurlCall, target: Target, isAuthorized: boolean): string {
+export function curlCommand(call: CurlCall, target: ConnectionTarget, isAuthorized: boolean): string {
   const { method, path, basin, body, format = 'raw', accept, encryptionKey = '' } = call
   const prefix = target.headerPrefix
   const headers = [

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Access } from './access.ts'
 import { useConsole } from './context.ts'
-import type { Route } from './route.ts'
+import type { ConsoleRoute } from './route.ts'
 import { LIST_KEYS, SHORTCUTS } from './shortcuts.ts'
 import { Dialog } from './ui/dialog.tsx'
 import { Checkbox, Select } from './ui/field.tsx'
@@ -11,8 +11,8 @@ export const THEMES = ['system', 'light', 'dark'] as const
 export type Theme = (typeof THEMES)[number]
 
 /** The bar above every view. */
-export function Header(props: {
-  readonly route: Route
+export function PageHeader(props: {
+  readonly route: ConsoleRoute
   readonly access: Access
   readonly theme: Theme
   readonly onTheme: (theme: Theme) => void

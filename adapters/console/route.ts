@@ -1,5 +1,5 @@
 /** What the console shows. */
-export type Route =
+export type ConsoleRoute =
   | { readonly view: 'basins' }
   | { readonly view: 'tokens' }
   | { readonly view: 'usage' }
@@ -22,7 +22,7 @@ const STREAM_TABS = ['records', 'append', 'fence-and-trim', 'configuration', 'fo
 type StreamTab = (typeof STREAM_TABS)[number]
 
 /** The fragment of a route: `#/basins/shop/streams/orders%2F1/append`. */
-export function fragmentOf(route: Route): string {
+export function fragmentOf(route: ConsoleRoute): string {
   if (route.view === 'basins' || route.view === 'tokens' || route.view === 'usage') return `#/${route.view}`
   const basin = `#/basins/${encodeURIComponent(route.basin)}`
   if (route.view === 'basin') return route.tab === 'streams' ? basin : `${basin}/${route.tab}`
@@ -32,14 +32,14 @@ export function fragmentOf(route: Route): string {
 }
 
 /** What a route shows, as the title of a page. */
-export function titleOf(route: Route): string {
+export function titleOf(route: ConsoleRoute): string {
   if (route.view === 'basin') return route.basin
   if (route.view === 'stream') return `${route.stream} · ${route.basin}`
   return { basins: 'Basins', tokens: 'Access tokens', usage: 'Usage' }[route.view]
 }
 
 /** The route of a fragment; the list of basins if it is not one. */
-export function routeOf(fragment: string): Route {
+export function routeOf(fragment: string): ConsoleRoute {
   const [path, place] = fragment.split(/\?(.*)/s)
   const [view, basin, second = 'streams', stream, tab = 'records'] = segmentsOf(path!)
   if (view === 'tokens' || view === 'usage') return { view }

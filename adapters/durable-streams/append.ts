@@ -8,7 +8,7 @@ import { DurableStreamsError } from './durable-streams-error.ts'
 import { isClosing } from './header-values.ts'
 import { offsetOf } from './offsets.ts'
 import { earlierOutcome, outcomeOf, producerBatch, producerHeaders } from './producer.ts'
-import { type StreamState, stateForAppend, stateOf } from './state.ts'
+import { type DescribedStream, describedStream, stateForAppend } from './state.ts'
 
 /** Appends a body: one record, or the messages of a JSON stream. Closes the stream if the request says so. */
 export async function append(request: ApiRequest, hw: Engine): Promise<Reply> {
@@ -29,7 +29,7 @@ export async function append(request: ApiRequest, hw: Engine): Promise<Reply> {
   } catch (error) {
     const outcome = producer && earlierOutcome(error)
     if (outcome === undefined) throw error
-    const { tail } = await stateOf(stream, ['append'])
+    const { tail } = await describedStream(stream, ['append'])
     const next = { 'stream-next-offset': offsetOf(tail.seqNum) }
     return { status: 204, headers: { ...headers, ...next, ...producerHeaders(producer!, outcome) } }
   }
@@ -43,7 +43,7 @@ export async function append(request: ApiRequest, hw: Engine): Promise<Reply> {
 /** The records of a request, with the command that closes the stream. Throws 400, 409. */
 function recordsOf(
   { exchange }: ApiRequest,
-  { contentType, content }: StreamState,
+  { contentType, content }: DescribedStream,
   body: Uint8Array,
   closes: boolean,
 ): readonly RecordInput[] {

@@ -9,7 +9,7 @@ import { errorReplyOf } from './errors.ts'
 import type { DurableStreamsSettings } from './options.ts'
 import { streamRouter } from './paths.ts'
 import { read } from './read.ts'
-import { descriptionHeaders, stateOf } from './state.ts'
+import { describedStream, descriptionHeaders } from './state.ts'
 
 /** The protocol over HTTP without a runtime. Throws `invalid` unless `hw` is an engine. */
 export function durableStreamsCore(hw: Engine, settings: DurableStreamsSettings): HttpCore {
@@ -43,7 +43,7 @@ function replying(endpoint: Endpoint): Endpoint {
 }
 
 async function head(request: ApiRequest, hw: Engine): Promise<Reply> {
-  const state = await stateOf(request.streamOf(hw), ['check-tail', 'read', 'get-stream-config'])
+  const state = await describedStream(request.streamOf(hw), ['check-tail', 'read', 'get-stream-config'])
   return { status: 200, headers: { ...descriptionHeaders(state), 'cache-control': 'no-store' } }
 }
 

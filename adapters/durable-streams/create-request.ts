@@ -3,7 +3,7 @@ import { dateTimeOf } from '../../src/wire/json-members.ts'
 import type { RequestExchange } from '../http/exchange.ts'
 import { assertContentType } from './content.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
-import { integerOf, isClosing } from './header-values.ts'
+import { headerIntegerOf, isClosing } from './header-values.ts'
 import { parseOffset } from './offsets.ts'
 
 /** The headers of a `PUT`. */
@@ -43,7 +43,7 @@ function expiryOf(exchange: RequestExchange): CreateRequest['expiry'] {
   if (ttl !== undefined && at !== undefined) {
     throw new DurableStreamsError(400, '`stream-ttl` and `stream-expires-at` exclude each other')
   }
-  if (ttl !== undefined) return { idleSeconds: integerOf(ttl, 'stream-ttl') }
+  if (ttl !== undefined) return { idleSeconds: headerIntegerOf(ttl, 'stream-ttl') }
   return at === undefined ? undefined : { at: dateTimeOf(at, 'stream-expires-at').getTime() }
 }
 
@@ -51,7 +51,7 @@ function forkOf(exchange: RequestExchange): ForkRequest | undefined {
   const path = exchange.header('stream-forked-from')
   const offset = exchange.header('stream-fork-offset')
   const sub = exchange.header('stream-fork-sub-offset')
-  const within = sub === undefined ? 0 : integerOf(sub, 'stream-fork-sub-offset')
+  const within = sub === undefined ? 0 : headerIntegerOf(sub, 'stream-fork-sub-offset')
   if (path === undefined) {
     if (offset === undefined && sub === undefined) return undefined
     throw new DurableStreamsError(400, 'an offset of a fork requires `stream-forked-from`')

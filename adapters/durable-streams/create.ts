@@ -10,7 +10,13 @@ import { type CreateRequest, parseCreateRequest } from './create-request.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
 import { type ForkPoint, forkPoint } from './fork-point.ts'
 import { streamInPath } from './paths.ts'
-import { descriptionHeaders, METADATA, type StreamState, stateIfExists, stateOf } from './state.ts'
+import {
+  type DescribedStream,
+  describedStream,
+  descriptionHeaders,
+  METADATA,
+  stateIfExists,
+} from './state.ts'
 
 /** How often a stream is looked for that others create and delete meanwhile. */
 const ATTEMPTS_MAX = 5
@@ -40,7 +46,7 @@ export async function create(request: ApiRequest, hw: Engine, owner: Engine, roo
 interface Source {
   readonly name: string
   readonly stream: EngineStream
-  readonly state: StreamState
+  readonly state: DescribedStream
 }
 
 async function sourceOf(
@@ -51,7 +57,7 @@ async function sourceOf(
 ): Promise<Source> {
   const name = streamNameOf(fork!.path, root)
   const stream = hw.basin(basin, { autoCreate: false }).stream(name)
-  const state = await stateOf(stream, ['read'])
+  const state = await describedStream(stream, ['read'])
   if (contentType !== undefined && !isSameType(contentType, state.contentType)) {
     throw new DurableStreamsError(409, `the source of the fork has content type ${state.contentType}`)
   }
@@ -76,7 +82,7 @@ function forkText({ fork }: CreateRequest, { name }: Source): string {
   return `${seqNum ?? 'tail'}+${within} ${name}`
 }
 
-function confirmed(existing: StreamState, wanted: CreateRequest, source: Source | undefined): Reply {
+function confirmed(existing: DescribedStream, wanted: CreateRequest, source: Source | undefined): Reply {
   const { contentType, expiry } = wantedContent(wanted, source)
   const fork = source && forkText(wanted, source)
   const isSame =
@@ -123,7 +129,7 @@ async function created(
       records: records.length === 0 ? undefined : records,
     },
   )
-  const state = await stateOf(stream, ['create-stream'])
+  const state = await describedStream(stream, ['create-stream'])
   const scheme = exchange.isSecure || exchange.header('x-forwarded-proto') === 'https' ? 'https' : 'http'
   const location = `${scheme}://${exchange.host}${exchange.path}`
   return { status: 201, headers: { ...descriptionHeaders(state), location } }

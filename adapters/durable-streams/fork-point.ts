@@ -1,7 +1,7 @@
 import type { EngineStream } from '../../src/index.ts'
 import type { ForkRequest } from './create-request.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
-import type { StreamState } from './state.ts'
+import type { DescribedStream } from './state.ts'
 
 /** Where a fork ends its copy. */
 export interface ForkPoint {
@@ -17,7 +17,7 @@ export interface ForkPoint {
  */
 export async function forkPoint(
   stream: EngineStream,
-  { content, tail }: StreamState,
+  { content, tail }: DescribedStream,
   { seqNum, within }: ForkRequest,
 ): Promise<ForkPoint> {
   if (seqNum !== undefined && seqNum > tail.seqNum) throw new DurableStreamsError(400, BEYOND)

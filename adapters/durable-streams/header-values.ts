@@ -4,7 +4,7 @@ import { DurableStreamsError } from './durable-streams-error.ts'
 const INTEGER = /^(0|[1-9]\d{0,15})$/
 
 /** Parses a header that is an integer, in decimal digits without leading zeros. Throws 400. */
-export function integerOf(text: string, name: string): number {
+export function headerIntegerOf(text: string, name: string): number {
   const value = INTEGER.test(text) ? Number(text) : Number.NaN
   if (Number.isSafeInteger(value)) return value
   throw new DurableStreamsError(400, `\`${name}\` must be an integer from 0 to 2^53 - 1`)

@@ -1,19 +1,23 @@
 import type { EngineStream } from '../../src/index.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
 import { offsetOf, type StartOffset } from './offsets.ts'
-import type { StreamState } from './state.ts'
+import type { DescribedStream } from './state.ts'
 
 /** Where a read begins. */
 export interface ReadPosition {
   readonly stream: EngineStream
-  readonly state: StreamState
+  readonly state: DescribedStream
   readonly seqNum: number
   /** Whether the client has named the position, so that it would miss records that are gone. */
   readonly isExact: boolean
 }
 
 /** Returns the position of a read. Throws 400 beyond the tail, 410 below what is left. */
-export function positionOf(start: StartOffset, stream: EngineStream, state: StreamState): ReadPosition {
+export function readPositionOf(
+  start: StartOffset,
+  stream: EngineStream,
+  state: DescribedStream,
+): ReadPosition {
   const { tail, trimPoint } = state
   if (start === 'now') return { stream, state, seqNum: tail.seqNum, isExact: true }
   if (start === 'beginning') return { stream, state, seqNum: trimPoint, isExact: false }

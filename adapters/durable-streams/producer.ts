@@ -2,7 +2,7 @@ import type { AppendAck, ProducerBatch } from '../../src/index.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { RequestExchange } from '../http/exchange.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
-import { integerOf } from './header-values.ts'
+import { headerIntegerOf } from './header-values.ts'
 
 /** The batch that a request identifies; undefined if it does not. Throws 400. */
 export function producerBatch(exchange: RequestExchange): ProducerBatch | undefined {
@@ -16,7 +16,7 @@ export function producerBatch(exchange: RequestExchange): ProducerBatch | undefi
       '`producer-id`, `producer-epoch` and `producer-seq` require each other',
     )
   }
-  return { id, epoch: integerOf(epoch, 'producer-epoch'), seq: integerOf(seq, 'producer-seq') }
+  return { id, epoch: headerIntegerOf(epoch, 'producer-epoch'), seq: headerIntegerOf(seq, 'producer-seq') }
 }
 
 /** The outcome of an append of a producer: what was stored now, or before. */

@@ -6,8 +6,8 @@ import { DurableStreamsError } from './durable-streams-error.ts'
 import { eventStream } from './events.ts'
 import { offsetOf, parseStart, type StartOffset } from './offsets.ts'
 import type { DurableStreamsSettings } from './options.ts'
-import { goneError, positionOf, type ReadPosition } from './position.ts'
-import { type StreamState, stateOf } from './state.ts'
+import { goneError, type ReadPosition, readPositionOf } from './position.ts'
+import { type DescribedStream, describedStream } from './state.ts'
 
 /** Reads what is stored, waits for the next append, or follows by events. */
 export async function read(
@@ -22,8 +22,8 @@ export async function read(
     throw new DurableStreamsError(400, '`live` must be long-poll or sse')
   }
   const stream = request.streamOf(hw)
-  const state = await stateOf(stream, ['read'], { isRead: true })
-  const position = positionOf(start, stream, state)
+  const state = await describedStream(stream, ['read'], { isRead: true })
+  const position = readPositionOf(start, stream, state)
   if (live === null && start === 'now') return atTail(state)
   const cursors = cursorsOf(query.get('cursor'), hw.now(), Math.random)
   if (live === 'sse') {
@@ -43,7 +43,7 @@ function startOf(query: URLSearchParams, isRequired: boolean): StartOffset {
   return 'beginning'
 }
 
-function atTail({ content, contentType, tail }: StreamState): Reply {
+function atTail({ content, contentType, tail }: DescribedStream): Reply {
   const headers = {
     'content-type': contentType,
     'cache-control': 'no-store',

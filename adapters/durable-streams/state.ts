@@ -5,7 +5,7 @@ import { type Content, contentOf, DEFAULT_CONTENT_TYPE } from './content.ts'
 import { offsetOf } from './offsets.ts'
 
 /** A stream as the protocol sees it. */
-export interface StreamState extends StreamDescription {
+export interface DescribedStream extends StreamDescription {
   readonly contentType: string
   readonly content: Content
 }
@@ -17,21 +17,21 @@ export const METADATA = { contentType: 'content-type', fork: 'durable-streams-fo
  * Returns the state of a stream for an append, which fails if the stream is gone. What is known of it is
  * enough, because its content type never changes.
  */
-export function stateForAppend(stream: EngineStream): MaybePromise<StreamState> {
+export function stateForAppend(stream: EngineStream): MaybePromise<DescribedStream> {
   const known = stream.known()
-  return known === undefined ? stateOf(stream, ['append']) : withContent(known)
+  return known === undefined ? describedStream(stream, ['append']) : withContent(known)
 }
 
 /** Resolves to the state of a stream. Rejects with `stream_not_found`. */
-export async function stateOf(
+export async function describedStream(
   stream: EngineStream,
   anyOf: readonly [Operation, ...Operation[]],
   options?: { readonly isRead: true },
-): Promise<StreamState> {
+): Promise<DescribedStream> {
   return withContent(await stream.describe(anyOf, options))
 }
 
-function withContent({ id, metadata, expiry, tail, trimPoint }: StreamDescription): StreamState {
+function withContent({ id, metadata, expiry, tail, trimPoint }: StreamDescription): DescribedStream {
   const contentType = metadata[METADATA.contentType] ?? DEFAULT_CONTENT_TYPE
   return { id, metadata, expiry, tail, trimPoint, contentType, content: contentOf(contentType) }
 }
@@ -40,9 +40,9 @@ function withContent({ id, metadata, expiry, tail, trimPoint }: StreamDescriptio
 export async function stateIfExists(
   stream: EngineStream,
   anyOf: readonly [Operation, ...Operation[]],
-): Promise<StreamState | undefined> {
+): Promise<DescribedStream | undefined> {
   try {
-    return await stateOf(stream, anyOf)
+    return await describedStream(stream, anyOf)
   } catch (error) {
     const isMissing = HeadwaterError.is(error) && /^(stream|basin)_not_found$/.test(error.code)
     if (isMissing) return undefined
@@ -51,7 +51,7 @@ export async function stateIfExists(
 }
 
 /** The headers that describe a stream in responses to `PUT` and `HEAD`. */
-export function descriptionHeaders({ contentType, tail, expiry }: StreamState): Record<string, string> {
+export function descriptionHeaders({ contentType, tail, expiry }: DescribedStream): Record<string, string> {
   return {
     'content-type': contentType,
     'stream-next-offset': offsetOf(tail.seqNum),

@@ -1,6 +1,6 @@
 import { JsonCodec } from '../../src/api/json-codec.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import type { Snapshot } from '../../src/sync/fold-snapshot.ts'
+import type { FoldSnapshot } from '../../src/sync/fold-snapshot.ts'
 import type { FoldOptions } from './options.ts'
 
 /** Converts the values of a fold to what a snapshot stores, and back. */
@@ -16,7 +16,7 @@ export class FoldCodec<State> {
   }
 
   /** Throws `invalid` for a value that JSON cannot represent or would silently change. */
-  encode(state: State): Pick<Snapshot, 'isJson' | 'state'> {
+  encode(state: State): Pick<FoldSnapshot, 'isJson' | 'state'> {
     const { encode } = this.#options
     const encoded = encode === undefined ? state : encode(state)
     if (encoded instanceof Uint8Array) return { isJson: false, state: encoded }
@@ -25,7 +25,7 @@ export class FoldCodec<State> {
   }
 
   /** Rejects if the snapshot cannot be decoded, or does not match the schema. */
-  async decode({ isJson, state, position }: Snapshot): Promise<State> {
+  async decode({ isJson, state, position }: FoldSnapshot): Promise<State> {
     const { decode } = this.#options
     const encoded = isJson ? await this.#parsed(state, position) : state
     return decode === undefined ? (encoded as State) : decode(encoded as never)

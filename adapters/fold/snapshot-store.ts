@@ -4,8 +4,8 @@ import { trimRecord } from '../../src/model/command.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import {
   EMPTY_SCAN,
+  type FoldSnapshot,
   recordsOfSnapshot,
-  type Snapshot,
   type SnapshotPart,
   scanSnapshots,
   snapshotPartOf,
@@ -31,7 +31,7 @@ export class SnapshotStore {
   }
 
   /** Resolves to the complete snapshots, from the newest to the oldest. */
-  async load(signal: AbortSignal): Promise<readonly Snapshot[]> {
+  async load(signal: AbortSignal): Promise<readonly FoldSnapshot[]> {
     let scan = EMPTY_SCAN
     try {
       const read = this.#stream.read({}, { as: 'bytes', signal })
@@ -50,7 +50,7 @@ export class SnapshotStore {
    * that it is new enough.
    */
   async save(
-    snapshot: Snapshot,
+    snapshot: FoldSnapshot,
     isSuperseded: (other: SnapshotPart) => boolean,
     signal: AbortSignal,
   ): Promise<number> {

@@ -1,7 +1,7 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import { isSnapshotDue, isSnapshotDueOnClose, isSuperseded } from '../../src/sync/fold-policy.ts'
-import { isOfKind, type Snapshot, type SnapshotKind } from '../../src/sync/fold-snapshot.ts'
+import { type FoldSnapshot, isOfKind, type SnapshotKind } from '../../src/sync/fold-snapshot.ts'
 import { type FoldState, foldStateAt } from '../../src/sync/fold-state.ts'
 import { FoldCodec } from './codec.ts'
 import type { FoldOptions } from './options.ts'
@@ -140,7 +140,7 @@ export class FoldSnapshots<State> {
     return { source: identity, version: this.#options.version }
   }
 
-  async #decoded(snapshot: Snapshot): Promise<FoldState<State> | undefined> {
+  async #decoded(snapshot: FoldSnapshot): Promise<FoldState<State> | undefined> {
     try {
       const state = await this.#codec.decode(snapshot)
       this.#saved = this.#attempted = snapshot.position

@@ -5,14 +5,13 @@ import { KEY_CHARACTERS_MAX } from '../../src/model/encryption-key.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { basinNameProblem, requestTokenProblem, streamNameProblem } from '../../src/model/names.ts'
 import { decodeStreamConfigHeader } from '../../src/wire/json-resources.ts'
+import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
 import {
   type DataFormat,
   headerPrefixOf,
   parseDataFormat,
   usedHeaderPrefix,
-  type VendorHeader,
   vendorHeader,
-  vendorHeaderName,
 } from '../../src/wire/vendor-headers.ts'
 import type { RequestExchange } from './exchange.ts'
 import type { HandlerSettings } from './options.ts'

@@ -5,7 +5,7 @@ import { syncedNameProblem } from '../../src/sync/synced-names.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
 import { deleteIfPresent } from './copy-streams.ts'
 import { ensureCopy, isEmptyCopy, listNames, localNames } from './known-streams.ts'
-import { StreamList } from './stream-list.ts'
+import { BasinStreamList } from './stream-list.ts'
 
 const STREAMS_MAX = 10_000
 
@@ -19,7 +19,7 @@ interface NamesOptions {
 /** The names that a synced basin knows, as one tab does. */
 export class BasinNames {
   readonly prefix: string
-  readonly list = new StreamList()
+  readonly list = new BasinStreamList()
   readonly #options: NamesOptions
   /** The streams of this device, with the times of their creation there. */
   #local: ReadonlyMap<string, number> = new Map()

@@ -14,7 +14,7 @@ import {
   withPosition,
   withReached,
 } from '../../src/sync/overlay.ts'
-import { isMissing } from './errors.ts'
+import { isStreamMissing } from './errors.ts'
 import type { PendingEntry, PendingSource } from './pending-source.ts'
 
 /** A change in bytes. */
@@ -203,7 +203,7 @@ export class ChangeReader {
       this.#isReset = true
       this.#last = undefined
       this.#overlay = EMPTY_OVERLAY
-    } else if (isMissing(error)) this.#isWithoutCopy = true
+    } else if (isStreamMissing(error)) this.#isWithoutCopy = true
     else throw error
   }
 

@@ -1,4 +1,4 @@
-import { ByteSemaphore } from '../../src/runtime/quota.ts'
+import { ByteSemaphore } from '../../src/runtime/byte-semaphore.ts'
 
 /** Limits how many connections are open at once. Callers get theirs in the order of the calls. */
 export class ConnectionLimit {

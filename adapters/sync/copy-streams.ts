@@ -1,5 +1,5 @@
 import type { Stream } from '../../src/api/stream.ts'
-import { isMissing } from './errors.ts'
+import { isStreamMissing } from './errors.ts'
 import { COPY_CONFIG } from './local-copy.ts'
 
 /** Returns the stream of the records before `end`. Streams of copies that were replaced have other names. */
@@ -18,6 +18,6 @@ export async function deleteIfPresent(stream: Stream): Promise<void> {
   try {
     await stream.delete()
   } catch (error) {
-    if (!isMissing(error)) throw error
+    if (!isStreamMissing(error)) throw error
   }
 }

@@ -4,7 +4,7 @@ import { failureOutcome } from '../../src/sync/mirror-failure.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import { asHeadwaterError } from './errors.ts'
 import type { WakeUps } from './page-events.ts'
-import { pause } from './pause.ts'
+import { pauseUntil } from './pause.ts'
 
 interface DiscoveryContext {
   /** Lists the streams of the server, and takes over what is new. */
@@ -48,7 +48,7 @@ export class Discovery {
         if (outcome !== 'retry') onState({ kind: 'stopped', reason: outcome, error })
         else onState({ kind: 'offline', error, nextAttemptAt: clock.now() + pauseMs! })
       }
-      await pause(clock, pauseMs, signal, (end) => {
+      await pauseUntil(clock, pauseMs, signal, (end) => {
         this.#wake = (isAsked) => {
           if (isAsked || isWakeable) end()
         }

@@ -9,7 +9,7 @@ import { ChainCursor, type ChainPart } from './chain-cursor.ts'
 import { copyStart, type MirrorStart } from './copy-start.ts'
 import { deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
 import { dropEarlier, earlierSegments } from './earlier-segments.ts'
-import { codeOf, isMissing } from './errors.ts'
+import { codeOf, isStreamMissing } from './errors.ts'
 import { COPY_CONFIG, type LocalCopy } from './local-copy.ts'
 import { replaceCopy } from './open-copy.ts'
 
@@ -109,7 +109,7 @@ async function tailOf(stream: Stream): Promise<number | undefined> {
   try {
     return (await stream.checkTail()).seqNum
   } catch (error) {
-    if (isMissing(error)) return undefined
+    if (isStreamMissing(error)) return undefined
     throw error
   }
 }

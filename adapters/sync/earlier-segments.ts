@@ -1,6 +1,6 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
-import { isMissing } from './errors.ts'
+import { isStreamMissing } from './errors.ts'
 
 /** Earlier records of a copy that are stored in a stream of their own: from `start` to before `end`. */
 export interface EarlierSegment {
@@ -26,7 +26,7 @@ export async function earlierSegments(local: Stream, identity: string): Promise<
       segments.push({ stream, start, end, timestamp })
       end = start
     } catch (error) {
-      if (isMissing(error)) break
+      if (isStreamMissing(error)) break
       throw error
     }
   }

@@ -6,7 +6,7 @@ export function codeOf(error: unknown): ErrorCode | undefined {
 }
 
 /** Whether the error says that the basin or the stream does not exist. */
-export function isMissing(error: unknown): boolean {
+export function isStreamMissing(error: unknown): boolean {
   const code = codeOf(error)
   return code === 'stream_not_found' || code === 'basin_not_found'
 }

@@ -2,7 +2,7 @@ import type { Basin } from '../../src/api/basin.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { syncedNameProblem } from '../../src/sync/synced-names.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
-import { isMissing } from './errors.ts'
+import { isStreamMissing } from './errors.ts'
 import { LocalCopy } from './local-copy.ts'
 
 const PAGE = 1_000
@@ -35,7 +35,7 @@ export async function localNames(local: Basin, prefix: string): Promise<Readonly
   try {
     return (await listNames(local, prefix, Number.POSITIVE_INFINITY)).names
   } catch (error) {
-    if (isMissing(error)) return new Map()
+    if (isStreamMissing(error)) return new Map()
     throw error
   }
 }

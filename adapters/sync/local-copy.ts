@@ -1,7 +1,7 @@
 import type { Stream } from '../../src/api/stream.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import { invalid } from '../../src/model/errors.ts'
-import { codeOf, isMissing } from './errors.ts'
+import { codeOf, isStreamMissing } from './errors.ts'
 
 /** Stores timestamps as they are, for ever, and rejects records without one: those of an app. */
 export const COPY_CONFIG = {
@@ -33,7 +33,7 @@ export class LocalCopy {
         if (timestamping.mode === 'client-require' && timestamping.uncapped) return identity
         throw invalid(`stream \`${this.#stream.name}\` exists and is not a copy made by a mirror`, 'local')
       } catch (error) {
-        if (!isMissing(error) || attempt === ATTEMPTS_MAX) throw error
+        if (!isStreamMissing(error) || attempt === ATTEMPTS_MAX) throw error
       }
       await this.create(0)
     }

@@ -1,5 +1,5 @@
 import type { HeadwaterError } from '../../src/model/errors.ts'
-import { isMissing } from './errors.ts'
+import { isStreamMissing } from './errors.ts'
 
 /** A failure of the local stream. */
 export class LocalFailure extends Error {
@@ -21,6 +21,6 @@ export async function locally<Result>(work: Promise<Result>): Promise<Result> {
 }
 
 /** Whether an append failed because the copy was deleted. */
-export function isGone(error: HeadwaterError): boolean {
-  return error.code === 'stream_deletion_pending' || error.code === 'stream_deleted' || isMissing(error)
+export function isCopyGone(error: HeadwaterError): boolean {
+  return error.code === 'stream_deletion_pending' || error.code === 'stream_deleted' || isStreamMissing(error)
 }

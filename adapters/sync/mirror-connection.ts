@@ -15,7 +15,7 @@ import { type MirrorStart, startQuery } from './copy-start.ts'
 import { dropEarlier } from './earlier-segments.ts'
 import { asHeadwaterError } from './errors.ts'
 import type { LocalCopy } from './local-copy.ts'
-import { isGone, LocalFailure, locally } from './local-failure.ts'
+import { isCopyGone, LocalFailure, locally } from './local-failure.ts'
 import { openCopy, replaceCopy } from './open-copy.ts'
 
 /** Servers send a heartbeat in three quarters of this time, in milliseconds. */
@@ -240,7 +240,7 @@ export class MirrorConnection {
     if (isLocal) {
       const cause = error.code === 'append_discarded' ? asHeadwaterError(error.cause) : error
       if (cause.code === 'seq_num_mismatch') return { kind: 'conflict' }
-      if (isGone(cause)) return { kind: 'other-copy' }
+      if (isCopyGone(cause)) return { kind: 'other-copy' }
     }
     const outcome = failureOutcome(error, this.#next > 0)
     // A token that ended during the read: the next connection may get another one.

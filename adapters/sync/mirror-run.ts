@@ -12,7 +12,7 @@ import type { LocalCopy } from './local-copy.ts'
 import type { ConnectionEnd, MirrorConnection } from './mirror-connection.ts'
 import { decodeMessage, encodeMessage, type MirrorMessage } from './mirror-messages.ts'
 import type { WakeUps } from './page-events.ts'
-import { pause } from './pause.ts'
+import { pauseUntil } from './pause.ts'
 import type { StateCell } from './state-cell.ts'
 
 /** What only the mirror that copies needs. */
@@ -203,7 +203,7 @@ export class MirrorRun {
    * else if that is allowed.
    */
   #pause(ms: number | undefined, signal: AbortSignal, isWakeable = ms !== undefined): Promise<void> {
-    return pause(this.#options.clock, ms, signal, (end) => {
+    return pauseUntil(this.#options.clock, ms, signal, (end) => {
       this.#wake = (isAsked) => {
         if (isAsked || isWakeable) end()
       }

@@ -2,7 +2,7 @@ import type { AppendSession } from '../../src/api/append-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { CopyEnd } from '../../src/sync/copy-end.ts'
 import { deleteIfPresent } from './copy-streams.ts'
-import { isMissing } from './errors.ts'
+import { isStreamMissing } from './errors.ts'
 import { ATTEMPTS_MAX, type LocalCopy } from './local-copy.ts'
 
 /** An open copy. The session fails if the copy is deleted, even if another one is created meanwhile. */
@@ -24,7 +24,7 @@ export async function openCopy(
     if ((await existing.identity()) === identity) return { session, end: await endOf(existing) }
   } catch (error) {
     session?.close().catch(() => {})
-    if (isMissing(error)) return undefined
+    if (isStreamMissing(error)) return undefined
     throw error
   }
   session.close().catch(() => {})

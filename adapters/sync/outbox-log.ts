@@ -11,7 +11,7 @@ import {
   trimPoint,
   withLogRecords,
 } from '../../src/sync/outbox-log.ts'
-import { codeOf, isMissing } from './errors.ts'
+import { codeOf, isStreamMissing } from './errors.ts'
 
 /** The log is trimmed when this many of its records are not needed any more. */
 const TRIMMED_RECORDS = 64
@@ -112,7 +112,7 @@ export class OutboxLog {
       const { seqNum } = await this.#stream.checkTail({ signal: this.#signal })
       if (seqNum > 0) return
     } catch (error) {
-      if (!isMissing(error)) throw error
+      if (!isStreamMissing(error)) throw error
     }
     try {
       await this.#stream.append([progressRecord(progress)], { matchSeqNum: 0, signal: this.#signal })

@@ -18,9 +18,9 @@ import {
   otherWriters,
   sentRecords,
 } from '../../src/sync/outbox-plan.ts'
-import { asHeadwaterError, isMissing } from './errors.ts'
+import { asHeadwaterError, isStreamMissing } from './errors.ts'
 import type { OutboxLog } from './outbox-log.ts'
-import { type PauseContext, pause, pauseAfter } from './pause.ts'
+import { type PauseContext, pauseAfter, pauseUntil } from './pause.ts'
 
 /** How long the end of an acknowledged append passes for the tail, in milliseconds. */
 const FRESH_MS = 1_000
@@ -153,7 +153,7 @@ export class OutboxSender {
     const { log, remote, examined, clock, random, wakeUps } = this.#context
     if (this.#writers > 0) {
       const delayMs = contentionMs(this.#writers, this.#attemptMs, random())
-      await pause(clock, delayMs, this.#signal, wakeUps)
+      await pauseUntil(clock, delayMs, this.#signal, wakeUps)
     }
     if (examined !== remote || this.#writers > 0) return this.#examine(this.#tailMin)
     // Nothing that was sent can be among the records before the tail.
@@ -255,14 +255,14 @@ export class OutboxSender {
     const { examined } = this.#context
     const query = { seqNum: this.#position, clamp: true, waitMs: COPY_WAIT_MS }
     await examined.readBatch(query, { as: 'bytes', signal: this.#signal }).catch(async (error: unknown) => {
-      if (!isMissing(error)) throw error
+      if (!isStreamMissing(error)) throw error
       const { clock, wakeUps } = this.#context
-      await pause(clock, COPY_WAIT_MS, this.#signal, wakeUps)
+      await pauseUntil(clock, COPY_WAIT_MS, this.#signal, wakeUps)
     })
   }
 }
 
 function emptyIfMissing(error: unknown): { readonly seqNum: number } {
-  if (isMissing(error)) return { seqNum: 0 }
+  if (isStreamMissing(error)) return { seqNum: 0 }
   throw error
 }

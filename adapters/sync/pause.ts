@@ -17,7 +17,7 @@ export interface PauseContext {
  * Waits for a number of milliseconds, or without an end if it is undefined, until the signal aborts or what
  * `listen` registers ends it.
  */
-export function pause(
+export function pauseUntil(
   clock: Clock,
   ms: number | undefined,
   signal: AbortSignal,
@@ -44,5 +44,5 @@ export async function pauseAfter(
 ): Promise<void> {
   const ms = backOffMs(failures, random(), error.retryAfterMs)
   onState({ kind: 'offline', error, nextAttemptAt: clock.now() + ms })
-  await pause(clock, ms, signal, wakeUps)
+  await pauseUntil(clock, ms, signal, wakeUps)
 }

@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs'
-import { Multicast } from '../../src/api/observables.ts'
+import { Multicast } from '../../src/api/multicast.ts'
 import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
 
 /** A value that changes, and an observable of it that begins with the current one. */

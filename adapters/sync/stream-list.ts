@@ -13,7 +13,7 @@ export interface BasinStream {
 const WAITING: MirrorState = { kind: 'waiting' }
 
 /** The known streams of a synced basin with their states, in the order of their names. */
-export class StreamList {
+export class BasinStreamList {
   readonly #cell = new StateCell<readonly BasinStream[]>([])
   readonly #indexes = new Map<string, number>()
 

@@ -8,8 +8,8 @@ import {
   useSummary,
   withUseRecords,
 } from '../../src/sync/recent-use.ts'
-import { codeOf, isMissing } from './errors.ts'
-import { pause } from './pause.ts'
+import { codeOf, isStreamMissing } from './errors.ts'
+import { pauseUntil } from './pause.ts'
 
 /** The log is replaced by a summary when it has this many records. */
 const RECORDS_MAX = 256
@@ -54,7 +54,12 @@ export class UseLog {
       } catch {
         // The storage failed, or this device has closed it.
       }
-      await pause(this.#stream.context.clock, backOffMs(failures + 1, random()), this.#signal, () => () => {})
+      await pauseUntil(
+        this.#stream.context.clock,
+        backOffMs(failures + 1, random()),
+        this.#signal,
+        () => () => {},
+      )
     }
   }
 
@@ -89,7 +94,7 @@ export class UseLog {
       const { seqNum } = await this.#stream.checkTail({ signal: this.#signal })
       if (seqNum > 0) return
     } catch (error) {
-      if (!isMissing(error)) throw error
+      if (!isStreamMissing(error)) throw error
     }
     try {
       await this.#append({}, 0)

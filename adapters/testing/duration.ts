@@ -9,7 +9,7 @@ const SHOWN_CHARACTERS_MAX = 100
  * Parses `'500ms'`, `'60s'`, `'2m'`, `'1h'`, `'7d'` (decimals allowed) or a number of milliseconds. Throws
  * `invalid`.
  */
-export function durationMs(duration: number | string): number {
+export function millisecondsIn(duration: number | string): number {
   const ms = typeof duration === 'number' ? duration : parse(duration)
   if (!(ms >= 0 && ms <= Number.MAX_SAFE_INTEGER)) {
     throw invalid(`invalid duration: ${String(duration).slice(0, SHOWN_CHARACTERS_MAX)}`, 'duration')

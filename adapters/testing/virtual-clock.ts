@@ -3,7 +3,7 @@ import { assertOptions, type MembersOf, millisecondsOf, unchecked } from '../../
 import { awaitExternalWork, type Clock } from '../../src/runtime/clock.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import { OrderedList } from '../../src/storage/ordered-list.ts'
-import { durationMs } from './duration.ts'
+import { millisecondsIn } from './duration.ts'
 
 /** Options of `virtualClock`. */
 export interface VirtualClockOptions {
@@ -104,7 +104,7 @@ export function virtualClock(options: VirtualClockOptions = {}): VirtualClock {
     },
 
     async advance(duration) {
-      const spanMs = durationMs(duration)
+      const spanMs = millisecondsIn(duration)
       const advance = advances.then(() => fireUntil(nowMs + spanMs))
       advances = advance.catch(() => {})
       return advance

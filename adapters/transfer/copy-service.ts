@@ -1,5 +1,5 @@
 import type { Headwater } from '../../src/api/headwater.ts'
-import { Service, type ServiceOptions, type StreamRef } from './service.ts'
+import { Service, type ServiceOptions, type StreamPath } from './service.ts'
 
 /**
  * The source of a copy. Reads a stream from the last record that the target has, so that a copy that is
@@ -23,7 +23,7 @@ export class CopySource extends Service {
     return read
   }
 
-  async #tailOfCopy(stream: StreamRef): Promise<number> {
+  async #tailOfCopy(stream: StreamPath): Promise<number> {
     // Reading the tail of a missing stream could create it.
     const copy = await this.#target.findStream(stream)
     return copy === undefined ? 0 : ((await this.#target.tail(copy))?.seqNum ?? 0)

@@ -5,7 +5,7 @@ import { type ExportCounts, type ExportEntry, encodeEntry } from './export-entry
 import { checkUnchanged, startStream, streamRecords } from './export-stream.ts'
 import { listRange, matchesName, nameFilterText, type TransferFilter } from './name-filter.ts'
 import type { OpenStream, ResumePoint } from './resume-point.ts'
-import type { Service, StreamInfo } from './service.ts'
+import type { ListedStream, Service } from './service.ts'
 import { isGone } from './transfer-error.ts'
 
 /** Complete lines of an export. */
@@ -34,7 +34,7 @@ export async function* exportLines(
 ): AsyncGenerator<ExportedLines> {
   const counts = { basins: 0, streams: 0, records: 0, ...resume?.counts }
 
-  async function* stream(facts: StreamInfo): AsyncGenerator<ExportedLines> {
+  async function* stream(facts: ListedStream): AsyncGenerator<ExportedLines> {
     const started = await startStream(service, facts)
     if (started === undefined) return
     yield lines([{ kind: 'stream', stream: started.stream }], facts)
@@ -98,7 +98,7 @@ function isPast(filter: TransferFilter['streams'], name: string | undefined): bo
 }
 
 /** Ends the list if its basin is deleted. */
-async function* untilGone(list: AsyncGenerator<StreamInfo>): AsyncGenerator<StreamInfo> {
+async function* untilGone(list: AsyncGenerator<ListedStream>): AsyncGenerator<ListedStream> {
   try {
     yield* list
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { SequencedRecord, StreamPosition } from '../../src/index.ts'
 import type { ExportedStream } from './export-entry.ts'
 import type { OpenStream } from './resume-point.ts'
-import { type Service, type StreamInfo, streamLabel } from './service.ts'
+import { type ListedStream, type Service, streamLabel } from './service.ts'
 import { isGone, TransferError } from './transfer-error.ts'
 
 /** Attempts to read a consistent state of a stream that keeps changing. */
@@ -15,7 +15,10 @@ interface StartedStream {
 /**
  * Reads the state of a listed stream and its first records. Resolves to undefined if it was deleted since.
  */
-export async function startStream(service: Service, listed: StreamInfo): Promise<StartedStream | undefined> {
+export async function startStream(
+  service: Service,
+  listed: ListedStream,
+): Promise<StartedStream | undefined> {
   let facts = listed
   try {
     for (let i = 0; i < ATTEMPTS_MAX; i++) {
@@ -33,7 +36,7 @@ export async function startStream(service: Service, listed: StreamInfo): Promise
   throw new TransferError(`${streamLabel(listed)} is repeatedly deleted and created`)
 }
 
-async function readStart(service: Service, facts: StreamInfo): Promise<StartedStream | undefined> {
+async function readStart(service: Service, facts: ListedStream): Promise<StartedStream | undefined> {
   const config = await service.streamConfig(facts)
   const snapshot = config && (await snapshotOf(service, facts))
   if (config === undefined || snapshot === undefined) return undefined
@@ -47,7 +50,7 @@ async function readStart(service: Service, facts: StreamInfo): Promise<StartedSt
 /** Reads a tail and the fencing token at that tail: the token must be the same before and after. */
 async function snapshotOf(
   service: Service,
-  facts: StreamInfo,
+  facts: ListedStream,
 ): Promise<{ tail: StreamPosition; fencingToken: string | undefined } | undefined> {
   let tail = await service.tail(facts)
   // A stream without records was never fenced.
@@ -131,7 +134,7 @@ function checkTimes(stream: ExportedStream, before: number, batch: readonly Sequ
   if (batch[0]!.timestamp < before || !fits) throw recreated(stream)
 }
 
-function isOther(stream: ExportedStream, { createdAt }: StreamInfo): boolean {
+function isOther(stream: ExportedStream, { createdAt }: ListedStream): boolean {
   return createdAt !== undefined && stream.createdAt !== undefined && createdAt !== stream.createdAt
 }
 

@@ -6,7 +6,7 @@ import { StreamImport } from './import-stream.ts'
 import type { Line } from './lines.ts'
 import { matchesName, type TransferFilter } from './name-filter.ts'
 import { lineError, parseLine, startsWith } from './resume-point.ts'
-import { type Service, type StreamRef, streamLabel } from './service.ts'
+import { type Service, type StreamPath, streamLabel } from './service.ts'
 import { TransferError } from './transfer-error.ts'
 
 export interface ImportOptions {
@@ -256,7 +256,7 @@ export async function assertUnoccupied(
 }
 
 /** Reading a tail may create the stream, so only a listed one is read. */
-async function hasRecords(service: Service, stream: StreamRef): Promise<boolean> {
+async function hasRecords(service: Service, stream: StreamPath): Promise<boolean> {
   const found = await service.findStream(stream)
   return found !== undefined && ((await service.tail(found))?.seqNum ?? 0) > 0
 }

@@ -16,7 +16,7 @@ import { verifyKey } from './verify-key.ts'
 /** Filling a larger gap would take more than 100,000 requests. */
 const GAP_POSITIONS_MAX = 100_000_000
 
-export interface StreamTarget {
+export interface ImportTarget {
   readonly service: Service
   /** Runs `create` while the basin gives new streams the cipher of this one. */
   readonly withCipher: (create: () => Promise<unknown>) => Promise<unknown>
@@ -33,7 +33,7 @@ export interface StreamTarget {
  */
 export class StreamImport {
   readonly #stream: ExportedStream
-  readonly #target: StreamTarget
+  readonly #target: ImportTarget
   readonly #config: ImportConfig
   readonly #batch = new RecordBatch()
   /** The tail of the target when the append in flight has completed. */
@@ -49,7 +49,7 @@ export class StreamImport {
   /** Whether a continued stream is known to contain the beginning of the exported one. */
   #isVerified: boolean
 
-  private constructor(stream: ExportedStream, target: StreamTarget, existing: StreamPosition | undefined) {
+  private constructor(stream: ExportedStream, target: ImportTarget, existing: StreamPosition | undefined) {
     this.#stream = stream
     this.#target = target
     this.#config = new ImportConfig(target.service, stream)
@@ -59,7 +59,7 @@ export class StreamImport {
     this.#fencingToken = this.#isVerified ? '' : undefined
   }
 
-  static async begin(stream: ExportedStream, target: StreamTarget): Promise<StreamImport> {
+  static async begin(stream: ExportedStream, target: ImportTarget): Promise<StreamImport> {
     const { service } = target
     const about = streamLabel(stream)
     if (stream.cipher !== null && stream.tail.seqNum > 0 && !service.hasKey) {

@@ -25,13 +25,13 @@ export interface ServiceOptions {
   readonly describe?: ((error: HeadwaterError) => string) | undefined
 }
 
-export interface StreamRef {
+export interface StreamPath {
   readonly basin: string
   readonly name: string
 }
 
 /** A stream in a list. */
-export interface StreamInfo extends StreamRef {
+export interface ListedStream extends StreamPath {
   /** Of its records. */
   readonly cipher: Cipher | null
   /** RFC 3339. */
@@ -39,9 +39,9 @@ export interface StreamInfo extends StreamRef {
 }
 
 /** A stream and whether calls for its records need the key. */
-type RecordsRef = StreamRef & Pick<StreamInfo, 'cipher'>
+type RecordsRef = StreamPath & Pick<ListedStream, 'cipher'>
 
-export interface ListRange {
+export interface NameRange {
   readonly prefix: string
   readonly startAfter?: string | undefined
   readonly limit?: number | undefined
@@ -60,7 +60,7 @@ const MISSING: readonly unknown[] = ['stream_not_found', 'basin_not_found']
  */
 export class Service {
   /** Creates a stream that starts above 0. Undefined for a client: the protocol has no such operation. */
-  readonly restoreStream: ((ref: StreamRef, restored: RestoredStream) => Promise<unknown>) | undefined
+  readonly restoreStream: ((ref: StreamPath, restored: RestoredStream) => Promise<unknown>) | undefined
   readonly hasKey: boolean
   readonly #hw: Headwater
   readonly #options: ServiceOptions
@@ -80,14 +80,14 @@ export class Service {
   }
 
   /** Lists names in the order of their UTF-8 bytes, without basins that are being deleted. */
-  async *basins(range: ListRange): AsyncGenerator<string> {
+  async *basins(range: NameRange): AsyncGenerator<string> {
     const list = (query: ListQuery, options: CallOptions) => this.#hw.listBasins(query, options)
     for await (const { name, state } of this.#list('the list of basins', range, list)) {
       if (state !== 'deleting') yield name
     }
   }
 
-  async *streams(basin: string, range: ListRange): AsyncGenerator<StreamInfo> {
+  async *streams(basin: string, range: NameRange): AsyncGenerator<ListedStream> {
     const list = (query: ListQuery, options: CallOptions) => this.#hw.basin(basin).listStreams(query, options)
     for await (const info of this.#list(`the list of streams of basin ${basin}`, range, list)) {
       const { name, cipher, createdAt, deletedAt } = info
@@ -95,7 +95,7 @@ export class Service {
     }
   }
 
-  async findStream({ basin, name }: StreamRef): Promise<StreamInfo | undefined> {
+  async findStream({ basin, name }: StreamPath): Promise<ListedStream | undefined> {
     for await (const facts of this.streams(basin, { prefix: name, limit: 1 })) {
       return facts.name === name ? facts : undefined
     }
@@ -122,19 +122,19 @@ export class Service {
   }
 
   /** Resolves to undefined if the stream does not exist. */
-  async streamConfig(ref: StreamRef): Promise<StreamConfig | undefined> {
+  async streamConfig(ref: StreamPath): Promise<StreamConfig | undefined> {
     const call = (options: CallOptions) => this.#stream(ref).storedConfig(options)
     const config = await this.#unlessMissing(streamLabel(ref), call)
     return config && mergeStreamConfig(config, {})
   }
 
-  async ensureStream(ref: StreamRef, config: StreamConfig): Promise<void> {
+  async ensureStream(ref: StreamPath, config: StreamConfig): Promise<void> {
     const { basin, name } = ref
     await this.#call(streamLabel(ref), (options) => this.#hw.basin(basin).ensureStream(name, config, options))
   }
 
   /** Resolves to undefined if the stream does not exist. */
-  tail(ref: StreamRef): Promise<StreamPosition | undefined> {
+  tail(ref: StreamPath): Promise<StreamPosition | undefined> {
     return this.#unlessMissing(streamLabel(ref), (options) => this.#stream(ref).checkTail(options))
   }
 
@@ -200,7 +200,7 @@ export class Service {
     throw new TransferError(`${about}: unexpected success of an append whose conditions do not hold`)
   }
 
-  #stream({ basin, name, cipher }: StreamRef & Partial<RecordsRef>): Stream {
+  #stream({ basin, name, cipher }: StreamPath & Partial<RecordsRef>): Stream {
     const { encryptionKey } = this.#options
     const handle = this.#hw.basin(basin, { autoCreate: false })
     return handle.stream(name, cipher == null ? {} : { encryptionKey })
@@ -208,7 +208,7 @@ export class Service {
 
   async *#list<Item extends { readonly name: string }>(
     about: string,
-    { prefix, startAfter: after = '', limit = 1000 }: ListRange,
+    { prefix, startAfter: after = '', limit = 1000 }: NameRange,
     list: (query: ListQuery, options: CallOptions) => Promise<Page<Item>>,
   ): AsyncGenerator<Item> {
     for (let startAfter = after; ; ) {
@@ -256,11 +256,11 @@ export class Service {
 }
 
 /** Names a stream in messages. */
-export function streamLabel({ basin, name }: StreamRef): string {
+export function streamLabel({ basin, name }: StreamPath): string {
   return `stream ${name} of basin ${basin}`
 }
 
-export function concurrentAppend(ref: StreamRef, tail: number | 'fenced', expected: number): TransferError {
+export function concurrentAppend(ref: StreamPath, tail: number | 'fenced', expected: number): TransferError {
   const tails = `its tail is ${tail}, not ${expected}`
   return new TransferError(`${streamLabel(ref)}: another client appends to it: ${tails}`, {
     kind: 'conflict',

@@ -1,26 +1,21 @@
 import { isFencingToken } from '../model/append-input.ts'
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
-import { type AnySignal, onAnyAbort } from '../runtime/abort.ts'
-import type { AppendSession, AppendTicket } from './append-session.ts'
+import { unlessAborted } from '../runtime/abort.ts'
+import { loaded } from '../runtime/lazy-module.ts'
+import type { AppendOptions } from './append-session.ts'
 import { CALL_OPTIONS } from './call-options.ts'
 import { ClosableIterator } from './closable-iterator.ts'
-
-/** How many acks may be outstanding before no more input is taken. */
-const OUTSTANDING_MAX = 1_000
+import type { AckSource } from './generate-acks.ts'
 
 /** The reason of a consumer that left the loop. */
 const LEFT = new Error('left')
 
-/** The members of the options of `appendAll`. */
-export const APPEND_ALL_OPTIONS = { ...CALL_OPTIONS, fencingToken: isFencingToken }
+/** Options of `appendAll`. */
+export type AppendAllOptions = Pick<AppendOptions, 'fencingToken' | 'signal'>
 
-export interface AppendAllOptions<Input> {
-  readonly open: () => Promise<AppendSession>
-  readonly submit: (session: AppendSession, input: Input) => Promise<AppendTicket>
-  /** End the generator with their reasons. */
-  readonly signals: readonly (AnySignal | undefined)[]
-}
+/** The members of {@link AppendAllOptions}. */
+export const APPEND_ALL_OPTIONS = { ...CALL_OPTIONS, fencingToken: isFencingToken }
 
 /**
  * Submits each input to a session and yields the acks in order. When an input is rejected, the acks of the
@@ -29,7 +24,7 @@ export interface AppendAllOptions<Input> {
  */
 export function appendAll<Input>(
   source: AsyncIterable<Input> | Iterable<Input>,
-  options: AppendAllOptions<Input>,
+  options: AckSource<Input>,
 ): AsyncGenerator<AppendAck, void, undefined> {
   const isIterable = Symbol.asyncIterator in Object(source) || Symbol.iterator in Object(source)
   // The characters of a string are not meant as records.
@@ -38,17 +33,22 @@ export function appendAll<Input>(
 }
 
 class AckIterator<Input> extends ClosableIterator<AppendAck> {
-  readonly #acks: AsyncGenerator<AppendAck, void, undefined>
+  readonly #source: AsyncIterable<Input> | Iterable<Input>
+  readonly #options: AckSource<Input>
   readonly #left = new AbortController()
+  #acks: Promise<AsyncGenerator<AppendAck, void, undefined>> | undefined
 
-  constructor(source: AsyncIterable<Input> | Iterable<Input>, options: AppendAllOptions<Input>) {
+  constructor(source: AsyncIterable<Input> | Iterable<Input>, options: AckSource<Input>) {
     super()
-    this.#acks = generateAcks(source, { ...options, signals: [...options.signals, this.#left.signal] })
+    this.#source = source
+    this.#options = { ...options, signals: [...options.signals, this.#left.signal] }
   }
 
   async next(): Promise<IteratorResult<AppendAck, void>> {
+    if (this.#left.signal.aborted) return { done: true, value: undefined }
+    this.#acks ??= this.#begin()
     try {
-      return await this.#acks.next()
+      return await (await this.#acks).next()
     } catch (error) {
       if (error === LEFT) return { done: true, value: undefined }
       throw error
@@ -57,75 +57,14 @@ class AckIterator<Input> extends ClosableIterator<AppendAck> {
 
   async return(): Promise<IteratorResult<AppendAck, void>> {
     this.#left.abort(LEFT)
-    await this.#acks.return().catch(() => {})
+    await this.#acks?.then((acks) => acks.return()).catch(() => {})
     return { done: true, value: undefined }
   }
-}
 
-async function* generateAcks<Input>(
-  source: AsyncIterable<Input> | Iterable<Input>,
-  { open, submit, signals }: AppendAllOptions<Input>,
-): AsyncGenerator<AppendAck, void, undefined> {
-  const cleanups: (() => void)[] = []
-  const aborted = new Promise<never>((_, reject) => {
-    cleanups.push(onAnyAbort(signals, reject))
-  })
-  aborted.catch(() => {})
-  const inputs = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
-  let isExhausted = false
-  let session: AppendSession | undefined
-  let failure: { readonly error: unknown } | undefined
-  try {
-    const opening = open()
-    const opened = await Promise.race([opening, aborted]).catch((error: unknown) => {
-      // The session may still open after the generator has ended.
-      opening.then((late) => late.close()).catch(() => {})
-      throw error
-    })
-    session = opened
-    const sessionEnded = new Promise<'done'>((resolve) => {
-      // The session can fail while the source is idle; by then all of its acks have been delivered.
-      const subscription = opened.acks$.subscribe({
-        error: (error: unknown) => {
-          failure ??= { error }
-          resolve('done')
-        },
-      })
-      cleanups.push(() => subscription.unsubscribe())
-    })
-    const outstanding: Promise<AppendAck>[] = []
-    let submitting: Promise<'submitted' | 'done'> | undefined
-    let isDone = false
-    const submitNext = async () => {
-      try {
-        const input = await inputs.next()
-        isExhausted = input.done === true
-        if (input.done) return 'done'
-        outstanding.push((await submit(opened, input.value)).ack())
-        return 'submitted'
-      } catch (error) {
-        failure ??= { error }
-        return 'done'
-      }
-    }
-    while (!isDone || outstanding.length > 0) {
-      if (!isDone && outstanding.length < OUTSTANDING_MAX) submitting ??= submitNext()
-      const first = outstanding[0]?.then(() => 'acked' as const)
-      const ended: Promise<'done'> | undefined = isDone ? undefined : sessionEnded
-      const winner: 'acked' | 'submitted' | 'done' = await Promise.race(
-        [aborted, first, submitting, ended].filter((promise) => promise !== undefined),
-      )
-      if (winner === 'acked') yield await outstanding.shift()!
-      else {
-        submitting = undefined
-        isDone = winner === 'done'
-      }
-    }
-    if (failure !== undefined) throw failure.error
-  } finally {
-    for (const cleanup of cleanups) cleanup()
-    // Not awaited: a source that waits for its next value returns only after that has come.
-    if (!isExhausted) Promise.resolve(inputs.return?.()).catch(() => {})
-    await session?.close().catch(() => {})
+  async #begin(): Promise<AsyncGenerator<AppendAck, void, undefined>> {
+    const loading = loaded('the code of `appendAll`', import('./generate-acks.ts'))
+    const { signals } = this.#options
+    const { generateAcks } = await signals.reduce((work, signal) => unlessAborted(signal, work), loading)
+    return generateAcks(this.#source, this.#options)
   }
 }

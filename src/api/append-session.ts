@@ -9,12 +9,12 @@ import {
 import { HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { onAnyAbort, type SharedSignal } from '../runtime/abort.ts'
+import { ByteSemaphore } from '../runtime/byte-semaphore.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { ByteSemaphore } from '../runtime/quota.ts'
 import { type CallOptions, signalOf } from './call-options.ts'
 import { EndFailure } from './end-failure.ts'
 import { discardedError } from './errors.ts'
-import { Multicast } from './observables.ts'
+import { Multicast } from './multicast.ts'
 
 /** How long a session that lost its permission waits for the acks of appends in flight, in milliseconds. */
 const REVOKED_WAIT_MS = 500
@@ -106,7 +106,8 @@ export class AppendSession {
 
   /**
    * Accepts one batch of 1 to 1,000 records, at most 1 MiB metered. Resolves when the batch is in flight:
-   * await it for back-pressure (`limits.sessionInFlightBytes`, 8 MiB by default).
+   * await it for back-pressure (`limits.sessionInFlightBytes`: 8 MiB by default, 3 MiB
+   * over a client).
    *
    * A signal that aborts later does not withdraw the batch.
    *

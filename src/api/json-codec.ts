@@ -1,20 +1,9 @@
-import { lossyTextOf, textOf } from '../model/bytes.ts'
-import { isCommandShaped } from '../model/command.ts'
 import { HeadwaterError, invalid } from '../model/errors.ts'
 import type { SequencedRecord } from '../model/record.ts'
-import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
-
-/** A record whose body is a JSON value. */
-export interface JsonRecord<Value> {
-  /** The position in the stream, from 0. */
-  readonly seqNum: number
-  /** Milliseconds since the Unix epoch unless the writer uses another unit. */
-  readonly timestamp: number
-  /** The headers in the order in which they were appended. */
-  readonly headers: readonly (readonly [name: string, value: string])[]
-  /** The value, as the schema returns it. */
-  readonly value: Value
-}
+import { loaded } from '../runtime/lazy-module.ts'
+import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
+import type { JsonRecord } from './json-decoder.ts'
+import { issueText, type StandardResult, type StandardSchema } from './standard-schema.ts'
 
 /** Converts values to JSON and back, and validates them by a schema, if there is one. */
 export class JsonCodec<Value> {
@@ -44,24 +33,10 @@ export class JsonCodec<Value> {
     })
   }
 
-  /** Throws or rejects with `undecodable_record`. Commands are left out. */
+  /** Rejects with `undecodable_record`. Commands are left out. */
   async decode(records: readonly SequencedRecord[]): Promise<JsonRecord<Value>[]> {
-    const decoded: JsonRecord<Value>[] = []
-    for (const { seqNum, timestamp, headers, body } of records) {
-      if (isCommandShaped(headers)) continue
-      const validated = this.#validate(parsedBody(body, seqNum))
-      const result = isPromise(validated) ? await validated : validated
-      if (result.issues !== undefined) {
-        throw undecodable(seqNum, `does not match the schema: ${issueText(result.issues)}`, result.issues)
-      }
-      decoded.push({
-        seqNum,
-        timestamp,
-        headers: headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)] as const),
-        value: result.value,
-      })
-    }
-    return decoded
+    const { decodeJsonRecords } = await loadDecoder()
+    return decodeJsonRecords(records, (value) => this.#validate(value))
   }
 
   #validate(value: unknown): MaybePromise<StandardResult<Value>> {
@@ -69,18 +44,9 @@ export class JsonCodec<Value> {
   }
 }
 
-function parsedBody(body: Uint8Array, seqNum: number): unknown {
-  const text = textOf(body)
-  if (text === undefined) throw undecodable(seqNum, 'is not UTF-8')
-  try {
-    return JSON.parse(text)
-  } catch (cause) {
-    throw undecodable(seqNum, 'is not JSON', cause)
-  }
-}
-
-function undecodable(seqNum: number, problem: string, cause?: unknown): HeadwaterError {
-  return new HeadwaterError('undecodable_record', `record ${seqNum} ${problem}`, { seqNum, cause })
+/** Loads the code that reads JSON records. Rejects with `unavailable`. */
+export function loadDecoder(): Promise<typeof import('./json-decoder.ts')> {
+  return loaded('the code of JSON records', import('./json-decoder.ts'))
 }
 
 /** Throws `invalid` for a value that JSON cannot represent or would silently change. */
@@ -135,42 +101,4 @@ function isOpaque(value: object): boolean {
 
 function notJson(what: string): HeadwaterError {
   return invalid(`a JSON value must not contain ${what.slice(0, 80)}`, 'value')
-}
-
-/**
- * A schema of Standard Schema v1 (https://standardschema.dev), such as those of zod, valibot and arktype: the
- * part of the interface that headwater uses.
- */
-export interface StandardSchema<Input = unknown, Output = Input> {
-  /** The properties of the specification. */
-  readonly '~standard': {
-    /** The version of the specification. */
-    readonly version: 1
-    /** The library of the schema. */
-    readonly vendor: string
-    /** Validates a value, and may transform it. */
-    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
-    /** The types of the schema; absent at run time. */
-    readonly types?: { readonly input: Input; readonly output: Output } | undefined
-  }
-}
-
-/** The result of a validation: a value, or issues. */
-export type StandardResult<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly StandardIssue[] }
-
-/** A problem with a value. */
-interface StandardIssue {
-  /** Describes the issue. */
-  readonly message: string
-  /** The path in the value. */
-  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
-}
-
-/** The first issue with its path, for messages. */
-function issueText([issue]: readonly StandardIssue[]): string {
-  const path = (issue?.path ?? []).map((part) => String(typeof part === 'object' ? part.key : part))
-  const message = issue?.message ?? 'does not match the schema'
-  return path.length === 0 ? message : `\`${path.join('.')}\`: ${message}`
 }

@@ -6,13 +6,17 @@ import type { StreamPosition } from '../model/position.ts'
 import { followQuery, historyQuery, type ReadQuery } from '../model/read-query.ts'
 import { assertMembers, assertSignal, type MembersOf } from '../model/validation.ts'
 import { type AnySignal, unlessAborted } from '../runtime/abort.ts'
+import { loaded } from '../runtime/lazy-module.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 import { APPEND_ALL_OPTIONS, appendAll } from './append-all.ts'
 import type { AppendOptions, AppendSession } from './append-session.ts'
-import type { CallOptions } from './call-options.ts'
-import type { JsonCodec, JsonRecord } from './json-codec.ts'
-import { JsonAppendSession, JsonProducer, OrderedEncoder } from './json-writers.ts'
+import { type CallOptions, signalOf } from './call-options.ts'
+import type { JsonAppendSession } from './json-append-session.ts'
+import { type JsonCodec, loadDecoder } from './json-codec.ts'
+import type { JsonRecord } from './json-decoder.ts'
+import { JsonProducer } from './json-producer.ts'
+import { OrderedEncoder } from './ordered-encoder.ts'
 import type { Producer, ProducerOptions } from './producer.ts'
 import { READ_OPTIONS, type ReadOptions, ReadSession } from './read-session.ts'
 import type { CursorOptions, RecordCursor } from './record-cursor.ts'
@@ -124,6 +128,8 @@ export class JsonStream<Value, Input = Value> {
 
   /** Opens a session of pipelined appends, one value each. */
   async appendSession(options?: CallOptions): Promise<JsonAppendSession<Input>> {
+    const loading = loaded('the code of JSON sessions', import('./json-append-session.ts'))
+    const { JsonAppendSession } = await unlessAborted(signalOf(options), loading)
     const session = await this.#stream.appendSession(options)
     return new JsonAppendSession<Input>(session, (value) => this.#codec.encode(value))
   }
@@ -173,7 +179,12 @@ export class JsonStream<Value, Input = Value> {
     assertMembers(options, JSON_READ_OPTIONS, 'options')
     const { create, signal } = options
     return new ReadSession(
-      (heartbeats) => this.#stream.openCursor(queryOf(), { heartbeats, create, allowsEmpty: 'always' }),
+      (heartbeats) => {
+        const query = queryOf()
+        // The first batch needs it.
+        loadDecoder().catch(() => {})
+        return this.#stream.openCursor(query, { heartbeats, create, allowsEmpty: 'always' })
+      },
       (batch) => this.#decode(batch),
       signal,
     )

@@ -6,11 +6,18 @@ import {
   type RecordInput,
 } from '../model/append-input.ts'
 import { invalid } from '../model/errors.ts'
-import type { AppendAck } from '../model/info.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 import { assertInteger, assertMembers, type Check, type MembersOf } from '../model/validation.ts'
+import { unlessAborted } from '../runtime/abort.ts'
+import { loaded } from '../runtime/lazy-module.ts'
 import { CALL_OPTIONS, type CallOptions, signalOf } from './call-options.ts'
-import { RecordBatcher, type RecordBatcherContext, type RecordBatcherOptions } from './record-batcher.ts'
+import { producerClosedError } from './errors.ts'
+import type {
+  RecordBatcher,
+  RecordBatcherContext,
+  RecordBatcherOptions,
+  RecordTicket,
+} from './record-batcher.ts'
 
 /**
  * Options of a producer. `matchSeqNum` holds for the first record; each batch then expects to follow the one
@@ -30,33 +37,24 @@ export interface ProducerOptions extends Pick<AppendConditions, 'fencingToken' |
   readonly bytesMax?: number | undefined
 }
 
-/** The ack of one record. */
-export interface RecordAck {
-  /** The sequence number of the record. */
-  readonly seqNum: number
-  /** The ack of the batch that contains it. */
-  readonly batch: AppendAck
-}
-
-/** A record that a producer has accepted. */
-export interface RecordTicket {
-  /**
-   * Resolves when the record is durable. Rejects when its batch failed, and with `append_discarded` when an
-   * earlier batch failed: that failure is the `cause`.
-   */
-  ack(options?: CallOptions): Promise<RecordAck>
-}
-
 /**
  * Collects single records into batches and appends them through a session: one ack per record, in order. The
  * first failure ends it.
  */
 export class Producer {
-  readonly #batcher: RecordBatcher
+  readonly #context: RecordBatcherContext
+  readonly #options: RecordBatcherOptions
+  #loading: Promise<RecordBatcher> | undefined
+  #batcher: RecordBatcher | undefined
+  /** Calls that wait for the code of the batcher, which later ones must not overtake. */
+  #waiting = 0
+  /** Closed without having loaded the batcher, which otherwise knows. */
+  #isClosedUnused = false
 
   /** @internal Throws `invalid` for options out of range. */
   constructor(options: ProducerOptions, context: RecordBatcherContext) {
-    this.#batcher = new RecordBatcher(context, checkedOptions(options))
+    this.#context = context
+    this.#options = checkedOptions(options)
   }
 
   /**
@@ -68,33 +66,69 @@ export class Producer {
     const signal = signalOf(options)
     signal?.throwIfAborted()
     // Validated and copied now: the caller may reuse its buffers as soon as the call returns.
-    const adding = this.#batcher.add(ownRecord(appendRecord(input)))
-    const { failure } = this.#batcher
-    const { index, acked } = await failure.report(adding, signal)
-    return {
-      ack: async (ackOptions) => {
-        const batch = await failure.report(acked, signalOf(ackOptions))
-        return { seqNum: batch.start.seqNum + index, batch }
-      },
-    }
+    const record = ownRecord(appendRecord(input))
+    if (this.#isClosedUnused) throw producerClosedError()
+    return this.#batch((batcher) => batcher.submit(record, signal), signal, record.meteredBytes)
   }
 
   /** Sends the collected records. Resolves when everything submitted so far is durable. */
   async flush(options?: CallOptions): Promise<void> {
-    await this.#batcher.failure.report(this.#batcher.flush(), signalOf(options))
+    const signal = signalOf(options)
+    if (this.#loading !== undefined) await this.#batch((batcher) => batcher.flush(signal), signal)
   }
 
   /** Flushes and ends. Rejects with the failure that ended the producer. */
   async close(options?: CallOptions): Promise<void> {
-    await this.#batcher.failure.report(this.#batcher.close(), signalOf(options))
+    const signal = signalOf(options)
+    if (this.#loading === undefined) this.#isClosedUnused = true
+    else await this.#batch((batcher) => batcher.close(signal), signal)
   }
 
   /**
    * Closes the producer for `await using`. Rejects as `close` does, unless a call of the producer or of one
    * of its tickets has already rejected because of the failure.
    */
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#batcher.failure.reportOnce(this.#batcher.close())
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#loading === undefined) this.#isClosedUnused = true
+    else await this.#batch((batcher) => batcher.dispose())
+  }
+
+  /** Makes a call of the batcher: at once, or after earlier calls when its code is loaded. */
+  #batch<Result>(
+    call: (batcher: RecordBatcher) => Promise<Result>,
+    signal?: AbortSignal,
+    meteredBytes = 0,
+  ): Promise<Result> {
+    if (this.#batcher !== undefined && this.#waiting === 0) return call(this.#batcher)
+    this.#loading ??= this.#load()
+    const reservation = this.#context.reserve(meteredBytes)
+    this.#waiting++
+    const end = () => {
+      this.#waiting--
+      reservation.release()
+    }
+    const result = this.#loading.then(
+      (batcher) => {
+        end()
+        return call(batcher)
+      },
+      (error: unknown) => {
+        end()
+        throw error
+      },
+    )
+    return unlessAborted(signal, result)
+  }
+
+  async #load(): Promise<RecordBatcher> {
+    try {
+      const { RecordBatcher } = await loaded('the code of producers', import('./record-batcher.ts'))
+      this.#batcher = new RecordBatcher(this.#context, this.#options)
+      return this.#batcher
+    } catch (error) {
+      this.#loading = undefined
+      throw error
+    }
   }
 }
 

@@ -1,12 +1,13 @@
 import type { AppendConditions } from '../model/append-input.ts'
-import { HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { BATCH_ENCODED_BYTES_MAX } from '../model/limits.ts'
 import type { AppendRecord } from '../model/record.ts'
 import { onAnyAbort, type SharedSignal } from '../runtime/abort.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { AppendSession, AppendTicket, Reservation } from './append-session.ts'
+import { type CallOptions, signalOf } from './call-options.ts'
 import { EndFailure } from './end-failure.ts'
+import { producerClosedError } from './errors.ts'
 
 export interface RecordBatcherOptions extends AppendConditions {
   readonly signal: AbortSignal | undefined
@@ -23,8 +24,25 @@ export interface RecordBatcherContext {
   readonly closing: SharedSignal
 }
 
+/** The ack of one record. */
+export interface RecordAck {
+  /** The sequence number of the record. */
+  readonly seqNum: number
+  /** The ack of the batch that contains it. */
+  readonly batch: AppendAck
+}
+
+/** A record that a producer has accepted. */
+export interface RecordTicket {
+  /**
+   * Resolves when the record is durable. Rejects when its batch failed, and with `append_discarded` when an
+   * earlier batch failed: that failure is the `cause`.
+   */
+  ack(options?: CallOptions): Promise<RecordAck>
+}
+
 /** A record's place in a batch: resolves with the ack of the batch. */
-export interface BatchedRecord {
+interface BatchedRecord {
   readonly index: number
   readonly acked: Promise<AppendAck>
 }
@@ -42,7 +60,7 @@ export class RecordBatcher {
   #accepted: Promise<unknown> = Promise.resolve()
   #last: Promise<unknown> = Promise.resolve()
   #isClosed = false
-  readonly failure = new EndFailure()
+  readonly #failure = new EndFailure()
 
   constructor(context: RecordBatcherContext, options: RecordBatcherOptions) {
     this.#context = context
@@ -50,15 +68,40 @@ export class RecordBatcher {
     this.#matchSeqNum = options.matchSeqNum
   }
 
-  /** Resolves when there is room for more. */
-  async add(record: AppendRecord): Promise<BatchedRecord> {
-    this.failure.throwIfPresent()
-    if (this.#isClosed) throw new HeadwaterError('closed', 'the producer is closed')
+  /** Accepts one record. Resolves when there is room for more. */
+  async submit(record: AppendRecord, signal: AbortSignal | undefined): Promise<RecordTicket> {
+    const { index, acked } = await this.#failure.report(this.#add(record), signal)
+    return {
+      ack: async (options) => {
+        const batch = await this.#failure.report(acked, signalOf(options))
+        return { seqNum: batch.start.seqNum + index, batch }
+      },
+    }
+  }
+
+  /** Sends the current batch. Resolves when everything submitted so far is durable. */
+  flush(signal: AbortSignal | undefined): Promise<void> {
+    return this.#failure.report(this.#flush(), signal)
+  }
+
+  /** Flushes and ends. Rejects with the failure that ended the batcher. */
+  close(signal: AbortSignal | undefined): Promise<void> {
+    return this.#failure.report(this.#close(), signal)
+  }
+
+  /** Closes. Rejects unless a call or a ticket has already rejected because of the failure. */
+  dispose(): Promise<void> {
+    return this.#failure.reportOnce(this.#close())
+  }
+
+  async #add(record: AppendRecord): Promise<BatchedRecord> {
+    this.#failure.throwIfPresent()
+    if (this.#isClosed) throw producerClosedError()
     this.#context.closing.throwIfAborted()
     this.#options.signal?.throwIfAborted()
     const overflows = this.#filling !== undefined && !this.#filling.hasRoom(record, this.#options.bytesMax)
     if (overflows) this.#send()
-    this.failure.throwIfPresent()
+    this.#failure.throwIfPresent()
     const batch = this.#currentBatch()
     const index = batch.add(record)
     const { recordsMax, bytesMax } = this.#options
@@ -68,21 +111,19 @@ export class RecordBatcher {
     return { index, acked: batch.acked }
   }
 
-  /** Sends the current batch. Resolves when everything added so far is durable. */
-  async flush(): Promise<void> {
+  async #flush(): Promise<void> {
     this.#send()
     await this.#last
-    this.failure.throwIfPresent()
+    this.#failure.throwIfPresent()
   }
 
-  /** Flushes and ends. Rejects with the failure that ended the batcher. */
-  async close(): Promise<void> {
+  async #close(): Promise<void> {
     this.#isClosed = true
     this.#ignoreSignals?.()
     this.#send()
     await this.#last
     await (await this.#session)?.close().catch(() => {})
-    this.failure.throwIfPresent()
+    this.#failure.throwIfPresent()
   }
 
   #currentBatch(): Batch {
@@ -138,7 +179,7 @@ export class RecordBatcher {
   }
 
   #fail(error: unknown, isOfAppend = false): void {
-    this.failure.set(error, isOfAppend)
+    this.#failure.set(error, isOfAppend)
     this.#ignoreSignals?.()
   }
 }

@@ -9,21 +9,19 @@ import type { RecordAs, RecordFormat } from '../model/record.ts'
 import type { RestoredStream } from '../model/restored-stream.ts'
 import { assertMembers } from '../model/validation.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
-import { APPEND_ALL_OPTIONS, appendAll } from './append-all.ts'
+import { APPEND_ALL_OPTIONS, type AppendAllOptions, appendAll } from './append-all.ts'
 import type { AppendOptions, AppendSession } from './append-session.ts'
 import type { CallOptions } from './call-options.ts'
 import { existsBy } from './exists-by.ts'
-import { JsonCodec, type StandardSchema } from './json-codec.ts'
+import { JsonCodec } from './json-codec.ts'
 import { JsonStream } from './json-stream.ts'
 import { Producer, type ProducerOptions } from './producer.ts'
 import { READ_OPTIONS, type ReadOptions, ReadSession, type SessionOf } from './read-session.ts'
 import type { CursorOptions, RecordCursor } from './record-cursor.ts'
+import type { StandardSchema } from './standard-schema.ts'
 import type { StreamContext } from './stream-context.ts'
 import type { SiblingOptions } from './stream-options.ts'
 import { readableOf, writableTo } from './web-streams.ts'
-
-/** Options of `appendAll`. */
-type AppendAllOptions = Pick<AppendOptions, 'fencingToken' | 'signal'>
 
 /** One batch of records, or a single record. */
 type AppendInput = RecordInput | readonly RecordInput[]

@@ -27,6 +27,6 @@ export function applyCommand(state: StreamState, command: Command, seqNum: numbe
 }
 
 /** The tail as callers receive it. */
-export function tailOf({ tail, writeState }: Pick<StreamState, 'tail' | 'writeState'>): StreamTail {
+export function streamTailOf({ tail, writeState }: Pick<StreamState, 'tail' | 'writeState'>): StreamTail {
   return writeState?.closed ? { ...tail, closed: true } : tail
 }

@@ -22,7 +22,7 @@ import { LocationService } from './service/location-service.ts'
 import { ReadService } from './service/read-service.ts'
 import { statsOf } from './service/stats.ts'
 import { StreamCreator } from './service/stream-creator.ts'
-import { StreamExpiry } from './service/stream-expiry.ts'
+import { ExpiryChecks } from './service/stream-expiry.ts'
 import { StreamOpener } from './service/stream-opener.ts'
 
 /**
@@ -97,7 +97,8 @@ export async function open(options: OpenOptions): Promise<Engine> {
   }
   const locations = new LocationService(session, catalog, settings.locations)
   const basinCreator = new BasinCreator(catalog, locations, clock)
-  const streamCreator = new StreamCreator(catalog, basinCreator, usage, clock, settings.newId)
+  const { newId } = settings
+  const streamCreator = new StreamCreator(catalog, basinCreator, usage, clock, newId, () => control.loading)
   const control: LazyModule<Control> = new LazyModule('the code of basins and configurations', async () => {
     const { Control } = await import('./service/control.ts')
     const context = { session, catalog, cache, locations, basinCreator, streamCreator, work, usage, clock }
@@ -105,7 +106,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
     return new Control({ ...context, closing, checkCipher, expiry, opener, reads })
   })
   const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
-  const expiry = new StreamExpiry({
+  const expiry = new ExpiryChecks({
     session,
     clock,
     confirmedClock,

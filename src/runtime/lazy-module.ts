@@ -19,6 +19,11 @@ export class LazyModule<Part> {
     return this.#part
   }
 
+  /** The part that is being loaded; undefined before and after that. */
+  get loading(): Promise<Part> | undefined {
+    return this.#part === undefined ? this.#loading : undefined
+  }
+
   /**
    * Loads the part once. Rejects with `unavailable` if the code cannot be loaded, in which case the next call
    * tries again.
@@ -31,14 +36,21 @@ export class LazyModule<Part> {
 
   async #begin(): Promise<Part> {
     try {
-      this.#part = await trackExternalWork(this.#load())
+      this.#part = await loaded(this.#name, this.#load())
       return this.#part
-    } catch (cause) {
+    } catch (error) {
       this.#loading = undefined
-      throw new HeadwaterError('unavailable', `${this.#name} could not be loaded`, {
-        mayHaveEffects: false,
-        cause,
-      })
+      throw error
     }
+  }
+}
+
+/** Resolves to a module, or to what it provides. Rejects with `unavailable`, which names its subject. */
+export async function loaded<Module>(subject: string, loading: Promise<Module>): Promise<Module> {
+  try {
+    return await trackExternalWork(loading)
+  } catch (cause) {
+    const message = `${subject} could not be loaded`
+    throw new HeadwaterError('unavailable', message, { mayHaveEffects: false, cause })
   }
 }

@@ -8,7 +8,7 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
 })
 
 /** Returns the CRC-32 of bytes, continued from that of the bytes before them. */
-export function crc32(bytes: Uint8Array, before = 0): number {
+export function foldChecksum(bytes: Uint8Array, before = 0): number {
   let crc = ~before
   for (let index = 0; index < bytes.length; index++) {
     crc = (crc >>> 8) ^ TABLE[(crc ^ bytes[index]!) & 0xff]!

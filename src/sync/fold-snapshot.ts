@@ -2,7 +2,7 @@ import type { RecordInput } from '../model/append-input.ts'
 import { concatBytes, lossyTextOf, textOf, utf8 } from '../model/bytes.ts'
 import { isCommandShaped } from '../model/command.ts'
 import type { SequencedRecord } from '../model/record.ts'
-import { crc32 } from './fold-checksum.ts'
+import { foldChecksum } from './fold-checksum.ts'
 import type { RecordMark } from './fold-state.ts'
 
 /** The name of the header that describes a part of a snapshot. */
@@ -21,7 +21,7 @@ export interface SnapshotKind {
 }
 
 /** A value of a fold at a position. */
-export interface Snapshot extends SnapshotKind {
+export interface FoldSnapshot extends SnapshotKind {
   /** The sequence number after the last record that the value contains. */
   readonly position: number
   /** The last record that the value contains; null if there is none. */
@@ -33,7 +33,7 @@ export interface Snapshot extends SnapshotKind {
 }
 
 /** One record of a snapshot that is divided into parts. */
-export interface SnapshotPart extends Snapshot {
+export interface SnapshotPart extends FoldSnapshot {
   /** The place of the part, from 0. Its `state` is a part of the state. */
   readonly index: number
   readonly count: number
@@ -43,7 +43,7 @@ export interface SnapshotPart extends Snapshot {
 
 /** Divides a snapshot into records, each of which fits in a batch. */
 export function recordsOfSnapshot(
-  { state, ...described }: Snapshot,
+  { state, ...described }: FoldSnapshot,
   partBytes = PART_BYTES,
 ): readonly RecordInput[] {
   const count = Math.max(1, Math.ceil(state.length / partBytes))
@@ -70,7 +70,7 @@ export function snapshotPartOf({ headers, body }: SequencedRecord): SnapshotPart
 /** The snapshots of a stream as far as it was read. */
 export interface SnapshotScan {
   /** The complete snapshots, from the newest to the oldest, at most two. */
-  readonly complete: readonly Snapshot[]
+  readonly complete: readonly FoldSnapshot[]
   /** The parts of a snapshot that is not complete. */
   readonly parts: readonly SnapshotPart[]
   /** The sequence number after the last record. */
@@ -110,16 +110,16 @@ function isFollowedBy(part: SnapshotPart, next: SnapshotPart): boolean {
 }
 
 /** Joins all parts of a snapshot. Undefined if it is damaged. */
-function snapshotOf(parts: readonly SnapshotPart[]): Snapshot | undefined {
+function snapshotOf(parts: readonly SnapshotPart[]): FoldSnapshot | undefined {
   const { index: _, count, checksum, ...described } = parts[0]!
   const snapshot = { ...described, state: concatBytes(parts.map(({ state }) => state)) }
   return parts.length === count && checksumOf(snapshot, snapshot.state) === checksum ? snapshot : undefined
 }
 
-function checksumOf(described: Omit<Snapshot, 'state'>, state: Uint8Array): number {
+function checksumOf(described: Omit<FoldSnapshot, 'state'>, state: Uint8Array): number {
   const { source, version, position, last, isJson } = described
   const place = [source, version, position, last && [last.seqNum, last.timestamp], isJson]
-  return crc32(state, crc32(utf8(JSON.stringify(place))))
+  return foldChecksum(state, foldChecksum(utf8(JSON.stringify(place))))
 }
 
 function isDescribed(

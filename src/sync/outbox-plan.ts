@@ -95,10 +95,10 @@ export function confirmationsOf(
 }
 
 /** What a failed attempt means: try again, compare again first, park the records, or give up. */
-export type AttemptOutcome = 'retry' | 'conflict' | 'refused' | 'stopped'
+export type SendOutcome = 'retry' | 'conflict' | 'refused' | 'stopped'
 
 /** Decides about the failure of an attempt. */
-export function attemptOutcome({ code, retryable }: HeadwaterError): AttemptOutcome {
+export function attemptOutcome({ code, retryable }: HeadwaterError): SendOutcome {
   switch (code) {
     case 'seq_num_mismatch':
       return 'conflict'

@@ -81,7 +81,7 @@ export function logScope(logId: string): string {
 
 export type Scope = { readonly kind: 'account' } | { readonly kind: 'basin' | 'log'; readonly id: string }
 
-export function scopeOf(scope: string): Scope {
+export function usageScopeOf(scope: string): Scope {
   const [kind, id] = scope.split('\0')
   return kind === 'basin' || kind === 'log' ? { kind, id: id! } : { kind: 'account' }
 }

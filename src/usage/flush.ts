@@ -13,11 +13,11 @@ import {
   EMPTY_USAGE,
   includesCommit,
   logScope,
-  scopeOf,
   storeMeasurements,
   type UsageDocument,
   usageJson,
   usageKey,
+  usageScopeOf,
 } from './documents.ts'
 import { PendingUsage, type UsageDelta } from './pending-usage.ts'
 import { chunksOf, measureEach } from './stored-usage.ts'
@@ -128,7 +128,7 @@ export class UsageFlush {
 
   /** Metrics queries about basins that do not exist must not leave documents behind. */
   async #shouldStore({ scope, series }: UsageDelta): Promise<boolean> {
-    const of = scopeOf(scope)
+    const of = usageScopeOf(scope)
     if (of.kind !== 'basin' || Object.keys(series).some((name) => !QUERY_SERIES.has(name))) return true
     return (await this.#context.session.get('basins', of.id)) !== undefined
   }

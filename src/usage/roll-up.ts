@@ -14,11 +14,11 @@ import {
   EMPTY_USAGE,
   mergeWriters,
   parseUsageKey,
-  scopeOf,
   tierPrefix,
   type UsageDocument,
   usageJson,
   usageKey,
+  usageScopeOf,
 } from './documents.ts'
 
 const PAGE = 50
@@ -66,7 +66,7 @@ export class RollUp {
 
   async #moveOf(key: string): Promise<Move> {
     const { at, scope } = parseUsageKey(key)
-    const of = scopeOf(scope)
+    const of = usageScopeOf(scope)
     const isGone = of.kind === 'log' && (await this.#context.session.head(of.id)) === undefined
     const to = isGone ? undefined : targetOf(at, of.kind === 'log')
     return { key, at, target: to && { key: usageKey(to, scope), at: to } }

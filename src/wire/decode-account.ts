@@ -1,18 +1,15 @@
 import type { AccessScope, AccessTokenInfo, GroupPermissions, ResourceSet } from '../model/access.ts'
 import { METRIC_INTERVALS, type Metric, type MetricPoint } from '../model/metrics.ts'
 import { OPERATIONS, type Operation } from '../model/operations.ts'
+import { integerOfJson, MalformedResponse, type ResponseObject, recordOf } from './response-json.ts'
 import {
-  arrayOf,
   booleanOfJson,
   choiceOf,
   dateOf,
-  integerOfJson,
-  type JsonObject,
-  MalformedResponse,
-  recordOf,
+  responseArrayOf,
   textOfJson,
   unlessNull,
-} from './response-json.ts'
+} from './response-members.ts'
 
 /** Decodes an access token in a list. Operations of later versions are left out. */
 export function accessTokenInfoOf(value: unknown): AccessTokenInfo {
@@ -26,9 +23,9 @@ export function accessTokenInfoOf(value: unknown): AccessTokenInfo {
   }
 }
 
-function scopeOf({ basins, streams, access_tokens, op_groups, ops }: JsonObject): AccessScope {
+function scopeOf({ basins, streams, access_tokens, op_groups, ops }: ResponseObject): AccessScope {
   const groups = unlessNull(op_groups, (value) => recordOf(value, 'op_groups')) ?? {}
-  const names = arrayOf(ops ?? [], 'ops')
+  const names = responseArrayOf(ops ?? [], 'ops')
   return {
     basins: resourceSetOf(basins, 'basins'),
     streams: resourceSetOf(streams, 'streams'),
@@ -57,7 +54,7 @@ function groupOf(value: unknown): GroupPermissions {
 
 /** Decodes the metrics of a range of time, whose times become milliseconds. */
 export function metricsOf(value: unknown): readonly Metric[] {
-  return arrayOf(recordOf(value, 'metrics').values, 'values').flatMap((entry): readonly Metric[] => {
+  return responseArrayOf(recordOf(value, 'metrics').values, 'values').flatMap((entry): readonly Metric[] => {
     const { accumulation, gauge, label } = recordOf(entry, 'values')
     if (accumulation !== undefined) {
       const series = recordOf(accumulation, 'accumulation')
@@ -68,17 +65,17 @@ export function metricsOf(value: unknown): readonly Metric[] {
     // Other kinds, of other servers, have no form in the library.
     if (label === undefined) return []
     const { name, values } = recordOf(label, 'label')
-    const texts = arrayOf(values, 'values').map((text) => textOfJson(text, 'values'))
+    const texts = responseArrayOf(values, 'values').map((text) => textOfJson(text, 'values'))
     return [{ kind: 'label', name: textOfJson(name, 'name'), values: texts }]
   })
 }
 
-function seriesOf({ name, unit, values }: JsonObject) {
+function seriesOf({ name, unit, values }: ResponseObject) {
   return {
     name: textOfJson(name, 'name'),
     unit: choiceOf(unit, 'unit', ['bytes', 'operations'] as const),
-    values: arrayOf(values, 'values').map((point): MetricPoint => {
-      const [time, total] = arrayOf(point, 'values')
+    values: responseArrayOf(values, 'values').map((point): MetricPoint => {
+      const [time, total] = responseArrayOf(point, 'values')
       return [integerOfJson(time, 'values') * 1000, numberOf(total)]
     }),
   }

@@ -2,20 +2,13 @@ import { READ_RECORDS_MAX } from '../model/limits.ts'
 import type { Header, SequencedRecord } from '../model/record.ts'
 import { decodeBase64 } from './base64.ts'
 import { positionOf, type ReceivedBatch, tooManyRecords, withCommand } from './decode-records.ts'
-import {
-  arrayOf,
-  integerOfJson,
-  type JsonObject,
-  MalformedResponse,
-  recordOf,
-  textOfJson,
-  unlessNull,
-} from './response-json.ts'
+import { integerOfJson, MalformedResponse, type ResponseObject, recordOf } from './response-json.ts'
+import { responseArrayOf, textOfJson, unlessNull } from './response-members.ts'
 
 /** Decodes the JSON form of a batch whose strings are base64. Throws {@link MalformedResponse}. */
 export function decodeReadBatchJson(value: unknown): ReceivedBatch {
   const batch = recordOf(value, 'batch')
-  const records = arrayOf(batch.records, 'records')
+  const records = responseArrayOf(batch.records, 'records')
   if (records.length > READ_RECORDS_MAX) throw tooManyRecords()
   return {
     records: records.map((record) => recordOfJson(recordOf(record, 'record'))),
@@ -23,12 +16,12 @@ export function decodeReadBatchJson(value: unknown): ReceivedBatch {
   }
 }
 
-function recordOfJson({ seq_num, timestamp, headers, body }: JsonObject): SequencedRecord {
+function recordOfJson({ seq_num, timestamp, headers, body }: ResponseObject): SequencedRecord {
   return withCommand(
     integerOfJson(seq_num, 'seq_num'),
     integerOfJson(timestamp, 'timestamp'),
-    arrayOf(headers ?? [], 'headers').map((header): Header => {
-      const [name, value] = arrayOf(header, 'headers')
+    responseArrayOf(headers ?? [], 'headers').map((header): Header => {
+      const [name, value] = responseArrayOf(header, 'headers')
       return [base64Of(name, 'headers'), base64Of(value, 'headers')]
     }),
     base64Of(body ?? '', 'body'),

@@ -8,17 +8,15 @@ import type {
   TimestampingMode,
 } from '../model/config.ts'
 import type { BasinInfo, Page, StreamInfo } from '../model/info.ts'
+import { integerOfJson, MalformedResponse, recordOf } from './response-json.ts'
 import {
-  arrayOf,
   booleanOfJson,
   choiceOf,
   dateOf,
-  integerOfJson,
-  MalformedResponse,
-  recordOf,
+  responseArrayOf,
   textOfJson,
   unlessNull,
-} from './response-json.ts'
+} from './response-members.ts'
 
 /** Decoders of successful JSON responses. All throw {@link MalformedResponse}. */
 
@@ -54,7 +52,7 @@ export function decodePage<Item>(
 ): Page<Item> {
   const page = recordOf(value, 'page')
   return {
-    items: arrayOf(page[member], member).map(itemOf),
+    items: responseArrayOf(page[member], member).map(itemOf),
     hasMore: booleanOfJson(page.has_more, 'has_more'),
   }
 }

@@ -11,7 +11,7 @@ export class MalformedResponse extends Error {
 }
 
 /** An object of a JSON response. `JSON.parse` suffices: a number that it rounds is not a safe integer. */
-export type JsonObject = Readonly<Record<string, unknown>>
+export type ResponseObject = Readonly<Record<string, unknown>>
 
 /** Parses the text of a response. Throws {@link MalformedResponse} unless it is JSON. */
 export function parseResponse(text: string): unknown {
@@ -22,19 +22,9 @@ export function parseResponse(text: string): unknown {
   }
 }
 
-export function recordOf(value: unknown, name: string): JsonObject {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
+export function recordOf(value: unknown, name: string): ResponseObject {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as ResponseObject
   throw wrongType(name, 'an object')
-}
-
-export function arrayOf(value: unknown, name: string): readonly unknown[] {
-  if (Array.isArray(value)) return value
-  throw wrongType(name, 'an array')
-}
-
-export function textOfJson(value: unknown, name: string): string {
-  if (typeof value === 'string') return value
-  throw wrongType(name, 'a string')
 }
 
 export function integerOfJson(value: unknown, name: string): number {
@@ -42,32 +32,7 @@ export function integerOfJson(value: unknown, name: string): number {
   throw wrongType(name, 'an integer from 0 to 2^53 - 1')
 }
 
-export function booleanOfJson(value: unknown, name: string): boolean {
-  if (typeof value === 'boolean') return value
-  throw wrongType(name, 'true or false')
-}
-
-export function choiceOf<Choice extends string>(
-  value: unknown,
-  name: string,
-  choices: readonly Choice[],
-): Choice {
-  if (choices.includes(value as Choice)) return value as Choice
-  throw wrongType(name, `one of ${choices.join(', ')}`)
-}
-
-/** A date and time. */
-export function dateOf(value: unknown, name: string): Date {
-  const date = new Date(textOfJson(value, name))
-  if (Number.isFinite(date.getTime())) return date
-  throw wrongType(name, 'a date and time')
-}
-
-/** A member that may be absent or null. */
-export function unlessNull<Value>(value: unknown, decode: (value: unknown) => Value): Value | undefined {
-  return value === undefined || value === null ? undefined : decode(value)
-}
-
-function wrongType(name: string, expected: string): MalformedResponse {
+/** The error for a member of another type. */
+export function wrongType(name: string, expected: string): MalformedResponse {
   return new MalformedResponse(`\`${name}\` is not ${expected}`)
 }

@@ -1,17 +1,6 @@
 import { HeadwaterError } from '../model/errors.ts'
 import { HEADER_PREFIXES, mediaTypeEssence, sessionContentType } from './media-type.ts'
-
-/** The headers whose names begin with a header prefix (docs/protocol.md "Header prefixes"). */
-const VENDOR_HEADERS = [
-  'basin',
-  'encryption-key',
-  'format',
-  'provision-result',
-  'request-token',
-  'stream-config',
-] as const
-
-export type VendorHeader = (typeof VENDOR_HEADERS)[number]
+import { VENDOR_HEADERS, type VendorHeader, vendorHeaderName } from './vendor-header-names.ts'
 
 /** The prefix of a response whose request used none. */
 const DEFAULT_HEADER_PREFIX = 'svc'
@@ -22,21 +11,6 @@ export interface RequestHeaders {
   header(name: string): string | undefined
   /** The names of all headers, in lower case. */
   headerNames?(): readonly string[]
-}
-
-type HeaderNames = Readonly<Record<VendorHeader, string>>
-
-/** The names of the headers by prefix, so that no request has to make them. */
-const namesByPrefix = new Map<string, HeaderNames>()
-
-/** The name of a header, in lower case: `svc-basin`. */
-export function vendorHeaderName(headerPrefix: string, header: VendorHeader): string {
-  let names = namesByPrefix.get(headerPrefix)
-  if (names === undefined) {
-    names = Object.fromEntries(VENDOR_HEADERS.map((one) => [one, `${headerPrefix}-${one}`])) as HeaderNames
-    namesByPrefix.set(headerPrefix, names)
-  }
-  return names[header]
 }
 
 /**

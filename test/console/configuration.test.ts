@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createBasinIn, locationsOf } from '../../adapters/console/basins/locations.ts'
 import {
-  basinConfigOf,
+  basinChangeOf,
   basinFields,
-  streamConfigOf,
+  streamChangeOf,
   streamFields,
 } from '../../adapters/console/config/model.ts'
 import { Connection } from '../../adapters/console/connection.ts'
@@ -24,11 +24,11 @@ async function served() {
 }
 
 describe('the configuration of the console', () => {
-  const inherited = () => streamConfigOf(streamFields()) as StreamConfigInput
+  const inherited = () => streamChangeOf(streamFields()) as StreamConfigInput
 
   it('leaves the retention of new streams to the server unless one is chosen', async () => {
     const { hw, remote, sender } = await served()
-    await createBasinIn(undefined, sender, 'basin-of-defaults', basinConfigOf(basinFields()))
+    await createBasinIn(undefined, sender, 'basin-of-defaults', basinChangeOf(basinFields()))
     await remote.basin('basin-of-defaults').createStream('logs', inherited())
     const basin = hw.basin('basin-of-defaults')
     expect((await basin.config()).defaultStreamConfig).toEqual({})
@@ -38,13 +38,13 @@ describe('the configuration of the console', () => {
   it('has the storage class, and keeps it when another setting changes', async () => {
     const { remote, sender } = await served()
     const streams = { ...streamFields(), storageClass: 'standard' } as const
-    await createBasinIn(undefined, sender, 'basin-of-classes', basinConfigOf({ ...basinFields(), streams }))
+    await createBasinIn(undefined, sender, 'basin-of-classes', basinChangeOf({ ...basinFields(), streams }))
     const basin = remote.basin('basin-of-classes')
     expect(basinFields(await basin.storedConfig()).streams.storageClass).toBe('standard')
     await basin.createStream('logs', inherited())
     const fields = streamFields(await basin.stream('logs').storedConfig())
     expect(fields).toMatchObject({ storageClass: 'standard', retention: 'age' })
-    const changed = streamConfigOf({ ...fields, retention: 'infinite' })
+    const changed = streamChangeOf({ ...fields, retention: 'infinite' })
     expect(await basin.stream('logs').reconfigureStored(changed)).toMatchObject({
       storageClass: 'standard',
       retentionPolicy: 'infinite',
@@ -54,10 +54,10 @@ describe('the configuration of the console', () => {
   it('creates a basin in one of the locations of the server', async () => {
     const { hw, sender } = await served()
     const [location] = await locationsOf(sender, new AbortController().signal)
-    await createBasinIn(location, sender, 'basin-of-a-place', basinConfigOf(basinFields()))
+    await createBasinIn(location, sender, 'basin-of-a-place', basinChangeOf(basinFields()))
     expect((await hw.listBasins()).items).toMatchObject([{ name: 'basin-of-a-place', location }])
     await expect(
-      createBasinIn('no-such-location', sender, 'basin-elsewhere', basinConfigOf(basinFields())),
+      createBasinIn('no-such-location', sender, 'basin-elsewhere', basinChangeOf(basinFields())),
     ).rejects.toMatchObject({ code: 'invalid' })
   })
 })

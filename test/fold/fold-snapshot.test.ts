@@ -4,16 +4,16 @@ import { expect, test } from 'vitest'
 import { utf8 } from '../../src/model/bytes.ts'
 import { trimRecord } from '../../src/model/command.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
-import { crc32 } from '../../src/sync/fold-checksum.ts'
+import { foldChecksum } from '../../src/sync/fold-checksum.ts'
 import {
   EMPTY_SCAN,
+  type FoldSnapshot,
   recordsOfSnapshot,
-  type Snapshot,
   scanSnapshots,
   snapshotPartOf,
 } from '../../src/sync/fold-snapshot.ts'
 
-const snapshot = (text: string, position = text.length): Snapshot => ({
+const snapshot = (text: string, position = text.length): FoldSnapshot => ({
   source: 'a-log',
   version: 1,
   position,
@@ -125,7 +125,7 @@ test.each([
 test('the checksum is CRC-32, and can be continued', () => {
   fc.assert(
     fc.property(fc.uint8Array(), fc.uint8Array(), (one, other) => {
-      expect(crc32(other, crc32(one))).toBe(crc32OfNode(other, crc32OfNode(one)))
+      expect(foldChecksum(other, foldChecksum(one))).toBe(crc32OfNode(other, crc32OfNode(one)))
     }),
   )
 })

@@ -11,7 +11,7 @@ import {
   type Stream,
   type TextRecord,
 } from '../../src/index.ts'
-import { EMPTY_SCAN, type Snapshot, scanSnapshots } from '../../src/sync/fold-snapshot.ts'
+import { EMPTY_SCAN, type FoldSnapshot, scanSnapshots } from '../../src/sync/fold-snapshot.ts'
 import { temporaryDirectory } from '../storage/filesystem/directories.ts'
 
 /** The storages that folds are tested on. Each call of the function makes another one. */
@@ -40,7 +40,7 @@ export function snapshotsOf(hw: Engine): Stream {
 }
 
 /** The complete snapshots that are stored. */
-export async function storedSnapshots(hw: Engine): Promise<readonly Snapshot[]> {
+export async function storedSnapshots(hw: Engine): Promise<readonly FoldSnapshot[]> {
   if (!(await snapshotsOf(hw).exists())) return []
   return scanSnapshots(EMPTY_SCAN, await snapshotsOf(hw).read({}, { as: 'bytes' }).toArray()).complete
 }

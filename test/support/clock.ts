@@ -1,4 +1,4 @@
-import { durationMs } from '../../adapters/testing/duration.ts'
+import { millisecondsIn } from '../../adapters/testing/duration.ts'
 import { type VirtualClock, type VirtualClockOptions, virtualClock } from '../../adapters/testing/index.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import { ACCESS } from './access.ts'
@@ -55,7 +55,7 @@ function waiting(clock: VirtualClock): VirtualClock {
     },
 
     async advance(duration) {
-      const spanMs = durationMs(duration)
+      const spanMs = millisecondsIn(duration)
       const advance = advances.then(() => advanceTo(clock.now() + spanMs))
       advances = advance.catch(() => {})
       return advance

@@ -1,12 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { HEADER_PREFIXES, sessionContentType } from '../../src/wire/media-type.ts'
-import {
-  headerPrefixOf,
-  type RequestHeaders,
-  type VendorHeader,
-  vendorHeader,
-  vendorHeaderName,
-} from '../../src/wire/vendor-headers.ts'
+import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
+import { headerPrefixOf, type RequestHeaders, vendorHeader } from '../../src/wire/vendor-headers.ts'
 import { rejection } from '../model/rejection.ts'
 import { outcomeOf } from './outcome.ts'
 

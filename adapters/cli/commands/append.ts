@@ -12,9 +12,9 @@ import type { CliContext } from '../context.ts'
 import { missingCreation } from '../create-missing.ts'
 import { CliError, quoteArg, quotePath, redact } from '../errors.ts'
 import { type Generation, generatedBatches } from '../generated-records.ts'
+import { type InputBatch, InputReader } from '../input-reader.ts'
 import { countText, progressBar } from '../progress.ts'
 import { splitHeader } from '../record-format.ts'
-import { type RecordBatch, RecordReader } from '../record-reader.ts'
 import { recordTemplate } from '../record-template.ts'
 import { nameText, parseStreamName, streamOf } from '../stream-name.ts'
 import { encryptionKey, KEY_DEFINITION, parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
@@ -145,7 +145,7 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
         quiet || source.isInteractive ? { ...context, terminal: undefined } : context,
         'Appending',
       )
-      const onAck = (ack: AppendAck, { count, bytes }: RecordBatch) => {
+      const onAck = (ack: AppendAck, { count, bytes }: InputBatch) => {
         first ??= ack
         last = ack
         appended.records += count
@@ -154,7 +154,7 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
       }
       try {
         const create = await missingCreation(hw, name, { ...args, report: context.printError })
-        const reader = new RecordReader(args)
+        const reader = new InputReader(args)
         const batches =
           generation !== undefined
             ? generatedBatches(generation, context, signal)
@@ -186,7 +186,7 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
 
 interface AppendEvents {
   /** Receives each batch in order, once it is durable. */
-  readonly onAck: (ack: AppendAck, batch: RecordBatch) => void
+  readonly onAck: (ack: AppendAck, batch: InputBatch) => void
   /** Stops the input after a batch that failed. */
   readonly onFailure: () => void
 }
@@ -198,7 +198,7 @@ interface AppendEvents {
  */
 async function appendBatches(
   open: () => Promise<AppendSession>,
-  batches: AsyncIterable<RecordBatch>,
+  batches: AsyncIterable<InputBatch>,
   conditions: AppendConditions,
   { onAck, onFailure }: AppendEvents,
 ): Promise<void> {

@@ -5,7 +5,7 @@ import { RECORD_METERED_BYTES } from '../../../src/model/record.ts'
 import { integerArgument } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { codeOf } from '../create-missing.ts'
+import { expectedFailure } from '../create-missing.ts'
 import { CliError, printable } from '../errors.ts'
 import { table } from '../output.ts'
 import { bytesText, countText, type ProgressBar, progressBar } from '../progress.ts'
@@ -73,7 +73,7 @@ export const BENCH = command({
       const basin = hw.basin(name.basin)
       const stream = streamOf(hw, name)
       // A caller who may not create basins may measure in one that exists.
-      const refused = await codeOf(hw.createBasin(name.basin), [
+      const refused = await expectedFailure(hw.createBasin(name.basin), [
         'resource_already_exists',
         'permission_denied',
       ])

@@ -1,10 +1,10 @@
 import { aliasOf, choiceArgument, type Definitions, isOn } from '../arguments.ts'
-import { type Command, type CommandEntry, command } from '../command.ts'
+import { type CliCommand, type CommandEntry, command } from '../command.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 
 /** @param root The command line, which contains this command. */
-export function completionCommand(root: CommandEntry): Command {
+export function completionCommand(root: CommandEntry): CliCommand {
   return command({
     notes: [
       'bash: headwater completion bash > /etc/bash_completion.d/headwater',
@@ -33,7 +33,7 @@ interface Word {
 }
 
 /** What may follow each command: the names of its commands, and its options. */
-async function wordsOf(root: Command): Promise<Words[]> {
+async function wordsOf(root: CliCommand): Promise<Words[]> {
   return (await walk(root, [])).map(({ path, command }) => ({
     path: path.join(' '),
     hasCommands: command.commands !== undefined,
@@ -47,10 +47,10 @@ async function wordsOf(root: Command): Promise<Words[]> {
 
 interface Place {
   readonly path: readonly string[]
-  readonly command: Command
+  readonly command: CliCommand
 }
 
-async function walk(command: Command, path: readonly string[]): Promise<Place[]> {
+async function walk(command: CliCommand, path: readonly string[]): Promise<Place[]> {
   const places: Place[] = [{ path, command }]
   for (const entry of command.commands ?? []) {
     places.push(...(await walk(await entry.load(), [...path, entry.name])))

@@ -5,7 +5,7 @@ import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
 import { countText, progressBar } from '../progress.ts'
 import { checkExists } from '../storage-location.ts'
-import { encryptionKey, parseTarget, type Target, withTarget } from '../target.ts'
+import { type CliTarget, encryptionKey, parseTarget, withTarget } from '../target.ts'
 import {
   TRANSFER_CONNECTION,
   TRANSFER_DEFINITIONS,
@@ -34,8 +34,8 @@ const COPY_NOTES = [
 ]
 
 interface CopyArguments {
-  readonly from: Target
-  readonly to: Target
+  readonly from: CliTarget
+  readonly to: CliTarget
   readonly filter: ReturnType<typeof transferFilter>
   readonly encryptionKey: string | undefined
   readonly follow: boolean
@@ -58,7 +58,7 @@ function parseCopyArguments(parsed: Values<typeof COPY_DEFINITIONS>, { env }: Cl
   }
 }
 
-function targetOf(text: string, token: string | undefined, env: CliContext['env']): Target {
+function targetOf(text: string, token: string | undefined, env: CliContext['env']): CliTarget {
   if (!/^https?:/i.test(text)) return parseTarget({ storage: text }, env)
   return parseTarget({ url: text, ...(token && { token }) }, env)
 }

@@ -8,15 +8,15 @@ import { CliError } from '../errors.ts'
 import { lastRecords } from '../last-records.ts'
 import { standardOutput } from '../output.ts'
 import { watchPipe } from '../pipe-reader.ts'
-import { parseRecordFormat, RECORD_DEFINITIONS, type RecordFormat } from '../record-format.ts'
+import { type PrintFormat, parseRecordFormat, RECORD_DEFINITIONS } from '../record-format.ts'
 import { parseStreamName, type StreamName, streamOf } from '../stream-name.ts'
 import {
+  type CliTarget,
   type Connected,
   encryptionKey,
   KEY_DEFINITION,
   parseTarget,
   TARGET_DEFINITIONS,
-  type Target,
   withHeadwater,
 } from '../target.ts'
 import { timeArgument } from '../times.ts'
@@ -25,9 +25,9 @@ const STREAM = { type: 'positional', description: 'Stream to read: BASIN/STREAM'
 
 interface Read {
   readonly name: StreamName
-  readonly format: RecordFormat
+  readonly format: PrintFormat
   readonly encryptionKey: string | undefined
-  readonly target: Target
+  readonly target: CliTarget
   readonly follow: boolean
   /** The start of the read, and its bounds. */
   readonly query: (stream: Stream, signal: AbortSignal) => ReadQuery | Promise<ReadQuery>

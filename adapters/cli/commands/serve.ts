@@ -12,7 +12,7 @@ import { bearerToken } from '../../http/options.ts'
 import { type NodeServer, type TlsIdentity, toNodeHandler } from '../../node/index.ts'
 import { serveHandler } from '../../node/serve.ts'
 import { parseArguments, withEnvironment } from '../arguments.ts'
-import type { Command } from '../command.ts'
+import type { CliCommand } from '../command.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, printable, quoteArg, quotePath, redact } from '../errors.ts'
 import { type LogFormat, withRequestLog } from '../request-log.ts'
@@ -378,7 +378,7 @@ async function listen(
   }
 }
 
-export const SERVE: Command = {
+export const SERVE: CliCommand = {
   examples: [
     'headwater serve',
     'headwater serve --storage ./data --port 9000 --retention 30d --log text',

@@ -5,11 +5,11 @@ import { OPERATIONS } from '../../../src/model/operations.ts'
 import { accessTokenPageJson } from '../../../src/wire/json-access.ts'
 import { dateTimeText } from '../../../src/wire/json-members.ts'
 import type { Values } from '../arguments.ts'
-import { type Command, command, entryOf } from '../command.ts'
+import { type CliCommand, command, entryOf } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable, quoteArg, redact } from '../errors.ts'
 import { table } from '../output.ts'
-import { parseTarget, TARGET_DEFINITIONS, type Target, withHeadwater } from '../target.ts'
+import { type CliTarget, parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
 import { type IssueOptions, issuedToken, operationGroupsText, resourceSetText } from '../token-scope.ts'
 
 const TOKEN_DEFINITIONS = {
@@ -167,14 +167,14 @@ function concernsOneToken({ code }: HeadwaterError): boolean {
   return code === 'access_token_not_found' || code === 'permission_denied'
 }
 
-function issueNotes(input: AccessTokenInput, target: Target): string[] {
+function issueNotes(input: AccessTokenInput, target: CliTarget): string[] {
   return [
     `Issued access token ${printable(input.id)}, ${expiryNote(input, target)}. It is not shown again.`,
     ...emptyScopeNotes(input),
   ]
 }
 
-function expiryNote({ expiresAt }: AccessTokenInput, { kind }: Target): string {
+function expiryNote({ expiresAt }: AccessTokenInput, { kind }: CliTarget): string {
   if (expiresAt != null) return `valid until ${dateTimeText(expiresAt)}`
   return kind === 'service' ? 'valid as long as the token that issued it' : 'valid until it is revoked'
 }
@@ -212,7 +212,7 @@ function tableCells({ id, expiresAt, autoPrefixStreams, scope }: AccessTokenInfo
   ]
 }
 
-export const TOKEN: Command = {
+export const TOKEN: CliCommand = {
   commands: [
     entryOf(
       'issue',

@@ -6,11 +6,19 @@ import { decodeAppendAck } from '../../../src/wire/decode-records.ts'
 import { FRAME_PAYLOAD_MAX, FrameDecoder } from '../../../src/wire/frame.ts'
 import { mediaTypeEssence, sessionContentType } from '../../../src/wire/media-type.ts'
 import { MalformedResponse } from '../../../src/wire/response-json.ts'
-import { assertAck } from '../append-requests.ts'
+import { assertAck, type SentBatch } from '../append-requests.ts'
 import type { OpenResponse } from '../call.ts'
 import type { ClientCore } from '../core.ts'
-import { connectionFailure, type Failure, failureOf, unexpectedResponse, withEffects } from '../errors.ts'
-import type { StreamTarget } from '../stream-target.ts'
+import {
+  connectionErrorOf,
+  connectionFailure,
+  type Failure,
+  failureOf,
+  unexpectedResponse,
+  withEffects,
+} from '../errors.ts'
+import type { RemoteTarget } from '../stream-target.ts'
+import { isUnsent } from '../unsent.ts'
 import { type Chunk, type FrameMemory, FrameUpload } from './frame-upload.ts'
 
 /** Receives what a connection of an append session does. */
@@ -30,7 +38,7 @@ export class AppendLink {
   readonly #opened: OpenResponse
   readonly #body: FrameUpload
   /** Batches without an ack, in order. */
-  readonly #sent: Pick<AppendBatch, 'records' | 'matchSeqNum'>[] = []
+  readonly #sent: SentBatch[] = []
   #listener: AppendLinkListener | undefined
   #isOver = false
   #cancelTimer = () => {}
@@ -50,7 +58,7 @@ export class AppendLink {
   /** Sends a batch, whose bytes are copied, or its frame. */
   send(batch: AppendBatch, encoded?: Chunk): void {
     const { records, matchSeqNum } = batch
-    this.#sent.push({ records, matchSeqNum })
+    this.#sent.push({ count: records.length, matchSeqNum })
     if (this.#sent.length === 1) this.#awaitAck()
     this.#body.send(batch, encoded)
   }
@@ -83,7 +91,7 @@ export class AppendLink {
           this.#ack(decodeAppendAck(message))
         }
       }
-      this.#end(connectionFailure(new Error('the response ended'), false).error, true)
+      this.#end(connectionFailure(new Error('the response ended'), true).error, true)
     } catch (error) {
       this.#end(...this.#lost(error))
     }
@@ -111,11 +119,11 @@ export class AppendLink {
 
   #lost(error: unknown): [error: HeadwaterError, isLost: boolean] {
     const { closing } = this.#core
-    if (closing.aborted) return [connectionFailure(closing.reason, false).error, false]
+    if (closing.aborted) return [connectionFailure(closing.reason, true).error, false]
     const isMalformed =
       error instanceof MalformedResponse || (HeadwaterError.is(error) && error.code === 'bad_frame')
     if (isMalformed) return [unexpectedResponse((error as Error).message, true), false]
-    return [connectionFailure(error, false).error, true]
+    return [connectionFailure(error, !isUnsent(String(connectionErrorOf(error).code))).error, true]
   }
 
   #end(error: HeadwaterError, isLost: boolean): void {
@@ -136,7 +144,7 @@ export class AppendLink {
 /** Opens a connection. Resolves to undefined if the server takes no append sessions, or to the failure. */
 export async function openAppendLink(
   core: ClientCore,
-  { path, basin, recordHeaders }: StreamTarget,
+  { path, basin, recordHeaders }: RemoteTarget,
   memory: FrameMemory,
 ): Promise<AppendLink | Failure | undefined> {
   for (const prefix of [...core.settings.headerPrefixes].reverse()) {
@@ -146,7 +154,7 @@ export async function openAppendLink(
       {
         method: 'POST',
         path: `${path}/records`,
-        basin: basin.name,
+        basin,
         vendor: recordHeaders,
         accept: 'application/protobuf',
         contentType,

@@ -4,7 +4,7 @@ import type { ClientCore } from '../core.ts'
 import { unexpectedResponse } from '../errors.ts'
 import { NotDuplex } from '../not-duplex.ts'
 import { pause, pauseMs } from '../retry.ts'
-import type { StreamTarget } from '../stream-target.ts'
+import type { RemoteTarget } from '../stream-target.ts'
 import { type AppendLink, openAppendLink } from './append-link.ts'
 import { FrameMemory } from './frame-upload.ts'
 import { StreamAppender } from './stream-appender.ts'
@@ -15,7 +15,7 @@ import { StreamAppender } from './stream-appender.ts'
  */
 export async function openStreamAppender(
   core: ClientCore,
-  target: StreamTarget,
+  target: RemoteTarget,
   requests: AppendRequests,
 ): Promise<SessionAppender | undefined> {
   const memory = new FrameMemory()
@@ -32,7 +32,7 @@ export async function openStreamAppender(
 /** Opens a connection, again after transient failures. Resolves to undefined if the server takes none. */
 async function openLink(
   core: ClientCore,
-  target: StreamTarget,
+  target: RemoteTarget,
   memory: FrameMemory,
 ): Promise<AppendLink | undefined> {
   const { clock, onRetry, random, retries } = core.settings

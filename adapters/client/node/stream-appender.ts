@@ -4,9 +4,9 @@ import type { AppendBatch } from '../../../src/model/append-input.ts'
 import { ownBytes } from '../../../src/model/append-input.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import type { AppendAck } from '../../../src/model/info.ts'
-import { AppendGroup } from '../append-group.ts'
 import type { AppendRequests } from '../append-requests.ts'
 import { withEffects } from '../errors.ts'
+import { SessionAppends } from '../session-appends.ts'
 import type { AppendLinkListener } from './append-link.ts'
 import { type Chunk, encodeFrame, type FrameMemory } from './frame-upload.ts'
 
@@ -29,7 +29,7 @@ interface Pending {
  * may be stored are appended again where their conditions allow it; otherwise the session fails.
  */
 export class StreamAppender implements SessionAppender {
-  readonly group = new AppendGroup()
+  readonly group = new SessionAppends()
   readonly #requests: Pick<AppendRequests, 'append'>
   readonly #open: () => Promise<BatchLink>
   readonly #memory: FrameMemory
@@ -103,6 +103,8 @@ export class StreamAppender implements SessionAppender {
     link.send(batch, this.#encoded.get(batch))
     this.#encoded.delete(batch)
     if (batch.matchSeqNum !== undefined) ownBytes(batch)
+    // Never appended again, so that its memory need not be kept until the ack.
+    else batch.records = []
   }
 
   #ended(link: BatchLink, error: HeadwaterError, isLost: boolean): void {

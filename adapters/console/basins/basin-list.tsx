@@ -3,7 +3,7 @@ import { type BasinInfo, DEFAULT_LOCATION } from '../../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
 import { basinNameProblem } from '../../../src/model/names.ts'
 import { BasinConfigFields } from '../config/fields.tsx'
-import { basinConfigOf, basinFields } from '../config/model.ts'
+import { basinChangeOf, basinFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
 import { formatDate } from '../format.ts'
 import { useLoad, useSubmit } from '../ui/async.ts'
@@ -83,7 +83,7 @@ function CreateBasin(props: { readonly onClose: () => void; readonly onCreated: 
   const locations = useLoad((signal) => locationsOf(sender, signal), [])
   const problem = name === '' ? undefined : basinNameProblem(name, BASIN_NAME_BYTES_MIN_ON_POST)
   const { isBusy, error, onSubmit } = useSubmit(async () => {
-    await createBasinIn(location || undefined, sender, name, basinConfigOf(fields))
+    await createBasinIn(location || undefined, sender, name, basinChangeOf(fields))
     onCreated(name)
   })
   return (

@@ -1,6 +1,6 @@
 import { ConfigForm, Deletion } from '../config/config-form.tsx'
 import { BasinConfigFields } from '../config/fields.tsx'
-import { basinConfigOf, basinFields } from '../config/model.ts'
+import { basinChangeOf, basinFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
 import type { BasinTab } from '../route.ts'
 import { Link, Tabs } from '../ui/link.tsx'
@@ -44,7 +44,7 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
         <>
           <ConfigForm
             load={async (signal) => basinFields(await handle.storedConfig({ signal }))}
-            save={async (fields) => basinFields(await handle.reconfigureStored(basinConfigOf(fields)))}
+            save={async (fields) => basinFields(await handle.reconfigureStored(basinChangeOf(fields)))}
           >
             {(fields, onChange) => <BasinConfigFields fields={fields} onChange={onChange} />}
           </ConfigForm>

@@ -1,6 +1,7 @@
 import type { BasinReconfiguration } from '../../../src/model/config.ts'
 import { basinChangeText } from '../../../src/wire/encode-resources.ts'
-import { arrayOf, recordOf, textOfJson } from '../../../src/wire/response-json.ts'
+import { recordOf } from '../../../src/wire/response-json.ts'
+import { responseArrayOf, textOfJson } from '../../../src/wire/response-members.ts'
 import type { CallSender } from '../../client/call.ts'
 import { creationOf } from '../../client/control-calls.ts'
 import { jsonCall } from '../../client/json-call.ts'
@@ -10,7 +11,9 @@ import { jsonCall } from '../../client/json-call.ts'
 /** The names of the locations of a server. */
 export function locationsOf(sender: CallSender, signal: AbortSignal): Promise<string[]> {
   return sender.json(jsonCall('GET', '/locations', { signal }), (value) =>
-    arrayOf(value, 'locations').map((location) => textOfJson(recordOf(location, 'location').name, 'name')),
+    responseArrayOf(value, 'locations').map((location) =>
+      textOfJson(recordOf(location, 'location').name, 'name'),
+    ),
   )
 }
 

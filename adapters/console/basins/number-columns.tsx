@@ -3,7 +3,7 @@ import { formatBytes, formatCount, formatDate } from '../format.ts'
 import type { Column } from '../ui/list.tsx'
 import { Sparkline } from '../ui/sparkline.tsx'
 import { useNumbers } from '../ui/use-numbers.ts'
-import { type Numbers, retentionText } from './numbers.ts'
+import { type Numbers, shortRetentionText } from './numbers.ts'
 
 export type NumberTitle =
   | 'Records'
@@ -37,7 +37,7 @@ const COLUMNS: Readonly<Record<NumberTitle, NumberColumn>> = {
   Appended: [({ rate }) => rate, (rate, numbers) => withLine(`${formatBytes(rate)}/s`, numbers)],
   Retention: [
     ({ retention }) => (retention === 'infinite' ? Number.POSITIVE_INFINITY : retention?.ageSeconds),
-    (_, { retention }) => retentionText(retention),
+    (_, { retention }) => shortRetentionText(retention),
   ],
 }
 

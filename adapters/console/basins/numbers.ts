@@ -92,7 +92,7 @@ function known<Value>(value: Promise<Value>): Promise<Value | undefined> {
 }
 
 /** `7 days`, `forever`. */
-export function retentionText(retention: RetentionPolicy | null | undefined): string {
+export function shortRetentionText(retention: RetentionPolicy | null | undefined): string {
   if (retention === null || retention === undefined) return ''
   if (retention === 'infinite') return 'forever'
   const { ageSeconds } = retention

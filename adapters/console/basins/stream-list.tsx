@@ -3,7 +3,7 @@ import type { StreamConfigInput } from '../../../src/model/config.ts'
 import type { StreamInfo } from '../../../src/model/info.ts'
 import { streamNameProblem } from '../../../src/model/names.ts'
 import { StreamConfigFields } from '../config/fields.tsx'
-import { streamConfigOf, streamFields } from '../config/model.ts'
+import { streamChangeOf, streamFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
 import { useSubmit } from '../ui/async.ts'
 import { Dialog } from '../ui/dialog.tsx'
@@ -80,7 +80,7 @@ function CreateStream(props: {
   const [fields, setFields] = useState(() => streamFields())
   const problem = name === '' ? undefined : streamNameProblem(name)
   const { isBusy, error, onSubmit } = useSubmit(async () => {
-    await hw.basin(basin).createStream(name, streamConfigOf(fields) as StreamConfigInput)
+    await hw.basin(basin).createStream(name, streamChangeOf(fields) as StreamConfigInput)
     onCreated(name)
   })
   return (

@@ -66,7 +66,7 @@ export function basinFields(config: BasinConfigInput = {}): BasinFields {
  * The configuration of fields. Inherited settings are null: a new resource gets the default, and a change
  * returns to it. Throws an error with a message for people.
  */
-export function streamConfigOf(fields: StreamFields): StreamReconfiguration {
+export function streamChangeOf(fields: StreamFields): StreamReconfiguration {
   const { storageClass, retention, mode, uncapped, deleteOnEmpty } = fields
   const isTimestampingInherited = mode === '' && uncapped === ''
   return {
@@ -84,8 +84,8 @@ export function streamConfigOf(fields: StreamFields): StreamReconfiguration {
 }
 
 /** The configuration of a basin's fields. */
-export function basinConfigOf(fields: BasinFields): BasinReconfiguration {
-  const streams = streamConfigOf(fields.streams)
+export function basinChangeOf(fields: BasinFields): BasinReconfiguration {
+  const streams = streamChangeOf(fields.streams)
   const isDefault = Object.values(streams).every((setting) => setting === null)
   return {
     defaultStreamConfig: isDefault ? null : streams,

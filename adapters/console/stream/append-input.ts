@@ -1,7 +1,7 @@
 import { utf8Length } from '../../../src/model/bytes.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import { HEADER_METERED_BYTES, RECORD_METERED_BYTES } from '../../../src/model/record.ts'
-import { parseJson } from './json-text.ts'
+import { jsonTreeOf } from './json-text.ts'
 
 /** A record to append. */
 export interface TextInput {
@@ -32,7 +32,7 @@ export function recordsOfJson(text: string): TextInput[] {
     throw new Error(`not JSON: ${(error as Error).message}`)
   }
   if (!Array.isArray(value)) throw new Error('must be a JSON array, such as ["first", {"id": 2}]')
-  const elements = parseJson(text)?.items ?? []
+  const elements = jsonTreeOf(text)?.items ?? []
   return value.map((element, index) => {
     if (typeof element === 'string') return { body: element }
     return isRecord(element) ? element : { body: elements[index]?.[1].text ?? JSON.stringify(element) }

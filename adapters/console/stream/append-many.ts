@@ -3,7 +3,7 @@ import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { batchesOf, type TextInput } from './append-input.ts'
 
 /** Appends batches in order; the condition of a sequence number continues from one to the next. */
-export async function appendAll(
+export async function appendInTurn(
   stream: Stream,
   batches: readonly TextInput[][],
   { matchSeqNum, fencingToken }: AppendConditions,
@@ -46,7 +46,7 @@ export async function appendMany(
       recordOf(appended + index + 1),
     )
     if (records.length > 0) {
-      await appendAll(stream, batchesOf(records), { ...conditions, matchSeqNum: match }, (start, end) => {
+      await appendInTurn(stream, batchesOf(records), { ...conditions, matchSeqNum: match }, (start, end) => {
         first ??= start
         if (match !== undefined) match = end
         onProgress(first, end)

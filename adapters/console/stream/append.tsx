@@ -4,7 +4,7 @@ import { lossyTextOf, textOf } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import { decodeBase64, encodeBase64 } from '../../../src/wire/base64.ts'
 import { useConsole } from '../context.ts'
-import { appendCall, type StreamTarget } from '../curl.ts'
+import { appendCall, type CurlTarget } from '../curl.ts'
 import { plural } from '../format.ts'
 import { useSubmit } from '../ui/async.ts'
 import { CurlButton } from '../ui/copy.tsx'
@@ -12,7 +12,7 @@ import { Field, Select, TextField } from '../ui/field.tsx'
 import { Link } from '../ui/link.tsx'
 import { Note, Problem } from '../ui/notice.tsx'
 import { batchesOf, recordsOfJson, recordsOfLines, type TextInput } from './append-input.ts'
-import { appendAll, appendMany } from './append-many.ts'
+import { appendInTurn, appendMany } from './append-many.ts'
 import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
 import { PLACEHOLDERS, recordOfTemplate } from './template.ts'
 
@@ -43,7 +43,7 @@ export function Append(props: {
   const { basin, stream, cipher } = props
   const { hw } = useConsole().connection
   const [, renderAgain] = useReducer((count: number) => count + 1, 0)
-  const target: StreamTarget = { basin, stream, encryptionKey: useEncryptionKey(basin, stream) }
+  const target: CurlTarget = { basin, stream, encryptionKey: useEncryptionKey(basin, stream) }
   const draft = useDraft(basin, stream)
   const [mode, setMode] = useState<Mode>(draft.mode)
   const [text, setText] = useState(draft.text)
@@ -80,7 +80,7 @@ export function Append(props: {
     }
     const batches = batchesOf(records())
     if (batches.length === 0) throw new Error('there is nothing to append')
-    await appendAll(handle, batches, conditions(), onProgress)
+    await appendInTurn(handle, batches, conditions(), onProgress)
     if (mode === 'one') setText('')
   })
   return (

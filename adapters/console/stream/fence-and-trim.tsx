@@ -3,7 +3,7 @@ import type { Stream } from '../../../src/api/stream.ts'
 import { fenceRecord, trimRecord } from '../../../src/model/command.ts'
 import { fencingTokenProblem } from '../../../src/model/names.ts'
 import { useConsole } from '../context.ts'
-import { appendCall, type StreamTarget } from '../curl.ts'
+import { appendCall, type CurlTarget } from '../curl.ts'
 import { useLoad, useSubmit } from '../ui/async.ts'
 import { CurlButton } from '../ui/copy.tsx'
 import { Confirm } from '../ui/dialog.tsx'
@@ -21,7 +21,7 @@ export function FenceAndTrim(props: {
   const { basin, stream, cipher } = props
   const [version, update] = useReducer((count: number) => count + 1, 0)
   const encryptionKey = useEncryptionKey(basin, stream)
-  const target: StreamTarget = { basin, stream, encryptionKey }
+  const target: CurlTarget = { basin, stream, encryptionKey }
   const handle = useConsole().connection.hw.basin(basin).stream(stream, { encryptionKey })
   const onDone = () => update(undefined)
   return (
@@ -38,7 +38,7 @@ export function FenceAndTrim(props: {
 }
 
 interface CommandProps {
-  readonly target: StreamTarget
+  readonly target: CurlTarget
   readonly stream: Stream
   readonly onDone: () => void
 }

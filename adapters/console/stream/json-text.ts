@@ -12,7 +12,7 @@ export interface JsonNode {
 }
 
 /** Parses JSON; undefined if the text is not JSON, or nested too deeply. */
-export function parseJson(text: string): JsonNode | undefined {
+export function jsonTreeOf(text: string): JsonNode | undefined {
   if (!/^\s*["[{\dtfn-]/.test(text)) return undefined
   try {
     JSON.parse(text)

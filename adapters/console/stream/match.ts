@@ -1,7 +1,7 @@
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import { compares } from './compare.ts'
-import { type JsonNode, parseJson } from './json-text.ts'
+import { type JsonNode, jsonTreeOf } from './json-text.ts'
 import { parseQuery, type Query } from './query.ts'
 
 /** Returns a function that tells whether a query selects a record. */
@@ -32,7 +32,7 @@ class RecordText {
 
   /** Null if the body is not JSON. */
   get json(): JsonNode | null {
-    if (this.#json === undefined) this.#json = parseJson(this.body) ?? null
+    if (this.#json === undefined) this.#json = jsonTreeOf(this.body) ?? null
     return this.#json
   }
 }

@@ -2,7 +2,7 @@ import type { HeadwaterError } from '../../../src/model/errors.ts'
 import type { StreamPosition } from '../../../src/model/position.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import type { Connection } from '../connection.ts'
-import type { StreamTarget } from '../curl.ts'
+import type { CurlTarget } from '../curl.ts'
 import { RecordWindow } from './record-window.ts'
 import { fixedStart, follow, type Start } from './tail.ts'
 
@@ -38,10 +38,10 @@ export class Pager {
   #olderRecords = PAGE_RECORDS
   #abort = new AbortController()
   readonly #connection: Connection
-  readonly #target: StreamTarget
+  readonly #target: CurlTarget
   readonly #onChange: () => void
 
-  constructor(connection: Connection, target: StreamTarget, onChange: () => void) {
+  constructor(connection: Connection, target: CurlTarget, onChange: () => void) {
     this.#connection = connection
     this.#target = target
     this.#onChange = onChange

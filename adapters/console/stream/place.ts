@@ -2,7 +2,7 @@ import type { Format } from './record.ts'
 import type { Start } from './tail.ts'
 
 /** What the records tab of a stream shows, as its address keeps it. */
-export interface Place {
+export interface RecordsPlace {
   /** The first record in view; undefined at the tail. */
   readonly from?: Start | undefined
   /** The record that is open. */
@@ -17,7 +17,7 @@ export interface Place {
 export const AT_TAIL: Start = { tailOffset: 100 }
 
 /** A place as the query of a fragment: `from=12&q=a%3Db&column=.id`; empty for the tail. */
-export function placeText({ from, record, filter, columns = [], format }: Place): string {
+export function placeText({ from, record, filter, columns = [], format }: RecordsPlace): string {
   const text = new URLSearchParams()
   if (from !== undefined && from !== AT_TAIL) text.set('from', startText(from))
   if (record !== undefined) text.set('record', String(record))
@@ -28,7 +28,7 @@ export function placeText({ from, record, filter, columns = [], format }: Place)
 }
 
 /** The place of a text; what is not valid in it counts as absent. */
-export function placeOf(text = ''): Place {
+export function placeOf(text = ''): RecordsPlace {
   const parts = new URLSearchParams(text)
   const format = parts.get('as')
   return {

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import { useConsole } from '../context.ts'
-import { curlCommand, readCall, type StreamTarget } from '../curl.ts'
+import { type CurlTarget, curlCommand, readCall } from '../curl.ts'
 import { formatBytes, formatTime } from '../format.ts'
 import { CopyButton } from '../ui/copy.tsx'
 import { Menu } from '../ui/menu.tsx'
@@ -11,7 +11,7 @@ import { download } from './download.tsx'
 import { JsonTree } from './json-tree.tsx'
 import { columnValue } from './match.ts'
 import { quoted, quotedTerm } from './query.ts'
-import { commandText, type Format, hexOf, previewOf, type RenderedBody, renderBody } from './record.ts'
+import { commandText, type Format, hexTextOf, previewOf, type RenderedBody, renderBody } from './record.ts'
 import { readCommand, readProgram } from './snippets.ts'
 
 /** A record on one line. */
@@ -62,7 +62,7 @@ const SHOWN_BYTES_MAX = 49_152
 
 /** A record with all of its headers and its body. */
 export function RecordDetail(props: {
-  readonly target: StreamTarget
+  readonly target: CurlTarget
   readonly record: SequencedRecord
   readonly format: Format
   readonly onClose: () => void
@@ -159,7 +159,7 @@ export function RecordDetail(props: {
                       {lossyTextOf(name) || '(empty)'}
                     </button>
                   </td>
-                  <td>{format === 'hex' ? hexOf(value) : lossyTextOf(value)}</td>
+                  <td>{format === 'hex' ? hexTextOf(value) : lossyTextOf(value)}</td>
                 </tr>
               ))}
             </tbody>

@@ -1,6 +1,6 @@
 import { textOf } from '../../../src/model/bytes.ts'
 import type { Command } from '../../../src/model/record.ts'
-import { type JsonNode, parseJson } from './json-text.ts'
+import { type JsonNode, jsonTreeOf } from './json-text.ts'
 
 /** How bytes are shown. `auto` is a tree if they are JSON, else text, else hex. */
 export type Format = 'auto' | 'text' | 'hex'
@@ -19,14 +19,14 @@ const PREVIEW_BYTES = 384
 /** The beginning of a body on one line. */
 export function previewOf(body: Uint8Array, format: Format): string {
   const bytes = body.subarray(0, PREVIEW_BYTES)
-  if (format === 'hex') return hexOf(bytes)
+  if (format === 'hex') return hexTextOf(bytes)
   // The end may be in the middle of a character.
   const text = new TextDecoder().decode(bytes, { stream: bytes.length < body.length })
   return text.replace(/\s+/g, ' ')
 }
 
 /** Bytes as pairs of digits. */
-export function hexOf(bytes: Uint8Array): string {
+export function hexTextOf(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join(' ')
 }
 
@@ -36,7 +36,7 @@ function hexDump(bytes: Uint8Array): string {
   for (let offset = 0; offset < bytes.length; offset += 16) {
     const row = bytes.subarray(offset, offset + 16)
     const ascii = Array.from(row, (byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : '.'))
-    lines.push(`${offset.toString(16).padStart(6, '0')}  ${hexOf(row).padEnd(47)}  ${ascii.join('')}`)
+    lines.push(`${offset.toString(16).padStart(6, '0')}  ${hexTextOf(row).padEnd(47)}  ${ascii.join('')}`)
   }
   return lines.join('\n')
 }
@@ -57,7 +57,7 @@ export function renderBody(bytes: Uint8Array, format: Format, isCut = false): Re
     const note = format === 'hex' ? undefined : 'Not UTF-8, shown as hex'
     return { text: hexDump(bytes), isHex: true, note }
   }
-  return { text, isHex: false, json: format === 'text' || isCut ? undefined : parseJson(text) }
+  return { text, isHex: false, json: format === 'text' || isCut ? undefined : jsonTreeOf(text) }
 }
 
 /** The text of bytes that may end within a character; undefined if they are not UTF-8. */

@@ -7,7 +7,7 @@ import { Select } from '../ui/field.tsx'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { DownloadMenu } from './download.tsx'
 import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
-import { AT_TAIL, type Place, placeOf, placeText } from './place.ts'
+import { AT_TAIL, placeOf, placeText, type RecordsPlace } from './place.ts'
 import { RecordDetail, RecordRow } from './record-view.tsx'
 import { RecordsStatus } from './records-status.tsx'
 import { StartForm } from './start-form.tsx'
@@ -221,16 +221,16 @@ const QUERY_HELP = `text  "with spaces"  header=value  .path.to[0]>=5  .path="a 
 /** The place in the address, which changes with the place at once. */
 function usePlace(basin: string, stream: string, initial: string | undefined) {
   const { replaceRoute } = useConsole()
-  const [place, setPlace] = useState<Place>(() => placeOf(initial))
+  const [place, setPlace] = useState<RecordsPlace>(() => placeOf(initial))
   // Browsers limit how often the address changes.
   const text = useDebounced(placeText(place), 200)
   useEffect(() => {
     if (text !== (initial ?? '')) replaceRoute({ view: 'stream', basin, stream, tab: 'records', place: text })
   }, [text])
-  return [place, (change: Place) => setPlace((before) => ({ ...before, ...change }))] as const
+  return [place, (change: RecordsPlace) => setPlace((before) => ({ ...before, ...change }))] as const
 }
 
-function startOf({ from, record }: Place): Start {
+function startOf({ from, record }: RecordsPlace): Start {
   if (from !== undefined || record === undefined) return from ?? AT_TAIL
   return { seqNum: Math.max(0, record - CONTEXT_RECORDS) }
 }

@@ -1,6 +1,6 @@
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import type { Connection } from '../connection.ts'
-import type { StreamTarget } from '../curl.ts'
+import type { CurlTarget } from '../curl.ts'
 import { RecordWindow } from './record-window.ts'
 import { yieldToPage } from './tail.ts'
 
@@ -25,7 +25,7 @@ export class StreamSearch {
   /** Begins at a sequence number. */
   constructor(
     connection: Connection,
-    { basin, stream, encryptionKey }: StreamTarget,
+    { basin, stream, encryptionKey }: CurlTarget,
     from: number,
     selects: (record: SequencedRecord) => boolean,
     onChange: () => void,

@@ -1,12 +1,12 @@
 import type { SequencedRecord } from '../../../src/model/record.ts'
-import type { Target } from '../connection.ts'
-import { quotedForShell, type StreamTarget } from '../curl.ts'
+import type { ConnectionTarget } from '../connection.ts'
+import { type CurlTarget, quotedForShell } from '../curl.ts'
 
 /** A command of `headwater` that reads one record. The token is the variable `HEADWATER_TOKEN`. */
 export function readCommand(
-  { basin, stream, encryptionKey }: StreamTarget,
+  { basin, stream, encryptionKey }: CurlTarget,
   { seqNum }: Pick<SequencedRecord, 'seqNum'>,
-  { url }: Target,
+  { url }: ConnectionTarget,
 ): string {
   const key = encryptionKey === '' ? '' : ' --encryption-key "$ENCRYPTION_KEY"'
   const name = quotedForShell(`${basin}/${stream}`)
@@ -15,9 +15,9 @@ export function readCommand(
 
 /** A program that reads one record. */
 export function readProgram(
-  { basin, stream, encryptionKey }: StreamTarget,
+  { basin, stream, encryptionKey }: CurlTarget,
   { seqNum }: Pick<SequencedRecord, 'seqNum'>,
-  { url, headerPrefix }: Target,
+  { url, headerPrefix }: ConnectionTarget,
   isAuthorized: boolean,
 ): string {
   const options = [

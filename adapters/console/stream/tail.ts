@@ -3,7 +3,7 @@ import type { StreamPosition } from '../../../src/model/position.ts'
 import type { ReadQuery } from '../../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import type { Connection } from '../connection.ts'
-import type { StreamTarget } from '../curl.ts'
+import type { CurlTarget } from '../curl.ts'
 
 /** The first record of a tail. */
 export type Start = Pick<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>
@@ -23,7 +23,7 @@ const WORK_MS = 12
 /** Follows a stream until the signal aborts. Rejects with an error that would recur. */
 export async function follow(
   connection: Connection,
-  { basin, stream, encryptionKey }: StreamTarget,
+  { basin, stream, encryptionKey }: CurlTarget,
   start: Start,
   { onRecords, onTail, onReconnect }: FollowEvents,
   signal: AbortSignal,

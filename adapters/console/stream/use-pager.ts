@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import { useConsole } from '../context.ts'
-import type { StreamTarget } from '../curl.ts'
+import type { CurlTarget } from '../curl.ts'
 import { matcherOf } from './match.ts'
 import { Pager } from './pager.ts'
 import { parseQuery } from './query.ts'
@@ -30,7 +30,7 @@ export interface PagedRecords {
 }
 
 /** The part of a stream that is shown, opened at `start`, and filtered by a query. */
-export function usePager(target: StreamTarget, start: Start, filter: string): PagedRecords {
+export function usePager(target: CurlTarget, start: Start, filter: string): PagedRecords {
   const { connection } = useConsole()
   const { basin, stream, encryptionKey } = target
   const frames = useFrames()

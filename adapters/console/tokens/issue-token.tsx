@@ -8,7 +8,7 @@ import { CopyButton } from '../ui/copy.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Checkbox, SelectField, TextField } from '../ui/field.tsx'
 import { Problem, Scroll } from '../ui/notice.tsx'
-import { PRESETS, ScopeBuilder, scopeOf } from './scope-builder.tsx'
+import { PRESETS, ScopeBuilder, tokenScopeOf } from './scope-builder.tsx'
 import { scopeWarnings } from './scope-words.ts'
 
 /** A form that issues a token, and shows the token once. */
@@ -25,7 +25,7 @@ export function IssueToken({ onClose }: { readonly onClose: () => void }) {
   const { isBusy, error, onSubmit } = useSubmit(async () => {
     const expiresAt = expiry === 'own' ? null : Date.now() + secondsOf(after, 'Expiry') * 1000
     const autoPrefixStreams = canPrefix && isPrefixed
-    setIssued(await hw.issueAccessToken({ id, scope: scopeOf(scope), autoPrefixStreams, expiresAt }))
+    setIssued(await hw.issueAccessToken({ id, scope: tokenScopeOf(scope), autoPrefixStreams, expiresAt }))
   })
   if (issued !== undefined) return <Issued id={id} token={issued} onClose={onClose} />
   return (
@@ -68,7 +68,7 @@ export function IssueToken({ onClose }: { readonly onClose: () => void }) {
             type="submit"
             class="primary"
             disabled={
-              isBusy || id === '' || problem !== undefined || scopeWarnings(scopeOf(scope)).length > 0
+              isBusy || id === '' || problem !== undefined || scopeWarnings(tokenScopeOf(scope)).length > 0
             }
           >
             Issue

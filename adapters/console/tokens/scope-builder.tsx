@@ -44,7 +44,7 @@ export const PRESETS: readonly (readonly [title: string, scope: ScopeFields])[] 
 ]
 
 /** The scope of fields. */
-export function scopeOf({ basins, streams, tokens, groups, ops }: ScopeFields): AccessScope {
+export function tokenScopeOf({ basins, streams, tokens, groups, ops }: ScopeFields): AccessScope {
   const level = (name: OperationLevel) => ({
     read: groups.includes(`${name}:read`),
     write: groups.includes(`${name}:write`),
@@ -204,7 +204,7 @@ function Operations(props: { readonly scope: ScopeFields; readonly onChange: (sc
 }
 
 function Words({ scope }: { readonly scope: ScopeFields }) {
-  const wire = scopeOf(scope)
+  const wire = tokenScopeOf(scope)
   const hasGroup = scope.groups.length > 0
   return (
     <section class="words" role="status" aria-label="What the token permits">

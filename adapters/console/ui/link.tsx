@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact'
 import { useConsole } from '../context.ts'
-import { fragmentOf, type Route } from '../route.ts'
+import { type ConsoleRoute, fragmentOf } from '../route.ts'
 
 /** A link to a part of the console. */
 export function Link(props: {
-  readonly to: Route
+  readonly to: ConsoleRoute
   readonly current?: boolean | undefined
   readonly shortcut?: string | undefined
   readonly children: ComponentChildren
@@ -33,7 +33,7 @@ export function Tabs<Tab extends string>(props: {
   readonly label: string
   readonly tabs: readonly (readonly [tab: Tab, title: string])[]
   readonly current: Tab
-  readonly to: (tab: Tab) => Route
+  readonly to: (tab: Tab) => ConsoleRoute
 }) {
   const { label, tabs, current, to } = props
   return (

@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks'
-import { arrayOf, recordOf, textOfJson } from '../../../src/wire/response-json.ts'
+import { recordOf } from '../../../src/wire/response-json.ts'
+import { responseArrayOf, textOfJson } from '../../../src/wire/response-members.ts'
 import { useConsole } from '../context.ts'
 import { formatCount, formatTime } from '../format.ts'
 import { useLoad } from '../ui/async.ts'
@@ -75,7 +76,7 @@ export function Followers({ of }: { readonly of: UsageOf }) {
 }
 
 function followersOf(value: unknown) {
-  return arrayOf(recordOf(value, 'reply').followers, 'followers').map((one) => {
+  return responseArrayOf(recordOf(value, 'reply').followers, 'followers').map((one) => {
     const { stream, protocol, client = '–', since, next_seq_num, behind } = recordOf(one, 'follower')
     return {
       stream: textOfJson(stream, 'stream'),

@@ -19,7 +19,7 @@ export function frameStream(request: ApiRequest, stream: EngineStream, query: Re
 }
 
 /** Opens a read session by Server-Sent Events. */
-export function eventStream(
+export function sessionEvents(
   request: ApiRequest,
   stream: EngineStream,
   query: ReadQuery,

@@ -7,7 +7,7 @@ import { decodeReadQuery } from '../../../src/wire/query.ts'
 import { parseLastEventId, resumeQuery } from '../../../src/wire/sse.ts'
 import { jsonReply, protobufReply } from '../reply.ts'
 import type { ApiRequest, Endpoint } from '../request.ts'
-import { eventStream, frameStream } from './read-session.ts'
+import { frameStream, sessionEvents } from './read-session.ts'
 
 /** Reads one batch, or opens a read session by Server-Sent Events or in frames. */
 export const read: Endpoint = async (request, hw) => {
@@ -22,7 +22,7 @@ export const read: Endpoint = async (request, hw) => {
   )
   if (form === 'session') return frameStream(request, stream, meaning())
   const format = request.dataFormat
-  if (form === 'event-stream') return eventStream(request, stream, resumed(request, meaning), format)
+  if (form === 'event-stream') return sessionEvents(request, stream, resumed(request, meaning), format)
   const query = meaning()
   // Only a read that waits outlasts its client by much.
   const signal = query.waitMs ? request.exchange.signal : undefined

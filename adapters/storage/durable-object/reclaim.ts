@@ -4,7 +4,7 @@ import type { ObjectDatabase, SqlBinding, SqlRow } from './database.ts'
 import type { ObjectLogs } from './logs.ts'
 
 /** Frees expired and trimmed blocks, and those of deleted logs. Part of a transaction. */
-export function reclaimBlocks(
+export function reclaimLogRows(
   db: ObjectDatabase,
   logs: ObjectLogs,
   { now, trimmedBefore, blocksMax }: ReclaimLimits,

@@ -18,7 +18,7 @@ import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { ObjectCatalog } from './catalog.ts'
 import { attempt, ObjectDatabase, type ObjectStorage, objectFailure } from './database.ts'
 import { ObjectLogs } from './logs.ts'
-import { reclaimBlocks } from './reclaim.ts'
+import { reclaimLogRows } from './reclaim.ts'
 
 /** The storages that are open in an engine. */
 const opened = new WeakSet<ObjectStorage>()
@@ -99,7 +99,7 @@ class DurableObjectSession implements StorageSession {
   }
 
   reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
-    return this.#write(() => reclaimBlocks(this.#db, this.#logs, limits))
+    return this.#write(() => reclaimLogRows(this.#db, this.#logs, limits))
   }
 
   measure(logIds: readonly string[]): Promise<number[]> {

@@ -1,6 +1,6 @@
 import { invalid } from '../../../src/model/errors.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
-import { durationMs } from '../duration.ts'
+import { millisecondsIn } from '../duration.ts'
 
 /** A range of delays in milliseconds or as `'500ms'`, `'2s'`, both ends included. */
 export type DelayRange = readonly [from: number | string, to: number | string]
@@ -37,7 +37,7 @@ export function checkProbabilities(name: string, rates: Readonly<Record<string, 
 /** Throws `invalid` unless this is a range of durations. */
 export function checkDelay(name: string, delay: DelayRange | undefined): void {
   if (delay === undefined) return
-  const [from, to] = delay.map(durationMs)
+  const [from, to] = delay.map(millisecondsIn)
   if (!(from! <= to!))
     throw invalid(`${name}.delay must be from a shorter to a longer time, not ${delay}`, `${name}.delay`)
 }
@@ -45,7 +45,7 @@ export function checkDelay(name: string, delay: DelayRange | undefined): void {
 /** Draws a delay in whole milliseconds; 0 without a range. */
 export function delayMsOf(delay: DelayRange | undefined, chance: Prng): number {
   if (delay === undefined) return 0
-  const [from, to] = delay.map(durationMs)
+  const [from, to] = delay.map(millisecondsIn)
   return Math.floor(from!) + chance.below(Math.floor(to!) - Math.floor(from!) + 1)
 }
 

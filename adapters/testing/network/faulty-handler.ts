@@ -1,7 +1,7 @@
 import { invalid } from '../../../src/model/errors.ts'
 import { assertOptions, hasMethod, type MembersOf, unchecked } from '../../../src/model/validation.ts'
 import { type Clock, systemClock } from '../../../src/runtime/clock.ts'
-import { durationMs } from '../duration.ts'
+import { millisecondsIn } from '../duration.ts'
 import { FAULT_POINT, Holds } from '../faults/planned-faults.ts'
 import {
   type HandlerFault,
@@ -171,7 +171,7 @@ export function faultyHandler(handler: Handler, options: FaultyHandlerOptions = 
     delay(duration, options = {}) {
       assertOptions(options, DELAY_OPTIONS)
       const { after = false, ...point } = options
-      plan.add({ fault: 'delay', delayMs: durationMs(duration), after }, point)
+      plan.add({ fault: 'delay', delayMs: millisecondsIn(duration), after }, point)
     },
     heal() {
       plan.heal()

@@ -6,7 +6,7 @@ import type {
   StorageManifest,
   StorageSession,
 } from '../../../src/storage/contract.ts'
-import { durationMs } from '../duration.ts'
+import { millisecondsIn } from '../duration.ts'
 import { FAULT_POINT, type FaultPoint, Holds } from '../faults/planned-faults.ts'
 import { FaultySession, injectedError, noConnection } from './faulty-session.ts'
 import { StorageFaultPlan } from './storage-fault-plan.ts'
@@ -223,7 +223,7 @@ class StorageWithFaults implements FaultyStorage {
   ): void {
     assertOptions(options, DELAY_OPTIONS)
     const { after = false } = options
-    const delayMs = durationMs(duration)
+    const delayMs = millisecondsIn(duration)
     this.#plan.add(operation, { fault: 'delay', delayMs, after }, options as FaultPoint<readonly unknown[]>)
   }
 
@@ -243,7 +243,7 @@ class StorageWithFaults implements FaultyStorage {
 
   delayNotifications(duration: number | string): void {
     this.#checkUnreliable()
-    this.#plan.notifications.delayMs = durationMs(duration)
+    this.#plan.notifications.delayMs = millisecondsIn(duration)
   }
 
   loseConnection(): void {

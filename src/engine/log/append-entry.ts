@@ -1,6 +1,6 @@
 import { discardedError } from '../../api/errors.ts'
 import type { Sequenced } from '../../core/sequence.ts'
-import { tailOf } from '../../core/stream-state.ts'
+import { streamTailOf } from '../../core/stream-state.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { BlockMemory } from '../../model/bytes.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
@@ -94,7 +94,7 @@ export function settleAppends(entries: readonly AppendEntry[], target: AppendTar
   for (const { state } of entries) if (state.kind === 'written') target.onDurable(state.attempt.written)
   const { head } = target
   // Most streams are not closed, and a call costs more than the comparison.
-  const tail = head.writeState === undefined ? head.tail : tailOf(head)
+  const tail = head.writeState === undefined ? head.tail : streamTailOf(head)
   for (const entry of entries) {
     const { state } = entry
     if (state.kind === 'written') {

@@ -2,7 +2,7 @@ import { deletedUnderReadError } from '../../api/errors.ts'
 import type { Heartbeat } from '../../api/record-cursor.ts'
 import { admit, admitsAll } from '../../core/read-limits.ts'
 import { heartbeatGapMs } from '../../core/read-plan.ts'
-import { tailOf } from '../../core/stream-state.ts'
+import { streamTailOf } from '../../core/stream-state.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { andThen, isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
@@ -113,7 +113,7 @@ export class LivePhase implements Follower {
     if (!this.#options.heartbeats) return undefined
     const timestamp = this.#options.clock.now()
     this.#postponeHeartbeat(timestamp)
-    return { kind: 'heartbeat', timestamp, tail: tailOf(this.#log.head) }
+    return { kind: 'heartbeat', timestamp, tail: streamTailOf(this.#log.head) }
   }
 
   close(): void {

@@ -1,4 +1,4 @@
-import { tailOf } from '../../core/stream-state.ts'
+import { streamTailOf } from '../../core/stream-state.ts'
 import type { StreamTail } from '../../model/position.ts'
 import type { Head, StoredBlock } from '../../storage/contract.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
@@ -19,7 +19,7 @@ export interface LiveBatch {
 export function liveBatch(block: StoredBlock, head: Head): LiveBatch {
   const { firstSeqNum, endSeqNum, lastTimestamp, meteredBytes } = block
   const isLast = head.tail.seqNum === endSeqNum
-  const tail: StreamTail = isLast ? tailOf(head) : { seqNum: endSeqNum, timestamp: lastTimestamp }
+  const tail: StreamTail = isLast ? streamTailOf(head) : { seqNum: endSeqNum, timestamp: lastTimestamp }
   const summary = { count: endSeqNum - firstSeqNum, meteredBytes, lastSeqNum: endSeqNum - 1 }
   const batch = new ReadBatch(RecordBatch.ofData(block.data), summary, tail)
   return { block, batch: batch as LiveBatch['batch'] }

@@ -2,7 +2,7 @@ import { deletedUnderReadError } from '../../api/errors.ts'
 import type { Heartbeat, ReadEvent, RecordCursor } from '../../api/record-cursor.ts'
 import type { ReadPlan } from '../../core/read-plan.ts'
 import { extendedExpiry, isExpired } from '../../core/retention.ts'
-import { tailOf } from '../../core/stream-state.ts'
+import { streamTailOf } from '../../core/stream-state.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
 import type { StreamTail } from '../../model/position.ts'
 import { isPromise, LATER, type MaybePromise, type Receiver } from '../../runtime/maybe-promise.ts'
@@ -71,7 +71,7 @@ export class ReadCursor implements RecordCursor {
 
   /** The tail of the stream, as far as is known. */
   get tail(): StreamTail {
-    return tailOf(this.#log.head)
+    return streamTailOf(this.#log.head)
   }
 
   /** The stream that is read, the sequence number of the next record to deliver, and the tail. */

@@ -32,7 +32,7 @@ export interface StreamLease {
 }
 
 /** How a stream was changed by this engine; `uncertain` when the change failed but may have happened. */
-export type StreamChange = 'deleted' | 'reconfigured' | 'uncertain'
+export type LogChange = 'deleted' | 'reconfigured' | 'uncertain'
 
 /**
  * The logs in use and those used recently, by name and by id. Idle ones are evicted when there are too many,
@@ -122,7 +122,7 @@ export class StreamCache {
   }
 
   /** Reports a change that this engine made or tried to make. */
-  changed({ basin, stream }: StreamRef, logId: string, change: StreamChange): void {
+  changed({ basin, stream }: StreamRef, logId: string, change: LogChange): void {
     for (const loading of this.#loading) {
       if (loading.ref.basin === basin && loading.ref.stream === stream) loading.isStale = true
     }

@@ -1,4 +1,5 @@
-import { ByteSemaphore, RejectingQuota } from '../../runtime/quota.ts'
+import { ByteSemaphore } from '../../runtime/byte-semaphore.ts'
+import { RejectingQuota } from '../../runtime/rejecting-quota.ts'
 import { closedError } from '../log/errors.ts'
 
 /** Limits that {@link Admission} enforces, for all callers of an engine together. */

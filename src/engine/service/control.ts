@@ -10,7 +10,7 @@ import { Removal, type RemovalContext } from './removal.ts'
 import { StreamBuilder } from './stream-builder.ts'
 import { StreamChanges } from './stream-changes.ts'
 import type { StreamCreator } from './stream-creator.ts'
-import type { StreamExpiry } from './stream-expiry.ts'
+import type { ExpiryChecks } from './stream-expiry.ts'
 import type { StreamOpener } from './stream-opener.ts'
 import { StreamService } from './stream-service.ts'
 import type { UsageRecorder } from './usage.ts'
@@ -28,7 +28,7 @@ interface ControlContext {
   readonly clock: Clock
   readonly closing: RemovalContext['closing']
   readonly checkCipher: CipherCheck
-  readonly expiry: StreamExpiry
+  readonly expiry: ExpiryChecks
   readonly opener: StreamOpener
   readonly reads: ReadService
 }

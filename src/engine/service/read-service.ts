@@ -6,7 +6,7 @@ import {
   type ReadPlan,
   type ReadPolicy,
 } from '../../core/read-plan.ts'
-import { tailOf } from '../../core/stream-state.ts'
+import { streamTailOf } from '../../core/stream-state.ts'
 import { concatBytes } from '../../model/bytes.ts'
 import { HeadwaterError } from '../../model/errors.ts'
 import type { StreamRef } from '../../model/names.ts'
@@ -23,7 +23,7 @@ import type { RecordReader } from '../log/record-codec.ts'
 import type { StreamLease } from '../log/stream-cache.ts'
 import type { StreamLog } from '../log/stream-log.ts'
 import type { Admission } from './admission.ts'
-import type { StreamExpiry } from './stream-expiry.ts'
+import type { ExpiryChecks } from './stream-expiry.ts'
 import { RESOLVE_ATTEMPTS_MAX, type StreamOpener } from './stream-opener.ts'
 import type { StreamTarget } from './stream-target.ts'
 import type { UsageRecorder } from './usage.ts'
@@ -55,7 +55,7 @@ export interface ReadContext {
   readonly admission: Admission
   readonly readBudget: ReadBudget
   readonly usage: UsageRecorder
-  readonly expiry: StreamExpiry
+  readonly expiry: ExpiryChecks
   readonly clock: Clock
   readonly random: () => number
   readonly trimGraceMs: number
@@ -183,7 +183,7 @@ export class ReadService {
       if (outcome.kind === 'empty') {
         this.#context.usage.streamingRead(target.ref.basin)()
         release()
-        return tailOf(log.head)
+        return streamTailOf(log.head)
       }
       if (outcome.kind === 'unsatisfiable') throw unsatisfiable(log.head.tail)
       return await this.#locate({ log, release }, reader, kind, outcome.plan, options)
@@ -201,7 +201,7 @@ export class ReadService {
     { heartbeats = false, ending, onEnd, allowsEmpty }: OpenReadOptions,
   ): Promise<ReadCursor | StreamTail> {
     const { readBudget, usage, clock, random, closing } = this.#context
-    const tail = tailOf(log.head)
+    const tail = streamTailOf(log.head)
     let ignoreEnding: (() => void) | undefined
     let endUsage: (() => void) | undefined
     const onClose = () => {
@@ -262,7 +262,7 @@ export class ReadService {
 
 function descriptionOf({ head, document }: StreamLog): StreamDescription {
   const { logId, metadata = NO_METADATA, expiry } = document
-  return { id: logId, metadata, expiry, tail: tailOf(head), trimPoint: head.trimPoint }
+  return { id: logId, metadata, expiry, tail: streamTailOf(head), trimPoint: head.trimPoint }
 }
 
 const NO_METADATA: StreamMetadata = Object.freeze({})

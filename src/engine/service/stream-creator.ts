@@ -27,19 +27,23 @@ export class StreamCreator {
   readonly #usage: UsageRecorder
   readonly #clock: Clock
   readonly #newId: () => string
+  readonly #loading: () => Promise<unknown> | undefined
 
+  /** @param loading The code that explicit creations wait for, while it is being loaded. */
   constructor(
     catalog: Catalog,
     basins: BasinCreator,
     usage: UsageRecorder,
     clock: Clock,
     newId: () => string,
+    loading: () => Promise<unknown> | undefined,
   ) {
     this.#catalog = catalog
     this.#basins = basins
     this.#usage = usage
     this.#clock = clock
     this.#newId = newId
+    this.#loading = loading
   }
 
   /** The document of a stream to be created in a basin. */
@@ -99,13 +103,15 @@ export class StreamCreator {
    * configuration allows it (docs/protocol.md "Automatic creation"). Resolves to undefined if the stream
    * exists by now. Rejects with `basin_not_found`, `stream_not_found` or `permission_denied`.
    */
-  createOnUse(
+  async createOnUse(
     ref: StreamRef,
     purpose: 'append' | 'read',
     policy: CreationPolicy,
   ): Promise<StreamDocument | undefined> {
     assertValid(streamNameProblem(ref.stream), 'stream')
     if (policy.config !== undefined) assertStreamConfig(policy.config)
+    // An explicit creation that was called before comes first.
+    await this.#loading()?.catch(() => {})
     return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit, isRepeated) => {
       const basin = (await this.#catalog.basin(ref.basin)) ?? (await this.#newBasin(ref, policy))
       const { createStreamOnAppend, createStreamOnRead } = basin.value.config

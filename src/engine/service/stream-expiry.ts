@@ -20,7 +20,7 @@ export interface StreamExpiryContext {
 }
 
 /** Makes expired streams disappear when they are next used, and records the reads that keep others. */
-export class StreamExpiry {
+export class ExpiryChecks {
   readonly #context: StreamExpiryContext
 
   constructor(context: StreamExpiryContext) {

@@ -31,7 +31,7 @@ import { addFork } from './fork-links.ts'
 import type { BuiltLog, InitialContent, StreamBuilder } from './stream-builder.ts'
 import type { StreamChanges } from './stream-changes.ts'
 import { putStream, type StreamCreator } from './stream-creator.ts'
-import type { StreamExpiry } from './stream-expiry.ts'
+import type { ExpiryChecks } from './stream-expiry.ts'
 
 /** The members of a creation that are stored as they are. */
 export type CreateStreamRequest = Pick<StreamCreation, 'metadata' | 'expiry' | 'fork'> & {
@@ -44,14 +44,14 @@ export class StreamService {
   readonly #creator: StreamCreator
   readonly #changes: StreamChanges
   readonly #builder: StreamBuilder
-  readonly #expiry: StreamExpiry
+  readonly #expiry: ExpiryChecks
 
   constructor(
     catalog: Catalog,
     creator: StreamCreator,
     changes: StreamChanges,
     builder: StreamBuilder,
-    expiry: StreamExpiry,
+    expiry: ExpiryChecks,
   ) {
     this.#catalog = catalog
     this.#creator = creator

@@ -1,6 +1,6 @@
 import { isObservable, type Observer, type Subscription } from 'rxjs'
 import { describe, expect, it } from 'vitest'
-import { Multicast } from '../../../src/api/observables.ts'
+import { Multicast } from '../../../src/api/multicast.ts'
 
 /** Records what it receives. */
 function recorder() {

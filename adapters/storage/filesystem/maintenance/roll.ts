@@ -3,7 +3,7 @@ import type { FileCache } from '../files/file-cache.ts'
 import type { Files } from '../files/files.ts'
 import type { EndedJournal } from '../journal/journals.ts'
 import { type Snapshot, writeCheckpoint } from '../state/checkpoint.ts'
-import { type JournalBlock, NO_BLOCKS } from '../state/log.ts'
+import { type JournalBlock, NO_JOURNAL_BLOCKS } from '../state/log.ts'
 import { Run, Segment } from '../state/segment.ts'
 import type { State } from '../state/state.ts'
 import { type LogFacts, readLogKey } from '../state/stored-logs.ts'
@@ -35,7 +35,7 @@ export function planRoll(state: State, journal: number, journals: readonly Ended
   const loadedLogs = [...state.logs.loaded()]
     .map(({ number, id, head, runs, blocks }) => {
       // Later appends extend the array of a log.
-      return { number, id, head, runs, blocks: blocks.length === 0 ? NO_BLOCKS : blocks.slice() }
+      return { number, id, head, runs, blocks: blocks.length === 0 ? NO_JOURNAL_BLOCKS : blocks.slice() }
     })
     .sort((a, b) => a.number - b.number)
   const { nextLog, nextVersion } = state

@@ -25,7 +25,7 @@ export interface JournalBlock {
 }
 
 /** Shared by the many logs without blocks in journals. Never written to. */
-export const NO_BLOCKS: readonly JournalBlock[] = []
+export const NO_JOURNAL_BLOCKS: readonly JournalBlock[] = []
 const NO_RUNS: readonly Run[] = []
 
 /** One log: its head and where its blocks are. Runs come before the blocks in journals. */
@@ -36,7 +36,7 @@ export class Log {
   /** Replaced, never modified: a read continues with the array it began with. */
   runs: readonly Run[] = NO_RUNS
   /** Replaced or appended to, never modified otherwise. */
-  blocks: readonly JournalBlock[] = NO_BLOCKS
+  blocks: readonly JournalBlock[] = NO_JOURNAL_BLOCKS
   /** Metered bytes of the blocks that are not freed. */
   meteredBytes = 0
   /** A lower bound of when blocks expire, in milliseconds; infinite if none does. */

@@ -4,7 +4,7 @@ import { lowerBound } from '../../../../src/storage/ordered-list.ts'
 import { withWriteStateChange } from '../../../../src/storage/write-state-change.ts'
 import { DirectoryCatalog } from './catalog.ts'
 import type { Change, CompactedRun, FramePlace } from './change.ts'
-import { type JournalBlock, Log, NO_BLOCKS } from './log.ts'
+import { type JournalBlock, Log, NO_JOURNAL_BLOCKS } from './log.ts'
 import { DirectoryLogs } from './logs.ts'
 import { earliest, type FreedRange, Run, Segment, type SegmentFacts } from './segment.ts'
 import { coversRange, type SeqRange, subtractRanges, uniteRanges } from './seq-ranges.ts'
@@ -108,7 +108,7 @@ export class State {
   /** Replaces the first `blocks` blocks of a log in journals by runs with the same records. */
   replaceRolledBlocks(log: Log, runs: readonly Run[], blocks: number): void {
     log.runs = log.runs.concat(runs)
-    log.blocks = log.blocks.length === blocks ? NO_BLOCKS : log.blocks.slice(blocks)
+    log.blocks = log.blocks.length === blocks ? NO_JOURNAL_BLOCKS : log.blocks.slice(blocks)
     for (const run of runs) run.home.add(run)
     this.hasChangedSegments = true
   }

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Command } from '../../../../adapters/cli/command.ts'
+import type { CliCommand } from '../../../../adapters/cli/command.ts'
 import { HEADWATER } from '../../../../adapters/cli/commands.ts'
 import type { CliContext } from '../../../../adapters/cli/context.ts'
 import { printable, quoteArg } from '../../../../adapters/cli/errors.ts'
@@ -23,8 +23,8 @@ const CONTEXT = {
 /** Every command that has arguments, by its words. */
 const COMMANDS = new Map(await commandsOf(await HEADWATER.load()))
 
-async function commandsOf(group: Command): Promise<[string, Command][]> {
-  const nested = (group.commands ?? []).map(async ({ name, load }): Promise<[string, Command][]> => {
+async function commandsOf(group: CliCommand): Promise<[string, CliCommand][]> {
+  const nested = (group.commands ?? []).map(async ({ name, load }): Promise<[string, CliCommand][]> => {
     const command = await load()
     if (command.commands === undefined) return [[name, command]]
     const below = await commandsOf(command)

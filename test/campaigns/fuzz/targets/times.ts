@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expiryText } from '../../../../adapters/cli/token-scope.ts'
-import { durationMs } from '../../../../adapters/testing/duration.ts'
+import { millisecondsIn } from '../../../../adapters/testing/duration.ts'
 import { dateTimeOf, dateTimeText } from '../../../../src/wire/json-members.ts'
 import { equal, ok } from '../harness/equal.ts'
 import { headwaterError, usageError } from '../harness/refusals.ts'
@@ -55,7 +55,7 @@ export const durations = target({
   name: 'durations',
   models: fc.tuple(fc.nat(1_000_000), fc.constantFrom('ms', 's', 'm', 'h', 'd')),
   encode: ([count, unit]) => `${count}${unit}`,
-  decode: (input: string) => durationMs(input),
+  decode: (input: string) => millisecondsIn(input),
   means: ([count, unit]) => count * { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[unit],
   refuses: headwaterError('invalid'),
   verify: (ms) => ok(ms >= 0 && ms <= Number.MAX_SAFE_INTEGER, `${ms} is no duration`),

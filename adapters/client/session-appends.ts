@@ -1,5 +1,5 @@
 /** The appends of one session: once one has failed, those behind it are discarded. */
-export class AppendGroup {
+export class SessionAppends {
   failed = false
   /** Why the first of them failed. */
   failure: unknown

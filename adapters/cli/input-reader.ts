@@ -20,7 +20,7 @@ const BUFFER_BYTES = 1024 * 1024
 const BEFORE_JSON = '{"records":['
 
 /** A batch of 1 to 1,000 records, at most 1 MiB metered. */
-export interface RecordBatch {
+export interface InputBatch {
   /** As lines if they are nothing else. Their memory is used again for the next batch. */
   readonly records: TextLines | readonly RecordInput[]
   readonly count: number
@@ -44,7 +44,7 @@ interface MeteredRecord {
 }
 
 /** Makes batches of records of the lines of an input. */
-export class RecordReader {
+export class InputReader {
   readonly #options: RecordOptions
   /** Whether a record is its line and nothing else. */
   readonly #isPlain: boolean
@@ -63,14 +63,14 @@ export class RecordReader {
   }
 
   /** A batch of one record. */
-  async *single(text: string): AsyncGenerator<RecordBatch> {
+  async *single(text: string): AsyncGenerator<InputBatch> {
     const body = utf8(text)
     if (body.length > this.#lineBytesMax) throw this.#tooLong('TEXT')
     yield { records: [this.#isPlain ? body : this.#record(body).input], count: 1, bytes: body.length }
   }
 
   /** Yields what each read of the input completes, without waiting for more. Ends when the signal aborts. */
-  async *batches(input: ByteSource, signal: AbortSignal): AsyncGenerator<RecordBatch> {
+  async *batches(input: ByteSource, signal: AbortSignal): AsyncGenerator<InputBatch> {
     let buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES)
     /** The part of the buffer that has no line break. */
     let start = 0
@@ -107,7 +107,7 @@ export class RecordReader {
   }
 
   /** @param text Whole lines from `from` on; the last may lack its line break. */
-  *#split(text: Buffer, from: number): Generator<RecordBatch> {
+  *#split(text: Buffer, from: number): Generator<InputBatch> {
     const ends = this.#ends
     const isPlain = this.#isPlain && !text.includes(LINE_BREAK, from)
     let records: RecordInput[] = []

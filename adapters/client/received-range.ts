@@ -9,7 +9,7 @@ import { MalformedResponse } from '../../src/wire/response-json.ts'
 /**
  * How far a read has come. It checks that a server sends what was asked for, each record once and in order.
  */
-export class ReadProgress {
+export class ReceivedRange {
   readonly #query: ReadQuery
   /** The lowest sequence number that may follow; undefined until the start is known. */
   #next: number | undefined

@@ -2,9 +2,9 @@ import { Facts } from '../basins/number-columns.tsx'
 import { streamNumbers } from '../basins/numbers.ts'
 import { ConfigForm, Deletion } from '../config/config-form.tsx'
 import { StreamConfigFields } from '../config/fields.tsx'
-import { streamConfigOf, streamFields } from '../config/model.ts'
+import { streamChangeOf, streamFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
-import type { Route } from '../route.ts'
+import type { ConsoleRoute } from '../route.ts'
 import { useLoad } from '../ui/async.ts'
 import { Link, Tabs } from '../ui/link.tsx'
 import { Followers } from '../usage/followers.tsx'
@@ -14,8 +14,8 @@ import { FenceAndTrim } from './fence-and-trim.tsx'
 import { Records } from './records.tsx'
 
 /** One stream: its records, appends, commands, configuration and usage. */
-export function StreamView(props: {
-  readonly route: Route & { readonly view: 'stream' }
+export function StreamPage(props: {
+  readonly route: ConsoleRoute & { readonly view: 'stream' }
   /** Changes with each navigation. */
   readonly visit: number
 }) {
@@ -68,7 +68,7 @@ export function StreamView(props: {
         <>
           <ConfigForm
             load={async (signal) => streamFields(await handle.storedConfig({ signal }))}
-            save={async (fields) => streamFields(await handle.reconfigureStored(streamConfigOf(fields)))}
+            save={async (fields) => streamFields(await handle.reconfigureStored(streamChangeOf(fields)))}
           >
             {(fields, onChange) => (
               <StreamConfigFields

@@ -1,0 +1,40 @@
+import type { Observable } from 'rxjs'
+import type { AppendAck } from '../model/info.ts'
+import type { AppendOptions, AppendSession, AppendTicket } from './append-session.ts'
+import type { CallOptions } from './call-options.ts'
+import { type Encode, OrderedEncoder } from './ordered-encoder.ts'
+
+/** An append session of JSON values, made by `stream.json().appendSession()`: see `AppendSession`. */
+export class JsonAppendSession<Input> {
+  readonly #session: AppendSession
+  readonly #encode: Encode<Input>
+  readonly #order = new OrderedEncoder()
+
+  /** @internal */
+  constructor(session: AppendSession, encode: Encode<Input>) {
+    this.#session = session
+    this.#encode = encode
+  }
+
+  /** Acks in order, from the subscription on. */
+  get acks$(): Observable<AppendAck> {
+    return this.#session.acks$
+  }
+
+  /** Accepts one value. Rejects with `invalid` for a value that is not JSON or does not match the schema. */
+  async submit(value: Input, options?: AppendOptions): Promise<AppendTicket> {
+    return this.#order.run(this.#encode(value), (body) => this.#session.submit(body, options))
+  }
+
+  /** Accepts no more values. Resolves when every accepted value is durable. */
+  async close(options?: CallOptions): Promise<void> {
+    await this.#order.idle()
+    await this.#session.close(options)
+  }
+
+  /** Closes the session for `await using`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#order.idle()
+    await this.#session[Symbol.asyncDispose]()
+  }
+}

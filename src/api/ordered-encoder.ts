@@ -1,0 +1,40 @@
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { SerialQueue } from '../runtime/serial-queue.ts'
+
+/** Passes encoded values on in the order of the calls, although schemas may validate asynchronously. */
+export class OrderedEncoder {
+  readonly #queue = new SerialQueue()
+  #waiting = 0
+
+  /**
+   * Calls `send` with what was encoded: synchronously if nothing waits. Does not wait for what it returns.
+   */
+  async run<Encoded, Sent>(
+    encoded: MaybePromise<Encoded>,
+    send: (encoded: Encoded) => Promise<Sent>,
+  ): Promise<Sent> {
+    if (!isPromise(encoded) && this.#waiting === 0) return send(encoded)
+    const encoding = Promise.resolve(encoded)
+    // Its rejection is handled when its turn comes.
+    encoding.catch(() => {})
+    this.#waiting++
+    let sent: Promise<Sent> | undefined
+    await this.#queue.run(async () => {
+      try {
+        sent = send(await encoding)
+        sent.catch(() => {})
+      } finally {
+        this.#waiting--
+      }
+    })
+    return sent!
+  }
+
+  /** Resolves when everything that was encoded so far has been passed on. */
+  idle(): Promise<void> {
+    return this.#queue.run(async () => {})
+  }
+}
+
+/** Encodes one value. */
+export type Encode<Input> = (value: Input) => MaybePromise<string>
