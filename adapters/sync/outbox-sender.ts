@@ -15,8 +15,9 @@ import {
   confirmationsIn,
   confirmationsOf,
   entriesToSend,
-  otherWriters,
+  recentWriters,
   sentRecords,
+  type Writers,
 } from '../../src/sync/outbox-plan.ts'
 import { asHeadwaterError, isStreamMissing } from './errors.ts'
 import type { OutboxLog } from './outbox-log.ts'
@@ -48,8 +49,10 @@ export class OutboxSender {
   #position = 0
   /** The tail as far as a rejected attempt told it. */
   #tailMin = 0
-  /** The number of others that append too: 0 until they are first, and less after each success. */
-  #writers = 0
+  /** Others append at the same time: an attempt failed because another one was first. */
+  #isContended = false
+  /** Those others, while there is contention. */
+  #writers: Writers = new Map()
   /** How long the last attempt took, in milliseconds. */
   #attemptMs = 0
   /** The time of the last acknowledgement. */
@@ -127,7 +130,7 @@ export class OutboxSender {
         if (examined !== remote && error.seqNum !== undefined && error.seqNum < position) throw error
         this.#attemptMs = Math.max(clock.now() - startedAt, 0)
         this.#tailMin = error.seqNum ?? position
-        this.#writers = Math.max(this.#writers, 1)
+        this.#isContended = true
         return
       }
       if (outcome !== 'refused') throw error
@@ -137,7 +140,8 @@ export class OutboxSender {
     }
     this.#sentAt = clock.now()
     this.#attemptMs = Math.max(this.#sentAt - startedAt, 0)
-    this.#writers = Math.max(this.#writers - 1, 0)
+    this.#countWriters([], confirmation.end.timestamp)
+    this.#isContended = this.#writers.size > 0
     this.#context.onSent?.()
     // Entries leave the outbox only when a copy has them, so that a view never loses them.
     if (examined === remote) {
@@ -151,11 +155,11 @@ export class OutboxSender {
   /** Finds the position of the next attempt. */
   async #locate(): Promise<void> {
     const { log, remote, examined, clock, random, wakeUps } = this.#context
-    if (this.#writers > 0) {
-      const delayMs = contentionMs(this.#writers, this.#attemptMs, random())
+    if (this.#isContended) {
+      const delayMs = contentionMs(Math.max(this.#writers.size, 1), this.#attemptMs, random())
       await pauseUntil(clock, delayMs, this.#signal, wakeUps)
     }
-    if (examined !== remote || this.#writers > 0) return this.#examine(this.#tailMin)
+    if (examined !== remote || this.#isContended) return this.#examine(this.#tailMin)
     // Nothing that was sent can be among the records before the tail.
     if (!log.state.progress!.inDoubt) {
       if (Math.abs(clock.now() - this.#sentAt) < FRESH_MS) return
@@ -202,10 +206,8 @@ export class OutboxSender {
     const first = records[0]?.seqNum ?? end
     if (first > this.#position && log.state.progress!.inDoubt) await this.#settleBefore(first)
     this.#position = end
-    if (this.#writers > 0) {
-      const { device } = log.state.progress!
-      this.#writers = Math.max(this.#writers, otherWriters(records, device))
-    }
+    const last = records.at(-1)
+    if (this.#isContended && last !== undefined) this.#countWriters(records, last.timestamp)
     const confirmed = confirmationsIn(log.state, records)
     if (confirmed.length > 0) await this.#note(confirmed, true)
   }
@@ -227,6 +229,11 @@ export class OutboxSender {
     if (confirmed.length > 0) await this.#note(confirmed, true)
     const isKnown = this.#isDoubtHere || start + records.length >= end
     if (records[0]?.seqNum !== start || !isKnown) await this.#parkAll()
+  }
+
+  #countWriters(records: readonly SequencedRecord[], time: number): void {
+    const { device } = this.#context.log.state.progress!
+    this.#writers = recentWriters(this.#writers, records, device, time)
   }
 
   /** Parks all entries that an attempt may have stored among records that were trimmed. */

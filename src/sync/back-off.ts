@@ -3,17 +3,15 @@ const MOST_MS = 30_000
 /** Longer requests of a server to wait are cut to this. */
 const ASKED_MS_MAX = 600_000
 
-/** How many writers attempt an append in the time that one takes. */
-const CONTENDERS = 4
 const CONTENTION_MS_MAX = 5_000
 
 /**
  * Milliseconds to wait before an append that `writers` others make too. They spread their attempts, each of
  * which takes `attemptMs`, so that a few compete at a time instead of all: for one that succeeds, the server
- * rejects a few and not hundreds. `random` is in [0, 1).
+ * rejects a few and not all. `random` is in [0, 1).
  */
 export function contentionMs(writers: number, attemptMs: number, random: number): number {
-  return Math.min((random * 2 * writers * attemptMs) / CONTENDERS, CONTENTION_MS_MAX)
+  return Math.min(random * writers * attemptMs, CONTENTION_MS_MAX)
 }
 
 /**

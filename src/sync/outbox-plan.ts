@@ -74,11 +74,31 @@ export function confirmationsIn(
   return found
 }
 
-/** Returns the number of other writers among records: each device is one, and those without an outbox too. */
-export function otherWriters(records: readonly SequencedRecord[], device: string | undefined): number {
-  const devices = new Set(records.map(({ headers }) => originOf(headers)?.device ?? ''))
-  devices.delete(device ?? '')
-  return devices.size
+/** How long a writer counts as one that appends at the same time, in milliseconds. */
+const RECENT_MS = 5_000
+const WRITERS_MAX = 1_000
+
+/** The other writers that appended lately, with the timestamps of their last records. */
+export type Writers = ReadonlyMap<string, number>
+
+/**
+ * Returns the writers after further records were examined: each device is one, and those without an outbox
+ * are one too. `time` is the timestamp of the newest record. At most 1,000 are counted.
+ */
+export function recentWriters(
+  before: Writers,
+  records: readonly SequencedRecord[],
+  device: string,
+  time: number,
+): Writers {
+  const writers = new Map(before)
+  for (const { headers, timestamp } of records) {
+    const writer = originOf(headers)?.device ?? ''
+    if (writer !== device && (writers.size < WRITERS_MAX || writers.has(writer)))
+      writers.set(writer, timestamp)
+  }
+  for (const [writer, timestamp] of writers) if (timestamp < time - RECENT_MS) writers.delete(writer)
+  return writers
 }
 
 /** Returns the entries of a batch that was acknowledged, with their places. */
