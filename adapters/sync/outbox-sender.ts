@@ -15,9 +15,9 @@ import {
   confirmationsIn,
   confirmationsOf,
   entriesToSend,
+  type RecentWriters,
   recentWriters,
   sentRecords,
-  type Writers,
 } from '../../src/sync/outbox-plan.ts'
 import { asHeadwaterError, isStreamMissing } from './errors.ts'
 import type { OutboxLog } from './outbox-log.ts'
@@ -52,7 +52,7 @@ export class OutboxSender {
   /** Others append at the same time: an attempt failed because another one was first. */
   #isContended = false
   /** Those others, while there is contention. */
-  #writers: Writers = new Map()
+  #writers: RecentWriters = new Map()
   /** How long the last attempt took, in milliseconds. */
   #attemptMs = 0
   /** The time of the last acknowledgement. */

@@ -79,18 +79,18 @@ const RECENT_MS = 5_000
 const WRITERS_MAX = 1_000
 
 /** The other writers that appended lately, with the timestamps of their last records. */
-export type Writers = ReadonlyMap<string, number>
+export type RecentWriters = ReadonlyMap<string, number>
 
 /**
  * Returns the writers after further records were examined: each device is one, and those without an outbox
  * are one too. `time` is the timestamp of the newest record. At most 1,000 are counted.
  */
 export function recentWriters(
-  before: Writers,
+  before: RecentWriters,
   records: readonly SequencedRecord[],
   device: string,
   time: number,
-): Writers {
+): RecentWriters {
   const writers = new Map(before)
   for (const { headers, timestamp } of records) {
     const writer = originOf(headers)?.device ?? ''
