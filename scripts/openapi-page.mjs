@@ -85,9 +85,5 @@ function contentText(content) {
 }
 
 function cell(texts) {
-  return texts
-    .filter(Boolean)
-    .join(' ')
-    .replaceAll('|', '\\|')
-    .replaceAll('{{', '&#123;{')
+  return texts.filter(Boolean).join(' ').replaceAll('|', '\\|').replaceAll('{{', '&#123;{')
 }
