@@ -78,7 +78,9 @@ describe('a PostgreSQL schema', () => {
   it.each(POSTGRES)('of version %i is opened, and keeps everything', async (_, fixture) => {
     const client = await PGlite.create()
     onTestFinished(() => client.close())
-    await client.exec(fixture.data as string)
+    // PGlite has no LZ4. A server decompresses what it stores, so the rows of the dump are plain.
+    const sql = (fixture.data as string).replaceAll(/^ALTER TABLE .* SET COMPRESSION lz4;$/gm, '')
+    await client.exec(sql)
     // The dump leaves no schema in the path.
     await client.exec('SET search_path TO public')
     const storage = () => postgres({ client, schema: 'fixture' })
