@@ -1,5 +1,5 @@
-// `npm run check:api` compares the declarations with the reports in `api`, one for each subpath of the package,
-// so that a review shows each change of the public API. With --write, it updates the reports.
+// `npm run check:api` compares the declarations with the reports in `api`, one for each subpath of the
+// package, so that a review shows each change of the public API. With --write, it updates the reports.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { apiReports } from './api-reports.mjs'

@@ -2,8 +2,8 @@ import ts from 'typescript'
 
 /**
  * The report of each entry by its name: what it exports, without comments and in the order of the names, and
- * the declarations that these refer to and no entry exports. A declaration that several entries export is part
- * of the report of the first. `entries` are pairs of a name and the path of a declaration file.
+ * the declarations that these refer to and no entry exports. A declaration that several entries export is
+ * part of the report of the first. `entries` are pairs of a name and the path of a declaration file.
  */
 export function apiReports(entries) {
   const program = ts.createProgram(

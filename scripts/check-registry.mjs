@@ -1,6 +1,6 @@
 // `npm run check:registry` rehearses the publication: it publishes the package to a registry on this machine
-// (Verdaccio), and installs it from there in new projects of Node 20, 22 and 24, Bun and Deno. In each it runs
-// the first example of the README, and starts and asks a server.
+// (Verdaccio), and installs it from there in new projects of Node 20, 22 and 24, Bun and Deno. In each it
+// runs the first example of the README, and starts and asks a server.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline'
 import { build, ensureBuilt, ensureInstalled, inProject } from './project.mjs'
 
 const directory = mkdtempSync(join(tmpdir(), 'headwater-registry-'))
-const LISTENING = /"event":"listen".*"port":(\d+)/
+const LISTENING = /^headwater listens on (\S+)$/
 const [, example] = /```ts\n([\s\S]*?)```/.exec(readFileSync(inProject('README.md'), 'utf8'))
 const [, printed] = /```text\n([\s\S]*?)```/.exec(readFileSync(inProject('README.md'), 'utf8'))
 
@@ -93,7 +93,7 @@ async function attempt(title, env, commands) {
 }
 
 async function serveOnce(cwd, [command, ...args], env) {
-  const options = ['--storage', 'memory', '--no-auth', '--port', '0', '--log', 'json']
+  const options = ['--storage', 'memory', '--no-auth', '--port', '0']
   // A group of its own, because launchers do not pass signals on.
   const child = spawn(command, [...args, ...options], { cwd, env, detached: true, stdio: 'pipe' })
   const lines = []
@@ -108,7 +108,7 @@ async function serveOnce(cwd, [command, ...args], env) {
       }
       child.once('exit', () => reject(new Error(`the server did not start:\n${lines.join('\n')}`)))
     })
-    const address = `http://127.0.0.1:${await listening}`
+    const address = await listening
     const health = await (await fetch(`${address}/health`)).text()
     const { openapi } = await (await fetch(`${address}/openapi.json`)).json()
     if (!health.startsWith('OK') || openapi !== '3.1.0') throw new Error(`the server said ${health}`)

@@ -1,5 +1,5 @@
-// `npm run release` checks, versions and publishes the package; `npm run release -- --dry-run` does everything
-// but the last step, and changes nothing. Provenance needs the workflow `.github/workflows/release.yml`.
+// `npm run release` checks, versions and publishes the package; `npm run release -- --dry-run` does
+// everything but the last step, and changes nothing. Provenance needs `.github/workflows/release.yml`.
 import { readdirSync, readFileSync } from 'node:fs'
 import { inProject, run } from './project.mjs'
 

@@ -5,7 +5,7 @@ import formats from 'ajv-formats'
 import { parse } from 'yaml'
 
 const PATH = join(import.meta.dirname, '..', '..', '..', 'docs', 'openapi.yaml')
-export const METHODS = ['get', 'head', 'put', 'post', 'patch', 'delete'] as const
+const METHODS = ['get', 'head', 'put', 'post', 'patch', 'delete'] as const
 
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 
@@ -28,7 +28,7 @@ interface Reference {
   readonly $ref: string
 }
 
-export interface DocumentedOperation {
+interface DocumentedOperation {
   readonly operationId: string
   readonly security?: readonly []
   readonly parameters?: readonly (Parameter | Reference)[]

@@ -35,7 +35,7 @@ export function unseen(): string[] {
 }
 
 /** A page for `/`. */
-export const PAGE = { html: '<!doctype html>', contentSecurityPolicy: "default-src 'none'" }
+const PAGE = { html: '<!doctype html>', contentSecurityPolicy: "default-src 'none'" }
 
 /** Calls both protocols on an engine. Each reply is compared with the document. */
 export function callerOf(hw: Target, options: HandlerOptions = {}): Call {
