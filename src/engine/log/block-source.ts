@@ -27,8 +27,6 @@ export interface RecordSizes {
  * batches at first, and for eight once those are used.
  */
 export class BlockSource {
-  /** Whether nothing else refers to the memory of the blocks. */
-  readonly ownsBlocks: boolean
   readonly #session: Pick<StorageSession, 'read' | 'head'>
   readonly #readAhead: ReadAhead
   readonly #logId: string
@@ -47,9 +45,7 @@ export class BlockSource {
     codec: Pick<RecordCodec, 'split'>,
     share: ReadShare,
     sizes: RecordSizes,
-    ownsBlocks = false,
   ) {
-    this.ownsBlocks = ownsBlocks
     this.#session = session
     this.#readAhead = readAhead
     this.#logId = logId

@@ -92,6 +92,21 @@ export class ReadBudget {
     return share
   }
 
+  /**
+   * Takes `bytes` for a small read that ends at once. Returns false, and takes nothing, if it would have to
+   * wait. Give them back.
+   */
+  tryTake(bytes: number): boolean {
+    if (this.#queue().size > 0 || !this.#fits(bytes, true)) return false
+    this.#used += bytes
+    return true
+  }
+
+  giveBack(bytes: number): void {
+    this.#used -= bytes
+    this.#admit()
+  }
+
   /** @internal */
   hold(share: Share, bytes: number, isSmall: boolean): MaybePromise<void> {
     if (!this.#shares.has(share)) return undefined
