@@ -12,7 +12,7 @@ import type { RecordCodec } from './record-codec.ts'
  */
 const AHEAD_BATCHES = 4
 const AHEAD_BATCHES_MAX = 8
-/** In metered bytes. */
+/** The most that is read ahead, in metered bytes. */
 const AHEAD_BYTES_MAX = 4 * READ_METERED_BYTES_MAX
 
 /** The size of the records of a log, as far as is known. */

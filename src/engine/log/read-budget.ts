@@ -58,7 +58,7 @@ export class ReadBudget {
   /** @internal */
   readonly clock: Clock
   #used = 0
-  /** Of all open reads, including those that hold nothing. */
+  /** The shares of all open reads, including those that hold nothing. */
   readonly #shares = new Set<Share>()
   /** Reads that ask for their next batch. They precede new ones, until those have waited for too long. */
   readonly #moving = new Set<Share>()
