@@ -6,7 +6,7 @@ import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { backOffMs } from '../../src/sync/back-off.ts'
 import {
-  EMPTY_OUTBOX,
+  emptyOutbox,
   type LogRecord,
   type OutboxNews,
   type OutboxState,
@@ -34,7 +34,7 @@ export class OutboxLog {
   readonly #signal: AbortSignal
   readonly #listeners = new Set<() => void>()
   readonly #news: OutboxNews
-  #state = EMPTY_OUTBOX
+  #state = emptyOutbox()
   #trimmedTo = 0
   /** The failure that ended the log, or that of the storage while the log cannot be read. */
   #failure: HeadwaterError | undefined

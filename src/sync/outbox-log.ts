@@ -62,7 +62,8 @@ export interface OutboxState {
   readonly discarded: ReadonlySet<number>
 }
 
-export const EMPTY_OUTBOX: OutboxState = {
+/** Returns the state of a log without records. */
+export const emptyOutbox = (): OutboxState => ({
   progress: undefined,
   next: 0,
   progressAt: 0,
@@ -71,7 +72,7 @@ export const EMPTY_OUTBOX: OutboxState = {
   meteredBytes: 0,
   records: 0,
   discarded: new Set(),
-}
+})
 
 /** What an outbox reports about a change: entries that left it. */
 export interface OutboxNews {
@@ -82,15 +83,18 @@ export interface OutboxNews {
 /** The size of the header that identifies a record on the server, in metered bytes. */
 export const ORIGIN_METERED_BYTES = 64
 
-/** Returns the state after further records of the log. Records that are not of an outbox are ignored. */
+/**
+ * Returns the state after further records of the log. Records that are not of an outbox are ignored. The
+ * collections of the state before are changed, so that an append costs the same however many entries wait.
+ */
 export function withLogRecords(
   state: OutboxState,
   records: readonly SequencedRecord[],
   news?: OutboxNews,
 ): OutboxState {
   if (records.length === 0) return state
-  const entries = new Map(state.entries)
-  const discarded = new Set(state.discarded)
+  const entries = state.entries as Map<number, OutboxEntry>
+  const discarded = state.discarded as Set<number>
   let { progress, progressAt, parts, meteredBytes, records: count } = state
   const remove = (number: number): OutboxEntry | undefined => {
     const entry = entries.get(number)
