@@ -68,7 +68,8 @@ await attempt('Bun', env, {
   serve: [tools('bun'), 'x', '--bun', 'headwater', 'serve'],
 })
 await attempt('Deno', env, {
-  add: [tools('deno'), 'add', 'npm:headwater'],
+  // By default Deno takes no version that is younger than a day.
+  add: [tools('deno'), 'add', '--minimum-dependency-age=0', 'npm:headwater'],
   run: [tools('deno'), 'run', '--allow-all', 'hello.mjs'],
   serve: [tools('deno'), 'run', '--allow-all', 'npm:headwater', 'serve'],
 })

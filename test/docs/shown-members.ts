@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { programOf, type Sample, samplesOfDeclarations } from './docstring-samples.ts'
@@ -42,7 +42,7 @@ export function membersWithoutExample(samples: readonly Sample[] = shownSamples(
       shown.add(declaration)
       // A member that overrides another shows that one too.
       const { parent } = declaration
-      if (!ts.isClassDeclaration(parent) && !ts.isInterfaceDeclaration(parent)) continue
+      if (!parent || (!ts.isClassDeclaration(parent) && !ts.isInterfaceDeclaration(parent))) continue
       const type = checker.getTypeAtLocation(parent)
       for (const base of type.isClassOrInterface() ? checker.getBaseTypes(type) : []) {
         add(base.getProperty(target!.name))
@@ -102,8 +102,7 @@ function publicMembers(program: ts.Program): [name: string, declarations: readon
     if (file === undefined) members.set(entry, [])
     const module = file && checker.getSymbolAtLocation(file)
     for (const exported of module === undefined ? [] : checker.getExportsOfModule(module)) {
-      const symbol =
-        exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported
+      const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported
       const declarations = (symbol.declarations ?? []).filter(isOwn)
       if (declarations.length === 0 || [...members.values()].includes(declarations)) continue
       members.set(exported.name, declarations)
@@ -138,7 +137,5 @@ function membersOf(declaration: ts.Declaration): readonly (ts.ClassElement | ts.
 
 /** The list of `members-without-example.txt`, which may only become shorter. */
 export function knownMembers(): string[] {
-  const directory = join(import.meta.dirname)
-  const [name] = readdirSync(directory).filter((file) => file === 'members-without-example.txt')
-  return name === undefined ? [] : readFileSync(join(directory, name), 'utf8').split('\n').filter(Boolean)
+  return textOf('test/docs/members-without-example.txt').split('\n').filter(Boolean)
 }
