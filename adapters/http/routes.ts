@@ -18,6 +18,7 @@ import {
   streamMetrics,
 } from './endpoints/metrics.ts'
 import { health, prometheus } from './endpoints/monitoring.ts'
+import { openApi } from './endpoints/open-api.ts'
 import { servePage } from './endpoints/page.ts'
 import { read } from './endpoints/read.ts'
 import {
@@ -39,6 +40,7 @@ const HEALTH: Method = { endpoint: health, operations: 'public' }
 export const ROUTES: readonly Route<Methods>[] = [
   { pattern: '/health', target: { GET: HEALTH } },
   { pattern: '/ping', target: { GET: HEALTH } },
+  { pattern: '/openapi.json', target: { GET: { endpoint: openApi, operations: 'public' } } },
   { pattern: '/followers', target: { GET: permitted(followers, 'account-metrics') } },
   { pattern: '/metrics/{basin}', target: { GET: permitted(anyBasinMetrics, 'basin-metrics') } },
   { pattern: '/metrics/{basin}/{stream}', target: { GET: permitted(anyStreamMetrics, 'stream-metrics') } },
