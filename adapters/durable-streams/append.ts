@@ -22,22 +22,27 @@ export async function append(request: ApiRequest, hw: Engine): Promise<Reply> {
   const state = known instanceof Promise ? await known : known
   const records = recordsOf(request, state, body, closes)
   const streamSeq = exchange.header('stream-seq')
-  const headers = closes ? { 'stream-closed': 'true' } : undefined
   let ack: AppendAck
   try {
-    ack = await stream.append(records, { producer, streamSeq })
+    const isPlain = producer === undefined && streamSeq === undefined
+    ack = await stream.append(records, isPlain ? undefined : { producer, streamSeq })
   } catch (error) {
     const outcome = producer && earlierOutcome(error)
     if (outcome === undefined) throw error
     const { tail } = await describedStream(stream, ['append'])
-    const next = { 'stream-next-offset': offsetOf(tail.seqNum) }
-    return { status: 204, headers: { ...headers, ...next, ...producerHeaders(producer!, outcome) } }
+    const next = headersOf(tail.seqNum, closes)
+    return { status: 204, headers: { ...next, ...producerHeaders(producer!, outcome) } }
   }
-  const next = { ...headers, 'stream-next-offset': offsetOf(ack.end.seqNum) }
+  const next = headersOf(ack.end.seqNum, closes)
   if (producer === undefined) return { status: 204, headers: next }
   const outcome = outcomeOf(producer, ack)
   const isNew = !outcome.isDuplicate && body.length > 0
   return { status: isNew ? 200 : 204, headers: { ...next, ...producerHeaders(producer, outcome) } }
+}
+
+function headersOf(next: number, closes: boolean): Record<string, string> {
+  const offset = offsetOf(next)
+  return closes ? { 'stream-closed': 'true', 'stream-next-offset': offset } : { 'stream-next-offset': offset }
 }
 
 /** The records of a request, with the command that closes the stream. Throws 400, 409. */

@@ -7,14 +7,18 @@ export function streamInPath(path: string, root: string): string | undefined {
     : undefined
 }
 
+/** As {@link streamInPath}, for a handler at `prefix`, which paths then begin with or not. */
+export function streamInMountedPath(path: string, root: string, prefix: string): string | undefined {
+  const isMounted = prefix !== '' && path.startsWith(`${prefix}/`)
+  return (isMounted ? streamInPath(path.slice(prefix.length), root) : undefined) ?? streamInPath(path, root)
+}
+
 /** Finds the stream of a path: everything below `root`, slashes included. */
 export function streamRouter<Methods>(basin: string, root: string, target: Methods): RequestRouter<Methods> {
   const pattern = `${root}/{stream}`
   return {
     match(path, prefix) {
-      const isMounted = prefix !== '' && path.startsWith(`${prefix}/`)
-      const mounted = isMounted ? streamInPath(path.slice(prefix.length), root) : undefined
-      const stream = mounted ?? streamInPath(path, root)
+      const stream = streamInMountedPath(path, root, prefix)
       return stream === undefined ? undefined : { pattern, target, parameters: { basin, stream } }
     },
   }

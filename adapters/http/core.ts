@@ -21,6 +21,9 @@ const NO_ENDPOINT = rejection(404, 'not_found', 'no endpoint has this path')
 const TWO_HOSTS = rejection(400, 'bad_header', 'Invalid header `host`: the request has more than one')
 const SUPPORTED_CODINGS = 'gzip, zstd'
 
+/** Returns the reply of a protocol to an error of a request with this method. */
+type ErrorReply = (error: unknown, method: string) => Reply | undefined
+
 /** A protocol over HTTP without a runtime: turns exchanges into replies. */
 export class HttpCore {
   readonly #owner: Engine
@@ -28,9 +31,18 @@ export class HttpCore {
   readonly #unconnected: Engine
   readonly #settings: HandlerSettings
   readonly #router: RequestRouter<Methods>
+  readonly #replyTo: ErrorReply | undefined
 
-  /** Throws `invalid` unless `hw` is an engine. */
-  constructor(hw: Engine, settings: HandlerSettings, router: RequestRouter<Methods>) {
+  /**
+   * `replyTo` returns the reply to an error, or undefined for one that every protocol reports alike. Throws
+   * `invalid` unless `hw` is an engine.
+   */
+  constructor(
+    hw: Engine,
+    settings: HandlerSettings,
+    router: RequestRouter<Methods>,
+    replyTo?: ErrorReply | undefined,
+  ) {
     if (typeof hw?.onConnection !== 'function') {
       const example = '`createHandler(await open({ storage }))`'
       throw invalid(`a handler needs an open engine: ${example}${mistakeIn(hw)}`, 'hw')
@@ -39,6 +51,7 @@ export class HttpCore {
     this.#unconnected = hw.onConnection(settings.connection, settings.retention)
     this.#settings = settings
     this.#router = router
+    this.#replyTo = replyTo
   }
 
   /** The engine that owns the streams. */
@@ -88,8 +101,9 @@ export class HttpCore {
     } catch (error) {
       if (exchange.signal.aborted && error === exchange.signal.reason) reply = CLIENT_LEFT
       else {
-        request.report(error)
-        reply = errorReply(error)
+        const own = this.#replyTo?.(error, exchange.method)
+        if (own === undefined) request.report(error)
+        reply = own ?? errorReply(error)
       }
     }
     return finishReply(reply, exchange, settings)
