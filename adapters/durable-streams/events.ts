@@ -26,7 +26,10 @@ export async function eventStream(
   const cursor = await stream.openCursor({ seqNum }, { heartbeats: true })
   if (cursor !== undefined) endAfter(cursor, sseMs)
   const encoding = new EventEncoding(content, cursors, state.tail.closed ? seqNum : undefined)
-  const reply = streamReply('text/event-stream', new SessionBody(cursor, encoding, request, 'events'))
+  const reply = streamReply(
+    'text/event-stream',
+    new SessionBody(cursor, encoding, request, 'durable-streams'),
+  )
   return content.isBase64
     ? { ...reply, headers: { ...reply.headers, 'stream-sse-data-encoding': 'base64' } }
     : reply

@@ -8,6 +8,7 @@ import type { RequestExchange } from './exchange.ts'
 import { finishReply } from './finish-reply.ts'
 import { hostRejection } from './hosts.ts'
 import type { Method, Methods } from './methods.ts'
+import { type OpenSession, openSessions } from './open-sessions.ts'
 import type { HandlerSettings } from './options.ts'
 import { errorReply, type Reply, rejection } from './reply.ts'
 import { ApiRequest } from './request.ts'
@@ -32,6 +33,7 @@ export class HttpCore {
   readonly #settings: HandlerSettings
   readonly #router: RequestRouter<Methods>
   readonly #replyTo: ErrorReply | undefined
+  readonly #sessions: Set<OpenSession>
 
   /**
    * `replyTo` returns the reply to an error, or undefined for one that every protocol reports alike. Throws
@@ -52,6 +54,7 @@ export class HttpCore {
     this.#settings = settings
     this.#router = router
     this.#replyTo = replyTo
+    this.#sessions = openSessions(hw)
   }
 
   /** The engine that owns the streams. */
@@ -85,7 +88,7 @@ export class HttpCore {
       })
       return finishReply(reply, exchange, settings)
     }
-    return this.#call(new ApiRequest(exchange, match, settings), method)
+    return this.#call(new ApiRequest(exchange, match, settings, this.#sessions), method)
   }
 
   async #call(request: ApiRequest, method: Method): Promise<Reply> {

@@ -74,7 +74,7 @@ function typesOf(chunks) {
 /** Opens a page of a profile of its own. */
 async function openChat(browser, url) {
   const page = await (await browser.newContext()).newPage()
-  await page.goto(url)
+  await page.goto(url, { timeout: SHOWN_MS_MAX })
   const messages = () => page.locator('ol li').allTextContents()
   /** What is shown of the first answer, of which nothing is missing in between. */
   const answer = async () => {
