@@ -3,7 +3,7 @@ import { closeRecord } from '../../src/model/command.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
 import { bodyOf } from './body.ts'
-import { isSameType } from './content.ts'
+import { assertContentType, isSameType } from './content.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
 import { isClosing } from './header-values.ts'
 import { offsetOf } from './offsets.ts'
@@ -48,7 +48,7 @@ function headersOf(next: number, closes: boolean): Record<string, string> {
 /** The records of a request, with the command that closes the stream. Throws 400, 409. */
 function recordsOf(
   { exchange }: ApiRequest,
-  { contentType, content }: DescribedStream,
+  { contentType, content, tail }: DescribedStream,
   body: Uint8Array,
   closes: boolean,
 ): readonly RecordInput[] {
@@ -59,6 +59,9 @@ function recordsOf(
   const given = exchange.header('content-type')
   if (given === undefined) throw new DurableStreamsError(400, '`content-type` is required')
   if (!isSameType(given, contentType)) {
+    assertContentType(given)
+    // That the stream is closed is what the client has to know first.
+    if (tail.closed) throw new DurableStreamsError(409, 'the stream is closed', headersOf(tail.seqNum, true))
     throw new DurableStreamsError(409, `the stream has content type ${contentType}`)
   }
   const records = content.recordsOf(body)

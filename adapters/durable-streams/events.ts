@@ -124,5 +124,6 @@ function controlEvent(seqNum: number, cursor: string, isUpToDate: boolean): stri
 
 /** The last event of a closed stream: its reader does not come back, so it needs no cursor. */
 function closedEvent(seqNum: number): string {
-  return `event: control\ndata:${JSON.stringify({ streamNextOffset: offsetOf(seqNum), streamClosed: true })}\n\n`
+  const control = { streamNextOffset: offsetOf(seqNum), upToDate: true, streamClosed: true }
+  return `event: control\ndata:${JSON.stringify(control)}\n\n`
 }

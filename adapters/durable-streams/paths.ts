@@ -1,10 +1,13 @@
 import type { RequestRouter } from '../http/router.ts'
 
+/** What the protocol reserves for subscriptions: not a stream, although this server has no subscriptions. */
+const RESERVED = /^(_|%5f){2}ds(\/|$)/i
+
 /** The name of a stream in a path, still percent-encoded; undefined if the path is not that of a stream. */
 export function streamInPath(path: string, root: string): string | undefined {
-  return path.startsWith(`${root}/`) && path.length > root.length + 1
-    ? path.slice(root.length + 1)
-    : undefined
+  if (!path.startsWith(`${root}/`)) return undefined
+  const name = path.slice(root.length + 1)
+  return name === '' || RESERVED.test(name) ? undefined : name
 }
 
 /** As {@link streamInPath}, for a handler at `prefix`, which paths then begin with or not. */

@@ -7,6 +7,5 @@ export default {
   install: ['--ignore-scripts'],
   modes: [
     { title: 'AI chat in Next 16, next start', prepare: [next('build')], start: next('start'), ...chat(120) },
-    { title: 'AI chat in Next 16, next dev', start: next('dev'), ...chat(300) },
   ],
 }
