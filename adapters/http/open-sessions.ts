@@ -1,10 +1,10 @@
 import type { Engine, ReadCursor } from '../../src/index.ts'
-import type { ApiRequest } from './request.ts'
+import type { RequestExchange } from './exchange.ts'
 
 /** A read session that is open. */
 export interface OpenSession {
   readonly cursor: ReadCursor
-  readonly request: ApiRequest
+  readonly exchange: RequestExchange
   readonly protocol: 'events' | 'frames' | 'durable-streams'
   /** The time at which it was opened, in milliseconds since the Unix epoch. */
   readonly openedAt: number

@@ -51,7 +51,7 @@ export class SessionBody implements ReplyStream, ReplyChunks {
     this.#encoding = encoding
     this.#request = request
     if (cursor === undefined) return
-    this.#listed = { cursor, request, protocol, openedAt: Date.now() }
+    this.#listed = { cursor, exchange: request.exchange, protocol, openedAt: Date.now() }
     request.sessions.add(this.#listed)
   }
 

@@ -38,8 +38,8 @@ export interface ListedStream extends StreamPath {
   /** RFC 3339. */
   readonly createdAt: string | undefined
   /** Those of its creation. Undefined if there are none, and for a client, to which no list shows them. */
-  readonly metadata?: StreamInfo['metadata']
-  readonly expiry?: StreamInfo['expiry']
+  readonly metadata?: StreamInfo['metadata'] | undefined
+  readonly expiry?: StreamInfo['expiry'] | undefined
 }
 
 /** A stream and whether calls for its records need the key. */

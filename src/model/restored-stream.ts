@@ -1,5 +1,5 @@
 import type { Cipher, StreamConfigInput } from './config.ts'
-import type { StreamCreation } from './stream-creation.ts'
+import type { StreamCreation, StreamMetadata } from './stream-creation.ts'
 import { type MembersOf, type Time, unchecked } from './validation.ts'
 
 /** A stream that continues another one whose records before `start` are gone. */
@@ -15,9 +15,9 @@ export interface RestoredStream {
   /** `null` stores plain text. By default the cipher of the basin's configuration applies. */
   readonly cipher?: Cipher | null | undefined
   /** As in {@link StreamCreation}. Default: none. */
-  readonly metadata?: StreamCreation['metadata']
+  readonly metadata?: StreamMetadata | undefined
   /** As in {@link StreamCreation}. Idle seconds begin with the restoration. Default: never. */
-  readonly expiry?: StreamCreation['expiry']
+  readonly expiry?: StreamCreation['expiry'] | undefined
 }
 
 /** The members of {@link RestoredStream}, which are validated where they are used. */

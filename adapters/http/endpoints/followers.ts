@@ -24,9 +24,9 @@ export const followers: Endpoint = async (request) => {
   )
 }
 
-function followerOf({ cursor, request, protocol, openedAt }: OpenSession) {
+function followerOf({ cursor, exchange, protocol, openedAt }: OpenSession) {
   const { basin, stream, position, tail } = cursor.state
-  const client = request.exchange.header('user-agent')?.slice(0, 200)
+  const client = exchange.header('user-agent')?.slice(0, 200)
   return {
     ...{ basin, stream, protocol, client },
     since: new Date(openedAt).toISOString(),
