@@ -14,9 +14,9 @@ export interface RestoredStream {
   readonly fencingToken?: string | undefined
   /** `null` stores plain text. By default the cipher of the basin's configuration applies. */
   readonly cipher?: Cipher | null | undefined
-  /** As in {@link StreamCreation}. Default: none. */
+  /** The texts of {@link StreamCreation}. Default: none. */
   readonly metadata?: StreamMetadata | undefined
-  /** As in {@link StreamCreation}. Idle seconds begin with the restoration. Default: never. */
+  /** The end as in {@link StreamCreation}; idle seconds begin with the restoration. Default: never. */
   readonly expiry?: StreamCreation['expiry'] | undefined
 }
 
