@@ -32,7 +32,7 @@ import {
 } from './endpoints/streams.ts'
 import { type Method, type Methods, permitted } from './methods.ts'
 import type { HandlerSettings, HtmlPage } from './options.ts'
-import { type RequestRouter, type Route, Router } from './router.ts'
+import { type Route, Router } from './router.ts'
 
 const HEALTH: Method = { endpoint: health, operations: 'public' }
 
@@ -109,6 +109,6 @@ function pageRoute(page: HtmlPage): Route<Methods> {
 }
 
 /** Finds the endpoints of the wire protocol. */
-export function protocolRouter({ page }: HandlerSettings): RequestRouter<Methods> {
+export function protocolRouter({ page }: HandlerSettings): Router<Methods> {
   return new Router(page === undefined ? ROUTES : [...ROUTES, pageRoute(page)])
 }
