@@ -31,9 +31,13 @@ export function App(props: {
   const { access, session, connection, useToken, forgetToken } = useAccess(connect, credentials)
   const encryptionKeys = useMemo(() => new Map<string, string>(), [])
   const drafts: Console['drafts'] = useMemo(() => new Map(), [])
+  const [protobufTypes, setProtobufTypes] = useState<Console['protobufTypes']>(() => new Map())
   const value: Console = useMemo(
-    () => ({ connection, hasAddress, navigate, replaceRoute, announce, encryptionKeys, drafts }),
-    [connection, hasAddress, navigate, announce, encryptionKeys],
+    () => ({
+      ...{ connection, hasAddress, navigate, replaceRoute, announce, encryptionKeys, drafts },
+      ...{ protobufTypes, setProtobufTypes },
+    }),
+    [connection, protobufTypes],
   )
 
   // Not `useEffect`, after which a key that follows at once would still count.
