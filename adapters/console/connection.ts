@@ -37,6 +37,8 @@ export class Connection {
   onLoss: (loss: Loss | undefined) => void = () => {}
   #attempts = 0
   #nextAttempt: ReturnType<typeof setTimeout> | undefined
+  /** Why the server cannot be reached. */
+  #problem: unknown
   readonly #fetch: (request: Request) => Promise<Response>
   readonly #token: string | undefined
 
@@ -121,6 +123,8 @@ export class Connection {
 
   async #reach(request: Request): Promise<Response> {
     const send = this.#fetch
+    // What polls waits for the next attempt. Anything else is sent, because its outcome matters.
+    if (this.#nextAttempt !== undefined && request.method === 'GET') throw this.#problem
     try {
       const response = await send(request)
       if (this.#attempts > 0) {
@@ -134,6 +138,7 @@ export class Connection {
       if (!request.signal.aborted && this.#nextAttempt === undefined) {
         const delay = Math.min(ATTEMPT_MS_MIN * 2 ** this.#attempts++, ATTEMPT_MS_MAX)
         this.#nextAttempt = setTimeout(() => this.attempt(), delay)
+        this.#problem = error
         this.onLoss({ message: (error as Error).message, retryAt: Date.now() + delay })
       }
       throw error

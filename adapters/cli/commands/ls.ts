@@ -7,7 +7,7 @@ import type { CliContext } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
 import { table } from '../output.ts'
 import { bytesText } from '../progress.ts'
-import { basinDetails, type Details, ifKnown, streamDetails } from '../resource-details.ts'
+import { appendRate, basinDetails, type Details, ifKnown, streamDetails } from '../resource-details.ts'
 import { nameText, parseStreamName, splitName, streamOf } from '../stream-name.ts'
 import { parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
 import { retentionPeriod } from '../times.ts'
@@ -103,8 +103,9 @@ function stateOf(item: BasinInfo | StreamInfo): string {
 export const INFO = command({
   examples: ['headwater info app-logs/web/1', 'headwater info app-logs/web/1 --json'],
   notes: [
-    'Bytes are metered bytes: bodies, headers and 8 bytes a record. What the server does not know or the token',
-    'does not permit is left out.',
+    'Bytes are metered bytes: bodies, headers and 8 bytes a record. The rate is that of the last minute, by the',
+    'timestamps of the records. What the server does not know or the token does not permit is left out, and so',
+    'is what needs the key of an encrypted stream.',
   ],
   definitions: {
     stream: { type: 'positional', description: 'BASIN/STREAM' },
@@ -121,17 +122,28 @@ export const INFO = command({
       const stream = streamOf(hw, name)
       // Reports a missing stream.
       await stream.checkTail()
-      const [details, listed] = await Promise.all([
-        streamDetails(stream, context.clock.now()),
+      const now = context.clock.now()
+      const [details, rate, listed] = await Promise.all([
+        streamDetails(stream, now),
+        appendRate(stream, now),
         ifKnown(hw.basin(name.basin).listStreams({ prefix: name.stream, limit: 1 })),
       ])
       const info = listed?.items.find((item) => item.name === name.stream)
-      if (json) context.print(JSON.stringify(infoForm(nameText(name), details, info)))
-      else for (const line of table(infoRows(nameText(name), details, info))) context.print(line)
+      if (json) context.print(JSON.stringify(infoForm(nameText(name), { ...details, rate }, info)))
+      else for (const line of table(infoRows(nameText(name), { ...details, rate }, info))) context.print(line)
     }),
 })
 
-function infoForm(name: string, { retention, lastWrite, ...details }: Details, info: StreamInfo | undefined) {
+interface RatedDetails extends Details {
+  /** Records per second. */
+  readonly rate: number | undefined
+}
+
+function infoForm(
+  name: string,
+  { retention, lastWrite, ...details }: RatedDetails,
+  info: StreamInfo | undefined,
+) {
   return {
     name,
     records: details.records,
@@ -139,6 +151,7 @@ function infoForm(name: string, { retention, lastWrite, ...details }: Details, i
     first_seq_num: details.firstSeqNum,
     next_seq_num: details.nextSeqNum,
     last_write: lastWrite,
+    records_per_second: details.rate,
     retention_secs:
       retention === undefined ? undefined : retention === 'infinite' ? null : retention.ageSeconds,
     created_at: info === undefined ? undefined : dateTimeText(info.createdAt),
@@ -151,8 +164,12 @@ function bytesRow(bytes: number): string {
   return `${bytes.toLocaleString('en-US')}${bytes < 1024 ? '' : ` (${bytesText(bytes)})`}`
 }
 
-function infoRows(name: string, details: Details, info: StreamInfo | undefined): string[][] {
-  const { records, bytes, firstSeqNum, nextSeqNum, lastWrite, retention } = details
+function rateText(rate: number): string {
+  return rate.toLocaleString('en-US', { maximumFractionDigits: rate < 10 ? 2 : 0 })
+}
+
+function infoRows(name: string, details: RatedDetails, info: StreamInfo | undefined): string[][] {
+  const { records, bytes, firstSeqNum, nextSeqNum, lastWrite, rate, retention } = details
   const rows = [
     ['stream', name],
     ['records', records?.toLocaleString('en-US')],
@@ -160,6 +177,7 @@ function infoRows(name: string, details: Details, info: StreamInfo | undefined):
     ['first sequence number', firstSeqNum],
     ['next sequence number', nextSeqNum],
     ['last write', lastWrite === undefined ? undefined : dateTimeText(lastWrite)],
+    ['rate', rate === undefined ? undefined : `${rateText(rate)} records/s in the last minute`],
     ['retention', retention === undefined ? undefined : retentionPeriod(retention)],
     ['created at', info === undefined ? undefined : dateTimeText(info.createdAt)],
     ['cipher', info?.cipher ?? undefined],

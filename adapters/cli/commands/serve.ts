@@ -24,7 +24,7 @@ import {
   ROOT_TOKEN_VARIABLE,
   welcome,
 } from '../root-token.ts'
-import { signInToken } from '../sign-in.ts'
+import { SignIn } from '../sign-in.ts'
 import {
   describeStorage,
   openEngine,
@@ -257,6 +257,7 @@ async function serveCommand(args: ServeArguments, context: CliContext): Promise<
   // Standard output is for log lines that a program can parse.
   const print = args.log === 'json' ? context.printError : context.print
   const hw = await openEngine(args, context, onError)
+  const signIn = new SignIn(hw, context.clock)
   const stop = stopSignal(context)
   let admitRequests!: () => void
   const rootTokenInForce = new Promise<void>((resolve) => {
@@ -265,14 +266,16 @@ async function serveCommand(args: ServeArguments, context: CliContext): Promise<
   let server: NodeServer | undefined
   try {
     // The port comes first, because a start that fails must not replace the token. Requests wait for it.
-    server = await listen(hw, { ...args, tls }, rootTokenInForce, onError, context)
+    server = await listen(hw, { ...args, tls, signIn }, rootTokenInForce, onError, context)
     const access = args.auth ? await establishRootToken(hw, given) : 'open'
     admitRequests()
     const storage = describeStorage(args.location)
     const retention = args.retention ?? SYSTEM_STREAM_CONFIG.retentionPolicy
     const node = process.versions.node
-    const signIn = await signInToken(hw, access, context.output().isTTY === true)
-    for (const line of welcome({ url: server.url, storage, retention, access, node, signIn })) print(line)
+    // Output that is kept has no link, except beside a new root token.
+    const isOffered = access !== 'open' && (access.source === 'new' || context.output().isTTY === true)
+    const code = isOffered ? signIn.offer() : undefined
+    for (const line of welcome({ url: server.url, storage, retention, access, node, code })) print(line)
     for (const line of warnings(args, given)) context.printError(line)
     if (!stop.signal.aborted) {
       await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }))
@@ -339,7 +342,7 @@ async function readPem(path: string, option: string): Promise<Buffer> {
 
 async function listen(
   hw: Engine,
-  args: Omit<ServeArguments, 'tls'> & { readonly tls: TlsIdentity | undefined },
+  args: Omit<ServeArguments, 'tls'> & { readonly tls: TlsIdentity | undefined; readonly signIn: SignIn },
   rootTokenInForce: Promise<void>,
   onError: (error: unknown) => void,
   context: CliContext,
@@ -352,7 +355,7 @@ async function listen(
   }
   try {
     const cors = allowedOrigins ?? requiresToken
-    const handler = toNodeHandler(hw, {
+    const served = toNodeHandler(hw, {
       auth,
       getToken,
       cors,
@@ -363,6 +366,7 @@ async function listen(
       onError,
       ...(allowedHosts && { allowedHosts }),
     })
+    const handler = args.signIn.around(served)
     const logged = log === undefined ? handler : withRequestLog(handler, log, context)
     return await serveHandler(logged, { host, port, ...(tls && { tls }) })
   } catch (error) {

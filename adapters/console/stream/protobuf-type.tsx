@@ -39,7 +39,7 @@ export function ProtobufType(props: {
           ? `Protobuf: ${type}`
           : `${type ? `The type ${type} is not loaded` : 'No type is known'}: fields have numbers, and values are guesses.`}
       </p>
-      <div class="chosen">
+      <div class="toolbar">
         <label class="inline" title="Written by protoc --include_imports --descriptor_set_out, or buf build">
           Descriptor set
           <input type="file" onChange={({ currentTarget }) => load(currentTarget.files?.[0])} />

@@ -45,8 +45,7 @@ export function LostConnection(props: {
   return (
     <p class="notice bad">
       <span role="alert">Connection lost: {message}.</span>{' '}
-      {seconds > 0 ? `Next attempt in ${seconds} s.` : 'Trying again …'}
-      <Retry onRetry={onRetry} />
+      {seconds > 0 ? `Next attempt in ${seconds} s.` : 'Trying again …'} <Retry onRetry={onRetry} />
     </p>
   )
 }
