@@ -25,8 +25,9 @@ const UNKNOWN: ReadonlySet<string> = new Set([
   'permission_denied',
   'unsupported',
   'invalid',
-  // The API has no usage of basins whose names are short.
+  // Other servers have no usage of basins whose names are short.
   'bad_path',
+  'not_found',
   'encryption_key_invalid',
   'decryption_failed',
   'basin_not_found',

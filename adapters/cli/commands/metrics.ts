@@ -1,4 +1,3 @@
-import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
 import {
   ACCOUNT_METRIC_SETS,
   BASIN_METRIC_SETS,
@@ -14,7 +13,7 @@ import { metricsJson } from '../../../src/wire/json-resources.ts'
 import { choiceArgument, type Values } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { CliError, quoteArg, quoteName } from '../errors.ts'
+import { CliError, quoteArg } from '../errors.ts'
 import { table } from '../output.ts'
 import { parseResourceName, type ResourceName, resourceOf } from '../stream-name.ts'
 import { parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
@@ -41,13 +40,6 @@ const DEFINITIONS = {
 function parse(parsed: Values<typeof DEFINITIONS>, { env, clock }: CliContext) {
   const { name: text, set, start, end, interval, json } = parsed
   const name = text === undefined ? undefined : parseResourceName(text, env)
-  if (name !== undefined && name.basin.length < BASIN_NAME_BYTES_MIN_ON_POST) {
-    throw new CliError(
-      2,
-      `the API has no usage metrics of basin ${quoteName(name.basin)}: ` +
-        `its name must have at least ${BASIN_NAME_BYTES_MIN_ON_POST} characters`,
-    )
-  }
   const known: readonly string[] = setsOf(name)
   const sets = (set === undefined ? known : set.split(',')) as readonly MetricSet[]
   const unknown = sets.find((one) => !known.includes(one))
