@@ -104,8 +104,8 @@ export function welcome({ url, storage, retention, access, node, code }: Welcome
 
 function nodeLines(version: string): string[] {
   if (hasStreamResetLimits(version)) return []
-  const problem = `ends an HTTP/2 connection after ${STREAM_RESETS_OF_OLD_NODE} requests that its client cancels`
-  return [`Node ${version} ${problem}: use Node 22.10 or later (docs/limits.md)`]
+  const requests = `${STREAM_RESETS_OF_OLD_NODE} requests that its client cancels`
+  return [`Node ${version} ends an HTTP/2 connection after ${requests}: use Node 22.10 or later (docs/limits.md)`]
 }
 
 function authorizationOption(access: WelcomeDetails['access']): string {

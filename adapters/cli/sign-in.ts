@@ -19,9 +19,9 @@ const EVERYTHING: AccessScopeInput = {
 }
 
 /**
- * The sign-in of the console by a printed link. The link has a code instead of a token: who finds it later, in
- * a terminal or a history, can do nothing with it. The page exchanges it, once and within ten minutes, for an
- * access token that replaces the one of an earlier sign-in.
+ * The sign-in of the console by a printed link. The link has a code instead of a token: who finds it later,
+ * in a terminal or a history, can do nothing with it. The page exchanges it, once and within ten minutes, for
+ * an access token that replaces the one of an earlier sign-in.
  */
 export class SignIn {
   readonly #hw: Engine

@@ -2,6 +2,7 @@ import type { BasinInfo, Headwater, StreamInfo } from '../../../src/index.ts'
 import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/names.ts'
 import { dateTimeText } from '../../../src/wire/json-members.ts'
 import { basinInfoJson, streamInfoJson } from '../../../src/wire/json-resources.ts'
+import { flag, positional, withValue } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
@@ -23,14 +24,10 @@ export const LS = command({
     'not know or the token does not permit is -. Of a basin it knows the bytes and the default retention.',
   ],
   definitions: {
-    name: {
-      type: 'positional',
-      required: false,
-      description: 'BASIN, or BASIN/PREFIX. Default: list basins',
-    },
-    prefix: { type: 'string', value: 'PREFIX', description: 'Only names with this prefix' },
-    long: { type: 'boolean', alias: 'l', description: 'Also print sizes, retention and last writes' },
-    json: { type: 'boolean', description: 'Print each basin or stream as a JSON object on a line' },
+    name: positional('BASIN, or BASIN/PREFIX. Default: list basins', { required: false }),
+    prefix: withValue('PREFIX', 'Only names with this prefix'),
+    long: flag('Also print sizes, retention and last writes', { alias: 'l' }),
+    json: flag('Print each basin or stream as a JSON object on a line'),
     ...TARGET_DEFINITIONS,
   },
   parse(values, { env }) {
@@ -103,13 +100,13 @@ function stateOf(item: BasinInfo | StreamInfo): string {
 export const INFO = command({
   examples: ['headwater info app-logs/web/1', 'headwater info app-logs/web/1 --json'],
   notes: [
-    'Bytes are metered bytes: bodies, headers and 8 bytes a record. The rate is that of the last minute, by the',
-    'timestamps of the records. What the server does not know or the token does not permit is left out, and so',
-    'is what needs the key of an encrypted stream.',
+    'Bytes are metered bytes: bodies, headers and 8 bytes a record. The rate is that of the last minute, by',
+    'the timestamps of the records. What the server does not know or the token does not permit is left out,',
+    'and so is what needs the key of an encrypted stream.',
   ],
   definitions: {
-    stream: { type: 'positional', description: 'BASIN/STREAM' },
-    json: { type: 'boolean', description: 'Print JSON' },
+    stream: positional('BASIN/STREAM'),
+    json: flag('Print JSON'),
     ...TARGET_DEFINITIONS,
   },
   parse: (values, { env }) => ({

@@ -11,7 +11,7 @@ import type { RequestExchange } from '../../http/exchange.ts'
 import { bearerToken } from '../../http/options.ts'
 import { type NodeServer, type TlsIdentity, toNodeHandler } from '../../node/index.ts'
 import { serveHandler } from '../../node/serve.ts'
-import { parseArguments, withEnvironment } from '../arguments.ts'
+import { flag, parseArguments, withEnvironment, withValue } from '../arguments.ts'
 import type { CliCommand } from '../command.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, printable, quoteArg, quotePath, redact } from '../errors.ts'
@@ -37,74 +37,45 @@ import { parseRetention } from '../times.ts'
 const DEFAULT_DIRECTORY = './data'
 
 const SERVE_DEFINITIONS = {
-  port: { type: 'string', value: 'PORT', default: '8787', description: 'TCP port; 0 selects a free one' },
-  host: { type: 'string', value: 'HOST', default: '127.0.0.1', description: 'Address to listen on' },
+  port: withValue('PORT', 'TCP port; 0 selects a free one', { default: '8787' }),
+  host: withValue('HOST', 'Address to listen on', { default: '127.0.0.1' }),
   storage: {
     ...STORAGE_DEFINITIONS.storage,
     description: `${STORAGE_DEFINITIONS.storage.description}. Default: ${DEFAULT_DIRECTORY}`,
   },
   dir: STORAGE_DEFINITIONS.dir,
-  auth: {
-    type: 'boolean',
-    default: true,
-    description: 'Disable authentication: anyone who can connect has full access',
-  },
-  'allow-origin': {
-    type: 'string',
-    value: 'ORIGINS',
-    description:
-      'Origins whose web pages may call the server, separated by commas; * for any. Default: any, or none with --no-auth',
-  },
-  'allowed-host': {
-    type: 'string',
-    value: 'HOST',
-    isRepeated: true,
-    description:
-      'Name besides localhost and IP addresses that clients use for the server; may be repeated. Default: any, or none with --no-auth on a loopback address',
-  },
-  location: {
-    type: 'string',
-    value: 'NAME',
-    isRepeated: true,
-    description: 'Location of basins; may be repeated, the first is the default. Default: aws:us-east-1',
-  },
-  'root-token': { type: 'string', value: 'TOKEN', description: 'Set the root token; see below' },
-  'tls-cert': {
-    type: 'string',
-    value: 'FILE',
-    description: 'File with the TLS certificate and its chain, in PEM: serves https',
-  },
-  'tls-key': {
-    type: 'string',
-    value: 'FILE',
-    description: 'File with the private key of the certificate, in PEM',
-  },
-  log: {
-    type: 'string',
-    value: 'FORMAT',
-    description: 'Log each request on a line of standard output: text or json',
-  },
-  retention: {
-    type: 'string',
-    value: 'DURATION',
-    description: 'How long streams keep records by default: 12h, 30d, ... or forever. Default: 7d',
-  },
-  'durable-streams-basin': {
-    type: 'string',
-    value: 'BASIN',
+  auth: flag('Disable authentication: anyone who can connect has full access', { default: true }),
+  'allow-origin': withValue(
+    'ORIGINS',
+    'Origins whose web pages may call the server, separated by commas; * for any. Default: any, or ' +
+      'none with --no-auth',
+  ),
+  'allowed-host': withValue(
+    'HOST',
+    'Name besides localhost and IP addresses that clients use for the server; may be repeated. ' +
+      'Default: any, or none with --no-auth on a loopback address',
+    { isRepeated: true },
+  ),
+  location: withValue(
+    'NAME',
+    'Location of basins; may be repeated, the first is the default. Default: aws:us-east-1',
+    { isRepeated: true },
+  ),
+  'root-token': withValue('TOKEN', 'Set the root token; see below'),
+  'tls-cert': withValue('FILE', 'File with the TLS certificate and its chain, in PEM: serves https'),
+  'tls-key': withValue('FILE', 'File with the private key of the certificate, in PEM'),
+  log: withValue('FORMAT', 'Log each request on a line of standard output: text or json'),
+  retention: withValue(
+    'DURATION',
+    'How long streams keep records by default: 12h, 30d, ... or forever. Default: 7d',
+  ),
+  'durable-streams-basin': withValue('BASIN', 'Basin that is served by the Durable Streams protocol', {
     default: 'durable-streams',
-    description: 'Basin that is served by the Durable Streams protocol',
-  },
-  'durable-streams-path': {
-    type: 'string',
-    value: 'PATH',
+  }),
+  'durable-streams-path': withValue('PATH', 'Path below which each path is a stream of that protocol', {
     default: '/v1/stream',
-    description: 'Path below which each path is a stream of that protocol',
-  },
-  'public-metrics': {
-    type: 'boolean',
-    description: 'Serve /metrics, for Prometheus, without an access token',
-  },
+  }),
+  'public-metrics': flag('Serve /metrics, for Prometheus, without an access token'),
 } as const
 
 /** The root token has its own variable, and `--dir` is a synonym. */
@@ -244,7 +215,8 @@ function parseOrigins(text: string): true | readonly string[] {
   if (wrong === undefined) return origins
   throw new CliError(
     2,
-    `invalid origin ${quoteArg(wrong)}; \`--allow-origin\` must list origins such as http://localhost:3000, or be *`,
+    `invalid origin ${quoteArg(wrong)}; \`--allow-origin\` must list origins such as ` +
+      'http://localhost:3000, or be *',
   )
 }
 
