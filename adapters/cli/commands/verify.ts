@@ -5,16 +5,16 @@ import {
   type VerifyReport,
   verifyDirectory,
 } from '../../storage/filesystem/index.ts'
-import type { Values } from '../arguments.ts'
+import { flag, positional, type Values } from '../arguments.ts'
 import { command } from '../command.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, Interrupted, printable, quotePath } from '../errors.ts'
 import { bytesText, countText, progressBar } from '../progress.ts'
 
 const VERIFY_DEFINITIONS = {
-  directory: { type: 'positional', description: 'Directory to verify' },
-  json: { type: 'boolean', description: 'Print the report as JSON' },
-  quiet: { type: 'boolean', description: 'Print only problems' },
+  directory: positional('Directory to verify'),
+  json: flag('Print the report as JSON'),
+  quiet: flag('Print only problems'),
 } as const
 
 const VERIFY_NOTES = [
