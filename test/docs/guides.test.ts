@@ -89,7 +89,7 @@ it('docs/operating.md: every metric that it names exists', async () => {
   const { url } = await startServer()
   const headers = { authorization: `Bearer ${ROOT_TOKEN}` }
   const served = await (await fetch(`${url}/metrics`, { headers })).text()
-  const page = await readFile(join(PROJECT, 'docs', 'operating.md'), 'utf8')
+  const page = await readFile(join(PROJECT, 'docs/operating.md'), 'utf8')
   const named = [...page.matchAll(/headwater_[a-z_]+/g)].map(([name]) => name)
   expect(named.length).toBeGreaterThan(8)
   expect(named.filter((name) => !new RegExp(`^${name}(_bucket)?[ {]`, 'm').test(served))).toEqual([])
