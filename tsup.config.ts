@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { build, type Plugin, transform } from 'esbuild'
 import { defineConfig } from 'tsup'
 import { assetModule, bundledAssets } from './scripts/bundled-assets.mjs'
+import { examplesArchive } from './scripts/examples-archive.mjs'
 import { hoistConstants } from './scripts/hoist-constants.mjs'
 import { isPackagedSource } from './scripts/packaged-sources.mjs'
 import { reduceMap } from './scripts/source-maps.mjs'
@@ -178,5 +179,6 @@ export default defineConfig({
     await writeConsoleProgram()
     await shortenZstdModule()
     await bundleForPages()
+    await writeFile(join(DIST, 'examples.json.br'), examplesArchive())
   },
 })

@@ -77,6 +77,9 @@ const HEADWATER_COMMANDS: CliCommand = {
     entry('copy', 'Copy streams from one storage or server to another', () =>
       import('./commands/copy.ts').then(({ COPY }) => COPY),
     ),
+    entry('init', 'Write an example into an empty folder, to start from', () =>
+      import('./commands/init.ts').then(({ INIT }) => INIT),
+    ),
     entry('bench', 'Measure how fast a storage or a server appends, reads and follows', () =>
       import('./commands/bench.ts').then(({ BENCH }) => BENCH),
     ),
