@@ -19,7 +19,8 @@ const pages = (await Promise.all(names.map(async (name) => ((await hasPage(name)
 describe('headwater init, of the packed package', () => {
   let app: InstalledApp
   beforeAll(async () => {
-    app = await installApp()
+    // Beside the package, whose real path is not in the folder.
+    app = await installApp(['react'])
   })
   afterAll(() => app?.remove())
 
@@ -56,7 +57,10 @@ describe('headwater init, of the packed package', () => {
       await ended
     })
     let printed = ''
-    while (!printed.includes('\n')) printed += (await once(server.stdout!, 'data'))[0]
+    for await (const chunk of server.stdout!) {
+      printed += chunk
+      if (printed.includes('\n')) break
+    }
     return /is at (\S+) /.exec(printed)![1]!
   }
 
