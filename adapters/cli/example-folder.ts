@@ -24,8 +24,8 @@ export function exampleNames(examples: Files): string[] {
 }
 
 /**
- * The files of a folder that holds one example and all that it needs. Its README is the section of the example in
- * that of all examples.
+ * The files of a folder that holds one example and all that it needs. Its README is the section of the
+ * example in that of all examples.
  */
 export function exampleFolder(examples: Files, name: string, manifest: PackageManifest): Map<string, string> {
   const own = filesBelow(examples, name)

@@ -10,13 +10,14 @@ import {
 } from '../stream-view/index.ts'
 
 /**
- * Follows a stream as `stream.follow(query)` does, and returns a signal of its latest records, which changes at
- * most once a frame. Without a stream, and on a server, it has no records and the status `loading`.
+ * Follows a stream as `stream.follow(query)` does, and returns a signal of its latest records, which changes
+ * at most once a frame. Without a stream, and on a server, it has no records and the status `loading`.
  *
  * A synced stream shows its confirmed records, then the pending ones, which have `isPending`.
  *
- * The session is opened after the component has rendered and ends with it. If the value of `stream` or `query`
- * changes, the records are dropped and another session is opened. Handles and queries are compared by value.
+ * The session is opened after the component has rendered and ends with it. If the value of `stream` or
+ * `query` changes, the records are dropped and another session is opened. Handles and queries are compared by
+ * value.
  *
  * Throws `invalid` for an invalid `recordsMax`; all other failures are in `error`.
  *

@@ -15,8 +15,8 @@ export interface StreamViewStore<Item> {
 }
 
 /**
- * Follows a stream as `stream.follow(query)` does. Returns a store of its latest records, which changes at most
- * once a frame. Without a stream, the store has no records and the status `loading`.
+ * Follows a stream as `stream.follow(query)` does. Returns a store of its latest records, which changes at
+ * most once a frame. Without a stream, the store has no records and the status `loading`.
  *
  * A synced stream shows its confirmed records, then the pending ones, which have `isPending`.
  *

@@ -16,9 +16,9 @@ import { whileMounted } from './mounted.ts'
  *
  * A synced stream shows its confirmed records, then the pending ones, which have `isPending`.
  *
- * The session is opened when the component is mounted and ends when it is unmounted. `stream` and `query` may be
- * refs or getters: if their value changes, the records are dropped and another session is opened. Handles and
- * queries are compared by value.
+ * The session is opened when the component is mounted and ends when it is unmounted. `stream` and `query` may
+ * be refs or getters: if their value changes, the records are dropped and another session is opened. Handles
+ * and queries are compared by value.
  *
  * Throws `invalid` for an invalid `recordsMax`; all other failures are in `error`.
  *
