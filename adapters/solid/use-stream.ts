@@ -22,7 +22,9 @@ import {
  * Throws `invalid` for an invalid `recordsMax`; all other failures are in `error`.
  *
  * ```ts
- * const chat = useStream(() => hw.basin('my-app').stream(`chats/${props.id}`), () => ({ tailOffset: 50 }))
+ * import { useStream } from 'headwater/solid'
+ *
+ * const view = useStream(() => hw.basin('my-app').stream('chats/42'), () => ({ tailOffset: 50 }))
  * ```
  */
 export function useStream<

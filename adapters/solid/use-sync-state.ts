@@ -4,9 +4,11 @@ import type { StateSource } from '../stream-view/index.ts'
 /**
  * Returns a signal of the state of a synced stream, a mirror or an outbox.
  *
- * ```tsx
+ * ```ts
+ * import { useSyncState } from 'headwater/solid'
+ *
  * const state = useSyncState(chat)
- * const banner = <Show when={state().kind === 'offline'}>Offline. Your messages are sent later.</Show>
+ * const isOffline = () => state().kind === 'offline'
  * ```
  */
 export function useSyncState<State>(source: StateSource<State>): Accessor<State> {

@@ -26,7 +26,7 @@ export interface StreamViewStore<Item> {
  * Throws `invalid` for an invalid `recordsMax`; all other failures are in `error`.
  *
  * ```ts
- * const chat = $derived(streamStore(hw.basin('my-app').stream(`chats/${id}`), { tailOffset: 50 }))
+ * const view = streamStore(hw.basin('my-app').stream('chats/42'), { tailOffset: 50 }) // `$view.records`
  * ```
  */
 export function streamStore<

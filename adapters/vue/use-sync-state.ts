@@ -6,6 +6,8 @@ import { whileMounted } from './mounted.ts'
  * Returns a ref of the state of a synced stream, a mirror or an outbox.
  *
  * ```ts
+ * import { useSyncState } from 'headwater/vue'
+ *
  * const state = useSyncState(chat) // in the template: v-if="state.kind === 'offline'"
  * ```
  */
