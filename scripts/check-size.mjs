@@ -58,9 +58,12 @@ const BUDGETS = [
     totalKiB: 37.8,
   },
   {
-    name: 'headwater/react, without React and the engine',
-    code: `export { useStream } from 'headwater/react'`,
-    external: ['react', './chunk-*'],
+    name: 'headwater/react, vue, svelte and solid, each beyond its framework and the engine',
+    each: ['react', 'vue', 'svelte', 'solid'].map((entry) => ({
+      code: `export { open } from 'headwater'; export * from 'headwater/${entry}'`,
+      beyond: `export { open } from 'headwater'`,
+      external: ['react', 'vue', 'solid-js'],
+    })),
     KiB: 1,
   },
   {
@@ -145,7 +148,8 @@ function loadedChunks(outputs, isLater = isOnDemand) {
   return [...paths]
 }
 
-async function sizeOf({ code, beyond, document, external = [], isLater = isOnDemand }) {
+async function sizeOf({ each, code, beyond, document, external = [], isLater = isOnDemand }) {
+  if (each !== undefined) return Math.max(...(await Promise.all(each.map(sizeOf))))
   if (document !== undefined) return gzipSync(await document(), { level: 9 }).length / 1024
   if (beyond !== undefined)
     return (await sizeOf({ code, external, isLater })) - (await sizeOf({ code: beyond, external, isLater }))

@@ -63,6 +63,9 @@ const HEADWATER_COMMANDS: CliCommand = {
     ...from(() => import('./commands/copy.ts'), {
       COPY: 'Copy streams from one storage or server to another',
     }),
+    ...from(() => import('./commands/init.ts'), {
+      INIT: 'Write an example into an empty folder, to start from',
+    }),
     ...from(() => import('./commands/bench.ts'), {
       BENCH: 'Measure how fast a storage or a server appends, reads and follows',
     }),
