@@ -5,7 +5,7 @@ import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { isPromise } from '../../src/runtime/maybe-promise.ts'
 import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
-import type { ChangeSource, PendingItem, StreamChange } from '../../src/sync/changes.ts'
+import type { ChangeSource, NumberedItem, StreamChange } from '../../src/sync/changes.ts'
 import { RecordView } from '../../src/sync/record-view.ts'
 import type { SyncedRecord } from '../../src/sync/synced-record.ts'
 import { ChangeReader, type RecordChange } from './change-reader.ts'
@@ -123,7 +123,7 @@ export abstract class SyncedReads<Content extends object>
   }
 
   async #converted(change: RecordChange): Promise<SyncedChange<Content>> {
-    const pending: PendingItem<SyncedRecord<Content>>[] = []
+    const pending: NumberedItem<SyncedRecord<Content>>[] = []
     for (const { number, item } of change.pending) {
       const records = this.#pending.of(item, this.#source.device!, number)
       // Thousands may wait, and most have been converted before.
@@ -135,7 +135,7 @@ export abstract class SyncedReads<Content extends object>
   }
 }
 
-function itemOf<Item>({ item }: PendingItem<Item>): Item {
+function itemOf<Item>({ item }: NumberedItem<Item>): Item {
   return item
 }
 
