@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { build, type Plugin, transform } from 'esbuild'
 import { defineConfig } from 'tsup'
 import { assetModule, bundledAssets } from './scripts/bundled-assets.mjs'
+import { examplesArchive } from './scripts/examples-archive.mjs'
 import { hoistConstants } from './scripts/hoist-constants.mjs'
 import { isPackagedSource } from './scripts/packaged-sources.mjs'
 import { reduceMap } from './scripts/source-maps.mjs'
@@ -150,6 +151,9 @@ export default defineConfig({
     browser: 'adapters/browser/index.ts',
     node: 'adapters/node/index.ts',
     react: 'adapters/react/index.ts',
+    vue: 'adapters/vue/index.ts',
+    svelte: 'adapters/svelte/index.ts',
+    solid: 'adapters/solid/index.ts',
     sync: 'adapters/sync/index.ts',
     fold: 'adapters/fold/index.ts',
     'aegis-256': 'adapters/aegis-256/index.ts',
@@ -178,5 +182,6 @@ export default defineConfig({
     await writeConsoleProgram()
     await shortenZstdModule()
     await bundleForPages()
+    await writeFile(join(DIST, 'examples.json.br'), examplesArchive())
   },
 })
