@@ -70,7 +70,8 @@ export async function metrics(
 ): Promise<readonly Metric[]> {
   const signal = begin(sender, options)
   assertMetricsQuery((['account', 'basin', 'stream'] as const)[names.length]!, query)
-  // The paths of the protocol have no place for names of basins that are shorter; those of headwater's own do.
+  // The paths of the protocol have no place for names of basins that are shorter; those of headwater's own
+  // do.
   const isShort = names[0] !== undefined && names[0].length < BASIN_NAME_BYTES_MIN_ON_POST
   const path = [isShort ? '/../metrics' : '/metrics', ...names.map(encodeURIComponent)].join('/')
   const call = jsonCall('GET', `${path}${queryText(metricsQueryParts(query))}`, { signal })
