@@ -1,7 +1,8 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { build, type Plugin, transform } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
+import { minify } from 'terser'
 import { defineConfig } from 'tsup'
 import { assetModule, bundledAssets } from './scripts/bundled-assets.mjs'
 import { hoistConstants } from './scripts/hoist-constants.mjs'
@@ -30,6 +31,11 @@ const embedZstdCodec: Plugin = {
         if (contents === code) throw new Error(`zstd-codec has changed: no ${pattern} in it`)
       }
       replace(/ENVIRONMENT_(IS_WEB|IS_WORKER|HAS_NODE)=typeof [^;]*;/g, () => '')
+      replace(/ENVIRONMENT_IS_(NODE|SHELL)=(ENVIRONMENT|!)[^;]*;/g, () => '')
+      replace(/(?<=ENVIRONMENT_IS_SHELL=)false/, () => 'true')
+      // File systems for browsers and Node, which are never mounted.
+      replace(/if\(ENVIRONMENT_HAS_NODE\)\{var fs=[^}]*\}/, () => '')
+      replace(/,"IDBFS":IDBFS,"NODEFS":NODEFS,"WORKERFS":WORKERFS/, () => '')
       // Without what is not needed, and compressed, the binary is a sixth as long. The module awaits what
       // `getBinary` returns.
       replace(/(?<=;base64,)[A-Za-z0-9+/=]{1000,}/, (base64) =>
@@ -103,11 +109,12 @@ async function shortenZstdModule(): Promise<void> {
   const name = (await readdir(DIST)).find((file) => /^zstd-module-.*\.js$/.test(file))
   if (name === undefined) throw new Error('the build has no zstd module')
   const path = join(DIST, name)
-  const { code } = await transform(await readFile(path, 'utf8'), {
-    minify: true,
-    format: 'esm',
-    logLevel: 'error',
+  const { code } = await minify(await readFile(path, 'utf8'), {
+    module: true,
+    ecma: 2020,
+    compress: { passes: 3 },
   })
+  if (code === undefined) throw new Error('the zstd module is empty')
   await writeFile(path, code)
 }
 

@@ -1,15 +1,15 @@
 // Empties functions of the WebAssembly module of zstd that headwater never calls: the compressors of a block
 // for levels that it does not use, and for dictionaries. They are half of the module.
 
-const CUSTOM_HEADER_BYTES = 8
+const HEADER_BYTES = 8
 const SECTION = { import: 2, element: 9, code: 10, data: 11 }
 /** A body without locals, which traps: its size, no locals, `unreachable`, `end`. */
 const TRAP = [3, 0, 0x00, 0x0b]
 
 /** The strategies of zstd in the order of its table. The first is a second name of `fast`. */
 const STRATEGIES = ['', 'fast', 'dfast', 'greedy', 'lazy', 'lazy2', 'btlazy2', 'btopt', 'btultra']
-/** What zstd distinguishes beside: whether the records are preceded by a window, or by a dictionary. */
-const MODES = ['plain', 'window', 'dictionary']
+/** What may precede a block: nothing but its window, a window in two parts, a dictionary. */
+const MODES = ['window', 'divided', 'dictionary']
 /** Levels up to 4 use these, whatever the length of the input. */
 const USED = new Set(['', 'fast', 'dfast', 'greedy'])
 
@@ -75,7 +75,7 @@ function encodeNumber(number) {
 }
 
 function sectionsOf(wasm) {
-  const reader = new Reader(wasm, CUSTOM_HEADER_BYTES)
+  const reader = new Reader(wasm, HEADER_BYTES)
   const sections = new Map()
   while (reader.position < wasm.length) {
     const header = reader.position
