@@ -2,7 +2,7 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build, type Plugin } from 'esbuild'
-import { minify } from 'terser'
+import { type MinifyOptions, minify } from 'terser'
 import { defineConfig } from 'tsup'
 import { assetModule, bundledAssets } from './scripts/bundled-assets.mjs'
 import { hoistConstants } from './scripts/hoist-constants.mjs'
@@ -90,18 +90,27 @@ async function writeConsoleProgram(): Promise<void> {
 
 /** Makes one minified module of `headwater/browser`, with all dependencies. */
 async function bundleForPages(): Promise<void> {
-  await build({
+  const { outputFiles } = await build({
     entryPoints: { browser: join(DIST, 'browser.js') },
     outdir: DIST,
-    allowOverwrite: true,
+    write: false,
     bundle: true,
     minify: true,
     format: 'esm',
     platform: 'browser',
     target: 'es2022',
     logLevel: 'error',
-    banner: { js: '/*! headwater and its dependencies: THIRD-PARTY-NOTICES.md */' },
   })
+  // A second minifier finds what the first leaves.
+  const code = await minified(outputFiles[0]!.text, { module: true, ecma: 2020, compress: { passes: 2 } })
+  const banner = '/*! headwater and its dependencies: THIRD-PARTY-NOTICES.md */'
+  await writeFile(join(DIST, 'browser.js'), `${banner}\n${code}\n`)
+}
+
+async function minified(text: string, options: MinifyOptions): Promise<string> {
+  const { code } = await minify(text, options)
+  if (code === undefined) throw new Error('the minifier returned nothing')
+  return code
 }
 
 /** Shortens the names in the zstd module, which is not for reading: it came minified, and is a tenth of the package. */
@@ -109,12 +118,11 @@ async function shortenZstdModule(): Promise<void> {
   const name = (await readdir(DIST)).find((file) => /^zstd-module-.*\.js$/.test(file))
   if (name === undefined) throw new Error('the build has no zstd module')
   const path = join(DIST, name)
-  const { code } = await minify(await readFile(path, 'utf8'), {
+  const code = await minified(await readFile(path, 'utf8'), {
     module: true,
     ecma: 2020,
     compress: { passes: 3 },
   })
-  if (code === undefined) throw new Error('the zstd module is empty')
   await writeFile(path, code)
 }
 

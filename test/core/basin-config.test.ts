@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { basinConfig, NEW_BASIN_CONFIG, reconfiguredBasin } from '../../src/core/config.ts'
+import { basinConfig, NEW_BASIN_CONFIG } from '../../src/core/config.ts'
+import { reconfiguredBasin } from '../../src/core/config-change.ts'
 import type { BasinConfig, BasinConfigInput, BasinReconfiguration } from '../../src/model/config.ts'
 import { anyBasinChange } from './configs.ts'
 

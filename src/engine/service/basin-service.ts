@@ -1,4 +1,5 @@
-import { basinConfig, reconfiguredBasin, withDefaultRetention } from '../../core/config.ts'
+import { basinConfig, withDefaultRetention } from '../../core/config.ts'
+import { reconfiguredBasin } from '../../core/config-change.ts'
 import { basinCreationKey, decideCreate, decideEnsure, sameConfig } from '../../core/provision.ts'
 import type {
   BasinConfig,

@@ -1,4 +1,5 @@
-import { mergeStreamConfig, reconfiguredStream } from '../../core/config.ts'
+import { mergeStreamConfig } from '../../core/config.ts'
+import { reconfiguredStream } from '../../core/config-change.ts'
 import type { Expiry } from '../../core/expiry.ts'
 import { decideCreate, decideEnsure, sameConfig, streamCreationKey } from '../../core/provision.ts'
 import type {
