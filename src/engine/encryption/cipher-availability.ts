@@ -17,7 +17,7 @@ export function cipherProblem(cipher: Cipher, suite: CipherSuite | undefined): s
 }
 
 /** Throws `invalid` if a cipher is missing. */
-export function assertAvailable(cipher: Cipher, suite: CipherSuite | undefined): void {
+export function assertCipher(cipher: Cipher, suite: CipherSuite | undefined): void {
   const problem = cipherProblem(cipher, suite)
   if (problem !== undefined) throw missingCipher(cipher, problem)
 }

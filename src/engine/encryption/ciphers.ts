@@ -28,8 +28,8 @@ export class Ciphers {
    * instead.
    */
   async loadCheck(): Promise<(cipher: Cipher) => void> {
-    const { assertAvailable } = await import('./cipher-availability.ts')
-    return (cipher) => assertAvailable(cipher, this.#suites.get(cipher))
+    const { assertCipher } = await import('./cipher-availability.ts')
+    return (cipher) => assertCipher(cipher, this.#suites.get(cipher))
   }
 
   /**
