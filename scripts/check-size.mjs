@@ -43,7 +43,7 @@ const BUDGETS = [
   {
     name: 'engine + memory + HTTP handler',
     code: `export { open } from 'headwater'; export { memory } from 'headwater/memory'; export { createHandler } from 'headwater/http'`,
-    KiB: 65.2,
+    KiB: 65.3,
   },
   {
     name: 'headwater/durable-streams, beyond headwater/http',
@@ -86,7 +86,7 @@ const BUDGETS = [
   {
     name: 'headwater/browser, one file with everything but the handler',
     document: () => readFile(inProject('dist/browser.js')),
-    KiB: 67.1,
+    KiB: 67.7,
   },
   {
     name: 'headwater/console, with its charts and styles',

@@ -6,14 +6,6 @@ import type {
   StreamConfigInput,
 } from '../model/config.ts'
 
-/** The configuration of a basin whose creation specified nothing (docs/protocol.md "Ensuring"). */
-export const NEW_BASIN_CONFIG: BasinConfig = {
-  defaultStreamConfig: {},
-  streamCipher: null,
-  createStreamOnAppend: false,
-  createStreamOnRead: false,
-}
-
 /**
  * The protocol's default of each setting of a stream (docs/protocol.md "Configuration"). Callers receive it.
  */
@@ -85,12 +77,10 @@ export function normalizeStreamConfig(config: StreamConfigInput): StreamConfigIn
 /** Completes the configuration of a new basin with defaults (docs/protocol.md "Ensuring"). */
 export function basinConfig(input: BasinConfigInput): BasinConfig {
   return {
-    defaultStreamConfig: normalizeStreamConfig(
-      input.defaultStreamConfig ?? NEW_BASIN_CONFIG.defaultStreamConfig,
-    ),
-    streamCipher: input.streamCipher ?? NEW_BASIN_CONFIG.streamCipher,
-    createStreamOnAppend: input.createStreamOnAppend ?? NEW_BASIN_CONFIG.createStreamOnAppend,
-    createStreamOnRead: input.createStreamOnRead ?? NEW_BASIN_CONFIG.createStreamOnRead,
+    defaultStreamConfig: normalizeStreamConfig(input.defaultStreamConfig ?? {}),
+    streamCipher: input.streamCipher ?? null,
+    createStreamOnAppend: input.createStreamOnAppend ?? false,
+    createStreamOnRead: input.createStreamOnRead ?? false,
   }
 }
 

@@ -1,5 +1,4 @@
-import { decideDeleteOnEmpty } from '../../core/delete-on-empty.ts'
-import { decideExpiry } from '../../core/expiry.ts'
+import { decideDeleteOnEmpty, decideExpiry } from '../../core/deadlines.ts'
 import { extendedExpiry, isExpired } from '../../core/retention.ts'
 import type { StreamRef } from '../../model/names.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'

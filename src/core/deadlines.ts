@@ -1,3 +1,4 @@
+import { type Expiry, expiresAt, type StreamUse } from './expiry.ts'
 import { firstCheckAt, RECHECK_MS_MAX } from './retention.ts'
 
 /**
@@ -14,4 +15,15 @@ export function decideDeleteOnEmpty(
   if (!stream.hasRecords && now >= idleAt) return 'delete'
   const earliest = stream.hasRecords ? firstCheckAt(stream.minAgeSeconds, now) : idleAt
   return { checkAt: Math.min(Math.max(earliest, idleAt), now + RECHECK_MS_MAX) }
+}
+
+/** Decides about a stream whose deadline has passed. Null if it never expires. Times are in milliseconds. */
+export function decideExpiry(
+  expiry: Expiry | undefined,
+  use: StreamUse,
+  now: number,
+): 'delete' | { readonly checkAt: number } | null {
+  if (expiry === undefined) return null
+  const at = expiresAt(expiry, use)
+  return at <= now ? 'delete' : { checkAt: at }
 }
