@@ -5,6 +5,7 @@ import { build, type Plugin } from 'esbuild'
 import { type MinifyOptions, minify } from 'terser'
 import { defineConfig } from 'tsup'
 import { assetModule, bundledAssets } from './scripts/bundled-assets.mjs'
+import { examplesArchive } from './scripts/examples-archive.mjs'
 import { hoistConstants } from './scripts/hoist-constants.mjs'
 import { isPackagedSource } from './scripts/packaged-sources.mjs'
 import { reduceZstd } from './scripts/reduce-zstd.mjs'
@@ -167,6 +168,9 @@ export default defineConfig({
     browser: 'adapters/browser/index.ts',
     node: 'adapters/node/index.ts',
     react: 'adapters/react/index.ts',
+    vue: 'adapters/vue/index.ts',
+    svelte: 'adapters/svelte/index.ts',
+    solid: 'adapters/solid/index.ts',
     sync: 'adapters/sync/index.ts',
     fold: 'adapters/fold/index.ts',
     'aegis-256': 'adapters/aegis-256/index.ts',
@@ -195,5 +199,6 @@ export default defineConfig({
     await writeConsoleProgram()
     await shortenZstdModule()
     await bundleForPages()
+    await writeFile(join(DIST, 'examples.json.br'), examplesArchive())
   },
 })

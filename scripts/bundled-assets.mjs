@@ -1,12 +1,13 @@
 // Imports that are built on their own, for esbuild and Vite: `./program.ts?function` is a function that holds
 // the module and everything it imports, minified, and returns its exports; `./base.css?text` is the style
-// sheet as a string, minified.
+// sheet as a string, minified; `./openapi.yaml?json` is the document as a string of JSON.
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { build, transform } from 'esbuild'
 import { minify } from 'terser'
+import { parse } from 'yaml'
 
-const ASSET = /^(.*)\?(function|text)$/
+const ASSET = /^(.*)\?(function|text|json)$/
 
 /** Modules of the client that the console never runs: those of Node, append sessions, producers, codecs of frames. */
 const NOT_RUN =
@@ -40,6 +41,10 @@ export async function assetModule(path, kind) {
   if (kind === 'text') {
     const { code } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true })
     return `export default ${JSON.stringify(code)}`
+  }
+  if (kind === 'json') {
+    const document = JSON.stringify(parse(await readFile(path, 'utf8')))
+    return `export default ${JSON.stringify(document)}`
   }
   const { outputFiles } = await build({
     entryPoints: [path],

@@ -9,14 +9,14 @@ import { inProject } from './project.mjs'
 
 /**
  * Chunks that an app does not load which appends plain records and follows a plain stream, not even to create
- * the stream in process: tokens, ciphers, compression, `/metrics`, append sessions, producers and
- * `appendAll`, the reading of JSON, the management of basins and streams, what frees records in IndexedDB, and
- * the rules and headers of producers; of the client encryption keys, events for servers without frames, error
- * responses, appends that were repeated and what only Node needs; of mirrors the earlier history, and synced
- * basins. All other `import()` counts.
+ * the stream in process: tokens, ciphers, compression, `/metrics`, `/openapi.json`, append sessions,
+ * producers and `appendAll`, the reading of JSON, the management of basins and streams, what frees records in
+ * IndexedDB, and the rules and headers of producers; of the client encryption keys, events for servers
+ * without frames, error responses, appends that were repeated and what only Node needs; of mirrors the
+ * earlier history, and synced basins. All other `import()` counts.
  */
 const ON_DEMAND =
-  /^(tokens|stream-codec|cipher-availability|codecs|append-session|generate-acks|record-batcher|json-(decoder|append-session)|reclaim|control|(gzip|zstd)-module|prometheus|node-(sessions|transport|http2?)|unsent|compressed-frames|event-stream|decode-error|session-appender|repeated-append|key-header|account|earlier-history|synced-basin|append-rules|extended-append)\b/
+  /^(tokens|stream-codec|cipher-availability|codecs|append-session|generate-acks|record-batcher|json-(decoder|append-session)|reclaim|control|(gzip|zstd)-module|prometheus|openapi|node-(sessions|transport|http2?)|unsent|compressed-frames|event-stream|decode-error|session-appender|repeated-append|key-header|account|earlier-history|synced-basin|append-rules|extended-append)\b/
 
 /** Chunks that `headwater/sync` loads when it connects, sends, starts again or fetches earlier history. */
 const ON_DEMAND_OF_SYNC = /^(mirror-connection|outbox-sender|earlier-history|synced-basin)\b/
@@ -59,9 +59,12 @@ const BUDGETS = [
     totalKiB: 37.7,
   },
   {
-    name: 'headwater/react, without React and the engine',
-    code: `export { useStream } from 'headwater/react'`,
-    external: ['react', './chunk-*'],
+    name: 'headwater/react, vue, svelte and solid, each beyond its framework and the engine',
+    each: ['react', 'vue', 'svelte', 'solid'].map((entry) => ({
+      code: `export { open } from 'headwater'; export * from 'headwater/${entry}'`,
+      beyond: `export { open } from 'headwater'`,
+      external: ['react', 'vue', 'solid-js'],
+    })),
     KiB: 1,
   },
   {
@@ -146,7 +149,8 @@ function loadedChunks(outputs, isLater = isOnDemand) {
   return [...paths]
 }
 
-async function sizeOf({ code, beyond, document, external = [], isLater = isOnDemand }) {
+async function sizeOf({ each, code, beyond, document, external = [], isLater = isOnDemand }) {
+  if (each !== undefined) return Math.max(...(await Promise.all(each.map(sizeOf))))
   if (document !== undefined) return gzipSync(await document(), { level: 9 }).length / 1024
   if (beyond !== undefined)
     return (await sizeOf({ code, external, isLater })) - (await sizeOf({ code: beyond, external, isLater }))

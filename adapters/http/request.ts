@@ -15,6 +15,7 @@ import {
   vendorHeader,
 } from '../../src/wire/vendor-headers.ts'
 import type { RequestExchange } from './exchange.ts'
+import type { OpenSession } from './open-sessions.ts'
 import type { HandlerSettings } from './options.ts'
 import type { Reply } from './reply.ts'
 import type { RouteMatch } from './router.ts'
@@ -31,6 +32,8 @@ type NameProblem = (name: string) => string | undefined
 export class ApiRequest {
   readonly exchange: RequestExchange
   readonly settings: HandlerSettings
+  /** The read sessions that the engine has open over HTTP. */
+  readonly sessions: Set<OpenSession>
   /** The engine with the caller's permissions; set once the request is authorized, if that needed a token. */
   caller: Engine | undefined
   readonly #match: RouteMatch<unknown>
@@ -38,9 +41,15 @@ export class ApiRequest {
   #stream: string | undefined
   #headerPrefix: string | undefined
 
-  constructor(exchange: RequestExchange, match: RouteMatch<unknown>, settings: HandlerSettings) {
+  constructor(
+    exchange: RequestExchange,
+    match: RouteMatch<unknown>,
+    settings: HandlerSettings,
+    sessions: Set<OpenSession> = new Set(),
+  ) {
     this.exchange = exchange
     this.settings = settings
+    this.sessions = sessions
     this.#match = match
   }
 

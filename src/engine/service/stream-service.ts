@@ -78,8 +78,7 @@ export class StreamService {
       if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!) }
       const document: StreamDocument = {
         ...this.#creator.newStream(basin.value, ref, config, creationKey, defaultRetention),
-        ...(metadata !== undefined && { metadata: { ...metadata } }),
-        ...(expiry !== undefined && { expiry: storedExpiry(expiry) }),
+        ...lastingMembers({ metadata, expiry }),
       }
       if (content === undefined) await this.#creator.add(commit, document, basin)
       else await this.#createWith(content, commit, document, basin)
@@ -167,7 +166,7 @@ export class StreamService {
     defaultRetention: RetentionPolicy | undefined,
   ): Promise<StreamInfo> {
     assertMembers(restored, RESTORED_STREAM, 'restored')
-    const { config = {}, start, fencingToken = '', cipher } = restored
+    const { config = {}, start, fencingToken = '', cipher, metadata, expiry } = restored
     if (start === undefined) throw invalid('`start` is required', 'start')
     assertValid(streamNameProblem(ref.stream), 'stream')
     assertStreamConfig(config)
@@ -176,11 +175,16 @@ export class StreamService {
     assertInteger(tail.timestamp, 'start.timestamp')
     assertValid(fencingTokenProblem(fencingToken), 'fencingToken')
     assertBasinConfig({ streamCipher: cipher })
+    assertStreamCreation({ metadata, expiry })
     return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#catalog.activeBasin(ref.basin)
       if ((await this.#stream(ref)) !== undefined) throw streamExists(ref)
       const stream = this.#creator.newStream(basin.value, ref, config, null, defaultRetention)
-      const document = cipher === undefined ? stream : { ...stream, cipher }
+      const document: StreamDocument = {
+        ...stream,
+        ...(cipher !== undefined && { cipher }),
+        ...lastingMembers({ metadata, expiry }),
+      }
       await this.#creator.add(commit, document, basin, { tail, fencingToken })
       return streamInfo(document)
     })
@@ -261,6 +265,17 @@ function streamInfo({ name, createdAt, deletedAt, cipher, metadata, expiry }: St
     cipher,
     ...(metadata !== undefined && { metadata }),
     ...(expiry !== undefined && { expiry: 'at' in expiry ? { at: new Date(expiry.at) } : expiry }),
+  }
+}
+
+/** What a stream keeps from its creation on. */
+function lastingMembers({
+  metadata,
+  expiry,
+}: Pick<StreamCreation, 'metadata' | 'expiry'>): Pick<StreamDocument, 'metadata' | 'expiry'> {
+  return {
+    ...(metadata !== undefined && { metadata: { ...metadata } }),
+    ...(expiry !== undefined && { expiry: storedExpiry(expiry) }),
   }
 }
 
