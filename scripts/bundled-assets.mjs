@@ -9,9 +9,12 @@ import { parse } from 'yaml'
 
 const ASSET = /^(.*)\?(function|text|json)$/
 
-/** Modules of the client that the console never runs: those of Node, append sessions, codecs of frames. */
+/** Modules of the client that the console never runs: those of Node, append sessions, producers, codecs of frames. */
 const NOT_RUN =
-  /[\\/]client[\\/](node[\\/]node-[\w-]+|session-appender|compressed-frames)\.ts$|[\\/]zstd-module\.ts$/
+  /[\\/]client[\\/](node[\\/]node-[\w-]+|session-appender|extended-append|compressed-frames)\.ts$|[\\/]zstd-module\.ts$/
+/** What has no effect in a browser: codes of errors of Node, and compression, which needs modules of Node. */
+const FOR_NODE = /[\\/]client[\\/](unsent|request-compression)\.ts$/
+const WITHOUT_NODE = 'export const isUnsent = () => false; export class RequestCompression { gzip() {} }'
 /** What the console never uses of the API and of the client: observables, producers, JSON views, frames. */
 const NOT_USED =
   /[\\/](runtime[\\/]observable|api[\\/](json-stream|json-codec|producer|append-all|web-streams)|wire[\\/]frame)\.ts$/
@@ -28,6 +31,7 @@ export const withoutUnused = {
   name: 'without-unused',
   setup({ onLoad }) {
     onLoad({ filter: NOT_RUN }, () => ({ contents: "throw new Error('not part of the page')" }))
+    onLoad({ filter: FOR_NODE }, () => ({ contents: WITHOUT_NODE }))
     onLoad({ filter: NOT_USED }, () => ({ contents: EMPTY_CLASSES }))
   },
 }

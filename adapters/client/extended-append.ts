@@ -1,6 +1,7 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { APPEND_HEADER, encodeAppendHeader } from '../../src/wire/append-header.ts'
+import { encodeAppendHeader } from '../../src/wire/append-header.ts'
+import { APPEND_HEADER } from '../../src/wire/append-header-name.ts'
 import type { ClientCore } from './core.ts'
 import { withEffects } from './errors.ts'
 

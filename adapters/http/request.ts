@@ -1,9 +1,10 @@
 import type { Engine, EngineStream, Resource } from '../../src/index.ts'
 import { accessTokenIdProblem } from '../../src/model/access.ts'
 import { textOf } from '../../src/model/bytes.ts'
+import { requestTokenProblem } from '../../src/model/control-names.ts'
 import { KEY_CHARACTERS_MAX } from '../../src/model/encryption-key.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { basinNameProblem, requestTokenProblem, streamNameProblem } from '../../src/model/names.ts'
+import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
 import { decodeStreamConfigHeader } from '../../src/wire/json-resources.ts'
 import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
 import {

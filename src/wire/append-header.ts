@@ -1,11 +1,6 @@
 import type { AppendConditions } from '../model/append-input.ts'
 import { HeadwaterError } from '../model/errors.ts'
-
-/**
- * The header of an append with a producer or a `streamSeq`, and of its response (docs/protocol.md
- * "Producers"). Other servers ignore it, and their responses do not have it.
- */
-export const APPEND_HEADER = 'headwater-append'
+import { APPEND_HEADER } from './append-header-name.ts'
 
 type HeaderConditions = Pick<AppendConditions, 'producer' | 'streamSeq'>
 
@@ -56,6 +51,3 @@ function malformed(): HeadwaterError {
     field: APPEND_HEADER,
   })
 }
-
-/** What the header of a response says about the append. */
-export type AppendHeaderReply = 'stored' | 'duplicate'

@@ -1,5 +1,5 @@
 import type { BasinInfo, Headwater, StreamInfo } from '../../../src/index.ts'
-import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/names.ts'
+import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/control-names.ts'
 import { dateTimeText } from '../../../src/wire/json-members.ts'
 import { basinInfoJson, streamInfoJson } from '../../../src/wire/json-resources.ts'
 import { flag, positional, withValue } from '../arguments.ts'

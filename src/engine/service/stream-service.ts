@@ -1,23 +1,20 @@
-import { mergeStreamConfig, reconfiguredStream } from '../../core/config.ts'
+import { mergeStreamConfig } from '../../core/config.ts'
+import { reconfiguredStream } from '../../core/config-change.ts'
 import type { Expiry } from '../../core/expiry.ts'
 import { decideCreate, decideEnsure, sameConfig, streamCreationKey } from '../../core/provision.ts'
+import { assertBasinConfig } from '../../model/basin-config.ts'
 import type {
   RetentionPolicy,
   StreamConfig,
   StreamConfigInput,
   StreamReconfiguration,
 } from '../../model/config.ts'
-import { assertBasinConfig, assertStreamConfig } from '../../model/config.ts'
+import { assertStreamConfig } from '../../model/config.ts'
+import { requestTokenProblem, streamPrefixProblem } from '../../model/control-names.ts'
 import { assertStreamCreation } from '../../model/creation-rules.ts'
 import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../../model/info.ts'
-import {
-  fencingTokenProblem,
-  requestTokenProblem,
-  type StreamRef,
-  streamNameProblem,
-  streamPrefixProblem,
-} from '../../model/names.ts'
+import { fencingTokenProblem, type StreamRef, streamNameProblem } from '../../model/names.ts'
 import type { StreamPosition } from '../../model/position.ts'
 import { RESTORED_STREAM, type RestoredStream } from '../../model/restored-stream.ts'
 import type { StreamCreation } from '../../model/stream-creation.ts'
@@ -26,7 +23,7 @@ import { type BasinDocument, type StreamDocument, streamKey } from '../../storag
 import { StorageConflict } from '../../storage/errors.ts'
 import type { ChangeCheck } from './basin-service.ts'
 import type { Catalog, Commit, Versioned } from './catalog.ts'
-import { streamExists, streamNotFound } from './errors.ts'
+import { streamNotFound } from './errors.ts'
 import { addFork } from './fork-links.ts'
 import type { BuiltLog, InitialContent, StreamBuilder } from './stream-builder.ts'
 import type { StreamChanges } from './stream-changes.ts'
@@ -284,4 +281,11 @@ function lastingMembers({
 
 function storedExpiry(expiry: NonNullable<StreamCreation['expiry']>): Expiry {
   return 'at' in expiry ? { at: millisecondsOf(expiry.at) } : { idleSeconds: expiry.idleSeconds }
+}
+
+function streamExists({ basin, stream, shownAs = stream }: StreamRef): HeadwaterError {
+  return new HeadwaterError(
+    'resource_already_exists',
+    `stream \`${shownAs}\` in basin \`${basin}\` already exists`,
+  )
 }
