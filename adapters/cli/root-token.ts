@@ -105,7 +105,9 @@ export function welcome({ url, storage, retention, access, node, code }: Welcome
 function nodeLines(version: string): string[] {
   if (hasStreamResetLimits(version)) return []
   const requests = `${STREAM_RESETS_OF_OLD_NODE} requests that its client cancels`
-  return [`Node ${version} ends an HTTP/2 connection after ${requests}: use Node 22.10 or later (docs/limits.md)`]
+  return [
+    `Node ${version} ends an HTTP/2 connection after ${requests}: use Node 22.10 or later (docs/limits.md)`,
+  ]
 }
 
 function authorizationOption(access: WelcomeDetails['access']): string {

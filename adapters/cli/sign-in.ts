@@ -26,7 +26,7 @@ const EVERYTHING: AccessScopeInput = {
 export class SignIn {
   readonly #hw: Engine
   readonly #clock: Clock
-  /** Of the code; undefined once it was used. */
+  /** The hash of the code; undefined once it was used. */
   #hash: Buffer | undefined
   #endsAt = 0
 
