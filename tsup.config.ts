@@ -129,8 +129,8 @@ async function shortenZstdModule(): Promise<void> {
 }
 
 /**
- * Hoists constants, shortens imports, and keeps of the source maps what stack traces need and the sources in the
- * package.
+ * Hoists constants, shortens imports, and keeps of the source maps what stack traces need and the sources in
+ * the package.
  */
 async function finishModules(): Promise<void> {
   for (const name of await readdir(DIST)) {

@@ -7,9 +7,9 @@ const CHUNK = /\bchunk-[A-Z0-9]{8}(?=\.js\b)/g
 const WITHOUT_NAMES = /^import "\.\/chunk-[A-Z0-9]{8}\.js";$/
 
 /**
- * Removes imports of chunks for their effects. esbuild adds them to keep the order in which modules run, and no
- * module of the package has effects, as `sideEffects` in package.json states. Moves the lines of the source map
- * too.
+ * Removes imports of chunks for their effects. esbuild adds them to keep the order in which modules run. No
+ * module of the package has effects, as `sideEffects` in package.json states. Moves the lines of the source
+ * map too.
  */
 export function withoutBareImports(code, map) {
   const lines = code.split('\n')

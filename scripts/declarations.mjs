@@ -51,7 +51,7 @@ function formatHost() {
   }
 }
 
-/** Reduces mappings to where the names of declarations begin, which is where editors go: a sixth of their length. */
+/** Reduces mappings to where the names of declarations begin, which is where editors go: a sixth of them. */
 function mappingsOfNames(declarations, mappings) {
   const file = ts.createSourceFile('file.d.ts', declarations, ts.ScriptTarget.Latest)
   const kept = mappings.map(() => new Set())
