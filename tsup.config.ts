@@ -5,7 +5,7 @@ import { build, type Plugin } from 'esbuild'
 import { type MinifyOptions, minify } from 'terser'
 import { defineConfig } from 'tsup'
 import { assetModule, bundledAssets } from './scripts/bundled-assets.mjs'
-import { numberChunks, withoutBareImports } from './scripts/chunk-imports.mjs'
+import { renameModules, withoutBareImports } from './scripts/chunk-imports.mjs'
 import { examplesArchive } from './scripts/examples-archive.mjs'
 import { hoistConstants } from './scripts/hoist-constants.mjs'
 import { isPackagedSource } from './scripts/packaged-sources.mjs'
@@ -151,7 +151,7 @@ async function finishModules(): Promise<void> {
       await writeFile(modulePath, code)
     }
   }
-  numberChunks(DIST)
+  renameModules(DIST)
 }
 
 /**

@@ -4,4 +4,4 @@ export declare function withoutBareImports(
   code: string,
   map: SourceMap,
 ): { readonly code: string; readonly map: SourceMap }
-export declare function numberChunks(directory: string): void
+export declare function renameModules(directory: string): void

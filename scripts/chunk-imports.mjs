@@ -3,7 +3,11 @@ import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { decodeMappings, encodeMappings } from './source-maps.mjs'
 
-const CHUNK = /\bchunk-[A-Z0-9]{8}(?=\.js\b)/g
+/**
+ * A chunk that entries share, or a module that is loaded on demand. Builds of apps name the zstd module, so its
+ * name stays.
+ */
+const HASHED = /(?<=[/"=]|^)(?!zstd-)([a-z][\w-]*)-[A-Z0-9]{8}(?=\.js\b)/g
 const WITHOUT_NAMES = /^import "\.\/chunk-[A-Z0-9]{8}\.js";$/
 
 /**
@@ -21,15 +25,26 @@ export function withoutBareImports(code, map) {
   }
 }
 
-/** Numbers the chunks of a directory, whose names have hashes, and changes what imports them. */
-export function numberChunks(directory) {
-  const names = readdirSync(directory).filter((name) => /\.js(\.map)?$/.test(name))
-  const chunks = new Set(names.flatMap((name) => name.match(CHUNK) ?? []))
-  const numbered = new Map([...chunks].sort().map((chunk, index) => [chunk, `chunk-${index + 1}`]))
-  const shortened = (text) => text.replace(CHUNK, (chunk) => numbered.get(chunk) ?? chunk)
-  for (const name of names) {
-    const path = join(directory, name)
-    if (name.endsWith('.js')) writeFileSync(path, shortened(readFileSync(path, 'utf8')))
-    renameSync(path, join(directory, shortened(name)))
+/**
+ * Renames the modules of a directory whose names have hashes, and changes what imports them. Bundlers add
+ * hashes of their own to the names of modules that are loaded on demand.
+ */
+export function renameModules(directory) {
+  const files = readdirSync(directory)
+  const names = new Map()
+  const taken = new Set(files)
+  for (const file of files.filter((name) => name.endsWith('.js')).sort()) {
+    for (const [hashed, name] of file.matchAll(HASHED)) {
+      let short = name === 'chunk' ? 'chunk-1' : name
+      for (let number = 1; taken.has(`${short}.js`); number++) short = `${name}-${number}`
+      taken.add(`${short}.js`)
+      names.set(hashed, short)
+    }
+  }
+  const renamed = (text) => text.replace(HASHED, (hashed) => names.get(hashed) ?? hashed)
+  for (const file of files.filter((name) => /\.js(\.map)?$/.test(name))) {
+    const path = join(directory, file)
+    if (file.endsWith('.js')) writeFileSync(path, renamed(readFileSync(path, 'utf8')))
+    renameSync(path, join(directory, renamed(file)))
   }
 }
