@@ -1,4 +1,4 @@
-// Shortens what refers to the chunks of the build: as bundled, that is a fiftieth of the package.
+// Shortens what refers to the modules of the build: as bundled, that is a fiftieth of the package.
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { decodeMappings, encodeMappings } from './source-maps.mjs'
