@@ -106,9 +106,9 @@ export async function open(options: OpenOptions): Promise<Engine> {
   })
   const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
   const expiry = new ExpiryChecks({
+    session,
     clock,
-    unlessEnded: async (document) => (await control.load()).ended.unlessEnded(document),
-    recordRead: async (ref, logId, readAt) => (await control.load()).streams.recordRead(ref, logId, readAt),
+    control,
     onBackgroundError,
   })
   const opener = new StreamOpener(cache, streamCreator, closing)
