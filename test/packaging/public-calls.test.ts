@@ -47,8 +47,10 @@ const WITHOUT_DISPOSE: Readonly<Record<string, string>> = {
   SessionCalls: 'A part for storages: `close` closes the session of the storage.',
 }
 
+/** How many names `headwater` may export. */
+const NAMES_MAX = 65
 const DISPOSE = ['Symbol.asyncDispose', 'Symbol.dispose']
-const { calls, types } = publicApi(packageEntries())
+const { exported, calls, types } = publicApi(packageEntries())
 
 const isListed = (list: Readonly<Record<string, string>>, name: string): boolean =>
   name in list || name.replace(/\..*/, '.*') in list
@@ -63,6 +65,15 @@ describe('the public API', () => {
     }
     expect(found.get('Headwater.closing')).toBeUndefined()
     expect(types.find(({ name }) => name === 'Producer')?.members).toContain('Symbol.asyncDispose')
+  })
+
+  it('has few names in `headwater`, of which four are those of authorization', () => {
+    const [names] = exported
+    expect(names!.length).toBeLessThanOrEqual(NAMES_MAX)
+    const isAboutAccess = (name: string) => /Access|Operation|Permi|Scope|Token|Resource|Holder/.test(name)
+    const nouns = ['AccessScope', 'AccessTokenInfo', 'AccessTokenInput', 'Operation']
+    expect(names!.filter(isAboutAccess).sort()).toEqual(nouns)
+    expect(names).toContain('OPERATIONS')
   })
 
   it('takes a signal in every asynchronous call', () => {

@@ -29,8 +29,15 @@ export function packageEntries(): string[] {
   )
 }
 
+export interface PublicApi {
+  /** The names that each entry exports, in the order of the entries. */
+  readonly exported: readonly (readonly string[])[]
+  readonly calls: readonly PublicCall[]
+  readonly types: readonly PublicType[]
+}
+
 /** Walks what the entries export, and the types that these refer to. */
-export function publicApi(entries: readonly string[]): { calls: PublicCall[]; types: PublicType[] } {
+export function publicApi(entries: readonly string[]): PublicApi {
   const program = ts.createProgram([...entries], {
     module: ts.ModuleKind.ESNext,
     moduleResolution: ts.ModuleResolutionKind.Bundler,
@@ -53,12 +60,14 @@ class Walk {
     this.#checker = program.getTypeChecker()
   }
 
-  result(entries: readonly string[]): { calls: PublicCall[]; types: PublicType[] } {
-    for (const entry of entries) {
+  result(entries: readonly string[]): PublicApi {
+    const exported = entries.map((entry) => {
       const module = this.#checker.getSymbolAtLocation(this.#program.getSourceFile(entry)!)!
-      for (const exported of this.#checker.getExportsOfModule(module)) this.#visit(exported)
-    }
-    return { calls: [...this.#calls.values()], types: [...this.#types.values()] }
+      const symbols = this.#checker.getExportsOfModule(module)
+      for (const symbol of symbols) this.#visit(symbol)
+      return symbols.map(({ name }) => name)
+    })
+    return { exported, calls: [...this.#calls.values()], types: [...this.#types.values()] }
   }
 
   #visit(given: ts.Symbol): void {
