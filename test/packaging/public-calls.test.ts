@@ -47,6 +47,19 @@ const WITHOUT_DISPOSE: Readonly<Record<string, string>> = {
   SessionCalls: 'A part for storages: `close` closes the session of the storage.',
 }
 
+/** Members of a stream that its view for JSON values does not have. */
+const NOT_OF_JSON_STREAMS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ['name', 'basinName', 'config', 'reconfigure', 'delete', 'exists', 'metrics', 'close'].map((member) => [
+      member,
+      'It is about the stream as a whole.',
+    ]),
+  ),
+  json: 'It makes the view.',
+  readable: '`ReadableStream.from(view.follow())` is the same.',
+  writable: 'Chunks are appended by `appendAll`.',
+}
+
 /** How many names `headwater` may export. */
 const NAMES_MAX = 65
 const DISPOSE = ['Symbol.asyncDispose', 'Symbol.dispose']
@@ -74,6 +87,19 @@ describe('the public API', () => {
     const nouns = ['AccessScope', 'AccessTokenInfo', 'AccessTokenInput', 'Operation']
     expect(names!.filter(isAboutAccess).sort()).toEqual(nouns)
     expect(names).toContain('OPERATIONS')
+  })
+
+  it('has one suffix for limits, and milliseconds but for what is counted for Prometheus', () => {
+    const members = types.flatMap(({ members }) => members)
+    expect(members.filter((name) => /^(max|min)[A-Z]/.test(name))).toEqual([])
+    const inSeconds = members.filter((name) => /(Seconds|Minutes|Hours|Days)$/.test(name))
+    expect(inSeconds.sort()).toEqual(['appendAckSeconds', 'appendPermitSeconds'])
+  })
+
+  it('has in the JSON view what handles records, with the exceptions', () => {
+    const membersOf = (type: string) => types.find(({ name }) => name === type)!.members
+    const missing = membersOf('Stream').filter((name) => !membersOf('JsonStream').includes(name))
+    expect(missing.sort()).toEqual(Object.keys(NOT_OF_JSON_STREAMS).sort())
   })
 
   it('takes a signal in every asynchronous call', () => {
