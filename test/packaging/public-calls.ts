@@ -5,7 +5,7 @@ import ts from 'typescript'
 const PROJECT = resolve(import.meta.dirname, '../..')
 
 /** A method, or a function, that the declarations of the package show to programs. */
-export interface PublicCall {
+interface PublicCall {
   /** `Stream.append`; the name alone of a function. */
   readonly name: string
   /** Whether it returns a promise or an asynchronous generator. */
@@ -15,7 +15,7 @@ export interface PublicCall {
 }
 
 /** A class or an interface that programs can hold. */
-export interface PublicType {
+interface PublicType {
   readonly name: string
   /** Names of members; `Symbol.asyncDispose` and `Symbol.dispose` by these names. */
   readonly members: readonly string[]
@@ -29,7 +29,7 @@ export function packageEntries(): string[] {
   )
 }
 
-export interface PublicApi {
+interface PublicApi {
   /** The names that each entry exports, in the order of the entries. */
   readonly exported: readonly (readonly string[])[]
   readonly calls: readonly PublicCall[]
