@@ -54,7 +54,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
   const catalog = new Catalog(session)
   const readBudget = new ReadBudget(limits.readBufferBytes, clock)
   const work = new BackgroundWork({
-    electForBackgroundWork: session.electForBackgroundWork?.bind(session),
+    electForBackgroundWork: session.electForBackgroundWork,
     usage,
     isInUse: () => options.usage !== undefined || cache.hasFollowers,
     clock,
@@ -72,10 +72,8 @@ export async function open(options: OpenOptions): Promise<Engine> {
     newAppendId: settings.newAppendId,
     trimGraceMs,
     readsIntoNewMemory,
-    loadDocument: async (basin, stream) => {
-      const found = await catalog.stream({ basin, stream })
-      return found && expiry.live(found.value)
-    },
+    loadDocument: (basin, stream) =>
+      catalog.stream({ basin, stream }).then((found) => found && expiry.live(found.value)),
     isOverdue: (log) => expiry.isOverdue(log),
     codecFor: (document) => ciphers.codecFor(document),
     onTrim: () => work.reclaimAt(clock.now() + trimGraceMs),
@@ -106,9 +104,9 @@ export async function open(options: OpenOptions): Promise<Engine> {
   })
   const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
   const expiry = new ExpiryChecks({
+    session,
     clock,
-    unlessEnded: async (document) => (await control.load()).ended.unlessEnded(document),
-    recordRead: async (ref, logId, readAt) => (await control.load()).streams.recordRead(ref, logId, readAt),
+    control,
     onBackgroundError,
   })
   const opener = new StreamOpener(cache, streamCreator, closing)

@@ -1,5 +1,5 @@
-// Code that the library loads on first use. A campaign loads it before it begins: how long that takes must not
-// change the order of what happens.
+// Code that the library loads on first use. A campaign loads it before it begins: how long that takes must
+// not change the order of what happens.
 import '../../src/api/append-session.ts'
 import '../../src/api/generate-acks.ts'
 import '../../src/api/json-append-session.ts'

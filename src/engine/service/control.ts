@@ -56,6 +56,6 @@ export class Control {
     this.basins = new BasinService(catalog, this.locations, basinCreator, work, clock, context.checkCipher)
     this.streams = new StreamService(catalog, context.streamCreator, changes, builder, context.expiry)
     this.removal = new Removal({ session, changes, closing })
-    this.ended = new EndedStreams(context, this.removal)
+    this.ended = new EndedStreams(context.confirmedClock, this.removal)
   }
 }

@@ -1,15 +1,26 @@
 import { expiresAt, isReadRecorded } from '../../core/expiry.ts'
 import type { StreamRef } from '../../model/names.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import type { MaybePromise } from '../../runtime/maybe-promise.ts'
+import type { LazyModule } from '../../runtime/lazy-module.ts'
+import type { StorageSession } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import type { StreamLog } from '../log/stream-log.ts'
+import type { EndedStreams } from './ended-streams.ts'
+
+/** What is loaded when a stream seems to have ended, and when a read is to be recorded. */
+interface ExpiryControl {
+  readonly ended: Pick<EndedStreams, 'unlessEnded'>
+  readonly streams: {
+    /** Stores the time of a read, in milliseconds. */
+    recordRead(ref: StreamRef, logId: string, readAt: number): Promise<void>
+  }
+}
+
+type KnownUse = Pick<StreamLog, 'document' | 'head' | 'readAt'>
 
 export interface StreamExpiryContext {
-  /** Looks at a stream that may have ended: see `ended-streams.ts`. */
-  readonly unlessEnded: (document: StreamDocument) => Promise<StreamDocument | undefined>
-  /** Stores the time of a read, in milliseconds. */
-  readonly recordRead: (ref: StreamRef, logId: string, readAt: number) => Promise<void>
+  readonly session: Pick<StorageSession, 'head'>
+  readonly control: LazyModule<ExpiryControl>
   readonly clock: Clock
   readonly onBackgroundError: (error: unknown) => void
 }
@@ -23,16 +34,22 @@ export class ExpiryChecks {
   }
 
   /**
-   * Returns the document of a stream that was found by its name, or undefined if the stream has expired: it
-   * is deleted then. Rejects with `stream_deletion_pending` if only the name is in use.
+   * Resolves to the document of a stream that was found by its name, or to undefined if the stream has
+   * expired: it is deleted then. Rejects with `stream_deletion_pending` if only the name is in use.
    */
-  live(document: StreamDocument): MaybePromise<StreamDocument | undefined> {
-    const isPlain = document.deletedAt === undefined && document.expiry === undefined
-    return isPlain ? document : this.#context.unlessEnded(document)
+  async live(document: StreamDocument): Promise<StreamDocument | undefined> {
+    const { session, control } = this.#context
+    const { deletedAt, expiry, logId, readAt } = document
+    if (deletedAt === undefined) {
+      const head = expiry && (await session.head(logId))
+      // One without a head was deleted meanwhile, which its user notices.
+      if (head === undefined || !this.isOverdue({ document, head, readAt })) return document
+    }
+    return (await control.load()).ended.unlessEnded(document)
   }
 
-  /** Whether a cached stream has expired, unless another engine has used it. */
-  isOverdue({ document, head, readAt }: StreamLog): boolean {
+  /** Whether a stream has expired by what is known of it here, unless another engine has used it. */
+  isOverdue({ document, head, readAt }: KnownUse): boolean {
     const { expiry, createdAt } = document
     if (expiry === undefined) return false
     const { appendedAt } = head
@@ -42,19 +59,14 @@ export class ExpiryChecks {
   /** Records a read if it is time to. */
   noteRead(log: StreamLog): void {
     const { document, head, readAt } = log
-    const now = this.#context.clock.now()
-    const { expiry, createdAt } = document
+    const { clock, control, onBackgroundError } = this.#context
+    const now = clock.now()
+    const { basin, name, logId, expiry, createdAt } = document
     if (!isReadRecorded(expiry, { createdAt, appendedAt: head.appendedAt, readAt }, now)) return
     log.noteReadAt(now)
-    void this.#record(document, now)
-  }
-
-  async #record({ basin, name, logId }: StreamDocument, now: number): Promise<void> {
-    const { recordRead, onBackgroundError } = this.#context
-    try {
-      await recordRead({ basin, stream: name }, logId, now)
-    } catch (error) {
-      onBackgroundError(error)
-    }
+    control
+      .load()
+      .then(({ streams }) => streams.recordRead({ basin, stream: name }, logId, now))
+      .catch(onBackgroundError)
   }
 }
