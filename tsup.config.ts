@@ -5,6 +5,7 @@ import { build, type Plugin } from 'esbuild'
 import { type MinifyOptions, minify } from 'terser'
 import { defineConfig } from 'tsup'
 import { assetModule, bundledAssets } from './scripts/bundled-assets.mjs'
+import { renameModules, withoutBareImports } from './scripts/chunk-imports.mjs'
 import { examplesArchive } from './scripts/examples-archive.mjs'
 import { hoistConstants } from './scripts/hoist-constants.mjs'
 import { isPackagedSource } from './scripts/packaged-sources.mjs'
@@ -127,14 +128,18 @@ async function shortenZstdModule(): Promise<void> {
   await writeFile(path, code)
 }
 
-/** Hoists constants, and keeps of the source maps what stack traces need and the sources in the package. */
+/**
+ * Hoists constants, shortens imports, and keeps of the source maps what stack traces need and the sources in
+ * the package.
+ */
 async function finishModules(): Promise<void> {
   for (const name of await readdir(DIST)) {
     if (!name.endsWith('.js.map')) continue
     const mapPath = join(DIST, name)
     const modulePath = mapPath.replace(/\.map$/, '')
     const bundled = await readFile(modulePath, 'utf8')
-    const { code, map } = hoistConstants(bundled, JSON.parse(await readFile(mapPath, 'utf8')))
+    const hoisted = hoistConstants(bundled, JSON.parse(await readFile(mapPath, 'utf8')))
+    const { code, map } = withoutBareImports(hoisted.code, hoisted.map)
     const reduced = reduceMap(map, (source) =>
       isPackagedSource(relative(import.meta.dirname, join(DIST, source))),
     )
@@ -146,6 +151,7 @@ async function finishModules(): Promise<void> {
       await writeFile(modulePath, code)
     }
   }
+  renameModules(DIST)
 }
 
 /**

@@ -140,9 +140,9 @@ describe('the package', () => {
     expect(declarations.filter((path) => !existsSync(`${path}.map`))).toEqual([])
   })
 
-  it.each(['src', 'adapters/client'])('contains all of %s', (directory) => {
-    const sources = readdirSync(join(PROJECT, directory), { recursive: true, encoding: 'utf8' })
-    const missing = sources.filter((path) => !existsSync(join(installed, directory, path)))
+  it('contains all sources of the engine', () => {
+    const sources = readdirSync(join(PROJECT, 'src'), { recursive: true, encoding: 'utf8' })
+    const missing = sources.filter((path) => !existsSync(join(installed, 'src', path)))
     expect(sources).not.toEqual([])
     expect(missing).toEqual([])
   })
@@ -156,6 +156,13 @@ describe('the package', () => {
     expect(named.filter((path) => !existsSync(path))).toEqual([])
   })
 
+  it('imports no module only for its effects, which none has', () => {
+    const modules = filesIn('dist').filter((path) => path.endsWith('.js'))
+    const imports = modules.flatMap((path) => readFileSync(path, 'utf8').match(/^import ".*/gm) ?? [])
+    expect(modules).toContain(join(installed, 'dist', 'client.js'))
+    expect(imports).toEqual([])
+  })
+
   it('has no module that is minified but those that come so', () => {
     const modules = filesIn('dist').filter((path) => path.endsWith('.js'))
     const isMinified = (code: string) => code.length > 200 * code.split('\n').length
@@ -163,6 +170,7 @@ describe('the package', () => {
     expect(minified.map((path) => relative(installed, path).replace(/-[A-Z0-9]{8}/, '')).sort()).toEqual([
       join('dist', 'browser.js'),
       join('dist', 'console-program.js'),
+      // The document is one string.
       join('dist', 'openapi.js'),
       join('dist', 'zstd-module.js'),
     ])
