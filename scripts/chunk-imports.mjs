@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { decodeMappings, encodeMappings } from './source-maps.mjs'
 
 /**
- * A chunk that entries share, or a module that is loaded on demand. Builds of apps name the zstd module, so its
- * name stays.
+ * A chunk that entries share, or a module that is loaded on demand. Builds of apps name the zstd module, so
+ * its name stays.
  */
 const HASHED = /(?<=[/"=]|^)(?!zstd-)([a-z][\w-]*)-[A-Z0-9]{8}(?=\.js\b)/g
 const WITHOUT_NAMES = /^import "\.\/chunk-[A-Z0-9]{8}\.js";$/
