@@ -86,7 +86,10 @@ function parseGeneration(
   if (json) throw new CliError(2, `\`${option}\` cannot be combined with \`--json\``)
   const perSecond = rate === undefined ? Number.POSITIVE_INFINITY : Number(rate)
   if (rate !== undefined && !(/^[0-9.]+$/.test(rate) && perSecond > 0)) {
-    throw new CliError(2, `invalid rate ${quoteArg(rate)}; \`--rate\` must be a number of records a second`)
+    throw new CliError(
+      2,
+      `invalid rate ${quoteArg(rate)}; \`--rate\` must be a positive number of records a second`,
+    )
   }
   return {
     template: recordTemplate(text),
