@@ -34,7 +34,7 @@ export function IssueToken({ onClose }: { readonly onClose: () => void }) {
         <div class="fields">
           <TextField
             label="Id"
-            hint="Unique; 1 to 96 bytes, such as tenant-7/browser"
+            hint="1 to 96 bytes, such as tenant-7/browser"
             problem={problem}
             isRequired
             value={id}
