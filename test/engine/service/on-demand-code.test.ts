@@ -1,12 +1,13 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { memory } from '../../../adapters/storage/memory/index.ts'
 import { type Engine, HeadwaterError, open } from '../../../src/index.ts'
-import { testClock, testStorage } from '../../support/index.ts'
+import { testClock } from '../../support/index.ts'
 
 const CONTROL = '../../../src/engine/service/control.ts'
 
 /** An engine on what `prepare` left in the storage, which cannot load the code of the control plane. */
 async function openOffline(prepare: (hw: Engine) => Promise<unknown>, clock = testClock()) {
-  const storage = testStorage()
+  const storage = memory()
   const before = await open({ storage, clock })
   await before.createBasin('basin')
   await prepare(before)
