@@ -11,7 +11,7 @@ import { compileTemplate, type Directive, directiveLines, plainDirective } from 
 /** Options of commands that print records. */
 export const RECORD_DEFINITIONS = {
   grep: withValue('PATTERN', 'Only records whose body matches this regular expression'),
-  'ignore-case': flag('With --grep: capital and small letters are the same', { alias: 'i' }),
+  'ignore-case': flag('With --grep: ignore case', { alias: 'i' }),
   header: withValue('NAME=VALUE', 'Only records with this header, or with a header NAME; may be repeated', {
     isRepeated: true,
   }),

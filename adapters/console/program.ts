@@ -11,17 +11,19 @@ export function showPage(): void {
 
   const { origin, pathname } = new URL('.', location.href)
   const url = `${origin}${pathname}`.replace(/\/$/, '')
-  const show = () => mount(document.body, { fetch: (request) => fetch(request), url }, true)
+  const credentials = new Credentials(url)
+  const show = () => mount(document.body, { fetch: (request) => fetch(request), url }, true, credentials)
   const [, code] = /^#code=(.+)$/.exec(location.hash) ?? []
   if (code === undefined) show()
   // Without a token, the page asks for one.
-  else signIn(url, code).then(show, show)
+  else signIn(url, code, credentials).then(show, show)
 }
 
 /** Exchanges the code of the link that a server prints, which signs in once. */
-async function signIn(url: string, code: string): Promise<void> {
+async function signIn(url: string, code: string, credentials: Credentials): Promise<void> {
   history.replaceState(null, '', location.pathname)
   const headers = { authorization: `Bearer ${code}` }
   const response = await fetch(`${url}/sign-in`, { method: 'POST', headers })
-  if (response.ok) new Credentials(url).save((await response.json()).access_token, 'tab')
+  if (response.ok) credentials.save((await response.json()).access_token, 'tab')
+  else credentials.isCodeRejected = true
 }

@@ -9,7 +9,7 @@ const PLACES: readonly (readonly [place: TokenPlace, label: string])[] = [
   ['browser', 'in this browser, until you choose “Forget token”'],
 ]
 
-const REJECTED = new Error('The server rejected the access token: it is unknown, expired or revoked.')
+const REJECTED = new Error('The server rejected the access token or link: unknown, used, expired or revoked.')
 
 const PLACE_KEY = 'headwater-console-remember'
 

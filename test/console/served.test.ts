@@ -98,7 +98,7 @@ describeInChromium('the console of a server that requires a token', () => {
         : route.fulfill({ status: 401, json: { code: 'authn', message: 'used' } }),
     )
     await page.goto(`${served.url}/#code=used`)
-    await page.getByRole('heading', { name: 'Access token' }).waitFor()
+    await page.getByText('The server rejected the access token or link').waitFor()
     await page.goto('about:blank')
     await page.goto(`${served.url}/#code=the-code`)
     await page.getByRole('heading', { name: 'Basins' }).waitFor()

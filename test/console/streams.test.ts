@@ -156,7 +156,7 @@ describeInChromium('the console', () => {
     await expect.poll(() => bodies(page)).toEqual(['two', 'three'])
     await page.getByLabel('Sequence number').fill('9')
     await page.getByRole('button', { name: 'Start' }).click()
-    await page.getByText('No records yet. New ones appear here.').waitFor()
+    await page.getByText('No records from here on. New ones appear here.').waitFor()
     await page.getByLabel('Start from').selectOption('Time')
     const local = (ms: number) => {
       const date = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000)

@@ -26,11 +26,11 @@ const DEFINITIONS = {
     required: false,
   }),
   file: withValue('FILE', 'File whose lines are the records'),
-  'skip-empty': flag('Empty lines are no records'),
+  'skip-empty': flag('Skip empty lines'),
   header: withValue('NAME=VALUE', 'Header of every record; may be repeated', { isRepeated: true }),
   json: flag('Records are JSON objects, one a line; print the ack as JSON'),
   base64: flag('With --json: bodies and headers are base64'),
-  count: withValue('N', 'Append N records that are made of TEXT'),
+  count: withValue('N', 'Append N records made from the template TEXT'),
   rate: withValue('R', 'Append R records of TEXT a second, until Ctrl+C without --count'),
   create: flag('Fail if the stream does not exist', { default: true }),
   ...FENCING_DEFINITION,
@@ -86,7 +86,10 @@ function parseGeneration(
   if (json) throw new CliError(2, `\`${option}\` cannot be combined with \`--json\``)
   const perSecond = rate === undefined ? Number.POSITIVE_INFINITY : Number(rate)
   if (rate !== undefined && !(/^[0-9.]+$/.test(rate) && perSecond > 0)) {
-    throw new CliError(2, `invalid rate ${quoteArg(rate)}; \`--rate\` must be a number of records a second`)
+    throw new CliError(
+      2,
+      `invalid rate ${quoteArg(rate)}; \`--rate\` must be a positive number of records a second`,
+    )
   }
   return {
     template: recordTemplate(text),
@@ -105,7 +108,7 @@ export const APPEND = command({
   ],
   notes: [
     'Each line is a record without its line break (LF or CRLF). Lines of a pipe are appended as they arrive.',
-    'A missing stream is created when the first record is there. With --json, a line is',
+    'A missing stream is created with the first record. With --json, a line is',
     '{"body": "...", "headers": [["name", "value"]], "timestamp": 1767225600000}, all optional.',
     'TEXT is a template with --count or --rate only; see `headwater help format`.',
   ],

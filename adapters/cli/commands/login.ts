@@ -24,8 +24,8 @@ export const LOGIN = command({
     'headwater login local --url http://127.0.0.1:8787 --no-token',
   ],
   notes: [
-    'Asks for the access token, or reads it from standard input if that is no terminal. Checks it, stores it in',
-    'a file that only you can read, and makes the context the current one. Names are default unless given.',
+    'Asks for the access token, or reads it from standard input if that is not a terminal. Checks it, stores',
+    'it in a file that only you can read, and makes the context the current one.',
   ],
   definitions: {
     name: positional('Name of the context. Default: default', { required: false }),

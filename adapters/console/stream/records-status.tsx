@@ -107,7 +107,7 @@ function SearchStatus({
 }
 
 function stateText({ state, isPaused, isLoading }: Pager): string {
-  if (isPaused) return 'Paused: not reading; resuming skips nothing'
+  if (isPaused) return 'Paused; resuming skips nothing'
   if (isLoading) return 'Loading'
   return {
     idle: 'Not following',

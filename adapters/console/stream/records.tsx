@@ -238,6 +238,7 @@ function emptyText({ pager, search, isFiltered }: PagedRecords, filter: string):
   if (search !== undefined) return search.state === 'running' ? 'Nothing found yet.' : 'Nothing found.'
   if (pager.window.held > 0)
     return isFiltered ? `No record that is loaded matches “${filter}”.` : 'Filtering …'
-  if (pager.state.kind === 'live') return 'No records yet. New ones appear here.'
+  if (pager.state.kind === 'live')
+    return `No records ${pager.tail ? 'from here on' : 'yet'}. New ones appear here.`
   return pager.isLoading || pager.state.kind !== 'idle' ? '' : 'No records from here on.'
 }

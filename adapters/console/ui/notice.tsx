@@ -13,8 +13,7 @@ export function Problem(props: {
   return (
     <p class="notice bad" role="alert">
       {messageOf(error)}
-      {HeadwaterError.is(error) && <code>{error.code}</code>}
-      <Retry onRetry={onRetry} />
+      {HeadwaterError.is(error) && <code>{error.code}</code>} <Retry onRetry={onRetry} />
     </p>
   )
 }
