@@ -57,8 +57,9 @@ export function Room(props) {
   const room = useStream(stream, () => ({ tailOffset: 50 }), { create: true })
   async function send(event) {
     event.preventDefault()
-    await stream().append(message())
+    const text = message()
     setMessage('')
+    await stream().append(text)
   }
   return [
     h(Show, { when: () => room().error }, (error) => h('p', { role: 'alert' }, () => error().message)),
