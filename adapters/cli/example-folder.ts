@@ -53,7 +53,7 @@ function filesBelow(examples: Files, directory: string): Map<string, string> {
   )
 }
 
-/** What the examples share is beside them in the repository, and within the folder here. */
+/** Leads imports of what the examples share, which is beside them in the repository, to the folder. */
 function withinFolder(text: string): string {
   return text.replaceAll(/(['"])\.\.\/((?:\.\.\/)*)shared\//g, (_, quote, up) =>
     up === '' ? `${quote}./shared/` : `${quote}${up}shared/`,

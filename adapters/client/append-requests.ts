@@ -13,7 +13,7 @@ import type { RemoteTarget } from './stream-target.ts'
 /** How often the stream is created, should others keep deleting it. */
 const CREATIONS_MAX = 3
 
-/** What the ack of a batch must agree with. */
+/** The values that the ack of a batch must agree with. */
 export interface SentBatch {
   /** The number of records. */
   readonly count: number

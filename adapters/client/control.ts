@@ -113,7 +113,7 @@ export async function reconfigureBasin(
   return sender.json(call, basinConfigOf)
 }
 
-/** Not repeated after an unknown outcome: another basin may have the name by then. */
+/** Is not repeated after an unknown outcome: another basin may have the name by then. */
 export async function deleteBasin(sender: CallSender, basin: string, options?: CallOptions): Promise<void> {
   const signal = beginBasin(sender, basin, options)
   await sender.send(jsonCall('DELETE', `/basins/${basin}`, { isRepeatable: false, signal }))
@@ -200,7 +200,7 @@ export async function reconfigureStream(
   return sender.json(call, streamConfigOf)
 }
 
-/** Not repeated after an unknown outcome: another stream may have the name by then. */
+/** Is not repeated after an unknown outcome: another stream may have the name by then. */
 export async function deleteStream(
   sender: CallSender,
   basin: string,

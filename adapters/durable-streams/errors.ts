@@ -14,7 +14,7 @@ const CODES: Readonly<Record<number, string>> = {
   413: 'too_large',
 }
 
-/** What is stored together is one batch, so that an append is never stored in part. */
+/** The reply to an append that does not fit one batch: several would not be stored as a whole. */
 const TOO_LARGE = JSON.stringify({
   code: CODES[413],
   message:

@@ -1,6 +1,6 @@
 import type { RequestRouter } from '../http/router.ts'
 
-/** What the protocol reserves for subscriptions: not a stream, although this server has no subscriptions. */
+/** The path that the protocol reserves for subscriptions: not a stream, although this server has none. */
 const RESERVED = /^(_|%5f){2}ds(\/|$)/i
 
 /** The name of a stream in a path, still percent-encoded; undefined if the path is not that of a stream. */
@@ -10,7 +10,7 @@ export function streamInPath(path: string, root: string): string | undefined {
   return name === '' || RESERVED.test(name) ? undefined : name
 }
 
-/** As {@link streamInPath}, for a handler at `prefix`, which paths then begin with or not. */
+/** Does as {@link streamInPath}, for a handler at `prefix`, which paths then begin with or not. */
 export function streamInMountedPath(path: string, root: string, prefix: string): string | undefined {
   const isMounted = prefix !== '' && path.startsWith(`${prefix}/`)
   return (isMounted ? streamInPath(path.slice(prefix.length), root) : undefined) ?? streamInPath(path, root)

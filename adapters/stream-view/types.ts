@@ -1,7 +1,7 @@
 import type { ReadQuery, RecordFormat, Stream } from '../../src/index.ts'
 import type { RecordAs } from '../../src/model/record.ts'
 
-/** What a component shows of a stream. The object changes only when a member does. */
+/** The state of a stream that a component shows. The object changes only when a member does. */
 export interface StreamView<Item> {
   /**
    * The latest records that the session has read, in order: at most `recordsMax`. Those of a synced stream
@@ -29,7 +29,7 @@ export interface UseStreamOptions<Format extends RecordFormat = RecordFormat> {
   readonly recordsMax?: number | undefined
 }
 
-/** What `useStream` needs of a stream. */
+/** The part of a stream that `useStream` needs. */
 export interface RecordSource<Item> {
   /** Makes a session that follows, and that the signal ends. */
   follow(
@@ -46,7 +46,7 @@ export interface RecordSource<Item> {
   equals?(other: unknown): boolean
 }
 
-/** What `useStream` needs of a synced stream. */
+/** The part of a synced stream that `useStream` needs. */
 export interface ChangingSource<Item> {
   /** Iterates over changes: records that were confirmed, and all records that are pending. */
   changes(

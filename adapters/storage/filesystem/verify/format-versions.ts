@@ -14,7 +14,7 @@ export async function formatVersionsOf(files: Files, names: Iterable<string>): P
   return [...versions].sort((a, b) => a - b)
 }
 
-/** What is wrong with a file is reported where it is checked. */
+/** Resolves to undefined for a damaged file, which is reported where it is checked. */
 async function versionOf(files: Files, name: string): Promise<number | undefined> {
   const file = await files.open(name, 'read').catch(() => undefined)
   if (file === undefined) return undefined
