@@ -12,9 +12,9 @@ import { type Header, meteredBytesOf, type SequencedRecord } from '../model/reco
 export const OUTBOX_HEADER = 'headwater-outbox'
 
 /** The kinds of records. A batch consists of parts and a last record. */
-type Kind = 'record' | 'part' | 'progress' | 'parked' | 'retry' | 'discard'
+type Kind = 'record' | 'part' | 'progress' | 'attempt' | 'parked' | 'retry' | 'discard'
 
-const KINDS: readonly string[] = ['record', 'part', 'progress', 'parked', 'retry', 'discard']
+const KINDS: readonly string[] = ['record', 'part', 'progress', 'attempt', 'parked', 'retry', 'discard']
 
 /** Where the records of an entry are on the server. */
 export type Confirmation = Pick<AppendAck, 'start' | 'end'>
@@ -43,9 +43,26 @@ export interface Progress {
   readonly confirmed: readonly (readonly [number: number, confirmation: Confirmation])[]
 }
 
+/** A batch that is sent to the server, as one of a producer. */
+export interface Attempt {
+  /** Greater than that of the attempt before, unless this one continues it. */
+  readonly epoch: number
+  /** The number of the batch in its epoch. */
+  readonly seq: number
+  /** The numbers of its entries. */
+  readonly numbers: readonly number[]
+  /**
+   * The place in the log of the attempt before, which its sender knew, or -1. Of several attempts after the
+   * same one the first counts, so that senders agree although each may find another one next.
+   */
+  readonly after: number
+}
+
 /** The state of an outbox. */
 export interface OutboxState {
   readonly progress: Progress | undefined
+  /** The last attempt, with its place in the log. */
+  readonly attempt: (Attempt & { readonly at: number }) | undefined
   /** The sequence number after the last record of the log that the state includes. */
   readonly next: number
   /** The sequence number of the latest progress. */
@@ -64,6 +81,7 @@ export interface OutboxState {
 
 export const EMPTY_OUTBOX: OutboxState = {
   progress: undefined,
+  attempt: undefined,
   next: 0,
   progressAt: 0,
   entries: new Map(),
@@ -91,7 +109,7 @@ export function withLogRecords(
   if (records.length === 0) return state
   const entries = new Map(state.entries)
   const discarded = new Set(state.discarded)
-  let { progress, progressAt, parts, meteredBytes, records: count } = state
+  let { progress, attempt, progressAt, parts, meteredBytes, records: count } = state
   const remove = (number: number): OutboxEntry | undefined => {
     const entry = entries.get(number)
     if (entry === undefined) return undefined
@@ -119,6 +137,9 @@ export function withLogRecords(
       for (const [number, confirmation] of progress.confirmed) {
         if (remove(number) !== undefined) news?.confirmed(number, confirmation)
       }
+    } else if (kind === 'attempt') {
+      const next = JSON.parse(lossyTextOf(record.body)) as Attempt
+      if (attempt === undefined || next.after > attempt.after) attempt = { ...next, at: record.seqNum }
     } else if (kind === 'parked') {
       const { number, code, message } = JSON.parse(lossyTextOf(record.body)) as ParkedNote
       replace(number, new HeadwaterError(code, message))
@@ -133,7 +154,7 @@ export function withLogRecords(
     }
   }
   const next = records.at(-1)!.seqNum + 1
-  return { progress, next, progressAt, entries, parts, meteredBytes, records: count, discarded }
+  return { progress, attempt, next, progressAt, entries, parts, meteredBytes, records: count, discarded }
 }
 
 interface ParkedNote {
@@ -163,6 +184,11 @@ export function progressRecord(progress: Progress): LogRecord {
   return note('progress', progress)
 }
 
+/** Returns an attempt as a record of the log. */
+export function attemptRecord(attempt: Attempt): LogRecord {
+  return note('attempt', attempt)
+}
+
 /** Returns the refusal of an entry as a record of the log. */
 export function parkedRecord(number: number, { code, message }: HeadwaterError): LogRecord {
   return note('parked', { number, code, message } satisfies ParkedNote)
@@ -179,9 +205,10 @@ export function discardRecord(number: number): LogRecord {
 }
 
 /** Returns the sequence number up to which the log is not needed any more. */
-export function trimPoint({ entries, parts, progressAt }: OutboxState): number {
+export function trimPoint({ entries, parts, progressAt, attempt }: OutboxState): number {
   const [first] = entries.keys()
-  return Math.min(first ?? Number.POSITIVE_INFINITY, parts[0]?.seqNum ?? Number.POSITIVE_INFINITY, progressAt)
+  const needed = [first, parts[0]?.seqNum, progressAt, attempt?.at]
+  return Math.min(...needed.map((seqNum) => seqNum ?? Number.POSITIVE_INFINITY))
 }
 
 function note(kind: Kind, value: object): LogRecord {
