@@ -163,7 +163,7 @@ export class ApiRequest {
    */
   streamOf(hw: Engine, { takesKey = true } = {}): EngineStream {
     const { basin, stream } = this
-    const encryptionKey = takesKey ? this.#encryptionKey() : undefined
+    const encryptionKey = takesKey ? this.encryptionKey : undefined
     const header = this.vendorHeader('stream-config')
     const config = header === undefined ? undefined : decodeStreamConfigHeader(header)
     return hw.basin(basin, { autoCreate: false }).stream(stream, { config, encryptionKey })
@@ -178,7 +178,7 @@ export class ApiRequest {
    * The encryption key, not decoded. Throws 400 `bad_header` if it is empty or too long, even for streams
    * without a cipher.
    */
-  #encryptionKey(): string | undefined {
+  get encryptionKey(): string | undefined {
     const key = this.vendorHeader('encryption-key')?.trim()
     if (key === undefined || (key.length >= 1 && key.length <= KEY_CHARACTERS_MAX)) return key
     const name = this.vendorHeaderName('encryption-key')
