@@ -207,3 +207,19 @@ describe('options', () => {
     expect(() => createDurableStreamsHandler(undefined as never, { basin: BASIN })).toThrow('open engine')
   })
 })
+
+describe('a stream of an encrypted basin', () => {
+  it('is created with a body and forked by requests that have its key', async () => {
+    const { hw, call } = await startService()
+    await hw.createBasin(BASIN, { streamCipher: 'aes-256-gcm' })
+    const key = { 'svc-encryption-key': Buffer.alloc(32, 1).toString('base64') }
+    const created = { headers: { ...TEXT, ...key }, body: 'one' }
+    expect((await call('PUT', 's', { headers: TEXT, body: 'one' })).status).toBe(400)
+    expect((await call('PUT', 's', created)).status).toBe(201)
+    const forked = { 'stream-forked-from': '/v1/stream/s' }
+    expect((await call('PUT', 'fork', { headers: forked })).status).toBe(400)
+    expect((await call('PUT', 'fork', { headers: { ...forked, ...key } })).status).toBe(201)
+    expect(await (await call('GET', 'fork', { headers: key })).text()).toBe('one')
+    expect((await call('GET', 'fork')).status).toBe(400)
+  })
+})
