@@ -85,7 +85,7 @@ export class AppendRequests {
       return decoded(true, () => assertAck(ack, sent))
     }
     const { isRepeated } = outcome
-    const error = extension?.rejection(outcome.error, batch, isRepeated) ?? outcome.error
+    const error = extension?.extensionError(outcome.error, batch, isRepeated) ?? outcome.error
     if (isIdempotent) throw isRepeated ? extension!.afterRepetition(error) : error
     const mayBeRepeated = (isRepeated || mayBeStored) && matchSeqNum !== undefined
     if (!mayBeRepeated) throw error

@@ -24,7 +24,7 @@ export function assertKnown(result: string | null): void {
  * Returns the error of a rejected batch. A server that ignores the header says that the tail is not the one
  * that the body requires, which is none.
  */
-export function rejection(
+export function extensionError(
   error: HeadwaterError,
   { matchSeqNum }: AppendBatch,
   isRepeated: boolean,

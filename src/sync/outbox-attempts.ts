@@ -1,4 +1,4 @@
-import type { Attempt, OutboxEntry, OutboxState } from './outbox-log.ts'
+import type { BatchAttempt, OutboxEntry, OutboxState } from './outbox-log.ts'
 import { type AfterRefusal, entriesToSend } from './outbox-plan.ts'
 
 /**
@@ -12,7 +12,7 @@ import { type AfterRefusal, entriesToSend } from './outbox-plan.ts'
  */
 
 /** A batch to send. */
-export interface NextAttempt extends Pick<Attempt, 'epoch' | 'seq'> {
+export interface NextAttempt extends Pick<BatchAttempt, 'epoch' | 'seq'> {
   readonly entries: readonly OutboxEntry[]
   /** Whether the log has it. */
   readonly isNoted: boolean
@@ -53,7 +53,7 @@ export function nextAttempt(state: OutboxState, knowledge: AttemptKnowledge): Ne
 /** Returns the entries of an attempt that wait for the server, or all that do if there is no attempt. */
 export function waitingEntries(
   { entries }: OutboxState,
-  attempt: Pick<Attempt, 'numbers'> | undefined,
+  attempt: Pick<BatchAttempt, 'numbers'> | undefined,
 ): readonly OutboxEntry[] {
   const numbers = attempt?.numbers ?? [...entries.keys()]
   return numbers.flatMap((number) => {
@@ -62,6 +62,6 @@ export function waitingEntries(
   })
 }
 
-function isOf({ numbers }: Attempt, entries: readonly OutboxEntry[]): boolean {
+function isOf({ numbers }: BatchAttempt, entries: readonly OutboxEntry[]): boolean {
   return entries.length === numbers.length && entries.every(({ number }, index) => number === numbers[index])
 }

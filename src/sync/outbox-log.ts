@@ -44,7 +44,7 @@ export interface Progress {
 }
 
 /** A batch that is sent to the server, as one of a producer. */
-export interface Attempt {
+export interface BatchAttempt {
   /** Greater than that of the attempt before, unless this one continues it. */
   readonly epoch: number
   /** The number of the batch in its epoch. */
@@ -62,7 +62,7 @@ export interface Attempt {
 export interface OutboxState {
   readonly progress: Progress | undefined
   /** The last attempt, with its place in the log. */
-  readonly attempt: (Attempt & { readonly at: number }) | undefined
+  readonly attempt: (BatchAttempt & { readonly at: number }) | undefined
   /** The sequence number after the last record of the log that the state includes. */
   readonly next: number
   /** The sequence number of the latest progress. */
@@ -138,7 +138,7 @@ export function withLogRecords(
         if (remove(number) !== undefined) news?.confirmed(number, confirmation)
       }
     } else if (kind === 'attempt') {
-      const next = JSON.parse(lossyTextOf(record.body)) as Attempt
+      const next = JSON.parse(lossyTextOf(record.body)) as BatchAttempt
       if (attempt === undefined || next.after > attempt.after) attempt = { ...next, at: record.seqNum }
     } else if (kind === 'parked') {
       const { number, code, message } = JSON.parse(lossyTextOf(record.body)) as ParkedNote
@@ -185,7 +185,7 @@ export function progressRecord(progress: Progress): LogRecord {
 }
 
 /** Returns an attempt as a record of the log. */
-export function attemptRecord(attempt: Attempt): LogRecord {
+export function attemptRecord(attempt: BatchAttempt): LogRecord {
   return note('attempt', attempt)
 }
 

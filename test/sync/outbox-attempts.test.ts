@@ -4,8 +4,8 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { nextAttempt, waitingEntries } from '../../src/sync/outbox-attempts.ts'
 import {
-  type Attempt,
   attemptRecord,
+  type BatchAttempt,
   batchRecords,
   discardRecord,
   EMPTY_OUTBOX,
@@ -20,7 +20,7 @@ import {
 const entry = batchRecords([{ headers: [], body: utf8('x') }])[0]!
 const parked = (number: number) => parkedRecord(number, new HeadwaterError('invalid', 'refused'))
 const attempt = (epoch: number, seq: number, numbers: readonly number[], after = -1): LogRecord =>
-  attemptRecord({ epoch, seq, numbers, after } satisfies Attempt)
+  attemptRecord({ epoch, seq, numbers, after } satisfies BatchAttempt)
 const confirmed = (...numbers: number[]): LogRecord => {
   const place = { seqNum: 0, timestamp: 0 }
   const found = numbers.map((number) => [number, { start: place, end: place }] as const)
