@@ -3,9 +3,8 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { contentionMs } from '../../src/sync/back-off.ts'
-import { type NextAttempt, nextAttempt, waitingEntries } from '../../src/sync/outbox-attempts.ts'
+import { attemptNote, type NextAttempt, nextAttempt, waitingEntries } from '../../src/sync/outbox-attempts.ts'
 import {
-  attemptRecord,
   type Confirmation,
   type LogRecord,
   type OutboxState,
@@ -72,6 +71,8 @@ export class OutboxSender {
   #isDoubtHere = false
   /** Entries are sent one by one, to find the one that the server refuses. */
   #isSingle = false
+  /** The log was read. */
+  #isReady = false
   /** What is known of the last attempt: see {@link AttemptKnowledge}. */
   #acknowledgedAt: number | undefined
   #abandonedAt: number | undefined
@@ -93,19 +94,17 @@ export class OutboxSender {
   /** Sends until the signal aborts, or until only the app can go on. */
   async run(): Promise<void> {
     const { log, onState } = this.#context
-    await log.until(() => log.state.progress !== undefined, this.#signal)
-    await log.caughtUp(this.#signal)
-    this.#position = log.state.progress!.position
-    this.#isDoubtHere = !log.state.progress!.inDoubt
+    await log.eventually(() => log.state.progress !== undefined, this.#signal)
     while (!this.#signal.aborted) {
-      if (this.#next() === undefined) {
+      if (this.#isReady && this.#next() === undefined) {
         await this.#idle()
         onState({ kind: 'idle' })
-        await log.until(() => this.#next() !== undefined, this.#signal)
+        await log.eventually(() => this.#next() !== undefined, this.#signal)
       }
       try {
         onState({ kind: 'sending' })
-        await this.#send()
+        await this.#begin()
+        if (this.#next() !== undefined) await this.#send()
         this.#failures = 0
       } catch (error) {
         if (this.#signal.aborted) return
@@ -118,6 +117,16 @@ export class OutboxSender {
         await pauseAfter(error, ++this.#failures, this.#context, this.#signal)
       }
     }
+  }
+
+  /** Reads what earlier senders have left. A decision about the next attempt needs all of it. */
+  async #begin(): Promise<void> {
+    if (this.#isReady) return
+    const { log } = this.#context
+    await log.caughtUp(this.#signal)
+    this.#position = log.state.progress!.position
+    this.#isDoubtHere = !log.state.progress!.inDoubt
+    this.#isReady = true
   }
 
   #next(
@@ -364,11 +373,11 @@ export class OutboxSender {
     if (notes.length > 0) await log.append(notes, this.#signal)
   }
 
-  async #note(confirmed: Confirmed, inDoubt: boolean): Promise<void> {
+  async #note(confirmed: Progress['confirmed'], inDoubt: boolean): Promise<void> {
     await this.#context.log.append([this.#progress(confirmed, inDoubt)], this.#signal)
   }
 
-  #progress(confirmed: Confirmed, inDoubt: boolean): LogRecord {
+  #progress(confirmed: Progress['confirmed'], inDoubt: boolean): LogRecord {
     const { device } = this.#context.log.state.progress!
     return progressRecord({ device, position: this.#position, inDoubt, confirmed })
   }
@@ -383,13 +392,6 @@ export class OutboxSender {
       await pauseUntil(clock, COPY_WAIT_MS, this.#signal, wakeUps)
     })
   }
-}
-
-type Confirmed = Progress['confirmed']
-
-function attemptNote({ epoch, seq, entries }: Omit<NextAttempt, 'isNoted'>, state: OutboxState): LogRecord {
-  const numbers = entries.map(({ number }) => number)
-  return attemptRecord({ epoch, seq, numbers, after: state.attempt?.at ?? -1 })
 }
 
 function emptyIfMissing(error: unknown): { readonly seqNum: number } {

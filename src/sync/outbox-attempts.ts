@@ -1,4 +1,10 @@
-import type { BatchAttempt, OutboxEntry, OutboxState } from './outbox-log.ts'
+import {
+  attemptRecord,
+  type BatchAttempt,
+  type LogRecord,
+  type OutboxEntry,
+  type OutboxState,
+} from './outbox-log.ts'
 import { type AfterRefusal, entriesToSend } from './outbox-plan.ts'
 
 /**
@@ -60,6 +66,15 @@ export function waitingEntries(
     const entry = entries.get(number)
     return entry === undefined || entry.error !== undefined ? [] : [entry]
   })
+}
+
+/** Returns an attempt as a record that follows a state of the log. */
+export function attemptNote(
+  { epoch, seq, entries }: Omit<NextAttempt, 'isNoted'>,
+  state: OutboxState,
+): LogRecord {
+  const numbers = entries.map(({ number }) => number)
+  return attemptRecord({ epoch, seq, numbers, after: state.attempt?.at ?? -1 })
 }
 
 function isOf({ numbers }: BatchAttempt, entries: readonly OutboxEntry[]): boolean {

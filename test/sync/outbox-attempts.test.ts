@@ -8,7 +8,7 @@ import {
   type BatchAttempt,
   batchRecords,
   discardRecord,
-  EMPTY_OUTBOX,
+  emptyOutbox,
   type LogRecord,
   parkedRecord,
   progressRecord,
@@ -17,7 +17,7 @@ import {
   withLogRecords,
 } from '../../src/sync/outbox-log.ts'
 
-const entry = batchRecords([{ headers: [], body: utf8('x') }])[0]!
+const entry = batchRecords([{ timestamp: undefined, headers: [], body: utf8('x') }])[0]!
 const parked = (number: number) => parkedRecord(number, new HeadwaterError('invalid', 'refused'))
 const attempt = (epoch: number, seq: number, numbers: readonly number[], after = -1): LogRecord =>
   attemptRecord({ epoch, seq, numbers, after } satisfies BatchAttempt)
@@ -30,7 +30,7 @@ const confirmed = (...numbers: number[]): LogRecord => {
 /** The state of a log that has these records, from the sequence number 0 on. */
 function stateOf(...records: readonly LogRecord[]) {
   return withLogRecords(
-    EMPTY_OUTBOX,
+    emptyOutbox(),
     records.map((record, seqNum): SequencedRecord => ({ ...record, seqNum, timestamp: 0 })),
   )
 }

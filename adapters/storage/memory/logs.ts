@@ -24,7 +24,7 @@ import { Arena, SMALL_PIECE_BYTES } from './arena.ts'
 /** All logs, and which of them have blocks to free. */
 export class MemoryLogs implements LogHeads {
   readonly #logs = new Map<string, MemoryLog>()
-  /** For the first block of each log. */
+  /** The memory for the first block of each log. */
   readonly #arena = new Arena()
   readonly #expiries = new Deadlines('expiryDue')
   readonly #trims = new Deadlines('trimDue')
@@ -115,7 +115,7 @@ export class MemoryLog {
   /** When the block that was appended last expires; Infinity for never. */
   #lastExpiry = 0
   readonly #firstArena: Arena
-  /** For later blocks. Freed with this log. */
+  /** The memory for later blocks. Freed with this log. */
   #arena: Arena | undefined
 
   constructor(id: string, serial: number, head: Head, firstArena: Arena) {
@@ -220,7 +220,7 @@ export class MemoryLog {
     return cutRecords(data, first.firstSeqNum, block.expiresAt, range)
   }
 
-  /** If it expires at all. */
+  /** The next block, if it expires at all. */
   get #expiresNext(): StoredBlock | undefined {
     return (this.#expiring ?? this.#blocks).first()
   }

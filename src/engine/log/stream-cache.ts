@@ -42,9 +42,9 @@ export class StreamCache {
   readonly #options: StreamCacheOptions
   readonly #logOptions: StreamLogOptions
   readonly #watch: ChangeWatch
-  /** By basin, then by stream: joining the names would take longer than both look-ups. */
+  /** The logs by basin, then by stream: joining the names would take longer than both look-ups. */
   readonly #byName = new Map<string, Map<string, StreamLog>>()
-  /** In the order in which they are considered for eviction. */
+  /** The logs in the order in which they are considered for eviction. */
   readonly #byId = new Map<string, StreamLog>()
   readonly #loading = new Set<Loading>()
   /** Set when the engine begins to close. */
