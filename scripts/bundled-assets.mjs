@@ -1,16 +1,20 @@
 // Imports that are built on their own, for esbuild and Vite: `./program.ts?function` is a function that holds
 // the module and everything it imports, minified, and returns its exports; `./base.css?text` is the style
-// sheet as a string, minified.
+// sheet as a string, minified; `./openapi.yaml?json` is the document as a string of JSON.
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { build, transform } from 'esbuild'
 import { minify } from 'terser'
+import { parse } from 'yaml'
 
-const ASSET = /^(.*)\?(function|text)$/
+const ASSET = /^(.*)\?(function|text|json)$/
 
-/** Modules of the client that the console never runs: those of Node, append sessions, codecs of frames. */
+/** Modules of the client that the console never runs: those of Node, append sessions, producers, codecs of frames. */
 const NOT_RUN =
-  /[\\/]client[\\/](node[\\/]node-[\w-]+|session-appender|compressed-frames)\.ts$|[\\/]zstd-module\.ts$/
+  /[\\/]client[\\/](node[\\/]node-[\w-]+|session-appender|extended-append|compressed-frames)\.ts$|[\\/]zstd-module\.ts$/
+/** What has no effect in a browser: codes of errors of Node, and compression, which needs modules of Node. */
+const FOR_NODE = /[\\/]client[\\/](unsent|request-compression)\.ts$/
+const WITHOUT_NODE = 'export const isUnsent = () => false; export class RequestCompression { gzip() {} }'
 /** What the console never uses of the API and of the client: observables, producers, JSON views, frames. */
 const NOT_USED =
   /[\\/](runtime[\\/]observable|api[\\/](json-stream|json-codec|producer|append-all|web-streams)|wire[\\/]frame)\.ts$/
@@ -27,6 +31,7 @@ export const withoutUnused = {
   name: 'without-unused',
   setup({ onLoad }) {
     onLoad({ filter: NOT_RUN }, () => ({ contents: "throw new Error('not part of the page')" }))
+    onLoad({ filter: FOR_NODE }, () => ({ contents: WITHOUT_NODE }))
     onLoad({ filter: NOT_USED }, () => ({ contents: EMPTY_CLASSES }))
   },
 }
@@ -36,6 +41,10 @@ export async function assetModule(path, kind) {
   if (kind === 'text') {
     const { code } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true })
     return `export default ${JSON.stringify(code)}`
+  }
+  if (kind === 'json') {
+    const document = JSON.stringify(parse(await readFile(path, 'utf8')))
+    return `export default ${JSON.stringify(document)}`
   }
   const { outputFiles } = await build({
     entryPoints: [path],

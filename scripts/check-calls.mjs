@@ -1,6 +1,6 @@
-// Counts the functions of the built package that one warm operation enters, and how often it calls them, by V8's
-// precise coverage, and fails if a count exceeds its budget. Callbacks and getters count. With --list, prints
-// the functions with their calls.
+// Counts the functions of the built package that one warm operation enters, and how often it calls them, by
+// V8's precise coverage, and fails if a count exceeds its budget. Callbacks and getters count. With --list,
+// prints the functions with their calls.
 import { Session } from 'node:inspector/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { inProject } from './project.mjs'

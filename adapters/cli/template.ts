@@ -11,6 +11,15 @@ export interface Directive<Subject> {
   readonly compile: (argument: string) => (subject: Subject) => Uint8Array | string
 }
 
+/** A directive without an argument. */
+export function plainDirective<Subject>(
+  letter: string,
+  description: string,
+  textOf: (subject: Subject) => string,
+): Directive<Subject> {
+  return { letter, description, compile: () => textOf }
+}
+
 const ESCAPES: Readonly<Record<string, number>> = { n: 10, t: 9, r: 13, '0': 0, '\\': 92 }
 const PART = /%%|%([a-zA-Z])(?:\{([^}]*)\})?|\\(?:x([0-9a-fA-F]{2})|([ntr0\\]))|([^%\\]+)|[\s\S]/g
 

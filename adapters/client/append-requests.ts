@@ -1,7 +1,7 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { loaded } from '../../src/runtime/lazy-module.ts'
-import { APPEND_HEADER } from '../../src/wire/append-header.ts'
+import { APPEND_HEADER } from '../../src/wire/append-header-name.ts'
 import { decodeAppendAck } from '../../src/wire/decode-records.ts'
 import { encodeAppendInput } from '../../src/wire/encode-append.ts'
 import { MalformedResponse } from '../../src/wire/response-json.ts'

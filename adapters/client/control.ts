@@ -5,8 +5,8 @@ import {
   type CreateStreamOptions,
 } from '../../src/api/basin.ts'
 import type { CallOptions } from '../../src/api/call-options.ts'
+import { assertBasinConfig } from '../../src/model/basin-config.ts'
 import {
-  assertBasinConfig,
   assertStreamConfig,
   type BasinConfig,
   type BasinConfigInput,
@@ -15,15 +15,11 @@ import {
   type StreamConfigInput,
   type StreamReconfiguration,
 } from '../../src/model/config.ts'
+import { basinPrefixProblem, streamPrefixProblem } from '../../src/model/control-names.ts'
 import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
 import type { BasinInfo, ListQuery, Page, Provisioned, StreamInfo } from '../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
-import {
-  basinNameProblem,
-  basinPrefixProblem,
-  streamNameProblem,
-  streamPrefixProblem,
-} from '../../src/model/names.ts'
+import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
 import { STREAM_CREATION, type StreamCreation } from '../../src/model/stream-creation.ts'
 import { assertText } from '../../src/model/validation.ts'
 import {

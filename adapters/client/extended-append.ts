@@ -1,6 +1,7 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { APPEND_HEADER, encodeAppendHeader, UNMATCHED_SEQ_NUM } from '../../src/wire/append-header.ts'
+import { encodeAppendHeader, UNMATCHED_SEQ_NUM } from '../../src/wire/append-header.ts'
+import { APPEND_HEADER } from '../../src/wire/append-header-name.ts'
 import { withEffects } from './errors.ts'
 
 /** The header and the condition of a request. */

@@ -43,8 +43,8 @@ export function TokenForm(props: {
     >
       <h1 tabIndex={-1}>Access token</h1>
       <p>
-        This server requires an access token. The first start of <code>headwater serve</code> prints its root
-        token, and a link that signs in.
+        This server requires an access token. <code>headwater serve</code> prints its root token at the first
+        start, and a link that signs in once.
       </p>
       <Problem error={isRejected ? REJECTED : undefined} />
       <Field

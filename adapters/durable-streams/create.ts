@@ -89,7 +89,7 @@ function confirmed(existing: DescribedStream, wanted: CreateRequest, source: Sou
     isSameType(contentType, existing.contentType) &&
     JSON.stringify(expiry) === JSON.stringify(existing.expiry) &&
     fork === existing.metadata[METADATA.fork] &&
-    (!wanted.isClosed || existing.tail.closed === true)
+    wanted.isClosed === (existing.tail.closed === true)
   if (isSame) return { status: 200, headers: descriptionHeaders(existing) }
   throw new DurableStreamsError(409, 'the stream exists with another configuration')
 }
@@ -130,7 +130,15 @@ async function created(
       encryptionKey,
     },
   )
-  const state = await describedStream(stream, ['create-stream'])
+  // A stream whose time is over when it is created has been there.
+  const state = (await stateIfExists(stream, ['create-stream'])) ?? {
+    contentType,
+    expiry,
+    tail: {
+      seqNum: (source === undefined ? 0 : (point?.seqNum ?? source.state.tail.seqNum)) + records.length,
+      closed: wanted.isClosed || undefined,
+    },
+  }
   const scheme = exchange.isSecure || exchange.header('x-forwarded-proto') === 'https' ? 'https' : 'http'
   const location = `${scheme}://${exchange.host}${exchange.path}`
   return { status: 201, headers: { ...descriptionHeaders(state), location } }

@@ -1,9 +1,10 @@
 import type { Engine, EngineStream, Resource } from '../../src/index.ts'
 import { accessTokenIdProblem } from '../../src/model/access.ts'
 import { textOf } from '../../src/model/bytes.ts'
+import { requestTokenProblem } from '../../src/model/control-names.ts'
 import { KEY_CHARACTERS_MAX } from '../../src/model/encryption-key.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { basinNameProblem, requestTokenProblem, streamNameProblem } from '../../src/model/names.ts'
+import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
 import { decodeStreamConfigHeader } from '../../src/wire/json-resources.ts'
 import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
 import {
@@ -14,6 +15,7 @@ import {
   vendorHeader,
 } from '../../src/wire/vendor-headers.ts'
 import type { RequestExchange } from './exchange.ts'
+import type { OpenSession } from './open-sessions.ts'
 import type { HandlerSettings } from './options.ts'
 import type { Reply } from './reply.ts'
 import type { RouteMatch } from './router.ts'
@@ -30,6 +32,8 @@ type NameProblem = (name: string) => string | undefined
 export class ApiRequest {
   readonly exchange: RequestExchange
   readonly settings: HandlerSettings
+  /** The read sessions that the engine has open over HTTP. */
+  readonly sessions: Set<OpenSession>
   /** The engine with the caller's permissions; set once the request is authorized, if that needed a token. */
   caller: Engine | undefined
   readonly #match: RouteMatch<unknown>
@@ -37,9 +41,15 @@ export class ApiRequest {
   #stream: string | undefined
   #headerPrefix: string | undefined
 
-  constructor(exchange: RequestExchange, match: RouteMatch<unknown>, settings: HandlerSettings) {
+  constructor(
+    exchange: RequestExchange,
+    match: RouteMatch<unknown>,
+    settings: HandlerSettings,
+    sessions: Set<OpenSession> = new Set(),
+  ) {
     this.exchange = exchange
     this.settings = settings
+    this.sessions = sessions
     this.#match = match
   }
 

@@ -3,6 +3,7 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { contentionMs } from '../../src/sync/back-off.ts'
+import { asHeadwaterError, isStreamMissing } from '../../src/sync/errors.ts'
 import { attemptNote, type NextAttempt, nextAttempt, waitingEntries } from '../../src/sync/outbox-attempts.ts'
 import {
   type Confirmation,
@@ -21,7 +22,6 @@ import {
   recentWriters,
   sentRecords,
 } from '../../src/sync/outbox-plan.ts'
-import { asHeadwaterError, isStreamMissing } from './errors.ts'
 import type { OutboxLog } from './outbox-log.ts'
 import { type PauseContext, pauseAfter, pauseUntil } from './pause.ts'
 

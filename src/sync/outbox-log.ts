@@ -20,7 +20,7 @@ const KINDS: readonly string[] = ['record', 'part', 'progress', 'attempt', 'park
 export type Confirmation = Pick<AppendAck, 'start' | 'end'>
 
 /** A record that waits for the server. */
-export interface OutboxRecord extends SequencedRecord {
+interface OutboxRecord extends SequencedRecord {
   /** Whether the app gave the timestamp, which is sent then. It is the time of the append otherwise. */
   readonly hasOwnTimestamp: boolean
 }

@@ -1,8 +1,7 @@
-import { utf8 } from '../model/bytes.ts'
 import type { HeadwaterError } from '../model/errors.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 import type { AppendRecord, SequencedRecord } from '../model/record.ts'
-import { ORIGIN_HEADER, originOf, originValue } from './origin.ts'
+import { originHeader, originOf } from './origin.ts'
 import type { Confirmation, OutboxEntry, OutboxState } from './outbox-log.ts'
 
 /** What happens to the records behind one that the server refused: they wait, or are sent. */
@@ -40,8 +39,6 @@ export function entriesToSend(
   return chosen
 }
 
-const NAME = utf8(ORIGIN_HEADER)
-
 /** Returns the records of entries as they are sent to the server: with the header that identifies them. */
 export function sentRecords(
   entries: readonly OutboxEntry[],
@@ -50,7 +47,7 @@ export function sentRecords(
   return entries.flatMap(({ records }) =>
     records.map(({ seqNum, timestamp, hasOwnTimestamp, headers, body }) => ({
       timestamp: hasOwnTimestamp ? timestamp : undefined,
-      headers: [...headers, [NAME, utf8(originValue({ device, number: seqNum }))] as const],
+      headers: [...headers, originHeader({ device, number: seqNum })],
       body,
     })),
   )

@@ -1,12 +1,7 @@
 import type { AppendConditions } from '../model/append-input.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
-
-/**
- * The header of an append with a producer or a `streamSeq`, and of its response (docs/protocol.md
- * "Producers"). Other servers ignore it, and their responses do not have it.
- */
-export const APPEND_HEADER = 'headwater-append'
+import { APPEND_HEADER } from './append-header-name.ts'
 
 /**
  * The `match_seq_num` in the body of an append whose header has the condition that counts. No stream has this
@@ -78,6 +73,3 @@ function malformed(): HeadwaterError {
     field: APPEND_HEADER,
   })
 }
-
-/** What the header of a response says about the append. */
-export type AppendHeaderReply = 'stored' | 'duplicate'

@@ -8,6 +8,8 @@ import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type InstalledApp, installApp } from './installed-app.ts'
 
+const PROJECT = resolve(import.meta.dirname, '../..')
+
 let app: InstalledApp
 let installed: string
 beforeAll(async () => {
@@ -127,6 +129,23 @@ describe('the package', () => {
     readdirSync(join(installed, directory), { recursive: true, encoding: 'utf8' }).map((name) =>
       join(installed, directory, name),
     )
+
+  it('has at most 1.3 MB as it is published', () => {
+    expect(app.packedBytes).toBeLessThanOrEqual(1_300_000)
+  })
+
+  it('contains the source of every declaration', () => {
+    const declarations = filesIn('dist/types').filter((path) => path.endsWith('.d.ts'))
+    expect(declarations).toContain(join(installed, 'dist/types/adapters/storage/filesystem/index.d.ts'))
+    expect(declarations.filter((path) => !existsSync(`${path}.map`))).toEqual([])
+  })
+
+  it.each(['src', 'adapters/client'])('contains all of %s', (directory) => {
+    const sources = readdirSync(join(PROJECT, directory), { recursive: true, encoding: 'utf8' })
+    const missing = sources.filter((path) => !existsSync(join(installed, directory, path)))
+    expect(sources).not.toEqual([])
+    expect(missing).toEqual([])
+  })
 
   it('contains every source that its maps name', () => {
     const maps = filesIn('dist').filter((path) => path.endsWith('.map'))
