@@ -57,6 +57,10 @@ export interface BatchAttempt {
   readonly seq: number
   /** The numbers of its entries. */
   readonly numbers: readonly number[]
+  /** The tail at which it is stored, and nowhere else. Without one it needs a server with producers. */
+  readonly position: number | undefined
+  /** Whether nothing that was sent before could still store an entry that the outbox had then. */
+  readonly isSettled: boolean
   /**
    * The place in the log of the attempt before, which its sender knew, or -1. Of several attempts after the
    * same one the first counts, so that senders agree although each may find another one next.

@@ -20,7 +20,14 @@ import {
 const entry = batchRecords([{ timestamp: undefined, headers: [], body: utf8('x') }])[0]!
 const parked = (number: number) => parkedRecord(number, new HeadwaterError('invalid', 'refused'))
 const attempt = (epoch: number, seq: number, numbers: readonly number[], after = -1): LogRecord =>
-  attemptRecord({ epoch, seq, numbers, after } satisfies BatchAttempt)
+  attemptRecord({
+    epoch,
+    seq,
+    numbers,
+    position: seq === 0 ? 5 : undefined,
+    isSettled: seq === 0,
+    after,
+  } satisfies BatchAttempt)
 const confirmed = (...numbers: number[]): LogRecord => {
   const place = { seqNum: 0, timestamp: 0 }
   const found = numbers.map((number) => [number, { start: place, end: place }] as const)
@@ -37,6 +44,8 @@ function stateOf(...records: readonly LogRecord[]) {
 
 const KNOWLEDGE = {
   afterRefusal: 'stop',
+  isOffered: false,
+  position: 5,
   isSingle: false,
   acknowledgedAt: undefined,
   abandonedAt: undefined,
@@ -48,7 +57,9 @@ function nextOf(
   knowledge: Partial<Parameters<typeof nextAttempt>[1]> = {},
 ) {
   const next = nextAttempt(state, { ...KNOWLEDGE, ...knowledge })
-  return next && { ...next, entries: next.entries.map(({ number }) => number) }
+  if (next === undefined) return undefined
+  const { epoch, seq, entries, isNoted } = next
+  return { epoch, seq, entries: entries.map(({ number }) => number), isNoted }
 }
 
 describe('the next batch', () => {
@@ -107,6 +118,59 @@ describe('the next batch', () => {
   it('has an epoch that the server accepts', () => {
     expect(nextOf(stateOf(entry), { epochMin: 8 })).toMatchObject({ epoch: 8, seq: 0 })
     expect(nextOf(stateOf(entry, attempt(2, 0, [0])), { epochMin: 8 })).toMatchObject({ epoch: 8, seq: 0 })
+  })
+})
+
+describe('the condition of a batch', () => {
+  const positionOf = (
+    state: ReturnType<typeof stateOf>,
+    knowledge: Partial<Parameters<typeof nextAttempt>[1]> = {},
+  ) => nextAttempt(state, { ...KNOWLEDGE, ...knowledge })!.position
+  const at = (position: number | undefined, isSettled = true) =>
+    attemptRecord({ epoch: 0, seq: 0, numbers: [0], position, isSettled, after: -1 })
+
+  it('is the position, unless the server has shown that it knows producers', () => {
+    expect(positionOf(stateOf(entry))).toBe(5)
+    expect(positionOf(stateOf(entry), { isOffered: true })).toBeUndefined()
+  })
+
+  it('is needed while an attempt at the position or behind it may take effect', () => {
+    const offered = { isOffered: true, abandonedAt: 1 }
+    expect(positionOf(stateOf(entry, at(4), entry), offered)).toBeUndefined()
+    expect(positionOf(stateOf(entry, at(5), entry), offered)).toBe(5)
+    expect(positionOf(stateOf(entry, at(6), entry), offered)).toBe(5)
+  })
+
+  it('is needed if an earlier attempt had none, or was not settled', () => {
+    const offered = { isOffered: true, abandonedAt: 1 }
+    expect(positionOf(stateOf(entry, at(undefined), entry), offered)).toBe(5)
+    expect(positionOf(stateOf(entry, at(4, false), entry), offered)).toBe(5)
+    expect(positionOf(stateOf(entry, at(undefined), entry, confirmed(0)), offered)).toBeUndefined()
+  })
+
+  it('is needed while an entry is parked, and for one that was', () => {
+    const offered = { isOffered: true, afterRefusal: 'continue' } as const
+    const records = [entry, at(undefined), parked(0), entry]
+    expect(positionOf(stateOf(...records), offered)).toBe(5)
+    const next = attemptRecord({ epoch: 1, seq: 0, numbers: [3], position: 4, isSettled: false, after: 1 })
+    expect(positionOf(stateOf(...records, next, confirmed(3), retryRecord(0)), offered)).toBe(5)
+  })
+
+  it('is the same if the batch is sent again, and another position makes it another batch', () => {
+    const state = stateOf(entry, at(5))
+    expect(nextAttempt(state, { ...KNOWLEDGE })).toMatchObject({ epoch: 0, position: 5, isNoted: true })
+    expect(nextAttempt(state, { ...KNOWLEDGE, position: 7, isOffered: false })).toMatchObject({
+      epoch: 1,
+      position: 7,
+      isSettled: true,
+      isNoted: false,
+    })
+    expect(nextAttempt(stateOf(entry, at(9)), { ...KNOWLEDGE })).toMatchObject({
+      position: 5,
+      isSettled: false,
+    })
+    const free = stateOf(entry, at(undefined))
+    expect(nextAttempt(free, { ...KNOWLEDGE, position: 7 })).toMatchObject({ epoch: 0, isNoted: true })
   })
 })
 
