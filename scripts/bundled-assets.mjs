@@ -9,7 +9,10 @@ import { parse } from 'yaml'
 
 const ASSET = /^(.*)\?(function|text|json)$/
 
-/** Modules of the client that the console never runs: those of Node, append sessions, producers, codecs of frames. */
+/**
+ * Modules of the client that the console never runs: those of Node, append sessions, producers, codecs of
+ * frames.
+ */
 const NOT_RUN =
   /[\\/]client[\\/](node[\\/]node-[\w-]+|session-appender|extended-append|compressed-frames)\.ts$|[\\/]zstd-module\.ts$/
 /** What has no effect in a browser: codes of errors of Node, and compression, which needs modules of Node. */

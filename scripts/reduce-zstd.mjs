@@ -133,7 +133,10 @@ function elementsOf(wasm, { start }) {
   return elements
 }
 
-/** The compressors of each mode and strategy: a table in the data, whose rows begin with the same number twice. */
+/**
+ * The compressors of each mode and strategy: a table in the data, whose rows begin with the same number
+ * twice.
+ */
 function compressorsOf(wasm, { start }, elements) {
   const reader = new Reader(wasm, start)
   const tables = []

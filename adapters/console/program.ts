@@ -4,20 +4,24 @@ import { mount } from './mount.tsx'
 export { mountConsole } from './mount.tsx'
 
 /** Shows the console as the whole page, for the server that the page came from. */
-export async function showPage(): Promise<void> {
+export function showPage(): void {
   const sheet = new CSSStyleSheet()
   sheet.replaceSync('html,body{height:100%;margin:0}')
   document.adoptedStyleSheets = [sheet]
 
   const { origin, pathname } = new URL('.', location.href)
   const url = `${origin}${pathname}`.replace(/\/$/, '')
+  const show = () => mount(document.body, { fetch: (request) => fetch(request), url }, true)
   const [, code] = /^#code=(.+)$/.exec(location.hash) ?? []
-  if (code !== undefined) {
-    // The link that a server prints signs in once.
-    history.replaceState(null, '', location.pathname)
-    const headers = { authorization: `Bearer ${code}` }
-    const response = await fetch(`${url}/sign-in`, { method: 'POST', headers })
-    if (response.ok) new Credentials(url).save((await response.json()).access_token, 'tab')
-  }
-  mount(document.body, { fetch: (request) => fetch(request), url }, true)
+  if (code === undefined) show()
+  // Without a token, the page asks for one.
+  else signIn(url, code).then(show, show)
+}
+
+/** Exchanges the code of the link that a server prints, which signs in once. */
+async function signIn(url: string, code: string): Promise<void> {
+  history.replaceState(null, '', location.pathname)
+  const headers = { authorization: `Bearer ${code}` }
+  const response = await fetch(`${url}/sign-in`, { method: 'POST', headers })
+  if (response.ok) new Credentials(url).save((await response.json()).access_token, 'tab')
 }

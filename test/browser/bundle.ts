@@ -70,6 +70,7 @@ export async function bundle(script: string, variant: Variant): Promise<Map<stri
 export async function bundleServiceWorker(script: string): Promise<Uint8Array> {
   const { outputFiles } = await build({
     entryPoints: [join(import.meta.dirname, 'pages', `${script}.ts`)],
+    plugins: [bundledAssets],
     external: [...EXTERNAL.sources],
     write: false,
     bundle: true,

@@ -163,6 +163,7 @@ describe('the package', () => {
     expect(minified.map((path) => relative(installed, path).replace(/-[A-Z0-9]{8}/, '')).sort()).toEqual([
       join('dist', 'browser.js'),
       join('dist', 'console-program.js'),
+      join('dist', 'openapi.js'),
       join('dist', 'zstd-module.js'),
     ])
   })

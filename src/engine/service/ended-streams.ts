@@ -23,8 +23,8 @@ export class EndedStreams {
   }
 
   /**
-   * Resolves to the document of a stream; to undefined if the stream has expired, and deletes it then. Rejects
-   * with `stream_deletion_pending` if only the name is in use.
+   * Resolves to the document of a stream; to undefined if the stream has expired, and deletes it then.
+   * Rejects with `stream_deletion_pending` if only the name is in use.
    */
   async unlessEnded(document: StreamDocument): Promise<StreamDocument | undefined> {
     const { session, clock, confirmedClock } = this.#context
