@@ -100,6 +100,12 @@ export class OutboxLog {
     return ack
   }
 
+  /** Resolves when the state includes everything that the log has. */
+  async caughtUp(signal: AbortSignal): Promise<void> {
+    const { seqNum } = await this.#stream.checkTail({ signal })
+    await this.until(() => this.#state.next >= seqNum, signal)
+  }
+
   /** Removes records that are not needed any more, if there are enough of them. */
   async trim(): Promise<void> {
     const to = trimPoint(this.#state)

@@ -112,14 +112,25 @@ export function confirmationsOf(
   })
 }
 
-/** What a failed attempt means: try again, compare again first, park the records, or give up. */
-export type SendOutcome = 'retry' | 'conflict' | 'refused' | 'stopped'
+/**
+ * What a failed attempt means: try again, examine the server first, begin another epoch, try without a
+ * producer, park the records, or give up.
+ */
+export type SendOutcome = 'retry' | 'conflict' | 'broken' | 'plain' | 'refused' | 'stopped'
 
 /** Decides about the failure of an attempt. */
 export function attemptOutcome({ code, retryable }: HeadwaterError): SendOutcome {
   switch (code) {
     case 'seq_num_mismatch':
       return 'conflict'
+    // The server has forgotten the producer, or knows more of it than this device: one was restored.
+    case 'producer_gap':
+    case 'producer_fenced':
+    case 'already_appended':
+      return 'broken'
+    case 'unsupported':
+    case 'too_many_producers':
+      return 'plain'
     case 'permission_denied':
     case 'invalid':
     case 'bad_json':
