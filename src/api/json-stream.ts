@@ -2,16 +2,17 @@ import type { RecordInput } from '../model/append-input.ts'
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { BATCH_RECORDS_MAX } from '../model/limits.ts'
-import type { StreamPosition } from '../model/position.ts'
+import type { StreamPosition, StreamTail } from '../model/position.ts'
 import { followQuery, historyQuery, type ReadQuery } from '../model/read-query.ts'
 import { assertMembers, assertSignal, type MembersOf } from '../model/validation.ts'
 import { type AnySignal, unlessAborted } from '../runtime/abort.ts'
 import { loaded } from '../runtime/lazy-module.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
-import { APPEND_ALL_OPTIONS, appendAll } from './append-all.ts'
+import { appendAll } from './append-all.ts'
 import type { AppendOptions, AppendSession } from './append-session.ts'
 import { type CallOptions, signalOf } from './call-options.ts'
+import { type AppendAllOptions, inputSink } from './input-sink.ts'
 import type { JsonAppendSession } from './json-append-session.ts'
 import { type JsonCodec, loadDecoder } from './json-codec.ts'
 import type { JsonRecord } from './json-decoder.ts'
@@ -20,6 +21,7 @@ import { OrderedEncoder } from './ordered-encoder.ts'
 import type { Producer, ProducerOptions } from './producer.ts'
 import { READ_OPTIONS, type ReadOptions, ReadSession } from './read-session.ts'
 import type { CursorOptions, RecordCursor } from './record-cursor.ts'
+import { readableOf, writableTo } from './web-streams.ts'
 
 /** Consecutive records of a read, without commands. */
 export interface JsonBatch<Value> {
@@ -50,7 +52,8 @@ export interface JsonStreamContext {
   producer(options?: ProducerOptions): Producer
   fence(token: string, options?: AppendOptions): Promise<AppendAck>
   trim(seqNum: number, options?: AppendOptions): Promise<AppendAck>
-  checkTail(options?: CallOptions): Promise<StreamPosition>
+  close(options?: AppendOptions): Promise<AppendAck>
+  checkTail(options?: CallOptions): Promise<StreamTail>
   openCursor(query: ReadQuery, options: CursorOptions): Promise<RecordCursor | undefined>
   readUnary(
     query: ReadQuery,
@@ -115,15 +118,9 @@ export class JsonStream<Value, Input = Value> {
   /** Appends values from an iterable, each as a batch of its own, and yields their acks in order. */
   appendAll(
     values: AsyncIterable<Input> | Iterable<Input>,
-    options: Pick<AppendOptions, 'fencingToken' | 'signal'> = {},
+    options: AppendAllOptions = {},
   ): AsyncGenerator<AppendAck, void, undefined> {
-    assertMembers(options, APPEND_ALL_OPTIONS, 'options')
-    const { fencingToken, signal } = options
-    return appendAll(values, {
-      open: () => this.#stream.appendSession({ signal }),
-      submit: async (session, value) => session.submit(await this.#codec.encode(value), { fencingToken }),
-      signals: [this.#closing, signal],
-    })
+    return appendAll(values, inputSink(this, options, this.#closing))
   }
 
   /** Opens a session of pipelined appends, one value each. */
@@ -149,8 +146,13 @@ export class JsonStream<Value, Input = Value> {
     return this.#stream.trim(seqNum, options)
   }
 
+  /** Closes the stream for good: see `Stream.close`. */
+  close(options?: AppendOptions): Promise<AppendAck> {
+    return this.#stream.close(options)
+  }
+
   /** Resolves to the tail: see `Stream.checkTail`. */
-  checkTail(options?: CallOptions): Promise<StreamPosition> {
+  checkTail(options?: CallOptions): Promise<StreamTail> {
     return this.#stream.checkTail(options)
   }
 
@@ -170,6 +172,16 @@ export class JsonStream<Value, Input = Value> {
     return this.#decode(
       await this.#stream.readUnary(historyQuery(query), { ...options, allowsEmpty: 'always' }),
     )
+  }
+
+  /** Returns a `ReadableStream` of the records that `follow` yields: see `Stream.readable`. */
+  readable(query?: ReadQuery, options?: JsonReadOptions): ReadableStream<JsonRecord<Value>> {
+    return readableOf(this.follow(query, options)[Symbol.asyncIterator]())
+  }
+
+  /** Returns a `WritableStream` whose chunks are appended, each as one value: see `Stream.writable`. */
+  writable(options: AppendAllOptions = {}): WritableStream<Input> {
+    return writableTo(inputSink(this, options, this.#closing))
   }
 
   #session(
