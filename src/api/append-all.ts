@@ -1,9 +1,9 @@
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { unlessAborted } from '../runtime/abort.ts'
-import { loaded } from '../runtime/lazy-module.ts'
 import { ClosableIterator } from './closable-iterator.ts'
 import type { InputSink } from './input-sink.ts'
+import { loadSessions } from './load-sessions.ts'
 
 /** The reason of a consumer that left the loop. */
 const LEFT = new Error('left')
@@ -53,9 +53,11 @@ class AckIterator<Input> extends ClosableIterator<AppendAck> {
   }
 
   async #begin(): Promise<AsyncGenerator<AppendAck, void, undefined>> {
-    const loading = loaded('the code of `appendAll`', import('./generate-acks.ts'))
     const { signals } = this.#sink
-    const { generateAcks } = await signals.reduce((work, signal) => unlessAborted(signal, work), loading)
+    const { generateAcks } = await signals.reduce(
+      (work, signal) => unlessAborted(signal, work),
+      loadSessions(),
+    )
     return generateAcks(this.#source, this.#sink)
   }
 }

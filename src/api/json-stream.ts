@@ -6,7 +6,6 @@ import type { StreamPosition, StreamTail } from '../model/position.ts'
 import { followQuery, historyQuery, type ReadQuery } from '../model/read-query.ts'
 import { assertMembers, assertSignal, type MembersOf } from '../model/validation.ts'
 import { type AnySignal, unlessAborted } from '../runtime/abort.ts'
-import { loaded } from '../runtime/lazy-module.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 import { appendAll } from './append-all.ts'
@@ -14,9 +13,10 @@ import type { AppendOptions, AppendSession } from './append-session.ts'
 import { type CallOptions, signalOf } from './call-options.ts'
 import { type AppendAllOptions, inputSink } from './input-sink.ts'
 import type { JsonAppendSession } from './json-append-session.ts'
-import { type JsonCodec, loadDecoder } from './json-codec.ts'
+import type { JsonCodec } from './json-codec.ts'
 import type { JsonRecord } from './json-decoder.ts'
 import { JsonProducer } from './json-producer.ts'
+import { loadSessions } from './load-sessions.ts'
 import { OrderedEncoder } from './ordered-encoder.ts'
 import type { Producer, ProducerOptions } from './producer.ts'
 import { READ_OPTIONS, type ReadOptions, ReadSession } from './read-session.ts'
@@ -125,8 +125,7 @@ export class JsonStream<Value, Input = Value> {
 
   /** Opens a session of pipelined appends, one value each. */
   async appendSession(options?: CallOptions): Promise<JsonAppendSession<Input>> {
-    const loading = loaded('the code of JSON sessions', import('./json-append-session.ts'))
-    const { JsonAppendSession } = await unlessAborted(signalOf(options), loading)
+    const { JsonAppendSession } = await unlessAborted(signalOf(options), loadSessions())
     const session = await this.#stream.appendSession(options)
     return new JsonAppendSession<Input>(session, (value) => this.#codec.encode(value))
   }
@@ -194,7 +193,7 @@ export class JsonStream<Value, Input = Value> {
       (heartbeats) => {
         const query = queryOf()
         // The first batch needs it.
-        loadDecoder().catch(() => {})
+        loadSessions().catch(() => {})
         return this.#stream.openCursor(query, { heartbeats, create, allowsEmpty: 'always' })
       },
       (batch) => this.#decode(batch),
