@@ -27,6 +27,15 @@ it('docstrings begin with a noun or a verb', () => {
   expect(fragments).toEqual([])
 })
 
+it('docstrings name defaults by one phrase: `30 by default`', () => {
+  const others = [...readSources(ROOT, ['src', 'adapters'])].flatMap(([path, text]) =>
+    docstringsOf(text)
+      .filter((docstring) => /\bdefaults? to\b|(?<!by )\bdefault:|\(default\b|\bthe default is\b/i.test(docstring))
+      .map((docstring) => `${path}: ${docstring.slice(0, 60)}`),
+  )
+  expect(others).toEqual([])
+})
+
 it('a fragment is told from a sentence', () => {
   const isFragment = (docstring: string) => FRAGMENT.test(docstringsOf(`/** ${docstring} */`)[0]!)
   for (const one of [
