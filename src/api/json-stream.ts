@@ -4,7 +4,7 @@ import type { AppendAck } from '../model/info.ts'
 import { BATCH_RECORDS_MAX } from '../model/limits.ts'
 import type { StreamPosition, StreamTail } from '../model/position.ts'
 import { followQuery, historyQuery, type ReadQuery } from '../model/read-query.ts'
-import { assertMembers, assertSignal, type MembersOf } from '../model/validation.ts'
+import { assertMembers, type MembersOf } from '../model/validation.ts'
 import { type AnySignal, unlessAborted } from '../runtime/abort.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
@@ -207,10 +207,8 @@ export class JsonStream<Value, Input = Value> {
   ): Promise<AppendAck> {
     const encoded = encode()
     const append = (bodies: readonly string[]) => this.#stream.append(bodies, options)
-    if (!isPromise(encoded)) return this.#order.run(encoded, append)
-    const signal = options?.signal
-    if (signal !== undefined) assertSignal(signal, 'signal')
-    return this.#order.run(unlessAborted(signal, unlessAborted(this.#closing, encoded)), append)
+    const encoding = isPromise(encoded) ? unlessAborted(this.#closing, encoded) : encoded
+    return this.#order.run(encoding, append, options?.signal)
   }
 
   #encode(values: readonly unknown[]): MaybePromise<readonly string[]> {
