@@ -78,7 +78,7 @@ const withoutDocstrings: Plugin = {
   setup({ onLoad }) {
     onLoad({ filter: /[\\/](src|adapters)[\\/].*\.tsx?$/, namespace: 'file' }, async ({ path }) => {
       const text = await readFile(path, 'utf8')
-      const contents = text.replace(/^ *\/\*\*(?:(?!\*\/)[^])*\*\/$/gm, (docstring) =>
+      const contents = text.replace(/^ *\/\*\*(?:(?!\*\/)[\s\S])*\*\/$/gm, (docstring) =>
         docstring.replace(/[^\n]/g, ''),
       )
       return { contents, loader: path.endsWith('x') ? 'tsx' : 'ts' }

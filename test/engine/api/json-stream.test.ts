@@ -294,7 +294,7 @@ describe('with a schema', () => {
     const json = stream.json(stuck)
     const session = await json.appendSession()
     const producer = json.producer()
-    const ended = <Result>(call: (options: { readonly signal: AbortSignal }) => Promise<Result>) => {
+    const ended = (call: (options: { readonly signal: AbortSignal }) => Promise<unknown>) => {
       const ending = new AbortController()
       const result = expect(call({ signal: ending.signal })).rejects.toBe(enough)
       ending.abort(enough)
