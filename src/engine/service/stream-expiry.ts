@@ -52,7 +52,9 @@ export class ExpiryChecks {
    * Whether a stream that can expire has expired by what is known of it here, unless another engine has used
    * it.
    */
-  isOverdue({ document: { expiry, createdAt }, head: { appendedAt }, readAt }: KnownUse): boolean {
+  isOverdue({ document, head, readAt }: KnownUse): boolean {
+    const { expiry, createdAt } = document
+    const { appendedAt } = head
     return expiresAt(expiry!, { createdAt, appendedAt, readAt }) <= this.#context.clock.now()
   }
 
