@@ -162,7 +162,7 @@ async function createBasin(owner: Engine, { basin, settings }: ApiRequest): Prom
 }
 
 /** Where a fork ends its copy. */
-export interface ForkPoint {
+interface ForkPoint {
   /** Exclusive. Undefined is the tail. */
   readonly seqNum: number | undefined
   /** The beginning of the next record. */
@@ -173,7 +173,7 @@ export interface ForkPoint {
  * Finds the end of a fork: `within` bytes after an offset, or messages of a JSON stream. Throws 400 if the
  * source has fewer.
  */
-export async function forkPoint(
+async function forkPoint(
   stream: EngineStream,
   { content, tail }: DescribedStream,
   { seqNum, within }: ForkRequest,

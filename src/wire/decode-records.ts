@@ -23,7 +23,7 @@ import { type BatchRecords, ReadBatch } from '../storage/record-batch.ts'
 import { integerOfJson, MalformedResponse, recordOf } from './response-json.ts'
 
 /** Records that a client received. They belong to one reader, so nothing is copied. */
-export class ReceivedRecords implements BatchRecords {
+class ReceivedRecords implements BatchRecords {
   readonly records: readonly SequencedRecord[]
   #text: readonly TextRecord[] | undefined
 

@@ -4,7 +4,7 @@ import { appendCall, curlCommand, readCall } from '../../adapters/console/curl.t
 import { type ConsoleOptions, mountConsole } from '../../adapters/console/index.ts'
 import { fragmentOf, routeOf } from '../../adapters/console/route.ts'
 import { batchesOf, recordsOfJson, recordsOfLines } from '../../adapters/console/stream/append-input.ts'
-import { trimEffect, withoutTrimmed } from '../../adapters/console/stream/fence-and-trim.tsx'
+import { trimEffect, withoutTrimmed } from '../../adapters/console/stream/commands.ts'
 import { type Format, renderBody } from '../../adapters/console/stream/record.ts'
 import { BYTES_MAX, RECORDS_MAX, RecordWindow } from '../../adapters/console/stream/record-window.ts'
 import { fixedStart, follow } from '../../adapters/console/stream/tail.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { sha256 } from '../../adapters/console/page.ts'
+import { sha256 } from '../../adapters/console/sha256.ts'
 
 // Lengths around those at which the padding needs another block.
 it.each([0, 1, 55, 56, 63, 64, 65, 119, 120, 200_000])('hashes %d bytes as node:crypto does', (length) => {

@@ -1,14 +1,7 @@
 import { useState } from 'preact/hooks'
-import type { BasinReconfiguration } from '../../../src/model/config.ts'
 import { type BasinInfo, DEFAULT_LOCATION } from '../../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
 import { basinNameProblem } from '../../../src/model/names.ts'
-import { basinChangeText } from '../../../src/wire/encode-resources.ts'
-import { recordOf } from '../../../src/wire/response-json.ts'
-import { responseArrayOf, textOfJson } from '../../../src/wire/response-members.ts'
-import type { CallSender } from '../../client/call.ts'
-import { creationOf } from '../../client/control-calls.ts'
-import { jsonCall } from '../../client/json-call.ts'
 import { BasinConfigFields } from '../config/fields.tsx'
 import { basinChangeOf, basinFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
@@ -20,6 +13,7 @@ import { Link } from '../ui/link.tsx'
 import { NameList } from '../ui/list.tsx'
 import { Problem } from '../ui/notice.tsx'
 import { GettingStarted } from './getting-started.tsx'
+import { createBasinIn, locationsOf } from './locations.ts'
 import { numberColumns } from './number-columns.tsx'
 import { basinNumbers, type Numbers } from './numbers.ts'
 
@@ -124,27 +118,4 @@ function CreateBasin(props: { readonly onClose: () => void; readonly onCreated: 
       </form>
     </Dialog>
   )
-}
-
-/** Locations, which only the wire protocol has. */
-
-/** The names of the locations of a server. */
-export function locationsOf(sender: CallSender, signal: AbortSignal): Promise<string[]> {
-  return sender.json(jsonCall('GET', '/locations', { signal }), (value) =>
-    responseArrayOf(value, 'locations').map((location) =>
-      textOfJson(recordOf(location, 'location').name, 'name'),
-    ),
-  )
-}
-
-/** Creates a basin, in the default location if none is given. */
-export async function createBasinIn(
-  location: string | undefined,
-  sender: CallSender,
-  basin: string,
-  config: BasinReconfiguration,
-): Promise<void> {
-  const text = JSON.stringify({ basin, location, config: JSON.parse(basinChangeText(config)) })
-  const vendor = { 'request-token': creationOf(undefined).header }
-  await sender.send(jsonCall('POST', '/basins', { text, vendor }))
 }

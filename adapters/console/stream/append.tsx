@@ -12,8 +12,9 @@ import { Field, Select, TextField } from '../ui/field.tsx'
 import { Link } from '../ui/link.tsx'
 import { Note, Problem } from '../ui/notice.tsx'
 import { batchesOf, recordsOfJson, recordsOfLines, type TextInput } from './append-input.ts'
-import { appendInTurn, appendMany, PLACEHOLDERS, recordOfTemplate } from './append-many.ts'
+import { appendInTurn, appendMany } from './append-many.ts'
 import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
+import { PLACEHOLDERS, recordOfTemplate } from './template.ts'
 
 type Mode = 'one' | 'base64' | 'lines' | 'json' | 'many'
 type Header = readonly [name: string, value: string]

@@ -219,7 +219,7 @@ export interface BlockRow extends StoredBlock {
 }
 
 /** Joins the blocks of consecutive appends, as far as the contract allows. */
-export function mergeBlocks(requests: readonly AppendRequest[]): BlockRow[] {
+function mergeBlocks(requests: readonly AppendRequest[]): BlockRow[] {
   return mergeableAppends(requests).map((group) => {
     const block = mergedBlock(
       group.map(({ block }) => block),

@@ -118,7 +118,7 @@ function reportOf(scan: Scan, formatVersions: readonly number[]): VerifyReport {
  * Returns the format versions of files, ascending: a directory that an earlier release has written gets files
  * of the present version as it changes. Leaves out what has no header.
  */
-export async function formatVersionsOf(files: Files, names: Iterable<string>): Promise<number[]> {
+async function formatVersionsOf(files: Files, names: Iterable<string>): Promise<number[]> {
   const versions = new Set<number>()
   for (const name of names) {
     const version = await versionOf(files, name)
