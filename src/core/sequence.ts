@@ -66,8 +66,12 @@ export function sequence(
     const assigned = assignTimestamp(record.timestamp, timestamp, config.timestamping, now)
     if (assigned === undefined) return refuseWithoutTimestamp()
     timestamp = assigned
-    records.push({ seqNum, timestamp, headers: record.headers, body: record.body })
-    if (record.command) next = applyCommand(next, record.command, seqNum)
+    const { headers, body, command } = record
+    if (command === undefined) records.push({ seqNum, timestamp, headers, body })
+    else {
+      records.push({ seqNum, timestamp, headers, body, command })
+      next = applyCommand(next, command, seqNum)
+    }
     seqNum++
   }
   const start = { seqNum: state.tail.seqNum, timestamp: records[0]!.timestamp }
