@@ -66,12 +66,9 @@ export function sequence(
     const assigned = assignTimestamp(record.timestamp, timestamp, config.timestamping, now)
     if (assigned === undefined) return refuseWithoutTimestamp()
     timestamp = assigned
-    const { headers, body, command } = record
-    if (command === undefined) records.push({ seqNum, timestamp, headers, body })
-    else {
-      records.push({ seqNum, timestamp, headers, body, command })
-      next = applyCommand(next, command, seqNum)
-    }
+    const sequenced = { seqNum, timestamp, headers: record.headers, body: record.body }
+    records.push(record.command ? { ...sequenced, command: record.command } : sequenced)
+    if (record.command) next = applyCommand(next, record.command, seqNum)
     seqNum++
   }
   const start = { seqNum: state.tail.seqNum, timestamp: records[0]!.timestamp }

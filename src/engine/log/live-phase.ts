@@ -97,7 +97,6 @@ export class LivePhase implements Follower {
   /** Calls back once: after an append, at the deadline, when the next heartbeat is due, or on `close`. */
   onChange(callback: () => void): void {
     this.#onChange = callback
-    this.#log.forgetRead()
     this.#setTimer(Math.min(this.#deadline!, this.#nextHeartbeatAt))
   }
 

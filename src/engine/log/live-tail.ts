@@ -76,6 +76,7 @@ export class LiveTail {
     this.#followers.add(follower)
     return () => {
       this.#followers.delete(follower)
+      this.forgetRead()
       if (this.followers === 0) this.clear()
     }
   }
@@ -129,7 +130,7 @@ export class LiveTail {
     return batch
   }
 
-  /** Drops what {@link recordsOf} keeps: a follower has caught up. */
+  /** Drops what {@link recordsOf} keeps: a follower has caught up, or is gone. */
   forgetRead(): void {
     this.#lastRead = undefined
   }
