@@ -75,7 +75,7 @@ export class SessionBody implements ReplyStream, ReplyChunks {
 
   #afterEvent(event: MaybePromise<ReadEvent | undefined>): MaybePromise<Chunk> {
     try {
-      const chunk = andThen(event, (event) => this.#chunkOf(event))
+      const chunk = isPromise(event) ? event.then((event) => this.#chunkOf(event)) : this.#chunkOf(event)
       return isPromise(chunk) ? chunk.catch((error: unknown) => this.#failure(error)) : chunk
     } catch (error) {
       return this.#failure(error)
@@ -93,7 +93,9 @@ export class SessionBody implements ReplyStream, ReplyChunks {
 
   #chunkOf(event: ReadEvent | undefined): MaybePromise<Chunk> {
     if (event === undefined) return this.#last(this.#encoding.end)
-    return andThen(this.#encoding.event(event), (encoded) => this.#begin(encoded))
+    const encoded = this.#encoding.event(event)
+    if (encoded instanceof Uint8Array) return { done: false, value: encoded }
+    return andThen(encoded, (encoded) => this.#begin(encoded))
   }
 
   #begin(encoded: Uint8Array | readonly Uint8Array[]): Chunk {

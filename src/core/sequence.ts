@@ -66,7 +66,8 @@ export function sequence(
     const assigned = assignTimestamp(record.timestamp, timestamp, config.timestamping, now)
     if (assigned === undefined) return refuseWithoutTimestamp()
     timestamp = assigned
-    records.push({ seqNum, timestamp, headers: record.headers, body: record.body })
+    const sequenced = { seqNum, timestamp, headers: record.headers, body: record.body }
+    records.push(record.command ? { ...sequenced, command: record.command } : sequenced)
     if (record.command) next = applyCommand(next, record.command, seqNum)
     seqNum++
   }

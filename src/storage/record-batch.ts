@@ -49,8 +49,9 @@ export class RecordBatch implements BatchRecords {
     return new RecordBatch(records, undefined)
   }
 
-  static ofData(data: Uint8Array): RecordBatch {
-    return new RecordBatch(undefined, [data])
+  /** `records` are those of the block, if they are known. */
+  static ofData(data: Uint8Array, records?: readonly SequencedRecord[]): RecordBatch {
+    return new RecordBatch(records, [data])
   }
 
   /**

@@ -125,8 +125,18 @@ describe('commands in a batch', () => {
   it('take a sequence number and a timestamp and remain in the batch unchanged', () => {
     const { records, end } = sequenced(STREAM, ['a', fenceRecord('new'), trimRecord(1)])
     expect(records.map(({ seqNum }) => seqNum)).toEqual([7, 8, 9])
-    expect(records[1]).toEqual({ seqNum: 8, timestamp: NOW, ...fenceRecord('new') })
-    expect(records[2]).toEqual({ seqNum: 9, timestamp: NOW, ...trimRecord(1) })
+    expect(records[1]).toEqual({
+      seqNum: 8,
+      timestamp: NOW,
+      ...fenceRecord('new'),
+      command: { kind: 'fence', token: 'new' },
+    })
+    expect(records[2]).toEqual({
+      seqNum: 9,
+      timestamp: NOW,
+      ...trimRecord(1),
+      command: { kind: 'trim', seqNum: 1 },
+    })
     expect(end.seqNum).toBe(10)
   })
 

@@ -43,6 +43,8 @@ export interface AppendTarget {
 
 export interface WrittenAppend {
   readonly block: StoredBlock
+  /** The records of the block, if their bytes are no memory that changes later. */
+  readonly records: readonly SequencedRecord[] | undefined
   /** The head after the append. */
   readonly head: Head
 }

@@ -215,7 +215,9 @@ export class AppendPipeline implements AppendSink {
       expiresAt: expiryOf(document.config.retentionPolicy, now),
       data: lines?.encode(start, this) ?? entry.encode(records, this),
     }
-    const attempt: WriteAttempt = { sequenced: result, written: { block, head } }
+    const areKept = lines === undefined && !entry.batch.borrows && entry.encode === encodeRecords
+    const written = { block, records: areKept ? records : undefined, head }
+    const attempt: WriteAttempt = { sequenced: result, written }
     entry.state = { kind: 'writing', attempt }
     this.#ahead = head
     this.#writing++

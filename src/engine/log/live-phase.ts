@@ -81,11 +81,12 @@ export class LivePhase implements Follower {
   /** The next step; `'idle'` if nothing is due before `onChange` calls back. */
   next(): MaybePromise<LiveStep> | 'idle' {
     const { position } = this.#progress
-    const live = this.#log.liveBatchAt(position)
+    const { tail, writeState } = this.#log.head
+    const isBehind = position < tail.seqNum
+    const live = isBehind ? this.#log.liveBatchAt(position) : undefined
     if (live !== undefined) return this.#open(live)
     if (this.#log.isDeleted) throw this.#log.loss ?? deletedUnderReadError()
-    const { tail, writeState } = this.#log.head
-    if (position < tail.seqNum) return 'behind'
+    if (isBehind) return 'behind'
     if (writeState?.closed) return 'ended'
     const now = this.#options.clock.now()
     if (now >= this.#deadline!) return 'ended'
@@ -96,7 +97,6 @@ export class LivePhase implements Follower {
   /** Calls back once: after an append, at the deadline, when the next heartbeat is due, or on `close`. */
   onChange(callback: () => void): void {
     this.#onChange = callback
-    this.#log.forgetRead()
     this.#setTimer(Math.min(this.#deadline!, this.#nextHeartbeatAt))
   }
 

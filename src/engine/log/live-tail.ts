@@ -1,5 +1,6 @@
 import { streamTailOf } from '../../core/stream-state.ts'
 import type { StreamTail } from '../../model/position.ts'
+import type { SequencedRecord } from '../../model/record.ts'
 import type { Head, StoredBlock } from '../../storage/contract.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
 
@@ -14,14 +15,14 @@ export interface LiveBatch {
 
 /**
  * Returns a live batch with the tail that the append left (docs/protocol.md "Session batches"). `head` is
- * that of this append, or of a later one.
+ * that of this append, or of a later one. `records` are those of the block, if they are known.
  */
-export function liveBatch(block: StoredBlock, head: Head): LiveBatch {
+export function liveBatch(block: StoredBlock, head: Head, records?: readonly SequencedRecord[]): LiveBatch {
   const { firstSeqNum, endSeqNum, lastTimestamp, meteredBytes } = block
   const isLast = head.tail.seqNum === endSeqNum
   const tail: StreamTail = isLast ? streamTailOf(head) : { seqNum: endSeqNum, timestamp: lastTimestamp }
   const summary = { count: endSeqNum - firstSeqNum, meteredBytes, lastSeqNum: endSeqNum - 1 }
-  const batch = new ReadBatch(RecordBatch.ofData(block.data), summary, tail)
+  const batch = new ReadBatch(RecordBatch.ofData(block.data, records), summary, tail)
   return { block, batch: batch as LiveBatch['batch'] }
 }
 
@@ -75,6 +76,7 @@ export class LiveTail {
     this.#followers.add(follower)
     return () => {
       this.#followers.delete(follower)
+      this.forgetRead()
       if (this.followers === 0) this.clear()
     }
   }
@@ -128,7 +130,7 @@ export class LiveTail {
     return batch
   }
 
-  /** Drops what {@link recordsOf} keeps: a follower has caught up. */
+  /** Drops what {@link recordsOf} keeps: a follower has caught up, or is gone. */
   forgetRead(): void {
     this.#lastRead = undefined
   }

@@ -97,14 +97,18 @@ export class ReadBudget {
    * wait. Give them back.
    */
   tryTake(bytes: number): boolean {
-    if (this.#queue().size > 0 || !this.#fits(bytes, true)) return false
+    if (!this.#isQueueEmpty || !this.#fits(bytes, true)) return false
     this.#used += bytes
     return true
   }
 
   giveBack(bytes: number): void {
     this.#used -= bytes
-    this.#admit()
+    if (!this.#isQueueEmpty) this.#admit()
+  }
+
+  get #isQueueEmpty(): boolean {
+    return this.#small.size + this.#moving.size + this.#waiting.size === 0
   }
 
   /** @internal */
@@ -114,7 +118,7 @@ export class ReadBudget {
     share.isSmall = isSmall
     share.since = this.clock.now()
     this.#replace(share, 0)
-    if (this.#queue().size === 0 && this.#fits(bytes, isSmall)) {
+    if (this.#isQueueEmpty && this.#fits(bytes, isSmall)) {
       this.#replace(share, bytes)
       return undefined
     }
@@ -133,8 +137,8 @@ export class ReadBudget {
   correct(share: Share, bytes: number): boolean {
     this.#replace(share, 0)
     const isKept = !share.isSmall || bytes <= SMALL_COST || this.#fits(bytes, false)
-    this.#replace(share, isKept ? bytes : 0)
-    this.#admit()
+    if (isKept) this.#replace(share, bytes)
+    if (!this.#isQueueEmpty) this.#admit()
     return isKept
   }
 
@@ -187,7 +191,7 @@ export class ReadBudget {
     if (this.#cancelCheck !== undefined) return
     this.#endStalled()
     this.#admit()
-    if (this.#queue().size === 0) return
+    if (this.#isQueueEmpty) return
     this.#cancelCheck = this.clock.schedule(CHECK_MS, () => {
       this.#cancelCheck = undefined
       this.#check()

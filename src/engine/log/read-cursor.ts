@@ -98,9 +98,9 @@ export class ReadCursor implements RecordCursor {
   /** Like `next()`, but may also return `LATER` and call `receive` with the event. */
   next(receive: Receiver<ReadEvent | undefined>): MaybePromise<ReadEvent | undefined> | typeof LATER
   next(receive?: Receiver<ReadEvent | undefined>): MaybePromise<ReadEvent | undefined> | typeof LATER {
-    this.#share.moved()
     this.#receive = receive
     if (this.#phase !== 'history') return this.#awaited(this.#follow())
+    this.#share.moved()
     const caughtUp = this.#catchUp()
     if (receive === undefined) return caughtUp as Promise<ReadEvent | undefined>
     caughtUp.then(
@@ -232,6 +232,7 @@ export class ReadCursor implements RecordCursor {
     if (tail.seqNum > this.#end) this.#end = tail.seqNum
     else if (follows && this.#live.begin()) {
       this.#history.forget()
+      this.#log.forgetRead()
       this.#phase = 'live'
       return this.#live.heartbeat()
     } else this.close()
@@ -292,7 +293,7 @@ export class ReadCursor implements RecordCursor {
     if (step.kind === 'heartbeat') return step
     const { meteredBytes, count } = step.batch
     const held = this.#share.hold(readCost(meteredBytes, count), meteredBytes <= SMALL_BYTES)
-    if (!isPromise(held)) return this.#takeBatch(step)
+    if (held === undefined) return this.#takeBatch(step)
     return this.#step(() => this.#unlessClosed(held)).then(() => this.#takeBatch(step))
   }
 

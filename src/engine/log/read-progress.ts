@@ -7,16 +7,12 @@ export class ReadProgress {
   /** Sequence number of the next record to deliver. */
   position: number
   /** The limits that remain. */
-  #limits: ReadLimits
+  limits: ReadLimits
   #deliveredBytes = 0
 
   constructor({ floor, limits }: Pick<ReadPlan, 'floor' | 'limits'>) {
     this.position = floor
-    this.#limits = limits
-  }
-
-  get limits(): ReadLimits {
-    return this.#limits
+    this.limits = limits
   }
 
   /** Metered bytes. */
@@ -27,7 +23,7 @@ export class ReadProgress {
   /** Counts a delivered batch. Returns whether the limits admit more. */
   delivered({ count, meteredBytes }: ReadBatch): boolean {
     this.#deliveredBytes += meteredBytes
-    this.#limits = afterDelivering(this.#limits, count, meteredBytes)
-    return !isExhausted(this.#limits)
+    this.limits = afterDelivering(this.limits, count, meteredBytes)
+    return !isExhausted(this.limits)
   }
 }

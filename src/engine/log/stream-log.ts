@@ -253,11 +253,11 @@ export class StreamLog implements AppendTarget, AppendSink {
     this.#isInvalid = isInvalid
   }
 
-  onDurable({ block, head }: WrittenAppend): void {
+  onDurable({ block, records, head }: WrittenAppend): void {
     const trimmed = head.trimPoint !== this.head.trimPoint
     if (head.tail.seqNum > this.head.tail.seqNum) this.head = head
     this.recordBytes = block.meteredBytes / (block.endSeqNum - block.firstSeqNum)
-    this.#live?.publish(liveBatch(block, head))
+    this.#live?.publish(liveBatch(block, head, records))
     if (trimmed) this.#options.onTrim()
   }
 

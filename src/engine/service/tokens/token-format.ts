@@ -27,7 +27,10 @@ export function newRootToken(): string {
 /** Returns the id in an issued token, or undefined when the text cannot be one. */
 export function idOfToken(token: string): string | undefined {
   if (token.length > ISSUED_CHARACTERS_MAX || !ISSUED.test(token) || token.length % 4 !== 0) return undefined
-  const bytes = Uint8Array.from(atob(token), (character) => character.charCodeAt(0))
+  const characters = atob(token)
+  const bytes = new Uint8Array(characters.length)
+  // Not `Uint8Array.from`, which takes ten times as long.
+  for (let i = 0; i < bytes.length; i++) bytes[i] = characters.charCodeAt(i)
   const id = textOf(bytes.subarray(SECRET_BYTES))
   return id === undefined || accessTokenIdProblem(id) !== undefined ? undefined : id
 }
