@@ -187,8 +187,8 @@ export class Outbox {
     })
     let number: number | undefined
     try {
-      await this.#log.append(batchRecords(input), signal, ({ start }) => {
-        number = start.seqNum
+      await this.#log.appendEntry(batchRecords(input), meteredBytes, signal, (stored) => {
+        number = stored
         this.#waiting.set(number, settle)
       })
     } catch (error) {

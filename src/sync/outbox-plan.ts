@@ -15,13 +15,13 @@ export type SenderState =
   | { readonly kind: 'stopped'; readonly error: HeadwaterError }
 
 /**
- * Returns the entries that the next attempt contains: as many in succession as one batch may have, and one
- * only if `isSingle`. Empty if there is nothing to send.
+ * Returns the entries that the next attempt contains: as many in succession as one batch may have, and at
+ * most `entriesMax`. Empty if there is nothing to send.
  */
 export function entriesToSend(
   { entries }: OutboxState,
   afterRefusal: AfterRefusal,
-  isSingle: boolean,
+  entriesMax: number,
 ): readonly OutboxEntry[] {
   const chosen: OutboxEntry[] = []
   let [records, meteredBytes] = [0, 0]
@@ -33,7 +33,7 @@ export function entriesToSend(
     records += entry.records.length
     meteredBytes += entry.meteredBytes
     const fits = records <= BATCH_RECORDS_MAX && meteredBytes <= BATCH_METERED_BYTES_MAX
-    if (chosen.length > 0 && (!fits || isSingle)) break
+    if (chosen.length > 0 && (!fits || chosen.length >= entriesMax)) break
     chosen.push(entry)
   }
   return chosen

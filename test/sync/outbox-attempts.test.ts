@@ -31,7 +31,7 @@ const attempt = (epoch: number, seq: number, numbers: readonly number[], after =
 const confirmed = (...numbers: number[]): LogRecord => {
   const place = { seqNum: 0, timestamp: 0 }
   const found = numbers.map((number) => [number, { start: place, end: place }] as const)
-  return progressRecord({ device: 'device', position: 0, inDoubt: true, confirmed: found })
+  return progressRecord({ device: 'device', attemptAt: 1_000, position: 0, inDoubt: true, confirmed: found })
 }
 
 /** The state of a log that has these records, from the sequence number 0 on. */
@@ -46,7 +46,7 @@ const KNOWLEDGE = {
   afterRefusal: 'stop',
   isOffered: false,
   position: 5,
-  isSingle: false,
+  entriesMax: Number.POSITIVE_INFINITY,
   acknowledgedAt: undefined,
   abandonedAt: undefined,
   epochMin: 0,
