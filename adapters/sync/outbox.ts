@@ -21,7 +21,7 @@ import { type Coordinator, coordinate } from './coordinator.ts'
 import { OutboxLog } from './outbox-log.ts'
 import { assertOutboxOptions, type OutboxOptions } from './outbox-options.ts'
 import { browserWakeUps } from './page-events.ts'
-import { type PauseContext, pauseAfter } from './pause.ts'
+import { type PauseContext, persistently } from './pause.ts'
 import type { PendingEntry } from './pending-source.ts'
 import { StateCell } from './state-cell.ts'
 
@@ -367,24 +367,6 @@ export function outbox(local: Stream, remote: Stream, options: OutboxOptions = {
   const box = new Outbox(local, remote, options)
   void box.sendWhileElected(options.coordinator ?? coordinate)
   return box
-}
-
-/** Repeats work with pauses until it succeeds, fails for good, or the signal aborts. */
-async function persistently<Result>(
-  work: () => Promise<Result>,
-  context: PauseContext,
-  signal: AbortSignal,
-): Promise<Result> {
-  for (let failures = 1; ; failures++) {
-    try {
-      return await work()
-    } catch (thrown) {
-      const error = asHeadwaterError(thrown)
-      if (!error.retryable) throw error
-      await pauseAfter(error, failures, context, signal)
-      signal.throwIfAborted()
-    }
-  }
 }
 
 function assertRoom(unit: string, waiting: number, added: number, most: number): void {
