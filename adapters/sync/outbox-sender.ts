@@ -5,7 +5,6 @@ import type { SequencedRecord } from '../../src/model/record.ts'
 import { asHeadwaterError } from '../../src/sync/errors.ts'
 import {
   attemptNote,
-  attemptWithEntry,
   type NextAttempt,
   nextAttempt,
   parkingNotes,
@@ -24,11 +23,13 @@ import {
   attemptOutcome,
   confirmationsIn,
   confirmationsOf,
+  isEntryLeft,
   sentRecords,
 } from '../../src/sync/outbox-plan.ts'
 import { Contention } from './contention.ts'
 import { recordsCopied, tailOrStart } from './examined-stream.ts'
-import type { EntryAttempt, OutboxLog } from './outbox-log.ts'
+import { KnownAttempts } from './known-attempts.ts'
+import type { OutboxLog } from './outbox-log.ts'
 import { type PauseContext, pauseAfter, pauseUntil } from './pause.ts'
 import { ProducerSupport } from './producer-support.ts'
 
@@ -69,13 +70,7 @@ export class OutboxSender {
   #isDoubtHere = false
   /** How many entries a batch may have: 1 after a refusal, to find the refused one, and then twice as many. */
   #entriesMax = Number.POSITIVE_INFINITY
-  /** The place of the last attempt that the position accounts for, or -1; undefined until the log was read. */
-  #knownAt: number | undefined
-  /** Nothing is to be sent, and the next entry may be stored together with the attempt to send it. */
-  #takesAttempt = false
-  /** Resolves to the place of an attempt that is being stored together with its entry. */
-  #stored: Promise<number | undefined> | undefined
-  /** What is known of the last attempt: see {@link AttemptKnowledge}. */
+  readonly #attempts: KnownAttempts
   #acknowledgedAt: number | undefined
   #abandonedAt: number | undefined
   #epochMin = 0
@@ -92,6 +87,7 @@ export class OutboxSender {
   constructor(context: SenderContext, signal: AbortSignal) {
     this.#context = context
     this.#support = new ProducerSupport(context.clock)
+    this.#attempts = new KnownAttempts(context.log, () => this.#recentlyAcknowledgedAt)
     this.#signal = signal
   }
 
@@ -99,17 +95,11 @@ export class OutboxSender {
   async run(): Promise<void> {
     const { log, onState } = this.#context
     await log.eventually(() => log.state.progress !== undefined, this.#signal)
-    log.attemptWith = (records) => this.#attemptWith(records)
     while (!this.#signal.aborted) {
-      if (this.#knownAt !== undefined && this.#next() === undefined) {
+      if (this.#attempts.at !== undefined && this.#next() === undefined) {
         await this.#idle()
         onState({ kind: 'idle' })
-        this.#takesAttempt = true
-        await log
-          .eventually(() => this.#next() !== undefined, this.#signal)
-          .finally(() => {
-            this.#takesAttempt = false
-          })
+        await this.#attempts.idleUntil(() => this.#next() !== undefined, this.#signal)
       }
       try {
         onState({ kind: 'sending' })
@@ -130,43 +120,12 @@ export class OutboxSender {
     }
   }
 
-  /**
-   * Reads what other senders have left. A decision about the next attempt needs all of it: records were
-   * examined here before it was known that they may be of another sender's attempt.
-   */
+  /** Reads what other senders have left. A decision about the next attempt needs all of it. */
   async #begin(): Promise<void> {
-    const { log } = this.#context
-    const stored = await this.#stored
-    this.#stored = undefined
-    if (stored !== undefined && stored === log.state.attempt?.at) this.#knownAt = stored
-    if (this.#isKnown) return
-    await log.caughtUp(this.#signal)
-    const { position, inDoubt, attempt } = log.state
+    if (!(await this.#attempts.catchUp(this.#signal))) return
+    const { position, inDoubt } = this.#context.log.state
     this.#position = position
     this.#isDoubtHere = !inDoubt
-    this.#knownAt = attempt?.at ?? -1
-  }
-
-  /** Whether the last attempt is one that the position accounts for. */
-  get #isKnown(): boolean {
-    return this.#knownAt === (this.#context.log.state.attempt?.at ?? -1)
-  }
-
-  /** Returns the attempt to send the next entry, which is stored together with it. */
-  #attemptWith(records: number): EntryAttempt | undefined {
-    if (!this.#takesAttempt || !this.#isKnown) return undefined
-    const record = attemptWithEntry(this.#context.log.state, this.#recentlyAcknowledgedAt, records)
-    if (record === undefined) return undefined
-    this.#takesAttempt = false
-    return {
-      record,
-      appended: (acked) => {
-        this.#stored = acked.then(
-          ({ end }) => end.seqNum - 1,
-          () => undefined,
-        )
-      },
-    }
   }
 
   /** The place of the acknowledged attempt, unless the server may soon forget the producer. */
@@ -216,18 +175,15 @@ export class OutboxSender {
     const attempt = this.#next(log.state, this.#recentlyAcknowledgedAt, isOffered)
     if (attempt === undefined || !(await this.#noted(attempt))) return
     const { device } = log.state.progress!
-    const at = this.#knownAt!
+    const at = this.#attempts.at!
     const startedAt = clock.now()
     const { epoch, seq, entries, position: matchSeqNum } = attempt
     const isPlain = matchSeqNum !== undefined && this.#support.isRejected
     const producer = isPlain ? undefined : { id: device, epoch, seq }
     let confirmation: Confirmation
     try {
-      confirmation = await remote.append(sentRecords(entries, device), {
-        matchSeqNum,
-        producer,
-        signal: this.#signal,
-      })
+      const options = { matchSeqNum, producer, signal: this.#signal }
+      confirmation = await remote.append(sentRecords(entries, device), options)
     } catch (error) {
       if (!HeadwaterError.is(error)) throw error
       this.#contention.attemptMs = Math.max(clock.now() - startedAt, 0)
@@ -250,22 +206,15 @@ export class OutboxSender {
   /** Writes an attempt to the log. Resolves to whether it is the next one, and not that of another sender. */
   async #noted(next: NextAttempt): Promise<boolean> {
     const { log } = this.#context
-    if (!this.#isKnown) return false
+    if (!this.#attempts.isLast) return false
     const { inDoubt } = log.state
     this.#isDoubtHere = next.position !== undefined && (this.#isDoubtHere || !inDoubt)
     if (next.isNoted) {
       if (!inDoubt) await this.#note([], true)
-      return this.#isKnown
+      return this.#attempts.isLast
     }
-    const { end } = await log.append([attemptNote(next, this.#knownAt!)], this.#signal)
-    return this.#isCounted(end.seqNum - 1)
-  }
-
-  /** Whether the last attempt is the one that this sender has just stored at a place. */
-  #isCounted(at: number): boolean {
-    if (this.#context.log.state.attempt?.at !== at) return false
-    this.#knownAt = at
-    return true
+    const { end } = await log.append([attemptNote(next, this.#attempts.at!)], this.#signal)
+    return this.#attempts.add(end.seqNum - 1)
   }
 
   async #acknowledged(
@@ -306,7 +255,7 @@ export class OutboxSender {
       const next = this.#next({ ...log.state, entries }, acknowledgedAt)
       const note = next === undefined || next.isNoted ? [] : [attemptNote(next, at)]
       const { end } = await log.append([this.#progress(confirmed), ...note], this.#signal)
-      if (note.length > 0) this.#isCounted(end.seqNum - 1)
+      if (note.length > 0) this.#attempts.add(end.seqNum - 1)
     }
     // Only now none of its entries can be in the next one.
     this.#acknowledgedAt = acknowledgedAt
@@ -429,22 +378,21 @@ export class OutboxSender {
 
   /** Parks the entries of the last attempt, which may have been stored among records that were removed. */
   async #park(): Promise<void> {
-    const { log } = this.#context
-    const notes = parkingNotes(log.state)
-    if (notes.length > 0) await log.append(notes, this.#signal)
+    const notes = parkingNotes(this.#context.log.state)
+    if (notes.length > 0) await this.#context.log.append(notes, this.#signal)
   }
 
   async #note(confirmed: Progress['confirmed'], inDoubt?: boolean): Promise<void> {
     await this.#context.log.append([this.#progress(confirmed, inDoubt)], this.#signal)
   }
 
-  /** Returns what is known as a record of the log. No attempt is in doubt if no entry waits. */
-  #progress(confirmed: Progress['confirmed'], inDoubt?: boolean): LogRecord {
-    const { entries, progress } = this.#context.log.state
-    const { device } = progress!
-    const left = new Set(confirmed.map(([number]) => number))
-    inDoubt ??= [...entries.keys()].some((number) => !left.has(number))
-    const attemptAt = this.#knownAt!
+  /** Returns what is known as a record of the log. No attempt is in doubt if no entry is left. */
+  #progress(
+    confirmed: Progress['confirmed'],
+    inDoubt = isEntryLeft(this.#context.log.state, confirmed),
+  ): LogRecord {
+    const { device } = this.#context.log.state.progress!
+    const attemptAt = this.#attempts.at!
     return progressRecord({ device, attemptAt, position: this.#position, inDoubt, confirmed })
   }
 }

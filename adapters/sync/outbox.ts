@@ -207,12 +207,22 @@ export class Outbox {
     }
   }
 
-  /** Sends a refused batch again. Rejects with `invalid` if there is none with this number. */
+  /**
+   * Sends a refused batch again, before all that wait. If `afterRefusal` is `continue`, later ones may be on the
+   * server by then, which stay before it. Resolves when the decision is durable on this device.
+   *
+   * Rejects with `invalid` if there is no refused batch with this number, and with the errors of `append`.
+   */
   async retry(number: number, options?: CallOptions): Promise<void> {
     await this.#decide(number, retryRecord(number), options)
   }
 
-  /** Gives up a refused batch. Rejects with `invalid` if there is none with this number. */
+  /**
+   * Gives up a refused batch: `confirmed()` of its append rejects with the reason of the refusal. Resolves when
+   * the decision is durable on this device.
+   *
+   * Rejects with `invalid` if there is no refused batch with this number, and with the errors of `append`.
+   */
   async discard(number: number, options?: CallOptions): Promise<void> {
     await this.#decide(number, discardRecord(number), options)
   }

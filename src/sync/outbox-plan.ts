@@ -2,7 +2,7 @@ import type { HeadwaterError } from '../model/errors.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 import type { AppendRecord, SequencedRecord } from '../model/record.ts'
 import { originHeader, originOf } from './origin.ts'
-import type { Confirmation, OutboxEntry, OutboxState } from './outbox-log.ts'
+import type { Confirmation, OutboxEntry, OutboxState, Progress } from './outbox-log.ts'
 
 /** What happens to the records behind one that the server refused: they wait, or are sent. */
 export type AfterRefusal = 'stop' | 'continue'
@@ -110,6 +110,13 @@ export function confirmationsOf(
     seqNum += records.length
     return [number, { start: first, end: { seqNum, timestamp: end.timestamp } }] as const
   })
+}
+
+/** Whether an outbox has entries beside those that are confirmed. */
+export function isEntryLeft({ entries }: OutboxState, confirmed: Progress['confirmed']): boolean {
+  const numbers = new Set(confirmed.map(([number]) => number))
+  for (const number of entries.keys()) if (!numbers.has(number)) return true
+  return false
 }
 
 /**
