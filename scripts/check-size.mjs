@@ -18,7 +18,7 @@ import { inProject } from './project.mjs'
 const ON_DEMAND =
   /^(tokens|stream-codec|cipher-availability|codecs|append-session|generate-acks|record-batcher|json-(decoder|append-session)|reclaim|control|(gzip|zstd)-module|prometheus|openapi|node-(sessions|transport|http2?)|unsent|compressed-frames|event-stream|decode-error|session-appender|repeated-append|key-header|account|earlier-history|synced-basin|append-rules|extended-append)\b/
 
-/** Chunks that `headwater/sync` loads when it connects, sends, reads, starts again or fetches earlier history. */
+/** Chunks that `headwater/sync` loads when it connects, sends, reads, restarts or fetches earlier history. */
 const ON_DEMAND_OF_SYNC = /^(mirror-connection|outbox-sender|synced-changes|earlier-history|synced-basin)\b/
 
 /** Chunks that no browser loads, or only for compression that it does not ask for. */

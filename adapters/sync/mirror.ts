@@ -153,8 +153,8 @@ export class Mirror {
 
   /**
    * Deletes the copy and starts again. Resolves when the new copy has begun, which the mirror fills. The copy
-   * is kept as it is if the remote stream cannot be read. Rejects with the errors of a read, and with `closed`
-   * if the mirror is closed before.
+   * is kept as it is if the remote stream cannot be read. Rejects with the errors of a read, and with
+   * `closed` if the mirror is closed before.
    *
    * ```ts
    * copy.state$.subscribe((state) => {

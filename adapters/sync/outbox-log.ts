@@ -45,7 +45,7 @@ export class OutboxLog {
   readonly #signal: AbortSignal
   readonly #listeners = new Set<() => void>()
   readonly #news: OutboxNews
-  /** Returns the attempt to send an entry of so many records, if nothing comes before it. Set by the sender. */
+  /** Returns the attempt to send an entry of so many records, if none comes before it. Set by the sender. */
   attemptWith: ((records: number) => EntryAttempt | undefined) | undefined
   #state = emptyOutbox()
   #trimmedTo = 0
@@ -106,8 +106,8 @@ export class OutboxLog {
   }
 
   /**
-   * Appends the records of an entry, and resolves once the state includes it. Calls `stored` before that, when
-   * its number is known.
+   * Appends the records of an entry, and resolves once the state includes it. Calls `stored` before that,
+   * when its number is known.
    */
   async appendEntry(
     records: readonly LogRecord[],

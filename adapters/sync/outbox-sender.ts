@@ -68,7 +68,7 @@ export class OutboxSender {
   #failures = 0
   /** The place of every attempt in doubt is the position, or was examined. */
   #isDoubtHere = false
-  /** How many entries a batch may have: 1 after a refusal, to find the refused one, and then twice as many. */
+  /** How many entries a batch may have: 1 after a refusal, to find the refused one, then twice as many. */
   #entriesMax = Number.POSITIVE_INFINITY
   readonly #attempts: KnownAttempts
   #acknowledgedAt: number | undefined

@@ -208,8 +208,8 @@ export class Outbox {
   }
 
   /**
-   * Sends a refused batch again, before all that wait. If `afterRefusal` is `continue`, later ones may be on the
-   * server by then, which stay before it. Resolves when the decision is durable on this device.
+   * Sends a refused batch again, before all that wait. If `afterRefusal` is `continue`, later ones may be on
+   * the server by then, which stay before it. Resolves when the decision is durable on this device.
    *
    * Rejects with `invalid` if there is no refused batch with this number, and with the errors of `append`.
    */
@@ -218,8 +218,8 @@ export class Outbox {
   }
 
   /**
-   * Gives up a refused batch: `confirmed()` of its append rejects with the reason of the refusal. Resolves when
-   * the decision is durable on this device.
+   * Gives up a refused batch: `confirmed()` of its append rejects with the reason of the refusal. Resolves
+   * when the decision is durable on this device.
    *
    * Rejects with `invalid` if there is no refused batch with this number, and with the errors of `append`.
    */
