@@ -1,5 +1,6 @@
 import type { Stream } from '../../src/api/stream.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
+import { unlessAborted } from '../../src/runtime/abort.ts'
 
 /** Where a mirror begins: the start of a read. */
 export type MirrorStart = Pick<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>
@@ -11,10 +12,11 @@ export function startQuery(from: MirrorStart) {
 }
 
 /** Resolves to the sequence number with which a copy begins: that of a record, or of the tail. */
-export async function copyStart(remote: Stream, from: MirrorStart): Promise<number> {
-  const cursor = await remote.openCursor(startQuery(from), { heartbeats: true, allowsEmpty: 'always' })
+export async function copyStart(remote: Stream, from: MirrorStart, signal: AbortSignal): Promise<number> {
+  const opening = remote.openCursor(startQuery(from), { heartbeats: true, allowsEmpty: 'always' })
+  const cursor = await unlessAborted(signal, opening, (late) => late?.close())
   try {
-    const event = await cursor?.next()
+    const event = await unlessAborted(signal, Promise.resolve(cursor?.next()))
     if (event?.kind === 'batch') return event.batch.records[0]!.seqNum
     return event?.tail.seqNum ?? 0
   } finally {

@@ -29,7 +29,7 @@ export async function fetchEarlier(
   remote: Stream,
   local: Stream,
   count: number,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<EarlierRecords> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -49,7 +49,7 @@ async function fetchOnce(
   remote: Stream,
   local: Stream,
   count: number,
-  signal: AbortSignal | undefined,
+  signal: AbortSignal,
 ): Promise<EarlierRecords> {
   const identity = await local.identity()
   const lowest = (await earlierSegments(local, identity)).at(-1)
@@ -91,15 +91,15 @@ function trimmedMeanwhile(): HeadwaterError {
   return new HeadwaterError('range_not_satisfiable', 'the remote stream was trimmed while it was read')
 }
 
-/** Deletes a copy with its earlier history, and begins another one, unless a signal aborts before that. */
+/** Deletes a copy with its earlier history, and begins another one, unless the signal aborts before that. */
 export async function restartCopy(
   remote: Stream,
   from: MirrorStart,
   copy: LocalCopy,
-  signals: readonly (AbortSignal | undefined)[],
+  signal: AbortSignal,
 ): Promise<void> {
-  const start = await copyStart(remote, from)
-  for (const signal of signals) signal?.throwIfAborted()
+  const start = await copyStart(remote, from, signal)
+  signal.throwIfAborted()
   await dropEarlier(copy.existing, await copy.ensure(), Number.POSITIVE_INFINITY)
   await replaceCopy(copy, start)
 }

@@ -10,6 +10,7 @@ import type { Metric, MetricsQuery, StreamMetricSet } from '../../src/model/metr
 import type { StreamPosition } from '../../src/model/position.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { RestoredStream } from '../../src/model/restored-stream.ts'
+import { unlessAborted } from '../../src/runtime/abort.ts'
 import type { ReadBatch } from '../../src/storage/record-batch.ts'
 import { codeOf } from '../../src/sync/errors.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
@@ -71,9 +72,14 @@ export class LimitedStream extends Stream {
 
   override append(
     records: RecordInput | readonly RecordInput[],
-    options?: AppendOptions,
+    { signal, ...options }: AppendOptions = {},
   ): Promise<AppendAck> {
-    return this.#limit.run(() => this.#stream.append(records, options))
+    // The request goes on when the signal aborts, and so keeps its connection.
+    const acked = this.#limit.run(async () => {
+      signal?.throwIfAborted()
+      return this.#stream.append(records, options)
+    })
+    return unlessAborted(signal, acked)
   }
 
   override appendSession(options?: CallOptions): Promise<AppendSession> {

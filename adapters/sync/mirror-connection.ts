@@ -9,13 +9,12 @@ import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { continuationOf } from '../../src/sync/copy-end.ts'
-import { asHeadwaterError } from '../../src/sync/errors.ts'
+import { asHeadwaterError, isStreamMissing } from '../../src/sync/errors.ts'
 import { failureOutcome } from '../../src/sync/mirror-failure.ts'
 import type { MirrorState, StoppedMirror } from '../../src/sync/mirror-state.ts'
 import { type MirrorStart, startQuery } from './copy-start.ts'
 import { dropEarlier } from './earlier-segments.ts'
 import type { LocalCopy } from './local-copy.ts'
-import { isCopyGone, LocalFailure, locally } from './local-failure.ts'
 import { openCopy, replaceCopy } from './open-copy.ts'
 
 /** Servers send a heartbeat in three quarters of this time, in milliseconds. */
@@ -47,6 +46,16 @@ export type ConnectionEnd =
   /** The local copy is another one now. */
   | { readonly kind: 'other-copy' }
   | StoppedMirror
+
+/** A failure of the local stream. */
+class LocalFailure extends Error {
+  readonly error: unknown
+
+  constructor(error: unknown) {
+    super('the local stream failed')
+    this.error = error
+  }
+}
 
 /** Ends a connection from within. */
 class Ended extends Error {
@@ -278,4 +287,18 @@ function trimmed(gap: StoppedMirror['gap'] & {}): Ended {
     `the remote stream was trimmed beyond the local copy, which ends at ${from}: the ${what} cannot be read`,
   )
   return new Ended({ kind: 'stopped', reason: 'trimmed', error, gap })
+}
+
+/** Settles as `work` does, with failures as {@link LocalFailure}. */
+async function locally<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work
+  } catch (error) {
+    throw new LocalFailure(error)
+  }
+}
+
+/** Whether an append failed because the copy was deleted. */
+function isCopyGone(error: HeadwaterError): boolean {
+  return error.code === 'stream_deletion_pending' || error.code === 'stream_deleted' || isStreamMissing(error)
 }

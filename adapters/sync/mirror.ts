@@ -2,7 +2,7 @@ import type { Observable } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { type ReadOptions, ReadSession, type SessionOf } from '../../src/api/read-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
-import { invalid } from '../../src/model/errors.ts'
+import { HeadwaterError, invalid } from '../../src/model/errors.ts'
 import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
 import {
@@ -107,6 +107,8 @@ export class Mirror {
   readonly #ended: Promise<void>
   readonly #from: MirrorStart
   readonly #fetches = new SerialQueue()
+  /** Calls that change the copy. */
+  readonly #underWay = new Set<Promise<unknown>>()
 
   /** @internal */
   constructor(remote: Stream, local: Stream, options: MirrorOptions) {
@@ -115,7 +117,7 @@ export class Mirror {
     this.local = local
     this.#from = from
     this.#copy = new LocalCopy(local)
-    const ignoreSignals = onAnyAbort([signal, local.context.closing], () => this.#closing.abort())
+    const ignoreSignals = onAnyAbort([signal, local.context.closing], () => this.#close())
     this.#run = new MirrorRun({
       remote,
       copy: this.#copy,
@@ -151,7 +153,8 @@ export class Mirror {
 
   /**
    * Deletes the copy and starts again. Resolves when the new copy has begun, which the mirror fills. The copy
-   * is kept as it is if the remote stream cannot be read. Rejects with the errors of a read.
+   * is kept as it is if the remote stream cannot be read. Rejects with the errors of a read, and with
+   * `closed` if the mirror is closed before.
    *
    * ```ts
    * copy.state$.subscribe((state) => {
@@ -162,12 +165,11 @@ export class Mirror {
   async restart(options: RestartOptions = {}): Promise<void> {
     const signal = signalOf(options, RESTART_OPTIONS)
     const { from = this.#from } = options
-    const work = async () => {
+    await this.#untilClosed(signal, async (ending) => {
       const { restartCopy } = await HISTORY.load()
-      await restartCopy(this.remote, from, this.#copy, [signal, this.#closing.signal])
+      await restartCopy(this.remote, from, this.#copy, ending)
       this.#run.replaced()
-    }
-    await unlessAborted(signal, work())
+    })
   }
 
   /**
@@ -177,6 +179,7 @@ export class Mirror {
    * Errors, in addition to those of a read:
    * - `stream_deleted` when the remote stream is another one than that of the copy
    * - `range_not_satisfiable` when the remote stream is trimmed meanwhile
+   * - `closed` when the mirror is closed before the records are stored
    * - `storage`, `storage_full` when the local storage fails
    *
    * ```ts
@@ -186,11 +189,12 @@ export class Mirror {
   async fetchEarlier(options: FetchEarlierOptions): Promise<EarlierRecords> {
     const signal = signalOf(options, FETCH_EARLIER_OPTIONS)
     if (!(options?.count > 0)) throw invalid('`count` must be at least 1', 'count')
-    const fetch = async () => {
+    const fetch = async (ending: AbortSignal) => {
+      ending.throwIfAborted()
       const { fetchEarlier } = await HISTORY.load()
-      return fetchEarlier(this.remote, this.local, options.count, signal)
+      return fetchEarlier(this.remote, this.local, options.count, ending)
     }
-    return unlessAborted(signal, this.#fetches.run(fetch))
+    return this.#untilClosed(signal, (ending) => this.#fetches.run(() => fetch(ending)))
   }
 
   /**
@@ -223,8 +227,27 @@ export class Mirror {
   /** Ends the mirror. The copy is kept. Resolves when nothing is under way any more. */
   async close(options?: CallOptions): Promise<void> {
     const signal = signalOf(options)
-    this.#closing.abort()
-    await unlessAborted(signal, this.#ended)
+    this.#close()
+    await unlessAborted(signal, Promise.allSettled([this.#ended, ...this.#underWay]))
+  }
+
+  #close(): void {
+    this.#closing.abort(new HeadwaterError('closed', 'the mirror is closed'))
+  }
+
+  /** Does work that a signal and the end of the mirror end, for which `close` waits. */
+  async #untilClosed<Result>(
+    signal: AbortSignal | undefined,
+    work: (ending: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    const ending = new AbortController()
+    const ignore = onAnyAbort([signal, this.#closing.signal], (reason) => ending.abort(reason))
+    const running = work(ending.signal).finally(() => {
+      ignore()
+      this.#underWay.delete(running)
+    })
+    this.#underWay.add(running)
+    return unlessAborted(ending.signal, running)
   }
 
   /** Closes the mirror for `await using`. */

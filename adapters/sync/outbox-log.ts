@@ -2,6 +2,7 @@ import type { Stream } from '../../src/api/stream.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
+import { BATCH_METERED_BYTES_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { backOffMs } from '../../src/sync/back-off.ts'
@@ -24,8 +25,18 @@ const LOG_CONFIG = {
   deleteOnEmpty: { minAgeSeconds: 0 },
 } as const satisfies StreamConfigInput
 
+/** A larger batch may leave no room for an attempt, in metered bytes. */
+const WITH_ATTEMPT_BYTES_MAX = BATCH_METERED_BYTES_MAX / 2
+
 /** The log is trimmed when this many of its records are not needed any more. */
 const TRIMMED_RECORDS = 64
+
+/** An attempt that is stored together with its entry. */
+export interface EntryAttempt {
+  readonly record: LogRecord
+  /** Called with the outcome of the append. */
+  readonly appended: (acked: Promise<AppendAck>) => void
+}
 
 /** The log of an outbox as one tab reads it. Other tabs may append to it at any time. */
 export class OutboxLog {
@@ -34,6 +45,8 @@ export class OutboxLog {
   readonly #signal: AbortSignal
   readonly #listeners = new Set<() => void>()
   readonly #news: OutboxNews
+  /** Returns the attempt to send an entry of so many records, if none comes before it. Set by the sender. */
+  attemptWith: ((records: number) => EntryAttempt | undefined) | undefined
   #state = emptyOutbox()
   #trimmedTo = 0
   /** The failure that ended the log, or that of the storage while the log cannot be read. */
@@ -85,19 +98,33 @@ export class OutboxLog {
     await unlessAborted(signal, reached).finally(unsubscribe)
   }
 
-  /**
-   * Appends records to a log that was read, and resolves once the state includes them. Calls `stored` before
-   * that, when their numbers are known.
-   */
-  async append(
-    records: readonly LogRecord[],
-    signal?: AbortSignal,
-    stored?: (ack: AppendAck) => void,
-  ): Promise<AppendAck> {
+  /** Appends records to a log that was read, and resolves once the state includes them. */
+  async append(records: readonly LogRecord[], signal?: AbortSignal): Promise<AppendAck> {
     const ack = await this.#stream.append([...records], { signal })
-    stored?.(ack)
-    await this.until(() => this.#state.next >= ack.end.seqNum, signal)
+    await this.#includes(ack, signal)
     return ack
+  }
+
+  /**
+   * Appends the records of an entry, and resolves once the state includes it. Calls `stored` before that,
+   * when its number is known.
+   */
+  async appendEntry(
+    records: readonly LogRecord[],
+    meteredBytes: number,
+    signal: AbortSignal | undefined,
+    stored: (number: number) => void,
+  ): Promise<void> {
+    const attempt = meteredBytes < WITH_ATTEMPT_BYTES_MAX ? this.attemptWith?.(records.length) : undefined
+    const acked = this.#stream.append([...records, ...(attempt ? [attempt.record] : [])], { signal })
+    attempt?.appended(acked)
+    const ack = await acked
+    stored(ack.start.seqNum)
+    await this.#includes(ack, signal)
+  }
+
+  #includes({ end }: AppendAck, signal?: AbortSignal): Promise<void> {
+    return this.until(() => this.#state.next >= end.seqNum, signal)
   }
 
   /** Resolves when the state includes everything that the log has. */
@@ -138,7 +165,13 @@ export class OutboxLog {
 
   /** Begins the log if this is the first tab that uses it. */
   async #begin(): Promise<void> {
-    const progress = { device: newDevice(this.#random), position: 0, inDoubt: false, confirmed: [] }
+    const progress = {
+      device: newDevice(this.#random),
+      attemptAt: -1,
+      position: 0,
+      inDoubt: false,
+      confirmed: [],
+    }
     try {
       const { seqNum } = await this.#stream.checkTail({ signal: this.#signal })
       if (seqNum > 0) return

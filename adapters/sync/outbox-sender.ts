@@ -23,10 +23,12 @@ import {
   attemptOutcome,
   confirmationsIn,
   confirmationsOf,
+  isEntryLeft,
   sentRecords,
 } from '../../src/sync/outbox-plan.ts'
 import { Contention } from './contention.ts'
 import { recordsCopied, tailOrStart } from './examined-stream.ts'
+import { KnownAttempts } from './known-attempts.ts'
 import type { OutboxLog } from './outbox-log.ts'
 import { type PauseContext, pauseAfter, pauseUntil } from './pause.ts'
 import { ProducerSupport } from './producer-support.ts'
@@ -66,11 +68,9 @@ export class OutboxSender {
   #failures = 0
   /** The place of every attempt in doubt is the position, or was examined. */
   #isDoubtHere = false
-  /** Entries are sent one by one, to find the one that the server refuses. */
-  #isSingle = false
-  /** The log was read. */
-  #isReady = false
-  /** What is known of the last attempt: see {@link AttemptKnowledge}. */
+  /** How many entries a batch may have: 1 after a refusal, to find the refused one, then twice as many. */
+  #entriesMax = Number.POSITIVE_INFINITY
+  readonly #attempts: KnownAttempts
   #acknowledgedAt: number | undefined
   #abandonedAt: number | undefined
   #epochMin = 0
@@ -87,6 +87,7 @@ export class OutboxSender {
   constructor(context: SenderContext, signal: AbortSignal) {
     this.#context = context
     this.#support = new ProducerSupport(context.clock)
+    this.#attempts = new KnownAttempts(context.log, () => this.#recentlyAcknowledgedAt)
     this.#signal = signal
   }
 
@@ -95,10 +96,10 @@ export class OutboxSender {
     const { log, onState } = this.#context
     await log.eventually(() => log.state.progress !== undefined, this.#signal)
     while (!this.#signal.aborted) {
-      if (this.#isReady && this.#next() === undefined) {
+      if (this.#attempts.at !== undefined && this.#next() === undefined) {
         await this.#idle()
         onState({ kind: 'idle' })
-        await log.eventually(() => this.#next() !== undefined, this.#signal)
+        await this.#attempts.idleUntil(() => this.#next() !== undefined, this.#signal)
       }
       try {
         onState({ kind: 'sending' })
@@ -119,29 +120,31 @@ export class OutboxSender {
     }
   }
 
-  /** Reads what earlier senders have left. A decision about the next attempt needs all of it. */
+  /** Reads what other senders have left. A decision about the next attempt needs all of it. */
   async #begin(): Promise<void> {
-    if (this.#isReady) return
-    const { log } = this.#context
-    await log.caughtUp(this.#signal)
-    this.#position = log.state.progress!.position
-    this.#isDoubtHere = !log.state.progress!.inDoubt
-    this.#isReady = true
+    if (!(await this.#attempts.catchUp(this.#signal))) return
+    const { position, inDoubt } = this.#context.log.state
+    this.#position = position
+    this.#isDoubtHere = !inDoubt
+  }
+
+  /** The place of the acknowledged attempt, unless the server may soon forget the producer. */
+  get #recentlyAcknowledgedAt(): number | undefined {
+    const isRecent = Math.abs(this.#context.clock.now() - this.#sentAt) < CONTINUED_MS
+    return isRecent ? this.#acknowledgedAt : undefined
   }
 
   #next(
     state: OutboxState = this.#context.log.state,
-    acknowledgedAt = this.#acknowledgedAt,
+    acknowledgedAt = this.#recentlyAcknowledgedAt,
     isOffered = false,
   ): NextAttempt | undefined {
-    const { clock, afterRefusal } = this.#context
-    const isRecent = Math.abs(clock.now() - this.#sentAt) < CONTINUED_MS
     return nextAttempt(state, {
-      afterRefusal,
+      afterRefusal: this.#context.afterRefusal,
       position: this.#position,
       isOffered,
-      isSingle: this.#isSingle,
-      acknowledgedAt: isRecent ? acknowledgedAt : undefined,
+      entriesMax: this.#entriesMax,
+      acknowledgedAt,
       abandonedAt: this.#abandonedAt,
       epochMin: this.#epochMin,
     })
@@ -150,8 +153,8 @@ export class OutboxSender {
   /** Notes that no attempt is in doubt any more, and removes what was sent. */
   async #idle(): Promise<void> {
     const { log } = this.#context
-    this.#isSingle = false
-    if (log.state.progress!.inDoubt && log.state.entries.size === 0) await this.#note([], false)
+    this.#entriesMax = Number.POSITIVE_INFINITY
+    if (log.state.inDoubt && log.state.entries.size === 0) await this.#note([], false)
     await log.trim()
   }
 
@@ -169,21 +172,18 @@ export class OutboxSender {
       const { length } = waitingEntries(log.state, log.state.attempt)
       if (length > 0 && length < planned.entries.length) await this.#park()
     }
-    const attempt = this.#next(log.state, this.#acknowledgedAt, isOffered)
+    const attempt = this.#next(log.state, this.#recentlyAcknowledgedAt, isOffered)
     if (attempt === undefined || !(await this.#noted(attempt))) return
     const { device } = log.state.progress!
-    const { at } = log.state.attempt!
+    const at = this.#attempts.at!
     const startedAt = clock.now()
     const { epoch, seq, entries, position: matchSeqNum } = attempt
     const isPlain = matchSeqNum !== undefined && this.#support.isRejected
     const producer = isPlain ? undefined : { id: device, epoch, seq }
     let confirmation: Confirmation
     try {
-      confirmation = await remote.append(sentRecords(entries, device), {
-        matchSeqNum,
-        producer,
-        signal: this.#signal,
-      })
+      const options = { matchSeqNum, producer, signal: this.#signal }
+      confirmation = await remote.append(sentRecords(entries, device), options)
     } catch (error) {
       if (!HeadwaterError.is(error)) throw error
       this.#contention.attemptMs = Math.max(clock.now() - startedAt, 0)
@@ -191,33 +191,33 @@ export class OutboxSender {
     }
     this.#sentAt = clock.now()
     this.#contention.attemptMs = Math.max(this.#sentAt - startedAt, 0)
-    await this.#stored(attempt, confirmation, at, isPlain)
+    await this.#acknowledged(attempt, confirmation, at, isPlain)
   }
 
   /** Whether the next batch needs no condition, which it would compete for: asks the server. */
   async #isOffered(): Promise<boolean> {
     const { log, remote } = this.#context
     if (!this.#contention.isBeaten || this.#support.isRejected) return false
-    const next = this.#next(log.state, this.#acknowledgedAt, true)
+    const next = this.#next(log.state, this.#recentlyAcknowledgedAt, true)
     if (next === undefined || next.position !== undefined) return false
     return this.#support.isOffered(remote, log.state.progress!.device, this.#signal)
   }
 
   /** Writes an attempt to the log. Resolves to whether it is the next one, and not that of another sender. */
   async #noted(next: NextAttempt): Promise<boolean> {
-    const { epoch, seq, position, isNoted } = next
     const { log } = this.#context
-    const { inDoubt } = log.state.progress!
-    this.#isDoubtHere = position !== undefined && (this.#isDoubtHere || !inDoubt)
-    const notes = inDoubt ? [] : [this.#progress([], true)]
-    if (!isNoted) notes.push(attemptNote(next, log.state))
-    if (notes.length === 0) return true
-    const { end } = await log.append(notes, this.#signal)
-    const { attempt } = log.state
-    return isNoted ? attempt!.epoch === epoch && attempt!.seq === seq : attempt!.at === end.seqNum - 1
+    if (!this.#attempts.isLast) return false
+    const { inDoubt } = log.state
+    this.#isDoubtHere = next.position !== undefined && (this.#isDoubtHere || !inDoubt)
+    if (next.isNoted) {
+      if (!inDoubt) await this.#note([], true)
+      return this.#attempts.isLast
+    }
+    const { end } = await log.append([attemptNote(next, this.#attempts.at!)], this.#signal)
+    return this.#attempts.add(end.seqNum - 1)
   }
 
-  async #stored(
+  async #acknowledged(
     { entries }: NextAttempt,
     confirmation: Confirmation,
     at: number,
@@ -243,7 +243,7 @@ export class OutboxSender {
       })
     } else this.#position = Math.max(this.#position, end.seqNum)
     this.#isDoubtHere = true
-    this.#isSingle = false
+    this.#entriesMax *= 2
     const confirmed = confirmationsOf(entries, confirmation).filter(([number]) =>
       log.state.entries.has(number),
     )
@@ -253,9 +253,9 @@ export class OutboxSender {
       for (const [number] of confirmed) entries.delete(number)
       // The next attempt is written together with the confirmation of this one.
       const next = this.#next({ ...log.state, entries }, acknowledgedAt)
-      const isFirst = next !== undefined && !next.isNoted && log.state.attempt!.at === at
-      const notes = [this.#progress(confirmed, true), ...(isFirst ? [attemptNote(next, log.state)] : [])]
-      await log.append(notes, this.#signal)
+      const note = next === undefined || next.isNoted ? [] : [attemptNote(next, at)]
+      const { end } = await log.append([this.#progress(confirmed), ...note], this.#signal)
+      if (note.length > 0) this.#attempts.add(end.seqNum - 1)
     }
     // Only now none of its entries can be in the next one.
     this.#acknowledgedAt = acknowledgedAt
@@ -294,7 +294,7 @@ export class OutboxSender {
       await this.#park()
     } else if (outcome === 'refused' || outcome === 'plain') {
       if (entries.length === 1) await log.append([parkedRecord(entries[0]!.number, error)], this.#signal)
-      this.#isSingle = true
+      this.#entriesMax = 1
       this.#abandonedAt = at
     } else throw error
   }
@@ -306,7 +306,7 @@ export class OutboxSender {
     if (isPresent) await pauseUntil(clock, this.#contention.pauseMs(random()), this.#signal, wakeUps)
     if (examined !== remote || isPresent) return this.#examine(this.#tailMin)
     // Nothing that was sent can be among the records before the tail.
-    if (!log.state.progress!.inDoubt) {
+    if (!log.state.inDoubt) {
       if (Math.abs(clock.now() - this.#sentAt) < FRESH_MS) return
       this.#position = await tailOrStart(remote, this.#signal)
     } else if (this.#failures > 0 || this.#mustExamine) await this.#examine(0)
@@ -330,8 +330,7 @@ export class OutboxSender {
     const tail = isKnown ? least : await tailOrStart(examined, this.#signal)
     // The stream was deleted, and begins again. A late attempt could find its position there once more.
     if (tail < this.#position) {
-      const { attempt, progress } = this.#context.log.state
-      const { inDoubt } = progress!
+      const { attempt, inDoubt } = this.#context.log.state
       const isStored = this.#isAcknowledged || (attempt !== undefined && attempt.at === this.#restartedAt)
       if (inDoubt && !isStored) await this.#park()
       this.#position = 0
@@ -350,12 +349,12 @@ export class OutboxSender {
   async #examined(records: readonly SequencedRecord[], end: number): Promise<void> {
     const { log } = this.#context
     const first = records[0]?.seqNum ?? end
-    const isInDoubt = log.state.progress!.inDoubt && !this.#isAcknowledged
+    const isInDoubt = log.state.inDoubt && !this.#isAcknowledged
     if (first > this.#position && isInDoubt) await this.#settleBefore(first)
     this.#position = end
     this.#contention.examined(records, log.state.progress!.device)
     const confirmed = confirmationsIn(log.state, records)
-    if (confirmed.length > 0) await this.#note(confirmed, true)
+    if (confirmed.length > 0) await this.#note(confirmed)
   }
 
   /**
@@ -372,24 +371,28 @@ export class OutboxSender {
       log.state,
       records.filter(({ seqNum }) => seqNum < end),
     )
-    if (confirmed.length > 0) await this.#note(confirmed, true)
+    if (confirmed.length > 0) await this.#note(confirmed)
     const isKnown = this.#isDoubtHere || start + records.length >= end
     if (records[0]?.seqNum !== start || !isKnown) await this.#park()
   }
 
   /** Parks the entries of the last attempt, which may have been stored among records that were removed. */
   async #park(): Promise<void> {
-    const { log } = this.#context
-    const notes = parkingNotes(log.state)
-    if (notes.length > 0) await log.append(notes, this.#signal)
+    const notes = parkingNotes(this.#context.log.state)
+    if (notes.length > 0) await this.#context.log.append(notes, this.#signal)
   }
 
-  async #note(confirmed: Progress['confirmed'], inDoubt: boolean): Promise<void> {
+  async #note(confirmed: Progress['confirmed'], inDoubt?: boolean): Promise<void> {
     await this.#context.log.append([this.#progress(confirmed, inDoubt)], this.#signal)
   }
 
-  #progress(confirmed: Progress['confirmed'], inDoubt: boolean): LogRecord {
+  /** Returns what is known as a record of the log. No attempt is in doubt if no entry is left. */
+  #progress(
+    confirmed: Progress['confirmed'],
+    inDoubt = isEntryLeft(this.#context.log.state, confirmed),
+  ): LogRecord {
     const { device } = this.#context.log.state.progress!
-    return progressRecord({ device, position: this.#position, inDoubt, confirmed })
+    const attemptAt = this.#attempts.at!
+    return progressRecord({ device, attemptAt, position: this.#position, inDoubt, confirmed })
   }
 }

@@ -21,7 +21,7 @@ import { type Coordinator, coordinate } from './coordinator.ts'
 import { OutboxLog } from './outbox-log.ts'
 import { assertOutboxOptions, type OutboxOptions } from './outbox-options.ts'
 import { browserWakeUps } from './page-events.ts'
-import { type PauseContext, pauseAfter } from './pause.ts'
+import { type PauseContext, persistently } from './pause.ts'
 import type { PendingEntry } from './pending-source.ts'
 import { StateCell } from './state-cell.ts'
 
@@ -187,8 +187,8 @@ export class Outbox {
     })
     let number: number | undefined
     try {
-      await this.#log.append(batchRecords(input), signal, ({ start }) => {
-        number = start.seqNum
+      await this.#log.appendEntry(batchRecords(input), meteredBytes, signal, (stored) => {
+        number = stored
         this.#waiting.set(number, settle)
       })
     } catch (error) {
@@ -207,12 +207,22 @@ export class Outbox {
     }
   }
 
-  /** Sends a refused batch again. Rejects with `invalid` if there is none with this number. */
+  /**
+   * Sends a refused batch again, before all that wait. If `afterRefusal` is `continue`, later ones may be on
+   * the server by then, which stay before it. Resolves when the decision is durable on this device.
+   *
+   * Rejects with `invalid` if there is no refused batch with this number, and with the errors of `append`.
+   */
   async retry(number: number, options?: CallOptions): Promise<void> {
     await this.#decide(number, retryRecord(number), options)
   }
 
-  /** Gives up a refused batch. Rejects with `invalid` if there is none with this number. */
+  /**
+   * Gives up a refused batch: `confirmed()` of its append rejects with the reason of the refusal. Resolves
+   * when the decision is durable on this device.
+   *
+   * Rejects with `invalid` if there is no refused batch with this number, and with the errors of `append`.
+   */
   async discard(number: number, options?: CallOptions): Promise<void> {
     await this.#decide(number, discardRecord(number), options)
   }
@@ -367,24 +377,6 @@ export function outbox(local: Stream, remote: Stream, options: OutboxOptions = {
   const box = new Outbox(local, remote, options)
   void box.sendWhileElected(options.coordinator ?? coordinate)
   return box
-}
-
-/** Repeats work with pauses until it succeeds, fails for good, or the signal aborts. */
-async function persistently<Result>(
-  work: () => Promise<Result>,
-  context: PauseContext,
-  signal: AbortSignal,
-): Promise<Result> {
-  for (let failures = 1; ; failures++) {
-    try {
-      return await work()
-    } catch (thrown) {
-      const error = asHeadwaterError(thrown)
-      if (!error.retryable) throw error
-      await pauseAfter(error, failures, context, signal)
-      signal.throwIfAborted()
-    }
-  }
 }
 
 function assertRoom(unit: string, waiting: number, added: number, most: number): void {

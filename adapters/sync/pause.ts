@@ -2,6 +2,7 @@ import type { HeadwaterError } from '../../src/model/errors.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { backOffMs } from '../../src/sync/back-off.ts'
+import { asHeadwaterError } from '../../src/sync/errors.ts'
 import type { SenderState } from '../../src/sync/outbox-plan.ts'
 import type { WakeUps } from './page-events.ts'
 
@@ -45,4 +46,22 @@ export async function pauseAfter(
   const ms = backOffMs(failures, random(), error.retryAfterMs)
   onState({ kind: 'offline', error, nextAttemptAt: clock.now() + ms })
   await pauseUntil(clock, ms, signal, wakeUps)
+}
+
+/** Repeats work with pauses until it succeeds, fails for good, or the signal aborts. */
+export async function persistently<Result>(
+  work: () => Promise<Result>,
+  context: PauseContext,
+  signal: AbortSignal,
+): Promise<Result> {
+  for (let failures = 1; ; failures++) {
+    try {
+      return await work()
+    } catch (thrown) {
+      const error = asHeadwaterError(thrown)
+      if (!error.retryable) throw error
+      await pauseAfter(error, failures, context, signal)
+      signal.throwIfAborted()
+    }
+  }
 }

@@ -2,22 +2,20 @@ import type { Observable } from 'rxjs'
 import type { CallOptions } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
-import type { SequencedRecord } from '../../src/model/record.ts'
-import { isPromise } from '../../src/runtime/maybe-promise.ts'
+import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
-import type { ChangeSource, NumberedItem, StreamChange } from '../../src/sync/changes.ts'
-import { RecordView } from '../../src/sync/record-view.ts'
+import type { ChangeSource } from '../../src/sync/changes.ts'
+import type { RecordView } from '../../src/sync/record-view.ts'
 import type { SyncedRecord } from '../../src/sync/synced-record.ts'
-import { ChangeReader, type RecordChange } from './change-reader.ts'
-import { type ContentCodec, confirmedRecords, PendingRecords } from './content.ts'
+import type { ContentCodec } from './content.ts'
+import { browserWakeUps } from './page-events.ts'
+import { persistently } from './pause.ts'
 import type { PendingSource } from './pending-source.ts'
+import type { SyncedChange, SyncedChanges } from './synced-changes.ts'
 import { SyncedRead } from './synced-read.ts'
 
-/** A change of a synced stream. */
-export interface SyncedChange<Content> extends StreamChange<SyncedRecord<Content>, SyncedRecord<Content>> {
-  /** Records below this sequence number were trimmed; undefined if the change trims nothing. */
-  readonly trimmedTo: number | undefined
-}
+/** What only reads need: an app may use a mirror or an outbox alone. */
+const CHANGES = new LazyModule('the code of reads', () => import('./synced-changes.ts'))
 
 /** The reads of a synced stream in one form: text, bytes or JSON. */
 export abstract class SyncedReads<Content extends object>
@@ -26,14 +24,13 @@ export abstract class SyncedReads<Content extends object>
   readonly #local: Stream
   readonly #source: PendingSource
   readonly #codec: ContentCodec<Content>
-  readonly #pending: PendingRecords<Content>
+  #changes: SyncedChanges<Content> | undefined
 
   /** @internal */
   constructor(local: Stream, source: PendingSource, codec: ContentCodec<Content>) {
     this.#local = local
     this.#source = source
     this.#codec = codec
-    this.#pending = new PendingRecords(codec)
   }
 
   /** @internal The copy on this device, beside which folds store their snapshots. */
@@ -58,20 +55,8 @@ export abstract class SyncedReads<Content extends object>
     return new ObservableClass((subscriber) => {
       const subscription = new AbortController()
       const emit = async () => {
-        let view = RecordView.empty<SyncedRecord<Content>>()
-        for await (const change of this.changes(query, subscription)) {
-          const { isReset, confirmed, pending, trimmedTo, isCaughtUp } = change
-          if (isReset) {
-            view = RecordView.empty(view)
-            subscriber.next(view)
-          }
-          view = view.next(confirmed, pending.map(itemOf), isCaughtUp)
-          subscriber.next(view)
-          const trimmed = trimmedTo === undefined ? 0 : countBelow(view, trimmedTo)
-          if (trimmed === 0) continue
-          view = view.withoutFirst(trimmed)
-          subscriber.next(view)
-        }
+        const { eachView } = await this.#loaded(subscription.signal)
+        await eachView(this.changes(query, subscription), (view) => subscriber.next(view))
       }
       emit().then(
         () => subscriber.complete(),
@@ -100,7 +85,7 @@ export abstract class SyncedReads<Content extends object>
     for await (const { confirmed, pending, isCaughtUp } of this.changes(query, { signal })) {
       yield* confirmed
       if (!isCaughtUp) continue
-      yield* pending.map(itemOf)
+      yield* pending.map(({ item }) => item)
       return
     }
     signal?.throwIfAborted()
@@ -112,50 +97,22 @@ export abstract class SyncedReads<Content extends object>
     { signal }: CallOptions,
   ): AsyncGenerator<SyncedChange<Content>, void, undefined> {
     const query = typeof from === 'number' ? { seqNum: from } : from
-    const reader = new ChangeReader(this.#local, this.#source, query, signal)
+    const { SyncedChanges } = await this.#loaded(signal)
+    this.#changes ??= new SyncedChanges(this.#local, this.#source, this.#codec)
+    const reader = this.#changes.open(query, signal)
     try {
       for (let change = await reader.next(); change !== undefined; change = await reader.next()) {
-        yield await this.#converted(change)
+        yield await this.#changes.converted(change)
       }
     } finally {
       reader.close()
     }
   }
 
-  async #converted(change: RecordChange): Promise<SyncedChange<Content>> {
-    const pending: NumberedItem<SyncedRecord<Content>>[] = []
-    for (const { number, item } of change.pending) {
-      const records = this.#pending.of(item, this.#source.device!, number)
-      // Thousands may wait, and most have been converted before.
-      for (const record of isPromise(records) ? await records : records)
-        pending.push({ number, item: record })
-    }
-    const confirmed = await confirmedRecords(change.confirmed, this.#codec)
-    return { ...change, confirmed, pending, trimmedTo: trimOf(change.confirmed) }
+  /** Resolves to the code of reads. */
+  #loaded(signal: AbortSignal | undefined): Promise<typeof import('./synced-changes.ts')> {
+    const { clock } = this.#local.context
+    const context = { clock, random: Math.random, wakeUps: browserWakeUps, onState: () => {} }
+    return persistently(() => CHANGES.load(), context, signal ?? new AbortController().signal)
   }
-}
-
-function itemOf<Item>({ item }: NumberedItem<Item>): Item {
-  return item
-}
-
-/** Returns the furthest trim among records. A trim reaches the command itself at most. */
-function trimOf(records: readonly SequencedRecord[]): number | undefined {
-  let trimmedTo: number | undefined
-  for (const { seqNum, command } of records) {
-    if (command?.kind !== 'trim') continue
-    trimmedTo = Math.max(trimmedTo ?? 0, Math.min(command.seqNum, seqNum + 1))
-  }
-  return trimmedTo
-}
-
-/** Returns how many of the confirmed records of a view lie below a sequence number. */
-function countBelow<Content>(view: RecordView<SyncedRecord<Content>>, seqNum: number): number {
-  let [low, high] = [0, view.confirmedLength]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (view.at(middle)!.seqNum! < seqNum) low = middle + 1
-    else high = middle
-  }
-  return low
 }

@@ -38,8 +38,8 @@ export interface AttemptKnowledge {
   readonly position: number
   /** The server has just shown that it knows producers. */
   readonly isOffered: boolean
-  /** Entries are sent one by one, to find the one that the server refuses. */
-  readonly isSingle: boolean
+  /** How many entries a batch may have, at least 1: fewer after the server has refused a batch. */
+  readonly entriesMax: number
   /** The place of the attempt that a server with producers has acknowledged, so that it can be continued. */
   readonly acknowledgedAt: number | undefined
   /**
@@ -53,9 +53,9 @@ export interface AttemptKnowledge {
 
 /** Returns the batch to send next; undefined if there is nothing to send. */
 export function nextAttempt(state: OutboxState, knowledge: AttemptKnowledge): NextAttempt | undefined {
-  const { afterRefusal, isOffered, isSingle, acknowledgedAt, abandonedAt, epochMin, position } = knowledge
+  const { afterRefusal, isOffered, entriesMax, acknowledgedAt, abandonedAt, epochMin, position } = knowledge
   const { attempt } = state
-  const chosen = entriesToSend(state, afterRefusal, isSingle)
+  const chosen = entriesToSend(state, afterRefusal, entriesMax)
   if (chosen.length === 0) return undefined
   const isSettled = areSettled(state, position)
   const first = {
@@ -112,13 +112,29 @@ export function parkingNotes(state: OutboxState): LogRecord[] {
   return waiting.slice(0, BATCH_RECORDS_MAX).map(({ number }) => parkedRecord(number, error))
 }
 
-/** Returns an attempt as a record that follows a state of the log. */
+/** Returns an attempt as a record of the log. `after` is the place of the attempt before, or -1. */
 export function attemptNote(
   { entries, epoch, seq, position, isSettled }: NextAttempt,
-  state: OutboxState,
+  after: number,
 ): LogRecord {
   const numbers = entries.map(({ number }) => number)
-  return attemptRecord({ epoch, seq, numbers, position, isSettled, after: state.attempt?.at ?? -1 })
+  return attemptRecord({ epoch, seq, numbers, position, isSettled, after })
+}
+
+/**
+ * Returns the attempt to send an entry that is appended together with it, as a record of the log; undefined
+ * if others come first, or a server with producers has not acknowledged the attempt before.
+ */
+export function attemptWithEntry(
+  { attempt, entries }: OutboxState,
+  acknowledgedAt: number | undefined,
+  records: number,
+): LogRecord | undefined {
+  if (attempt === undefined || attempt.at !== acknowledgedAt || entries.size > 0) return undefined
+  if (records >= BATCH_RECORDS_MAX) return undefined
+  const { epoch, seq, at } = attempt
+  const numbers = [-records]
+  return attemptRecord({ epoch, seq: seq + 1, numbers, position: undefined, isSettled: false, after: at })
 }
 
 function isOf({ numbers }: BatchAttempt, entries: readonly OutboxEntry[]): boolean {

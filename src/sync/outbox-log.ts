@@ -37,10 +37,12 @@ export interface OutboxEntry {
   readonly error: HeadwaterError | undefined
 }
 
-/** What is known of the attempts to send records. */
+/** What a sender knows of the attempts to send records. */
 export interface Progress {
   /** The id of the outbox. */
   readonly device: string
+  /** The place in the log of the last attempt that the sender knew, or -1. */
+  readonly attemptAt: number
   /** Every record of the server's stream below this sequence number was examined. */
   readonly position: number
   /** Whether an attempt may have stored records at or above `position`. */
@@ -55,7 +57,7 @@ export interface BatchAttempt {
   readonly epoch: number
   /** The number of the batch in its epoch. */
   readonly seq: number
-  /** The numbers of its entries. */
+  /** The numbers of its entries. A record may count back from its own place, with negative numbers. */
   readonly numbers: readonly number[]
   /** The tail at which it is stored, and nowhere else. Without one it needs a server with producers. */
   readonly position: number | undefined
@@ -70,12 +72,17 @@ export interface BatchAttempt {
 
 /** The state of an outbox. */
 export interface OutboxState {
+  /** The latest progress, of whichever sender. */
   readonly progress: Progress | undefined
+  /** Every record of the server's stream below this sequence number was examined for all attempts. */
+  readonly position: number
+  /** Whether an attempt may have stored records at or above `position`. */
+  readonly inDoubt: boolean
   /** The last attempt, with its place in the log. */
   readonly attempt: (BatchAttempt & { readonly at: number }) | undefined
   /** The sequence number after the last record of the log that the state includes. */
   readonly next: number
-  /** The sequence number of the latest progress. */
+  /** The sequence number of the latest progress whose sender knew the last attempt. */
   readonly progressAt: number
   /** The entries in the order of their numbers. */
   readonly entries: ReadonlyMap<number, OutboxEntry>
@@ -92,6 +99,8 @@ export interface OutboxState {
 /** Returns the state of a log without records. */
 export const emptyOutbox = (): OutboxState => ({
   progress: undefined,
+  position: 0,
+  inDoubt: false,
   attempt: undefined,
   next: 0,
   progressAt: 0,
@@ -123,7 +132,7 @@ export function withLogRecords(
   if (records.length === 0) return state
   const entries = state.entries as Map<number, OutboxEntry>
   const discarded = state.discarded as Set<number>
-  let { progress, attempt, progressAt, parts, meteredBytes, records: count } = state
+  let { progress, position, inDoubt, attempt, progressAt, parts, meteredBytes, records: count } = state
   const remove = (number: number): OutboxEntry | undefined => {
     const entry = entries.get(number)
     if (entry === undefined) return undefined
@@ -147,13 +156,21 @@ export function withLogRecords(
       count += entry.records.length
     } else if (kind === 'progress') {
       progress = JSON.parse(lossyTextOf(record.body)) as Progress
-      progressAt = record.seqNum
+      // A sender that does not know the last attempt settles nothing: it may have examined its place before.
+      const isKnown = attempt === undefined || attempt.at <= progress.attemptAt
+      if (isKnown) progressAt = record.seqNum
+      position = isKnown ? progress.position : Math.min(position, progress.position)
+      inDoubt = progress.inDoubt || !isKnown
       for (const [number, confirmation] of progress.confirmed) {
         if (remove(number) !== undefined) news?.confirmed(number, confirmation)
       }
     } else if (kind === 'attempt') {
-      const next = JSON.parse(lossyTextOf(record.body)) as BatchAttempt
-      if (attempt === undefined || next.after > attempt.after) attempt = { ...next, at: record.seqNum }
+      const next = attemptOf(record)
+      const isFirst = attempt === undefined || next.after > attempt.after
+      if (!isFirst || overtakes(next, entries)) continue
+      attempt = next
+      position = next.position ?? position
+      inDoubt = true
     } else if (kind === 'parked') {
       const { number, code, message } = JSON.parse(lossyTextOf(record.body)) as ParkedNote
       replace(number, new HeadwaterError(code, message))
@@ -168,7 +185,19 @@ export function withLogRecords(
     }
   }
   const next = records.at(-1)!.seqNum + 1
-  return { progress, attempt, next, progressAt, entries, parts, meteredBytes, records: count, discarded }
+  return {
+    progress,
+    position,
+    inDoubt,
+    attempt,
+    next,
+    progressAt,
+    entries,
+    parts,
+    meteredBytes,
+    records: count,
+    discarded,
+  }
 }
 
 interface ParkedNote {
@@ -247,6 +276,20 @@ function outboxRecord({ timestamp: appendedAt, headers, ...record }: SequencedRe
   const hasOwnTimestamp = given !== undefined
   const timestamp = hasOwnTimestamp ? Number(given) : appendedAt
   return { ...record, timestamp, headers: headers.slice(1), hasOwnTimestamp }
+}
+
+function attemptOf({ body, seqNum: at }: SequencedRecord): BatchAttempt & { readonly at: number } {
+  const attempt = JSON.parse(lossyTextOf(body)) as BatchAttempt
+  return { ...attempt, numbers: attempt.numbers.map((number) => (number < 0 ? at + number : number)), at }
+}
+
+/** Whether an attempt leaves out an entry that waits before its own: another tab appended it meanwhile. */
+function overtakes({ numbers }: BatchAttempt, entries: OutboxState['entries']): boolean {
+  for (const { number, error } of entries.values()) {
+    if (number >= numbers[0]!) return false
+    if (error === undefined) return true
+  }
+  return false
 }
 
 function entryOf(records: readonly OutboxRecord[]): OutboxEntry {

@@ -2,7 +2,7 @@ import type { HeadwaterError } from '../model/errors.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 import type { AppendRecord, SequencedRecord } from '../model/record.ts'
 import { originHeader, originOf } from './origin.ts'
-import type { Confirmation, OutboxEntry, OutboxState } from './outbox-log.ts'
+import type { Confirmation, OutboxEntry, OutboxState, Progress } from './outbox-log.ts'
 
 /** What happens to the records behind one that the server refused: they wait, or are sent. */
 export type AfterRefusal = 'stop' | 'continue'
@@ -15,13 +15,13 @@ export type SenderState =
   | { readonly kind: 'stopped'; readonly error: HeadwaterError }
 
 /**
- * Returns the entries that the next attempt contains: as many in succession as one batch may have, and one
- * only if `isSingle`. Empty if there is nothing to send.
+ * Returns the entries that the next attempt contains: as many in succession as one batch may have, and at
+ * most `entriesMax`. Empty if there is nothing to send.
  */
 export function entriesToSend(
   { entries }: OutboxState,
   afterRefusal: AfterRefusal,
-  isSingle: boolean,
+  entriesMax: number,
 ): readonly OutboxEntry[] {
   const chosen: OutboxEntry[] = []
   let [records, meteredBytes] = [0, 0]
@@ -33,7 +33,7 @@ export function entriesToSend(
     records += entry.records.length
     meteredBytes += entry.meteredBytes
     const fits = records <= BATCH_RECORDS_MAX && meteredBytes <= BATCH_METERED_BYTES_MAX
-    if (chosen.length > 0 && (!fits || isSingle)) break
+    if (chosen.length > 0 && (!fits || chosen.length >= entriesMax)) break
     chosen.push(entry)
   }
   return chosen
@@ -110,6 +110,13 @@ export function confirmationsOf(
     seqNum += records.length
     return [number, { start: first, end: { seqNum, timestamp: end.timestamp } }] as const
   })
+}
+
+/** Whether an outbox has entries beside those that are confirmed. */
+export function isEntryLeft({ entries }: OutboxState, confirmed: Progress['confirmed']): boolean {
+  const numbers = new Set(confirmed.map(([number]) => number))
+  for (const number of entries.keys()) if (!numbers.has(number)) return true
+  return false
 }
 
 /**

@@ -88,6 +88,25 @@ describe('restart', () => {
     expect((await contentOf(local)).records).toHaveLength(10)
   })
 
+  it('ends with the mirror, also without a network, and keeps the copy', async () => {
+    const { origin, local, start, clock, network } = await openBoth()
+    await origin.append(TEN)
+    const copy = start({ from: { tailOffset: 5 } })
+    await until(copy, 'live', clock)
+    network.refuse()
+    const restarted = copy.restart()
+    const fetched = copy.fetchEarlier({ count: 1 })
+    await clock.advance('1s')
+    const closed = copy.close()
+    await expect(restarted).rejects.toMatchObject({ code: 'closed' })
+    await expect(fetched).rejects.toMatchObject({ code: 'closed' })
+    await closed
+    await expect(copy.restart()).rejects.toMatchObject({ code: 'closed' })
+    network.heal()
+    await clock.advance('10m')
+    expect((await contentOf(local)).records).toHaveLength(5)
+  })
+
   it('rejects with the reason of its signal', async () => {
     const { start } = await openBoth()
     const reason = new Error('gave up')

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../src/model/bytes.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
-import { nextAttempt, waitingEntries } from '../../src/sync/outbox-attempts.ts'
+import { attemptWithEntry, nextAttempt, waitingEntries } from '../../src/sync/outbox-attempts.ts'
 import {
   attemptRecord,
   type BatchAttempt,
@@ -31,7 +31,7 @@ const attempt = (epoch: number, seq: number, numbers: readonly number[], after =
 const confirmed = (...numbers: number[]): LogRecord => {
   const place = { seqNum: 0, timestamp: 0 }
   const found = numbers.map((number) => [number, { start: place, end: place }] as const)
-  return progressRecord({ device: 'device', position: 0, inDoubt: true, confirmed: found })
+  return progressRecord({ device: 'device', attemptAt: 1_000, position: 0, inDoubt: true, confirmed: found })
 }
 
 /** The state of a log that has these records, from the sequence number 0 on. */
@@ -46,7 +46,7 @@ const KNOWLEDGE = {
   afterRefusal: 'stop',
   isOffered: false,
   position: 5,
-  isSingle: false,
+  entriesMax: Number.POSITIVE_INFINITY,
   acknowledgedAt: undefined,
   abandonedAt: undefined,
   epochMin: 0,
@@ -174,6 +174,35 @@ describe('the condition of a batch', () => {
   })
 })
 
+describe('the attempt that is stored with its entry', () => {
+  const one = withLogRecords(
+    emptyOutbox(),
+    [entry, attempt(3, 4, [0]), confirmed(0)].map((record, seqNum) => ({ ...record, seqNum, timestamp: 0 })),
+  )
+
+  it('continues the acknowledged one', () => {
+    const next = attemptWithEntry(one, 1, 2)!
+    const part = batchRecords([1, 2].map(() => ({ timestamp: undefined, headers: [], body: utf8('x') })))
+    expect(stateOf(entry, attempt(3, 4, [0]), confirmed(0), ...part, next).attempt).toMatchObject({
+      epoch: 3,
+      seq: 5,
+      numbers: [3],
+    })
+  })
+
+  it('is none unless a server with producers has acknowledged the one before, and nothing waits', () => {
+    expect(attemptWithEntry(stateOf(), undefined, 1)).toBeUndefined()
+    expect(attemptWithEntry(one, undefined, 1)).toBeUndefined()
+    expect(attemptWithEntry(one, 0, 1)).toBeUndefined()
+    expect(attemptWithEntry(stateOf(entry, attempt(3, 4, [0])), 1, 1)).toBeUndefined()
+  })
+
+  it('is none for an entry that fills a batch', () => {
+    expect(attemptWithEntry(one, 1, 1_000)).toBeUndefined()
+    expect(attemptWithEntry(one, 1, 999)).toBeDefined()
+  })
+})
+
 describe('the attempts of a log', () => {
   it('are those that follow each other: of two after the same one the first counts', () => {
     const state = stateOf(attempt(0, 0, [5]), attempt(1, 0, [5], 0), attempt(0, 1, [6], 0))
@@ -187,9 +216,38 @@ describe('the attempts of a log', () => {
     expect(later.attempt).toMatchObject({ epoch: 1, seq: 1, at: 3 })
   })
 
+  it('may count the numbers of their entries back from their own place', () => {
+    const state = stateOf(entry, entry, attempt(0, 0, [-1]), confirmed(0))
+    expect(state.attempt).toBeUndefined()
+    expect(stateOf(entry, attempt(0, 0, [-1])).attempt).toMatchObject({ numbers: [0], at: 1 })
+  })
+
+  it('do not count if another tab has appended an entry before theirs, unless it is parked', () => {
+    expect(stateOf(entry, entry, attempt(0, 0, [1])).attempt).toBeUndefined()
+    expect(stateOf(entry, entry, parked(0), attempt(0, 0, [1])).attempt).toMatchObject({ at: 3 })
+  })
+
   it('are kept when the log is trimmed', () => {
     const state = stateOf(entry, attempt(0, 0, [0]), confirmed(0), confirmed(), entry)
     expect(trimPoint(state)).toBe(1)
+  })
+
+  it('are in doubt, from their position on, until a sender that knows them says otherwise', () => {
+    const progress = (attemptAt: number, position: number, inDoubt = false) =>
+      progressRecord({ device: 'device', attemptAt, position, inDoubt, confirmed: [] })
+    const records = [progress(-1, 2), entry, attempt(0, 0, [1])]
+    expect(stateOf(...records)).toMatchObject({ position: 5, inDoubt: true })
+    // Another sender has examined records before it knew of the attempt.
+    const stale = stateOf(...records, progress(-1, 9))
+    expect(stale).toMatchObject({ position: 5, inDoubt: true, progress: { position: 9 } })
+    expect(trimPoint(stale)).toBe(0)
+    const known = stateOf(...records, progress(2, 9))
+    expect(known).toMatchObject({ position: 9, inDoubt: false })
+    expect(trimPoint(known)).toBe(1)
+    expect(stateOf(...records, progress(-1, 3), progress(-1, 9))).toMatchObject({
+      position: 3,
+      inDoubt: true,
+    })
   })
 
   it('name the entries that may be stored', () => {

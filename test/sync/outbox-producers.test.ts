@@ -92,6 +92,30 @@ describe('an outbox of a server with producers', () => {
     expect(await bodies(server)).toEqual(['0', 'other', '1', '2'])
   })
 
+  test('writes twice to its log for each batch: with the attempt to send it, and with its place', async () => {
+    const { box, clock, hw } = await openSent()
+    const log = hw.basin('basin').stream('.outbox/stream')
+    const kinds = async () => (await log.read().toArray()).map(({ headers }) => headers[0]![1])
+    const before = await kinds()
+    for (const body of ['1', '2']) {
+      await box.append(body)
+      await clock.settle()
+    }
+    const each = ['record', 'attempt', 'progress']
+    expect((await kinds()).slice(before.length)).toEqual([...each, ...each])
+  })
+
+  test('sends in the order of the log when another tab has appended first', async () => {
+    const { clock, hw, remote, server, conditions } = await openSent()
+    const other = startOn({ hw, remote })
+    await clock.settle()
+    const boxes = [other, startOn({ hw, remote })]
+    for (let index = 0; index < 6; index++) await boxes[index % 2]!.append(`${index}`)
+    await clock.settle()
+    expect(await bodies(server)).toEqual(['0', ...Array.from('012345')])
+    expect(conditions.filter(({ matchSeqNum }) => matchSeqNum !== undefined)).toHaveLength(1)
+  })
+
   test('sends a batch again whose response was lost, and reads nothing', async () => {
     const { box, clock, network, server } = await openSent()
     network.loseResponse({ when: isPost, nth: 1 })

@@ -1,0 +1,143 @@
+import type { Stream } from '../../src/api/stream.ts'
+import { isCommandShaped } from '../../src/model/command.ts'
+import type { ReadQuery } from '../../src/model/read-query.ts'
+import type { SequencedRecord } from '../../src/model/record.ts'
+import { andThen, isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import type { NumberedItem, StreamChange } from '../../src/sync/changes.ts'
+import { originOf, originValue, withoutOrigin } from '../../src/sync/origin.ts'
+import { RecordView } from '../../src/sync/record-view.ts'
+import type { SyncedRecord } from '../../src/sync/synced-record.ts'
+import { ChangeReader, type RecordChange } from './change-reader.ts'
+import type { ContentCodec } from './content.ts'
+import type { PendingEntry, PendingSource } from './pending-source.ts'
+
+/** A change of a synced stream. */
+export interface SyncedChange<Content> extends StreamChange<SyncedRecord<Content>, SyncedRecord<Content>> {
+  /** Records below this sequence number were trimmed; undefined if the change trims nothing. */
+  readonly trimmedTo: number | undefined
+}
+
+/** The changes of a synced stream in one form. */
+export class SyncedChanges<Content extends object> {
+  readonly #local: Stream
+  readonly #source: PendingSource
+  readonly #codec: ContentCodec<Content>
+  readonly #pending: PendingRecords<Content>
+
+  constructor(local: Stream, source: PendingSource, codec: ContentCodec<Content>) {
+    this.#local = local
+    this.#source = source
+    this.#codec = codec
+    this.#pending = new PendingRecords(codec)
+  }
+
+  /** Opens a reader of changes in bytes. */
+  open(query: ReadQuery, signal: AbortSignal | undefined): ChangeReader {
+    return new ChangeReader(this.#local, this.#source, query, signal)
+  }
+
+  /** Converts a change of such a reader. */
+  async converted(change: RecordChange): Promise<SyncedChange<Content>> {
+    const pending: NumberedItem<SyncedRecord<Content>>[] = []
+    for (const { number, item } of change.pending) {
+      const records = this.#pending.of(item, this.#source.device!, number)
+      // Thousands may wait, and most have been converted before.
+      for (const record of isPromise(records) ? await records : records)
+        pending.push({ number, item: record })
+    }
+    const confirmed = await confirmedRecords(change.confirmed, this.#codec)
+    return { ...change, confirmed, pending, trimmedTo: trimOf(change.confirmed) }
+  }
+}
+
+/** Calls back with the views that changes lead to. Resolves at the end of the changes. */
+export async function eachView<Content>(
+  changes: AsyncIterable<SyncedChange<Content>>,
+  onView: (view: RecordView<SyncedRecord<Content>>) => void,
+): Promise<void> {
+  let view = RecordView.empty<SyncedRecord<Content>>()
+  for await (const { isReset, confirmed, pending, trimmedTo, isCaughtUp } of changes) {
+    if (isReset) {
+      view = RecordView.empty(view)
+      onView(view)
+    }
+    const items = pending.map(({ item }) => item)
+    view = view.next(confirmed, items, isCaughtUp)
+    onView(view)
+    const trimmed = trimmedTo === undefined ? 0 : countBelow(view, trimmedTo)
+    if (trimmed === 0) continue
+    view = view.withoutFirst(trimmed)
+    onView(view)
+  }
+}
+
+/** Returns the furthest trim among records. A trim reaches the command itself at most. */
+function trimOf(records: readonly SequencedRecord[]): number | undefined {
+  let trimmedTo: number | undefined
+  for (const { seqNum, command } of records) {
+    if (command?.kind !== 'trim') continue
+    trimmedTo = Math.max(trimmedTo ?? 0, Math.min(command.seqNum, seqNum + 1))
+  }
+  return trimmedTo
+}
+
+/** Returns how many of the confirmed records of a view lie below a sequence number. */
+function countBelow<Content>(view: RecordView<SyncedRecord<Content>>, seqNum: number): number {
+  let [low, high] = [0, view.confirmedLength]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (view.at(middle)!.seqNum! < seqNum) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Converts confirmed records. Commands are left out. */
+async function confirmedRecords<Content extends object>(
+  records: readonly SequencedRecord[],
+  codec: ContentCodec<Content>,
+): Promise<SyncedRecord<Content>[]> {
+  const shown = records.filter(({ headers }) => !isCommandShaped(headers))
+  const contents = await codec(shown.map(withoutOriginHeader))
+  return shown.flatMap(({ seqNum, timestamp, headers }, index) => {
+    const content = contents[index]
+    if (content === undefined) return []
+    const origin = originOf(headers)
+    const key = origin === undefined ? String(seqNum) : originValue(origin)
+    return { ...content, isPending: false, key, seqNum, timestamp, origin }
+  })
+}
+
+/** Converts pending records, each once, so that views can tell which are the same. */
+class PendingRecords<Content extends object> {
+  readonly #codec: ContentCodec<Content>
+  readonly #converted = new WeakMap<PendingEntry, MaybePromise<readonly SyncedRecord<Content>[]>>()
+
+  constructor(codec: ContentCodec<Content>) {
+    this.#codec = codec
+  }
+
+  /** Returns the record of an entry, or an empty list if it is left out. */
+  of(entry: PendingEntry, device: string, number: number): MaybePromise<readonly SyncedRecord<Content>[]> {
+    const known = this.#converted.get(entry)
+    if (known !== undefined) return known
+    const { record, error } = entry
+    const { timestamp } = record
+    const origin = { device, number }
+    const key = originValue(origin)
+    const converted = andThen(this.#codec([record]), (contents) =>
+      contents.flatMap((content) =>
+        content === undefined
+          ? []
+          : [{ ...content, isPending: true as const, key, timestamp, origin, error }],
+      ),
+    )
+    this.#converted.set(entry, converted)
+    return converted
+  }
+}
+
+function withoutOriginHeader(record: SequencedRecord): SequencedRecord {
+  const headers = withoutOrigin(record.headers)
+  return headers === record.headers ? record : { ...record, headers }
+}
