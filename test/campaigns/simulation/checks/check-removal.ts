@@ -19,12 +19,22 @@ export function checkFreed(
   )
 }
 
+/** Whether the end that was requested for a stream has come. */
+function hasExpired({ document, now }: StreamHistory, latestTime: number): boolean {
+  const { expiry, createdAt = 0, readAt = 0 } = document ?? {}
+  if (expiry === undefined) return false
+  if ('at' in expiry) return expiry.at <= latestTime
+  return Math.max(createdAt, now.appendedAt, readAt) + expiry.idleSeconds * 1000 <= latestTime
+}
+
 /**
- * A stream is removed only if its deletion was requested, or if it has delete-on-empty and has been empty for
+ * A stream is removed only if its deletion was requested, if it has expired, or if it has delete-on-empty and has been empty for
  * long enough.
  */
-export function checkDeletion({ name, now, deletions }: StreamHistory, latestTime: number): void {
-  if (deletions.size > 0) return
+export function checkDeletion(history: StreamHistory, latestTime: number): void {
+  if (history.deletions.size > 0) return
+  if (hasExpired(history, latestTime)) return
+  const { name, now } = history
   const minAgeMs = (now.config?.deleteOnEmpty.minAgeSeconds ?? 0) * 1000
   const left = now.log!.records.find(
     ({ seqNum, extendedTo }) => seqNum >= now.trimPoint && !(extendedTo !== null && extendedTo <= latestTime),
