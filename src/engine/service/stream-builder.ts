@@ -127,10 +127,11 @@ export class StreamBuilder {
     // Keeps timestamps as they are.
     const asIs = { ...document.config, timestamping: { mode: 'client-prefer', uncapped: true } } as const
     let log: StreamLog | undefined
+    let next = trimPoint
     if (end > trimPoint) {
       const cursor = await reads.open(target, { seqNum: trimPoint }, { allowsEmpty: 'always' })
       try {
-        for (let next = trimPoint; next < end; ) {
+        while (next < end) {
           const batch = cursor && (await cursor.nextStored())
           if (batch === undefined) break
           const copied = batch.records.filter((record) => record.seqNum < end)
@@ -150,6 +151,8 @@ export class StreamBuilder {
         cursor?.close()
       }
     }
+    // The last records were removed while the first ones were copied.
+    if (log !== undefined && next < end) throw forkTrimmed(target.ref, end)
     return log ?? begin({ tail: { seqNum: end, timestamp: 0 }, fencingToken: '' })
   }
 }

@@ -5,7 +5,7 @@ import { type StreamDocument, streamKey } from '../../../src/storage/documents.t
 import type { AppendAttempt } from './append-attempt.ts'
 import { checkBlock } from './checks/check-block.ts'
 import { checkFork, checkNewDocument } from './checks/check-creation.ts'
-import { checkForkCounts, checkName } from './checks/check-names.ts'
+import { checkNames } from './checks/check-names.ts'
 import { checkDeletion, checkFreed } from './checks/check-removal.ts'
 import type { CreationRequest } from './creation-request.ts'
 import { StoredLog } from './stored-log.ts'
@@ -46,11 +46,12 @@ export class Observer {
   }
 
   async checkChanges(operation: string): Promise<void> {
+    const before = new Map([...this.histories.values()].map(({ name, document }) => [name, document]))
     for (const history of this.histories.values()) {
       await this.#checkStream(history)
       if (operation === 'reclaim') await this.recheck(history)
     }
-    checkForkCounts(this.histories)
+    checkNames(before, this.histories)
   }
 
   /** Compares everything that is stored of a stream with its previous state. */
@@ -79,7 +80,6 @@ export class Observer {
   async #checkStream(history: StreamHistory): Promise<void> {
     const { name, now } = history
     const stored = documentOf(await this.#session.get('streams', streamKey(this.#options.basin, name)))
-    checkName(history, stored, this.histories)
     // Only the name of a deleted stream with forks is in use.
     const document = stored?.deletedAt === undefined ? stored : undefined
     if (now.log !== undefined && document?.logId !== now.log.id) {

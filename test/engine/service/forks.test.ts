@@ -141,3 +141,15 @@ onEveryKindOfStorage(() => {
     expect(await basin.stream('large').exists()).toBe(false)
   })
 })
+
+it('settles creations of streams as forks of each other and of themselves', async () => {
+  const { hw } = await openEngine()
+  const basin = hw.basin('basin')
+  const forkOf = (name: string, stream: string) =>
+    outcomeOf(basin.createStream(name, {}, { fork: { stream } }))
+  const circular = [forkOf('one', 'two'), forkOf('two', 'one'), forkOf('self', 'self')]
+  expect(await Promise.all(circular)).toEqual(Array.from(circular, () => 'stream_not_found'))
+  // A fork waits for creations that were called before.
+  const created = [outcomeOf(basin.createStream('one')), forkOf('two', 'one'), forkOf('one', 'two')]
+  expect(await Promise.all(created)).toEqual(['ok', 'ok', 'resource_already_exists'])
+})

@@ -6,10 +6,19 @@ type Histories = ReadonlyMap<string, StreamHistory>
 
 /**
  * Metadata, expiry and source of a stream never change, and the name of a deleted stream stays reserved as
- * long as it has forks.
+ * long as it has forks. \`before\` has the documents before a change, by name.
  */
-export function checkName(
-  { name, document: before }: StreamHistory,
+export function checkNames(
+  before: ReadonlyMap<string, StreamDocument | undefined>,
+  histories: Histories,
+): void {
+  for (const { name, document } of histories.values()) checkName(name, before.get(name), document, histories)
+  checkForkCounts(histories)
+}
+
+function checkName(
+  name: string,
+  before: StreamDocument | undefined,
   document: StreamDocument | undefined,
   histories: Histories,
 ): void {
@@ -24,7 +33,7 @@ export function checkName(
 }
 
 /** A stream counts its forks. */
-export function checkForkCounts(histories: Histories): void {
+function checkForkCounts(histories: Histories): void {
   for (const { name, document } of histories.values()) {
     if (document === undefined) continue
     const count = forksOf(document, histories).length
