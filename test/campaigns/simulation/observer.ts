@@ -17,6 +17,7 @@ export interface ObserverOptions {
   readonly streams: readonly string[]
   readonly trimGraceMs: number
   readonly onFreed: (stream: string, seqNum: number) => void
+  readonly onRemoved: (stream: string, event: string) => void
   /** The latest time that any engine has used. */
   readonly latestTime: () => number
   /** The latest time by which any engine may have deleted what has expired. */
@@ -83,7 +84,7 @@ export class Observer {
     // Only the name of a deleted stream with forks is in use.
     const document = stored?.deletedAt === undefined ? stored : undefined
     if (now.log !== undefined && document?.logId !== now.log.id) {
-      checkDeletion(history, this.#options.deletionTime())
+      this.#options.onRemoved(name, checkDeletion(history, this.#options.deletionTime()))
       history.remove()
     }
     history.document = stored

@@ -17,10 +17,10 @@ export class ProducerBatches {
   draw(prng: Prng, stream: string, id: string): ProducerBatch {
     const { epoch, next } = this.#belief(stream, id)
     const kind = prng.next()
-    if (kind < 0.05) return { id, epoch: epoch + 1, seq: kind < 0.04 ? 0 : 1 }
-    if (kind < 0.11 && epoch > 0) return { id, epoch: epoch - 1, seq: prng.below(3) }
-    if (kind < 0.17) return { id, epoch, seq: next + 1 + prng.below(2) }
-    if (kind < 0.45) return { id, epoch, seq: Math.max(0, next - prng.below(RECENT_MAX)) }
+    if (kind < 0.07) return { id, epoch: epoch + 1, seq: kind < 0.055 ? 0 : 1 }
+    if (kind < 0.15 && epoch > 0) return { id, epoch: epoch - 1, seq: prng.below(3) }
+    if (kind < 0.2) return { id, epoch, seq: next + 1 + prng.below(2) }
+    if (kind < 0.5) return { id, epoch, seq: Math.max(0, next - prng.below(RECENT_MAX)) }
     return { id, epoch, seq: next }
   }
 

@@ -14,6 +14,7 @@ import { Reader } from './actors/reader.ts'
 import { SessionWriter } from './actors/session-writer.ts'
 import { Writer } from './actors/writer.ts'
 import { dataRecord, inputOf } from './append-attempt.ts'
+import { checkOverdue } from './checks/check-removal.ts'
 import { EngineFaults } from './engine-faults.ts'
 import { ProducerBatches } from './producer-batches.ts'
 import { type Settings, settingsOf } from './settings.ts'
@@ -153,6 +154,7 @@ class Simulation {
       // Engines poll if they are not notified of changes.
       await world.time.advance(round % 8 === 7 ? '61s' : '500ms')
     }
+    this.#checkOverdue()
     for (const actor of this.#actors) if (actor instanceof Follower) actor.leave()
     await this.#releaseAll()
     for (const { name, hw } of world.open) {
@@ -202,6 +204,14 @@ class Simulation {
       this.#stopAtViolation()
     }
     await this.#releaseAll()
+  }
+
+  #checkOverdue(): void {
+    const { observer, open, settings } = this.#world
+    // A time that has leapt is used for deletions only after it was confirmed.
+    if (open.length === 0 || settings.clockLeaps) return
+    const earliest = Math.min(...open.map(({ clock }) => clock.deletionTime))
+    for (const history of observer.histories.values()) checkOverdue(history, earliest)
   }
 
   #isIdle(): boolean {

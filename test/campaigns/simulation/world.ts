@@ -60,6 +60,7 @@ export class World {
       streams: [...streams, ...created],
       trimGraceMs,
       onFreed,
+      onRemoved: (stream, event) => this.history.add('storage', event, { stream }),
       latestTime,
       deletionTime,
     })

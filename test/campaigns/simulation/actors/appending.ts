@@ -97,6 +97,8 @@ export class Appending {
       done: (result) => {
         const ack = ackOf(result)
         attempt.settle(isClosedAgain(attempt, ack) ? 'not made' : 'acknowledged')
+        if (ack.duplicate)
+          lines.add(actor, attempt.conditions.producer ? 'duplicate' : 'closed already', { id })
         end({ kind: 'appended', start: ack.start.seqNum, end: ack.end.seqNum, tail: ack.tail.seqNum })
         checkAck(history, attempt, ack)
         if (request.ordersAcks) checkAckOrder(attempt)
