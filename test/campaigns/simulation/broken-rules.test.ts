@@ -14,8 +14,6 @@ import {
 } from './sabotage.ts'
 import type { Sabotage } from './world.ts'
 
-const YEAR_MS = 365 * 86_400_000
-
 /** Storages that forget a part of the write state. */
 function forgetting(member: keyof NonNullable<Head['writeState']>): Sabotage {
   return onStorage((session, triggers) => ({
@@ -217,11 +215,6 @@ const BROKEN: readonly Defect[] = [
     }),
   ],
   [
-    'a storage that loses the last read of a stream',
-    /has no request for its deletion/,
-    onDocuments(({ readAt: _, ...document }) => document),
-  ],
-  [
     'an engine that deletes streams before they expire',
     /has no request for its deletion/,
     onDocuments((document) => {
@@ -236,11 +229,12 @@ const BROKEN: readonly Defect[] = [
   [
     'an engine that keeps streams that have expired',
     /is deleted when it expires/,
-    onDocuments((document) =>
-      document.expiry === undefined
-        ? document
-        : { ...document, expiry: { at: document.createdAt + YEAR_MS } },
-    ),
+    onStorage((session) => ({
+      list: async (...args) => {
+        const documents = await session.list(...args)
+        return documents.filter(({ value }) => (value as { kind?: string } | null)?.kind !== 'expiry')
+      },
+    })),
   ],
 ]
 

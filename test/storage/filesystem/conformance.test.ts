@@ -1,4 +1,5 @@
-import { rm } from 'node:fs/promises'
+import { cp, rm } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { conformanceSuite } from '../../../adapters/conformance/index.ts'
 import { nodeFiles } from '../../../adapters/storage/filesystem/files/node-files.ts'
@@ -21,19 +22,32 @@ describe.each(byRun({ quick: [500], full: [500, 3000] }))(
   'filesystem that rolls its journals every %i bytes',
   (rollBytes) => {
     const seeds = Array.from({ length: byRun({ quick: 1, full: 3 }) }, (_, index) => rollBytes + index)
-    conforms((directory) => rolling(directory, rollBytes), seeds)
+    conforms((directory) => rolling(directory, rollBytes), seeds, true)
   },
 )
 
-function conforms(make: (directory: string) => Storage, seeds: readonly number[]): void {
+function conforms(make: (directory: string) => Storage, seeds: readonly number[], rolls = false): void {
   const suite = conformanceSuite({
     manifest: make('unopened').manifest,
     make: async () => {
-      const directory = await temporaryDirectory()
+      let directory = await temporaryDirectory()
+      const directories = [directory]
       return {
         storage: make(directory),
         reopen: async () => make(directory),
-        dispose: () => rm(directory, { recursive: true }),
+        // What a process has written is there after its end. Files that are being rolled cannot be copied.
+        ...(!rolls && {
+          crash: async () => {
+            const left = await temporaryDirectory()
+            await cp(directory, left, { recursive: true, filter: isData })
+            directories.push(left)
+            directory = left
+            return make(directory)
+          },
+        }),
+        dispose: async () => {
+          for (const path of directories) await rm(path, { recursive: true })
+        },
       }
     },
     seeds,
@@ -62,4 +76,8 @@ function rolling(directory: string, rollBytes: number): Storage {
       return (await opened).open(onLogChanged)!
     },
   }
+}
+
+function isData(path: string): boolean {
+  return !/^owner|lock/.test(basename(path))
 }

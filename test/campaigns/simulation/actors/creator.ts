@@ -103,7 +103,7 @@ export class Creator implements Actor {
     const forks = scheduler.chance(0.75)
     const seqNum = scheduler.chance(0.5) ? scheduler.below(source.now.state.tail + 2) : undefined
     const expires = scheduler.chance(0.4)
-    const seconds = scheduler.pick([1, 10, 60, 120])
+    const seconds = scheduler.pick([2, 10, 30, 90])
     const isAt = scheduler.chance(0.5)
     return {
       id: this.#world.nextAttemptId(),

@@ -28,7 +28,7 @@ function checkName(
     if (lasting !== found) throw new Violation(`\`${name}\` keeps ${lasting}`, found)
     if (before.deletedAt !== undefined && document.deletedAt === undefined)
       throw new Violation(`\`${name}\` stays deleted`, 'it is there')
-  } else if (before.deletedAt !== undefined && forksOf(before, histories).length > 0)
+  } else if (forksOf(before, histories).length > 0)
     throw new Violation(`the name of \`${name}\` is reserved for its forks`, 'it is free')
 }
 
