@@ -54,7 +54,7 @@ class SessionResult {
   }
 }
 
-export const any = (value: unknown) => value as never
+const any = (value: unknown) => value as never
 
 /** Few values, so that calls meet. The last ones are invalid. */
 const basinName = fc.constantFrom('b', 'basin-one', 'basin-two', 'Basin', '', 'x'.repeat(49))
