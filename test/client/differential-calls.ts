@@ -4,7 +4,7 @@ import { closeRecord, type Engine, fenceRecord, HeadwaterError, trimRecord } fro
 
 /** A call of the API. Its text is for counterexamples. */
 export interface DrawnCall {
-  /** `engine` is the one itself or the one behind the client, for what only an engine can do. */
+  /** `engine` is `hw` itself, or the engine behind the client: for what only an engine can do. */
   readonly perform: (hw: Headwater, engine: Engine) => Promise<unknown>
   toString(): string
 }

@@ -71,7 +71,7 @@ describe.each(PREFIXES.map((prefixes) => ({ prefixes })))(
 
 const ENSURE_BASIN: DrawnCall = { perform: (hw) => hw.ensureBasin('basin-one') }
 
-/** Calls that have no such outcome prove too little. */
+/** Without each of these outcomes, the calls would prove too little. */
 const EXPECTED_OUTCOMES = [
   'duplicate',
   'created',
@@ -86,7 +86,7 @@ const EXPECTED_OUTCOMES = [
   'invalid',
 ]
 
-/** Makes the calls on an engine and through a client, and returns what came of them. */
+/** Makes the calls on an engine and through a client, and returns their outcomes. */
 async function compare(drawn: readonly DrawnCall[], headerPrefixes: string[]): Promise<string[]> {
   const clock = testClock({ now: 1_000_000 })
   const local = await open({ storage: testStorage(), clock })

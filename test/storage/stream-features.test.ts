@@ -1,6 +1,4 @@
 import 'fake-indexeddb/auto'
-import { cp, rm } from 'node:fs/promises'
-import { basename } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
@@ -9,10 +7,10 @@ import { memory } from '../../adapters/storage/memory/index.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
 import { closeRecord, type Engine, open, type Storage } from '../../src/index.ts'
 import { outcomeOf, readAll } from '../support/index.ts'
-import { temporaryDirectory } from './filesystem/directories.ts'
+import { copyOfDirectory, temporaryDirectory } from './filesystem/directories.ts'
 import { OrderedMap, orderedMapStorage } from './key-value/ordered-map.ts'
 
-/** Returns a storage over the same data each time: what the end of the process leaves of it, if it has ended. */
+/** Returns a storage over the same data each time, as a new process would find it. */
 type Data = () => Promise<Storage>
 
 const KINDS: readonly [string, () => Promise<Data>][] = [
@@ -30,11 +28,7 @@ function keeping(storage: Storage): Data {
 async function files(): Promise<Data> {
   let directory: string | undefined
   return async () => {
-    const left = await temporaryDirectory()
-    onTestFinished(() => rm(left, { recursive: true }))
-    const isData = (path: string) => !/^owner|lock/.test(basename(path))
-    if (directory !== undefined) await cp(directory, left, { recursive: true, filter: isData })
-    directory = left
+    directory = directory === undefined ? await temporaryDirectory() : await copyOfDirectory(directory)
     return filesystem(directory)
   }
 }

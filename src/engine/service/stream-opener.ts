@@ -75,7 +75,7 @@ export class StreamOpener {
       return
     }
     const { ref, creation } = request
-    // A call that creates nothing must not wait for one that does, which may wait for it.
+    // Other look-ups may wait for a creation, which may wait for this one.
     const key = `${purpose}\0${creation.never ? 'never' : ''}\0${streamKey(ref.basin, ref.stream)}`
     const waiter = { ref, creation, opened, failed }
     const waiters = this.#waiters.get(key)

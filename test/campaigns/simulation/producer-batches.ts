@@ -6,8 +6,8 @@ import type { AppendAttempt } from './append-attempt.ts'
 const RECENT_MAX = 4
 
 /**
- * The batches of the idempotent producers of all streams. A number means the same batch for ever, whoever
- * appends it.
+ * The batches of the idempotent producers of all streams. A number means the same batch for ever, through
+ * whichever engine it is appended.
  */
 export class ProducerBatches {
   readonly #batches = new Map<string, AppendAttempt>()

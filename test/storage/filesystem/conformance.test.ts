@@ -1,5 +1,4 @@
-import { cp, rm } from 'node:fs/promises'
-import { basename } from 'node:path'
+import { rm } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { conformanceSuite } from '../../../adapters/conformance/index.ts'
 import { nodeFiles } from '../../../adapters/storage/filesystem/files/node-files.ts'
@@ -8,7 +7,7 @@ import { openStorage } from '../../../adapters/storage/filesystem/open-files.ts'
 import type { SharedStorage } from '../../../adapters/storage/filesystem/shared-storage.ts'
 import type { Durability, Storage } from '../../../src/storage/contract.ts'
 import { byRun } from '../../support/run-size.ts'
-import { temporaryDirectory } from './directories.ts'
+import { copyOfDirectory, temporaryDirectory } from './directories.ts'
 
 const SEEDS = byRun({ quick: [1], full: [1, 2] })
 const DURABILITIES = byRun<Durability[]>({ quick: ['power-loss'], full: ['power-loss', 'process-crash'] })
@@ -38,10 +37,8 @@ function conforms(make: (directory: string) => Storage, seeds: readonly number[]
         // What a process has written is there after its end. Files that are being rolled cannot be copied.
         ...(!rolls && {
           crash: async () => {
-            const left = await temporaryDirectory()
-            await cp(directory, left, { recursive: true, filter: isData })
-            directories.push(left)
-            directory = left
+            directory = await copyOfDirectory(directory)
+            directories.push(directory)
             return make(directory)
           },
         }),
@@ -76,8 +73,4 @@ function rolling(directory: string, rollBytes: number): Storage {
       return (await opened).open(onLogChanged)!
     },
   }
-}
-
-function isData(path: string): boolean {
-  return !/^owner|lock/.test(basename(path))
 }

@@ -33,10 +33,9 @@ export function checkNewDocument(
   return request
 }
 
-/** What a new stream begins with, and where the records of its request begin. */
-export interface Beginning {
+/** What a fork begins with, before the first records of its own. */
+interface ForkBeginning {
   readonly log: StoredLog
-  readonly end: number
   readonly moment: Pick<Moment, 'state' | 'tailTimestamp' | 'trimPoint'>
 }
 
@@ -50,7 +49,7 @@ export function checkFork(
   source: StreamHistory,
   stored: { readonly head: Head; readonly blocks: readonly StoredBlock[] },
   latest: { readonly latestTime: number; readonly deletionTime: number },
-): Beginning {
+): ForkBeginning {
   const { head, blocks } = stored
   const { id, first } = request
   const end = head.tail.seqNum - (first?.records.length ?? 0)
@@ -82,7 +81,6 @@ export function checkFork(
   const tailTimestamp = end > start ? log.timestamp : 0
   return {
     log,
-    end,
     moment: { state: { ...EMPTY_STREAM, tail: end, fencingToken }, tailTimestamp, trimPoint: start },
   }
 }

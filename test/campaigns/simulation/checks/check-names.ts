@@ -6,7 +6,7 @@ type Histories = ReadonlyMap<string, StreamHistory>
 
 /**
  * Metadata, expiry and source of a stream never change, and the name of a deleted stream stays reserved as
- * long as it has forks. \`before\` has the documents before a change, by name.
+ * long as it has forks. `before` has the documents before a change, by name.
  */
 export function checkNames(
   before: ReadonlyMap<string, StreamDocument | undefined>,
