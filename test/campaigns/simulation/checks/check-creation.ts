@@ -40,8 +40,8 @@ interface ForkBeginning {
 }
 
 /**
- * A fork begins with exactly the records of its source: those below the requested position that were there
- * at one moment of the call.
+ * A fork begins with exactly the records of its source: those below the requested position, or below the tail
+ * at one moment of the call. Only its first ones may have been removed meanwhile.
  */
 export function checkFork(
   document: StreamDocument,
@@ -57,7 +57,8 @@ export function checkFork(
   const moments = source.moments.filter(
     ({ log, version }) => log?.id === document.forkOf!.logId && version >= request.sourceSince,
   )
-  const problems = moments.map((moment) => prefixContradiction(request, moment, start, end, latest))
+  const removed = { trimPoint: moments.at(-1)?.trimPoint ?? 0, latestTime: latest.latestTime }
+  const problems = moments.map((moment) => prefixContradiction(request, moment, start, end, removed))
   if (!problems.includes(undefined)) {
     throw new Violation(
       `${id} copies exactly the records of \`${source.name}\` below ${request.fork!.seqNum ?? 'its tail'}`,
@@ -85,13 +86,16 @@ export function checkFork(
   }
 }
 
-/** Returns why a fork requested at this moment cannot have these records, as a clause. */
+/**
+ * Returns why a fork requested at this moment cannot have these records, as a clause. Its first records may
+ * have been removed after that moment: trimmed, or expired.
+ */
 function prefixContradiction(
   { fork }: CreationRequest,
   { log, state, rules, trimPoint }: Moment,
   start: number,
   end: number,
-  { latestTime }: { readonly latestTime: number },
+  removed: { readonly trimPoint: number; readonly latestTime: number },
 ): string | undefined {
   const wanted = fork!.seqNum ?? state.tail
   if (wanted > state.tail) return `the tail is ${state.tail}`
@@ -99,8 +103,8 @@ function prefixContradiction(
   const last = rules.isClosed && wanted === state.tail ? Math.max(wanted - 1, trimPoint) : wanted
   if (end !== last) return `the records end at ${last}`
   if (start < trimPoint) return `the records begin at ${trimPoint}`
-  const isMissing = ({ extendedTo, isFreed }: StoredRecord) =>
-    isFreed || (extendedTo !== null && extendedTo <= latestTime)
+  const isMissing = ({ seqNum, extendedTo, isFreed }: StoredRecord) =>
+    isFreed || seqNum < removed.trimPoint || (extendedTo !== null && extendedTo <= removed.latestTime)
   const omitted = log!.records.slice(trimPoint, start).find((record) => !isMissing(record))
   return omitted && `record ${omitted.seqNum} is there`
 }
