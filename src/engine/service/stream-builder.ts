@@ -143,9 +143,13 @@ export class StreamBuilder {
               fencingToken: '',
             })
             log = await cache.detached({ ...document, config: asIs }, created.head)
-          } else if (first.seqNum !== next) throw forkTrimmed(target.ref, first.seqNum)
+            next = first.seqNum
+          }
+          for (const { seqNum } of copied) {
+            if (seqNum !== next) throw forkInterrupted(target.ref, next, seqNum)
+            next++
+          }
           await append(log, appendBatch(copied.map(inputOf)), key)
-          next = copied.at(-1)!.seqNum + 1
         }
       } finally {
         cursor?.close()
@@ -163,6 +167,16 @@ function inputOf({ body, headers, timestamp }: SequencedRecord): RecordInput {
 
 function append(log: StreamLog, batch: AppendBatch, key: RedactedKey | undefined): Promise<AppendAck> {
   return new Promise((acked, failed) => log.append(batch, key, { acked, failed }))
+}
+
+/** Records in the middle of a stream may expire before earlier ones, and a log has no gaps. */
+function forkInterrupted(
+  { stream, shownAs = stream }: StreamRef,
+  from: number,
+  seqNum: number,
+): HeadwaterError {
+  const message = `stream \`${shownAs}\` has lost records from ${from} on, up to ${seqNum}: fork it at ${from}`
+  return new HeadwaterError('history_trimmed', message, { seqNum })
 }
 
 function forkTrimmed({ stream, shownAs = stream }: StreamRef, seqNum: number): HeadwaterError {

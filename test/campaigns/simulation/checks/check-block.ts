@@ -28,7 +28,7 @@ export function checkBlock(
     throw new Violation('a closed stream gets no more records', `record ${records[0]?.seqNum}`)
   checkPositions(records, now.state.tail, now.tailTimestamp, block)
   let { state } = now
-  let { trimPoint, rules } = now
+  let { trimPoint, rules, tailTimestamp: lastTimestamp } = now
   for (let first = 0; first < records.length; ) {
     const attempt = attemptOf(attempts, history.name, records.slice(first))
     checkMayBeStored(attempt, history.name, log)
@@ -43,9 +43,10 @@ export function checkBlock(
     for (const sent of attempt.records) {
       const record = records[first++]
       if (record === undefined) throw new Violation(`${attempt.id} is stored whole`, 'a part of it')
-      const previous = log.timestamp
+      const previous = lastTimestamp
       checkRecord(attempt, sent, record)
       checkTimestamp(now.config!, attempt, sent, record, previous, latestTime)
+      lastTimestamp = record.timestamp
       if (sent.command?.kind === 'trim') {
         trimPoint = Math.max(trimPoint, Math.min(sent.command.seqNum, record.seqNum + 1))
       }
