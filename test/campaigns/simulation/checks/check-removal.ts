@@ -50,7 +50,8 @@ export function checkDeletion(
   const { name, now } = history
   const minAgeMs = (now.config?.deleteOnEmpty.minAgeSeconds ?? 0) * 1000
   const left = now.log!.records.find(
-    ({ seqNum, extendedTo }) => seqNum >= now.trimPoint && !(extendedTo !== null && extendedTo <= latestTime),
+    ({ seqNum, extendedTo, isFreed }) =>
+      !isFreed && seqNum >= now.trimPoint && (extendedTo === null || extendedTo > latestTime),
   )
   if (minAgeMs > 0 && left === undefined && now.writtenAt + minAgeMs <= latestTime)
     return 'deleted when empty'
