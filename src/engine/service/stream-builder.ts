@@ -145,8 +145,9 @@ export class StreamBuilder {
             log = await cache.detached({ ...document, config: asIs }, created.head)
             next = first.seqNum
           }
+          // Records in the middle of a stream may have expired before earlier ones, and a log has no gaps.
           for (const { seqNum } of copied) {
-            if (seqNum !== next) throw forkInterrupted(target.ref, next, seqNum)
+            if (seqNum !== next) throw forkTrimmed(target.ref, seqNum)
             next++
           }
           await append(log, appendBatch(copied.map(inputOf)), key)
@@ -169,17 +170,7 @@ function append(log: StreamLog, batch: AppendBatch, key: RedactedKey | undefined
   return new Promise((acked, failed) => log.append(batch, key, { acked, failed }))
 }
 
-/** Records in the middle of a stream may expire before earlier ones, and a log has no gaps. */
-function forkInterrupted(
-  { stream, shownAs = stream }: StreamRef,
-  from: number,
-  seqNum: number,
-): HeadwaterError {
-  const message = `stream \`${shownAs}\` has lost records from ${from} on, up to ${seqNum}: fork it at ${from}`
-  return new HeadwaterError('history_trimmed', message, { seqNum })
-}
-
 function forkTrimmed({ stream, shownAs = stream }: StreamRef, seqNum: number): HeadwaterError {
-  const message = `stream \`${shownAs}\` has lost records below ${seqNum}: fork it at a later record`
+  const message = `stream \`${shownAs}\` has lost records below ${seqNum} that the fork needs`
   return new HeadwaterError('history_trimmed', message, { seqNum })
 }
