@@ -29,6 +29,12 @@ export interface ConformanceFixture {
    * closed. Returns `storage` by default.
    */
   readonly reopen?: (() => Promise<Storage>) | undefined
+  /**
+   * Returns another storage over the data as a crash of the process would leave it. Called while sessions are
+   * open, and maybe with calls in flight. Default: `storage`, which is opened once more if it is shared, and
+   * closed before if it is not.
+   */
+  readonly crash?: (() => Promise<Storage>) | undefined
   /** Removes the data. Called last, with every session closed. */
   readonly dispose: () => Promise<void>
 }
@@ -49,6 +55,8 @@ export class Harness {
   armedTimers = 0
   readonly #fixture: ConformanceFixture
   readonly #sessions: StorageSession[] = []
+  /** Those of processes that have crashed. */
+  readonly #abandoned: StorageSession[] = []
   readonly #clock: Clock
   #storage: Storage
 
@@ -76,8 +84,17 @@ export class Harness {
     return this.open()
   }
 
+  /** Abandons all sessions and opens one as a new process would after a crash. */
+  async crash(): Promise<StorageSession> {
+    if (this.#fixture.crash === undefined && !this.#storage.manifest.shared) return this.reopen()
+    this.#abandoned.push(...this.#sessions.splice(0))
+    this.#storage = (await this.#fixture.crash?.()) ?? this.#storage
+    return this.open()
+  }
+
   async closeAll(): Promise<void> {
     for (const session of this.#sessions.splice(0)) await session.close()
+    for (const session of this.#abandoned.splice(0)) await session.close()
   }
 
   #counting(clock: Clock): Clock {

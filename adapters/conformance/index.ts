@@ -13,6 +13,7 @@ import { randomCases } from './random.ts'
 import { readCases } from './read.ts'
 import { reclaimCases } from './reclaim.ts'
 import { electionCases, sharedCases } from './shared.ts'
+import { streamCases } from './streams.ts'
 import { writeStateCases } from './write-state.ts'
 
 export type { ConformanceFixture, ConformanceOptions } from './harness.ts'
@@ -61,6 +62,7 @@ export function conformanceSuite(options: ConformanceOptions): ConformanceTest[]
     reclaim: [...reclaimCases, ...extensionCases],
     shared: [...sharedCases, ...notificationCases],
     elections: electionCases,
+    streams: streamCases,
     lifecycle: lifecycleCases,
     random: randomCases(options),
   }

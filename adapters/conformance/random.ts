@@ -261,7 +261,9 @@ class RandomWalk {
     const { tail, writeState } = head
     const producer = { id: `p${this.#prng.below(4)}`, epoch: this.#prng.below(2), seq: this.#prng.below(9) }
     const streamSeq = this.#prng.pick([undefined, 'a', 'b'])
-    return withAppend(writeState, { producer, streamSeq }, { start: tail, end: tail }, this.#now)
+    const closed = this.#prng.chance(0.1) ? { closed: true as const } : undefined
+    const next = withAppend(writeState, { producer, streamSeq }, { start: tail, end: tail }, this.#now)
+    return { ...next, ...closed }
   }
 
   async #commit(changes: readonly CatalogChange[], holds: boolean, next: Model): Promise<void> {

@@ -1,8 +1,8 @@
 import { withAppend } from '../../src/core/append-rules.ts'
 import type { WriteState } from '../../src/core/write-state.ts'
 import { INTEGER_MAX, PRODUCERS_MAX } from '../../src/model/limits.ts'
-import type { StorageSession } from '../../src/storage/contract.ts'
-import { type ConformanceCase, conflicts, equal } from './harness.ts'
+import type { Head, StorageSession } from '../../src/storage/contract.ts'
+import { type ConformanceCase, conflicts, equal, ok } from './harness.ts'
 import { LogWriter, NOW } from './log-writer.ts'
 
 /** The write state of a head: whether the log is closed, and what its producers have appended. */
@@ -102,6 +102,35 @@ export const writeStateCases: readonly ConformanceCase[] = [
       await writer.append({ writeState: { ...writer.head.writeState, closed: true } })
       session = await harness.reopen()
       equal(await session.head('a'), writer.head, 'head of a closed log')
+    },
+  },
+  {
+    title: 'the write state survives a crash with calls in flight',
+    needs: ['reopen'],
+    async run(harness) {
+      const session = await harness.open()
+      const writer = await LogWriter.create(session, 'a')
+      const heads: Head[] = []
+      const appends: Promise<unknown>[] = []
+      for (let i = 0; i < 30; i++) {
+        const changed = i % 3 === 2 ? { ...writer.head.writeState, streamSeq: `seq ${i}` } : undefined
+        appends.push(writer.append({ writeState: changed ?? next(writer, `p${i % 4}`, i) }))
+        heads.push(writer.head)
+      }
+      await appends[9]
+      const recovered = await harness.crash()
+      const head = await recovered.head('a')
+      const last = heads.findIndex(({ appendId }) => appendId === head?.appendId)
+      ok(last >= 9, `the log ends with append ${last}, but 9 was acknowledged`)
+      equal(head, heads[last], 'head')
+      await Promise.allSettled(appends)
+      let current = new LogWriter(recovered, 'a', (await recovered.head('a'))!)
+      await current.append({ writeState: { ...next(current, 'p0', 99), closed: true } })
+      const again = await harness.crash()
+      equal(await again.head('a'), current.head, 'head of a closed log')
+      current = new LogWriter(again, 'a', current.head)
+      await current.append()
+      equal(await again.head('a'), current.head, 'head after another append')
     },
   },
   {

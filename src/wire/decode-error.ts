@@ -32,6 +32,15 @@ export function decodeError(text: string): ReceivedError | undefined {
   }
 }
 
+/** The fields of errors whose messages do not name them. */
+const FIELDS: Partial<Record<ErrorCode, string>> = {
+  already_appended: 'producer',
+  producer_fenced: 'producer',
+  producer_gap: 'producer',
+  too_many_producers: 'producer',
+  stream_seq_not_increasing: 'streamSeq',
+}
+
 function errorOf(body: Readonly<Record<string, unknown>>): ReceivedError {
   if (body.seq_num_mismatch !== undefined) {
     const seqNum = integerOfJson(body.seq_num_mismatch, 'seq_num_mismatch')
@@ -55,7 +64,9 @@ function errorOf(body: Readonly<Record<string, unknown>>): ReceivedError {
   }
   const sentCode = cleaned(textOfJson(body.code, 'code'))
   const code = Object.hasOwn(ERROR_KINDS, sentCode) ? (sentCode as ErrorCode) : undefined
-  const { message, field } = withApiFields(cleaned(textOfJson(body.message ?? '', 'message')))
+  const { message, field = code && FIELDS[code] } = withApiFields(
+    cleaned(textOfJson(body.message ?? '', 'message')),
+  )
   return { code, sentCode, message, ...(field !== undefined && { field }), ...detailsOf(body) }
 }
 

@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import type { Headwater } from '../../src/api/headwater.ts'
-import { fenceRecord, HeadwaterError, trimRecord } from '../../src/index.ts'
+import { closeRecord, type Engine, fenceRecord, HeadwaterError, trimRecord } from '../../src/index.ts'
 
 /** A call of the API. Its text is for counterexamples. */
 export interface DrawnCall {
-  readonly perform: (hw: Headwater) => Promise<unknown>
+  /** `engine` is `hw` itself, or the engine behind the client: for what only an engine can do. */
+  readonly perform: (hw: Headwater, engine: Engine) => Promise<unknown>
   toString(): string
 }
 
@@ -15,14 +16,33 @@ export interface Outcome {
   readonly inner?: readonly Outcome[]
 }
 
-export async function outcomeOf({ perform }: Pick<DrawnCall, 'perform'>, hw: Headwater): Promise<Outcome> {
+export async function outcomeOf(
+  { perform }: Pick<DrawnCall, 'perform'>,
+  hw: Headwater,
+  engine: Engine,
+): Promise<Outcome> {
   try {
-    const result = await perform(hw)
+    const result = await perform(hw, engine)
     return result instanceof SessionResult ? { inner: result.outcomes } : { value: result }
   } catch (error) {
     if (!HeadwaterError.is(error)) throw error
     const { code, status, message, retryable, mayHaveEffects, field, seqNum, tail, fencingToken } = error
-    return { error: { code, status, message, retryable, mayHaveEffects, field, seqNum, tail, fencingToken } }
+    const { producerEpoch, expectedSeq, receivedSeq, lastSeq, streamSeq } = error
+    const ofProducer = { producerEpoch, expectedSeq, receivedSeq, lastSeq, streamSeq }
+    return {
+      error: {
+        code,
+        status,
+        message,
+        retryable,
+        mayHaveEffects,
+        field,
+        seqNum,
+        tail,
+        fencingToken,
+        ...ofProducer,
+      },
+    }
   }
 }
 
@@ -155,18 +175,53 @@ const records = fc.oneof(
   fc.constantFrom(
     any(fenceRecord('me')),
     any([fenceRecord(''), 'after']),
+    any(closeRecord()),
+    any(['last', closeRecord()]),
+    any([closeRecord(), 'after']),
     any([trimRecord(2), fenceRecord('other')]),
     any(Array.from({ length: 1_001 }, () => 'x')),
     any(Array.from({ length: 1_000 }, () => 'x')),
     any(undefined),
   ),
 )
-const appendOptions = fc.record(
+const conditions = fc.record(
   {
     matchSeqNum: fc.constantFrom(0, 1, 2, 5, -1, 2 ** 53, any('0')),
     fencingToken: fc.constantFrom('', 'me', 'other', 'x'.repeat(37), any(5)),
   },
   { requiredKeys: [] },
+)
+
+const seq = fc.constantFrom(0, 0, 0, 1, 1, 2, 3)
+const producer = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({ id: fc.constantFrom('p', 'q'), epoch: fc.constantFrom(0, 0, 0, 1), seq }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom<never>(
+      ...([
+        { id: '', epoch: 0, seq: 0 },
+        { id: 'p', epoch: -1, seq: 0 },
+        { id: 'p', epoch: 0 },
+        'p',
+      ] as never[]),
+    ),
+  },
+)
+const appendOptions = fc.oneof(
+  conditions,
+  fc.record({ producer }),
+  fc
+    .tuple(
+      conditions,
+      fc.record(
+        { producer, streamSeq: fc.constantFrom('a', 'b', 'ü', '', 'x'.repeat(257), any(5)) },
+        { requiredKeys: [] },
+      ),
+    )
+    .map(([some, others]) => ({ ...some, ...others })),
 )
 
 const start = fc.oneof(
@@ -197,6 +252,21 @@ const readOptions = fc.record(
   { requiredKeys: [] },
 )
 
+const creation = fc.record(
+  {
+    metadata: fc.constantFrom({ 'content-type': 'text/plain' }, {}, any({ name: 5 })),
+    expiry: fc.constantFrom<never>(
+      ...([{ idleSeconds: 25 }, { at: 1_100_000 }, { at: new Date(9e12) }, { idleSeconds: 0 }] as never[]),
+    ),
+    fork: fc.record(
+      { stream: fc.constantFrom('s', 't/1', 'missing'), seqNum: fc.constantFrom(0, 1, 3, 1_000, -1) },
+      { requiredKeys: ['stream'] },
+    ),
+    records: fc.constantFrom<never>(...([['first', 'second'], [closeRecord()], []] as never[])),
+  },
+  { requiredKeys: [] },
+)
+
 const tokenId = fc.constantFrom('token-a', 'token-b', '', 'x'.repeat(97))
 const tokenScope = fc.constantFrom<never>(
   ...([
@@ -214,18 +284,27 @@ const text = (value: unknown): string =>
   String(value)
 
 /** Draws the arguments of a call. */
-function drawn<Args extends unknown[]>(
+export function drawn<Args extends unknown[]>(
   name: string,
   args: fc.Arbitrary<Args>,
   perform: (hw: Headwater, ...args: Args) => Promise<unknown>,
 ): fc.Arbitrary<DrawnCall> {
+  return drawnOfEngine(name, args, (hw, _, ...values) => perform(hw, ...values))
+}
+
+export function drawnOfEngine<Args extends unknown[]>(
+  name: string,
+  args: fc.Arbitrary<Args>,
+  perform: (hw: Headwater, engine: Engine, ...args: Args) => Promise<unknown>,
+): fc.Arbitrary<DrawnCall> {
   return args.map((values) => ({
-    perform: async (hw: Headwater) => perform(hw, ...values),
+    perform: async (hw: Headwater, engine: Engine) => perform(hw, engine, ...values),
     toString: () => `${name} ${text(values)}`,
   }))
 }
 
-const streamOf = (hw: Headwater, [basin, stream]: readonly [string, string]) => hw.basin(basin).stream(stream)
+export const streamOf = (hw: Headwater, [basin, stream]: readonly [string, string]) =>
+  hw.basin(basin).stream(stream)
 
 const CONTROL: readonly fc.Arbitrary<DrawnCall>[] = [
   drawn('createBasin', fc.tuple(basinName, basinConfig), (hw, name, config) => hw.createBasin(name, config)),
@@ -246,6 +325,10 @@ const CONTROL: readonly fc.Arbitrary<DrawnCall>[] = [
   ),
   drawn('createStream', fc.tuple(target, streamConfig, requestToken), (hw, [basin, stream], config, token) =>
     hw.basin(basin).createStream(stream, config, { requestToken: token }),
+  ),
+  // The wire protocol does not have them: the client reads and appends to what its server has created.
+  drawnOfEngine('createStream of the engine', fc.tuple(target, creation), (_, engine, names, options) =>
+    engine.basin(names[0]).createStream(names[1], {}, options),
   ),
   drawn('ensureStream', fc.tuple(target, streamConfig), (hw, [basin, stream], config) =>
     hw.basin(basin).ensureStream(stream, config),
@@ -270,13 +353,19 @@ const CONTROL: readonly fc.Arbitrary<DrawnCall>[] = [
 const RECORDS: readonly fc.Arbitrary<DrawnCall>[] = [
   drawn('append', fc.tuple(target, records), (hw, names, input) => streamOf(hw, names).append(any(input))),
   drawn('append', fc.tuple(target, records, appendOptions), (hw, names, input, options) =>
-    streamOf(hw, names).append(any(input), options),
+    streamOf(hw, names).append(any(input), any(options)),
   ),
   drawn('append without autoCreate', fc.tuple(target, records), (hw, [basin, stream], input) =>
     hw.basin(basin, { autoCreate: false }).stream(stream).append(any(input)),
   ),
   drawn('fence', fc.tuple(target, fc.constantFrom('', 'me', 'x'.repeat(37))), (hw, names, token) =>
     streamOf(hw, names).fence(token),
+  ),
+  drawn('close', fc.tuple(target, appendOptions), (hw, names, options) =>
+    streamOf(hw, names).close(any(options)),
+  ),
+  drawn('append of a producer', fc.tuple(target, record, producer), (hw, names, input, batch) =>
+    streamOf(hw, names).append(input, any({ producer: batch })),
   ),
   drawn('trim', fc.tuple(target, fc.constantFrom(0, 1, 3, 2 ** 53 - 1, -1)), (hw, names, seqNum) =>
     streamOf(hw, names).trim(seqNum),
@@ -294,9 +383,9 @@ const RECORDS: readonly fc.Arbitrary<DrawnCall>[] = [
       .follow({ ...query, waitMs: 0 } as never, options)
       .toArray(),
   ),
-  drawn(
+  drawnOfEngine(
     'append session',
-    fc.tuple(plainTarget, fc.array(fc.tuple(records, appendOptions), { maxLength: 3 })),
+    fc.tuple(plainTarget, fc.array(fc.tuple(records, conditions), { maxLength: 3 })),
     appendAll,
   ),
 ]
@@ -304,15 +393,16 @@ const RECORDS: readonly fc.Arbitrary<DrawnCall>[] = [
 /** Appends in a session: the outcome of each batch, and of the session. */
 async function appendAll(
   hw: Headwater,
+  engine: Engine,
   names: readonly [string, string],
   batches: readonly (readonly [unknown, object])[],
 ): Promise<SessionResult> {
   const session = await streamOf(hw, names).appendSession()
   const outcomes = batches.map(([input, options]) => {
     const submitted = session.submit(any(input), options)
-    return outcomeOf({ perform: async () => (await submitted).ack() }, hw)
+    return outcomeOf({ perform: async () => (await submitted).ack() }, hw, engine)
   })
-  outcomes.push(outcomeOf({ perform: () => session.close() }, hw))
+  outcomes.push(outcomeOf({ perform: () => session.close() }, hw, engine))
   return new SessionResult(await Promise.all(outcomes))
 }
 

@@ -4,7 +4,8 @@ import { connect } from '../../adapters/client/index.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { open } from '../../src/index.ts'
 import { testClock, testStorage } from '../support/index.ts'
-import { calls, type Outcome, outcomeOf } from './differential-calls.ts'
+import { calls, type DrawnCall, type Outcome, outcomeOf } from './differential-calls.ts'
+import { extensionCalls } from './differential-extensions.ts'
 
 /** What a client may do differently, by the reason. Each makes the outcomes equal where it applies. */
 const INTENDED: Readonly<Record<string, (expected: Outcome, actual: Outcome) => void>> = {
@@ -13,6 +14,14 @@ const INTENDED: Readonly<Record<string, (expected: Outcome, actual: Outcome) => 
   },
   'the protocol has no field for a scope that permits nothing': ({ error }, actual) => {
     if (error?.field === 'scope' && actual.error !== undefined) actual.error.field ??= 'scope'
+  },
+  'the protocol has no metadata and no expiry of streams': (...outcomes) => {
+    for (const { value } of outcomes) {
+      const { items = [], info } = Object(value) as { items?: object[]; info?: object }
+      for (const item of [...items, ...(info === undefined ? [] : [info])]) {
+        Object.assign(item, { metadata: undefined, expiry: undefined })
+      }
+    }
   },
   'published clients of the protocol rely on an empty batch without a tail': (...outcomes) => {
     for (const { value } of outcomes) {
@@ -41,28 +50,63 @@ const PREFIXES = [['svc', 's2'], ['svc'], ['s2']]
 
 describe.each(PREFIXES.map((prefixes) => ({ prefixes })))(
   'with the header prefixes $prefixes',
-  ({ prefixes }) =>
+  ({ prefixes }) => {
     it('a client has the results and errors of an engine in process, for any sequence of calls', async () => {
       await fc.assert(
-        fc.asyncProperty(calls, async (drawn) => {
-          const clock = testClock({ now: 1_000_000 })
-          const local = await open({ storage: testStorage(), clock })
-          const behind = await open({ storage: testStorage(), clock })
-          const handler = createHandler(behind, { auth: 'none', headerPrefixes: prefixes })
-          const remote = await connect({ url: 'http://localhost', fetch: handler, clock, random: () => 0.5 })
-          for (const call of drawn) {
-            const [expected, actual] = [await outcomeOf(call, local), await outcomeOf(call, remote)]
-            permitIntended(expected, actual)
-            expect({ call: `${call}`, ...actual }).toEqual({ call: `${call}`, ...expected })
-            await clock.advance(PAUSE_MS)
-          }
-          await remote.close()
-          await Promise.all([local.close(), behind.close()])
-        }),
+        fc.asyncProperty(calls, async (drawn) => void (await compare(drawn, prefixes))),
         { numRuns: 50 },
       )
-    }),
+    })
+
+    it('a client has them for producers, closed streams, forks and streams that expire', async () => {
+      const seen = new Set<string>()
+      const check = async (drawn: DrawnCall[]) => {
+        for (const outcome of await compare([ENSURE_BASIN, ...drawn], prefixes)) seen.add(outcome)
+      }
+      await fc.assert(fc.asyncProperty(extensionCalls, check), { numRuns: 50 })
+      expect([...seen]).toEqual(expect.arrayContaining(EXPECTED_OUTCOMES))
+    })
+  },
 )
+
+const ENSURE_BASIN: DrawnCall = { perform: (hw) => hw.ensureBasin('basin-one') }
+
+/** Without each of these outcomes, the calls would prove too little. */
+const EXPECTED_OUTCOMES = [
+  'duplicate',
+  'created',
+  'closed',
+  'already_appended',
+  'producer_fenced',
+  'producer_gap',
+  'stream_closed',
+  'stream_seq_not_increasing',
+  'stream_deletion_pending',
+  'stream_not_found',
+  'invalid',
+]
+
+/** Makes the calls on an engine and through a client, and returns their outcomes. */
+async function compare(drawn: readonly DrawnCall[], headerPrefixes: string[]): Promise<string[]> {
+  const clock = testClock({ now: 1_000_000 })
+  const local = await open({ storage: testStorage(), clock })
+  const behind = await open({ storage: testStorage(), clock })
+  const handler = createHandler(behind, { auth: 'none', headerPrefixes })
+  const remote = await connect({ url: 'http://localhost', fetch: handler, clock, random: () => 0.5 })
+  const outcomes: string[] = []
+  for (const call of drawn) {
+    const expected = await outcomeOf(call, local, local)
+    const actual = await outcomeOf(call, remote, behind)
+    permitIntended(expected, actual)
+    expect({ call: `${call}`, ...actual }).toEqual({ call: `${call}`, ...expected })
+    const { duplicate, closed, result } = Object(actual.value)
+    outcomes.push(actual.error?.code ?? (duplicate ? 'duplicate' : closed ? 'closed' : (result ?? 'ok')))
+    await clock.advance(PAUSE_MS)
+  }
+  await remote.close()
+  await Promise.all([local.close(), behind.close()])
+  return outcomes
+}
 
 function permitIntended(expected: Outcome, actual: Outcome): void {
   for (const permit of Object.values(INTENDED)) permit(expected, actual)

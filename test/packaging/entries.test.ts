@@ -55,3 +55,28 @@ it('modules of Node are imported by names with `node:`', () => {
   expect(builtins).toContain('node:fs/promises')
   expect(builtins.filter((name) => !name.startsWith('node:'))).toEqual([])
 })
+
+it('serving loads the code of Durable Streams with its first request only', () => {
+  // The header of a request that only that code reads.
+  const isOfDurableStreams = (text: string) => text.includes('stream-fork-sub-offset')
+  const loaded = loadedWith(join(PROJECT, 'dist', 'node.js'))
+  expect(loaded.length).toBeGreaterThan(3)
+  expect(loaded.filter((path) => isOfDurableStreams(readFileSync(path, 'utf8')))).toEqual([])
+  const whole = loadedWith(join(PROJECT, 'dist', 'durable-streams.js'))
+  expect(whole.some((path) => isOfDurableStreams(readFileSync(path, 'utf8')))).toBe(true)
+})
+
+/** The modules of the package that a module loads at once, itself included. */
+function loadedWith(entry: string): string[] {
+  const paths = new Set([entry])
+  for (const path of paths) {
+    const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.ES2022)
+    for (const statement of source.statements) {
+      const isImport = ts.isImportDeclaration(statement) || ts.isExportDeclaration(statement)
+      const specifier = isImport ? statement.moduleSpecifier : undefined
+      if (specifier === undefined || !ts.isStringLiteral(specifier)) continue
+      if (specifier.text.startsWith('.')) paths.add(join(path, '..', specifier.text))
+    }
+  }
+  return [...paths]
+}

@@ -11,6 +11,7 @@ import { logsMutations } from './mutations/logs.ts'
 import { readMutations } from './mutations/read.ts'
 import { reclaimMutations } from './mutations/reclaim.ts'
 import { sharedMutations } from './mutations/shared.ts'
+import { streamMutations } from './mutations/streams.ts'
 import { writeStateMutations } from './mutations/write-state.ts'
 import { realistic, splitting } from './wrapped-storage.ts'
 
@@ -21,6 +22,7 @@ const mutations = [
   ...reclaimMutations,
   ...extensionMutations,
   ...writeStateMutations,
+  ...streamMutations,
   ...sharedMutations,
   ...electionMutations,
   ...lifecycleMutations,
@@ -81,7 +83,7 @@ test('skips tests of reopening unless the storage keeps its data', () => {
   const make = async () => ({ storage: memory(), dispose: async () => {} })
   const { manifest } = memory()
   const skipped = conformanceSuite({ manifest, make }).filter(({ skip }) => skip?.includes('loses'))
-  expect(skipped.length).toBe(5)
+  expect(skipped.length).toBe(8)
   const durable = { ...manifest, durability: 'power-loss', notifications: 'hint' } as const
   const reasons = new Set(conformanceSuite({ manifest: durable, make }).map(({ skip }) => skip))
   expect(reasons).toEqual(

@@ -98,7 +98,7 @@ export class EngineBasin extends Basin {
     assertText(stream, 'fork.stream')
     const source = this.#ref(stream)
     permit.authorize(['read'], source)
-    const creation = { always: false }
+    const creation = { always: false, never: true }
     const { connection } = this.#caller
     return { ref: permit.resolveRef(source), creation, key, connection }
   }

@@ -64,6 +64,11 @@ export class Catalog {
     return pageOf(documents, size, ({ value }) => infoOf(value as unknown as Value))
   }
 
+  /** Resolves once the changes of a key have settled that were made so far. */
+  async pendingChange(key: string): Promise<void> {
+    await this.#changes.get(key)?.catch(() => {})
+  }
+
   /**
    * Changes what `key` names. Changes of one key run in the order of the calls. An attempt that loses a race
    * against another engine is repeated. Rejects with `transaction_conflict` after 20 attempts.

@@ -127,10 +127,11 @@ export class StreamBuilder {
     // Keeps timestamps as they are.
     const asIs = { ...document.config, timestamping: { mode: 'client-prefer', uncapped: true } } as const
     let log: StreamLog | undefined
+    let next = trimPoint
     if (end > trimPoint) {
       const cursor = await reads.open(target, { seqNum: trimPoint }, { allowsEmpty: 'always' })
       try {
-        for (let next = trimPoint; next < end; ) {
+        while (next < end) {
           const batch = cursor && (await cursor.nextStored())
           if (batch === undefined) break
           const copied = batch.records.filter((record) => record.seqNum < end)
@@ -142,14 +143,21 @@ export class StreamBuilder {
               fencingToken: '',
             })
             log = await cache.detached({ ...document, config: asIs }, created.head)
-          } else if (first.seqNum !== next) throw forkTrimmed(target.ref, first.seqNum)
+            next = first.seqNum
+          }
+          // Records in the middle of a stream may have expired before earlier ones, and a log has no gaps.
+          for (const { seqNum } of copied) {
+            if (seqNum !== next) throw forkTrimmed(target.ref, seqNum)
+            next++
+          }
           await append(log, appendBatch(copied.map(inputOf)), key)
-          next = copied.at(-1)!.seqNum + 1
         }
       } finally {
         cursor?.close()
       }
     }
+    // The last records were removed while the first ones were copied.
+    if (log !== undefined && next < end) throw forkTrimmed(target.ref, end)
     return log ?? begin({ tail: { seqNum: end, timestamp: 0 }, fencingToken: '' })
   }
 }
@@ -163,6 +171,6 @@ function append(log: StreamLog, batch: AppendBatch, key: RedactedKey | undefined
 }
 
 function forkTrimmed({ stream, shownAs = stream }: StreamRef, seqNum: number): HeadwaterError {
-  const message = `stream \`${shownAs}\` has lost records below ${seqNum}: fork it at a later record`
+  const message = `stream \`${shownAs}\` has lost records below ${seqNum} that the fork needs`
   return new HeadwaterError('history_trimmed', message, { seqNum })
 }

@@ -5,6 +5,7 @@ import { streamKey } from '../../storage/documents.ts'
 import { closedError, deletedError } from '../log/errors.ts'
 import type { StreamCache, StreamLease } from '../log/stream-cache.ts'
 import type { StreamLog } from '../log/stream-log.ts'
+import { streamNotFound } from './errors.ts'
 import type { StreamCreator } from './stream-creator.ts'
 import type { CreationPolicy } from './stream-target.ts'
 
@@ -74,7 +75,8 @@ export class StreamOpener {
       return
     }
     const { ref, creation } = request
-    const key = `${purpose}\0${streamKey(ref.basin, ref.stream)}`
+    // Other look-ups may wait for a creation, which may wait for this one.
+    const key = `${purpose}\0${creation.never ? 'never' : ''}\0${streamKey(ref.basin, ref.stream)}`
     const waiter = { ref, creation, opened, failed }
     const waiters = this.#waiters.get(key)
     if (waiters !== undefined) {
@@ -121,6 +123,7 @@ export class StreamOpener {
   async #findOrCreate({ ref, creation }: OpenRequest, purpose: Purpose): Promise<StreamLease> {
     const create = () => {
       if (this.#isOver(purpose)) throw closedError()
+      if (creation.never) throw streamNotFound(ref)
       return this.#creator.createOnUse(ref, purpose, creation)
     }
     for (let i = 0; i < RESOLVE_ATTEMPTS_MAX; i++) {

@@ -70,6 +70,9 @@ export class StreamService {
     assertStreamConfig(config)
     assertStreamCreation({ metadata, expiry, fork })
     const creationKey = streamCreationKey(requestToken, config)
+    // Waits for calls before this one only: two streams may be created as forks of each other.
+    const source = content?.fork?.target.ref
+    const sourceChanged = source && this.#catalog.pendingChange(streamKey(source.basin, source.stream))
     return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#catalog.activeBasin(ref.basin)
       const existing = (await this.#stream(ref))?.value
@@ -81,7 +84,10 @@ export class StreamService {
         ...lastingMembers({ metadata, expiry }),
       }
       if (content === undefined) await this.#creator.add(commit, document, basin)
-      else await this.#createWith(content, commit, document, basin)
+      else {
+        await sourceChanged
+        await this.#createWith(content, commit, document, basin)
+      }
       return { result: 'created', info: streamInfo(document) }
     })
   }

@@ -23,6 +23,8 @@ export interface StreamTarget {
 export interface CreationPolicy {
   /** Creates the stream, and its basin, whatever the basin's configuration says. */
   readonly always: boolean
+  /** Rejects with `stream_not_found`, also while another call creates the stream. */
+  readonly never?: boolean | undefined
   /** Configuration of a stream that is created. */
   readonly config?: StreamConfigInput | undefined
   /** The retention of a basin or stream for which nothing else sets one. The protocol's by default. */

@@ -1,4 +1,4 @@
-import { type Command, fenceRecord, type RecordInput, trimRecord } from '../../../src/index.ts'
+import { type Command, closeRecord, fenceRecord, type RecordInput, trimRecord } from '../../../src/index.ts'
 import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { type Header, meteredBytesOf } from '../../../src/model/record.ts'
@@ -35,7 +35,13 @@ export interface AttemptGroup {
   readonly attempts: AppendAttempt[]
 }
 
-/** An append and what is known about it. */
+/** Where an append is stored. */
+export interface StoredPlace {
+  readonly log: StoredLog
+  readonly seqNum: number
+}
+
+/** An append and what is known about it: one call, or all calls with the same batch of a producer. */
 export class AppendAttempt {
   /** Contained in its records, so that they can be recognized. */
   readonly id: string
@@ -48,15 +54,19 @@ export class AppendAttempt {
   readonly turn: { readonly caller: object; readonly number: number } | undefined
   /** The observed version of the stream at the call. */
   readonly since: number
-  readonly clock: ClockWindow
-  status: AttemptStatus = 'pending'
-  stored: { readonly log: StoredLog; readonly seqNum: number } | undefined
+  /** The clocks of the engines during the calls. */
+  readonly clocks: ClockWindow[] = []
+  /** In the order of the incarnations of its stream. More than one only for the batch of a producer. */
+  readonly places: StoredPlace[] = []
+  /** The logs for which an ack said that the batch was not stored before. */
+  readonly originals = new Set<StoredLog>()
+  #calls = 0
+  #pending = 0
+  #isAcknowledged = false
+  #isUnknown = false
 
   constructor(
-    attempt: Pick<
-      AppendAttempt,
-      'id' | 'stream' | 'records' | 'conditions' | 'group' | 'turn' | 'since' | 'clock'
-    >,
+    attempt: Pick<AppendAttempt, 'id' | 'stream' | 'records' | 'conditions' | 'group' | 'turn' | 'since'>,
   ) {
     this.id = attempt.id
     this.stream = attempt.stream
@@ -65,8 +75,41 @@ export class AppendAttempt {
     this.group = attempt.group
     this.turn = attempt.turn
     this.since = attempt.since
-    this.clock = attempt.clock
     this.group?.attempts.push(this)
+  }
+
+  get status(): AttemptStatus {
+    if (this.#isAcknowledged) return 'acknowledged'
+    if (this.#pending > 0) return 'pending'
+    return this.#isUnknown ? 'unknown' : 'not made'
+  }
+
+  /** Whether there was one call only. */
+  get isSingle(): boolean {
+    return this.#calls === 1
+  }
+
+  /** The place in the latest incarnation that it is stored in. */
+  get stored(): StoredPlace | undefined {
+    return this.places.at(-1)
+  }
+
+  get closes(): boolean {
+    return this.records.at(-1)?.command?.kind === 'close'
+  }
+
+  /** A call begins. */
+  call(clock: ClockWindow): void {
+    this.#calls++
+    this.#pending++
+    this.clocks.push(clock)
+  }
+
+  /** A call ends. */
+  settle(outcome: Exclude<AttemptStatus, 'pending'>): void {
+    this.#pending--
+    if (outcome === 'acknowledged') this.#isAcknowledged = true
+    if (outcome === 'unknown') this.#isUnknown = true
   }
 
   /** For the sequential model of a stream. */
@@ -95,6 +138,14 @@ export function attemptIdOf(body: Uint8Array): string | undefined {
   return /^(a\d+)(\.|$)/.exec(beginning)?.[1]
 }
 
+/**
+ * The id of an append that closes a stream and does nothing else: its record contains none. A stream has one
+ * at a time that may still be stored.
+ */
+export function closeId(stream: string): string {
+  return `close of ${stream}`
+}
+
 export function dataRecord(
   id: string,
   index: number,
@@ -115,6 +166,13 @@ export function fenceOf(token: string, timestamp: number | undefined): SentRecor
 export function trimOf(seqNum: number, timestamp: number | undefined): SentRecord {
   const { headers, body } = trimRecord(seqNum)
   const command: Command = { kind: 'trim', seqNum }
+  return { headers, body, timestamp, meteredBytes: meteredBytesOf(headers, body), command }
+}
+
+export function closeOf(timestamp: number | undefined): SentRecord {
+  const { headers } = closeRecord()
+  const body = utf8('')
+  const command: Command = { kind: 'close' }
   return { headers, body, timestamp, meteredBytes: meteredBytesOf(headers, body), command }
 }
 

@@ -4,7 +4,10 @@ import type { Document, Head, StorageSession, StoredBlock } from '../../../src/s
 import { type StreamDocument, streamKey } from '../../../src/storage/documents.ts'
 import type { AppendAttempt } from './append-attempt.ts'
 import { checkBlock } from './checks/check-block.ts'
+import { checkFork, checkNewDocument } from './checks/check-creation.ts'
+import { checkNames } from './checks/check-names.ts'
 import { checkDeletion, checkFreed } from './checks/check-removal.ts'
+import type { CreationRequest } from './creation-request.ts'
 import { StoredLog } from './stored-log.ts'
 import { StreamHistory } from './stream-history.ts'
 import { Violation } from './violation.ts'
@@ -14,6 +17,7 @@ export interface ObserverOptions {
   readonly streams: readonly string[]
   readonly trimGraceMs: number
   readonly onFreed: (stream: string, seqNum: number) => void
+  readonly onRemoved: (stream: string, event: string) => void
   /** The latest time that any engine has used. */
   readonly latestTime: () => number
   /** The latest time by which any engine may have deleted what has expired. */
@@ -27,6 +31,8 @@ export interface ObserverOptions {
 export class Observer {
   readonly histories: ReadonlyMap<string, StreamHistory>
   readonly attempts = new Map<string, AppendAttempt>()
+  /** By id. */
+  readonly creations = new Map<string, CreationRequest>()
   readonly #session: StorageSession
   readonly #options: ObserverOptions
 
@@ -41,10 +47,12 @@ export class Observer {
   }
 
   async checkChanges(operation: string): Promise<void> {
+    const before = new Map([...this.histories.values()].map(({ name, document }) => [name, document]))
     for (const history of this.histories.values()) {
       await this.#checkStream(history)
       if (operation === 'reclaim') await this.recheck(history)
     }
+    checkNames(before, this.histories)
   }
 
   /** Compares everything that is stored of a stream with its previous state. */
@@ -72,18 +80,37 @@ export class Observer {
 
   async #checkStream(history: StreamHistory): Promise<void> {
     const { name, now } = history
-    const document = await this.#session.get('streams', streamKey(this.#options.basin, name))
-    const logId = documentOf(document)?.logId
-    if (now.log !== undefined && logId !== now.log.id) {
-      checkDeletion(history, this.#options.deletionTime())
+    const stored = documentOf(await this.#session.get('streams', streamKey(this.#options.basin, name)))
+    // Only the name of a deleted stream with forks is in use.
+    const document = stored?.deletedAt === undefined ? stored : undefined
+    if (now.log !== undefined && document?.logId !== now.log.id) {
+      this.#options.onRemoved(name, checkDeletion(history, this.#options.deletionTime()))
       history.remove()
     }
+    history.document = stored
     if (document === undefined) return
-    const { config, epoch, createdAt } = documentOf(document)!
-    if (logId !== history.now.log?.id) {
-      history.add({ log: new StoredLog(logId!), config, epoch, writtenAt: createdAt })
-    } else if (epoch !== history.now.epoch) history.add({ config, epoch })
-    await this.#checkLog(history, logId!)
+    const { logId, config, epoch } = document
+    if (logId !== history.now.log?.id) await this.#begin(history, document)
+    else if (epoch !== history.now.epoch) history.add({ config, epoch })
+    await this.#checkLog(history, logId)
+  }
+
+  /** Adds the first moment of a stream, which is that of its fork if it is one. */
+  async #begin(history: StreamHistory, document: StreamDocument): Promise<void> {
+    const { logId, config, epoch, createdAt, forkOf } = document
+    const creation = checkNewDocument(document, this.creations)
+    let log = new StoredLog(logId)
+    let moment = {}
+    if (creation !== undefined && forkOf !== undefined) {
+      const head = (await this.#session.head(logId))!
+      const blocks = await this.#blocks(logId, 0, head.tail.seqNum)
+      const { latestTime, deletionTime } = this.#options
+      const latest = { latestTime: latestTime(), deletionTime: deletionTime() }
+      const source = this.history(forkOf.stream)
+      ;({ log, moment } = checkFork(document, creation, source, { head, blocks }, latest))
+    }
+    log.creation = creation
+    history.add({ log, config, epoch, writtenAt: createdAt, ...moment })
   }
 
   async #checkLog(history: StreamHistory, logId: string): Promise<void> {
@@ -130,9 +157,24 @@ function checkHead({ name, now }: StreamHistory, head: Head): void {
     tail: { seqNum: now.state.tail, timestamp: now.tailTimestamp },
     trimPoint: now.trimPoint,
     fencingToken: now.state.fencingToken,
+    ...now.rules,
   }
-  const { tail, trimPoint, fencingToken } = head
-  const found = { tail: { seqNum: tail.seqNum, timestamp: tail.timestamp }, trimPoint, fencingToken }
+  const { tail, trimPoint, fencingToken, writeState } = head
+  const found = {
+    tail: { seqNum: tail.seqNum, timestamp: tail.timestamp },
+    trimPoint,
+    fencingToken,
+    isClosed: writeState?.closed ?? false,
+    streamSeq: writeState?.streamSeq,
+    producers: (writeState?.producers ?? []).map(({ id, epoch, seq, appendedAt, start, end }) => ({
+      id,
+      epoch,
+      seq,
+      appendedAt,
+      start,
+      end,
+    })),
+  }
   if (JSON.stringify(found) === JSON.stringify(expected)) return
   throw new Violation(`the head of \`${name}\` is ${JSON.stringify(expected)}`, JSON.stringify(found))
 }

@@ -41,6 +41,14 @@ export interface Settings {
   readonly hasSharedClock: boolean
   /** Whether some bodies are large enough to reach limits in bytes. */
   readonly largeBodies: boolean
+  /** Writers with the batches of idempotent producers. */
+  readonly idempotentWriters: number
+  /** Whether some appends have a `streamSeq`. */
+  readonly streamSeqs: boolean
+  /** Whether streams are closed. */
+  readonly closes: boolean
+  /** The names of streams that are created with records, as forks, with metadata or an expiry. */
+  readonly created: readonly string[]
 }
 
 export function settingsOf(prng: Prng): Settings {
@@ -77,7 +85,16 @@ export function settingsOf(prng: Prng): Settings {
     clockLeaps: prng.chance(0.2),
   }
   const hasSharedClock = isShared && prng.chance(0.3)
-  return { ...settings, hasSharedClock, ...(hasSharedClock && { skewMs: prng.pick([0, 2_000, 7_200_000]) }) }
+  const skewMs = hasSharedClock ? prng.pick([0, 2_000, 7_200_000]) : settings.skewMs
+  return {
+    ...settings,
+    hasSharedClock,
+    skewMs,
+    idempotentWriters: prng.pick([0, 0, 1, 2]),
+    streamSeqs: prng.chance(0.3),
+    closes: prng.chance(0.3),
+    created: ['four', 'five', 'six'].slice(0, prng.pick([0, 0, 1, 2, 3])),
+  }
 }
 
 export function drawConfig(prng: Prng): StreamConfigInput {

@@ -4,14 +4,19 @@ import { Prng } from '../../../src/runtime/prng.ts'
 import { openCountsOf } from '../../support/open-counts.ts'
 import type { Actor } from './actors/actor.ts'
 import { Appending } from './actors/appending.ts'
+import { Closer } from './actors/closer.ts'
 import { Controller } from './actors/controller.ts'
+import { Creator } from './actors/creator.ts'
 import { Follower } from './actors/follower.ts'
+import { IdempotentWriter } from './actors/idempotent-writer.ts'
 import { ProducerWriter } from './actors/producer-writer.ts'
 import { Reader } from './actors/reader.ts'
 import { SessionWriter } from './actors/session-writer.ts'
 import { Writer } from './actors/writer.ts'
 import { dataRecord, inputOf } from './append-attempt.ts'
+import { checkOverdue } from './checks/check-removal.ts'
 import { EngineFaults } from './engine-faults.ts'
+import { ProducerBatches } from './producer-batches.ts'
 import { type Settings, settingsOf } from './settings.ts'
 import { Violation } from './violation.ts'
 import { type Sabotage, World } from './world.ts'
@@ -69,6 +74,8 @@ class Simulation {
 
   constructor(world: World) {
     const { writers, sessionWriters, producers, followers, readers, controllers } = world.settings
+    const { idempotentWriters, closes, created } = world.settings
+    const batches = new ProducerBatches()
     const appending = new Appending(world)
     this.#appending = appending
     const many = (count: number, name: string, create: (name: string) => Actor) =>
@@ -82,6 +89,13 @@ class Simulation {
       ...many(followers, 'follower', (name) => new Follower(name, world)),
       ...many(readers, 'reader', (name) => new Reader(name, world)),
       ...many(controllers, 'controller', (name) => new Controller(name, world)),
+      ...many(
+        idempotentWriters,
+        'idempotent',
+        (name) => new IdempotentWriter(name, world, appending, batches),
+      ),
+      ...many(closes ? 1 : 0, 'closer', (name) => new Closer(name, world, appending)),
+      ...many(created.length > 0 ? 1 : 0, 'creator', (name) => new Creator(name, world)),
     ]
   }
 
@@ -128,7 +142,7 @@ class Simulation {
     // Calls that were in flight before may still fail.
     await this.#releaseAll()
     // On an exclusive storage, an engine may learn the outcome of an earlier append only from its next one.
-    if (world.open.length > 0) for (const stream of world.settings.streams) this.#appendLast(stream)
+    if (world.open.length > 0) for (const stream of world.streams) this.#appendLast(stream)
     // A follower reads one batch a round, and there are at most as many batches as steps.
     const roundsMax = SETTLING_ROUNDS_MAX + steps
     for (let round = 0; ; round++) {
@@ -140,6 +154,7 @@ class Simulation {
       // Engines poll if they are not notified of changes.
       await world.time.advance(round % 8 === 7 ? '61s' : '500ms')
     }
+    this.#checkOverdue()
     for (const actor of this.#actors) if (actor instanceof Follower) actor.leave()
     await this.#releaseAll()
     for (const { name, hw } of world.open) {
@@ -189,6 +204,14 @@ class Simulation {
       this.#stopAtViolation()
     }
     await this.#releaseAll()
+  }
+
+  #checkOverdue(): void {
+    const { observer, open, settings } = this.#world
+    // A time that has leapt is used for deletions only after it was confirmed.
+    if (open.length === 0 || settings.clockLeaps) return
+    const earliest = Math.min(...open.map(({ clock }) => clock.deletionTime))
+    for (const history of observer.histories.values()) checkOverdue(history, earliest)
   }
 
   #isIdle(): boolean {

@@ -1,8 +1,10 @@
 import type { StreamConfig } from '../../../src/model/config.ts'
+import type { StreamDocument } from '../../../src/storage/documents.ts'
 import { EMPTY_STREAM, type StreamState } from '../linearizability/stream-model.ts'
-import type { AppendAttempt } from './append-attempt.ts'
+import type { StoredPlace } from './append-attempt.ts'
 import type { StoredLog } from './stored-log.ts'
 import { Violation } from './violation.ts'
+import { NO_RULES, type WriteRules } from './write-rules.ts'
 
 /** The state of a stream at one time. */
 export interface Moment {
@@ -13,10 +15,14 @@ export interface Moment {
   readonly epoch: number
   /** Tail and fencing token in the sequential model. */
   readonly state: StreamState
+  /** Whether it is closed, its producers and its `streamSeq`. */
+  readonly rules: WriteRules
   readonly tailTimestamp: number
   readonly trimPoint: number
   /** The time of the trim that set the trim point. */
   readonly trimmedAt: number
+  /** The time of the last append; 0 if there was none. */
+  readonly appendedAt: number
   /** The time of the last write: an append, or the creation or configuration of the stream. */
   readonly writtenAt: number
 }
@@ -26,9 +32,11 @@ const MISSING: Omit<Moment, 'version'> = {
   config: undefined,
   epoch: 0,
   state: EMPTY_STREAM,
+  rules: NO_RULES,
   tailTimestamp: 0,
   trimPoint: 0,
   trimmedAt: 0,
+  appendedAt: 0,
   writtenAt: 0,
 }
 
@@ -45,6 +53,8 @@ export class StreamHistory {
    * is a separate object.
    */
   readonly observed = { records: 0, config: 0 }
+  /** What is stored under its name, which may be reserved for forks only. */
+  document: StreamDocument | undefined
   /** Whether an incarnation of the stream was deleted. */
   wasDeleted = false
   /** Deletions that were requested and may still happen. */
@@ -96,8 +106,8 @@ export class StreamHistory {
   }
 
   /** An acknowledged append has been observed, and so has everything before it. */
-  observeStored({ stored }: AppendAttempt): void {
-    const moment = this.moments.find(({ log, state }) => log === stored!.log && state.tail > stored!.seqNum)
+  observeStored(place: StoredPlace): void {
+    const moment = this.moments.find(({ log, state }) => log === place.log && state.tail > place.seqNum)
     this.#markObserved('records', moment!)
   }
 

@@ -1,6 +1,6 @@
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
-import type { Stream } from '../../../src/index.ts'
+import type { Basin, Stream } from '../../../src/index.ts'
 import type { Prng } from '../../../src/runtime/prng.ts'
 import type { Storage, StorageSession } from '../../../src/storage/contract.ts'
 import { HeldCalls } from './held-calls.ts'
@@ -15,6 +15,7 @@ import { Violation } from './violation.ts'
 export interface Sabotage {
   readonly storage?: (storage: Storage, prng: Prng) => Storage
   readonly stream?: (stream: Stream, prng: Prng) => Stream
+  readonly basin?: (basin: Basin, prng: Prng) => Basin
   /** Whether engines do not use the clock of the storage. */
   readonly ignoresSharedClock?: boolean
 }
@@ -44,7 +45,7 @@ export class World {
     scheduler: Prng,
     parts: { readonly storage: Storage; readonly observed: StorageSession; readonly sabotage: Sabotage },
   ) {
-    const { streams, trimGraceMs } = settings
+    const { streams, created, trimGraceMs } = settings
     this.settings = settings
     this.scheduler = scheduler
     this.#storage = parts.storage
@@ -56,9 +57,10 @@ export class World {
     const deletionTime = () => this.#latestDeletionTime()
     this.observer = new Observer(parts.observed, {
       basin,
-      streams,
+      streams: [...streams, ...created],
       trimGraceMs,
       onFreed,
+      onRemoved: (stream, event) => this.history.add('storage', event, { stream }),
       latestTime,
       deletionTime,
     })
@@ -117,9 +119,15 @@ export class World {
     return this.engines.filter(({ isOpen }) => isOpen)
   }
 
+  /** The names of all streams. */
+  get streams(): readonly string[] {
+    return [...this.settings.streams, ...this.settings.created]
+  }
+
   /** Picks a stream, the first one more often. */
   pickStream(): string {
-    const { streams } = this.settings
+    const { streams, created } = this.settings
+    if (created.length > 0 && this.scheduler.chance(0.3)) return this.scheduler.pick(created)
     return this.scheduler.chance(0.5) ? streams[0]! : this.scheduler.pick(streams)
   }
 
@@ -134,6 +142,11 @@ export class World {
 
   streamOf(stream: Stream): Stream {
     return this.#sabotage.stream?.(stream, this.scheduler) ?? stream
+  }
+
+  basinOf(engine: SimulatedEngine): Basin {
+    const basin = engine.hw.basin(this.basin)
+    return this.#sabotage.basin?.(basin, this.scheduler) ?? basin
   }
 
   async openEngine(): Promise<SimulatedEngine> {

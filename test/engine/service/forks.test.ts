@@ -141,3 +141,33 @@ onEveryKindOfStorage(() => {
     expect(await basin.stream('large').exists()).toBe(false)
   })
 })
+
+it('settles creations of streams as forks of each other and of themselves', async () => {
+  const { hw } = await openEngine()
+  const basin = hw.basin('basin')
+  const forkOf = (name: string, stream: string) =>
+    outcomeOf(basin.createStream(name, {}, { fork: { stream } }))
+  const circular = [forkOf('one', 'two'), forkOf('two', 'one'), forkOf('self', 'self')]
+  expect(await Promise.all(circular)).toEqual(Array.from(circular, () => 'stream_not_found'))
+  // A fork waits for creations that were called before.
+  const created = [outcomeOf(basin.createStream('one')), forkOf('two', 'one'), forkOf('one', 'two')]
+  expect(await Promise.all(created)).toEqual(['ok', 'ok', 'resource_already_exists'])
+})
+
+it('creates no fork of a stream beyond records in its middle that have expired', async () => {
+  const { hw, clock } = await openEngine()
+  const basin = hw.basin('basin')
+  const source = basin.stream('source')
+  await basin.createStream('source')
+  await source.append(['a', 'b'])
+  await source.reconfigure({ retentionPolicy: { ageSeconds: 60 } })
+  await source.append(['c', 'd'])
+  await clock.advance('2m')
+  await source.reconfigure({ retentionPolicy: 'infinite' })
+  await source.append('e')
+  expect((await source.readBatch()).records.map(({ seqNum }) => seqNum)).toEqual([0, 1, 4])
+  const beyond = basin.createStream('beyond', {}, { fork: { stream: 'source' } })
+  await expect(beyond).rejects.toMatchObject({ code: 'history_trimmed', seqNum: 4 })
+  await basin.createStream('before', {}, { fork: { stream: 'source', seqNum: 2 } })
+  expect(await readAll(basin.stream('before'))).toEqual(['a', 'b'])
+})

@@ -92,3 +92,29 @@ it('does not know the producers of the source of a fork', async () => {
   await basin.stream('fork').append('b', { producer })
   expect(await readAll(basin.stream('fork'))).toEqual(['a', 'b'])
 })
+
+it('creates no fork without its last records when they are removed while the first ones are copied', async () => {
+  let afterRead = async () => {}
+  const storage = wrapped(memory(), {}, (session) => ({
+    async read(...args) {
+      const blocks = await session.read(...args)
+      await afterRead()
+      return blocks
+    },
+  }))
+  const { hw, clock } = await openEngine({ storage, trimGraceMs: 0 })
+  const basin = hw.basin('basin')
+  await basin.createStream('source')
+  const source = basin.stream('source')
+  for (let i = 0; i < 24; i++) await source.append('x'.repeat(1_000_000))
+  let reads = 0
+  afterRead = async () => {
+    if (++reads !== 1) return
+    await source.trim(24)
+    await clock.advance('10m')
+  }
+  const forked = basin.createStream('fork', {}, { fork: { stream: 'source', seqNum: 24 } })
+  await expect(forked).rejects.toMatchObject({ code: 'history_trimmed', seqNum: 24 })
+  expect(reads).toBeGreaterThan(1)
+  expect(await basin.stream('fork').exists()).toBe(false)
+})

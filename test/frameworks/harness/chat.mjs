@@ -71,11 +71,18 @@ function typesOf(chunks) {
   return chunks.map(({ type }) => type).filter((type) => type !== 'text-delta')
 }
 
+/** Returns that a page shows nothing yet if it began to load during a call. */
+function unlessLoading(error) {
+  if (/Execution context was destroyed/.test(error.message)) return []
+  throw error
+}
+
 /** Opens a page of a profile of its own. */
 async function openChat(browser, url) {
   const page = await (await browser.newContext()).newPage()
   await page.goto(url, { timeout: SHOWN_MS_MAX })
-  const messages = () => page.locator('ol li').allTextContents()
+  // A development server that was restarted makes its pages load again.
+  const messages = () => page.locator('ol li').allTextContents().catch(unlessLoading)
   /** What is shown of the first answer, of which nothing is missing in between. */
   const answer = async () => {
     const [, shown = ''] = await messages()

@@ -7,5 +7,7 @@ export default {
   install: ['--ignore-scripts'],
   modes: [
     { title: 'AI chat in Next 16, next start', prepare: [next('build')], start: next('start'), ...chat(120) },
+    // The development server compiles each page when it is first opened.
+    { title: 'AI chat in Next 16, next dev', start: next('dev'), ...chat(300) },
   ],
 }

@@ -7,7 +7,7 @@ import { openStorage } from '../../../adapters/storage/filesystem/open-files.ts'
 import type { SharedStorage } from '../../../adapters/storage/filesystem/shared-storage.ts'
 import type { Durability, Storage } from '../../../src/storage/contract.ts'
 import { byRun } from '../../support/run-size.ts'
-import { temporaryDirectory } from './directories.ts'
+import { copyOfDirectory, temporaryDirectory } from './directories.ts'
 
 const SEEDS = byRun({ quick: [1], full: [1, 2] })
 const DURABILITIES = byRun<Durability[]>({ quick: ['power-loss'], full: ['power-loss', 'process-crash'] })
@@ -21,19 +21,30 @@ describe.each(byRun({ quick: [500], full: [500, 3000] }))(
   'filesystem that rolls its journals every %i bytes',
   (rollBytes) => {
     const seeds = Array.from({ length: byRun({ quick: 1, full: 3 }) }, (_, index) => rollBytes + index)
-    conforms((directory) => rolling(directory, rollBytes), seeds)
+    conforms((directory) => rolling(directory, rollBytes), seeds, true)
   },
 )
 
-function conforms(make: (directory: string) => Storage, seeds: readonly number[]): void {
+function conforms(make: (directory: string) => Storage, seeds: readonly number[], rolls = false): void {
   const suite = conformanceSuite({
     manifest: make('unopened').manifest,
     make: async () => {
-      const directory = await temporaryDirectory()
+      let directory = await temporaryDirectory()
+      const directories = [directory]
       return {
         storage: make(directory),
         reopen: async () => make(directory),
-        dispose: () => rm(directory, { recursive: true }),
+        // What a process has written is there after its end. Files that are being rolled cannot be copied.
+        ...(!rolls && {
+          crash: async () => {
+            directory = await copyOfDirectory(directory)
+            directories.push(directory)
+            return make(directory)
+          },
+        }),
+        dispose: async () => {
+          for (const path of directories) await rm(path, { recursive: true })
+        },
       }
     },
     seeds,

@@ -1,6 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterEachFile } from '../../support/after-file.ts'
 
 const directories: string[] = []
@@ -15,3 +15,14 @@ export async function temporaryDirectory(): Promise<string> {
 afterEachFile(async () => {
   for (const directory of directories.splice(0)) await rm(directory, { recursive: true, force: true })
 })
+
+/**
+ * Copies the files of a directory that is in use, as the end of the process would leave them. Resolves to the
+ * path of the copy.
+ */
+export async function copyOfDirectory(directory: string): Promise<string> {
+  const copy = await temporaryDirectory()
+  const isData = (path: string) => !/^owner|lock/.test(basename(path))
+  await cp(directory, copy, { recursive: true, filter: isData })
+  return copy
+}

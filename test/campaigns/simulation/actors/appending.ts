@@ -4,7 +4,7 @@ import type { AppendAck } from '../../../../src/model/info.ts'
 import type { AppendOutcome } from '../../linearizability/operations.ts'
 import { KnownState } from '../../linearizability/workload.ts'
 import { AppendAttempt, type AttemptGroup, type SentRecord } from '../append-attempt.ts'
-import { checkAck, checkAckOrder, outcomeOfFailure } from '../checks/check-append.ts'
+import { checkAck, checkAckOrder, isClosedAgain, outcomeOfFailure } from '../checks/check-append.ts'
 import type { Call, SimulatedEngine } from '../simulated-engine.ts'
 import type { World } from '../world.ts'
 
@@ -19,6 +19,8 @@ export interface AppendRequest {
   readonly turn?: NonNullable<AppendAttempt['turn']>
   /** The acks of the group arrive in order. */
   readonly ordersAcks?: boolean
+  /** The batch of a producer that is appended again. */
+  readonly repeated?: AppendAttempt | undefined
 }
 
 /**
@@ -28,6 +30,7 @@ export interface AppendRequest {
 export class Appending {
   readonly #world: World
   readonly #knownStates = new Map<string, KnownState>()
+  #lastStreamSeq = 0
 
   constructor(world: World) {
     this.#world = world
@@ -45,22 +48,32 @@ export class Appending {
     return {
       ...(scheduler.chance(matches) && { matchSeqNum: knownState.tail(scheduler) }),
       ...(scheduler.chance(fences) && { fencingToken: knownState.token(scheduler) }),
+      ...(this.#world.settings.streamSeqs && scheduler.chance(0.15) && { streamSeq: this.#streamSeq() }),
     }
   }
 
-  /** Makes the call `append`. `settled` is called with whether it was acknowledged. */
+  /** Usually greater than those before. */
+  #streamSeq(): string {
+    const { scheduler } = this.#world
+    this.#lastStreamSeq += scheduler.below(3)
+    const number = this.#lastStreamSeq - (scheduler.chance(0.2) ? scheduler.below(4) : 0)
+    return `n${String(Math.max(0, number)).padStart(6, '0')}`
+  }
+
+  /** Makes the call `append`. `settled` is called with whether it was acknowledged, and the error if not. */
   begin<Result>(
     request: AppendRequest,
     append: () => Promise<Result>,
     ackOf: (result: Result) => AppendAck,
-    settled: (isAcknowledged: boolean) => void,
-  ): void {
-    const { actor, engine, stream, id, records, conditions, group, turn } = request
+    settled: (isAcknowledged: boolean, error?: Partial<HeadwaterError>) => void,
+  ): AppendAttempt {
+    const { actor, engine, stream, id, records, conditions, group, turn, repeated } = request
     const { observer, history: lines } = this.#world
     const history = observer.history(stream)
     const { window, stop } = engine.watch()
     const since = history.observed.records
-    const attempt = new AppendAttempt({ id, stream, records, conditions, group, turn, since, clock: window })
+    const attempt = repeated ?? new AppendAttempt({ id, stream, records, conditions, group, turn, since })
+    attempt.call(window)
     observer.attempts.set(id, attempt)
     lines.add(actor, 'append', {
       engine: engine.name,
@@ -72,40 +85,46 @@ export class Appending {
     const mayFail = this.#world.mayFail
     const end = (outcome: AppendOutcome, error?: unknown) => {
       stop()
-      const { code } = (error ?? {}) as Partial<HeadwaterError>
+      const failure = (error ?? {}) as Partial<HeadwaterError>
+      const { code } = failure
       lines.add(actor, outcome.kind, { id, ...outcome, kind: undefined, error: code })
       const fence = attempt.operation.setFencingToken
       const append = { bodies: [], ...(fence !== undefined && { setFencingToken: fence }) }
       this.knownState(stream).learn({ kind: 'append', append }, outcome)
-      settled(outcome.kind === 'appended')
+      settled(outcome.kind === 'appended', failure)
     }
     const call: Call<Result> = {
       done: (result) => {
-        attempt.status = 'acknowledged'
         const ack = ackOf(result)
+        attempt.settle(isClosedAgain(attempt, ack) ? 'not made' : 'acknowledged')
+        if (ack.duplicate)
+          lines.add(actor, attempt.conditions.producer ? 'duplicate' : 'closed already', { id })
         end({ kind: 'appended', start: ack.start.seqNum, end: ack.end.seqNum, tail: ack.tail.seqNum })
         checkAck(history, attempt, ack)
         if (request.ordersAcks) checkAckOrder(attempt)
       },
       failed: (error) => {
         const isClosing = !engine.isOpen
-        // Outside the check of expected failures: a failure here is a violation.
-        attempt.status = 'unknown'
-        const outcome = outcomeOfFailure(attempt, error, {
-          history,
-          since: group?.since ?? since,
-          mayFail,
-          isClosing,
-        })
-        attempt.status = outcome.kind === 'unknown' ? 'unknown' : 'not made'
+        let outcome: AppendOutcome = { kind: 'unknown' }
+        try {
+          outcome = outcomeOfFailure(
+            attempt,
+            error,
+            { history, since: group?.since ?? since, mayFail, isClosing },
+            since,
+          )
+        } finally {
+          attempt.settle(outcome.kind === 'unknown' ? 'unknown' : 'not made')
+        }
         end(outcome, error)
       },
       lost: () => {
-        attempt.status = 'unknown'
+        attempt.settle('unknown')
         end({ kind: 'unknown' })
       },
     }
     engine.call(append(), call)
+    return attempt
   }
 }
 

@@ -113,7 +113,8 @@ export class Controller implements Actor {
     const [first] = histories.values()
     const list = engine.hw.basin(this.#world.basin).listStreams()
     this.#call('list', engine, first!, list, ({ items }) => {
-      const names = items.map(({ name }) => name)
+      // Names that are reserved for forks are listed too.
+      const names = items.filter(({ deletedAt }) => deletedAt === null).map(({ name }) => name)
       for (const [history, version] of since) {
         const isListed = names.includes(history.name)
         const logs = history.moments.slice(version).map(({ log }) => log !== undefined)

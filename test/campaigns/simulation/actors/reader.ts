@@ -87,17 +87,18 @@ export class Reader implements Actor {
       lines.add(this.name, event, details)
     }
     engine.call(engine.stream(stream).checkTail(), {
-      done: ({ seqNum, timestamp }) => {
-        settled('tail', { seqNum, timestamp })
+      done: ({ seqNum, timestamp, closed = false }) => {
+        settled('tail', { seqNum, timestamp, closed })
         history.observe(
           'records',
           since,
           'a tail check returns the tail',
-          `${seqNum} at ${timestamp}`,
-          ({ log, state, tailTimestamp }) => {
+          `${seqNum} at ${timestamp}${closed ? ', closed' : ''}`,
+          ({ log, state, tailTimestamp, rules }) => {
             if (log === undefined) return 'there is no stream'
-            if (seqNum === state.tail && timestamp === tailTimestamp) return undefined
-            return `it is ${state.tail} at ${tailTimestamp}`
+            const isTail = seqNum === state.tail && timestamp === tailTimestamp
+            if (isTail && closed === rules.isClosed) return undefined
+            return `it is ${state.tail} at ${tailTimestamp}${rules.isClosed ? ', closed' : ''}`
           },
         )
       },

@@ -2,20 +2,30 @@ import type { HeadwaterError } from '../../../../src/index.ts'
 import type { AppendAck } from '../../../../src/model/info.ts'
 import type { AppendOutcome } from '../../linearizability/operations.ts'
 import { contradiction } from '../../linearizability/stream-model.ts'
-import type { AppendAttempt } from '../append-attempt.ts'
-import type { StreamHistory } from '../stream-history.ts'
+import type { AppendAttempt, StoredPlace } from '../append-attempt.ts'
+import type { Moment, StreamHistory } from '../stream-history.ts'
 import { Violation } from '../violation.ts'
+import { lastBatchOf } from '../write-rules.ts'
 import { type Circumstances, checkFailure } from './check-failure.ts'
+import { isWriteRefusal, writeRefusalContradiction } from './check-write-rules.ts'
+
+/** Whether an ack says that the stream was closed before the command of the append. */
+export function isClosedAgain({ conditions }: AppendAttempt, { duplicate }: AppendAck): boolean {
+  return duplicate === true && conditions.producer === undefined
+}
 
 /** An acknowledged append is stored at the position in its ack. */
-export function checkAck(
-  history: StreamHistory,
-  attempt: AppendAttempt,
-  { start, end, tail }: AppendAck,
-): void {
-  const { id, records, stored } = attempt
-  if (stored === undefined) throw new Violation(`${id} is acknowledged when it is stored`, 'it is not stored')
-  const { log, seqNum } = stored
+export function checkAck(history: StreamHistory, attempt: AppendAttempt, ack: AppendAck): void {
+  if (isClosedAgain(attempt, ack)) {
+    checkClosedAgain(history, attempt, ack)
+    return
+  }
+  const { id, records } = attempt
+  const { start, end, tail } = ack
+  const place = placeOf(attempt, ack)
+  if (place === undefined) throw new Violation(`${id} is acknowledged when it is stored`, 'it is not stored')
+  checkIsOriginal(attempt, place, ack)
+  const { log, seqNum } = place
   const endSeqNum = seqNum + records.length
   const expected = [seqNum, log.records[seqNum]!.timestamp, endSeqNum, log.records[endSeqNum - 1]!.timestamp]
   const reported = [start.seqNum, start.timestamp, end.seqNum, end.timestamp]
@@ -23,7 +33,10 @@ export function checkAck(
     throw new Violation(`the ack of ${id} contains ${expected.join()}`, reported.join())
   const wasTail = history.moments.some(
     (moment) =>
-      moment.log === log && moment.state.tail === tail.seqNum && moment.tailTimestamp === tail.timestamp,
+      moment.log === log &&
+      moment.state.tail === tail.seqNum &&
+      moment.tailTimestamp === tail.timestamp &&
+      moment.rules.isClosed === (tail.closed ?? false),
   )
   if (!wasTail || tail.seqNum < endSeqNum) {
     throw new Violation(
@@ -31,7 +44,40 @@ export function checkAck(
       `${tail.seqNum}`,
     )
   }
-  history.observeStored(attempt)
+  history.observeStored(place)
+}
+
+/** The batch of a producer may be stored in several incarnations of its stream. */
+function placeOf({ places }: AppendAttempt, { start }: AppendAck): StoredPlace | undefined {
+  return places.findLast(({ seqNum }) => seqNum === start.seqNum) ?? places.at(-1)
+}
+
+/** However often a batch is appended, one call stores it, and all others learn that it was stored before. */
+function checkIsOriginal(attempt: AppendAttempt, { log }: StoredPlace, { duplicate }: AppendAck): void {
+  const { id, originals, isSingle } = attempt
+  if (duplicate) {
+    if (isSingle) throw new Violation(`${id} is no duplicate: it was appended once`, 'it is one')
+    return
+  }
+  if (originals.has(log)) throw new Violation(`${id} is acknowledged as stored by one call`, 'by two')
+  originals.add(log)
+}
+
+function checkClosedAgain(history: StreamHistory, { id, since }: AppendAttempt, ack: AppendAck): void {
+  const { start, end } = ack
+  history.observe(
+    'records',
+    since,
+    `${id} finds its stream closed`,
+    `from ${start.seqNum} to ${end.seqNum}`,
+    ({ log, state, rules }) => {
+      if (log === undefined) return 'there is no stream'
+      if (!rules.isClosed) return 'it is open'
+      return end.seqNum === state.tail && start.seqNum === state.tail - 1
+        ? undefined
+        : `the tail is ${state.tail}`
+    },
+  )
 }
 
 /** The acks of a session arrive in the order of the appends. */
@@ -49,10 +95,12 @@ export function outcomeOfFailure(
   attempt: AppendAttempt,
   error: unknown,
   circumstances: Circumstances,
+  calledAt: number,
 ): AppendOutcome {
   const before = failedBefore(attempt)
-  const outcome = before ?? outcomeOf(attempt, error, circumstances)
-  if (outcome.kind !== 'unknown' && attempt.stored !== undefined) {
+  const outcome = before ?? outcomeOf(attempt, error, circumstances, calledAt)
+  // An earlier call may have stored the batch of a producer.
+  if (outcome.kind !== 'unknown' && attempt.stored !== undefined && attempt.isSingle) {
     throw new Violation(`${attempt.id} leaves no trace: it failed with ${String(error)}`, 'it is stored')
   }
   return outcome
@@ -73,20 +121,35 @@ function failedBefore({ group, id }: AppendAttempt): AppendOutcome | undefined {
   return failed.some(({ status }) => status === 'not made') ? { kind: 'not-made' } : { kind: 'unknown' }
 }
 
-function outcomeOf(attempt: AppendAttempt, error: unknown, circumstances: Circumstances): AppendOutcome {
+function outcomeOf(
+  attempt: AppendAttempt,
+  error: unknown,
+  circumstances: Circumstances,
+  calledAt: number,
+): AppendOutcome {
   const { history } = circumstances
+  if (isWriteRefusal(error)) {
+    history.observe(
+      'records',
+      calledAt,
+      `${attempt.id} is refused only by a rule of producers, closed streams or \`streamSeq\``,
+      String(error),
+      (moment) => writeRefusalContradiction(error, attempt, moment),
+    )
+    return { kind: 'not-made' }
+  }
   const rejection = rejectionOf(error as HeadwaterError)
   if (rejection !== undefined) {
     const { id, operation } = attempt
     history.observe(
       'records',
-      attempt.since,
+      calledAt,
       `${id} is refused only when a condition does not hold`,
       String(error),
       (moment) =>
         moment.log === undefined
           ? 'there is no stream'
-          : contradiction(moment.state, { operation, outcome: rejection }),
+          : (duplicateIn(attempt, moment) ?? contradiction(moment.state, { operation, outcome: rejection })),
     )
     return rejection
   }
@@ -95,6 +158,14 @@ function outcomeOf(attempt: AppendAttempt, error: unknown, circumstances: Circum
     return { kind: 'not-made' }
   }
   return checkFailure(error, circumstances).mayHaveEffects ? { kind: 'unknown' } : { kind: 'not-made' }
+}
+
+/** Whether the last batch of its producer is this one, whatever its conditions say. */
+function duplicateIn({ conditions: { producer } }: AppendAttempt, { rules }: Moment): string | undefined {
+  const last = producer && lastBatchOf(rules, producer.id)
+  return last !== undefined && last.epoch === producer?.epoch && last.seq >= producer.seq
+    ? 'it is stored already'
+    : undefined
 }
 
 function rejectionOf({

@@ -1,11 +1,14 @@
 import type { SequencedRecord } from '../../../../src/index.ts'
+import { commandOf } from '../../../../src/model/command.ts'
 import type { StreamConfig } from '../../../../src/model/config.ts'
 import { decodeRecords } from '../../../../src/storage/block-codec.ts'
 import type { Head, StoredBlock } from '../../../../src/storage/contract.ts'
 import { afterAppend, contradiction } from '../../linearizability/stream-model.ts'
-import { type AppendAttempt, attemptIdOf, type SentRecord } from '../append-attempt.ts'
+import { type AppendAttempt, attemptIdOf, closeId, type SentRecord } from '../append-attempt.ts'
+import type { StoredLog } from '../stored-log.ts'
 import type { StreamHistory } from '../stream-history.ts'
 import { Violation } from '../violation.ts'
+import { afterStoring, storingContradiction } from '../write-rules.ts'
 
 /**
  * Checks a block that was added to a stream: its records are whole appends that were requested, each at its
@@ -21,33 +24,36 @@ export function checkBlock(
   const { now } = history
   const log = now.log!
   const records = decodeRecords(block.data)
+  if (now.rules.isClosed)
+    throw new Violation('a closed stream gets no more records', `record ${records[0]?.seqNum}`)
   checkPositions(records, now.state.tail, now.tailTimestamp, block)
   let { state } = now
-  let { trimPoint } = now
+  let { trimPoint, rules, tailTimestamp: lastTimestamp } = now
   for (let first = 0; first < records.length; ) {
-    const attempt = attemptOf(attempts, records.slice(first))
-    checkMayBeStored(attempt, history.name)
+    const attempt = attemptOf(attempts, history.name, records.slice(first))
+    checkMayBeStored(attempt, history.name, log)
     const outcome = { kind: 'appended', start: state.tail, end: state.tail + attempt.records.length } as const
-    const problem = contradiction(state, {
-      operation: attempt.operation,
-      outcome: { ...outcome, tail: outcome.end },
-    })
+    const problem =
+      storingContradiction(rules, attempt.conditions) ??
+      contradiction(state, { operation: attempt.operation, outcome: { ...outcome, tail: outcome.end } })
     if (problem !== undefined)
       throw new Violation(`${attempt.id} is stored only when its conditions hold`, problem)
-    attempt.stored = { log, seqNum: state.tail }
+    attempt.places.push({ log, seqNum: state.tail })
     checkOrder(attempt, history.wasDeleted)
     for (const sent of attempt.records) {
       const record = records[first++]
       if (record === undefined) throw new Violation(`${attempt.id} is stored whole`, 'a part of it')
-      const previous = log.timestamp
+      const previous = lastTimestamp
       checkRecord(attempt, sent, record)
       checkTimestamp(now.config!, attempt, sent, record, previous, latestTime)
+      lastTimestamp = record.timestamp
       if (sent.command?.kind === 'trim') {
         trimPoint = Math.max(trimPoint, Math.min(sent.command.seqNum, record.seqNum + 1))
       }
       log.records.push({
         ...record,
         meteredBytes: sent.meteredBytes,
+        fence: sent.command?.kind === 'fence' ? sent.command.token : undefined,
         expiresAt: block.expiresAt,
         extendedTo: block.expiresAt,
         mayBeFreed: false,
@@ -55,14 +61,21 @@ export function checkBlock(
         isFreed: false,
       })
     }
+    const { timestamp } = log.records[state.tail]!
+    const start = { seqNum: state.tail, timestamp }
     state = afterAppend(state, attempt.operation)
+    const end = { seqNum: state.tail, timestamp: log.timestamp }
+    const place = { appendedAt: head.appendedAt, start, end }
+    rules = afterStoring(rules, attempt.conditions, attempt.closes, place)
   }
   checkExpiry(now.config!, block, head)
   history.add({
     state,
+    rules,
     tailTimestamp: log.timestamp,
     trimPoint,
     ...(trimPoint !== now.trimPoint && { trimmedAt: head.appendedAt }),
+    appendedAt: head.appendedAt,
     writtenAt: head.appendedAt,
   })
 }
@@ -97,19 +110,29 @@ function checkPositions(
 
 function attemptOf(
   attempts: ReadonlyMap<string, AppendAttempt>,
+  stream: string,
   records: readonly SequencedRecord[],
 ): AppendAttempt {
-  for (const { body } of records) {
-    const attempt = attempts.get(attemptIdOf(body) ?? '')
+  for (const { body, headers } of records) {
+    const id =
+      headers.length === 1 && commandOf(headers, body)?.kind === 'close' ? closeId(stream) : undefined
+    const attempt = attempts.get(id ?? attemptIdOf(body) ?? '')
     if (attempt !== undefined) return attempt
   }
   throw new Violation('every stored record was appended by a client', `record ${records[0]!.seqNum} was not`)
 }
 
-function checkMayBeStored({ id, stream, status, stored }: AppendAttempt, name: string): void {
-  if (stored !== undefined) throw new Violation(`${id} is stored once`, `at ${stored.seqNum} and once more`)
+function checkMayBeStored(
+  { id, stream, status, stored, conditions }: AppendAttempt,
+  name: string,
+  log: StoredLog,
+): void {
+  // A stream that was deleted and created again does not know the producers of the one before.
+  const isOfProducer = conditions.producer !== undefined
+  if (stored !== undefined && (stored.log === log || !isOfProducer))
+    throw new Violation(`${id} is stored once`, `at ${stored.seqNum} and once more`)
   if (stream !== name) throw new Violation(`${id} is stored in \`${stream}\``, `in \`${name}\``)
-  if (status === 'pending' || status === 'unknown') return
+  if (status === 'pending' || status === 'unknown' || (isOfProducer && stored !== undefined)) return
   throw new Violation(`${id}, which is ${status}, is never stored later`, 'it is stored')
 }
 
@@ -149,7 +172,7 @@ function checkRecord(
 /** The timestamp of a record, given or not. The time of the engine's clock is known within limits. */
 function checkTimestamp(
   { timestamping: { mode, uncapped } }: StreamConfig,
-  { clock }: AppendAttempt,
+  { clocks }: AppendAttempt,
   { timestamp: given }: SentRecord,
   { seqNum, timestamp }: SequencedRecord,
   previous: number,
@@ -159,7 +182,7 @@ function checkTimestamp(
     if (mode === 'arrival' || given === undefined) return now
     return uncapped ? given : Math.min(given, now)
   }
-  const least = Math.max(previous, timestampAt(clock.min))
+  const least = Math.max(previous, timestampAt(Math.min(...clocks.map(({ min }) => min))))
   const most = Math.max(previous, timestampAt(latestTime))
   const isRefused = mode === 'client-require' && given === undefined
   if (!isRefused && timestamp >= least && timestamp <= most) return

@@ -19,17 +19,42 @@ export function checkFreed(
   )
 }
 
+/** The earliest time at which a stream may be deleted because it has expired. */
+function expiryOf({ document, now }: StreamHistory): number {
+  const { expiry, createdAt = 0, readAt = 0 } = document ?? {}
+  if (expiry === undefined) return Number.POSITIVE_INFINITY
+  if ('at' in expiry) return expiry.at
+  return Math.max(createdAt, now.appendedAt, readAt) + expiry.idleSeconds * 1000
+}
+
+/** How late a stream is deleted: its engine checks deadlines now and then, and idle time is not exact. */
+const LATE_MS_MAX = 90_000
+
+/** A stream that has expired is deleted. `earliestTime` is the least that an open engine may delete by. */
+export function checkOverdue(history: StreamHistory, earliestTime: number): void {
+  const overdueMs = earliestTime - expiryOf(history)
+  if (history.now.log === undefined || overdueMs <= LATE_MS_MAX) return
+  throw new Violation(`\`${history.name}\` is deleted when it expires`, `it is there ${overdueMs} ms later`)
+}
+
 /**
- * A stream is removed only if its deletion was requested, or if it has delete-on-empty and has been empty for
- * long enough.
+ * Returns why a stream was removed: its deletion was requested, it has expired, or it has delete-on-empty and
+ * has been empty for long enough.
  */
-export function checkDeletion({ name, now, deletions }: StreamHistory, latestTime: number): void {
-  if (deletions.size > 0) return
+export function checkDeletion(
+  history: StreamHistory,
+  latestTime: number,
+): 'deleted' | 'expired' | 'deleted when empty' {
+  if (expiryOf(history) <= latestTime) return 'expired'
+  if (history.deletions.size > 0) return 'deleted'
+  const { name, now } = history
   const minAgeMs = (now.config?.deleteOnEmpty.minAgeSeconds ?? 0) * 1000
   const left = now.log!.records.find(
-    ({ seqNum, extendedTo }) => seqNum >= now.trimPoint && !(extendedTo !== null && extendedTo <= latestTime),
+    ({ seqNum, extendedTo, isFreed }) =>
+      !isFreed && seqNum >= now.trimPoint && (extendedTo === null || extendedTo > latestTime),
   )
-  if (minAgeMs > 0 && left === undefined && now.writtenAt + minAgeMs <= latestTime) return
+  if (minAgeMs > 0 && left === undefined && now.writtenAt + minAgeMs <= latestTime)
+    return 'deleted when empty'
   throw new Violation(
     `\`${name}\` has no request for its deletion`,
     `it is gone, with ${left === undefined ? 'no record' : `record ${left.seqNum}`}, ${latestTime - now.writtenAt} ms after it was last written to`,

@@ -17,7 +17,7 @@ export function unaryContradiction(
   moment: Moment,
   clock: ClockWindow,
 ): string | undefined {
-  const { log, state } = moment
+  const { log, state, rules } = moment
   if (log === undefined) return 'there is no stream'
   const visibilityOf = visibilityIn(moment, clock)
   const start = startOf(query, moment)
@@ -54,7 +54,7 @@ export function unaryContradiction(
   if (typeof later === 'string') return later
   const next = log.records[state.tail]
   const isBounded = areExhausted(bounds) || (next !== undefined && !admit(bounds, next))
-  const hasWaited = records.length > 0 || isBounded || clock.max - clock.min >= waitMs
+  const hasWaited = records.length > 0 || isBounded || rules.isClosed || clock.max - clock.min >= waitMs
   return hasWaited ? undefined : 'it did not wait'
 }
 

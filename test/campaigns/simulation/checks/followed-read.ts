@@ -1,4 +1,4 @@
-import type { ReadBatch, ReadQuery, StreamPosition } from '../../../../src/index.ts'
+import type { ReadBatch, ReadQuery, StreamPosition, StreamTail } from '../../../../src/index.ts'
 import type { ClockWindow } from '../engine-clock.ts'
 import type { StoredLog, StoredRecord } from '../stored-log.ts'
 import type { Moment, StreamHistory } from '../stream-history.ts'
@@ -53,7 +53,10 @@ export class FollowedRead {
     const { moments, observed } = this.#history
     const lastObserved = moments[observed.records]!
     return this.#candidates.some((moment) => {
-      const end = lastObserved.log === moment.log ? lastObserved.state.tail : 0
+      const isSame = lastObserved.log === moment.log
+      const end = isSame ? lastObserved.state.tail : 0
+      // The end of a closed stream ends the session.
+      if (isSame && lastObserved.rules.isClosed) return false
       return typeof this.#compare(moment, [], end) !== 'string'
     })
   }
@@ -75,12 +78,13 @@ export class FollowedRead {
   /** Checks the end of the session. `idle` spans the time since its last event. */
   end(idle: ClockWindow): void {
     this.#filterCandidates(
-      `a session of ${this.#queryText} ends at a bound, or when it has waited`,
+      `a session of ${this.#queryText} ends at a bound, when it has waited, or with its stream`,
       (moment) => {
         const comparison = this.#compare(moment, [], moment.state.tail)
         if (typeof comparison === 'string' || comparison.isBounded) return comparison
         const atEnd = this.#compare(moment, [], moment.log!.records.length)
-        if (typeof atEnd !== 'string' && atEnd.isBounded) return atEnd
+        const isClosed = this.#history.moments.some(({ log, rules }) => log === moment.log && rules.isClosed)
+        if (typeof atEnd !== 'string' && (atEnd.isBounded || isClosed)) return atEnd
         return idle.max - idle.min >= this.#waitMs ? comparison : `it waited only ${idle.max - idle.min} ms`
       },
     )
@@ -113,10 +117,14 @@ export class FollowedRead {
     )
   }
 
-  #checkTail({ seqNum, timestamp }: StreamPosition): void {
+  #checkTail({ seqNum, timestamp, closed }: StreamTail): void {
     const { log } = this
     const wasTail = this.#history.moments.some(
-      (moment) => moment.log === log && moment.state.tail === seqNum && moment.tailTimestamp === timestamp,
+      (moment) =>
+        moment.log === log &&
+        moment.state.tail === seqNum &&
+        moment.tailTimestamp === timestamp &&
+        moment.rules.isClosed === (closed ?? false),
     )
     if (wasTail && seqNum >= this.#next!) return
     throw new Violation('a batch has a tail that the stream had', `${seqNum} at ${timestamp}`)
