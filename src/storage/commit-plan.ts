@@ -9,7 +9,15 @@ export type SerializedChange =
   | Exclude<CatalogChange, DocumentPut>
   | (Omit<DocumentPut, 'value'> & { readonly text: string })
 
-/** Serializes the values of a commit. */
+/**
+ * Serializes the values of a commit.
+ *
+ * ```ts
+ * // The caller may modify its values as soon as `commit` has returned.
+ * const changes = serializeChanges([{ kind: 'put', collection: 'settings', key: 'theme', value: 'dark' }])
+ * await new SerialQueue().run(async () => planCommit(changes, versions, heads))
+ * ```
+ */
 export function serializeChanges(changes: readonly CatalogChange[]): readonly SerializedChange[] {
   return changes.map((change) => {
     if (change.kind !== 'put') return change
@@ -26,7 +34,17 @@ export interface DocumentVersions {
   nextVersion(): number
 }
 
-/** The logs that a commit rests on. */
+/**
+ * The logs that a commit rests on.
+ *
+ * ```ts
+ * const heads: LogHeads = {
+ *   headOf: (logId) => (logId === 'log-1' ? head : undefined),
+ *   // Its blocks are freed in the background.
+ *   hasRemains: (logId) => logId === 'log-0',
+ * }
+ * ```
+ */
 export interface LogHeads {
   /** Returns the head of a log, or undefined if there is none. Not modified. */
   headOf(logId: string): Head | undefined
