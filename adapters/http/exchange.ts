@@ -1,6 +1,18 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
 
-/** One HTTP request as the handler reads it, in any runtime. */
+/**
+ * One HTTP request as the handler reads it, in any runtime.
+ *
+ * ```ts
+ * const handler = createHandler(hw, {
+ *   getToken(exchange) {
+ *     const { method, path, query, host, hostname, isLoopback, isSecure } = exchange
+ *     console.log(method, path, query, host, hostname, isLoopback, isSecure, exchange.headerNames())
+ *     return exchange.header('cookie')?.match(/token=([^;]+)/)?.[1]
+ *   },
+ * })
+ * ```
+ */
 export interface RequestExchange {
   /** The method in capitals, such as `POST`. */
   readonly method: string

@@ -31,7 +31,18 @@ export type { MirrorStart } from './copy-start.ts'
 /** What few mirrors need: to start again, and earlier history. */
 const HISTORY = new LazyModule('earlier history', () => import('./earlier-history.ts'))
 
-/** Options of `mirror`. */
+/**
+ * Options of `mirror`.
+ *
+ * ```ts
+ * const stop = new AbortController()
+ * const copy = mirror(server.basin('app').stream('log'), basin.stream('log'), {
+ *   from: { tailOffset: 1000 },
+ *   signal: stop.signal,
+ *   random: () => 0.5,
+ * })
+ * ```
+ */
 export interface MirrorOptions {
   /**
    * Where a copy begins that has no records yet: at most one of `seqNum`, `timestamp` and `tailOffset`, as in
@@ -94,6 +105,13 @@ export interface RestartOptions extends CallOptions {
  *
  * Mirrors of one copy in several tabs share one connection: one of them copies, and another one takes over
  * when it is closed, frozen or killed. All of them show the same state.
+ *
+ * ```ts
+ * console.log(copy.remote.name, copy.local.name, copy.state.kind)
+ * copy.retry()
+ * await copy.restart({ from: { tailOffset: 100 } })
+ * await copy.close()
+ * ```
  */
 export class Mirror {
   /** The remote stream. */

@@ -8,7 +8,14 @@ import { CursorIterator, RecordIterator } from './cursor-iterator.ts'
 import { observe } from './observables.ts'
 import type { ReadEvent, RecordCursor } from './record-cursor.ts'
 
-/** Options of `read`, `follow` and `readBatch`. */
+/**
+ * Options of `read`, `follow` and `readBatch`.
+ *
+ * ```ts
+ * const stop = new AbortController()
+ * const records = stream.read({}, { as: 'bytes', signal: stop.signal })
+ * ```
+ */
 export interface ReadOptions<Format extends RecordFormat = RecordFormat> {
   /**
    * The type of bodies and headers: `'string'` (the default) decodes UTF-8 and replaces ill-formed parts by
@@ -64,6 +71,12 @@ export type ReadSessionEvent<Batch = ReadBatch<'string'>> =
  * for await (const record of stream.read()) console.log(record.body)
  * const everything = await stream.read().toArray()
  * stream.follow().records$.subscribe((record) => console.log(record.body))
+ * ```
+ *
+ * ```ts
+ * const session = stream.read({ seqNum: 0 })
+ * for await (const { records, lastSeqNum } of session.batches()) console.log(records.length, lastSeqNum)
+ * const subscription = stream.follow().batches$.subscribe(({ records }) => console.log(records))
  * ```
  */
 export class ReadSession<

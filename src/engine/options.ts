@@ -73,7 +73,21 @@ const LEAST: Readonly<Record<string, number>> = {
   readBufferBytes: 16 * MIB,
 }
 
-/** Options of `open`. */
+/**
+ * Options of `open`.
+ *
+ * ```ts
+ * const hw = await open({
+ *   storage,
+ *   autoCreate: false,
+ *   limits: { openSessions: 1000 },
+ *   locations: ['eu-central'],
+ *   random: () => 0.5,
+ *   trimGraceMs: 60_000,
+ *   onBackgroundError: (error) => console.error(error),
+ * })
+ * ```
+ */
 export interface OpenOptions {
   /**
    * Where the data is kept: `memory()`, `filesystem(directory)`, `indexedDb(name)`, `postgres(options)`,

@@ -28,7 +28,16 @@ export const METRIC_INTERVALS = ['minute', 'hour', 'day'] as const
 /** The interval of one value. */
 export type MetricInterval = (typeof METRIC_INTERVALS)[number]
 
-/** Selects usage metrics of a range of time. */
+/**
+ * Selects usage metrics of a range of time.
+ *
+ * ```ts
+ * const start = new Date(Date.now() - 86_400_000)
+ * const ofAccount = await hw.metrics({ set: 'account-ops', start, interval: 'hour' })
+ * const ofStream = await stream.metrics({ set: 'storage', start })
+ * for (const { name } of [...ofAccount, ...ofStream]) console.log(name, stream.basinName, stream.name)
+ * ```
+ */
 export interface MetricsQuery<Set extends MetricSet = MetricSet> {
   /** The metric set. */
   readonly set: Set

@@ -1,5 +1,9 @@
 /**
  * Every operation that a token can permit, in the order of lists (docs/protocol.md "Operations"). Persisted.
+ *
+ * ```ts
+ * const isOperation = (name: string): name is Operation => (OPERATIONS as readonly string[]).includes(name)
+ * ```
  */
 export const OPERATIONS = [
   'list-basins',

@@ -6,6 +6,13 @@ export type Header = readonly [name: Uint8Array, value: Uint8Array]
 /**
  * A stored record with bytes (docs/protocol.md "Records"). Its byte arrays are shared and must not be written
  * to.
+ *
+ * ```ts
+ * for await (const record of stream.read({}, { as: 'bytes', commands: true })) {
+ *   const { seqNum, timestamp, headers, body, command } = record
+ *   console.log(seqNum, timestamp, headers.length, body.length, command?.kind)
+ * }
+ * ```
  */
 export interface SequencedRecord {
   /** The position in the stream, from 0. */
@@ -23,7 +30,15 @@ export interface SequencedRecord {
   readonly command?: Command | undefined
 }
 
-/** A stored record with strings: UTF-8, with U+FFFD for each ill-formed part. */
+/**
+ * A stored record with strings: UTF-8, with U+FFFD for each ill-formed part.
+ *
+ * ```ts
+ * for await (const { seqNum, body, command } of stream.read({}, { commands: true })) {
+ *   console.log(seqNum, command?.kind ?? body)
+ * }
+ * ```
+ */
 export interface TextRecord {
   /** The position in the stream, from 0. */
   readonly seqNum: number

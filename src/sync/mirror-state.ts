@@ -20,7 +20,17 @@ export type MirrorState =
   | StoppedMirror
   | { readonly kind: 'closed' }
 
-/** The state of a mirror that goes on when the app says so: with `retry`, or with `restart`. */
+/**
+ * The state of a mirror that goes on when the app says so: with `retry`, or with `restart`.
+ *
+ * ```ts
+ * copy.state$.subscribe((state) => {
+ *   if (state.kind !== 'stopped') return
+ *   const { reason, error, gap } = state
+ *   console.log(reason, error.code, gap === undefined ? '' : `${gap.from} to ${gap.to} are lost`)
+ * })
+ * ```
+ */
 export interface StoppedMirror {
   /** It waits for the app. */
   readonly kind: 'stopped'

@@ -27,6 +27,12 @@ const CONTEXT: Readonly<Record<string, string>> = {
   rows: `declare const rows: unknown[]`,
   storage: `declare const storage: import('headwater').Storage`,
   handler: `declare const handler: (request: Request) => Promise<Response>`,
+  // Of a library for ciphers.
+  aes: `declare const aes: {
+    isSupported: boolean
+    encrypt(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8Array, data: Uint8Array): Uint8Array
+    decrypt(key: Uint8Array, nonce: Uint8Array, ciphertext: Uint8Array, data: Uint8Array): Uint8Array
+  }`,
   // Of a Durable Object.
   ctx: `declare const ctx: { readonly storage: import('headwater/durable-object').ObjectStorage }`,
   createServer: `import { createServer } from 'node:http'`,

@@ -7,7 +7,14 @@ import { openDirectory } from './shared-directory.ts'
 export type { VerifyNote, VerifyProblem, VerifyProgress, VerifyReport } from './verify/report.ts'
 export { type VerifyOptions, verifyDirectory } from './verify/verify-directory.ts'
 
-/** Options of {@link filesystem}. */
+/**
+ * Options of {@link filesystem}.
+ *
+ * ```ts
+ * const options: FilesystemOptions = { durability: 'process-crash' }
+ * const hw = await open({ storage: filesystem('./cache', options) })
+ * ```
+ */
 export interface FilesystemOptions {
   /**
    * What an append survives once it resolves. `'power-loss'` (default): a power loss; all pending appends are

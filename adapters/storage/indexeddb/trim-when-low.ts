@@ -26,7 +26,19 @@ export interface TrimmableStream {
   trim(trimPoint: number): Promise<unknown>
 }
 
-/** Options of `trimWhenLow`. */
+/**
+ * Options of `trimWhenLow`.
+ *
+ * ```ts
+ * const stop = trimWhenLow(indexedDb('my-app'), {
+ *   streams: () => [basin.stream('logs'), basin.stream('events')],
+ *   freeShare: 0.2,
+ *   onTrim: (trimmed, trimPoint) => console.log(trimmed.name, trimPoint),
+ *   onError: (error) => console.error(error),
+ *   clock: systemClock,
+ * })
+ * ```
+ */
 export interface TrimWhenLowOptions<Stream extends TrimmableStream = TrimmableStream> {
   /** Returns the streams whose oldest records may be trimmed. Called each time that space is low. */
   readonly streams: () => Iterable<Stream> | Promise<Iterable<Stream>>

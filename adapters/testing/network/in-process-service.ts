@@ -9,7 +9,17 @@ export interface InProcessServiceOptions {
   readonly accessToken?: string | undefined
 }
 
-/** A service without a socket, created by {@link inProcessService}. */
+/**
+ * A service without a socket, created by {@link inProcessService}.
+ *
+ * ```ts
+ * using service = inProcessService(createHandler(hw, { auth: 'none' }), { accessToken: 'a-token' })
+ * console.log(service.url, service.clientOptions.accessToken)
+ * const { endpoints, retry } = service.clientOptions
+ * console.log(endpoints.account, endpoints.basin, retry.minBaseDelayMillis)
+ * console.log(service.streamOptions.forceTransport)
+ * ```
+ */
 export interface InProcessService extends Disposable, AsyncDisposable {
   /** The unique URL of the service, for clients that need an endpoint. */
   readonly url: string

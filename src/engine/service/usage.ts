@@ -105,7 +105,18 @@ export interface MetricsService {
   stream(ref: StreamRef, query: MetricsQuery<StreamMetricSet>): Promise<readonly Metric[]>
 }
 
-/** Totals of what one engine did since it was opened. All bytes are metered bytes. */
+/**
+ * Totals of what one engine did since it was opened. All bytes are metered bytes.
+ *
+ * ```ts
+ * const { appends, appendedRecords, appendedBytes, operations } = await hw.counters()
+ * const { readBatches, readBytes, unaryReads, streamingReads } = await hw.counters()
+ * const { appendPermitSeconds, appendAckSeconds, appendBatchRecords, appendBatchBytes } = await hw.counters()
+ * console.log(appends, appendedRecords, appendedBytes, operations['create-stream'] ?? 0)
+ * const { bounds, counts, sum } = appendAckSeconds
+ * bounds.forEach((bound, i) => console.log(`up to ${bound} s: ${counts[i]} appends`))
+ * ```
+ */
 export interface UsageCounters {
   /** Successful control operations by name. Operations that never ran are absent. */
   readonly operations: Readonly<Partial<Record<Operation, number>>>

@@ -13,7 +13,18 @@ import { isLeftoverName, isOwnerName } from '../lock/owner-file.ts'
 import { EMPTY_REPORT, type VerifyProgress, type VerifyReport } from './report.ts'
 import { verifyFiles } from './verify-files.ts'
 
-/** Options of {@link verifyDirectory}. */
+/**
+ * Options of {@link verifyDirectory}.
+ *
+ * ```ts
+ * const stop = new AbortController()
+ * await verifyDirectory('./data', {
+ *   onProgress: ({ done, total, file }) => console.log(`${file}: ${Math.round((100 * done) / total)} %`),
+ *   signal: stop.signal,
+ *   clock: systemClock,
+ * })
+ * ```
+ */
 export interface VerifyOptions {
   /** Called often during the verification. */
   readonly onProgress?: ((progress: VerifyProgress) => void) | undefined
