@@ -24,6 +24,14 @@ import {
  *   snapshots: basin.stream('snapshots'),
  *   create: true,
  *   trimmed: 'skip',
+ *   schema: {
+ *     '~standard': {
+ *       version: 1,
+ *       vendor: 'my-app',
+ *       validate: (value) =>
+ *         typeof value === 'number' ? { value } : { issues: [{ message: 'not a number' }] },
+ *     },
+ *   },
  *   onSnapshotError: (error) => console.error(error),
  *   signal: stop.signal,
  * })

@@ -88,7 +88,15 @@ export interface FetchEarlierOptions extends CallOptions {
   readonly count: number
 }
 
-/** Options of `read` of a mirror. */
+/**
+ * Options of `read` of a mirror.
+ *
+ * ```ts
+ * const stop = new AbortController()
+ * const options: MirrorReadOptions & { as: 'bytes' } = { as: 'bytes', signal: stop.signal }
+ * for await (const { body } of copy.read({ seqNum: 0 }, options)) console.log(body.length)
+ * ```
+ */
 export type MirrorReadOptions = Pick<ReadOptions, 'as' | 'signal'>
 
 /** Options of `restart`. */

@@ -41,7 +41,16 @@ export const READ_OPTIONS: MembersOf<ReadOptions> = {
   signal: assertSignal,
 }
 
-/** An event of a read session: a batch, or a heartbeat while it waits at the tail. */
+/**
+ * An event of a read session: a batch, or a heartbeat while it waits at the tail.
+ *
+ * ```ts
+ * for await (const event of stream.follow().events()) {
+ *   if (event.kind === 'batch') console.log(event.batch.records)
+ *   else console.log('caught up at', event.timestamp, event.tail.seqNum)
+ * }
+ * ```
+ */
 export type ReadSessionEvent<Batch = ReadBatch<'string'>> =
   | { readonly kind: 'batch'; readonly batch: Batch }
   | {

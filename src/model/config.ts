@@ -19,7 +19,14 @@ export type StorageClass = 'standard' | 'express'
  */
 export type TimestampingMode = 'client-prefer' | 'client-require' | 'arrival'
 
-/** A cipher that encrypts records at rest. */
+/**
+ * A cipher that encrypts records at rest.
+ *
+ * ```ts
+ * const cipher: Cipher = 'aes-256-gcm'
+ * await hw.createBasin('vault', { streamCipher: cipher })
+ * ```
+ */
 export type Cipher = 'aegis-256' | 'aes-256-gcm'
 
 /** How long records are kept: seconds, at least 1, or forever. */

@@ -117,7 +117,16 @@ export const ERROR_KINDS = {
   range_not_satisfiable: final(416),
 } as const satisfies Record<string, ErrorKind>
 
-/** The code of an error: what callers branch on. */
+/**
+ * The code of an error: what callers branch on.
+ *
+ * ```ts
+ * const MESSAGES: Partial<Record<ErrorCode, string>> = {
+ *   stream_not_found: 'This chat does not exist.',
+ *   rate_limited: 'Too many messages: try again in a minute.',
+ * }
+ * ```
+ */
 export type ErrorCode = keyof typeof ERROR_KINDS
 
 /** The details of an error besides its code and message. */

@@ -66,7 +66,14 @@ export interface LocationInfo {
 /** The effect of creating or ensuring a basin or stream. */
 export type ProvisionResult = 'created' | 'updated' | 'noop'
 
-/** The result of creating or ensuring a basin or stream. */
+/**
+ * The result of creating or ensuring a basin or stream.
+ *
+ * ```ts
+ * const { result, info } = await basin.ensureStream('orders')
+ * console.log(result, info.name)
+ * ```
+ */
 export interface Provisioned<Info> {
   /** Whether it was created, changed, or left as it was (`noop`). */
   readonly result: ProvisionResult

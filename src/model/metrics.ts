@@ -55,7 +55,17 @@ export type MetricUnit = 'bytes' | 'operations'
 /** The start of an interval in milliseconds since the Unix epoch, and its value. */
 export type MetricPoint = readonly [time: number, value: number]
 
-/** One metric of a set (docs/protocol.md "Metrics responses"). */
+/**
+ * One metric of a set (docs/protocol.md "Metrics responses").
+ *
+ * ```ts
+ * for (const metric of await hw.metrics({ set: 'account-ops' })) {
+ *   if (metric.kind === 'label') console.log(metric.name, metric.values)
+ *   else for (const [time, value] of metric.values) console.log(metric.name, time, value, metric.unit)
+ *   if (metric.kind === 'accumulation') console.log('by', metric.interval)
+ * }
+ * ```
+ */
 export type Metric =
   | {
       /** Totals of intervals. Intervals without usage are absent. */

@@ -32,7 +32,15 @@ export const OPERATIONS = [
   'set-default-location',
 ] as const
 
-/** An operation that a token can permit. */
+/**
+ * An operation that a token can permit.
+ *
+ * ```ts
+ * const allowed: Operation[] = ['read', 'check-tail']
+ * const scope = { streams: { prefix: 'public/' }, ops: allowed }
+ * const token = await hw.issueAccessToken({ id: 'reader', scope })
+ * ```
+ */
 export type Operation = (typeof OPERATIONS)[number]
 
 /** The levels of operation groups. */

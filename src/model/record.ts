@@ -1,6 +1,13 @@
 import { lossyTextOf } from './bytes.ts'
 
-/** The name and value of a header as bytes. Names may repeat; their order is kept. */
+/**
+ * The name and value of a header as bytes. Names may repeat; their order is kept.
+ *
+ * ```ts
+ * const [record] = await stream.read({ count: 1 }, { as: 'bytes' }).toArray()
+ * for (const [name, value] of record?.headers ?? ([] as Header[])) console.log(name, value)
+ * ```
+ */
 export type Header = readonly [name: Uint8Array, value: Uint8Array]
 
 /**
@@ -55,13 +62,31 @@ export interface TextRecord {
   readonly command?: Command | undefined
 }
 
-/** How a read returns bodies and headers. */
+/**
+ * How a read returns bodies and headers.
+ *
+ * ```ts
+ * const bodies = async <Format extends RecordFormat>(as: Format) =>
+ *   (await stream.readBatch({}, { as })).records.map(({ body }) => body)
+ * const texts = await bodies('string')
+ * ```
+ */
 export type RecordFormat = 'string' | 'bytes'
 
 /** A record with bodies and headers in a format. */
 export type RecordAs<Format extends RecordFormat> = Format extends 'bytes' ? SequencedRecord : TextRecord
 
-/** The meaning of a command record (docs/protocol.md "Command records"). */
+/**
+ * The meaning of a command record (docs/protocol.md "Command records").
+ *
+ * ```ts
+ * for await (const { seqNum, command } of stream.read({}, { commands: true })) {
+ *   if (command?.kind === 'fence') console.log(seqNum, 'fenced by', command.token)
+ *   if (command?.kind === 'trim') console.log(seqNum, 'trimmed up to', command.seqNum)
+ *   if (command?.kind === 'close') console.log(seqNum, 'closed')
+ * }
+ * ```
+ */
 export type Command =
   /** Sets the fencing token; an empty one clears it. */
   | { readonly kind: 'fence'; readonly token: string }

@@ -4,7 +4,13 @@ import { emptyHead } from './heads.ts'
 
 type DocumentPut = Extract<CatalogChange, { readonly kind: 'put' }>
 
-/** A change with its value as JSON text, for storages that use it after their caller may have modified it. */
+/**
+ * A change with its value as JSON text, for storages that use it after their caller may have modified it.
+ *
+ * ```ts
+ * const isDocument = (change: SerializedChange) => change.kind === 'put' && change.text.length < 65_536
+ * ```
+ */
 export type SerializedChange =
   | Exclude<CatalogChange, DocumentPut>
   | (Omit<DocumentPut, 'value'> & { readonly text: string })
@@ -86,6 +92,19 @@ export interface CommitPlan {
 /**
  * Interprets the changes of a commit, in order: each sees the outcome of those before it. Throws
  * {@link StorageConflict} if an expectation does not hold. Changes nothing itself.
+ *
+ * ```ts
+ * const value: JsonValue = { createdAt: Date.now() }
+ * const start: LogStart = { tail: { seqNum: 100, timestamp: 0 }, fencingToken: '' }
+ * const changes: CatalogChange[] = [
+ *   { kind: 'check', collection: 'basins', key: 'shop', expect: 7 },
+ *   { kind: 'put', collection: 'streams', key: 'shop/orders', value, expect: null },
+ *   { kind: 'create-log', logId: 'log-1', epoch: 1, createdAt: Date.now(), start },
+ *   { kind: 'set-epoch', logId: 'log-2', epoch: 3, extensions: [] },
+ *   { kind: 'delete-log', logId: 'log-3', expectSeqNum: 0 },
+ * ]
+ * const { documents, logs } = planCommit(changes, versions, heads)
+ * ```
  */
 export function planCommit(
   changes: readonly (CatalogChange | SerializedChange)[],

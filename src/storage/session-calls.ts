@@ -7,6 +7,7 @@ import { storageClosed } from './errors.ts'
  * ```ts
  * const calls = new SessionCalls()
  * const found = await calls.run(() => session.get('basins', 'shop'))
+ * console.log(found?.key, found?.value, found?.version)
  * // Before the connection is replaced, without closing the session.
  * await calls.settled()
  * await calls.close(() => session.close())

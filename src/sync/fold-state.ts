@@ -8,7 +8,7 @@ import type { NumberedItem, StreamChange } from './changes.ts'
  * const lastAt = fold(todo, {
  *   version: 1,
  *   initial: 0,
- *   reduce: (latest, { seqNum, timestamp }) => (seqNum === undefined ? latest : timestamp),
+ *   reduce: (latest, { seqNum, timestamp = 0 }: FoldedRecord) => (seqNum === undefined ? latest : timestamp),
  * })
  * ```
  */

@@ -67,7 +67,16 @@ export type ConfirmedRecord<Content = TextContent> = Content & {
   readonly origin: RecordOrigin | undefined
 }
 
-/** A record that is durable on this device and waits for the server. */
+/**
+ * A record that is durable on this device and waits for the server.
+ *
+ * ```ts
+ * for await (const record of chat.read()) {
+ *   if (record.isPending) console.log(record.key, record.error?.code ?? 'not sent yet', record.seqNum)
+ *   else console.log(record.key, record.seqNum)
+ * }
+ * ```
+ */
 export type PendingRecord<Content = TextContent> = Content & {
   /** True: the record waits for the server. */
   readonly isPending: true

@@ -72,8 +72,11 @@ export function membersWithoutExample(samples: readonly Sample[] = shownSamples(
     )
     return overridden.some(isShown)
   }
+  // An example of a member is one of its type.
+  const isMentioned = (declaration: ts.Declaration): boolean =>
+    isShown(declaration) || membersOf(declaration).some(isShown)
   return publicMembers(program).flatMap(([name, declarations]) =>
-    declarations.some(isShown) ? [] : [name],
+    declarations.some(isMentioned) ? [] : [name],
   )
 }
 
@@ -144,8 +147,13 @@ function isOwn(declaration: ts.Declaration): boolean {
 
 function membersOf(declaration: ts.Declaration): readonly (ts.ClassElement | ts.TypeElement)[] {
   if (ts.isClassDeclaration(declaration) || ts.isInterfaceDeclaration(declaration)) return declaration.members
-  const isObjectType = ts.isTypeAliasDeclaration(declaration) && ts.isTypeLiteralNode(declaration.type)
-  return isObjectType ? (declaration.type as ts.TypeLiteralNode).members : []
+  return ts.isTypeAliasDeclaration(declaration) ? membersOfType(declaration.type) : []
+}
+
+function membersOfType(type: ts.TypeNode): readonly ts.TypeElement[] {
+  if (ts.isTypeLiteralNode(type)) return [...type.members]
+  const isOfSeveral = ts.isUnionTypeNode(type) || ts.isIntersectionTypeNode(type)
+  return isOfSeveral ? type.types.flatMap(membersOfType) : []
 }
 
 /** The list of `members-without-example.txt`, which may only become shorter. */

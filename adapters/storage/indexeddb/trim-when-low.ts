@@ -14,7 +14,20 @@ const DEFAULT_TRIM_BYTES = 1024 * 1024
 /** The number of records per step. */
 const STEP_RECORDS = 100
 
-/** The members of a `Stream` that `trimWhenLow` needs. */
+/**
+ * The members of a `Stream` that `trimWhenLow` needs.
+ *
+ * ```ts
+ * const stop = trimWhenLow(indexedDb('my-app'), {
+ *   streams: (): TrimmableStream[] => [
+ *     {
+ *       readBatch: (query) => stream.readBatch(query),
+ *       trim: (trimPoint) => stream.trim(trimPoint),
+ *     },
+ *   ],
+ * })
+ * ```
+ */
 export interface TrimmableStream {
   /** Returns records from a sequence number on; none at the tail. */
   readBatch(query: { readonly seqNum: number; readonly count: number }): Promise<{

@@ -14,7 +14,17 @@ import {
 } from './handler-faults.ts'
 import { fetchFailed, relayedResponse, terminated } from './relayed-response.ts'
 
-/** A fetch handler: that of `headwater/http`, or an application that wraps it. */
+/**
+ * A fetch handler: that of `headwater/http`, or an application that wraps it.
+ *
+ * ```ts
+ * const slow: Handler = async (request) => {
+ *   console.log(request.url)
+ *   return handler(request)
+ * }
+ * const service = inProcessService(slow)
+ * ```
+ */
 export type Handler = (request: Request) => Response | Promise<Response>
 
 /** Options of `faultyHandler`. */

@@ -153,7 +153,20 @@ function handleUnlessAborted(handler: Handler, request: Request): Promise<Respon
   })
 }
 
-/** The part of the published client's `S2` that selects `fetch` for its sessions. */
+/**
+ * The part of the published client's `S2` that selects `fetch` for its sessions.
+ *
+ * ```ts
+ * class OwnClient implements FetchClient {
+ *   constructor(readonly options: FetchClientOptions) {}
+ *   basin(name: string) {
+ *     const { account } = this.options.endpoints
+ *     return { stream: (stream: string) => fetch(`${account}/streams/${name}/${stream}`) }
+ *   }
+ * }
+ * const client = inProcessService(handler).connect(OwnClient)
+ * ```
+ */
 export interface FetchClient {
   /** Returns the handle of a basin. */
   basin(name: string): { stream: (name: string, options?: { forceTransport?: never }) => unknown }
