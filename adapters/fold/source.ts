@@ -12,7 +12,7 @@ import type { ChangeSource, StreamChange } from '../../src/sync/changes.ts'
  * A source of changes that a fold can store snapshots beside.
  *
  * ```ts
- * /** The records of two streams, one after the other. */
+ * // The records of two streams, one after the other.
  * const both: FoldSource<TextRecord, never> = {
  *   async *changes(from, { signal }) {
  *     const other = basin.stream('archive')

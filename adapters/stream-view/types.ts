@@ -39,7 +39,7 @@ export interface UseStreamOptions<Format extends RecordFormat = RecordFormat> {
  * The part of a stream that `useStream` needs.
  *
  * ```ts
- * /** A stream of which a component shows the records that contain a word. */
+ * // A stream of which a component shows the records that contain a word.
  * function withWord(source: Stream, word: string): RecordSource<TextRecord> {
  *   return {
  *     follow: (query, options) => ({
@@ -79,7 +79,7 @@ export interface RecordSource<Item> {
  * The part of a synced stream that `useStream` needs.
  *
  * ```ts
- * /** A synced stream of which a component shows the texts. */
+ * // A synced stream of which a component shows the texts.
  * const texts: ChangingSource<string> = {
  *   async *changes(query, options) {
  *     for await (const { isReset, confirmed, pending, isCaughtUp } of chat.changes(query, options)) {

@@ -24,6 +24,11 @@ import type { WakeUps } from './page-events.ts'
  *   signal: stop.signal,
  *   random: () => 0.5,
  * })
+ * const { number } = await box.append('hello')
+ * console.log(number, box.state.kind)
+ * box.state$.subscribe(({ kind }) => console.log(kind))
+ * for (const { error, records } of box.failed) console.log(error.code, records.length)
+ * await box.close()
  * ```
  */
 export interface OutboxOptions {

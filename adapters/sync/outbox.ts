@@ -66,14 +66,6 @@ export interface OutboxAppend {
  * made by {@link outbox}. Tabs share the log of the outbox; one of them sends.
  *
  * Each record on the server has the header `headwater-origin` (docs/protocol.md "Origin header").
- *
- * ```ts
- * const { number } = await box.append('hello')
- * console.log(number, box.state.kind)
- * box.state$.subscribe(({ kind }) => console.log(kind))
- * for (const { error, records } of box.failed) console.log(error.code, records.length)
- * await box.close()
- * ```
  */
 export class Outbox {
   readonly #local: Stream

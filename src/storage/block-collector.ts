@@ -12,7 +12,8 @@ export type BlockSummary = Omit<StoredBlock, 'data'>
  *   const wanted = new BlockCollector(range)
  *   for (const summary of index) if (!wanted.isDone) wanted.add(summary)
  *   console.log(wanted.bytesLeft, wanted.recordsLeft)
- *   return Promise.all(wanted.blocks.map(async (summary) => ({ ...summary, data: await database.load(summary) })))
+ *   const load = async (summary: BlockSummary) => ({ ...summary, data: await database.load(summary) })
+ *   return Promise.all(wanted.blocks.map(load))
  * }
  * ```
  */

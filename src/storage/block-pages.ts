@@ -80,7 +80,14 @@ function dividedPages(block: StoredBlock, pageBytes: number): BlockPage[] | unde
 /** The beginning of a block without its data. */
 type BlockRange = Pick<StoredBlock, 'firstSeqNum' | 'endSeqNum' | 'firstTimestamp' | 'meteredBytes'>
 
-/** Whether a read that begins with this block wants only some of its records. */
+/**
+ * Whether a read that begins with this block wants only some of its records.
+ *
+ * ```ts
+ * const range: ReadRange = { from: { timestamp: 1000 }, endSeqNum: 10, bytesMax: 4096, unsplit: true }
+ * wantsPart(block, range) // false: the records of one append are wanted in one block
+ * ```
+ */
 export function wantsPart(block: BlockRange, range: ReadRange): boolean {
   if (range.unsplit) return false
   const { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY } = range

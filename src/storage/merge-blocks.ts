@@ -8,8 +8,8 @@ import type { AppendRequest, StoredBlock } from './contract.ts'
  * ```ts
  * // One row for appends that waited together.
  * for (const group of mergeableAppends(requests)) {
- *   const { firstSeqNum, lastTimestamp, data } = mergedBlock(group.map(({ block }) => block))
- *   rows.push({ firstSeqNum, lastTimestamp, data, head: group.at(-1)?.head })
+ *   const { firstTimestamp, lastTimestamp, data } = mergedBlock(group.map(({ block }) => block))
+ *   rows.push({ firstTimestamp, lastTimestamp, data, head: group.at(-1)?.head })
  * }
  * ```
  */

@@ -155,8 +155,3 @@ function membersOfType(type: ts.TypeNode): readonly ts.TypeElement[] {
   const isOfSeveral = ts.isUnionTypeNode(type) || ts.isIntersectionTypeNode(type)
   return isOfSeveral ? type.types.flatMap(membersOfType) : []
 }
-
-/** The list of `members-without-example.txt`, which may only become shorter. */
-export function knownMembers(): string[] {
-  return textOf('test/docs/members-without-example.txt').split('\n').filter(Boolean)
-}

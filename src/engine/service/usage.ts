@@ -18,7 +18,7 @@ import type { UsageConnection } from './stream-target.ts'
  * metered.
  *
  * ```ts
- * /** The usage metrics, and a line for each append. */
+ * // The usage metrics, and a line for each append.
  * const verbose: UsageModule = {
  *   open(context) {
  *     const meter = usageMetrics().open(context)
@@ -100,7 +100,7 @@ export interface AppendUsage {
  * Records usage, stores it, and answers queries.
  *
  * ```ts
- * /** The usage metrics, and the bytes of each basin for a bill. */
+ * // The usage metrics, and the bytes of each basin for a bill.
  * function billingMeter(context: UsageContext): UsageMeter {
  *   const { session, clock, onBackgroundError } = context
  *   const meter = usageMetrics().open(context)
