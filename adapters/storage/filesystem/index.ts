@@ -4,6 +4,7 @@ import { assertOptions, type MembersOf, oneOf } from '../../../src/model/validat
 import type { Durability, Storage } from '../../../src/storage/contract.ts'
 import { openDirectory } from './shared-directory.ts'
 
+export { type UpgradeReport, upgradeDirectory } from './upgrade/upgrade-directory.ts'
 export type { VerifyNote, VerifyProblem, VerifyProgress, VerifyReport } from './verify/report.ts'
 export { type VerifyOptions, verifyDirectory } from './verify/verify-directory.ts'
 

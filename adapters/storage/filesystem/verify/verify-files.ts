@@ -1,10 +1,10 @@
 import { mapFileErrors } from '../files/errors.ts'
 import { fileName } from '../files/file-header.ts'
 import type { Files } from '../files/files.ts'
+import { distinctVersions, formatVersions } from '../files/format-versions.ts'
 import { Segment, type SegmentUse } from '../state/segment.ts'
 import { checkCheckpoint } from './checkpoint-check.ts'
 import { checkEngineDocuments, streamsOfLogs } from './document-check.ts'
-import { formatVersionsOf } from './format-versions.ts'
 import type { Inventory } from './inventory.ts'
 import { takeInventory } from './inventory.ts'
 import { checkJournal, previousEndOf } from './journal-check.ts'
@@ -36,7 +36,7 @@ export async function verifyFiles(files: Files, options: VerifyFilesOptions = {}
     if (options.ofEngine ?? true) checkEngineDocuments(scan)
   }
   options.signal?.throwIfAborted()
-  return reportOf(scan, await formatVersionsOf(files, inventory.sizes.keys()))
+  return reportOf(scan, distinctVersions(await formatVersions(files, inventory.sizes.keys())))
 }
 
 async function checkJournals(scan: Scan, { journals }: Inventory): Promise<void> {
