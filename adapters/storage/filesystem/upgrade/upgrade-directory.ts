@@ -30,9 +30,9 @@ export interface UpgradeReport {
  * ```
  *
  * The directory must not be open elsewhere. This call opens it, which completes what a crash left, and copies
- * one file at a time: the disk needs space for the largest of them, and for the time that copying takes. Each
- * file is replaced in one step. If the call fails or is aborted, the directory is as sound as before, and some
- * files have the new format. Damage in a file stays as it is: verify the directory first.
+ * one file at a time: the disk needs space for the largest of them. Each file is replaced in one step. If the
+ * call fails or is aborted, the directory is as sound as before, and some files have the new format. Damage
+ * in a file stays as it is: verify the directory first.
  *
  * Rejects with `StorageFailure` of kind
  * - `blocked` if the directory is open elsewhere;
