@@ -31,7 +31,7 @@ export interface ClientLimits {
  *   compression: false,
  *   requestTimeoutMs: 5000,
  *   limits: { appendWaitingBytes: 1024 * 1024, sessionInFlightBytes: 1024 * 1024 },
- *   random: () => 0.5,
+ *   random: Math.random,
  *   signal: stop.signal,
  * })
  * ```

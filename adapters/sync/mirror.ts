@@ -39,7 +39,7 @@ const HISTORY = new LazyModule('earlier history', () => import('./earlier-histor
  * const copy = mirror(server.basin('app').stream('log'), basin.stream('log'), {
  *   from: { tailOffset: 1000 },
  *   signal: stop.signal,
- *   random: () => 0.5,
+ *   random: Math.random,
  * })
  * ```
  */

@@ -82,10 +82,14 @@ const LEAST: Readonly<Record<string, number>> = {
  *   autoCreate: false,
  *   limits: { openSessions: 1000 },
  *   locations: ['eu-central'],
- *   random: () => 0.5,
  *   trimGraceMs: 60_000,
  *   onBackgroundError: (error) => console.error(error),
  * })
+ *
+ * // In a test that can be repeated exactly: ids and delays follow from the seed.
+ * let seed = 1
+ * const random = () => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647
+ * const repeatable = await open({ storage: memory(), clock: virtualClock(), random })
  * ```
  */
 export interface OpenOptions {

@@ -4,13 +4,13 @@ import { type Clock, systemClock } from '../../../../src/runtime/clock.ts'
 import { fileFailure } from '../files/errors.ts'
 import type { Files } from '../files/files.ts'
 import { nodeFiles } from '../files/node-files.ts'
-import { hasNoFiles } from '../foreign-directory.ts'
+import { hasNoFiles } from '../directory-contents.ts'
 import { assertUnlocked, lockDirectory } from '../lock/directory-lock.ts'
 import { EMPTY_REPORT, type VerifyProgress, type VerifyReport } from './report.ts'
 import { verifyFiles } from './verify-files.ts'
 
 /**
- * Options of {@link verifyDirectory}.
+ * Options of {@link verifyDirectory} and `upgradeDirectory`.
  *
  * ```ts
  * const stop = new AbortController()
