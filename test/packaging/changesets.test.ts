@@ -4,7 +4,7 @@ import { nextVersion, parseChangeset, withVersion } from '../../scripts/changese
 describe('a changeset', () => {
   it('has a kind of release and a sentence for the changelog', () => {
     const text = `---\n'headwater': minor\n---\n\nAdd a command,\nand an option.\n`
-    expect(parseChangeset('new.md', text)).toEqual({
+    expect(parseChangeset('quiet-rivers-run', text)).toEqual({
       kind: 'minor',
       sentence: 'Add a command,\nand an option.',
     })
@@ -15,7 +15,7 @@ describe('a changeset', () => {
     ['of an unknown kind', `---\n'headwater': huge\n---\n\nAdd a command.\n`],
     ['without a sentence', `---\n'headwater': minor\n---\n\n`],
   ])('%s is rejected', (_, text) => {
-    expect(() => parseChangeset('new.md', text)).toThrow('new.md is no changeset')
+    expect(() => parseChangeset('quiet-rivers-run', text)).toThrow('quiet-rivers-run is no changeset')
   })
 })
 
