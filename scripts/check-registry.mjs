@@ -1,6 +1,7 @@
 // `npm run check:registry` rehearses the publication: it publishes the package to a registry on this machine
 // (Verdaccio), and installs it from there in new projects of Node 20, 22 and 24, Bun and Deno. In each it
-// runs the first example of the README, and starts and asks a server.
+// runs the first example of the README, starts and asks a server, and starts an example that it has written
+// into an empty folder.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,6 +13,8 @@ import { build, ensureBuilt, ensureInstalled, inProject } from './project.mjs'
 
 const directory = mkdtempSync(join(tmpdir(), 'headwater-registry-'))
 const LISTENING = /^headwater listens on (\S+)$/
+const EXAMPLE = 'live-logs'
+const EXAMPLE_AT = /^live-logs is at (\S+) /
 const [, example] = /```ts\n([\s\S]*?)```/.exec(readFileSync(inProject('README.md'), 'utf8'))
 const [, printed] = /```text\n([\s\S]*?)```/.exec(readFileSync(inProject('README.md'), 'utf8'))
 
@@ -60,18 +63,27 @@ for (const version of [20, 22, 24]) {
     add: ['npm', 'install', 'headwater'],
     run: ['node', 'hello.mjs'],
     serve: ['npx', 'headwater', 'serve'],
+    init: ['npx', 'headwater', 'init'],
+    install: ['npm', 'install', '--no-audit', '--no-fund'],
+    start: ['npm', 'start'],
   })
 }
 await attempt('Bun', env, {
   add: [tools('bun'), 'add', 'headwater'],
   run: [tools('bun'), 'run', 'hello.mjs'],
   serve: [tools('bun'), 'x', '--bun', 'headwater', 'serve'],
+  init: [tools('bun'), 'x', '--bun', 'headwater', 'init'],
+  install: [tools('bun'), 'install'],
+  start: [tools('bun'), 'run', '--bun', 'start'],
 })
 await attempt('Deno', env, {
   // By default Deno takes no version that is younger than a day.
   add: [tools('deno'), 'add', '--minimum-dependency-age=0', 'npm:headwater'],
   run: [tools('deno'), 'run', '--allow-all', 'hello.mjs'],
   serve: [tools('deno'), 'run', '--allow-all', 'npm:headwater', 'serve'],
+  init: [tools('deno'), 'run', '--allow-all', 'npm:headwater', 'init'],
+  install: [tools('deno'), 'install', '--minimum-dependency-age=0', '--allow-scripts=npm:esbuild'],
+  start: [tools('deno'), 'run', '--allow-all', 'start.mjs'],
 })
 process.exit(failed === 0 ? 0 : 1)
 
@@ -86,6 +98,7 @@ async function attempt(title, env, commands) {
     const output = run(project, ...split(commands.run), env)
     if (output !== printed) throw new Error(`the example printed ${JSON.stringify(output)}`)
     await serveOnce(project, commands.serve, env)
+    await startExample(project, commands, env)
     console.log(`ok: ${title}`)
   } catch (error) {
     failed++
@@ -93,29 +106,47 @@ async function attempt(title, env, commands) {
   }
 }
 
-async function serveOnce(cwd, [command, ...args], env) {
+async function serveOnce(cwd, command, env) {
   const options = ['--storage', 'memory', '--no-auth', '--port', '0']
+  await whileServing(cwd, [...command, ...options], env, LISTENING, async (address) => {
+    const health = await (await fetch(`${address}/health`)).text()
+    const { openapi } = await (await fetch(`${address}/openapi.json`)).json()
+    if (!health.startsWith('OK') || openapi !== '3.1.0') throw new Error(`the server said ${health}`)
+  })
+}
+
+/** Writes an example into a new folder and starts it there, as the README says. */
+async function startExample(project, commands, env) {
+  const folder = `${project}-example`
+  run(project, ...split([...commands.init, EXAMPLE, folder]), env)
+  run(folder, ...split(commands.install), env)
+  await whileServing(folder, commands.start, { ...env, PORT: '0' }, EXAMPLE_AT, async (address) => {
+    const page = await (await fetch(address)).text()
+    if (!page.includes('<!doctype html>')) throw new Error(`the example sent ${page.slice(0, 200)}`)
+  })
+}
+
+/** Starts a server, and runs `work` with the address that it prints. */
+async function whileServing(cwd, [command, ...args], env, printed, work) {
   // A group of its own, because launchers do not pass signals on.
-  const child = spawn(command, [...args, ...options], { cwd, env, detached: true, stdio: 'pipe' })
+  const child = spawn(command, args, { cwd, env, detached: true, stdio: 'pipe' })
   const lines = []
   try {
     const listening = new Promise((resolve, reject) => {
       for (const stream of [child.stdout, child.stderr]) {
         createInterface(stream).on('line', (line) => {
           lines.push(line)
-          const [, found] = LISTENING.exec(line) ?? []
+          const [, found] = printed.exec(line) ?? []
           if (found !== undefined) resolve(found)
         })
       }
+      child.once('error', reject)
       child.once('exit', () => reject(new Error(`the server did not start:\n${lines.join('\n')}`)))
     })
-    const address = await listening
-    const health = await (await fetch(`${address}/health`)).text()
-    const { openapi } = await (await fetch(`${address}/openapi.json`)).json()
-    if (!health.startsWith('OK') || openapi !== '3.1.0') throw new Error(`the server said ${health}`)
+    await work(await listening)
   } finally {
     const ended = once(child, 'close')
-    process.kill(-child.pid, 'SIGTERM')
+    if (child.exitCode === null) process.kill(-child.pid, 'SIGTERM')
     await ended
   }
 }

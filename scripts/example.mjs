@@ -13,9 +13,11 @@ await ensureInstalled()
 await ensureBuilt()
 
 const { serveExample } = await import('../examples/serve.mjs')
+const { closeOnSignal } = await import('../examples/shared/start-app.mjs')
 try {
-  const { url } = await serveExample(given.name, given.port)
-  console.log(`${given.name} is at ${url} (press Ctrl-C to stop it)`)
+  const app = await serveExample(given.name, given.port)
+  closeOnSignal(app)
+  console.log(`${given.name} is at ${app.url} (press Ctrl-C to stop it)`)
 } catch (error) {
   console.error(`${given.name} could not be served: ${error.message}`)
   process.exit(1)

@@ -54,6 +54,9 @@ const HEADWATER_COMMANDS: CliCommand = {
     ...from(() => import('./commands/verify.ts'), {
       VERIFY: 'Read all data in a directory and check every checksum',
     }),
+    ...from(() => import('./commands/upgrade.ts'), {
+      UPGRADE: 'Rewrite a directory of an earlier storage format in that of this release',
+    }),
     ...from(() => import('./commands/export.ts'), {
       EXPORT: 'Export basins, streams and records as lines of JSON',
     }),

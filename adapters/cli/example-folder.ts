@@ -62,10 +62,11 @@ function withinFolder(text: string): string {
 
 function startScript(name: string): string {
   return `// Builds the app and serves it: \`npm start\`, or \`PORT=9000 npm start\`.
-import { startApp } from './shared/start-app.mjs'
+import { closeOnSignal, startApp } from './shared/start-app.mjs'
 
-const { url } = await startApp(import.meta.dirname, Number(process.env.PORT ?? ${PORT}))
-console.log(\`${name} is at \${url} (press Ctrl-C to stop it)\`)
+const app = await startApp(import.meta.dirname, Number(process.env.PORT ?? ${PORT}))
+closeOnSignal(app)
+console.log(\`${name} is at \${app.url} (press Ctrl-C to stop it)\`)
 `
 }
 

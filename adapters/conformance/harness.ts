@@ -2,7 +2,26 @@ import type { Clock } from '../../src/runtime/clock.ts'
 import type { Storage, StorageManifest, StorageSession } from '../../src/storage/contract.ts'
 import { StorageConflict, StorageFailure, type StorageFailureKind } from '../../src/storage/errors.ts'
 
-/** Options of {@link conformanceSuite}. */
+/**
+ * Options of {@link conformanceSuite}.
+ *
+ * ```ts
+ * const tests = conformanceSuite({
+ *   manifest,
+ *   make: async () => ({
+ *     storage,
+ *     // As after a restart of the process.
+ *     reopen: async () => storage,
+ *     dispose: async () => {},
+ *   }),
+ *   clock: systemClock,
+ *   keepsDataWhenClosed: true,
+ *   notificationMsMax: 1000,
+ *   seeds: [1],
+ *   randomOperations: 1000,
+ * })
+ * ```
+ */
 export interface ConformanceOptions {
   /** Manifest of the storage that `make` returns: selects the tests that run. */
   readonly manifest: StorageManifest

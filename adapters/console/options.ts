@@ -2,7 +2,19 @@ import { invalid } from '../../src/model/errors.ts'
 import { assertOptions, assertText, type MembersOf, oneOf } from '../../src/model/validation.ts'
 import { settingsOf } from '../client/options.ts'
 
-/** Options of the console. */
+/**
+ * Options of the console.
+ *
+ * ```ts
+ * const unmount = mountConsole(document.body, {
+ *   fetch: (request) => fetch(request),
+ *   url: 'https://streams.example.com',
+ *   basinUrl: 'https://{basin}.streams.example.com',
+ *   headerPrefix: 'svc',
+ *   theme: 'dark',
+ * })
+ * ```
+ */
 export interface ConsoleOptions {
   /**
    * Sends a request: `createHandler(hw, { auth: 'none' })` for an engine in this page, `fetch` for a server,

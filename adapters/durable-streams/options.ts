@@ -9,7 +9,18 @@ import {
   handlerSettings,
 } from '../http/options.ts'
 
-/** Options of a handler for the Durable Streams protocol; the others are those of `createHandler`. */
+/**
+ * Options of a handler for the Durable Streams protocol; the others are those of `createHandler`.
+ *
+ * ```ts
+ * const handler = createDurableStreamsHandler(hw, {
+ *   basin: 'app',
+ *   path: '/streams',
+ *   longPollMs: 20_000,
+ *   sseMs: 60_000,
+ * })
+ * ```
+ */
 export interface DurableStreamsOptions
   extends Pick<
     HandlerOptions,

@@ -8,7 +8,21 @@ import { andThen, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { ReadBatch } from '../../src/storage/record-batch.ts'
 import type { ChangeSource, StreamChange } from '../../src/sync/changes.ts'
 
-/** A source of changes that a fold can store snapshots beside. */
+/**
+ * A source of changes that a fold can store snapshots beside.
+ *
+ * ```ts
+ * // The records of two streams, one after the other.
+ * const both: FoldSource<TextRecord, never> = {
+ *   async *changes(from, { signal }) {
+ *     const other = basin.stream('archive')
+ *     const records = [...(await other.read({}, { signal }).toArray()), ...(await stream.read().toArray())]
+ *     yield { confirmed: records.slice(from), position: records.length, pending: [], isCaughtUp: true }
+ *   },
+ * }
+ * const count = fold(both, { version: 1, initial: 0, reduce: (sum) => sum + 1 })
+ * ```
+ */
 export interface FoldSource<Confirmed, Pending = Confirmed> extends ChangeSource<Confirmed, Pending> {
   /** @internal The stream whose records are the confirmed ones. Snapshots are stored beside it. */
   readonly stored?: Stream | undefined

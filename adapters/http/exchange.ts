@@ -1,6 +1,19 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
 
-/** One HTTP request as the handler reads it, in any runtime. */
+/**
+ * One HTTP request as the handler reads it, in any runtime.
+ *
+ * ```ts
+ * const handler = createHandler(hw, {
+ *   getToken(exchange) {
+ *     const { method, path, query, host, hostname, isLoopback, isSecure } = exchange
+ *     console.log(method, path, query, host, hostname, isLoopback, isSecure, exchange.headerNames())
+ *     console.log(exchange.signal.aborted, exchange.connection, exchange.source)
+ *     return exchange.header('cookie')?.match(/token=([^;]+)/)?.[1]
+ *   },
+ * })
+ * ```
+ */
 export interface RequestExchange {
   /** The method in capitals, such as `POST`. */
   readonly method: string
@@ -35,17 +48,23 @@ export interface RequestExchange {
   /**
    * Reads the whole body if all of it was received; otherwise returns undefined. Throws if something else has
    * read the body. Absent in runtimes that do not know.
+   *
+   * @internal
    */
   bytesIfReceived?(): Uint8Array | undefined
   /**
    * Reads the whole body. Resolves to undefined, and discards the rest, if the body is longer than `limit`
    * bytes. Rejects if the body breaks off, if something else has read it, and with what `onProgress`, which
    * receives the bytes read so far, throws.
+   *
+   * @internal
    */
   bytes(limit: number, onProgress?: (length: number) => void): Promise<Uint8Array | undefined>
   /**
    * Reads the body as it arrives, no faster than it is consumed. `return` discards the rest and ends a
    * pending `next`. Throws if something else has read the body.
+   *
+   * @internal
    */
   chunks(): AsyncIterableIterator<Uint8Array>
 }

@@ -21,7 +21,22 @@ import { type AllowedOrigins, assertCors } from './cors.ts'
 import type { RequestExchange } from './exchange.ts'
 import { hostNameOf } from './hosts.ts'
 
-/** Options of a handler. */
+/**
+ * Options of a handler.
+ *
+ * ```ts
+ * const handler = createHandler(hw, {
+ *   publicMetrics: true,
+ *   headerPrefixes: ['svc'],
+ *   cors: ['https://app.example.com'],
+ *   compression: false,
+ *   allowedHosts: ['streams.example.com'],
+ *   basinDomains: ['streams.example.com'],
+ *   limits: { bodyBytes: 1024 * 1024, pendingBodyBytes: 64 * 1024 * 1024 },
+ *   onError: (error, { method, path, host }) => console.error(method, host, path, error),
+ * })
+ * ```
+ */
 export interface HandlerOptions {
   /**
    * `'token'` (the default) requires an access token with every request except `/health` and `/ping`.
@@ -108,7 +123,17 @@ export interface HandlerLimits {
   readonly pendingBodyBytes?: number | undefined
 }
 
-/** A self-contained web page, for people who open the address of a handler in a browser. */
+/**
+ * A self-contained web page, for people who open the address of a handler in a browser.
+ *
+ * ```ts
+ * const page: HtmlPage = {
+ *   html: '<!doctype html><title>Streams</title><p>The streams are below /v1.</p>',
+ *   contentSecurityPolicy: "default-src 'none'",
+ * }
+ * const handler = createHandler(hw, { page })
+ * ```
+ */
 export interface HtmlPage {
   /** A complete document. Everyone can read it, so it must not contain a secret. */
   readonly html: string

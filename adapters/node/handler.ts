@@ -25,7 +25,17 @@ import { NodeExchange } from './node-exchange.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
 import { abortResponse, discardUpload, type OpenShare, writeReply, writeWhole } from './write-reply.ts'
 
-/** Options of {@link toNodeHandler}. */
+/**
+ * Options of {@link toNodeHandler}.
+ *
+ * ```ts
+ * const streams = toNodeHandler(hw, {
+ *   durableStreams: { basin: 'app', path: '/v1/stream', longPollMs: 20_000, sseMs: 60_000 },
+ *   limits: { bodyBytes: 1024 * 1024, lingerMs: 500 },
+ *   onError: (error, { method, path }) => console.error(method, path, error),
+ * })
+ * ```
+ */
 export interface NodeHandlerOptions extends HandlerOptions {
   /** Limits of requests. */
   readonly limits?: NodeHandlerLimits | undefined

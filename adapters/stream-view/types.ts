@@ -19,7 +19,13 @@ export interface StreamView<Item> {
   readonly error: Error | undefined
 }
 
-/** Options of `useStream`. */
+/**
+ * Options of `useStream`.
+ *
+ * ```ts
+ * const { records } = useStream(stream, { tailOffset: 100 }, { as: 'bytes', recordsMax: 500, create: true })
+ * ```
+ */
 export interface UseStreamOptions<Format extends RecordFormat = RecordFormat> {
   /** The type of bodies and headers, as for `follow`. Default `'string'`. */
   readonly as?: Format | undefined
@@ -29,7 +35,30 @@ export interface UseStreamOptions<Format extends RecordFormat = RecordFormat> {
   readonly recordsMax?: number | undefined
 }
 
-/** The part of a stream that `useStream` needs. */
+/**
+ * The part of a stream that `useStream` needs.
+ *
+ * ```ts
+ * // A stream of which a component shows the records that contain a word.
+ * function withWord(source: Stream, word: string): RecordSource<TextRecord> {
+ *   return {
+ *     follow: (query, options) => ({
+ *       async *events() {
+ *         for await (const event of source.follow(query, options).events()) {
+ *           if (event.kind === 'heartbeat') yield event
+ *           else {
+ *             const records = event.batch.records.filter(({ body }) => body.includes(word))
+ *             yield { kind: 'batch', batch: { records } }
+ *           }
+ *         }
+ *       },
+ *     }),
+ *     // The component goes on with the same records when it renders again.
+ *     equals: (other) => other === source,
+ *   }
+ * }
+ * ```
+ */
 export interface RecordSource<Item> {
   /** Makes a session that follows, and that the signal ends. */
   follow(
@@ -49,7 +78,22 @@ export interface RecordSource<Item> {
   equals?(other: unknown): boolean
 }
 
-/** The part of a synced stream that `useStream` needs. */
+/**
+ * The part of a synced stream that `useStream` needs.
+ *
+ * ```ts
+ * // A synced stream of which a component shows the texts.
+ * const texts: ChangingSource<string> = {
+ *   async *changes(query, options) {
+ *     for await (const { isReset, confirmed, pending, isCaughtUp } of chat.changes(query, options)) {
+ *       const items = pending.map(({ item }) => ({ item: item.body }))
+ *       yield { isReset, confirmed: confirmed.map(({ body }) => body), pending: items, isCaughtUp }
+ *     }
+ *   },
+ *   equals: (other) => other === chat,
+ * }
+ * ```
+ */
 export interface ChangingSource<Item> {
   /** Iterates over changes: records that were confirmed, and all records that are pending. */
   changes(
@@ -68,17 +112,43 @@ export interface ChangingSource<Item> {
   equals?(other: unknown): boolean
 }
 
-/** What a component may follow. */
+/**
+ * What a component may follow.
+ *
+ * ```ts
+ * function count(source: FollowedSource<TextRecord>): StreamViewStore<TextRecord> {
+ *   return streamStore(source, { seqNum: 0 })
+ * }
+ * ```
+ */
 export type FollowedSource<Item> = RecordSource<Item> | ChangingSource<Item>
 
-/** The records that a source yields. */
+/**
+ * The records that a source yields.
+ *
+ * ```ts
+ * type Item = ItemOf<SyncedStream, 'string'>
+ * const bodyOf = ({ body }: Item) => body
+ * ```
+ */
 export type ItemOf<Source, Format extends RecordFormat> = Source extends Stream
   ? RecordAs<Format>
   : Source extends FollowedSource<infer Item>
     ? Item
     : never
 
-/** What `useSyncState` needs of a synced stream, a mirror or an outbox. */
+/**
+ * What `useSyncState` needs of a synced stream, a mirror or an outbox.
+ *
+ * ```ts
+ * function logState(source: StateSource<{ readonly kind: string }>): () => void {
+ *   console.log('now', source.state.kind)
+ *   const subscription = source.state$.subscribe(({ kind }) => console.log(kind))
+ *   return () => subscription.unsubscribe()
+ * }
+ * logState(chat)
+ * ```
+ */
 export interface StateSource<State> {
   /** The current state. */
   readonly state: State

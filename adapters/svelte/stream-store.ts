@@ -8,7 +8,14 @@ import {
   type UseStreamOptions,
 } from '../stream-view/index.ts'
 
-/** A readable store of Svelte: `$chat` in a component is its value. */
+/**
+ * A readable store of Svelte: `$chat` in a component is its value.
+ *
+ * ```ts
+ * const messages = streamStore(stream, { tailOffset: 50 })
+ * const stop = messages.subscribe(({ status, records }) => console.log(status, records.length))
+ * ```
+ */
 export interface StreamViewStore<Item> {
   /** Calls `run` with the current view, and with each further one. Returns a function that ends this. */
   subscribe(run: (view: StreamView<Item>) => void): () => void

@@ -31,7 +31,18 @@ export type { MirrorStart } from './copy-start.ts'
 /** What few mirrors need: to start again, and earlier history. */
 const HISTORY = new LazyModule('earlier history', () => import('./earlier-history.ts'))
 
-/** Options of `mirror`. */
+/**
+ * Options of `mirror`.
+ *
+ * ```ts
+ * const stop = new AbortController()
+ * const copy = mirror(server.basin('app').stream('log'), basin.stream('log'), {
+ *   from: { tailOffset: 1000 },
+ *   signal: stop.signal,
+ *   random: Math.random,
+ * })
+ * ```
+ */
 export interface MirrorOptions {
   /**
    * Where a copy begins that has no records yet: at most one of `seqNum`, `timestamp` and `tailOffset`, as in
@@ -77,7 +88,15 @@ export interface FetchEarlierOptions extends CallOptions {
   readonly count: number
 }
 
-/** Options of `read` of a mirror. */
+/**
+ * Options of `read` of a mirror.
+ *
+ * ```ts
+ * const stop = new AbortController()
+ * const options: MirrorReadOptions & { as: 'bytes' } = { as: 'bytes', signal: stop.signal }
+ * for await (const { body } of copy.read({ seqNum: 0 }, options)) console.log(body.length)
+ * ```
+ */
 export type MirrorReadOptions = Pick<ReadOptions, 'as' | 'signal'>
 
 /** Options of `restart`. */
@@ -94,6 +113,13 @@ export interface RestartOptions extends CallOptions {
  *
  * Mirrors of one copy in several tabs share one connection: one of them copies, and another one takes over
  * when it is closed, frozen or killed. All of them show the same state.
+ *
+ * ```ts
+ * console.log(copy.remote.name, copy.local.name, copy.state.kind)
+ * copy.retry()
+ * await copy.restart({ from: { tailOffset: 100 } })
+ * await copy.close()
+ * ```
  */
 export class Mirror {
   /** The remote stream. */

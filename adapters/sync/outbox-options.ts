@@ -12,7 +12,25 @@ import type { AfterRefusal } from '../../src/sync/outbox-plan.ts'
 import type { Coordinator } from './coordinator.ts'
 import type { WakeUps } from './page-events.ts'
 
-/** Options of `outbox`. */
+/**
+ * Options of `outbox`.
+ *
+ * ```ts
+ * const stop = new AbortController()
+ * const box = outbox(basin.stream('outbox'), server.basin('app').stream('log'), {
+ *   recordsMax: 1000,
+ *   bytesMax: 1024 * 1024,
+ *   afterRefusal: 'continue',
+ *   signal: stop.signal,
+ *   random: Math.random,
+ * })
+ * const { number } = await box.append('hello')
+ * console.log(number, box.state.kind)
+ * box.state$.subscribe(({ kind }) => console.log(kind))
+ * for (const { error, records } of box.failed) console.log(error.code, records.length)
+ * await box.close()
+ * ```
+ */
 export interface OutboxOptions {
   /** How many records may wait for the server, at least 1. 100,000 by default. */
   readonly recordsMax?: number | undefined

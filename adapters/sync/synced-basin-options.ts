@@ -14,7 +14,21 @@ import {
 import { isInternalName, SYNCED_NAME_BYTES_MAX } from '../../src/sync/synced-names.ts'
 import type { SyncedStreamOptions } from './synced.ts'
 
-/** Options of `syncedBasin`. The members that it shares with `syncedStream` apply to each stream. */
+/**
+ * Options of `syncedBasin`. The members that it shares with `syncedStream` apply to each stream.
+ *
+ * ```ts
+ * const rooms = await syncedBasin({
+ *   remote: server.basin('rooms'),
+ *   local: basin,
+ *   connectionsMax: 3,
+ *   streamsMax: 1000,
+ *   createStreams: false,
+ * })
+ * for (const { name, state } of rooms.streams) console.log(name, state.kind, rooms.state.kind)
+ * const files = rooms.stream('files', { as: 'bytes' })
+ * ```
+ */
 export interface SyncedBasinOptions extends Omit<SyncedStreamOptions, 'as' | 'examined' | 'onSent'> {
   /** The basin of a client. */
   readonly remote: Basin

@@ -16,3 +16,12 @@ export async function startApp(directory, port) {
   const served = await serving.serve({ servedir: files, host: '127.0.0.1', port })
   return { url: `http://localhost:${served.port}`, close: () => serving.dispose() }
 }
+
+/** Closes an app when the process is asked to end: the processes that the app has started end with it. */
+export function closeOnSignal(app) {
+  const close = async () => {
+    await app.close()
+    process.exit()
+  }
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, close)
+}

@@ -22,7 +22,15 @@ const REVOKED_WAIT_MS = 500
 /** Conditions and options of an append. */
 export interface AppendOptions extends AppendConditions, CallOptions {}
 
-/** An append that a session has accepted. */
+/**
+ * An append that a session has accepted.
+ *
+ * ```ts
+ * await using session = await stream.appendSession()
+ * const tickets = [await session.submit('one'), await session.submit('two')]
+ * for (const ticket of tickets) console.log((await ticket.ack()).start.seqNum)
+ * ```
+ */
 export interface AppendTicket {
   /**
    * Resolves when the append is durable. Rejects when it failed, and with `append_discarded` when an earlier

@@ -38,6 +38,13 @@ export const CREATE_STREAM_OPTIONS: MembersOf<CreateStreamOptions> = {
  * Errors of all methods: `basin_not_found`, `basin_deletion_pending`, `invalid` for malformed input,
  * `storage`, `transaction_conflict` when other engines kept changing the same object first, `closed` once the
  * engine or the client is closed, and for holders of access tokens `authn` and `permission_denied`.
+ *
+ * ```ts
+ * for await (const { name } of hw.listAllBasins({ prefix: 'shop-' })) {
+ *   const shop = hw.basin(name)
+ *   console.log(shop.name, await shop.stream('orders').exists(), await shop.exists())
+ * }
+ * ```
  */
 export abstract class Basin {
   /** The name of the basin. */

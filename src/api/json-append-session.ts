@@ -4,7 +4,16 @@ import type { AppendOptions, AppendSession, AppendTicket } from './append-sessio
 import type { CallOptions } from './call-options.ts'
 import { type Encode, OrderedEncoder } from './ordered-encoder.ts'
 
-/** An append session of JSON values, made by `stream.json().appendSession()`: see `AppendSession`. */
+/**
+ * An append session of JSON values, made by `stream.json().appendSession()`: see `AppendSession`.
+ *
+ * ```ts
+ * const session = await stream.json().appendSession()
+ * session.acks$.subscribe(({ start }) => console.log(start.seqNum))
+ * await session.submit({ item: 'tea' })
+ * await session.close()
+ * ```
+ */
 export class JsonAppendSession<Input> {
   readonly #session: AppendSession
   readonly #encode: Encode<Input>

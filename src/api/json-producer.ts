@@ -3,7 +3,16 @@ import { type Encode, OrderedEncoder } from './ordered-encoder.ts'
 import type { Producer } from './producer.ts'
 import type { RecordTicket } from './record-batcher.ts'
 
-/** A producer of JSON values, made by `stream.json().producer()`: see `Producer`. */
+/**
+ * A producer of JSON values, made by `stream.json().producer()`: see `Producer`.
+ *
+ * ```ts
+ * const producer = stream.json().producer()
+ * await producer.submit({ item: 'tea' })
+ * await producer.flush()
+ * await producer.close()
+ * ```
+ */
 export class JsonProducer<Input> {
   readonly #producer: Producer
   readonly #encode: Encode<Input>

@@ -23,6 +23,13 @@ import type {
 /**
  * Options of a producer. `matchSeqNum` holds for the first record; each batch then expects to follow the one
  * before.
+ *
+ * ```ts
+ * const stop = new AbortController()
+ * await using producer = stream.producer({ recordsMax: 100, bytesMax: 65_536, signal: stop.signal })
+ * await producer.submit('hello')
+ * await producer.flush()
+ * ```
  */
 export interface ProducerOptions extends Pick<AppendConditions, 'fencingToken' | 'matchSeqNum'> {
   /** Ends the producer: records that are not durable by then fail with the signal's reason. */

@@ -24,7 +24,15 @@ export interface RecordBatcherContext {
   readonly closing: SharedSignal
 }
 
-/** The ack of one record. */
+/**
+ * The ack of one record.
+ *
+ * ```ts
+ * const ticket = await stream.producer().submit('hello')
+ * const { seqNum, batch } = await ticket.ack()
+ * console.log(seqNum, batch.start.seqNum, batch.end.seqNum)
+ * ```
+ */
 export interface RecordAck {
   /** The sequence number of the record. */
   readonly seqNum: number

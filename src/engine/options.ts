@@ -74,7 +74,25 @@ const LEAST: Readonly<Record<string, number>> = {
   readBufferBytes: 16 * MIB,
 }
 
-/** Options of `open`. */
+/**
+ * Options of `open`.
+ *
+ * ```ts
+ * const hw = await open({
+ *   storage,
+ *   autoCreate: false,
+ *   limits: { openSessions: 1000 },
+ *   locations: ['eu-central'],
+ *   trimGraceMs: 60_000,
+ *   onBackgroundError: (error) => console.error(error),
+ * })
+ *
+ * // In a test that can be repeated exactly: ids and delays follow from the seed.
+ * let seed = 1
+ * const random = () => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647
+ * const repeatable = await open({ storage: memory(), clock: virtualClock(), random })
+ * ```
+ */
 export interface OpenOptions {
   /**
    * Where the data is kept: `memory()`, `filesystem(directory)`, `indexedDb(name)`, `postgres(options)`,

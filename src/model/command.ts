@@ -54,6 +54,11 @@ export function parseCommand(operation: Uint8Array, payload: Uint8Array): Comman
 /**
  * A record that sets the fencing token, or clears it if `token` is empty. Throws `invalid` for a token of
  * more than 36 bytes.
+ *
+ * ```ts
+ * // In one batch: takes over, and trims what the last writer has finished.
+ * await stream.append([fenceRecord('writer-2'), trimRecord(100)])
+ * ```
  */
 export function fenceRecord(token: string): { headers: Header[]; body: Uint8Array } {
   assertValid(fencingTokenProblem(token), 'fencingToken')

@@ -19,13 +19,27 @@ export type StorageClass = 'standard' | 'express'
  */
 export type TimestampingMode = 'client-prefer' | 'client-require' | 'arrival'
 
-/** A cipher that encrypts records at rest. */
+/**
+ * A cipher that encrypts records at rest.
+ *
+ * ```ts
+ * const cipher: Cipher = 'aes-256-gcm'
+ * await hw.createBasin('vault', { streamCipher: cipher })
+ * ```
+ */
 export type Cipher = 'aegis-256' | 'aes-256-gcm'
 
 /** How long records are kept: seconds, at least 1, or forever. */
 export type RetentionPolicy = { readonly ageSeconds: number } | 'infinite'
 
-/** The complete configuration of a stream (docs/protocol.md "Configuration"). */
+/**
+ * The complete configuration of a stream (docs/protocol.md "Configuration").
+ *
+ * ```ts
+ * const { retentionPolicy, timestamping, deleteOnEmpty } = await stream.config()
+ * console.log(retentionPolicy, timestamping.mode, timestamping.uncapped, deleteOnEmpty.minAgeSeconds)
+ * ```
+ */
 export interface StreamConfig {
   /** @internal The storage class, which only the wire protocol has. */
   readonly storageClass?: StorageClass | undefined
@@ -49,6 +63,14 @@ export interface StreamConfig {
 
 /**
  * The configuration of a new stream. Absent members come from the basin's default, then from the system's.
+ *
+ * ```ts
+ * await basin.createStream('sensor', {
+ *   retentionPolicy: { ageSeconds: 86_400 },
+ *   timestamping: { mode: 'client-require', uncapped: true },
+ *   deleteOnEmpty: { minAgeSeconds: 3600 },
+ * })
+ * ```
  */
 export interface StreamConfigInput {
   /** @internal The storage class, which only the wire protocol has. */
@@ -76,7 +98,14 @@ export interface StreamConfigInput {
     | undefined
 }
 
-/** The complete configuration of a basin. */
+/**
+ * The complete configuration of a basin.
+ *
+ * ```ts
+ * const config = await basin.config()
+ * const { defaultStreamConfig, streamCipher, createStreamOnAppend, createStreamOnRead } = config
+ * ```
+ */
 export interface BasinConfig {
   /**
    * The defaults of new streams: only members that were set explicitly, and the retention of a basin that was
@@ -97,7 +126,18 @@ export interface BasinConfig {
   readonly createStreamOnRead: boolean
 }
 
-/** The configuration of a new basin. */
+/**
+ * The configuration of a new basin.
+ *
+ * ```ts
+ * await hw.createBasin('logs', {
+ *   defaultStreamConfig: { retentionPolicy: { ageSeconds: 7 * 86_400 } },
+ *   streamCipher: 'aes-256-gcm',
+ *   createStreamOnAppend: true,
+ *   createStreamOnRead: false,
+ * })
+ * ```
+ */
 export interface BasinConfigInput {
   /** The defaults of new streams. In process, their retention is infinite unless it is given. */
   readonly defaultStreamConfig?: StreamConfigInput | undefined
@@ -118,6 +158,10 @@ export interface BasinConfigInput {
 /**
  * A change of a stream (docs/protocol.md "Reconfiguring"). Absent members stay as they are, `null` returns
  * them to the basin's default, a value sets them.
+ *
+ * ```ts
+ * await stream.reconfigure({ timestamping: { mode: 'arrival' }, deleteOnEmpty: null })
+ * ```
  */
 export interface StreamReconfiguration {
   /** @internal The storage class, which only the wire protocol has. */
@@ -147,7 +191,18 @@ export interface StreamReconfiguration {
     | undefined
 }
 
-/** A change of a basin. Absent members stay as they are, `null` clears them, a value sets them. */
+/**
+ * A change of a basin. Absent members stay as they are, `null` clears them, a value sets them.
+ *
+ * ```ts
+ * await basin.reconfigure({
+ *   defaultStreamConfig: { retentionPolicy: 'infinite' },
+ *   streamCipher: 'aes-256-gcm',
+ *   createStreamOnAppend: null,
+ *   createStreamOnRead: null,
+ * })
+ * ```
+ */
 export interface BasinReconfiguration {
   /** The defaults of new streams. Existing streams keep their configuration. */
   readonly defaultStreamConfig?: StreamReconfiguration | null | undefined

@@ -7,7 +7,14 @@ import type { MembersOf } from './validation.ts'
 /** The location of basins for which none is chosen. */
 export const DEFAULT_LOCATION = 'aws:us-east-1'
 
-/** A basin in lists and after creation (docs/protocol.md "Basin and stream infos"). */
+/**
+ * A basin in lists and after creation (docs/protocol.md "Basin and stream infos").
+ *
+ * ```ts
+ * const { items, hasMore } = await hw.listBasins({ startAfter: 'shop' })
+ * for (const { name, state, createdAt, deletedAt } of items) console.log(name, state, createdAt, deletedAt)
+ * ```
+ */
 export interface BasinInfo {
   /** The name of the basin. */
   readonly name: string
@@ -21,7 +28,15 @@ export interface BasinInfo {
   readonly deletedAt: Date | null
 }
 
-/** A stream in lists and after creation (docs/protocol.md "Basin and stream infos"). */
+/**
+ * A stream in lists and after creation (docs/protocol.md "Basin and stream infos").
+ *
+ * ```ts
+ * for await (const { name, createdAt, deletedAt, cipher } of basin.listAllStreams()) {
+ *   console.log(name, createdAt, deletedAt === null ? 'active' : 'being deleted', cipher ?? 'plain')
+ * }
+ * ```
+ */
 export interface StreamInfo {
   /** The name of the stream. */
   readonly name: string
@@ -51,7 +66,14 @@ export interface LocationInfo {
 /** The effect of creating or ensuring a basin or stream. */
 export type ProvisionResult = 'created' | 'updated' | 'noop'
 
-/** The result of creating or ensuring a basin or stream. */
+/**
+ * The result of creating or ensuring a basin or stream.
+ *
+ * ```ts
+ * const { result, info } = await basin.ensureStream('orders')
+ * console.log(result, info.name)
+ * ```
+ */
 export interface Provisioned<Info> {
   /** Whether it was created, changed, or left as it was (`noop`). */
   readonly result: ProvisionResult
@@ -89,7 +111,14 @@ export const LIST_QUERY: MembersOf<ListQuery> = {
   },
 }
 
-/** The positions of an append that is durable. */
+/**
+ * The positions of an append that is durable.
+ *
+ * ```ts
+ * const { start, end, tail } = await stream.append(['one', 'two'])
+ * console.log(start.seqNum, end.seqNum, tail.seqNum)
+ * ```
+ */
 export interface AppendAck {
   /** The sequence number and timestamp of the first record. */
   readonly start: StreamPosition

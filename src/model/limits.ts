@@ -33,6 +33,17 @@ export const RECORD_METERED_BYTES_MAX = MIB
 /**
  * The largest protobuf encoding of a batch: with its positions and the tail it still fits a session frame of
  * 2,097,151 bytes (docs/protocol.md "Frames"). Only records with very many tiny headers come near it.
+ *
+ * ```ts
+ * const fits = (blocks: readonly StoredBlock[]) => {
+ *   const { meteredBytes, firstSeqNum, endSeqNum, data } = mergedBlock(blocks)
+ *   return (
+ *     endSeqNum - firstSeqNum <= BATCH_RECORDS_MAX &&
+ *     meteredBytes <= BATCH_METERED_BYTES_MAX &&
+ *     data.length <= BATCH_ENCODED_BYTES_MAX
+ *   )
+ * }
+ * ```
  */
 export const BATCH_ENCODED_BYTES_MAX = 2 * MIB - 128
 

@@ -1,5 +1,9 @@
 /**
  * Every operation that a token can permit, in the order of lists (docs/protocol.md "Operations"). Persisted.
+ *
+ * ```ts
+ * const isOperation = (name: string): name is Operation => (OPERATIONS as readonly string[]).includes(name)
+ * ```
  */
 export const OPERATIONS = [
   'list-basins',
@@ -28,7 +32,15 @@ export const OPERATIONS = [
   'set-default-location',
 ] as const
 
-/** An operation that a token can permit. */
+/**
+ * An operation that a token can permit.
+ *
+ * ```ts
+ * const allowed: Operation[] = ['read', 'check-tail']
+ * const scope = { streams: { prefix: 'public/' }, ops: allowed }
+ * const token = await hw.issueAccessToken({ id: 'reader', scope })
+ * ```
+ */
 export type Operation = (typeof OPERATIONS)[number]
 
 /** The levels of operation groups. */

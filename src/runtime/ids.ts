@@ -4,6 +4,10 @@ let unusedWords = 0
 
 /**
  * Returns a random number in [0, 1). Does not use `randomUUID`, which browsers offer to secure pages only.
+ *
+ * ```ts
+ * const retryInMs = secureRandom() * 1000
+ * ```
  */
 export function secureRandom(): number {
   if (unusedWords === 0) {
@@ -29,7 +33,13 @@ const DIGITS = '0123456789abcdef'
 /** The digits of the id that is being made. */
 const digits = new Array<number>(32)
 
-/** Returns 128 random bits as 32 hexadecimal digits. Reproducible if the source is seeded. */
+/**
+ * Returns 128 random bits as 32 hexadecimal digits. Reproducible if the source is seeded.
+ *
+ * ```ts
+ * const id = idFrom(secureRandom)
+ * ```
+ */
 export function idFrom(random: () => number): string {
   for (let end = 8; end <= 32; end += 8) {
     const word = Math.floor(random() * 0x1_0000_0000)

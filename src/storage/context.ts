@@ -1,6 +1,15 @@
 import type { Clock } from '../runtime/clock.ts'
 
-/** The surroundings that an engine passes to a storage. */
+/**
+ * The surroundings that an engine passes to a storage.
+ *
+ * ```ts
+ * function onFailover({ onHistoryChanged, onBackgroundError }: StorageContext): void {
+ *   onBackgroundError?.(new Error('the database has another primary'))
+ *   onHistoryChanged?.()
+ * }
+ * ```
+ */
 export interface StorageContext {
   /** The source of all times and timers of the storage. */
   readonly clock: Clock

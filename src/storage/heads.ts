@@ -1,7 +1,15 @@
 import type { Head, HeadIdentity, LogStart } from './contract.ts'
 import { StorageConflict } from './errors.ts'
 
-/** Returns the conflict of an append, or undefined if the head of the log is the expected one. */
+/**
+ * Returns the conflict of an append, or undefined if the head of the log is the expected one.
+ *
+ * ```ts
+ * const head = await session.head('log-1')
+ * const conflict = appendConflict('log-1', head, request.expected)
+ * if (StorageConflict.is(conflict)) console.log(conflict.message)
+ * ```
+ */
 export function appendConflict(
   logId: string,
   head: Head | undefined,
@@ -30,7 +38,14 @@ export function copyHead(head: Head): Head {
   }
 }
 
-/** Returns what an append expects that is sequenced against this head. */
+/**
+ * Returns what an append expects that is sequenced against this head.
+ *
+ * ```ts
+ * const { epoch, seqNum, appendId } = identityOf(head)
+ * if (!isSameHead({ epoch, seqNum, appendId }, request.expected)) throw new StorageConflict('another head')
+ * ```
+ */
 export function identityOf(head: Head): HeadIdentity {
   return { epoch: head.epoch, seqNum: head.tail.seqNum, appendId: head.appendId }
 }
@@ -40,7 +55,14 @@ export function isSameHead(a: HeadIdentity, b: HeadIdentity): boolean {
   return a.epoch === b.epoch && a.seqNum === b.seqNum && a.appendId === b.appendId
 }
 
-/** Whether the append that left this head trimmed the log, so that it may use reserved space. */
+/**
+ * Whether the append that left this head trimmed the log, so that it may use reserved space.
+ *
+ * ```ts
+ * // A trim makes room, so it may use space that is reserved for it.
+ * const reserve = hasNewTrim(request.head) ? 65_536 : 0
+ * ```
+ */
 export function hasNewTrim({ trims, appendedAt }: Head): boolean {
   return trims.at(-1)?.at === appendedAt
 }
@@ -52,6 +74,11 @@ const NO_TRIMS: Head['trims'] = Object.freeze([])
 
 /**
  * Returns the head of a log that was just created.
+ *
+ * ```ts
+ * const head = emptyHead(1, Date.now(), { tail: { seqNum: 100, timestamp: 0 }, fencingToken: 'writer-1' })
+ * console.log(head.epoch, head.tail, head.trimPoint, head.fencingToken, head.appendId, head.appendedAt)
+ * ```
  *
  * @param createdAt Milliseconds since the Unix epoch.
  * @param start Where the log starts. At 0 by default.

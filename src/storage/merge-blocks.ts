@@ -2,7 +2,17 @@ import { concatBytes } from '../model/bytes.ts'
 import { BATCH_ENCODED_BYTES_MAX, BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 import type { AppendRequest, StoredBlock } from './contract.ts'
 
-/** Groups consecutive appends to a log whose blocks may be merged to one, as far as the contract allows. */
+/**
+ * Groups consecutive appends to a log whose blocks may be merged to one, as far as the contract allows.
+ *
+ * ```ts
+ * // One row for appends that waited together.
+ * for (const group of mergeableAppends(requests)) {
+ *   const { firstTimestamp, lastTimestamp, data } = mergedBlock(group.map(({ block }) => block))
+ *   rows.push({ firstTimestamp, lastTimestamp, data, head: group.at(-1)?.head })
+ * }
+ * ```
+ */
 export function mergeableAppends(requests: readonly AppendRequest[]): readonly AppendRequest[][] {
   const groups: AppendRequest[][] = []
   let size = { records: 0, meteredBytes: 0, bytes: 0 }

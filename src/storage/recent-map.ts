@@ -1,4 +1,11 @@
-/** A map that keeps the entries which were set most recently. */
+/**
+ * A map that keeps the entries which were set most recently.
+ *
+ * ```ts
+ * const heads = new RecentMap<string, Head>(1000)
+ * heads.set('log-1', head)
+ * ```
+ */
 export class RecentMap<Key, Value> extends Map<Key, Value> {
   readonly #entriesMax: number
 

@@ -5,6 +5,13 @@ import { blockOf, type RecordSpan, spansOf } from './record-spans.ts'
  * Cuts a block into consecutive blocks with at most `bytesMax` bytes of data each, unless a single record is
  * larger: for storages that keep a large value in pieces and would have to join them. The data are views.
  * Returns the block itself if it cannot be cut, because it is encrypted or does not match its metadata.
+ *
+ * ```ts
+ * // Stores rows of at most 64 KiB.
+ * for (const { firstSeqNum, endSeqNum, expiresAt, data } of splitBlock(block, 65_536)) {
+ *   rows.push({ firstSeqNum, endSeqNum, expiresAt, data })
+ * }
+ * ```
  */
 export function splitBlock(block: StoredBlock, bytesMax: number): StoredBlock[] {
   if (block.data.length <= bytesMax) return [block]

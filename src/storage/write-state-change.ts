@@ -12,7 +12,23 @@ export interface WriteStateChange {
   readonly dropped: readonly string[]
 }
 
-/** Returns what leads from one write state of a log to a later one; undefined if nothing changed. */
+/**
+ * Returns what leads from one write state of a log to a later one; undefined if nothing changed.
+ *
+ * ```ts
+ * const change = writeStateChange(headBefore.writeState, head.writeState)
+ * if (change !== undefined) {
+ *   const { closed, streamSeq, producers, dropped } = change
+ *   for (const { id, epoch, seq, appendedAt, start, end } of producers) {
+ *     rows.push({ id, epoch, seq, appendedAt, start, end })
+ *   }
+ *   console.log(closed, streamSeq, dropped)
+ *   // The same state again, when the log is read.
+ *   const writeState = withWriteStateChange(headBefore.writeState, change)
+ *   console.log(writeState.closed, writeState.streamSeq, writeState.producers?.length)
+ * }
+ * ```
+ */
 export function writeStateChange(
   before: WriteState | undefined,
   after: WriteState | undefined,

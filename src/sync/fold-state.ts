@@ -1,7 +1,17 @@
 import { HeadwaterError } from '../model/errors.ts'
 import type { NumberedItem, StreamChange } from './changes.ts'
 
-/** What a fold needs to know of a record: its place, if it has one. */
+/**
+ * What a fold needs to know of a record: its place, if it has one.
+ *
+ * ```ts
+ * const lastAt = fold(todo, {
+ *   version: 1,
+ *   initial: 0,
+ *   reduce: (latest, { seqNum, timestamp = 0 }: FoldedRecord) => (seqNum === undefined ? latest : timestamp),
+ * })
+ * ```
+ */
 export interface FoldedRecord {
   /** The position in the stream; undefined while the record is pending. */
   readonly seqNum?: number | undefined

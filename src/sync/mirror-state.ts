@@ -10,6 +10,13 @@ import type { HeadwaterError } from '../model/errors.ts'
  * - `offline`: it tries again at `nextAttemptAt`, in milliseconds since the Unix epoch; `error` says why
  * - `stopped`: only the app can decide how to go on, for the `reason`; the local copy is kept as it is
  * - `closed`: the mirror was closed
+ *
+ * ```ts
+ * copy.state$.subscribe((state) => {
+ *   if (state.kind === 'catching-up') console.log(`${state.position} of ${state.tail}`)
+ *   if (state.kind === 'offline') console.log(state.error.code, new Date(state.nextAttemptAt))
+ * })
+ * ```
  */
 export type MirrorState =
   | { readonly kind: 'connecting' }
@@ -20,7 +27,17 @@ export type MirrorState =
   | StoppedMirror
   | { readonly kind: 'closed' }
 
-/** The state of a mirror that goes on when the app says so: with `retry`, or with `restart`. */
+/**
+ * The state of a mirror that goes on when the app says so: with `retry`, or with `restart`.
+ *
+ * ```ts
+ * copy.state$.subscribe((state) => {
+ *   if (state.kind !== 'stopped') return
+ *   const { reason, error, gap } = state
+ *   console.log(reason, error.code, gap === undefined ? '' : `${gap.from} to ${gap.to} are lost`)
+ * })
+ * ```
+ */
 export interface StoppedMirror {
   /** It waits for the app. */
   readonly kind: 'stopped'

@@ -15,6 +15,13 @@ export interface ListChange<Item> {
  * ```ts
  * chat.view$.subscribe(({ change }) => rows.splice(change.index, change.removed, ...change.inserted))
  * ```
+ *
+ * ```ts
+ * chat.view$.subscribe((view) => {
+ *   console.log(view.at(0)?.body, view.length, view.confirmedLength)
+ *   for (const { body } of view.pending) console.log('not sent yet:', body)
+ * })
+ * ```
  */
 export class RecordView<Item> implements Iterable<Item> {
   /** The number of confirmed records: those before the pending ones. */

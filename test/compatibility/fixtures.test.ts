@@ -1,11 +1,13 @@
 import 'fake-indexeddb/auto'
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import { PGlite } from '@electric-sql/pglite'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { filesystem, verifyDirectory } from '../../adapters/storage/filesystem/index.ts'
+import { formatVersionOf } from '../../adapters/storage/filesystem/files/file-header.ts'
+import { filesystem, upgradeDirectory, verifyDirectory } from '../../adapters/storage/filesystem/index.ts'
 import { indexedDb } from '../../adapters/storage/indexeddb/index.ts'
 import { SCHEMA_VERSION } from '../../adapters/storage/indexeddb/schema.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
@@ -52,6 +54,46 @@ describe('a directory', () => {
       expect(report).toMatchObject({ problemCount: 0, formatVersions: [version] })
     },
   )
+
+  it.each(FILESYSTEM)(
+    'of format version %i is upgraded to the present one, and keeps everything',
+    async (version, fixture) => {
+      const directory = await restored(fixture)
+      const report = await upgradeDirectory(directory)
+      const files = Object.keys(fixture.data as object).length
+      const isOutdated = version !== report.formatVersion
+      expect(report).toMatchObject({ formatVersionsBefore: [version], files: isOutdated ? files : 0 })
+      const verified = await verifyDirectory(directory)
+      expect(verified).toMatchObject({ problemCount: 0, formatVersions: [report.formatVersion] })
+      expect(await readContents(filesystem(directory), clockOf(fixture))).toEqual(CONTENTS)
+      expect(await upgradeDirectory(directory)).toMatchObject({ files: 0 })
+    },
+  )
+
+  it('whose upgrade is aborted is as intact as before', async () => {
+    const [[, fixture]] = FILESYSTEM as [(typeof FILESYSTEM)[number]]
+    const directory = await restored(fixture)
+    const stop = new AbortController()
+    const upgrade = upgradeDirectory(directory, { onProgress: () => stop.abort(), signal: stop.signal })
+    await expect(upgrade).rejects.toThrow(expect.objectContaining({ name: 'AbortError' }))
+    expect(readdirSync(directory).filter((name) => name.endsWith('.tmp'))).toEqual([])
+    expect(await verifyDirectory(directory)).toMatchObject({ problemCount: 0 })
+    expect(await readContents(filesystem(directory), clockOf(fixture))).toEqual(CONTENTS)
+  })
+
+  it('of a later format is left as it is, with an error that names both versions', async () => {
+    const directory = await restored(FILESYSTEM.at(-1)![1])
+    const [name] = readdirSync(directory)
+      .filter((file) => file.startsWith('journal-'))
+      .sort()
+    const path = join(directory, name!)
+    const later = readFileSync(path)
+    later[5] = 99
+    later.writeUInt32LE(crc32(later.subarray(0, 28)), 28)
+    writeFileSync(path, later)
+    await expect(upgradeDirectory(directory)).rejects.toThrow(/format version 99, but .* reads 4 to \d+$/)
+    expect(formatVersionOf(readFileSync(path))).toBe(99)
+  })
 
   it('of the present format has a fixture', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'headwater-fixture-'))

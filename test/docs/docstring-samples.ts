@@ -27,6 +27,12 @@ const CONTEXT: Readonly<Record<string, string>> = {
   rows: `declare const rows: unknown[]`,
   storage: `declare const storage: import('headwater').Storage`,
   handler: `declare const handler: (request: Request) => Promise<Response>`,
+  // Of a library for ciphers.
+  aes: `declare const aes: {
+    isSupported: boolean
+    encrypt(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8Array, data: Uint8Array): Uint8Array
+    decrypt(key: Uint8Array, nonce: Uint8Array, ciphertext: Uint8Array, data: Uint8Array): Uint8Array
+  }`,
   // Of a Durable Object.
   ctx: `declare const ctx: { readonly storage: import('headwater/durable-object').ObjectStorage }`,
   createServer: `import { createServer } from 'node:http'`,
@@ -35,6 +41,22 @@ const CONTEXT: Readonly<Record<string, string>> = {
   // Of the author of a storage, and of a test runner.
   manifest: `declare const manifest: import('headwater/storage').StorageManifest`,
   make: `declare const make: import('headwater/conformance').ConformanceOptions['make']`,
+  session: `declare const session: Required<import('headwater/storage').StorageSession>`,
+  context: `declare const context: import('headwater/storage').StorageContext`,
+  request: `declare const request: import('headwater/storage').AppendRequest`,
+  requests: `declare const requests: import('headwater/storage').AppendRequest[]`,
+  block: `declare const block: import('headwater/storage').StoredBlock`,
+  head: `declare const head: import('headwater/storage').Head`,
+  headBefore: `declare const headBefore: import('headwater/storage').Head`,
+  versions: `declare const versions: import('headwater/storage').DocumentVersions`,
+  heads: `declare const heads: import('headwater/storage').LogHeads`,
+  database: `declare const database: {
+    isClosed: boolean
+    query(sql: string, values?: unknown[]): Promise<{ rows: unknown[] }>
+    insert(requests: readonly unknown[]): Promise<void>
+    load(summary: object): Promise<Uint8Array>
+    openStore(): Promise<import('headwater/storage').OrderedKeyValueStore>
+  }`,
   test: `declare const test: { (title: string, run: () => Promise<void>): void; skip(title: string): void }`,
 }
 

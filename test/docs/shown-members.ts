@@ -29,7 +29,8 @@ function sampleOf(at: string, language: string, code: string): Sample {
 
 /**
  * The public names, and the members of public classes and interfaces, that no example mentions. A type counts
- * as mentioned if a value of an example has it.
+ * as mentioned if a value of an example has it. A member that overrides or implements another one is the same
+ * to a reader, and is shown with it.
  */
 export function membersWithoutExample(samples: readonly Sample[] = shownSamples()): string[] {
   const { program, files } = programOf(samples)
@@ -40,38 +41,53 @@ export function membersWithoutExample(samples: readonly Sample[] = shownSamples(
     for (const declaration of target?.declarations ?? []) {
       if (shown.has(declaration)) continue
       shown.add(declaration)
-      // A member that overrides another shows that one too.
       const { parent } = declaration
-      if (!parent || (!ts.isClassDeclaration(parent) && !ts.isInterfaceDeclaration(parent))) continue
-      const type = checker.getTypeAtLocation(parent)
-      for (const base of type.isClassOrInterface() ? checker.getBaseTypes(type) : []) {
-        add(base.getProperty(target!.name))
-      }
+      if (!parent || !isClassOrInterface(parent)) continue
+      for (const base of basesOf(parent, checker)) add(base.getProperty(target!.name))
+    }
+  }
+  const addType = (type: ts.Type | undefined): void => {
+    for (const one of type === undefined ? [] : type.isUnion() ? [type, ...type.types] : [type]) {
+      add(one.aliasSymbol)
+      add(one.symbol)
     }
   }
   const visit = (node: ts.Node): void => {
     if (ts.isIdentifier(node) || ts.isStringLiteral(node)) {
       add(checker.getSymbolAtLocation(node))
-      const type = checker.getTypeAtLocation(node)
-      for (const one of type.isUnion() ? [type, ...type.types] : [type]) {
-        add(one.aliasSymbol)
-        add(one.symbol)
-      }
       add(memberNamed(node, checker))
     }
-    if (ts.isObjectLiteralExpression(node)) {
-      const type = checker.getContextualType(node)
-      for (const one of type === undefined ? [] : type.isUnion() ? [type, ...type.types] : [type]) {
-        add(one.aliasSymbol)
-        add(one.symbol)
-      }
-    }
+    if (ts.isExpression(node) || ts.isIdentifier(node)) addType(checker.getTypeAtLocation(node))
+    if (ts.isObjectLiteralExpression(node)) addType(checker.getContextualType(node))
     ts.forEachChild(node, visit)
   }
   for (const file of files) visit(file)
+  const isShown = (declaration: ts.Declaration): boolean => {
+    if (shown.has(declaration)) return true
+    const { parent } = declaration
+    if (!isClassOrInterface(parent)) return false
+    const name = ts.getNameOfDeclaration(declaration)?.getText()
+    const overridden = basesOf(parent, checker).flatMap(
+      (base) => (name && base.getProperty(name)?.declarations) || [],
+    )
+    return overridden.some(isShown)
+  }
+  // An example of a member is one of its type.
+  const isMentioned = (declaration: ts.Declaration): boolean =>
+    isShown(declaration) || membersOf(declaration).some(isShown)
   return publicMembers(program).flatMap(([name, declarations]) =>
-    declarations.some((declaration) => shown.has(declaration)) ? [] : [name],
+    declarations.some(isMentioned) ? [] : [name],
   )
+}
+
+function isClassOrInterface(node: ts.Node): node is ts.ClassDeclaration | ts.InterfaceDeclaration {
+  return ts.isClassDeclaration(node) || ts.isInterfaceDeclaration(node)
+}
+
+/** What a class or an interface extends or implements. */
+function basesOf(node: ts.ClassDeclaration | ts.InterfaceDeclaration, checker: ts.TypeChecker): ts.Type[] {
+  const clauses = (node.heritageClauses ?? []).flatMap(({ types }) => types)
+  return clauses.map((clause) => checker.getTypeAtLocation(clause))
 }
 
 /** The member that a name of an object literal or of a pattern stands for. */
@@ -131,11 +147,11 @@ function isOwn(declaration: ts.Declaration): boolean {
 
 function membersOf(declaration: ts.Declaration): readonly (ts.ClassElement | ts.TypeElement)[] {
   if (ts.isClassDeclaration(declaration) || ts.isInterfaceDeclaration(declaration)) return declaration.members
-  const isObjectType = ts.isTypeAliasDeclaration(declaration) && ts.isTypeLiteralNode(declaration.type)
-  return isObjectType ? (declaration.type as ts.TypeLiteralNode).members : []
+  return ts.isTypeAliasDeclaration(declaration) ? membersOfType(declaration.type) : []
 }
 
-/** The list of `members-without-example.txt`, which may only become shorter. */
-export function knownMembers(): string[] {
-  return textOf('test/docs/members-without-example.txt').split('\n').filter(Boolean)
+function membersOfType(type: ts.TypeNode): readonly ts.TypeElement[] {
+  if (ts.isTypeLiteralNode(type)) return [...type.members]
+  const isOfSeveral = ts.isUnionTypeNode(type) || ts.isIntersectionTypeNode(type)
+  return isOfSeveral ? type.types.flatMap(membersOfType) : []
 }

@@ -10,6 +10,8 @@ import { restartableBrowser } from '../browser/restartable.ts'
 import { PROJECT } from './examples.ts'
 
 const SITE = join(PROJECT, 'docs', 'site', 'dist')
+/** For a build, which takes a minute of two processors, while other tests use them. */
+const BUILD_MS_MAX = 600_000
 
 describeInChromium('the site', () => {
   const browser = restartableBrowser()
@@ -20,11 +22,13 @@ describeInChromium('the site', () => {
     await promisify(execFile)('node', ['scripts/docs.mjs', '--build'], {
       cwd: PROJECT,
       env: { ...process.env, DOCS_BASE: '/project/' },
+      // Its messages name the links that lead nowhere.
+      maxBuffer: 64 * 1024 * 1024,
     })
     const directory = await mkdtemp(join(tmpdir(), 'headwater-site-'))
     await cp(SITE, join(directory, 'project'), { recursive: true })
     server = await serveDirectory(directory)
-  }, 120_000)
+  }, BUILD_MS_MAX)
   afterAll(() => server?.remove())
 
   async function open(path: string) {

@@ -28,7 +28,6 @@ const WITHOUT_SIGNAL: Readonly<Record<string, string>> = {
   'TrimmableStream.*': 'What `trimWhenLow` calls of a stream.',
   'TrimWhenLowOptions.streams': '`trimWhenLow` calls it, and returns what stops it.',
   'ConnectOptions.getToken': 'The client calls it for calls that take a signal.',
-  'RequestExchange.bytes': 'The request has a signal: `exchange.signal`.',
   'FaultyStorage.crash': 'For tests, in which it ends at once.',
   'VirtualClock.*': 'For tests: it waits for what is due, and no longer.',
   'ConformanceFixture.*': 'The test suite for storages calls it.',

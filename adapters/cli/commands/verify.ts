@@ -1,4 +1,3 @@
-import { StorageFailure } from '../../../src/storage/errors.ts'
 import {
   type VerifyNote,
   type VerifyProblem,
@@ -7,9 +6,10 @@ import {
 } from '../../storage/filesystem/index.ts'
 import { flag, positional, type Values } from '../arguments.ts'
 import { command } from '../command.ts'
-import { type CliContext, stopSignal } from '../context.ts'
-import { CliError, Interrupted, printable, quotePath } from '../errors.ts'
-import { bytesText, countText, progressBar } from '../progress.ts'
+import type { CliContext } from '../context.ts'
+import { noData, workOnDirectory } from '../directory-work.ts'
+import { CliError, printable } from '../errors.ts'
+import { bytesText, countText } from '../progress.ts'
 
 const VERIFY_DEFINITIONS = {
   directory: positional('Directory to verify'),
@@ -39,7 +39,11 @@ function parseVerifyArguments(parsed: Values<typeof VERIFY_DEFINITIONS>): Verify
 /** `headwater verify`: prints one line for each problem. */
 async function verifyCommand(args: VerifyArguments, context: CliContext): Promise<void> {
   const { directory, json, quiet } = args
-  const report = await verify(args, context)
+  const work = {
+    title: quiet || json ? undefined : 'Verifying',
+    stopped: 'stopped before everything was read',
+  }
+  const report = await workOnDirectory(context, work, (options) => verifyDirectory(directory, options))
   if (json) context.print(JSON.stringify(report))
   else {
     for (const line of problemLines(report)) context.print(line)
@@ -47,32 +51,7 @@ async function verifyCommand(args: VerifyArguments, context: CliContext): Promis
   }
   const { files, problemCount } = report
   if (problemCount > 0) throw new CliError(1, `${countText(problemCount, 'problem')} found`)
-  // A new directory looks the same as a wrong one, or as one whose disk is not mounted.
-  if (files === 0)
-    throw new CliError(3, `${quotePath(directory)} contains no data; is it the right directory?`)
-}
-
-async function verify(
-  { directory, json, quiet }: VerifyArguments,
-  context: CliContext,
-): Promise<VerifyReport> {
-  const { clock } = context
-  const stop = stopSignal(context)
-  const bar = progressBar(quiet || json ? { ...context, terminal: undefined } : context, 'Verifying')
-  try {
-    return await verifyDirectory(directory, {
-      clock,
-      signal: stop.signal,
-      onProgress: ({ done, total, file }) => bar.update(done, total, file),
-    })
-  } catch (error) {
-    if (stop.signal.aborted) throw Interrupted.of(stop.signal, 'stopped before everything was read')
-    if (StorageFailure.is(error)) throw new CliError(1, printable(error.message))
-    throw error
-  } finally {
-    bar.stop()
-    stop.dispose()
-  }
+  if (files === 0) throw noData(directory)
 }
 
 function problemLines({ problems, problemCount }: VerifyReport): string[] {

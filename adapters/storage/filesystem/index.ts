@@ -4,10 +4,18 @@ import { assertOptions, type MembersOf, oneOf } from '../../../src/model/validat
 import type { Durability, Storage } from '../../../src/storage/contract.ts'
 import { openDirectory } from './shared-directory.ts'
 
+export { type UpgradeReport, upgradeDirectory } from './upgrade/upgrade-directory.ts'
 export type { VerifyNote, VerifyProblem, VerifyProgress, VerifyReport } from './verify/report.ts'
 export { type VerifyOptions, verifyDirectory } from './verify/verify-directory.ts'
 
-/** Options of {@link filesystem}. */
+/**
+ * Options of {@link filesystem}.
+ *
+ * ```ts
+ * const options: FilesystemOptions = { durability: 'process-crash' }
+ * const hw = await open({ storage: filesystem('./cache', options) })
+ * ```
+ */
 export interface FilesystemOptions {
   /**
    * What an append survives once it resolves. `'power-loss'` (the default): a power loss; all pending appends

@@ -6,7 +6,16 @@ import { canBroadcast } from './change-channel.ts'
 import { openSession } from './session.ts'
 import { type LowSpace, measureUsage, persist, SpaceMonitor, type StorageUsage } from './space.ts'
 
-/** Options of `indexedDb`. */
+/**
+ * Options of `indexedDb`.
+ *
+ * ```ts
+ * const storage = indexedDb('my-app', { durability: 'process-crash', lowSpaceShare: 0.1 })
+ * storage.lowSpace$.subscribe(({ isFull, writtenBytes, usedBytes, quotaBytes, persisted }) => {
+ *   console.log(storage.name, isFull, writtenBytes, usedBytes, quotaBytes, persisted)
+ * })
+ * ```
+ */
 export interface IndexedDbOptions {
   /**
    * What a resolved append survives: power loss, or only a crash of the browser (`process-crash`, faster).

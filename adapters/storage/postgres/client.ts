@@ -1,6 +1,12 @@
 /**
  * Anything that runs SQL: a `Pool` or `Client` of `pg`, a `PGlite`, or a client of a database's own driver. A
  * query is committed when it resolves, so the client must not be inside a transaction.
+ *
+ * ```ts
+ * declare const pglite: PostgresClient
+ * const { rows } = await pglite.query('SELECT $1::int AS one', [1])
+ * const storage = postgres({ client: pglite })
+ * ```
  */
 export interface PostgresClient {
   /** Runs one statement with parameters `$1`, `$2`, ... and resolves to its rows. */

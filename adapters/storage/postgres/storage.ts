@@ -10,7 +10,25 @@ import { migrate, type Tables, tablesOf } from './schema.ts'
 import { ServerClock } from './server-clock.ts'
 import { PostgresSession } from './session.ts'
 
-/** Options of `postgres`. Requires `connectionString` or `client`. */
+/**
+ * Options of `postgres`. Requires `connectionString` or `client`.
+ *
+ * ```ts
+ * const storage = postgres({
+ *   connectionString: 'postgres://localhost/app',
+ *   schema: 'streams',
+ *   connectionsMax: 20,
+ *   // A pooler in between does not pass notifications on.
+ *   listen: true,
+ *   listenConnectionString: 'postgres://localhost:5433/app',
+ *   statementTimeoutMs: 10_000,
+ *   lockTimeoutMs: 5000,
+ *   retryMs: 10_000,
+ *   clockOffsetMsMax: 60_000,
+ *   readOnly: false,
+ * })
+ * ```
+ */
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`, with the parameters of `pg`, such as `sslmode`. */
   readonly connectionString?: string | undefined

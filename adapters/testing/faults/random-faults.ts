@@ -2,7 +2,14 @@ import { invalid } from '../../../src/model/errors.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { millisecondsIn } from '../duration.ts'
 
-/** A range of delays in milliseconds or as `'500ms'`, `'2s'`, both ends included. */
+/**
+ * A range of delays in milliseconds or as `'500ms'`, `'2s'`, both ends included.
+ *
+ * ```ts
+ * const range: DelayRange = ['10ms', '2s']
+ * const faulty = faultyStorage(storage, { rates: { read: { delay: range } } })
+ * ```
+ */
 export type DelayRange = readonly [from: number | string, to: number | string]
 
 /**

@@ -14,7 +14,17 @@ import {
 } from './handler-faults.ts'
 import { fetchFailed, relayedResponse, terminated } from './relayed-response.ts'
 
-/** A fetch handler: that of `headwater/http`, or an application that wraps it. */
+/**
+ * A fetch handler: that of `headwater/http`, or an application that wraps it.
+ *
+ * ```ts
+ * const slow: Handler = async (request) => {
+ *   console.log(request.url)
+ *   return handler(request)
+ * }
+ * const service = inProcessService(slow)
+ * ```
+ */
 export type Handler = (request: Request) => Response | Promise<Response>
 
 /** Options of `faultyHandler`. */
@@ -32,6 +42,16 @@ export interface FaultyHandlerOptions {
  * by at most one fault, the first that was planned, and by every delay.
  *
  * Network failures reject as in `fetch`: with a `TypeError` whose cause has a `code`.
+ *
+ * ```ts
+ * const faulty = faultyHandler(handler, { rates: { refuse: 0.01, unavailable: 0.01 }, seed: 1 })
+ * faulty.respond(503, { code: 'unavailable', headers: { 'retry-after': '1' } })
+ * faulty.duplicate({ when: ({ method }) => method === 'POST' })
+ * faulty.delay('5s', { after: true })
+ * // From now on, at random.
+ * faulty.rates = { drop: 0.1, loseResponse: 0.1, duplicate: 0.1, cut: 0.1, delay: ['10ms', '1s'] }
+ * for (const { call, method, path, fault } of faulty.log) console.log(call, method, path, fault)
+ * ```
  */
 export interface FaultyHandler {
   (request: Request): Promise<Response>

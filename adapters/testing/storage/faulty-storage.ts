@@ -41,6 +41,23 @@ export interface FaultyStorageOptions {
  * The storage contract holds in spite of faults: appends and commits are atomic, appends to one log take
  * effect in the order of the calls, and failures reject with `StorageFailure` or `StorageConflict`, which
  * state correctly whether nothing was written.
+ *
+ * ```ts
+ * const faulty = faultyStorage(storage, { rates: { append: { before: 0.01 } }, notifications: 'hint' })
+ * faulty.fail('append', { kind: 'conflict', after: true })
+ * faulty.delay('read', '2s', { after: true })
+ * faulty.tearReads()
+ * faulty.dropNotifications()
+ * faulty.duplicateNotifications()
+ * faulty.delayNotifications('1s')
+ * faulty.loseConnection()
+ * faulty.restore()
+ * faulty.rates = {
+ *   commit: { before: 0.01, after: 0.01, kind: 'io' },
+ *   notification: { drop: 0.1, duplicate: 0.1, delay: ['10ms', '1s'] },
+ * }
+ * for (const { fault } of faulty.log) console.log(fault)
+ * ```
  */
 export interface FaultyStorage extends Storage {
   /**

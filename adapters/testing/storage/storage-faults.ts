@@ -3,7 +3,15 @@ import type { StorageFailureKind } from '../../../src/storage/errors.ts'
 import type { FaultPoint } from '../faults/planned-faults.ts'
 import type { DelayRange } from '../faults/random-faults.ts'
 
-/** The calls of the storage contract that can fail. */
+/**
+ * The calls of the storage contract that can fail.
+ *
+ * ```ts
+ * const operations: StorageOperation[] = ['append', 'commit']
+ * const faulty = faultyStorage(storage)
+ * for (const operation of operations) faulty.failNext(operation)
+ * ```
+ */
 export type StorageOperation =
   | 'open'
   | Exclude<
@@ -32,7 +40,14 @@ const OPERATIONS: Readonly<Record<StorageOperation, true>> = {
 
 export const STORAGE_OPERATIONS: readonly string[] = Object.keys(OPERATIONS)
 
-/** The arguments of a call. */
+/**
+ * The arguments of a call.
+ *
+ * ```ts
+ * const isLarge = (...[{ block }]: StorageArguments<'append'>) => block.data.length > 65_536
+ * faultyStorage(storage).fail('append', { when: isLarge })
+ * ```
+ */
 export type StorageArguments<Operation extends StorageOperation> = Operation extends 'open'
   ? []
   : Parameters<StorageSession[Exclude<Operation, 'open'>]>
@@ -40,6 +55,12 @@ export type StorageArguments<Operation extends StorageOperation> = Operation ext
 /**
  * The kinds of `StorageFailure`, and `conflict` for a `StorageConflict`, which only commits and appends can
  * have.
+ *
+ * ```ts
+ * const kinds: InjectedKind[] = ['io', 'quota', 'conflict']
+ * const faulty = faultyStorage(storage)
+ * for (const kind of kinds) faulty.failNext('append', { kind })
+ * ```
  */
 export type InjectedKind = StorageFailureKind | 'conflict'
 
@@ -107,6 +128,15 @@ export type StorageRates = {
 /**
  * An injected fault. `call` counts the calls of the operation in all sessions, from 1: a random failure of
  * `append` 17 is repeated on a new storage by `fail('append', { nth: 17 })`.
+ *
+ * ```ts
+ * const faulty = faultyStorage(storage, { rates: { append: { after: 0.01, delay: ['10ms', '1s'] } } })
+ * for (const entry of faulty.log) {
+ *   if (entry.fault === 'failure') console.log(entry.operation, entry.call, entry.kind, entry.after)
+ *   if (entry.fault === 'delay') console.log(entry.operation, entry.call, entry.delayMs)
+ *   if (entry.fault === 'torn read') console.log(entry.call, entry.blocks)
+ * }
+ * ```
  */
 export type StorageFault =
   | {

@@ -43,7 +43,17 @@ const ENSURE_BASIN: AlternativeOperations<Provisioned<BasinInfo>> = {
   counted: ({ result }) => (result === 'created' ? 'create-basin' : 'reconfigure-basin'),
 }
 
-/** An open engine: a `Headwater` on a storage, made by `open`, with what only its owner can do. */
+/**
+ * An open engine: a `Headwater` on a storage, made by `open`, with what only its owner can do.
+ *
+ * ```ts
+ * await hw.checkStorage()
+ * await hw.setRootToken(process.env.ROOT_TOKEN ?? '')
+ * hw.closing.addEventListener('abort', () => console.log('the engine is closing'))
+ * const start = { seqNum: 100, timestamp: hw.now() }
+ * await hw.restoreStream({ basin: 'shop', stream: 'orders' }, { start, fencingToken: 'writer-1' })
+ * ```
+ */
 export class Engine extends Headwater {
   readonly #services: EngineServices
   readonly #caller: Caller

@@ -6,6 +6,16 @@ import type { MaybePromise } from '../../runtime/maybe-promise.ts'
  * An authenticated cipher for the records of encrypted streams. Results may be returned without a promise,
  * which makes appends as fast as on a plain stream. Anything derived from a key may be kept only as long as
  * the `EncryptionKey` object lives, in a `WeakMap` for example.
+ *
+ * ```ts
+ * // On a library that the app has already.
+ * const suite: CipherSuite = {
+ *   name: 'aes-256-gcm',
+ *   missing: aes.isSupported ? undefined : 'the instructions of the processor',
+ *   seal: (key, nonce, plaintext, data) => aes.encrypt(key.bytes, nonce, plaintext, data),
+ *   open: (key, nonce, ciphertext, data) => aes.decrypt(key.bytes, nonce, ciphertext, data),
+ * }
+ * ```
  */
 export interface CipherSuite {
   /** The cipher that it implements. */

@@ -3,7 +3,15 @@ import type { StreamCache } from '../log/stream-cache.ts'
 import type { Admission } from './admission.ts'
 import type { ReadService } from './read-service.ts'
 
-/** Counts of what is open in an engine. */
+/**
+ * Counts of what is open in an engine.
+ *
+ * ```ts
+ * const { openSessions, openReads, waitingReads, readBufferBytes } = hw.stats()
+ * const { pendingAppends, appendBytesInFlight, waitingAppends, waitingAppendBytes } = hw.stats()
+ * const { cachedStreams, storageFull, clockOffsetMs, expiryPaused, lostTails } = hw.stats()
+ * ```
+ */
 export interface EngineStats {
   /** Reads and append sessions, as limited by `limits.openSessions`. */
   readonly openSessions: number

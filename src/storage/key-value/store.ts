@@ -1,7 +1,13 @@
 /** A key and its value. */
 export type KeyValue = readonly [key: Uint8Array, value: Uint8Array]
 
-/** Selects keys in the order of their bytes, as unsigned numbers. A key precedes those that it begins. */
+/**
+ * Selects keys in the order of their bytes, as unsigned numbers. A key precedes those that it begins.
+ *
+ * ```ts
+ * const everything: KeyRange = { from: EMPTY_BYTES, to: Uint8Array.of(0xff), limit: 100 }
+ * ```
+ */
 export interface KeyRange {
   /** The lower bound, inclusive. */
   readonly from: Uint8Array
@@ -11,7 +17,20 @@ export interface KeyRange {
   readonly limit: number
 }
 
-/** Writes that take effect together. No key occurs twice among `puts` and `deletes`. */
+/**
+ * Writes that take effect together. No key occurs twice among `puts` and `deletes`.
+ *
+ * ```ts
+ * const values = new Map<string, Uint8Array>()
+ * const transact = async ({ expected, puts, deletes }: KeyValueBatch) => {
+ *   const held = expected.every(([key, value]) => compareBytes(values.get(lossyTextOf(key)), value))
+ *   if (held) for (const [key, value] of puts) values.set(lossyTextOf(key), value)
+ *   if (held) for (const key of deletes) values.delete(lossyTextOf(key))
+ *   return held
+ * }
+ * const compareBytes = (a: Uint8Array | undefined, b: Uint8Array | undefined) => String(a) === String(b)
+ * ```
+ */
 export interface KeyValueBatch {
   /**
    * What the keys must contain before the batch; undefined if there must be no value. A store with a single

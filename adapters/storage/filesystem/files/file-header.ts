@@ -8,7 +8,8 @@ export const FILE_HEADER_BYTES = 48
 export const SYNCED_END_OFFSET = 32
 
 const MAGIC = 'HDWR'
-const VERSION = 6
+/** The format version of new files. Each version so far has only added to the one before. */
+export const FORMAT_VERSION = 6
 /**
  * The first version that is still read: version 5 added the extensions of retention, version 6 closed streams
  * and producers.
@@ -46,7 +47,7 @@ export function newHeader(
 export function encodeHeader(header: FileHeader): Buffer {
   const bytes = Buffer.alloc(FILE_HEADER_BYTES)
   bytes.write(MAGIC + KINDS[header.kind], 0, 'latin1')
-  bytes[5] = VERSION
+  bytes[5] = FORMAT_VERSION
   bytes.writeUInt16LE(header.unsynced ? FLAG_UNSYNCED : 0, 6)
   bytes.writeBigUInt64LE(BigInt(header.number), 8)
   bytes.writeBigUInt64LE(BigInt(header.previousEnd), 16)
@@ -78,6 +79,21 @@ export function formatVersionOf(start: Uint8Array): number | undefined {
   return new TextDecoder('latin1').decode(start.subarray(0, 4)) === MAGIC ? start[5] : undefined
 }
 
+/** Throws `StorageFailure` unless this release reads files of the version. */
+export function assertReadable(name: string, version: number): void {
+  if (version >= VERSION_MIN && version <= FORMAT_VERSION) return
+  const message = `${name} has format version ${version}, but this version of headwater reads ${VERSION_MIN} to ${FORMAT_VERSION}`
+  throw new StorageFailure('corrupt', message, { nothingWritten: true })
+}
+
+/** Changes the header in the first bytes of a file to the present format version. */
+export function upgradeHeader(bytes: Buffer, name: string): void {
+  const isWhole = bytes.length >= FILE_HEADER_BYTES && crc32(bytes.subarray(0, 28)) === bytes.readUInt32LE(28)
+  if (!isWhole) throw corrupt(name, 0, 'the header is damaged')
+  bytes[5] = FORMAT_VERSION
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, 28)), 28)
+}
+
 /** The kind and number of a file, which its header and its name must agree on. */
 export type FileIdentity = Pick<FileHeader, 'kind' | 'number'>
 
@@ -94,11 +110,7 @@ export function decodeHeader(
   if (!isWhole || bytes.toString('latin1', 0, 5) !== MAGIC + KINDS[kind]) {
     throw corrupt(name, 0, `not a ${kind} header`)
   }
-  const version = bytes[5]!
-  if (version < VERSION_MIN || version > VERSION) {
-    const message = `${name} has format version ${version}, but this version of headwater reads ${VERSION_MIN} to ${VERSION}`
-    throw new StorageFailure('corrupt', message, { nothingWritten: true })
-  }
+  assertReadable(name, bytes[5]!)
   if (bytes.length < FILE_HEADER_BYTES) throw corrupt(name, bytes.length, 'truncated')
   if (bytes.readBigUInt64LE(8) !== BigInt(number))
     throw corrupt(name, 8, 'the header belongs to another file')

@@ -26,7 +26,20 @@ export interface VerifyNote {
   readonly log?: string | undefined
 }
 
-/** The result of {@link verifyDirectory}. */
+/**
+ * The result of {@link verifyDirectory}.
+ *
+ * ```ts
+ * const report = await verifyDirectory('./data')
+ * const { files, bytes, formatVersions, documents, logs, blocks, records } = report
+ * console.log(`format ${formatVersions}: ${files} files, ${bytes} bytes, ${records} records`)
+ * console.log(documents, logs, blocks, report.problemCount, report.noteCount)
+ * for (const { file, offset, problem, log, stream } of report.problems) {
+ *   console.log(file, offset, problem, stream?.name ?? log)
+ * }
+ * for (const { file, offset, note, log } of report.notes) console.log(file, offset, note, log)
+ * ```
+ */
 export interface VerifyReport {
   /** Number of files read; 0 if nothing was ever written. */
   readonly files: number

@@ -1,29 +1,37 @@
-import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { assertOptions, assertSignal, hasMethod, type MembersOf } from '../../../../src/model/validation.ts'
 import { type Clock, systemClock } from '../../../../src/runtime/clock.ts'
-import { StorageFailure } from '../../../../src/storage/errors.ts'
+import { hasNoFiles } from '../directory-contents.ts'
 import { fileFailure } from '../files/errors.ts'
-import { isTemporaryName, parseFileName } from '../files/file-header.ts'
 import type { Files } from '../files/files.ts'
 import { nodeFiles } from '../files/node-files.ts'
-import { RESERVE_NAME } from '../files/reserve.ts'
 import { assertUnlocked, lockDirectory } from '../lock/directory-lock.ts'
-import { isLeftoverName, isOwnerName } from '../lock/owner-file.ts'
 import { EMPTY_REPORT, type VerifyProgress, type VerifyReport } from './report.ts'
 import { verifyFiles } from './verify-files.ts'
 
-/** Options of {@link verifyDirectory}. */
+/**
+ * Options of {@link verifyDirectory} and `upgradeDirectory`.
+ *
+ * ```ts
+ * const stop = new AbortController()
+ * await verifyDirectory('./data', {
+ *   onProgress: ({ done, total, file }) => console.log(`${file}: ${Math.round((100 * done) / total)} %`),
+ *   signal: stop.signal,
+ *   clock: systemClock,
+ * })
+ * ```
+ */
 export interface VerifyOptions {
-  /** Called often during the verification. */
+  /** Called often during the work. */
   readonly onProgress?: ((progress: VerifyProgress) => void) | undefined
-  /** Aborts the verification: the lock is released, and the call rejects with the signal's reason. */
+  /** Aborts the work: the lock is released, and the call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
   /** Source of the time in the owner file. The system clock by default. */
   readonly clock?: Clock | undefined
 }
 
-const VERIFY_OPTIONS: MembersOf<VerifyOptions> = {
+/** The members of {@link VerifyOptions}. */
+export const VERIFY_OPTIONS: MembersOf<VerifyOptions> = {
   onProgress: 'function',
   signal: assertSignal,
   clock: hasMethod('now', 'a clock'),
@@ -54,7 +62,7 @@ export async function verifyDirectory(directory: string, options: VerifyOptions 
   signal?.throwIfAborted()
   const path = resolve(directory)
   // Locking writes to the directory: only once it is certain that it belongs to the storage.
-  if (await isEmpty(path)) return EMPTY_REPORT
+  if (await hasNoFiles(path)) return EMPTY_REPORT
   const held = await openForVerify(path, clock)
   try {
     const report = await verifyFiles(held.files, { onProgress, signal })
@@ -63,32 +71,6 @@ export async function verifyDirectory(directory: string, options: VerifyOptions 
   } finally {
     await held.release()
   }
-}
-
-async function isEmpty(path: string): Promise<boolean> {
-  const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') throw refusal(`directory ${path} does not exist`)
-    if (error.code === 'ENOTDIR') throw refusal(`${path} is not a directory`)
-    throw fileFailure(error, true)
-  })
-  if (names.length > 0 && !names.some(isOfStorage)) {
-    throw refusal(`${path} contains no files of this storage`)
-  }
-  return names.length === 0
-}
-
-function isOfStorage(name: string): boolean {
-  return (
-    parseFileName(name) !== undefined ||
-    isTemporaryName(name) ||
-    isOwnerName(name) ||
-    isLeftoverName(name) ||
-    name === RESERVE_NAME
-  )
-}
-
-function refusal(message: string): StorageFailure {
-  return new StorageFailure('io', message, { nothingWritten: true })
 }
 
 /** A directory that does not change while it is verified. */

@@ -1,4 +1,5 @@
 import theme from 'vitepress/theme'
 import './colours.css'
+import './text.css'
 
 export default theme

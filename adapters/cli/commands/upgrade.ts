@@ -1,0 +1,60 @@
+import { type UpgradeReport, upgradeDirectory } from '../../storage/filesystem/index.ts'
+import { flag, positional, type Values } from '../arguments.ts'
+import { command } from '../command.ts'
+import type { CliContext } from '../context.ts'
+import { noData, workOnDirectory } from '../directory-work.ts'
+import { CliError, quotePath } from '../errors.ts'
+import { countText } from '../progress.ts'
+
+const UPGRADE_DEFINITIONS = {
+  directory: positional('Directory to upgrade'),
+  json: flag('Print the report as JSON'),
+  quiet: flag('Print only problems'),
+} as const
+
+const UPGRADE_NOTES = [
+  'Rewrites files of earlier storage formats, one after the other. The disk needs space for the largest of',
+  'them. Earlier releases of headwater cannot read the directory any more: make a copy first, or an export.',
+  'Not needed to open a directory, and not for databases, which are upgraded when they are opened.',
+  'No other process may have the directory open. Damaged data stays damaged: run `headwater verify` first.',
+  'Exit code: 0 if all files have the format of this release now, 1 if it failed or a format is unknown,',
+  '2 for invalid arguments, 3 if the directory contains no data, 130 and 143 if it was stopped.',
+]
+
+interface UpgradeArguments {
+  readonly directory: string
+  readonly json: boolean
+  readonly quiet: boolean
+}
+
+/** @throws CliError with exit code 2. */
+function parseUpgradeArguments(parsed: Values<typeof UPGRADE_DEFINITIONS>): UpgradeArguments {
+  const { directory, json, quiet } = parsed
+  if (directory === '') throw new CliError(2, 'DIRECTORY must not be empty')
+  return { directory, json, quiet }
+}
+
+/** `headwater upgrade`: says what it found, and what it did. */
+async function upgradeCommand(args: UpgradeArguments, context: CliContext): Promise<void> {
+  const { directory, json, quiet } = args
+  const title = quiet || json ? undefined : 'Upgrading'
+  const work = { title, stopped: 'stopped; some files may have the new format, and the directory is intact' }
+  const report = await workOnDirectory(context, work, (options) => upgradeDirectory(directory, options))
+  if (json) context.print(JSON.stringify(report))
+  if (report.formatVersionsBefore.length === 0) throw noData(directory)
+  if (!json && !quiet) context.print(summary(directory, report))
+}
+
+function summary(directory: string, { files, formatVersion, formatVersionsBefore }: UpgradeReport): string {
+  if (files === 0) return `${quotePath(directory)} has format ${formatVersion}: there is nothing to upgrade`
+  const before = formatVersionsBefore.filter((version) => version !== formatVersion).join(' and ')
+  return `Upgraded ${countText(files, 'file')} from format ${before} to ${formatVersion}`
+}
+
+export const UPGRADE = command({
+  examples: ['headwater upgrade ./data', 'headwater upgrade ./data --json'],
+  notes: UPGRADE_NOTES,
+  definitions: UPGRADE_DEFINITIONS,
+  parse: parseUpgradeArguments,
+  run: upgradeCommand,
+})

@@ -1,0 +1,45 @@
+import { StorageFailure } from '../../src/storage/errors.ts'
+import type { VerifyOptions } from '../storage/filesystem/index.ts'
+import { type CliContext, stopSignal } from './context.ts'
+import { CliError, Interrupted, printable, quotePath } from './errors.ts'
+import { progressBar } from './progress.ts'
+
+/** What is shown of {@link workOnDirectory}. */
+export interface DirectoryWork {
+  /** The title of the progress bar; undefined for none. */
+  readonly title: string | undefined
+  /** The message if it is stopped. */
+  readonly stopped: string
+}
+
+/**
+ * Runs work on a directory that no engine has open: with a progress bar, until a signal stops it. Failures of
+ * the storage become messages.
+ */
+export async function workOnDirectory<Result>(
+  context: CliContext,
+  { title, stopped }: DirectoryWork,
+  work: (options: VerifyOptions) => Promise<Result>,
+): Promise<Result> {
+  const stop = stopSignal(context)
+  const bar = progressBar(title === undefined ? { ...context, terminal: undefined } : context, title ?? '')
+  try {
+    return await work({
+      clock: context.clock,
+      signal: stop.signal,
+      onProgress: ({ done, total, file }) => bar.update(done, total, file),
+    })
+  } catch (error) {
+    if (stop.signal.aborted) throw Interrupted.of(stop.signal, stopped)
+    if (StorageFailure.is(error)) throw new CliError(1, printable(error.message))
+    throw error
+  } finally {
+    bar.stop()
+    stop.dispose()
+  }
+}
+
+/** A new directory looks the same as a wrong one, or as one whose disk is not mounted. */
+export function noData(directory: string): CliError {
+  return new CliError(3, `${quotePath(directory)} contains no data; is it the right directory?`)
+}

@@ -1,0 +1,109 @@
+import {
+  assertReadable,
+  FORMAT_VERSION,
+  parseFileName,
+  temporaryName,
+  upgradeHeader,
+} from '../files/file-header.ts'
+import type { File, Files } from '../files/files.ts'
+import { formatVersions } from '../files/format-versions.ts'
+import { openStorage } from '../open-files.ts'
+import type { ScanOptions } from '../verify/scan.ts'
+
+const PIECE_BYTES = 1_048_576
+
+/** The outcome of {@link upgradeFiles}. */
+interface UpgradedFiles {
+  /** The format version that each file had. */
+  readonly versions: ReadonlyMap<string, number>
+  /** How many files were rewritten. */
+  readonly rewritten: number
+}
+
+/**
+ * Gives the present format version to all files, which nothing else may have open. Until now, each version
+ * has only added to the one before, so that it is enough to change the headers.
+ */
+export async function upgradeFiles(
+  files: Files,
+  { onProgress, signal }: ScanOptions,
+): Promise<UpgradedFiles> {
+  const versions = await formatVersions(files, await dataFiles(files))
+  for (const [name, version] of versions) assertReadable(name, version)
+  await completeRecovery(files)
+  const outdated: { readonly name: string; readonly bytes: number }[] = []
+  for (const [name, version] of await formatVersions(files, await dataFiles(files))) {
+    if (version < FORMAT_VERSION) outdated.push({ name, bytes: await sizeOf(files, name) })
+  }
+  const total = outdated.reduce((sum, { bytes }) => sum + bytes, 0)
+  let done = 0
+  for (const { name, bytes } of outdated) {
+    await rewrite(files, name, (copied) => {
+      signal?.throwIfAborted()
+      onProgress?.({ done: done + copied, total, file: name })
+    })
+    done += bytes
+  }
+  if (outdated.length > 0) await files.syncDirectory()
+  return { versions, rewritten: outdated.length }
+}
+
+async function dataFiles(files: Files): Promise<string[]> {
+  return (await files.list()).filter((name) => parseFileName(name) !== undefined).sort()
+}
+
+/** Opens the storage, which removes what a crash left, and reports damage that matters. */
+async function completeRecovery(files: Files): Promise<void> {
+  const storage = await openStorage(files, { durability: 'power-loss' }, async () => {})
+  await storage.close()
+}
+
+async function sizeOf(files: Files, name: string): Promise<number> {
+  const file = await files.open(name, 'read')
+  try {
+    return await file.size()
+  } finally {
+    await file.close()
+  }
+}
+
+/** Replaces a file by a copy with another header, in one step. An opening removes an unfinished copy. */
+async function rewrite(files: Files, name: string, onCopied: (bytes: number) => void): Promise<void> {
+  const copy = temporaryName(name)
+  try {
+    const source = await files.open(name, 'read')
+    try {
+      const target = await files.open(copy, 'create')
+      try {
+        await copyWithHeader(source, target, name, onCopied)
+        await target.datasync()
+      } finally {
+        await target.close()
+      }
+    } finally {
+      await source.close()
+    }
+    await files.rename(copy, name)
+  } catch (error) {
+    await files.unlink(copy).catch(() => {})
+    throw error
+  }
+}
+
+async function copyWithHeader(
+  source: File,
+  target: File,
+  name: string,
+  onCopied: (bytes: number) => void,
+): Promise<void> {
+  const buffer = Buffer.allocUnsafeSlow(PIECE_BYTES)
+  let position = 0
+  while (true) {
+    onCopied(position)
+    const piece = buffer.subarray(0, await source.read(buffer, position))
+    if (position === 0) upgradeHeader(piece, name)
+    if (piece.length === 0) return
+    await target.write(piece, position)
+    position += piece.length
+  }
+}

@@ -1,0 +1,116 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import ts from 'typescript'
+import { afterAll, describe, expect, it } from 'vitest'
+import { errorsOf } from './docstring-samples.ts'
+import { PROJECT, pages } from './examples.ts'
+
+const BLOCK = /^```(tsx?|js) ([\w./[\]-]+)\n([\s\S]*?)^```$/gm
+/** Their blocks are files of apps that have tests of their own: `test/frameworks`. */
+const APPS = ['docs/frameworks.md', 'docs/ai-chat.md']
+/** `service-worker.test.ts` runs it in a browser. Its types are not those of a page. */
+const OF_A_WORKER = 'service-worker.ts'
+
+/** What the parts of programs use beside what docstrings use. */
+const SURROUNDINGS: Readonly<Record<string, string>> = {
+  remote: `declare const remote: import('headwater').Headwater`,
+  orders: `declare const orders: import('headwater').JsonStream<{ readonly goods: string }>`,
+  user: 'declare const user: { readonly id: string }',
+  rowOf: 'declare function rowOf(record: object): unknown',
+  showList: 'declare function showList(rows: readonly unknown[]): void',
+  ask: 'declare function ask(question: string): Promise<boolean>',
+  sql: `declare const sql: Query & { begin(run: (query: Query) => Promise<void>): Promise<void> }
+type Query = (parts: TemplateStringsArray, ...values: unknown[]) => Promise<unknown>`,
+  nextPosition: 'declare function nextPosition(query: object): Promise<number>',
+}
+
+/** A part with the surroundings that it uses and does not declare itself. */
+function withSurroundings(code: string): string {
+  const needed = Object.entries(SURROUNDINGS).filter(
+    ([name]) => new RegExp(`\\b${name}\\b`).test(code) && !code.includes(`const ${name} =`),
+  )
+  return [...needed.map(([, declaration]) => declaration), code].join('\n')
+}
+
+const CLOUDFLARE = `
+declare module 'cloudflare:workers' {
+  export class DurableObject {
+    protected ctx: { readonly storage: import('headwater/durable-object').ObjectStorage }
+  }
+}`
+
+interface Block {
+  readonly page: string
+  readonly line: number
+  readonly language: string
+  /** The name of a file, or `part` for lines of a program. */
+  readonly name: string
+  readonly code: string
+}
+
+const blocks = (await pages())
+  .filter((page) => !APPS.includes(page))
+  .flatMap((page): Block[] => {
+    const text = readFileSync(join(PROJECT, page), 'utf8')
+    return [...text.matchAll(BLOCK)].map(({ index, 1: language, 2: name, 3: code }) => ({
+      page,
+      line: text.slice(0, index).split('\n').length,
+      language: language!,
+      name: name!,
+      code: code!,
+    }))
+  })
+
+describe('the parts of programs in the pages compile', () => {
+  const parts = blocks.filter(({ name }) => name === 'part')
+  const errors = errorsOf(
+    parts.map(({ page, line, language, code }) => {
+      return { at: `${page}:${line}`, language, code: withSurroundings(code) }
+    }),
+  )
+
+  it.each(parts.map(({ page, line }, i) => [page, line, i] as const))('%s, line %i', (_page, _line, i) => {
+    expect(errors[i]).toEqual([])
+  })
+})
+
+describe('the files in the pages compile', () => {
+  // Inside the project, so that `headwater` is the package itself as it was built.
+  const directory = mkdtempSync(join(PROJECT, 'dist', 'guide-code-'))
+  afterAll(() => rmSync(directory, { recursive: true }))
+  const files = blocks.filter(({ name }) => name !== 'part' && name !== OF_A_WORKER)
+  const pathOf = ({ page, name }: Block) => {
+    const folder = join(directory, basename(page, '.md'))
+    ts.sys.createDirectory(folder)
+    return join(folder, name)
+  }
+  for (const block of files) writeFileSync(pathOf(block), withJsx(block))
+  const cloudflare = join(directory, 'cloudflare.d.ts')
+  writeFileSync(cloudflare, CLOUDFLARE)
+  const program = ts.createProgram([...files.map(pathOf), cloudflare], {
+    target: ts.ScriptTarget.ES2022,
+    lib: ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
+    module: ts.ModuleKind.NodeNext,
+    jsx: ts.JsxEmit.Preserve,
+    types: ['node'],
+    strict: true,
+    allowJs: true,
+    allowImportingTsExtensions: true,
+    skipLibCheck: true,
+    noEmit: true,
+  })
+
+  it.each(files.map((block) => [block.page, block.name, block] as const))('%s: %s', (_page, _name, block) => {
+    const file = program.getSourceFile(pathOf(block))
+    const diagnostics = [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]
+    const messages = diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+    expect(messages).toEqual([])
+  })
+})
+
+/** Each framework has types of its own for the elements of JSX. */
+function withJsx({ language, code }: Block): string {
+  if (language !== 'tsx') return code
+  const source = code.includes("from 'solid-js'") ? 'solid-js' : 'react'
+  return `/** @jsxImportSource ${source} */\n${code}`
+}
