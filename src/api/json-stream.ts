@@ -11,7 +11,7 @@ import type { ReadBatch } from '../storage/record-batch.ts'
 import { appendAll } from './append-all.ts'
 import type { AppendOptions, AppendSession } from './append-session.ts'
 import { type CallOptions, signalOf } from './call-options.ts'
-import { type AppendAllOptions, inputSink } from './input-sink.ts'
+import { type AppendAllOptions, type InputSink, inputSink } from './input-sink.ts'
 import type { JsonAppendSession } from './json-append-session.ts'
 import type { JsonCodec } from './json-codec.ts'
 import type { JsonRecord } from './json-decoder.ts'
@@ -129,7 +129,7 @@ export class JsonStream<Value, Input = Value> {
     values: AsyncIterable<Input> | Iterable<Input>,
     options: AppendAllOptions = {},
   ): AsyncGenerator<AppendAck, void, undefined> {
-    return appendAll(values, inputSink(this, options, this.#closing))
+    return appendAll(values, this.#sink(options))
   }
 
   /** Opens a session of pipelined appends, one value each. */
@@ -189,7 +189,11 @@ export class JsonStream<Value, Input = Value> {
 
   /** Returns a `WritableStream` whose chunks are appended, each as one value: see `Stream.writable`. */
   writable(options: AppendAllOptions = {}): WritableStream<Input> {
-    return writableTo(inputSink(this, options, this.#closing))
+    return writableTo(this.#sink(options))
+  }
+
+  #sink(options: AppendAllOptions): InputSink<Input> {
+    return inputSink(this.#stream, options, this.#closing, (value) => this.#codec.encode(value))
   }
 
   #session(
