@@ -136,12 +136,12 @@ export class JsonStream<Value, Input = Value> {
   async appendSession(options?: CallOptions): Promise<JsonAppendSession<Input>> {
     const { JsonAppendSession } = await unlessAborted(signalOf(options), loadSessions())
     const session = await this.#stream.appendSession(options)
-    return new JsonAppendSession<Input>(session, (value) => this.#codec.encode(value))
+    return new JsonAppendSession<Input>(session, (value) => this.#encodeOne(value))
   }
 
   /** Makes a producer, which collects values into batches. Throws `invalid` for options out of range. */
   producer(options?: ProducerOptions): JsonProducer<Input> {
-    return new JsonProducer<Input>(this.#stream.producer(options), (value) => this.#codec.encode(value))
+    return new JsonProducer<Input>(this.#stream.producer(options), (value) => this.#encodeOne(value))
   }
 
   /** Sets the fencing token: see `Stream.fence`. */
@@ -218,14 +218,18 @@ export class JsonStream<Value, Input = Value> {
     encode: () => MaybePromise<readonly string[]>,
     options: AppendOptions | undefined,
   ): Promise<AppendAck> {
-    const encoded = encode()
     const append = (bodies: readonly string[]) => this.#stream.append(bodies, options)
-    const encoding = isPromise(encoded) ? unlessAborted(this.#closing, encoded) : encoded
-    return this.#order.run(encoding, append, options?.signal)
+    return this.#order.run(encode(), append, options?.signal)
+  }
+
+  /** Stops waiting for the schema when the engine closes. */
+  #encodeOne(value: unknown): MaybePromise<string> {
+    const body = this.#codec.encode(value)
+    return isPromise(body) ? unlessAborted(this.#closing, body) : body
   }
 
   #encode(values: readonly unknown[]): MaybePromise<readonly string[]> {
-    const bodies = Array.from(values, (value) => this.#codec.encode(value))
+    const bodies = Array.from(values, (value) => this.#encodeOne(value))
     return bodies.some(isPromise) ? Promise.all(bodies) : (bodies as string[])
   }
 

@@ -335,6 +335,15 @@ describe('with a schema', () => {
     await rejected
   })
 
+  it('stops waiting for an asynchronous schema in sessions and producers when the engine is closed', async () => {
+    const json = stream.json(schema<string, string>(() => new Promise(() => {})))
+    const accepting = [await json.appendSession(), json.producer()]
+    const submitted = Promise.all(accepting.map((one) => failure(() => one.submit('a'))))
+    await hw.close()
+    expect((await submitted).map(({ code }) => code)).toEqual(['closed', 'closed'])
+    for (const one of accepting) await one.close().catch(() => {})
+  })
+
   it.each([
     [{}],
     [null],
