@@ -21,7 +21,7 @@ import { type Coordinator, coordinate } from './coordinator.ts'
 import { OutboxLog } from './outbox-log.ts'
 import { assertOutboxOptions, type OutboxOptions } from './outbox-options.ts'
 import { browserWakeUps } from './page-events.ts'
-import { type PauseContext, persistently } from './pause.ts'
+import { type PauseContext, withRetries } from './pause.ts'
 import type { PendingEntry } from './pending-source.ts'
 import { StateCell } from './state-cell.ts'
 
@@ -268,7 +268,7 @@ export class Outbox {
     const { signal } = this.#closing
     try {
       await this.loaded
-      const identity = await persistently(() => this.#local.identity(), this.#pauses, signal)
+      const identity = await withRetries(() => this.#local.identity(), this.#pauses, signal)
       let term: AbortController | undefined
       const membership = coordinator(`headwater outbox ${identity}`, {
         onElected: (isElected) => {
@@ -301,7 +301,7 @@ export class Outbox {
       onState,
     }
     try {
-      const { OutboxSender } = await persistently(() => SENDER.load(), context, sending.signal)
+      const { OutboxSender } = await withRetries(() => SENDER.load(), context, sending.signal)
       await new OutboxSender(context, sending.signal).run()
     } catch (error) {
       onState({ kind: 'stopped', error: asHeadwaterError(error) })

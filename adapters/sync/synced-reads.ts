@@ -9,7 +9,7 @@ import type { RecordView } from '../../src/sync/record-view.ts'
 import type { SyncedRecord } from '../../src/sync/synced-record.ts'
 import type { ContentCodec } from './content.ts'
 import { browserWakeUps } from './page-events.ts'
-import { persistently } from './pause.ts'
+import { withRetries } from './pause.ts'
 import type { PendingSource } from './pending-source.ts'
 import type { SyncedChange, SyncedChanges } from './synced-changes.ts'
 import { SyncedRead } from './synced-read.ts'
@@ -113,6 +113,6 @@ export abstract class SyncedReads<Content extends object>
   #loaded(signal: AbortSignal | undefined): Promise<typeof import('./synced-changes.ts')> {
     const { clock } = this.#local.context
     const context = { clock, random: Math.random, wakeUps: browserWakeUps, onState: () => {} }
-    return persistently(() => CHANGES.load(), context, signal ?? new AbortController().signal)
+    return withRetries(() => CHANGES.load(), context, signal ?? new AbortController().signal)
   }
 }
