@@ -12,6 +12,8 @@ import { StorageConflict, StorageFailure, type StorageFailureKind } from '../../
  *     storage,
  *     // As after a restart of the process.
  *     reopen: async () => storage,
+ *     // As after a crash, with sessions open.
+ *     crash: async () => storage,
  *     dispose: async () => {},
  *   }),
  *   clock: systemClock,
@@ -50,8 +52,8 @@ export interface ConformanceFixture {
   readonly reopen?: (() => Promise<Storage>) | undefined
   /**
    * Returns another storage over the data as a crash of the process would leave it. Called while sessions are
-   * open, and maybe with calls in flight. Default: `storage`, which is opened once more if it is shared, and
-   * closed before if it is not.
+   * open, and maybe with calls in flight. By default, `storage` is used: if it is shared, it is opened once
+   * more, else it is closed first.
    */
   readonly crash?: (() => Promise<Storage>) | undefined
   /** Removes the data. Called last, with every session closed. */

@@ -3,19 +3,14 @@ import { isCommandShaped } from '../../src/model/command.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { andThen, isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
-import type { NumberedItem, StreamChange } from '../../src/sync/changes.ts'
+import type { NumberedItem } from '../../src/sync/changes.ts'
 import { originOf, originValue, withoutOrigin } from '../../src/sync/origin.ts'
 import { RecordView } from '../../src/sync/record-view.ts'
 import type { SyncedRecord } from '../../src/sync/synced-record.ts'
 import { ChangeReader, type RecordChange } from './change-reader.ts'
 import type { ContentCodec } from './content.ts'
 import type { PendingEntry, PendingSource } from './pending-source.ts'
-
-/** A change of a synced stream. */
-export interface SyncedChange<Content> extends StreamChange<SyncedRecord<Content>, SyncedRecord<Content>> {
-  /** Records below this sequence number were trimmed; undefined if the change trims nothing. */
-  readonly trimmedTo: number | undefined
-}
+import type { SyncedChange } from './synced-read.ts'
 
 /** The changes of a synced stream in one form. */
 export class SyncedChanges<Content extends object> {

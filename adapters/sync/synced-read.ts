@@ -1,3 +1,12 @@
+import type { StreamChange } from '../../src/sync/changes.ts'
+import type { SyncedRecord } from '../../src/sync/synced-record.ts'
+
+/** A change of a synced stream. */
+export interface SyncedChange<Content> extends StreamChange<SyncedRecord<Content>, SyncedRecord<Content>> {
+  /** Records below this sequence number were trimmed; undefined if the change trims nothing. */
+  readonly trimmedTo: number | undefined
+}
+
 /**
  * A read of a synced stream, made by `synced.read()`. It is cold: each iteration is a read of its own.
  * Leaving the loop and the signal end it.

@@ -11,8 +11,8 @@ import type { ContentCodec } from './content.ts'
 import { browserWakeUps } from './page-events.ts'
 import { withRetries } from './pause.ts'
 import type { PendingSource } from './pending-source.ts'
-import type { SyncedChange, SyncedChanges } from './synced-changes.ts'
-import { SyncedRead } from './synced-read.ts'
+import type { SyncedChanges } from './synced-changes.ts'
+import { type SyncedChange, SyncedRead } from './synced-read.ts'
 
 /** What only reads need: an app may use a mirror or an outbox alone. */
 const CHANGES = new LazyModule('the code of reads', () => import('./synced-changes.ts'))

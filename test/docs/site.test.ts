@@ -59,8 +59,15 @@ describeInChromium('the site', () => {
 
   it('finds pages by a word of their text', async () => {
     const { page, problems } = await open('getting-started.html')
-    await page.keyboard.press('Control+k')
-    await page.getByRole('searchbox').fill('fencing token')
+    const box = page.getByRole('searchbox')
+    // The page ignores keys until its code has run.
+    await expect
+      .poll(async () => {
+        if (!(await box.isVisible())) await page.keyboard.press('Control+k')
+        return box.isVisible()
+      })
+      .toBe(true)
+    await box.fill('fencing token')
     await expect.poll(() => page.locator('.result').count()).toBeGreaterThan(0)
     expect(problems).toEqual([])
   })
