@@ -130,7 +130,7 @@ export class LiveTail {
     return batch
   }
 
-  /** Drops what {@link recordsOf} keeps: a follower has caught up, or is gone. */
+  /** Drops what {@link recordsOf} keeps: a follower has caught up, or has ended. */
   forgetRead(): void {
     this.#lastRead = undefined
   }
