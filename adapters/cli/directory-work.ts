@@ -4,11 +4,11 @@ import { type CliContext, stopSignal } from './context.ts'
 import { CliError, Interrupted, printable, quotePath } from './errors.ts'
 import { progressBar } from './progress.ts'
 
-/** What is shown of {@link workOnDirectory}. */
+/** The texts that {@link workOnDirectory} shows. */
 export interface DirectoryWork {
   /** The title of the progress bar; undefined for none. */
   readonly title: string | undefined
-  /** The message if it is stopped. */
+  /** The message if the work is stopped. */
   readonly stopped: string
 }
 
@@ -39,7 +39,7 @@ export async function workOnDirectory<Result>(
   }
 }
 
-/** A new directory looks the same as a wrong one, or as one whose disk is not mounted. */
+/** Returns the error for an empty directory: it may be the wrong one, or its disk may not be mounted. */
 export function noData(directory: string): CliError {
   return new CliError(3, `${quotePath(directory)} contains no data; is it the right directory?`)
 }

@@ -18,9 +18,9 @@ export { type VerifyOptions, verifyDirectory } from './verify/verify-directory.t
  */
 export interface FilesystemOptions {
   /**
-   * What an append survives once it resolves. `'power-loss'` (the default): a power loss; all pending appends
-   * are written and synced together. `'process-crash'`: a crash of the process, but not of the machine;
-   * appends do not wait for the disk.
+   * The failure that an append survives once it resolves. `'power-loss'` (the default): a power loss; all
+   * pending appends are written and synced together. `'process-crash'`: a crash of the process, but not of
+   * the machine; appends do not wait for the disk.
    */
   readonly durability?: Durability | undefined
 }

@@ -6,7 +6,7 @@ export interface VerifyProblem {
   readonly file: string
   /** Bytes from the start of the file. */
   readonly offset: number
-  /** What is wrong. */
+  /** The description of the problem. */
   readonly problem: string
   /** Id of the affected log, if any. */
   readonly log?: string | undefined
@@ -20,7 +20,7 @@ export interface VerifyNote {
   readonly file: string
   /** Bytes from the start of the file; absent if the note is about the whole file. */
   readonly offset?: number | undefined
-  /** What was found. */
+  /** The description of what was found. */
   readonly note: string
   /** Id of the log that the note is about, if any. */
   readonly log?: string | undefined
