@@ -98,15 +98,14 @@ export class OutboxSender {
     const { log, onState } = this.#context
     await log.eventually(() => log.state.progress !== undefined, this.#signal)
     while (!this.#signal.aborted) {
-      if (this.#attempts.at !== undefined && this.#next() === undefined) {
-        await this.#idle()
-        onState({ kind: 'idle' })
-        await this.#attempts.idleUntil(() => this.#next() !== undefined, this.#signal)
-      }
+      const isIdle = this.#attempts.at !== undefined && this.#next() === undefined
       try {
-        onState({ kind: 'sending' })
-        await this.#begin()
-        if (this.#next() !== undefined) await this.#send()
+        if (isIdle) await this.#idle()
+        else {
+          onState({ kind: 'sending' })
+          await this.#begin()
+          if (this.#next() !== undefined) await this.#send()
+        }
         this.#failures = 0
       } catch (error) {
         if (this.#signal.aborted) return
@@ -118,7 +117,11 @@ export class OutboxSender {
         this.#support.forget()
         this.#contention.hasJustLost = false
         await pauseAfter(error, ++this.#failures, this.#context, this.#signal)
+        continue
       }
+      if (!isIdle) continue
+      onState({ kind: 'idle' })
+      await this.#attempts.idleUntil(() => this.#next() !== undefined, this.#signal)
     }
   }
 

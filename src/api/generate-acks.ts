@@ -1,6 +1,7 @@
 import type { AppendAck } from '../model/info.ts'
 import { onAnyAbort } from '../runtime/abort.ts'
-import type { InputSession, InputSink } from './input-sink.ts'
+import type { AppendSession } from './append-session.ts'
+import type { InputSink } from './input-sink.ts'
 
 /** How many acks may be outstanding before no more input is taken. */
 const OUTSTANDING_MAX = 1_000
@@ -17,7 +18,7 @@ export async function* generateAcks<Input>(
   aborted.catch(() => {})
   const inputs = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
   let isExhausted = false
-  let session: InputSession<Input> | undefined
+  let session: AppendSession | undefined
   let failure: { readonly error: unknown } | undefined
   try {
     const opening = open()

@@ -1,9 +1,8 @@
-import type { Observable } from 'rxjs'
-import { isFencingToken } from '../model/append-input.ts'
-import type { AppendAck } from '../model/info.ts'
+import { isFencingToken, type RecordInput } from '../model/append-input.ts'
 import { assertMembers } from '../model/validation.ts'
-import type { AnySignal } from '../runtime/abort.ts'
-import type { AppendOptions, AppendTicket } from './append-session.ts'
+import { type AnySignal, unlessAborted } from '../runtime/abort.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import type { AppendOptions, AppendSession, AppendTicket } from './append-session.ts'
 import { CALL_OPTIONS, type CallOptions } from './call-options.ts'
 
 /** Options of `appendAll` and `writable`. */
@@ -11,32 +10,37 @@ export type AppendAllOptions = Pick<AppendOptions, 'fencingToken' | 'signal'>
 
 const APPEND_ALL_OPTIONS = { ...CALL_OPTIONS, fencingToken: isFencingToken }
 
-/** What `appendAll` and `writable` use of an append session, be it of records or of JSON values. */
-export interface InputSession<Input> {
-  readonly acks$: Observable<AppendAck>
-  submit(input: Input, options?: AppendOptions): Promise<AppendTicket>
-  close(): Promise<void>
-}
-
 /** The destination of many inputs. */
 export interface InputSink<Input> {
-  readonly open: () => Promise<InputSession<Input>>
-  readonly submit: (session: InputSession<Input>, input: Input) => Promise<AppendTicket>
+  readonly open: () => Promise<AppendSession>
+  /** Rejects without an append if the signal aborts before the input is encoded. */
+  readonly submit: (session: AppendSession, input: Input, signal?: AbortSignal) => Promise<AppendTicket>
   /** End the appends with their reasons. */
   readonly signals: readonly (AnySignal | undefined)[]
 }
 
-/** Returns what appends inputs to a stream, one session at a time. Throws `invalid` for invalid options. */
+/**
+ * Returns what appends inputs to a stream, one session at a time. The session knows only inputs that are
+ * encoded, so that its end waits for no other. Throws `invalid` for invalid options.
+ */
 export function inputSink<Input>(
-  stream: { appendSession(options: CallOptions): Promise<InputSession<Input>> },
+  stream: { appendSession(options: CallOptions): Promise<AppendSession> },
   options: AppendAllOptions,
   closing: AnySignal,
+  encode: (input: Input) => MaybePromise<RecordInput | readonly RecordInput[]>,
 ): InputSink<Input> {
   assertMembers(options, APPEND_ALL_OPTIONS, 'options')
   const { fencingToken, signal } = options
+  const signals = [closing, signal]
   return {
     open: () => stream.appendSession({ signal }),
-    submit: (session, input) => session.submit(input, { fencingToken }),
-    signals: [closing, signal],
+    submit: async (session, input, ending) => {
+      const encoded = encode(input)
+      const batch = isPromise(encoded)
+        ? await [...signals, ending].reduce((work, end) => unlessAborted(end, work), encoded)
+        : encoded
+      return session.submit(batch, { fencingToken })
+    },
+    signals,
   }
 }

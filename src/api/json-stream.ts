@@ -11,7 +11,7 @@ import type { ReadBatch } from '../storage/record-batch.ts'
 import { appendAll } from './append-all.ts'
 import type { AppendOptions, AppendSession } from './append-session.ts'
 import { type CallOptions, signalOf } from './call-options.ts'
-import { type AppendAllOptions, inputSink } from './input-sink.ts'
+import { type AppendAllOptions, type InputSink, inputSink } from './input-sink.ts'
 import type { JsonAppendSession } from './json-append-session.ts'
 import type { JsonCodec } from './json-codec.ts'
 import type { JsonRecord } from './json-decoder.ts'
@@ -129,19 +129,19 @@ export class JsonStream<Value, Input = Value> {
     values: AsyncIterable<Input> | Iterable<Input>,
     options: AppendAllOptions = {},
   ): AsyncGenerator<AppendAck, void, undefined> {
-    return appendAll(values, inputSink(this, options, this.#closing))
+    return appendAll(values, this.#sink(options))
   }
 
   /** Opens a session of pipelined appends, one value each. */
   async appendSession(options?: CallOptions): Promise<JsonAppendSession<Input>> {
     const { JsonAppendSession } = await unlessAborted(signalOf(options), loadSessions())
     const session = await this.#stream.appendSession(options)
-    return new JsonAppendSession<Input>(session, (value) => this.#codec.encode(value))
+    return new JsonAppendSession<Input>(session, (value) => this.#encodeOne(value))
   }
 
   /** Makes a producer, which collects values into batches. Throws `invalid` for options out of range. */
   producer(options?: ProducerOptions): JsonProducer<Input> {
-    return new JsonProducer<Input>(this.#stream.producer(options), (value) => this.#codec.encode(value))
+    return new JsonProducer<Input>(this.#stream.producer(options), (value) => this.#encodeOne(value))
   }
 
   /** Sets the fencing token: see `Stream.fence`. */
@@ -189,7 +189,11 @@ export class JsonStream<Value, Input = Value> {
 
   /** Returns a `WritableStream` whose chunks are appended, each as one value: see `Stream.writable`. */
   writable(options: AppendAllOptions = {}): WritableStream<Input> {
-    return writableTo(inputSink(this, options, this.#closing))
+    return writableTo(this.#sink(options))
+  }
+
+  #sink(options: AppendAllOptions): InputSink<Input> {
+    return inputSink(this.#stream, options, this.#closing, (value) => this.#codec.encode(value))
   }
 
   #session(
@@ -214,14 +218,18 @@ export class JsonStream<Value, Input = Value> {
     encode: () => MaybePromise<readonly string[]>,
     options: AppendOptions | undefined,
   ): Promise<AppendAck> {
-    const encoded = encode()
     const append = (bodies: readonly string[]) => this.#stream.append(bodies, options)
-    const encoding = isPromise(encoded) ? unlessAborted(this.#closing, encoded) : encoded
-    return this.#order.run(encoding, append, options?.signal)
+    return this.#order.run(encode(), append, options?.signal)
+  }
+
+  /** Stops waiting for the schema when the engine closes. */
+  #encodeOne(value: unknown): MaybePromise<string> {
+    const body = this.#codec.encode(value)
+    return isPromise(body) ? unlessAborted(this.#closing, body) : body
   }
 
   #encode(values: readonly unknown[]): MaybePromise<readonly string[]> {
-    const bodies = Array.from(values, (value) => this.#codec.encode(value))
+    const bodies = Array.from(values, (value) => this.#encodeOne(value))
     return bodies.some(isPromise) ? Promise.all(bodies) : (bodies as string[])
   }
 

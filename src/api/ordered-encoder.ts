@@ -19,15 +19,17 @@ export class OrderedEncoder {
     signal?: AbortSignal,
   ): Promise<Sent> {
     if (!isPromise(encoded) && this.#waiting === 0) return send(encoded)
-    if (signal !== undefined) assertSignal(signal, 'signal')
-    const encoding = unlessAborted(signal, Promise.resolve(encoded))
-    // Its rejection is handled when its turn comes.
+    const encoding = Promise.resolve(encoded)
+    // Their rejections are handled when the turn comes.
     encoding.catch(() => {})
+    if (signal !== undefined) assertSignal(signal, 'signal')
+    const ending = unlessAborted(signal, encoding)
+    ending.catch(() => {})
     this.#waiting++
     let sent: Promise<Sent> | undefined
     await this.#queue.run(async () => {
       try {
-        sent = send(await encoding)
+        sent = send(await ending)
         sent.catch(() => {})
       } finally {
         this.#waiting--

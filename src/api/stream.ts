@@ -234,7 +234,10 @@ export abstract class Stream {
     batches: AsyncIterable<AppendInput> | Iterable<AppendInput>,
     options: AppendAllOptions = {},
   ): AsyncGenerator<AppendAck, void, undefined> {
-    return appendAll(batches, inputSink(this, options, this.context.closing))
+    return appendAll(
+      batches,
+      inputSink(this, options, this.context.closing, (batch) => batch),
+    )
   }
 
   /**
@@ -373,7 +376,7 @@ export abstract class Stream {
    * ```
    */
   writable(options: AppendAllOptions = {}): WritableStream<AppendInput> {
-    return writableTo(inputSink(this, options, this.context.closing))
+    return writableTo(inputSink(this, options, this.context.closing, (batch) => batch))
   }
 
   #session(queryOf: () => ReadQuery, options: ReadOptions): SessionOf<RecordFormat> {

@@ -1,4 +1,5 @@
-import type { InputSession, InputSink } from './input-sink.ts'
+import type { AppendSession } from './append-session.ts'
+import type { InputSink } from './input-sink.ts'
 
 /** A readable stream of what an iterator yields. It takes one item ahead of its reader. */
 export function readableOf<Item>(items: AsyncGenerator<Item, void, undefined>): ReadableStream<Item> {
@@ -16,16 +17,17 @@ export function readableOf<Item>(items: AsyncGenerator<Item, void, undefined>): 
 
 /** A writable stream that submits its chunks to a session, which it opens when it is made. */
 export function writableTo<Chunk>({ open, submit }: InputSink<Chunk>): WritableStream<Chunk> {
-  let session: InputSession<Chunk> | undefined
+  let session: AppendSession | undefined
   // Chunks that were written before are still appended. The writer has a reason of its own.
   const end = async () => session?.close().catch(() => {})
   return new WritableStream<Chunk>({
     async start() {
       session = await open()
     },
-    async write(chunk) {
+    async write(chunk, controller) {
       try {
-        await submit(session!, chunk)
+        // A stream is aborted only when its write has ended.
+        await submit(session!, chunk, controller.signal)
       } catch (error) {
         // A failed stream calls neither `close` nor `abort`.
         void end()

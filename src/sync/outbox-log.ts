@@ -80,6 +80,11 @@ export interface OutboxState {
   readonly inDoubt: boolean
   /** The last attempt, with its place in the log. */
   readonly attempt: (BatchAttempt & { readonly at: number }) | undefined
+  /**
+   * The last attempts that did not count because they left out an entry, `from`: the place of the last one,
+   * and of the attempt before all of them. A log without that entry would let them count.
+   */
+  readonly overtaking: { readonly from: number; readonly at: number; readonly after: number } | undefined
   /** The sequence number after the last record of the log that the state includes. */
   readonly next: number
   /** The sequence number of the latest progress whose sender knew the last attempt. */
@@ -102,6 +107,7 @@ export const emptyOutbox = (): OutboxState => ({
   position: 0,
   inDoubt: false,
   attempt: undefined,
+  overtaking: undefined,
   next: 0,
   progressAt: 0,
   entries: new Map(),
@@ -132,7 +138,8 @@ export function withLogRecords(
   if (records.length === 0) return state
   const entries = state.entries as Map<number, OutboxEntry>
   const discarded = state.discarded as Set<number>
-  let { progress, position, inDoubt, attempt, progressAt, parts, meteredBytes, records: count } = state
+  let { progress, position, inDoubt, attempt, overtaking, progressAt, parts } = state
+  let { meteredBytes, records: count } = state
   const remove = (number: number): OutboxEntry | undefined => {
     const entry = entries.get(number)
     if (entry === undefined) return undefined
@@ -167,7 +174,14 @@ export function withLogRecords(
     } else if (kind === 'attempt') {
       const next = attemptOf(record)
       const isFirst = attempt === undefined || next.after > attempt.after
-      if (!isFirst || overtakes(next, entries)) continue
+      if (!isFirst) continue
+      const { at, after } = next
+      const overtaken = overtakenBy(next, entries)
+      if (overtaken !== undefined) {
+        const from = overtaking?.after === after ? overtaking.from : overtaken
+        overtaking = { from, at, after }
+        continue
+      }
       attempt = next
       position = next.position ?? position
       inDoubt = true
@@ -190,6 +204,7 @@ export function withLogRecords(
     position,
     inDoubt,
     attempt,
+    overtaking,
     next,
     progressAt,
     entries,
@@ -248,10 +263,12 @@ export function discardRecord(number: number): LogRecord {
 }
 
 /** Returns the sequence number up to which the log is not needed any more. */
-export function trimPoint({ entries, parts, progressAt, attempt }: OutboxState): number {
+export function trimPoint({ entries, parts, progressAt, attempt, overtaking }: OutboxState): number {
   const [first] = entries.keys()
   const needed = [first, parts[0]?.seqNum, progressAt, attempt?.at]
-  return Math.min(...needed.map((seqNum) => seqNum ?? Number.POSITIVE_INFINITY))
+  const point = Math.min(...needed.map((seqNum) => seqNum ?? Number.POSITIVE_INFINITY))
+  const isWithin = overtaking !== undefined && point > overtaking.from && point <= overtaking.at
+  return isWithin ? overtaking.from : point
 }
 
 function note(kind: Kind, value: object): LogRecord {
@@ -283,13 +300,16 @@ function attemptOf({ body, seqNum: at }: SequencedRecord): BatchAttempt & { read
   return { ...attempt, numbers: attempt.numbers.map((number) => (number < 0 ? at + number : number)), at }
 }
 
-/** Whether an attempt skips an entry that waits before its own, which another tab appended meanwhile. */
-function overtakes({ numbers }: BatchAttempt, entries: OutboxState['entries']): boolean {
+/**
+ * Returns the number of the first waiting entry that an attempt skips, because another tab appended it
+ * meanwhile; undefined if there is none.
+ */
+function overtakenBy({ numbers }: BatchAttempt, entries: OutboxState['entries']): number | undefined {
   for (const { number, error } of entries.values()) {
-    if (number >= numbers[0]!) return false
-    if (error === undefined) return true
+    if (number >= numbers[0]!) return undefined
+    if (error === undefined) return number
   }
-  return false
+  return undefined
 }
 
 function entryOf(records: readonly OutboxRecord[]): OutboxEntry {

@@ -232,6 +232,17 @@ describe('the attempts of a log', () => {
     expect(trimPoint(state)).toBe(1)
   })
 
+  it('are the same after a trim, also if one did not count because of an entry that is gone', () => {
+    const log = [entry, attempt(0, 0, [0]), confirmed(0), entry, entry, attempt(0, 1, [4], 1)]
+    const later = [attempt(0, 1, [3], 1), confirmed(3)]
+    const records = [...log, ...later].map((record, seqNum) => ({ ...record, seqNum, timestamp: 0 }))
+    const state = withLogRecords(emptyOutbox(), records)
+    expect(state.attempt).toMatchObject({ numbers: [3], at: 6 })
+    const trimmed = withLogRecords(emptyOutbox(), records.slice(trimPoint(state)))
+    expect(trimmed.attempt).toEqual(state.attempt)
+    expect(trimmed.entries).toEqual(state.entries)
+  })
+
   it('are in doubt, from their position on, until a sender that knows them says otherwise', () => {
     const progress = (attemptAt: number, position: number, inDoubt = false) =>
       progressRecord({ device: 'device', attemptAt, position, inDoubt, confirmed: [] })

@@ -76,7 +76,6 @@ export class LiveTail {
     this.#followers.add(follower)
     return () => {
       this.#followers.delete(follower)
-      this.forgetRead()
       if (this.followers === 0) this.clear()
     }
   }
@@ -130,7 +129,7 @@ export class LiveTail {
     return batch
   }
 
-  /** Drops what {@link recordsOf} keeps: a follower has caught up, or has ended. */
+  /** Drops what {@link recordsOf} keeps: a follower has caught up, or ends. */
   forgetRead(): void {
     this.#lastRead = undefined
   }

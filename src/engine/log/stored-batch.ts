@@ -67,7 +67,7 @@ export async function storedBatch(
     log.recordBytes = meteredBytes / count
     const summary = { count, meteredBytes, lastSeqNum }
     const isAtTail = lastSeqNum + 1 === log.head.tail.seqNum
-    return new ReadBatch(log.recordsOf(parts), summary, isAtTail ? streamTailOf(log.head) : undefined)
+    return new ReadBatch(log.recordsOf(parts, false), summary, isAtTail ? streamTailOf(log.head) : undefined)
   } finally {
     budget.giveBack(cost)
   }

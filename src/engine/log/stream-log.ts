@@ -156,11 +156,14 @@ export class StreamLog implements AppendTarget, AppendSink {
     return this.#live?.at(seqNum)
   }
 
-  /** Returns the records of stored blocks, or of parts: see `LiveTail.recordsOf`. */
-  recordsOf(blocks: readonly Uint8Array[]): RecordBatch {
+  /**
+   * Returns the records of stored blocks, or of parts. Reads that follow share them (see
+   * `LiveTail.recordsOf`), and call `forgetRead` when they have caught up or end.
+   */
+  recordsOf(blocks: readonly Uint8Array[], follows: boolean): RecordBatch {
     // What callers own cannot be shared.
     if (this.#options.readsIntoNewMemory) return RecordBatch.ofBlocks(blocks, true)
-    return this.#live?.recordsOf(blocks) ?? RecordBatch.ofBlocks(blocks)
+    return (follows ? this.#live?.recordsOf(blocks) : undefined) ?? RecordBatch.ofBlocks(blocks)
   }
 
   /** Reads the blocks from `from` on, up to the one that reaches a limit. */
@@ -169,7 +172,7 @@ export class StreamLog implements AppendTarget, AppendSink {
     return this.#options.session.read(this.document.logId, range)
   }
 
-  /** A follower has caught up. */
+  /** A follower has caught up, or ends. */
   forgetRead(): void {
     this.#live?.forgetRead()
   }

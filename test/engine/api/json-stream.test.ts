@@ -310,11 +310,38 @@ describe('with a schema', () => {
     expect(await bodies()).toEqual([])
   })
 
+  it('stops waiting for an asynchronous schema when appendAll ends', async () => {
+    const json = stream.json(
+      schema<string, string>((value) => (value === 'a' ? { value } : new Promise(() => {}))),
+    )
+    const left = json.appendAll(['a', 'b'])
+    await left.next()
+    const pending = left.next()
+    expect(await left.return(undefined)).toEqual({ done: true, value: undefined })
+    expect(await pending).toEqual({ done: true, value: undefined })
+    const ending = new AbortController()
+    const ended = json.appendAll(['a', 'b'], { signal: ending.signal })
+    await ended.next()
+    const rejected = expect(ended.next()).rejects.toBe('stop')
+    ending.abort('stop')
+    await rejected
+    expect(await bodies()).toEqual(['"a"', '"a"'])
+  })
+
   it('stops waiting for an asynchronous schema when the engine is closed', async () => {
     const ack = stream.json(schema<string, string>(() => new Promise(() => {}))).append('a')
     const rejected = expect(ack).rejects.toMatchObject({ code: 'closed' })
     await hw.close()
     await rejected
+  })
+
+  it('stops waiting for an asynchronous schema in sessions and producers when the engine is closed', async () => {
+    const json = stream.json(schema<string, string>(() => new Promise(() => {})))
+    const accepting = [await json.appendSession(), json.producer()]
+    const submitted = Promise.all(accepting.map((one) => failure(() => one.submit('a'))))
+    await hw.close()
+    expect((await submitted).map(({ code }) => code)).toEqual(['closed', 'closed'])
+    for (const one of accepting) await one.close().catch(() => {})
   })
 
   it.each([

@@ -171,4 +171,23 @@ describe('the streams of a JSON view', () => {
     const records = await stream.json().read().toArray()
     expect(records.map(({ value }) => value)).toEqual(['a'])
   })
+
+  it.each(['the writer', 'its signal', 'the engine'])(
+    'stop waiting for an asynchronous schema when %s ends them',
+    async (which) => {
+      engine = await openEngine()
+      const { stream, hw, clock } = engine
+      const validate = () => new Promise<never>(() => {})
+      const stuck = { '~standard': { version: 1, vendor: 'test', validate } } as const
+      const ending = new AbortController()
+      const enough = new Error('enough')
+      const writer = stream.json(stuck).writable({ signal: ending.signal }).getWriter()
+      writer.closed.catch(() => {})
+      const written = writer.write('a').catch(codeOf)
+      await clock.settle()
+      if (which === 'its signal') ending.abort(enough)
+      else await (which === 'the writer' ? writer.abort(enough) : hw.close())
+      expect(await written).toBe(which === 'the engine' ? 'closed' : 'Error: enough')
+    },
+  )
 })
