@@ -1,5 +1,5 @@
 import { StorageFailure } from '../../src/storage/errors.ts'
-import type { VerifyOptions } from '../storage/filesystem/index.ts'
+import type { DirectoryOptions } from '../storage/filesystem/index.ts'
 import { type CliContext, stopSignal } from './context.ts'
 import { CliError, Interrupted, printable, quotePath } from './errors.ts'
 import { progressBar } from './progress.ts'
@@ -19,7 +19,7 @@ export interface DirectoryWork {
 export async function workOnDirectory<Result>(
   context: CliContext,
   { title, stopped }: DirectoryWork,
-  work: (options: VerifyOptions) => Promise<Result>,
+  work: (options: DirectoryOptions) => Promise<Result>,
 ): Promise<Result> {
   const stop = stopSignal(context)
   const bar = progressBar(title === undefined ? { ...context, terminal: undefined } : context, title ?? '')

@@ -50,12 +50,9 @@ export interface SenderContext extends PauseContext {
 }
 
 /**
- * Sends the entries of an outbox, each exactly once on any server.
- *
- * An attempt with a position is conditional on that tail, and is made only after every record below it was
- * examined. So at most one of all attempts at a position takes effect, a late one fails, and none contains a
- * record that is stored below the position. An attempt without a position has a producer, so a server stores
- * it once or not at all.
+ * Sends the entries of an outbox, each exactly once on any server (see `outbox-attempts.ts`). At most one
+ * attempt at a position takes effect, and a late one fails. A server stores an attempt without a position,
+ * which has a producer, once or not at all.
  */
 export class OutboxSender {
   readonly #context: SenderContext

@@ -301,8 +301,8 @@ function attemptOf({ body, seqNum: at }: SequencedRecord): BatchAttempt & { read
 }
 
 /**
- * Returns the number of the first entry that waits before those of an attempt, which leaves it out: another
- * tab appended it meanwhile.
+ * Returns the number of the first waiting entry that an attempt skips, because another tab appended it
+ * meanwhile; undefined if there is none.
  */
 function overtakenBy({ numbers }: BatchAttempt, entries: OutboxState['entries']): number | undefined {
   for (const { number, error } of entries.values()) {

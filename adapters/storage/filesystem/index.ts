@@ -5,8 +5,8 @@ import type { Durability, Storage } from '../../../src/storage/contract.ts'
 import { openDirectory } from './shared-directory.ts'
 
 export { type UpgradeReport, upgradeDirectory } from './upgrade/upgrade-directory.ts'
-export type { VerifyNote, VerifyProblem, VerifyProgress, VerifyReport } from './verify/report.ts'
-export { type VerifyOptions, verifyDirectory } from './verify/verify-directory.ts'
+export type { DirectoryProgress, VerifyNote, VerifyProblem, VerifyReport } from './verify/report.ts'
+export { type DirectoryOptions, verifyDirectory } from './verify/verify-directory.ts'
 
 /**
  * Options of {@link filesystem}.

@@ -83,11 +83,11 @@ export const EMPTY_REPORT: VerifyReport = {
   noteCount: 0,
 }
 
-/** How far a verification is. */
-export interface VerifyProgress {
-  /** Bytes checked so far. */
+/** The progress of a verification or an upgrade. */
+export interface DirectoryProgress {
+  /** Bytes processed so far. */
   readonly done: number
-  /** Bytes to check. */
+  /** Bytes to process. */
   readonly total: number
   /** Name of the file that is being read. */
   readonly file: string
