@@ -6,7 +6,7 @@ import type { InputSink } from './input-sink.ts'
 import { loadSessions } from './load-sessions.ts'
 
 /** The reason of a consumer that left the loop. */
-const LEFT = new Error('left')
+const LEFT = {}
 
 /**
  * Submits each input to a session and yields the acks in order. When an input is rejected, the acks of the

@@ -13,7 +13,7 @@ export class JsonCodec<Value> {
   constructor(schema: StandardSchema<unknown, Value> | undefined) {
     const standard = Object(schema)['~standard']
     if (schema !== undefined && (standard?.version !== 1 || typeof standard.validate !== 'function')) {
-      throw invalid('`schema` must be a Standard Schema, such as those of zod, valibot and arktype', 'schema')
+      throw invalid('`schema` must be a Standard Schema, as zod and valibot have them', 'schema')
     }
     this.schema = schema
   }

@@ -22,7 +22,7 @@ export class RejectingQuota {
   /** Throws `rate_limited`. */
   acquire(amount: number): void {
     if (this.#used + amount > this.#max) {
-      const message = `limit exceeded: \`${this.#option}\` is ${this.#limit.toLocaleString('en-US')}; the request had no effect`
+      const message = `limit exceeded: \`${this.#option}\` is ${this.#limit}; the request had no effect`
       throw new HeadwaterError('rate_limited', message, { field: this.#option })
     }
     this.#used += amount

@@ -66,7 +66,7 @@ describe('limits.pendingBodyBytes', () => {
   const REFUSED = {
     status: 429,
     code: 'rate_limited',
-    message: `limit exceeded: \`limits.pendingBodyBytes\` is ${(2 * MIB).toLocaleString('en-US')}; the request had no effect`,
+    message: `limit exceeded: \`limits.pendingBodyBytes\` is ${2 * MIB}; the request had no effect`,
   }
   const start = () => startWithStream({ limits: { pendingBodyBytes: 2 * MIB } })
   const spaces = (bytes: number) => new Uint8Array(bytes).fill(0x20)

@@ -35,7 +35,7 @@ export interface AppendPipelineOptions {
 }
 
 const RULES = new LazyModule<AppendRules>(
-  'the rules of producers and closed streams',
+  'the rules of producers',
   () => import('../../core/append-rules.ts'),
 )
 

@@ -218,7 +218,7 @@ export class ReadBudget {
   #tooSlow(): HeadwaterError {
     return new HeadwaterError(
       'rate_limited',
-      `this read made no progress while \`limits.readBufferBytes\` (${this.#limit}) was used up; ` +
+      `this read paused while \`limits.readBufferBytes\` (${this.#limit}) was used up; ` +
         'resume after its last record',
       { field: 'limits.readBufferBytes' },
     )

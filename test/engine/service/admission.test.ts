@@ -24,7 +24,7 @@ const REFUSED = {
   mayHaveEffects: false,
   retryable: true,
   field: 'limits.appendWaitingBytes',
-  message: `limit exceeded: \`limits.appendWaitingBytes\` is ${(WAITING * MIB).toLocaleString('en-US')}; the request had no effect`,
+  message: `limit exceeded: \`limits.appendWaitingBytes\` is ${WAITING * MIB}; the request had no effect`,
 }
 
 let storage: GatedStorage
