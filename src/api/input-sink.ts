@@ -31,16 +31,14 @@ export function inputSink<Input>(
 ): InputSink<Input> {
   assertMembers(options, APPEND_ALL_OPTIONS, 'options')
   const { fencingToken, signal } = options
-  const signals = [closing, signal]
   return {
     open: () => stream.appendSession({ signal }),
     submit: async (session, input, ending) => {
       const encoded = encode(input)
-      const batch = isPromise(encoded)
-        ? await [...signals, ending].reduce((work, end) => unlessAborted(end, work), encoded)
-        : encoded
+      const isReady = !isPromise(encoded)
+      const batch = isReady ? encoded : await unlessAborted(signal, unlessAborted(ending, encoded))
       return session.submit(batch, { fencingToken })
     },
-    signals,
+    signals: [closing, signal],
   }
 }
