@@ -44,7 +44,7 @@ const HEADWATER_COMMANDS: CliCommand = {
     }),
     ...from(() => import('./commands/login.ts'), {
       LOGIN: 'Store the URL and access token of a server as a context',
-      LOGOUT: 'Forget a context',
+      LOGOUT: 'Remove a stored context',
       CONTEXTS: 'List the contexts, or choose the current one',
     }),
     ...from(() => import('./commands/token.ts'), { TOKEN: 'Issue, list and revoke access tokens' }),
@@ -55,7 +55,7 @@ const HEADWATER_COMMANDS: CliCommand = {
       VERIFY: 'Read all data in a directory and check every checksum',
     }),
     ...from(() => import('./commands/upgrade.ts'), {
-      UPGRADE: 'Rewrite a directory of an earlier storage format in that of this release',
+      UPGRADE: 'Rewrite the files of a directory in the storage format of this release',
     }),
     ...from(() => import('./commands/export.ts'), {
       EXPORT: 'Export basins, streams and records as lines of JSON',

@@ -1,14 +1,14 @@
 import { StorageFailure } from '../../src/storage/errors.ts'
-import type { VerifyOptions } from '../storage/filesystem/index.ts'
+import type { DirectoryOptions } from '../storage/filesystem/index.ts'
 import { type CliContext, stopSignal } from './context.ts'
 import { CliError, Interrupted, printable, quotePath } from './errors.ts'
 import { progressBar } from './progress.ts'
 
-/** What is shown of {@link workOnDirectory}. */
+/** The texts that {@link workOnDirectory} shows. */
 export interface DirectoryWork {
   /** The title of the progress bar; undefined for none. */
   readonly title: string | undefined
-  /** The message if it is stopped. */
+  /** The message if the work is stopped. */
   readonly stopped: string
 }
 
@@ -19,7 +19,7 @@ export interface DirectoryWork {
 export async function workOnDirectory<Result>(
   context: CliContext,
   { title, stopped }: DirectoryWork,
-  work: (options: VerifyOptions) => Promise<Result>,
+  work: (options: DirectoryOptions) => Promise<Result>,
 ): Promise<Result> {
   const stop = stopSignal(context)
   const bar = progressBar(title === undefined ? { ...context, terminal: undefined } : context, title ?? '')
@@ -39,7 +39,7 @@ export async function workOnDirectory<Result>(
   }
 }
 
-/** A new directory looks the same as a wrong one, or as one whose disk is not mounted. */
+/** Returns the error for an empty directory: it may be the wrong one, or its disk may not be mounted. */
 export function noData(directory: string): CliError {
   return new CliError(3, `${quotePath(directory)} contains no data; is it the right directory?`)
 }

@@ -15,16 +15,16 @@ export function optionsTopic(): string {
     'http://127.0.0.1:8787. A storage needs no token; no other process may have the directory open.',
     'Access token: that of the context if the server is chosen by a context, else --token, HEADWATER_TOKEN',
     'or HEADWATER_ROOT_TOKEN. Prefer the variables: other users of the machine can see options in the',
-    'process list. The token of a context is sent to its server only, and no variable to that server.',
+    'process list. The token of a context is sent to its server only, and that server gets no other token.',
     'Names: a stream is written BASIN/STREAM. The first slash separates, and stream names may contain more.',
     'A name that begins with the slash, such as /web/1, is in the basin that HEADWATER_BASIN names.',
     'Times: milliseconds since 1970, 2030-01-31 (midnight UTC), 2030-01-31T12:00:00Z, now, today or',
     'yesterday (local midnight), or a duration before now, such as -15m. Durations: 90s, 15m, 12h, 30d.',
     'Output: results are printed on standard output, everything else on standard error, without colour if it',
     'is not a terminal or NO_COLOR is set.',
-    'Exit codes: 0 success, also if the reader of a pipe is gone; 1 the command failed; 2 invalid arguments;',
-    '3 `verify` or `upgrade` found no data; 130 stopped with Ctrl+C, 143 with SIGTERM, except `serve`, which',
-    'then ends with 0.',
+    'Exit codes: 0 success, also if the reader of a pipe has ended; 1 the command failed; 2 invalid',
+    'arguments; 3 `verify` or `upgrade` found no data; 130 stopped with Ctrl+C, 143 with SIGTERM, except',
+    '`serve`, which then ends with 0.',
   ].join('\n')
 }
 

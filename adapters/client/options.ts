@@ -86,7 +86,7 @@ export interface ConnectOptions {
   readonly onRetry?: ((error: HeadwaterError, delayMs: number) => void) | undefined
   /**
    * How often a read session is resumed in succession without receiving anything, before it fails. 20 by
-   * default, which takes about a minute; `Infinity` for ever.
+   * default, which takes about a minute; `Infinity` forever.
    */
   readonly resumes?: number | undefined
   /**
@@ -136,7 +136,7 @@ export interface Settings {
   readonly http2: boolean
   readonly headerPrefixes: readonly string[]
   readonly autoCreate: boolean
-  /** Whether basins and streams that are created without a retention keep their records for ever. */
+  /** Whether basins and streams that are created without a retention keep their records forever. */
   readonly keepsForever: boolean
   readonly clock: Clock
   readonly random: () => number

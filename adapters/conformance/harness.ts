@@ -76,7 +76,7 @@ export class Harness {
   armedTimers = 0
   readonly #fixture: ConformanceFixture
   readonly #sessions: StorageSession[] = []
-  /** Those of processes that have crashed. */
+  /** The sessions of processes that have crashed. */
   readonly #abandoned: StorageSession[] = []
   readonly #clock: Clock
   #storage: Storage
@@ -105,7 +105,7 @@ export class Harness {
     return this.open()
   }
 
-  /** Abandons all sessions and opens one as a new process would after a crash. */
+  /** Abandons all sessions without closing them, and opens one as a new process does after a crash. */
   async crash(): Promise<StorageSession> {
     if (this.#fixture.crash === undefined && !this.#storage.manifest.shared) return this.reopen()
     this.#abandoned.push(...this.#sessions.splice(0))

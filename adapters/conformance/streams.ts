@@ -6,7 +6,7 @@ import { LogWriter, NOW, WHOLE_LOG } from './log-writer.ts'
 import { checkRead } from './model.ts'
 import { reclaimAll } from './reclaim.ts'
 
-/** What engines make of documents and logs: forks, expiry and metadata. */
+/** The cases of streams as engines store them, in documents and logs: forks, expiry and metadata. */
 export const streamCases: readonly ConformanceCase[] = [
   {
     title: 'a log that was written first is published with its documents, or not at all',
@@ -122,7 +122,7 @@ export const streamCases: readonly ConformanceCase[] = [
   },
 ]
 
-/** In turn, beginning with a crash. */
+/** Crashes in even rounds and closes the sessions in odd ones, then opens a new session. */
 function crashOrReopen(harness: Harness, round: number): Promise<StorageSession> {
   return round % 2 === 0 ? harness.crash() : harness.reopen()
 }

@@ -58,7 +58,7 @@ export class Connection {
     this.sender = core.sender
   }
 
-  /** Makes a client whose reads reconnect for ever, and report why. */
+  /** Makes a client whose reads reconnect forever, and report the reason each time. */
   reconnecting(onRetry: (error: HeadwaterError, delayMs: number) => void): Headwater {
     const forever = Number.POSITIVE_INFINITY
     return new RemoteHeadwater(this.#client({ retries: forever, resumes: forever, onRetry }))

@@ -29,7 +29,7 @@ export interface CurlCall {
 
 const recordsPath = (stream: string) => `/streams/${encodeURIComponent(stream)}/records`
 
-/** The call of a read: events if it waits for ever. */
+/** Returns the call of a read, with Server-Sent Events if it waits forever. */
 export function readCall({ basin, stream, encryptionKey }: CurlTarget, query: ReadQuery): CurlCall {
   const follows = query.waitMs === Number.POSITIVE_INFINITY
   const path = `${recordsPath(stream)}${queryText(readQueryParts(query, follows ? 'session' : 'unary'))}`

@@ -70,7 +70,7 @@ function recordsOf(
   return closes ? [...records, closeRecord()] : records
 }
 
-/** The batch that a request identifies; undefined if it does not. Throws 400. */
+/** Returns the batch that the producer headers identify; undefined without them. Throws 400. */
 function producerBatch(exchange: RequestExchange): ProducerBatch | undefined {
   const id = exchange.header('producer-id')
   const epoch = exchange.header('producer-epoch')
@@ -85,19 +85,19 @@ function producerBatch(exchange: RequestExchange): ProducerBatch | undefined {
   return { id, epoch: headerIntegerOf(epoch, 'producer-epoch'), seq: headerIntegerOf(seq, 'producer-seq') }
 }
 
-/** The outcome of an append of a producer: what was stored now, or before. */
+/** The outcome of an append of a producer: the batch was stored, now or before. */
 interface ProducerOutcome {
   readonly isDuplicate: boolean
-  /** The last batch of the producer. */
+  /** The number of the last batch of the producer. */
   readonly lastSeq: number
 }
 
-/** The outcome of an append that succeeded. */
+/** Returns the outcome of an append that succeeded. */
 function outcomeOf({ seq }: ProducerBatch, ack: AppendAck): ProducerOutcome {
   return { isDuplicate: ack.duplicate === true, lastSeq: seq }
 }
 
-/** The outcome of a batch that the producer has appended before others; undefined for other errors. */
+/** Returns the outcome if the batch is an earlier one of the producer; undefined for other errors. */
 function earlierOutcome(error: unknown): ProducerOutcome | undefined {
   if (!HeadwaterError.is(error) || error.code !== 'already_appended') return undefined
   return { isDuplicate: true, lastSeq: error.lastSeq! }

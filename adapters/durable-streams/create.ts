@@ -17,10 +17,10 @@ import {
   stateIfExists,
 } from './state.ts'
 
-/** How often a stream is looked for that others create and delete meanwhile. */
+/** How often a creation is tried while other requests create and delete the stream. */
 const ATTEMPTS_MAX = 5
 
-/** Creates a stream, or confirms that it exists as it is asked for. */
+/** Creates a stream, or confirms that it exists with the requested properties. */
 export async function create(request: ApiRequest, hw: Engine, owner: Engine, root: string): Promise<Reply> {
   const { exchange } = request
   const wanted = parseCreateRequest(exchange)
@@ -161,11 +161,11 @@ async function createBasin(owner: Engine, { basin, settings }: ApiRequest): Prom
   }
 }
 
-/** Where a fork ends its copy. */
+/** The end of the copy of a fork. */
 interface ForkPoint {
-  /** Exclusive. Undefined is the tail. */
+  /** The sequence number after the last copied record; undefined for the tail. */
   readonly seqNum: number | undefined
-  /** The beginning of the next record. */
+  /** The beginning of the record at `seqNum`, if the fork ends within it. */
   readonly part: Uint8Array | undefined
 }
 

@@ -169,7 +169,7 @@ const JITTER_MAX = 180
 /**
  * Makes the cursors of one response. A cursor is the number of the present interval, so that requests of many
  * clients have the same address; it is always greater than the one that the client sent, so that no cache
- * answers it for ever. `random` is in [0, 1).
+ * answers it forever. `random` is in [0, 1).
  */
 export function cursorsOf(sent: string | null, now: number, random: () => number): (now: number) => string {
   const known = sent !== null && /^\d{1,15}$/.test(sent) ? Number(sent) : -1

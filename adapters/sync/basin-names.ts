@@ -76,8 +76,8 @@ export class BasinNames {
   }
 
   /**
-   * Lists the streams of the server. Creates copies of those that are new, and deletes those without records
-   * whose stream is gone, after it has closed them. Resolves to the names that should be caught up with.
+   * Lists the streams of the server. Creates copies of new streams. Closes and deletes copies without records
+   * whose stream no longer exists. Resolves to the names of streams to catch up with.
    */
   async discover(
     limit: ConnectionLimit,

@@ -2,34 +2,34 @@ import type { SequencedRecord } from '../../src/model/record.ts'
 import { contentionMs } from '../../src/sync/back-off.ts'
 import { type RecentWriters, recentWriters } from '../../src/sync/outbox-plan.ts'
 
-/** What a sender knows of others that append at the same time. */
+/** Tracks the other writers that compete with a sender for the tail, and how long to wait for them. */
 export class Contention {
-  /** There are such others: an attempt failed because another one was first. */
+  /** Whether there are other writers: an attempt failed because another writer was first. */
   isPresent = false
-  /** The last attempt has failed for that reason. */
-  isBeaten = false
+  /** Whether the last attempt failed for this reason. */
+  hasJustLost = false
   /** How long the last attempt took, in milliseconds. */
   attemptMs = 0
   #writers: RecentWriters = new Map()
 
-  /** Counts the others among the writers of examined records. */
+  /** Counts the other writers of examined records. */
   examined(records: readonly SequencedRecord[], device: string): void {
     const last = records.at(-1)
     if (!this.isPresent || last === undefined) return
     this.#writers = recentWriters(this.#writers, records, device, last.timestamp)
   }
 
-  /** Notes an attempt that was stored at a time, by the clock of the server. */
+  /** Records that an attempt was stored, at a time by the clock of the server. */
   won(time: number, device: string): void {
     this.#writers = recentWriters(this.#writers, [], device, time)
     this.isPresent = this.#writers.size > 0
-    this.isBeaten = false
+    this.hasJustLost = false
   }
 
-  /** Notes an attempt that failed because another one was first. */
+  /** Records that an attempt failed because another writer was first. */
   lost(): void {
     this.isPresent = true
-    this.isBeaten = true
+    this.hasJustLost = true
   }
 
   /** Returns how long to wait before the next attempt, in milliseconds. */

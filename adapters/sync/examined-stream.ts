@@ -2,11 +2,11 @@ import type { Stream } from '../../src/api/stream.ts'
 import { isStreamMissing } from '../../src/sync/errors.ts'
 import { type PauseContext, pauseUntil } from './pause.ts'
 
-/** How long the sender waits for the copy to reach a position, before it tries again, in milliseconds. */
+/** How long the sender waits for the copy before it reads again, in milliseconds. */
 const COPY_WAIT_MS = 10_000
 
-/** Resolves to the tail of a stream, which is 0 while there is none. */
-export async function tailOrStart(stream: Stream, signal: AbortSignal): Promise<number> {
+/** Resolves to the tail of a stream, or to 0 if the stream does not exist. */
+export async function tailOrZero(stream: Stream, signal: AbortSignal): Promise<number> {
   try {
     return (await stream.checkTail({ signal })).seqNum
   } catch (error) {
@@ -15,8 +15,8 @@ export async function tailOrStart(stream: Stream, signal: AbortSignal): Promise<
   }
 }
 
-/** Waits until a copy has records from a sequence number on, at most 10 seconds. */
-export async function recordsCopied(
+/** Waits until a copy has records from a sequence number on, for at most 10 seconds. */
+export async function waitForCopy(
   copy: Stream,
   seqNum: number,
   { clock, wakeUps }: PauseContext,

@@ -3,43 +3,43 @@ import { attemptWithEntry } from '../../src/sync/outbox-attempts.ts'
 import type { EntryAttempt, OutboxLog } from './outbox-log.ts'
 
 /**
- * The attempts in the log of an outbox that one sender accounts for. Before it knew of an attempt of another
- * sender, it may have examined the records of that one as those of a stranger.
+ * Tracks which attempts in the log of an outbox a sender has taken into account. Until it knows an attempt of
+ * another sender, it does not recognize the records of that attempt on the server.
  */
 export class KnownAttempts {
   readonly #log: OutboxLog
   readonly #acknowledgedAt: () => number | undefined
   #at: number | undefined
-  /** Nothing is to be sent, and the next entry may be stored together with the attempt to send it. */
+  /** Whether the next entry may be stored together with the attempt to send it: the sender is idle. */
   #takesEntry = false
-  /** Resolves to the place of an attempt that is being stored together with its entry. */
+  /** Resolves to the place in the log of an attempt that is being stored together with its entry. */
   #storing: Promise<number | undefined> | undefined
 
-  /** `acknowledgedAt` returns the place of the attempt that can be continued, if there is one. */
+  /** `acknowledgedAt` returns the place of the attempt whose epoch can be continued, if there is one. */
   constructor(log: OutboxLog, acknowledgedAt: () => number | undefined) {
     this.#log = log
     this.#acknowledgedAt = acknowledgedAt
     log.attemptWith = (records) => this.#attemptWith(records)
   }
 
-  /** The place of the last attempt that is accounted for, or -1; undefined until the log was read. */
+  /** The place of the last known attempt, or -1 if there is none; undefined until the log was read. */
   get at(): number | undefined {
     return this.#at
   }
 
-  /** Whether the last attempt of the log is accounted for. */
+  /** Whether the last attempt of the log is known. */
   get isLast(): boolean {
     return this.#at === (this.#log.state.attempt?.at ?? -1)
   }
 
-  /** Accounts for an attempt that this sender has stored. Returns false if another one was first. */
+  /** Adds an attempt that this sender has stored. Returns false if another sender was first. */
   add(at: number): boolean {
     if (this.#log.state.attempt?.at !== at) return false
     this.#at = at
     return true
   }
 
-  /** Accounts for the last attempt. Resolves to whether it may be that of another sender. */
+  /** Reads up to the last attempt. Resolves to whether another sender may have made it. */
   async catchUp(signal: AbortSignal): Promise<boolean> {
     const stored = await this.#storing
     this.#storing = undefined
@@ -50,7 +50,7 @@ export class KnownAttempts {
     return true
   }
 
-  /** Waits until a condition holds. Meanwhile an entry may be stored together with the attempt to send it. */
+  /** Waits until a condition holds. In the meantime an entry may be stored together with its attempt. */
   async idleUntil(condition: () => boolean, signal: AbortSignal): Promise<void> {
     this.#takesEntry = true
     try {

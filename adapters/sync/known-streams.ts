@@ -23,7 +23,7 @@ export async function listNames(
       if (isSynced && names.size < namesMax) names.set(name, createdAt.getTime())
     }
     const last = items.at(-1)?.name
-    // A server that repeats a page would be asked for ever.
+    // Otherwise a server that repeats a page would be asked forever.
     if (!hasMore || last === undefined || last === startAfter) return { names, isWhole: true }
     if (names.size >= namesMax) return { names, isWhole: false }
     startAfter = last

@@ -3,7 +3,7 @@ import type { StreamConfigInput } from '../../src/model/config.ts'
 import { invalid } from '../../src/model/errors.ts'
 import { codeOf, isStreamMissing } from '../../src/sync/errors.ts'
 
-/** Stores timestamps as they are, for ever, and rejects records without one: those of an app. */
+/** Keeps records forever and their timestamps unchanged, and rejects records of the app, which have none. */
 export const COPY_CONFIG = {
   retentionPolicy: 'infinite',
   timestamping: { mode: 'client-require', uncapped: true },

@@ -261,7 +261,7 @@ export class Mirror {
     this.#closing.abort(new HeadwaterError('closed', 'the mirror is closed'))
   }
 
-  /** Does work that a signal and the end of the mirror end, for which `close` waits. */
+  /** Does work until the signal or the end of the mirror aborts it. `close` waits for the work. */
   async #untilClosed<Result>(
     signal: AbortSignal | undefined,
     work: (ending: AbortSignal) => Promise<Result>,

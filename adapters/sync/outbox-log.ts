@@ -25,7 +25,7 @@ const LOG_CONFIG = {
   deleteOnEmpty: { minAgeSeconds: 0 },
 } as const satisfies StreamConfigInput
 
-/** A larger batch may leave no room for an attempt, in metered bytes. */
+/** The size up to which a batch leaves room for an attempt in the same append, in metered bytes. */
 const WITH_ATTEMPT_BYTES_MAX = BATCH_METERED_BYTES_MAX / 2
 
 /** The log is trimmed when this many of its records are not needed any more. */
@@ -45,7 +45,7 @@ export class OutboxLog {
   readonly #signal: AbortSignal
   readonly #listeners = new Set<() => void>()
   readonly #news: OutboxNews
-  /** Returns the attempt to send an entry of so many records, if none comes before it. Set by the sender. */
+  /** Returns the attempt that is stored together with an entry of so many records. Set by the sender. */
   attemptWith: ((records: number) => EntryAttempt | undefined) | undefined
   #state = emptyOutbox()
   #trimmedTo = 0
@@ -98,7 +98,7 @@ export class OutboxLog {
     await unlessAborted(signal, reached).finally(unsubscribe)
   }
 
-  /** Appends records to a log that was read, and resolves once the state includes them. */
+  /** Appends records, and resolves once the state includes them. */
   async append(records: readonly LogRecord[], signal?: AbortSignal): Promise<AppendAck> {
     const ack = await this.#stream.append([...records], { signal })
     await this.#includes(ack, signal)

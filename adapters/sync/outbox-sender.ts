@@ -27,18 +27,18 @@ import {
   sentRecords,
 } from '../../src/sync/outbox-plan.ts'
 import { Contention } from './contention.ts'
-import { recordsCopied, tailOrStart } from './examined-stream.ts'
+import { tailOrZero, waitForCopy } from './examined-stream.ts'
 import { KnownAttempts } from './known-attempts.ts'
 import type { OutboxLog } from './outbox-log.ts'
 import { type PauseContext, pauseAfter, pauseUntil } from './pause.ts'
 import { ProducerSupport } from './producer-support.ts'
 
-/** How long the end of an acknowledged append passes for the tail, in milliseconds. */
+/** How long the end of an acknowledged append counts as the tail, in milliseconds. */
 const FRESH_MS = 1_000
 /** How long after the last acknowledgement a batch continues its epoch, in milliseconds. */
 const CONTINUED_MS = 60_000
-/** How often a batch that only a server with producers can store is sent to one without, at most. */
-const IGNORED_MAX = 16
+/** How often a batch without a condition may be rejected for its producer before it is parked. */
+const REJECTIONS_MAX = 16
 
 export interface SenderContext extends PauseContext {
   readonly log: OutboxLog
@@ -50,23 +50,22 @@ export interface SenderContext extends PauseContext {
 }
 
 /**
- * Sends the entries of an outbox, each exactly once on any server. An attempt at a position is conditional on
- * it, and is made only after every record below was examined. So of all attempts at one position at most one
- * takes effect, and a late one fails; and none contains a record that is stored below. An attempt without a
- * position is one of a producer, which servers store once or not at all.
+ * Sends the entries of an outbox, each exactly once on any server (see `outbox-attempts.ts`). At most one
+ * attempt at a position takes effect, and a late one fails. A server stores an attempt without a position,
+ * which has a producer, once or not at all.
  */
 export class OutboxSender {
   readonly #context: SenderContext
   readonly #signal: AbortSignal
-  /** Every record below was examined. */
+  /** Every record of the server's stream below this sequence number was examined. */
   #position = 0
-  /** The tail as far as a rejected attempt told it. */
+  /** A lower bound of the tail: that of the error of a rejected attempt. */
   #tailMin = 0
   readonly #contention = new Contention()
   /** The time of the last acknowledgement. */
   #sentAt = Number.NEGATIVE_INFINITY
   #failures = 0
-  /** The place of every attempt in doubt is the position, or was examined. */
+  /** Whether every attempt in doubt is at the position or below. */
   #isDoubtHere = false
   /** How many entries a batch may have: 1 after a refusal, to find the refused one, then twice as many. */
   #entriesMax = Number.POSITIVE_INFINITY
@@ -74,15 +73,15 @@ export class OutboxSender {
   #acknowledgedAt: number | undefined
   #abandonedAt: number | undefined
   #epochMin = 0
-  /** The server may have stored records of other batches than of the attempt at the position. */
+  /** Whether the server may have stored records of batches other than the attempt at the position. */
   #mustExamine = false
-  /** The server has acknowledged the attempt, whose records are awaited in the copy. */
+  /** Whether the server has acknowledged the attempt, and the copy does not have its records yet. */
   #isAcknowledged = false
-  /** The place of an attempt that was stored where the copy has a stream that was deleted since. */
+  /** The place of an attempt that was stored in a new stream, while the copy has the deleted one. */
   #restartedAt: number | undefined
   readonly #support: ProducerSupport
-  /** How often a batch without a condition was rejected by a server without producers, in succession. */
-  #ignoredCount = 0
+  /** How often in succession a server without producers rejected a batch without a condition. */
+  #rejectionCount = 0
 
   constructor(context: SenderContext, signal: AbortSignal) {
     this.#context = context
@@ -91,7 +90,7 @@ export class OutboxSender {
     this.#signal = signal
   }
 
-  /** Sends until the signal aborts, or until only the app can go on. */
+  /** Sends until the signal aborts, or an error occurs that only the app can resolve. */
   async run(): Promise<void> {
     const { log, onState } = this.#context
     await log.eventually(() => log.state.progress !== undefined, this.#signal)
@@ -111,9 +110,9 @@ export class OutboxSender {
           onState({ kind: 'stopped', error: asHeadwaterError(error) })
           return
         }
-        // The server may be another one now, or the stream.
+        // The server or the stream may be another one now.
         this.#support.forget()
-        this.#contention.isBeaten = false
+        this.#contention.hasJustLost = false
         await pauseAfter(error, ++this.#failures, this.#context, this.#signal)
         continue
       }
@@ -121,7 +120,7 @@ export class OutboxSender {
     }
   }
 
-  /** Reads what other senders have left. A decision about the next attempt needs all of it. */
+  /** Reads the attempts of other senders, all of which the next attempt depends on. */
   async #begin(): Promise<void> {
     if (!(await this.#attempts.catchUp(this.#signal))) return
     const { position, inDoubt } = this.#context.log.state
@@ -138,12 +137,12 @@ export class OutboxSender {
   #next(
     state: OutboxState = this.#context.log.state,
     acknowledgedAt = this.#recentlyAcknowledgedAt,
-    isOffered = false,
+    knowsProducers = false,
   ): NextAttempt | undefined {
     return nextAttempt(state, {
       afterRefusal: this.#context.afterRefusal,
       position: this.#position,
-      isOffered,
+      knowsProducers,
       entriesMax: this.#entriesMax,
       acknowledgedAt,
       abandonedAt: this.#abandonedAt,
@@ -151,7 +150,7 @@ export class OutboxSender {
     })
   }
 
-  /** Notes that no attempt is in doubt any more, and removes what was sent. */
+  /** Stores that no attempt is in doubt, and removes entries that were sent. */
   async #idle(): Promise<void> {
     const { log, onState } = this.#context
     this.#entriesMax = Number.POSITIVE_INFINITY
@@ -163,18 +162,18 @@ export class OutboxSender {
   async #send(): Promise<void> {
     const { log, remote, clock } = this.#context
     const planned = this.#next()
-    let isOffered = false
+    let knowsProducers = false
     if (planned?.position !== undefined) {
       await this.#locate()
-      isOffered = await this.#isOffered()
+      knowsProducers = await this.#canSkipCondition()
     } else if (planned?.seq === 0) {
       // A server that has forgotten the producer would store the batch again.
-      await this.#examine(await tailOrStart(remote, this.#signal))
-      // A part was found of what is stored as a whole: the rest is in a stream that was created again.
+      await this.#examine(await tailOrZero(remote, this.#signal))
+      // A batch is stored completely or not at all: if only a part was found, the stream was created again.
       const { length } = waitingEntries(log.state, log.state.attempt)
       if (length > 0 && length < planned.entries.length) await this.#park()
     }
-    const attempt = this.#next(log.state, this.#recentlyAcknowledgedAt, isOffered)
+    const attempt = this.#next(log.state, this.#recentlyAcknowledgedAt, knowsProducers)
     if (attempt === undefined || !(await this.#noted(attempt))) return
     const { device } = log.state.progress!
     const at = this.#attempts.at!
@@ -196,16 +195,16 @@ export class OutboxSender {
     await this.#acknowledged(attempt, confirmation, at, isPlain)
   }
 
-  /** Whether the next batch needs no condition, which it would compete for: asks the server. */
-  async #isOffered(): Promise<boolean> {
+  /** Resolves to whether the next batch can be sent without a condition, which other writers compete for. */
+  async #canSkipCondition(): Promise<boolean> {
     const { log, remote } = this.#context
-    if (!this.#contention.isBeaten || this.#support.isRejected) return false
+    if (!this.#contention.hasJustLost || this.#support.isRejected) return false
     const next = this.#next(log.state, this.#recentlyAcknowledgedAt, true)
     if (next === undefined || next.position !== undefined) return false
-    return this.#support.isOffered(remote, log.state.progress!.device, this.#signal)
+    return this.#support.probe(remote, log.state.progress!.device, this.#signal)
   }
 
-  /** Writes an attempt to the log. Resolves to whether it is the next one, and not that of another sender. */
+  /** Writes an attempt to the log. Resolves to false if another sender has written one before. */
   async #noted(next: NextAttempt): Promise<boolean> {
     const { log } = this.#context
     if (!this.#attempts.isLast) return false
@@ -228,12 +227,12 @@ export class OutboxSender {
     const { log, remote, examined, onSent } = this.#context
     const { start, end } = confirmation
     this.#contention.won(end.timestamp, log.state.progress!.device)
-    this.#ignoredCount = 0
+    this.#rejectionCount = 0
     onSent?.()
     // Entries leave the outbox only when a copy has them, so that a view never loses them.
     if (examined !== remote) {
       if (start.seqNum < this.#position) {
-        // The mirror replaces the copy, where the records are found then.
+        // The mirror will replace the copy, and the records will be found in the new one.
         this.#position = start.seqNum
         this.#restartedAt = at
         await this.#note([], true)
@@ -259,7 +258,7 @@ export class OutboxSender {
       const { end } = await log.append([this.#progress(confirmed), ...note], this.#signal)
       if (note.length > 0) this.#attempts.add(end.seqNum - 1)
     }
-    // Only now none of its entries can be in the next one.
+    // Set only now, so that the next attempt contains none of its entries.
     this.#acknowledgedAt = acknowledgedAt
     await log.trim()
   }
@@ -274,7 +273,7 @@ export class OutboxSender {
     const outcome = attemptOutcome(error)
     const isConditional = position !== undefined
     if (outcome === 'conflict' && isConditional) {
-      // Nothing is left to examine first: the remote stream is another one, or the server contradicts itself.
+      // There are no further records to examine: the stream is another one, or the server contradicts itself.
       const { seqNum = 0 } = error
       if (seqNum <= this.#position) throw error
       this.#tailMin = seqNum
@@ -286,12 +285,12 @@ export class OutboxSender {
       this.#mustExamine = true
     } else if (outcome === 'plain' && !isPlain && (isConditional || error.code === 'too_many_producers')) {
       this.#support.reject()
-      // No copy is stored later, unless the server forgets a producer of a week ago in that moment.
+      // A late copy is not stored, unless the server forgets the producer at this moment, a week later.
       if (!isConditional) this.#abandonedAt = at
     } else if (outcome === 'plain' && !isConditional) {
-      // A server that knows producers may still get the batch from a proxy.
-      if (++this.#ignoredCount < IGNORED_MAX) throw error
-      this.#ignoredCount = 0
+      // A proxy may still deliver the batch to a server that knows producers.
+      if (++this.#rejectionCount < REJECTIONS_MAX) throw error
+      this.#rejectionCount = 0
       await this.#examine(0)
       await this.#park()
     } else if (outcome === 'refused' || outcome === 'plain') {
@@ -310,33 +309,33 @@ export class OutboxSender {
     // Nothing that was sent can be among the records before the tail.
     if (!log.state.inDoubt) {
       if (Math.abs(clock.now() - this.#sentAt) < FRESH_MS) return
-      this.#position = await tailOrStart(remote, this.#signal)
+      this.#position = await tailOrZero(remote, this.#signal)
     } else if (this.#failures > 0 || this.#mustExamine) await this.#examine(0)
     this.#mustExamine = false
   }
 
-  /** Examines records until the position is at the end of what can be read, and at least at a given one. */
+  /** Examines all records that can be read, and waits for them up to the position `least`. */
   async #examine(least: number): Promise<void> {
     // If the read fails, the tail is looked up again.
     this.#tailMin = 0
     for (;;) {
       await this.#readOn(least)
       if (this.#position >= least) return
-      await recordsCopied(this.#context.examined, this.#position, this.#context, this.#signal)
+      await waitForCopy(this.#context.examined, this.#position, this.#context, this.#signal)
     }
   }
 
   async #readOn(least: number): Promise<void> {
     const { examined, remote } = this.#context
     const isKnown = examined === remote && least > this.#position
-    const tail = isKnown ? least : await tailOrStart(examined, this.#signal)
-    // The stream was deleted, and begins again. A late attempt could find its position there once more.
+    const tail = isKnown ? least : await tailOrZero(examined, this.#signal)
+    // The stream was deleted and created again. The condition of a late attempt could hold there once more.
     if (tail < this.#position) {
       const { attempt, inDoubt } = this.#context.log.state
       const isStored = this.#isAcknowledged || (attempt !== undefined && attempt.at === this.#restartedAt)
       if (inDoubt && !isStored) await this.#park()
       this.#position = 0
-      // Views and later senders go by it.
+      // Views and later senders use the position.
       await this.#note([], inDoubt)
     }
     if (tail === this.#position) return
@@ -360,15 +359,15 @@ export class OutboxSender {
   }
 
   /**
-   * Settles what an attempt may have stored from the position up to `end`, where the copy has no records:
-   * asks the server, or else parks the entries.
+   * Settles whether an attempt was stored between the position and `end`, where the copy has no records:
+   * reads these records from the server, and parks the entries if it no longer has them.
    */
   async #settleBefore(end: number): Promise<void> {
     const { log, remote } = this.#context
     const start = this.#position
     const query = { seqNum: start, count: BATCH_RECORDS_MAX, clamp: true }
     const { records } = await remote.readBatch(query, { as: 'bytes', signal: this.#signal })
-    // A view has the records behind these only when its copy does.
+    // A view gets the records from `end` on only when its copy has them.
     const confirmed = confirmationsIn(
       log.state,
       records.filter(({ seqNum }) => seqNum < end),
@@ -388,7 +387,7 @@ export class OutboxSender {
     await this.#context.log.append([this.#progress(confirmed, inDoubt)], this.#signal)
   }
 
-  /** Returns what is known as a record of the log. No attempt is in doubt if no entry is left. */
+  /** Returns the progress as a record of the log. No attempt is in doubt if no entry is left. */
   #progress(
     confirmed: Progress['confirmed'],
     inDoubt = isEntryLeft(this.#context.log.state, confirmed),

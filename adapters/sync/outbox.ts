@@ -21,7 +21,7 @@ import { type Coordinator, coordinate } from './coordinator.ts'
 import { OutboxLog } from './outbox-log.ts'
 import { assertOutboxOptions, type OutboxOptions } from './outbox-options.ts'
 import { browserWakeUps } from './page-events.ts'
-import { type PauseContext, persistently } from './pause.ts'
+import { type PauseContext, withRetries } from './pause.ts'
 import type { PendingEntry } from './pending-source.ts'
 import { StateCell } from './state-cell.ts'
 
@@ -208,8 +208,9 @@ export class Outbox {
   }
 
   /**
-   * Sends a refused batch again, before all that wait. If `afterRefusal` is `continue`, later ones may be on
-   * the server by then, which stay before it. Resolves when the decision is durable on this device.
+   * Sends a refused batch again, before all batches that wait. With `afterRefusal: 'continue'`, later batches
+   * may have been sent already; they stay before it on the server. Resolves when the decision is durable on
+   * this device.
    *
    * Rejects with `invalid` if there is no refused batch with this number, and with the errors of `append`.
    */
@@ -218,7 +219,7 @@ export class Outbox {
   }
 
   /**
-   * Gives up a refused batch: `confirmed()` of its append rejects with the reason of the refusal. Resolves
+   * Discards a refused batch: `confirmed()` of its append rejects with the reason of the refusal. Resolves
    * when the decision is durable on this device.
    *
    * Rejects with `invalid` if there is no refused batch with this number, and with the errors of `append`.
@@ -227,7 +228,7 @@ export class Outbox {
     await this.#decide(number, discardRecord(number), options)
   }
 
-  /** Resolves when no record waits for the server, but for refused ones and those behind them. */
+  /** Resolves when no record waits for the server, except refused records and those behind them. */
   async flush(options?: CallOptions): Promise<void> {
     await this.#log.until(() => this.isFlushed, signalOf(options))
   }
@@ -268,7 +269,7 @@ export class Outbox {
     const { signal } = this.#closing
     try {
       await this.loaded
-      const identity = await persistently(() => this.#local.identity(), this.#pauses, signal)
+      const identity = await withRetries(() => this.#local.identity(), this.#pauses, signal)
       let term: AbortController | undefined
       const membership = coordinator(`headwater outbox ${identity}`, {
         onElected: (isElected) => {
@@ -301,7 +302,7 @@ export class Outbox {
       onState,
     }
     try {
-      const { OutboxSender } = await persistently(() => SENDER.load(), context, sending.signal)
+      const { OutboxSender } = await withRetries(() => SENDER.load(), context, sending.signal)
       await new OutboxSender(context, sending.signal).run()
     } catch (error) {
       onState({ kind: 'stopped', error: asHeadwaterError(error) })

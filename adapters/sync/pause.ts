@@ -15,8 +15,8 @@ export interface PauseContext {
 }
 
 /**
- * Waits for a number of milliseconds, or without an end if it is undefined, until the signal aborts or what
- * `listen` registers ends it.
+ * Waits for a number of milliseconds, or forever if it is undefined. The signal, and the callback that
+ * `listen` registers, end the pause earlier.
  */
 export function pauseUntil(
   clock: Clock,
@@ -36,7 +36,7 @@ export function pauseUntil(
   })
 }
 
-/** Shows a failure, and waits until the next attempt after a number of failures in succession. */
+/** Reports a failure as the state `offline`, and waits longer after each failure in succession. */
 export async function pauseAfter(
   error: HeadwaterError,
   failures: number,
@@ -48,8 +48,8 @@ export async function pauseAfter(
   await pauseUntil(clock, ms, signal, wakeUps)
 }
 
-/** Repeats work with pauses until it succeeds, fails for good, or the signal aborts. */
-export async function persistently<Result>(
+/** Repeats work with pauses until it succeeds, fails permanently, or the signal aborts. */
+export async function withRetries<Result>(
   work: () => Promise<Result>,
   context: PauseContext,
   signal: AbortSignal,

@@ -3,13 +3,13 @@ import type { Clock } from '../../src/runtime/clock.ts'
 import { asHeadwaterError } from '../../src/sync/errors.ts'
 import { attemptOutcome } from '../../src/sync/outbox-plan.ts'
 
-/** What the name of a producer that never appends adds to that of the device. */
+/** The suffix of the id of the producer that probes a server and never stores anything. */
 export const PROBE_SUFFIX = '/probe'
 
-/** How long batches are sent without a producer to a server that rejects producers, in milliseconds. */
+/** How long batches are sent without a producer after the server has rejected one, in milliseconds. */
 const PLAIN_MS = 600_000
 
-/** What a sender knows of a server: whether it rejects producers. */
+/** Tracks whether a server rejects producers. */
 export class ProducerSupport {
   readonly #clock: Clock
   #rejectedAt: number | undefined
@@ -18,26 +18,26 @@ export class ProducerSupport {
     this.#clock = clock
   }
 
-  /** Whether batches are sent without a producer. */
+  /** Whether the server has rejected producers within the last ten minutes. */
   get isRejected(): boolean {
     return this.#rejectedAt !== undefined && Math.abs(this.#clock.now() - this.#rejectedAt) < PLAIN_MS
   }
 
-  /** Notes that the server has rejected producers. */
+  /** Records that the server has rejected a producer. */
   reject(): void {
     this.#rejectedAt = this.#clock.now()
   }
 
-  /** Forgets what is known: the server may be another one. */
+  /** Forgets a rejection: the server may be another one now. */
   forget(): void {
     this.#rejectedAt = undefined
   }
 
   /**
-   * Asks a server whether it knows producers. The append that finds out is stored by none, because it is
-   * batch 1 of a producer that has no batch 0. Rejects with errors that pass.
+   * Resolves to whether a server knows producers. Sends an append that no server stores: batch 1 of a
+   * producer without a batch 0. Rejects with transient errors.
    */
-  async isOffered(remote: Stream, device: string, signal: AbortSignal): Promise<boolean> {
+  async probe(remote: Stream, device: string, signal: AbortSignal): Promise<boolean> {
     try {
       await remote.append([{ body: '' }], {
         producer: { id: device + PROBE_SUFFIX, epoch: 0, seq: 1 },

@@ -12,8 +12,8 @@ import type { ContentCodec } from './content.ts'
 import type { PendingEntry, PendingSource } from './pending-source.ts'
 import type { SyncedChange } from './synced-read.ts'
 
-/** The changes of a synced stream in one form. */
-export class SyncedChanges<Content extends object> {
+/** Converts the changes of a synced stream from bytes to one form: text, bytes or JSON. */
+export class ChangeConverter<Content extends object> {
   readonly #local: Stream
   readonly #source: PendingSource
   readonly #codec: ContentCodec<Content>
@@ -31,8 +31,8 @@ export class SyncedChanges<Content extends object> {
     return new ChangeReader(this.#local, this.#source, query, signal)
   }
 
-  /** Converts a change of such a reader. */
-  async converted(change: RecordChange): Promise<SyncedChange<Content>> {
+  /** Converts a change of the reader. */
+  async convert(change: RecordChange): Promise<SyncedChange<Content>> {
     const pending: NumberedItem<SyncedRecord<Content>>[] = []
     for (const { number, item } of change.pending) {
       const records = this.#pending.of(item, this.#source.device!, number)

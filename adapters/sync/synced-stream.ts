@@ -14,7 +14,7 @@ import { bytesContent, type ContentCodec, jsonContent, textContent } from './con
 import type { Mirror } from './mirror.ts'
 import type { Outbox, OutboxAppend } from './outbox.ts'
 import type { PendingSource } from './pending-source.ts'
-import { SyncedReads } from './synced-reads.ts'
+import { SyncedReader } from './synced-reader.ts'
 
 /** The content of the records of a synced stream in a format. */
 export type ContentOf<Format extends RecordFormat> = Format extends 'bytes' ? BytesContent : TextContent
@@ -28,7 +28,7 @@ export interface SyncedParts {
 }
 
 /** A synced stream in one form: text, bytes or JSON. */
-abstract class SyncedForm<Content extends object> extends SyncedReads<Content> {
+abstract class SyncedForm<Content extends object> extends SyncedReader<Content> {
   /** The copy of the server's stream: its state, earlier history, and a new beginning. */
   readonly mirror: Mirror
   /** The records that wait for the server: refused ones, limits, and `flush`. */

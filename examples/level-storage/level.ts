@@ -20,7 +20,7 @@ export function level(directory: string): Storage {
         // An iterator reads a snapshot.
         scan: ({ from, to, limit }): Promise<KeyValue[]> =>
           db.iterator({ gte: from, lt: to, limit }).all().catch(failRead),
-        // Nobody else writes, so what the batch expects need not be checked.
+        // LevelDB has a single writer, so the expected values need not be checked.
         async transact({ puts, deletes }) {
           const operations = [
             ...puts.map(([key, value]) => ({ type: 'put' as const, key, value })),

@@ -1,6 +1,6 @@
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
-import { unlessAborted } from '../runtime/abort.ts'
+import { unlessAnyAborted } from '../runtime/abort.ts'
 import { ClosableIterator } from './closable-iterator.ts'
 import type { InputSink } from './input-sink.ts'
 import { loadSessions } from './load-sessions.ts'
@@ -54,10 +54,7 @@ class AckIterator<Input> extends ClosableIterator<AppendAck> {
 
   async #begin(): Promise<AsyncGenerator<AppendAck, void, undefined>> {
     const { signals } = this.#sink
-    const { generateAcks } = await signals.reduce(
-      (work, signal) => unlessAborted(signal, work),
-      loadSessions(),
-    )
+    const { generateAcks } = await unlessAnyAborted(signals, loadSessions())
     return generateAcks(this.#source, this.#sink)
   }
 }

@@ -134,8 +134,9 @@ export abstract class Basin {
   abstract reconfigureStored(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig>
 
   /**
-   * Deletes the basin. Resolves once the deletion is certain; background work deletes the basin's streams and
-   * then the basin. Rejects with `basin_not_found`.
+   * Deletes the basin and its streams. Resolves when the streams are deleted: no append to them that begins
+   * later is acknowledged. Background work then removes the basin, and its name stays reserved until that is
+   * done. Rejects with `basin_not_found`.
    */
   abstract delete(options?: CallOptions): Promise<void>
 

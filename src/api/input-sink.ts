@@ -1,6 +1,6 @@
 import { isFencingToken, type RecordInput } from '../model/append-input.ts'
 import { assertMembers } from '../model/validation.ts'
-import { type AnySignal, unlessAborted } from '../runtime/abort.ts'
+import { type AnySignal, unlessAnyAborted } from '../runtime/abort.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { AppendOptions, AppendSession, AppendTicket } from './append-session.ts'
 import { CALL_OPTIONS, type CallOptions } from './call-options.ts'
@@ -27,7 +27,8 @@ export function inputSink<Input>(
   stream: { appendSession(options: CallOptions): Promise<AppendSession> },
   options: AppendAllOptions,
   closing: AnySignal,
-  encode: (input: Input) => MaybePromise<RecordInput | readonly RecordInput[]>,
+  encode: (input: Input) => MaybePromise<RecordInput | readonly RecordInput[]> = (input) =>
+    input as RecordInput,
 ): InputSink<Input> {
   assertMembers(options, APPEND_ALL_OPTIONS, 'options')
   const { fencingToken, signal } = options
@@ -35,8 +36,7 @@ export function inputSink<Input>(
     open: () => stream.appendSession({ signal }),
     submit: async (session, input, ending) => {
       const encoded = encode(input)
-      const isReady = !isPromise(encoded)
-      const batch = isReady ? encoded : await unlessAborted(signal, unlessAborted(ending, encoded))
+      const batch = isPromise(encoded) ? await unlessAnyAborted([signal, ending], encoded) : encoded
       return session.submit(batch, { fencingToken })
     },
     signals: [closing, signal],

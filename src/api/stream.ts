@@ -234,10 +234,7 @@ export abstract class Stream {
     batches: AsyncIterable<AppendInput> | Iterable<AppendInput>,
     options: AppendAllOptions = {},
   ): AsyncGenerator<AppendAck, void, undefined> {
-    return appendAll(
-      batches,
-      inputSink(this, options, this.context.closing, (batch) => batch),
-    )
+    return appendAll(batches, inputSink(this, options, this.context.closing))
   }
 
   /**
@@ -376,7 +373,7 @@ export abstract class Stream {
    * ```
    */
   writable(options: AppendAllOptions = {}): WritableStream<AppendInput> {
-    return writableTo(inputSink(this, options, this.context.closing, (batch) => batch))
+    return writableTo(inputSink(this, options, this.context.closing))
   }
 
   #session(queryOf: () => ReadQuery, options: ReadOptions): SessionOf<RecordFormat> {

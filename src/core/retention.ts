@@ -18,7 +18,7 @@ export interface RetentionExtension {
   readonly below: number
   /** Applies to records that expire after this time, in milliseconds: others were about to be freed. */
   readonly after: number
-  /** They are kept until this time at least, in milliseconds; null for ever. */
+  /** They are kept until this time at least, in milliseconds; null forever. */
   readonly until: number | null
 }
 

@@ -3,7 +3,7 @@ const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lossyDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /**
- * Shared by everything that has no bytes.
+ * An empty array, which everything without bytes shares.
  *
  * ```ts
  * const separator = rows.length === 0 ? EMPTY_BYTES : Uint8Array.of(0)

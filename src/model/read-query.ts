@@ -41,7 +41,7 @@ export interface ReadQuery {
   readonly until?: Time | undefined
   /**
    * Milliseconds to wait at the tail for new records: 0 or more. `read` does not wait by default, `follow`
-   * waits for ever, `readBatch` waits 0 by default and at most 60,000.
+   * waits forever, `readBatch` waits 0 by default and at most 60,000.
    */
   readonly waitMs?: number | undefined
 }

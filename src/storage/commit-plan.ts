@@ -32,7 +32,7 @@ export function serializeChanges(changes: readonly CatalogChange[]): readonly Se
   })
 }
 
-/** The documents that a commit rests on. A storage that reads asynchronously loads it first. */
+/** The documents that the expectations of a commit refer to. An asynchronous storage loads them first. */
 export interface DocumentVersions {
   /** Returns the version of a document, or undefined if there is none. */
   versionOf(collection: Collection, key: string): number | undefined
@@ -41,7 +41,7 @@ export interface DocumentVersions {
 }
 
 /**
- * The logs that a commit rests on.
+ * The logs that the expectations of a commit refer to.
  *
  * ```ts
  * const heads: LogHeads = {

@@ -39,7 +39,7 @@ export function copyHead(head: Head): Head {
 }
 
 /**
- * Returns what an append expects that is sequenced against this head.
+ * Returns the identity of a head, which an append that is sequenced against this head expects.
  *
  * ```ts
  * const { epoch, seqNum, appendId } = identityOf(head)

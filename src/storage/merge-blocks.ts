@@ -3,7 +3,7 @@ import { BATCH_ENCODED_BYTES_MAX, BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } f
 import type { AppendRequest, StoredBlock } from './contract.ts'
 
 /**
- * Groups consecutive appends to a log whose blocks may be merged to one, as far as the contract allows.
+ * Groups consecutive appends to a log. The blocks of a group may be merged into one.
  *
  * ```ts
  * // One row for appends that waited together.

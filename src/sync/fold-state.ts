@@ -2,7 +2,7 @@ import { HeadwaterError } from '../model/errors.ts'
 import type { NumberedItem, StreamChange } from './changes.ts'
 
 /**
- * What a fold needs to know of a record: its place, if it has one.
+ * The members of a record that every fold can use: its position, which a pending record does not have.
  *
  * ```ts
  * const lastAt = fold(todo, {

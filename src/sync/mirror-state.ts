@@ -28,7 +28,7 @@ export type MirrorState =
   | { readonly kind: 'closed' }
 
 /**
- * The state of a mirror that goes on when the app says so: with `retry`, or with `restart`.
+ * The state of a mirror that continues only after a call of `retry` or `restart`.
  *
  * ```ts
  * copy.state$.subscribe((state) => {

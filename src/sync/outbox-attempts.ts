@@ -13,38 +13,40 @@ import { type AfterRefusal, entriesToSend } from './outbox-plan.ts'
 /**
  * The batches that an outbox sends, as those of an idempotent producer (docs/protocol.md "Producers").
  *
- * What a batch contains is written to the log before it is sent, and a number means the same batch for ever:
- * if it is sent again, by whichever tab, the server stores it once.
+ * The contents of a batch are written to the log before it is sent, and its epoch and number never mean
+ * another batch: if it is sent again, by any tab, the server stores it once.
  *
- * Batch 0 of an epoch is conditional on the tail, after everything below was examined. So it needs no server
- * that knows producers, and whatever was sent in an earlier epoch is either found or comes too late. As the
- * position is a part of the attempt, all attempts at lower ones are settled. If others append first, batch 0
- * is sent without a condition, to a server that has just shown that it knows producers: but only if each
- * attempt to send its entries had a position, and is settled. A later batch never has a condition: it is only
- * made once a server with producers has acknowledged the one before.
+ * Batch 0 of an epoch has a position: it is conditional on that tail, and everything below was examined. So
+ * it works on servers without producers, and a batch of an earlier epoch was either found or comes too late.
+ * All attempts at lower positions are settled, because their conditions cannot hold any more.
+ *
+ * If other writers append first, batch 0 is sent without a condition. This requires a server that has just
+ * shown that it knows producers, and that every earlier attempt to send its entries had a position and is
+ * settled. Later batches never have a condition: each requires that a server with producers has acknowledged
+ * the one before.
  */
 
 /** A batch to send. */
 export interface NextAttempt extends Omit<BatchAttempt, 'numbers' | 'after'> {
   readonly entries: readonly OutboxEntry[]
-  /** Whether the log has it. */
+  /** Whether the log contains the attempt. */
   readonly isNoted: boolean
 }
 
-/** What a sender knows about the last attempt, beside the log. */
+/** The knowledge of a sender about the last attempt that is not in the log. */
 export interface AttemptKnowledge {
   readonly afterRefusal: AfterRefusal
   /** Every record of the server's stream below this sequence number was examined. */
   readonly position: number
-  /** The server has just shown that it knows producers. */
-  readonly isOffered: boolean
-  /** How many entries a batch may have, at least 1: fewer after the server has refused a batch. */
+  /** Whether the server has just shown that it knows producers. */
+  readonly knowsProducers: boolean
+  /** How many entries a batch may have, at least 1. Lower after the server has refused a batch. */
   readonly entriesMax: number
-  /** The place of the attempt that a server with producers has acknowledged, so that it can be continued. */
+  /** The place of the attempt that a server with producers has acknowledged: its epoch can be continued. */
   readonly acknowledgedAt: number | undefined
   /**
-   * The place of an attempt that need not be made again: the server has rejected it. A conditional one is
-   * made again if it would be the same.
+   * The place of an attempt that need not be repeated, because the server has rejected it. A conditional
+   * attempt is repeated nevertheless if it would be the same.
    */
   readonly abandonedAt: number | undefined
   /** The lowest epoch that the server may accept. */
@@ -53,7 +55,8 @@ export interface AttemptKnowledge {
 
 /** Returns the batch to send next; undefined if there is nothing to send. */
 export function nextAttempt(state: OutboxState, knowledge: AttemptKnowledge): NextAttempt | undefined {
-  const { afterRefusal, isOffered, entriesMax, acknowledgedAt, abandonedAt, epochMin, position } = knowledge
+  const { afterRefusal, position, knowsProducers, entriesMax, acknowledgedAt, abandonedAt, epochMin } =
+    knowledge
   const { attempt } = state
   const chosen = entriesToSend(state, afterRefusal, entriesMax)
   if (chosen.length === 0) return undefined
@@ -61,7 +64,7 @@ export function nextAttempt(state: OutboxState, knowledge: AttemptKnowledge): Ne
   const first = {
     seq: 0,
     entries: chosen,
-    position: isOffered && isSettled ? undefined : position,
+    position: knowsProducers && isSettled ? undefined : position,
     isSettled,
     isNoted: false,
   }
@@ -78,8 +81,8 @@ export function nextAttempt(state: OutboxState, knowledge: AttemptKnowledge): Ne
 }
 
 /**
- * Whether no attempt that was made can store an entry of the outbox any more: none has contained it, or all
- * those were conditional on positions below the given one. That of an entry that was parked may.
+ * Returns whether no earlier attempt can still store an entry of the outbox: no attempt contained it, or all
+ * that did were conditional on positions below the given one. An attempt for a parked entry may still do so.
  */
 function areSettled({ entries, attempt }: OutboxState, position: number): boolean {
   for (const { error } of entries.values()) if (error !== undefined) return false
@@ -90,7 +93,7 @@ function areSettled({ entries, attempt }: OutboxState, position: number): boolea
   return oldest! > attempt.at || (attempt.isSettled && isPassed)
 }
 
-/** Returns the entries of an attempt that wait for the server, or all that do if there is no attempt. */
+/** Returns the waiting entries of an attempt, or of the outbox if there is no attempt. */
 export function waitingEntries(
   { entries }: OutboxState,
   attempt: Pick<BatchAttempt, 'numbers'> | undefined,
@@ -102,7 +105,7 @@ export function waitingEntries(
   })
 }
 
-/** Returns the records that park the entries of the last attempt, as many as an append may have. */
+/** Returns the records that park the entries of the last attempt, at most as many as one append may have. */
 export function parkingNotes(state: OutboxState): LogRecord[] {
   const error = new HeadwaterError(
     'outcome_unknown',
@@ -122,8 +125,8 @@ export function attemptNote(
 }
 
 /**
- * Returns the attempt to send an entry that is appended together with it, as a record of the log; undefined
- * if others come first, or a server with producers has not acknowledged the attempt before.
+ * Returns the attempt to send an entry that is appended together with this attempt, as a record of the log.
+ * Undefined if other entries come first, or if no server with producers has acknowledged the attempt before.
  */
 export function attemptWithEntry(
   { attempt, entries }: OutboxState,

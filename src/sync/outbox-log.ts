@@ -37,7 +37,7 @@ export interface OutboxEntry {
   readonly error: HeadwaterError | undefined
 }
 
-/** What a sender knows of the attempts to send records. */
+/** The progress of a sender: what it has examined, and which entries it has found. */
 export interface Progress {
   /** The id of the outbox. */
   readonly device: string
@@ -51,28 +51,28 @@ export interface Progress {
   readonly confirmed: readonly (readonly [number: number, confirmation: Confirmation])[]
 }
 
-/** A batch that is sent to the server, as one of a producer. */
+/** An attempt to send a batch to the server, as a batch of a producer. */
 export interface BatchAttempt {
   /** Greater than that of the attempt before, unless this one continues it. */
   readonly epoch: number
   /** The number of the batch in its epoch. */
   readonly seq: number
-  /** The numbers of its entries. A record may count back from its own place, with negative numbers. */
+  /** The numbers of its entries. In the log, a negative number counts back from the place of the attempt. */
   readonly numbers: readonly number[]
-  /** The tail at which it is stored, and nowhere else. Without one it needs a server with producers. */
+  /** The tail on which it is conditional. Without a position it requires a server with producers. */
   readonly position: number | undefined
-  /** Whether nothing that was sent before could still store an entry that the outbox had then. */
+  /** Whether no earlier attempt could still store an entry that the outbox had at that time. */
   readonly isSettled: boolean
   /**
-   * The place in the log of the attempt before, which its sender knew, or -1. Of several attempts after the
-   * same one the first counts, so that senders agree although each may find another one next.
+   * The place in the log of the last attempt that its sender knew, or -1. If several attempts name the same
+   * one, the first counts and the others are ignored, so that all senders agree.
    */
   readonly after: number
 }
 
 /** The state of an outbox. */
 export interface OutboxState {
-  /** The latest progress, of whichever sender. */
+  /** The latest progress of any sender. */
   readonly progress: Progress | undefined
   /** Every record of the server's stream below this sequence number was examined for all attempts. */
   readonly position: number
@@ -163,7 +163,7 @@ export function withLogRecords(
       count += entry.records.length
     } else if (kind === 'progress') {
       progress = JSON.parse(lossyTextOf(record.body)) as Progress
-      // A sender that does not know the last attempt settles nothing: it may have examined its place before.
+      // A sender that does not know the last attempt may have examined its position too early.
       const isKnown = attempt === undefined || attempt.at <= progress.attemptAt
       if (isKnown) progressAt = record.seqNum
       position = isKnown ? progress.position : Math.min(position, progress.position)
@@ -301,8 +301,8 @@ function attemptOf({ body, seqNum: at }: SequencedRecord): BatchAttempt & { read
 }
 
 /**
- * Returns the number of the first entry that waits before those of an attempt, which leaves it out: another
- * tab appended it meanwhile.
+ * Returns the number of the first waiting entry that an attempt skips, because another tab appended it
+ * meanwhile; undefined if there is none.
  */
 function overtakenBy({ numbers }: BatchAttempt, entries: OutboxState['entries']): number | undefined {
   for (const { number, error } of entries.values()) {

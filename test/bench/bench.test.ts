@@ -59,6 +59,15 @@ describe('docs/benchmarks.md', () => {
     expect(names.filter((name) => !(name in MEASUREMENTS))).toEqual([])
     expect(page).toMatch(/^- Date: \d{4}-\d\d-\d\d$/m)
   })
+
+  it('counts and names the requirements that its rows miss', () => {
+    const required = rowsOf(page).filter(([, , , , requirement]) => requirement!.trim() !== '')
+    const missed = required.filter(([, , , , , verdict]) => verdict === '**missed**')
+    const names = missed.map(([name, , against]) => `- ${name} against ${against}`)
+    const met = required.length - missed.length
+    expect(page).toContain(`${met} of ${required.length} required ratios are met. Missed:\n\n`)
+    expect(page.match(/^- `[^`]+` against .*$/gm)).toEqual(names)
+  })
 })
 
 function rowsOf(page: string): string[][] {

@@ -44,7 +44,7 @@ function stateOf(...records: readonly LogRecord[]) {
 
 const KNOWLEDGE = {
   afterRefusal: 'stop',
-  isOffered: false,
+  knowsProducers: false,
   position: 5,
   entriesMax: Number.POSITIVE_INFINITY,
   acknowledgedAt: undefined,
@@ -131,35 +131,35 @@ describe('the condition of a batch', () => {
 
   it('is the position, unless the server has shown that it knows producers', () => {
     expect(positionOf(stateOf(entry))).toBe(5)
-    expect(positionOf(stateOf(entry), { isOffered: true })).toBeUndefined()
+    expect(positionOf(stateOf(entry), { knowsProducers: true })).toBeUndefined()
   })
 
   it('is needed while an attempt at the position or behind it may take effect', () => {
-    const offered = { isOffered: true, abandonedAt: 1 }
-    expect(positionOf(stateOf(entry, at(4), entry), offered)).toBeUndefined()
-    expect(positionOf(stateOf(entry, at(5), entry), offered)).toBe(5)
-    expect(positionOf(stateOf(entry, at(6), entry), offered)).toBe(5)
+    const known = { knowsProducers: true, abandonedAt: 1 }
+    expect(positionOf(stateOf(entry, at(4), entry), known)).toBeUndefined()
+    expect(positionOf(stateOf(entry, at(5), entry), known)).toBe(5)
+    expect(positionOf(stateOf(entry, at(6), entry), known)).toBe(5)
   })
 
   it('is needed if an earlier attempt had none, or was not settled', () => {
-    const offered = { isOffered: true, abandonedAt: 1 }
-    expect(positionOf(stateOf(entry, at(undefined), entry), offered)).toBe(5)
-    expect(positionOf(stateOf(entry, at(4, false), entry), offered)).toBe(5)
-    expect(positionOf(stateOf(entry, at(undefined), entry, confirmed(0)), offered)).toBeUndefined()
+    const known = { knowsProducers: true, abandonedAt: 1 }
+    expect(positionOf(stateOf(entry, at(undefined), entry), known)).toBe(5)
+    expect(positionOf(stateOf(entry, at(4, false), entry), known)).toBe(5)
+    expect(positionOf(stateOf(entry, at(undefined), entry, confirmed(0)), known)).toBeUndefined()
   })
 
   it('is needed while an entry is parked, and for one that was', () => {
-    const offered = { isOffered: true, afterRefusal: 'continue' } as const
+    const known = { knowsProducers: true, afterRefusal: 'continue' } as const
     const records = [entry, at(undefined), parked(0), entry]
-    expect(positionOf(stateOf(...records), offered)).toBe(5)
+    expect(positionOf(stateOf(...records), known)).toBe(5)
     const next = attemptRecord({ epoch: 1, seq: 0, numbers: [3], position: 4, isSettled: false, after: 1 })
-    expect(positionOf(stateOf(...records, next, confirmed(3), retryRecord(0)), offered)).toBe(5)
+    expect(positionOf(stateOf(...records, next, confirmed(3), retryRecord(0)), known)).toBe(5)
   })
 
   it('is the same if the batch is sent again, and another position makes it another batch', () => {
     const state = stateOf(entry, at(5))
     expect(nextAttempt(state, { ...KNOWLEDGE })).toMatchObject({ epoch: 0, position: 5, isNoted: true })
-    expect(nextAttempt(state, { ...KNOWLEDGE, position: 7, isOffered: false })).toMatchObject({
+    expect(nextAttempt(state, { ...KNOWLEDGE, position: 7, knowsProducers: false })).toMatchObject({
       epoch: 1,
       position: 7,
       isSettled: true,

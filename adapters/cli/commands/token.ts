@@ -40,8 +40,8 @@ const ISSUE_NOTES = [
   'end in *, use --scope with the JSON of the HTTP API:',
   '  {"basins":{"exact":"a"},"streams":{"prefix":"s/"},"ops":["read"],"op_groups":{"account":{"read":true}}}',
   'The levels of groups are account, basin and stream. By default, a token expires with its issuer.',
-  `Operations: ${OPERATIONS.slice(0, 6).join(' ')}`,
-  ...[6, 13, 20].map((start) => `  ${OPERATIONS.slice(start, start + 7).join(' ')}`),
+  'Operations:',
+  ...[0, 6, 11, 17, 22].map((start, i, starts) => `  ${OPERATIONS.slice(start, starts[i + 1]).join(' ')}`),
 ]
 
 const LIST_DEFINITIONS = {

@@ -13,9 +13,9 @@ const UPGRADE_DEFINITIONS = {
 } as const
 
 const UPGRADE_NOTES = [
-  'Rewrites files of earlier storage formats, one after the other. The disk needs space for the largest of',
-  'them. Earlier releases of headwater cannot read the directory any more: make a copy first, or an export.',
-  'Not needed to open a directory, and not for databases, which are upgraded when they are opened.',
+  'Rewrites files of earlier storage formats, one after the other. The disk needs space for a copy of the',
+  'largest file. Earlier releases of headwater cannot read an upgraded directory: make a copy or an export',
+  'first. A directory can be opened without an upgrade. Databases are upgraded when they are opened.',
   'No other process may have the directory open. Damaged data stays damaged: run `headwater verify` first.',
   'Exit code: 0 if all files have the format of this release now, 1 if it failed or a format is unknown,',
   '2 for invalid arguments, 3 if the directory contains no data, 130 and 143 if it was stopped.',
@@ -34,7 +34,7 @@ function parseUpgradeArguments(parsed: Values<typeof UPGRADE_DEFINITIONS>): Upgr
   return { directory, json, quiet }
 }
 
-/** `headwater upgrade`: says what it found, and what it did. */
+/** Runs `headwater upgrade`, and prints which formats it found and how many files it rewrote. */
 async function upgradeCommand(args: UpgradeArguments, context: CliContext): Promise<void> {
   const { directory, json, quiet } = args
   const title = quiet || json ? undefined : 'Upgrading'

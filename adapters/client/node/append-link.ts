@@ -41,7 +41,7 @@ export class AppendLink {
   readonly #sent: SentBatch[] = []
   #listener: AppendLinkListener | undefined
   #isOver = false
-  /** One timer for all acks: they move the time at which it is due, and leave the timer alone. */
+  /** Cancels the timer for all acks. An ack moves `#dueAt`; the timer is scheduled again when it fires. */
   #cancelTimer: (() => void) | undefined
   #dueAt = 0
   #isDueLater = false

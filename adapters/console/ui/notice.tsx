@@ -67,7 +67,7 @@ export function Loading() {
   return <p class="loading">Loading …</p>
 }
 
-/** A region that scrolls by itself, which the keyboard can reach. */
+/** A scrollable region that the keyboard can reach. */
 export function Scroll(props: { readonly label: string; readonly children: ComponentChildren }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: without the focus, it could not be scrolled by keys.

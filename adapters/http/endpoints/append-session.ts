@@ -170,9 +170,9 @@ class AckFrames implements AsyncIterableIterator<Uint8Array> {
   }
 
   /**
-   * Resolves when the client may have one more unread ack, or the response is over; undefined if that is so
-   * now. If the runtime has not begun to send the response, it may wait for the end of the request first:
-   * waiting for it would be a deadlock, so the session fails.
+   * Resolves when the client may have one more unread ack, or the response has ended. Returns undefined
+   * instead of a promise if no wait is needed. A runtime that has not begun to send the response may be
+   * waiting for the end of the request: to wait for it would be a deadlock, so the session then fails.
    */
   room(): Promise<void> | undefined {
     return this.#unread >= UNREAD_ACKS_MAX && !this.#isOver ? this.#awaitRoom() : undefined

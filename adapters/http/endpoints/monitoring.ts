@@ -34,7 +34,7 @@ export const health: Endpoint = async (request, _, owner) => {
 
 /** Reports counts and totals of the process to Prometheus. */
 export const prometheus: Endpoint = async (_request, _hw, owner) => {
-  // Few handlers are ever asked for it.
+  // Loaded on demand, because few handlers serve it.
   const { PROMETHEUS_CONTENT_TYPE, prometheusReport, prometheusText } = await import(
     '../../../src/wire/prometheus.ts'
   )
@@ -73,7 +73,7 @@ function longName(request: ApiRequest): string {
   return request.pathParameter('basin', (name) => basinNameProblem(name, BASIN_NAME_BYTES_MIN_ON_POST))
 }
 
-/** A reply lists no more. */
+/** The largest number of read sessions in a reply. */
 const FOLLOWERS_MAX = 1000
 
 /**
@@ -106,9 +106,9 @@ function followerOf({ cursor, exchange, protocol, openedAt }: OpenSession) {
   }
 }
 
-/** Describes the protocol to tools (docs/openapi.yaml). The document contains nothing of this server. */
+/** Replies the OpenAPI document of the protocol (docs/openapi.yaml), which is the same for every server. */
 export const openApi: Endpoint = async () => {
-  // Few handlers are ever asked for it.
+  // Loaded on demand, because few handlers serve it.
   const { default: document } = await import('../../../docs/openapi.yaml?json')
   return jsonReply(document)
 }

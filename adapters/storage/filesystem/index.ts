@@ -5,8 +5,8 @@ import type { Durability, Storage } from '../../../src/storage/contract.ts'
 import { openDirectory } from './shared-directory.ts'
 
 export { type UpgradeReport, upgradeDirectory } from './upgrade/upgrade-directory.ts'
-export type { VerifyNote, VerifyProblem, VerifyProgress, VerifyReport } from './verify/report.ts'
-export { type VerifyOptions, verifyDirectory } from './verify/verify-directory.ts'
+export type { DirectoryProgress, VerifyNote, VerifyProblem, VerifyReport } from './verify/report.ts'
+export { type DirectoryOptions, verifyDirectory } from './verify/verify-directory.ts'
 
 /**
  * Options of {@link filesystem}.
@@ -18,9 +18,9 @@ export { type VerifyOptions, verifyDirectory } from './verify/verify-directory.t
  */
 export interface FilesystemOptions {
   /**
-   * What an append survives once it resolves. `'power-loss'` (the default): a power loss; all pending appends
-   * are written and synced together. `'process-crash'`: a crash of the process, but not of the machine;
-   * appends do not wait for the disk.
+   * The failure that an append survives once it resolves. `'power-loss'` (the default): a power loss; all
+   * pending appends are written and synced together. `'process-crash'`: a crash of the process, but not of
+   * the machine; appends do not wait for the disk.
    */
   readonly durability?: Durability | undefined
 }

@@ -37,7 +37,7 @@ export class LivePhase implements Follower {
   readonly #log: StreamLog
   readonly #reader: RecordReader
   readonly #progress: ReadProgress
-  /** How long to wait for the next record, in milliseconds: 0 is not at all, Infinity for ever. */
+  /** How long to wait for the next record, in milliseconds: 0 is not at all, Infinity forever. */
   readonly #waitMs: number
   readonly #options: LivePhaseOptions
   /**

@@ -129,7 +129,7 @@ export class LiveTail {
     return batch
   }
 
-  /** Drops what {@link recordsOf} keeps: a follower has caught up, or ends. */
+  /** Drops what {@link recordsOf} keeps: a follower has caught up, or has ended. */
   forgetRead(): void {
     this.#lastRead = undefined
   }

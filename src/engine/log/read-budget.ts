@@ -216,10 +216,9 @@ export class ReadBudget {
   }
 
   #tooSlow(): HeadwaterError {
-    const limit = this.#limit.toLocaleString('en-US')
     return new HeadwaterError(
       'rate_limited',
-      `this read made no progress while \`limits.readBufferBytes\` (${limit}) was used up; ` +
+      `this read made no progress while \`limits.readBufferBytes\` (${this.#limit}) was used up; ` +
         'resume after its last record',
       { field: 'limits.readBufferBytes' },
     )

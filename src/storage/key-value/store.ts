@@ -2,7 +2,8 @@
 export type KeyValue = readonly [key: Uint8Array, value: Uint8Array]
 
 /**
- * Selects keys in the order of their bytes, as unsigned numbers. A key precedes those that it begins.
+ * Selects keys in the order of their bytes, as unsigned numbers. A key sorts before all longer keys that
+ * begin with it.
  *
  * ```ts
  * const everything: KeyRange = { from: EMPTY_BYTES, to: Uint8Array.of(0xff), limit: 100 }
@@ -21,14 +22,15 @@ export interface KeyRange {
  * Writes that take effect together. No key occurs twice among `puts` and `deletes`.
  *
  * ```ts
+ * // Bytes as a text, such as '104,105'.
  * const values = new Map<string, Uint8Array>()
  * const transact = async ({ expected, puts, deletes }: KeyValueBatch) => {
- *   const held = expected.every(([key, value]) => compareBytes(values.get(lossyTextOf(key)), value))
- *   if (held) for (const [key, value] of puts) values.set(lossyTextOf(key), value)
- *   if (held) for (const key of deletes) values.delete(lossyTextOf(key))
- *   return held
+ *   const isUnchanged = expected.every(([key, value]) => String(values.get(String(key))) === String(value))
+ *   if (!isUnchanged) return false
+ *   for (const [key, value] of puts) values.set(String(key), value)
+ *   for (const key of deletes) values.delete(String(key))
+ *   return true
  * }
- * const compareBytes = (a: Uint8Array | undefined, b: Uint8Array | undefined) => String(a) === String(b)
  * ```
  */
 export interface KeyValueBatch {

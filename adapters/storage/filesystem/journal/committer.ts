@@ -49,7 +49,7 @@ type Exclusive = () => Promise<void>
 /**
  * Group commit. One group is written at a time, and the calls that arrive meanwhile form the next one. Calls
  * are checked when their group is formed, against the durable state and the calls before them in the group.
- * So calls that depend on a failed group conflict by themselves.
+ * So calls that depend on a failed group fail with a conflict.
  */
 export class Committer {
   readonly #state: State

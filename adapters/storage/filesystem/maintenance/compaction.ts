@@ -74,7 +74,7 @@ export function planCompaction(state: State): CompactionPlan | undefined {
 
 /**
  * Judges a segment without its header, which would make a segment with a few bytes of records look wasteful
- * for ever.
+ * forever.
  */
 function isWasteful({ liveBytes, bytes, runs }: Segment): boolean {
   return runs > 0 && liveBytes < (bytes - FILE_HEADER_BYTES) / 2

@@ -6,7 +6,7 @@ import { fileFailure } from '../files/errors.ts'
 import { FORMAT_VERSION } from '../files/file-header.ts'
 import { distinctVersions } from '../files/format-versions.ts'
 import { lockDirectory } from '../lock/directory-lock.ts'
-import { VERIFY_OPTIONS, type VerifyOptions } from '../verify/verify-directory.ts'
+import { DIRECTORY_OPTIONS, type DirectoryOptions } from '../verify/verify-directory.ts'
 import { upgradeFiles } from './upgrade-files.ts'
 
 /** The result of {@link upgradeDirectory}. */
@@ -42,9 +42,9 @@ export interface UpgradeReport {
  */
 export async function upgradeDirectory(
   directory: string,
-  options: VerifyOptions = {},
+  options: DirectoryOptions = {},
 ): Promise<UpgradeReport> {
-  assertOptions(options, VERIFY_OPTIONS)
+  assertOptions(options, DIRECTORY_OPTIONS)
   const { onProgress, signal, clock = systemClock } = options
   signal?.throwIfAborted()
   const path = resolve(directory)

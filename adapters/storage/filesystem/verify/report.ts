@@ -6,7 +6,7 @@ export interface VerifyProblem {
   readonly file: string
   /** Bytes from the start of the file. */
   readonly offset: number
-  /** What is wrong. */
+  /** The description of the problem. */
   readonly problem: string
   /** Id of the affected log, if any. */
   readonly log?: string | undefined
@@ -20,7 +20,7 @@ export interface VerifyNote {
   readonly file: string
   /** Bytes from the start of the file; absent if the note is about the whole file. */
   readonly offset?: number | undefined
-  /** What was found. */
+  /** The description of what was found. */
   readonly note: string
   /** Id of the log that the note is about, if any. */
   readonly log?: string | undefined
@@ -83,11 +83,11 @@ export const EMPTY_REPORT: VerifyReport = {
   noteCount: 0,
 }
 
-/** How far a verification is. */
-export interface VerifyProgress {
-  /** Bytes checked so far. */
+/** The progress of a verification or an upgrade. */
+export interface DirectoryProgress {
+  /** Bytes processed so far. */
   readonly done: number
-  /** Bytes to check. */
+  /** Bytes to process. */
   readonly total: number
   /** Name of the file that is being read. */
   readonly file: string

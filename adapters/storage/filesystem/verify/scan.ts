@@ -3,13 +3,13 @@ import type { Collection } from '../../../../src/storage/contract.ts'
 import type { Files } from '../files/files.ts'
 import { SequentialReader } from '../files/sequential-reader.ts'
 import { State } from '../state/state.ts'
-import { Findings, type Place, type VerifyProgress } from './report.ts'
+import { type DirectoryProgress, Findings, type Place } from './report.ts'
 
 /** How the records of a block are encrypted. */
 export type BlockFormat = 'plain' | Cipher
 
 export interface ScanOptions {
-  readonly onProgress?: ((progress: VerifyProgress) => void) | undefined
+  readonly onProgress?: ((progress: DirectoryProgress) => void) | undefined
   readonly signal?: AbortSignal | undefined
 }
 

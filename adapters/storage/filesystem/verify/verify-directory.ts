@@ -6,7 +6,7 @@ import { fileFailure } from '../files/errors.ts'
 import type { Files } from '../files/files.ts'
 import { nodeFiles } from '../files/node-files.ts'
 import { assertUnlocked, lockDirectory } from '../lock/directory-lock.ts'
-import { EMPTY_REPORT, type VerifyProgress, type VerifyReport } from './report.ts'
+import { type DirectoryProgress, EMPTY_REPORT, type VerifyReport } from './report.ts'
 import { verifyFiles } from './verify-files.ts'
 
 /**
@@ -21,17 +21,17 @@ import { verifyFiles } from './verify-files.ts'
  * })
  * ```
  */
-export interface VerifyOptions {
+export interface DirectoryOptions {
   /** Called often during the work. */
-  readonly onProgress?: ((progress: VerifyProgress) => void) | undefined
+  readonly onProgress?: ((progress: DirectoryProgress) => void) | undefined
   /** Aborts the work: the lock is released, and the call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
   /** Source of the time in the owner file. The system clock by default. */
   readonly clock?: Clock | undefined
 }
 
-/** The members of {@link VerifyOptions}. */
-export const VERIFY_OPTIONS: MembersOf<VerifyOptions> = {
+/** The members of {@link DirectoryOptions}. */
+export const DIRECTORY_OPTIONS: MembersOf<DirectoryOptions> = {
   onProgress: 'function',
   signal: assertSignal,
   clock: hasMethod('now', 'a clock'),
@@ -56,8 +56,11 @@ export const VERIFY_OPTIONS: MembersOf<VerifyOptions> = {
  *
  * Everything that is wrong with its files is in the report.
  */
-export async function verifyDirectory(directory: string, options: VerifyOptions = {}): Promise<VerifyReport> {
-  assertOptions(options, VERIFY_OPTIONS)
+export async function verifyDirectory(
+  directory: string,
+  options: DirectoryOptions = {},
+): Promise<VerifyReport> {
+  assertOptions(options, DIRECTORY_OPTIONS)
   const { onProgress, signal, clock = systemClock } = options
   signal?.throwIfAborted()
   const path = resolve(directory)

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { nodeFiles } from '../../../../adapters/storage/filesystem/files/node-files.ts'
 import {
+  type DirectoryProgress,
   filesystem,
-  type VerifyProgress,
   verifyDirectory,
 } from '../../../../adapters/storage/filesystem/index.ts'
 import { virtualClock } from '../../../../adapters/testing/index.ts'
@@ -151,7 +151,7 @@ test.skipIf(noPipes !== '')(`pipes with the names of files do not block${noPipes
 
 test('reports its progress up to the total', async () => {
   const directory = await rolled()
-  const progress: VerifyProgress[] = []
+  const progress: DirectoryProgress[] = []
   const { bytes } = await verifyDirectory(directory, { onProgress: (step) => progress.push(step) })
   const doneBytes = progress.map(({ done }) => done)
   expect(doneBytes).toEqual(doneBytes.toSorted((a, b) => a - b))

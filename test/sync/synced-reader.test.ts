@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { textContent } from '../../adapters/sync/content.ts'
-import { SyncedReads } from '../../adapters/sync/synced-reads.ts'
+import { SyncedReader } from '../../adapters/sync/synced-reader.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import { type Engine, open, type Stream } from '../../src/index.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
@@ -9,7 +9,7 @@ import type { RecordView } from '../../src/sync/record-view.ts'
 import type { SyncedRecord, TextContent } from '../../src/sync/synced-record.ts'
 import { PendingEntries } from './pending-entries.ts'
 
-class TextReads extends SyncedReads<TextContent> {
+class TextReader extends SyncedReader<TextContent> {
   constructor(local: Stream, source: PendingEntries) {
     super(local, source, textContent)
   }
@@ -22,7 +22,7 @@ async function copyOf() {
   hw = await open({ storage: memory(), clock })
   const local = hw.basin('app').stream('chat')
   const outbox = new PendingEntries()
-  return { local, outbox, reads: new TextReads(local, outbox) }
+  return { local, outbox, reads: new TextReader(local, outbox) }
 }
 
 afterEach(async () => hw.close())
@@ -35,7 +35,7 @@ const textOf = (records: Iterable<SyncedRecord>) =>
   Array.from(records, ({ body, isPending }) => (isPending ? `(${body})` : body)).join(' ')
 
 /** Keeps what a view emits, and the list that the changes make. */
-function watch(reads: TextReads, query?: Parameters<TextReads['view']>[0]) {
+function watch(reads: TextReader, query?: Parameters<TextReader['view']>[0]) {
   const views: RecordView<SyncedRecord>[] = []
   const list: SyncedRecord[] = []
   const subscription = reads.view(query).subscribe((view) => {

@@ -9,22 +9,22 @@ import type { RecordView } from '../../src/sync/record-view.ts'
 import type { SyncedRecord } from '../../src/sync/synced-record.ts'
 import type { ContentCodec } from './content.ts'
 import { browserWakeUps } from './page-events.ts'
-import { persistently } from './pause.ts'
+import { withRetries } from './pause.ts'
 import type { PendingSource } from './pending-source.ts'
-import type { SyncedChanges } from './synced-changes.ts'
+import type { ChangeConverter } from './synced-changes.ts'
 import { type SyncedChange, SyncedRead } from './synced-read.ts'
 
-/** What only reads need: an app may use a mirror or an outbox alone. */
+/** The code that only reads need, because an app may use a mirror or an outbox alone. */
 const CHANGES = new LazyModule('the code of reads', () => import('./synced-changes.ts'))
 
-/** The reads of a synced stream in one form: text, bytes or JSON. */
-export abstract class SyncedReads<Content extends object>
+/** Reads a synced stream in one form: text, bytes or JSON. */
+export abstract class SyncedReader<Content extends object>
   implements ChangeSource<SyncedRecord<Content>, SyncedRecord<Content>>
 {
   readonly #local: Stream
   readonly #source: PendingSource
   readonly #codec: ContentCodec<Content>
-  #changes: SyncedChanges<Content> | undefined
+  #converter: ChangeConverter<Content> | undefined
 
   /** @internal */
   constructor(local: Stream, source: PendingSource, codec: ContentCodec<Content>) {
@@ -97,12 +97,12 @@ export abstract class SyncedReads<Content extends object>
     { signal }: CallOptions,
   ): AsyncGenerator<SyncedChange<Content>, void, undefined> {
     const query = typeof from === 'number' ? { seqNum: from } : from
-    const { SyncedChanges } = await this.#loaded(signal)
-    this.#changes ??= new SyncedChanges(this.#local, this.#source, this.#codec)
-    const reader = this.#changes.open(query, signal)
+    const { ChangeConverter } = await this.#loaded(signal)
+    this.#converter ??= new ChangeConverter(this.#local, this.#source, this.#codec)
+    const reader = this.#converter.open(query, signal)
     try {
       for (let change = await reader.next(); change !== undefined; change = await reader.next()) {
-        yield await this.#changes.converted(change)
+        yield await this.#converter.convert(change)
       }
     } finally {
       reader.close()
@@ -113,6 +113,6 @@ export abstract class SyncedReads<Content extends object>
   #loaded(signal: AbortSignal | undefined): Promise<typeof import('./synced-changes.ts')> {
     const { clock } = this.#local.context
     const context = { clock, random: Math.random, wakeUps: browserWakeUps, onState: () => {} }
-    return persistently(() => CHANGES.load(), context, signal ?? new AbortController().signal)
+    return withRetries(() => CHANGES.load(), context, signal ?? new AbortController().signal)
   }
 }
