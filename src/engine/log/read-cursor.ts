@@ -61,8 +61,7 @@ export class ReadCursor implements RecordCursor {
     this.#end = log.head.tail.seqNum
     this.#progress = progress
     this.#share = budget.open((reason) => this.#giveBack(reason))
-    const recordsOf = (blocks: readonly Uint8Array[]) =>
-      log.recordsOf(blocks, !this.#isClosed() && plan.waitMs > 0)
+    const recordsOf = (blocks: readonly Uint8Array[]) => log.recordsOf(blocks, plan.waitMs > 0)
     const { extensions } = log.head
     const openedAt = clock.now()
     const hasExpired = (block: StoredBlock) => isExpired(extendedExpiry(block, extensions), openedAt)
