@@ -116,9 +116,7 @@ export class OutboxSender {
         await pauseAfter(error, ++this.#failures, this.#context, this.#signal)
         continue
       }
-      if (!isIdle) continue
-      onState({ kind: 'idle' })
-      await this.#attempts.idleUntil(() => this.#next() !== undefined, this.#signal)
+      if (isIdle) await this.#attempts.idleUntil(() => this.#next() !== undefined, this.#signal)
     }
   }
 
@@ -154,10 +152,11 @@ export class OutboxSender {
 
   /** Stores that no attempt is in doubt, and removes entries that were sent. */
   async #idle(): Promise<void> {
-    const { log } = this.#context
+    const { log, onState } = this.#context
     this.#entriesMax = Number.POSITIVE_INFINITY
     if (log.state.inDoubt && log.state.entries.size === 0) await this.#note([], false)
     await log.trim()
+    onState({ kind: 'idle' })
   }
 
   async #send(): Promise<void> {

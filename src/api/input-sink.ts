@@ -32,14 +32,13 @@ export function inputSink<Input>(
 ): InputSink<Input> {
   assertMembers(options, APPEND_ALL_OPTIONS, 'options')
   const { fencingToken, signal } = options
-  const signals = [closing, signal]
   return {
     open: () => stream.appendSession({ signal }),
     submit: async (session, input, ending) => {
       const encoded = encode(input)
-      const batch = isPromise(encoded) ? await unlessAnyAborted([...signals, ending], encoded) : encoded
+      const batch = isPromise(encoded) ? await unlessAnyAborted([signal, ending], encoded) : encoded
       return session.submit(batch, { fencingToken })
     },
-    signals,
+    signals: [closing, signal],
   }
 }

@@ -193,7 +193,7 @@ export class JsonStream<Value, Input = Value> {
   }
 
   #sink(options: AppendAllOptions): InputSink<Input> {
-    return inputSink(this.#stream, options, this.#closing, (value) => this.#codec.encode(value))
+    return inputSink(this.#stream, options, this.#closing, (value) => this.#encodeOne(value))
   }
 
   #session(
@@ -218,8 +218,7 @@ export class JsonStream<Value, Input = Value> {
     encode: () => MaybePromise<readonly string[]>,
     options: AppendOptions | undefined,
   ): Promise<AppendAck> {
-    const append = (bodies: readonly string[]) => this.#stream.append(bodies, options)
-    return this.#order.run(encode(), append, options?.signal)
+    return this.#order.run(encode(), (bodies) => this.#stream.append(bodies, options), options?.signal)
   }
 
   /** Stops waiting for the schema when the engine closes. */

@@ -20,16 +20,14 @@ export class OrderedEncoder {
   ): Promise<Sent> {
     if (!isPromise(encoded) && this.#waiting === 0) return send(encoded)
     const encoding = Promise.resolve(encoded)
-    // Their rejections are handled when the turn comes.
+    // Its rejection is handled when its turn comes.
     encoding.catch(() => {})
     if (signal !== undefined) assertSignal(signal, 'signal')
-    const ending = unlessAborted(signal, encoding)
-    ending.catch(() => {})
     this.#waiting++
     let sent: Promise<Sent> | undefined
     await this.#queue.run(async () => {
       try {
-        sent = send(await ending)
+        sent = send(await unlessAborted(signal, encoding))
         sent.catch(() => {})
       } finally {
         this.#waiting--

@@ -61,8 +61,7 @@ export class ReadCursor implements RecordCursor {
     this.#end = log.head.tail.seqNum
     this.#progress = progress
     this.#share = budget.open((reason) => this.#giveBack(reason))
-    const follows = () => plan.waitMs > 0 && !this.#isClosed()
-    const recordsOf = (blocks: readonly Uint8Array[]) => log.recordsOf(blocks, follows())
+    const recordsOf = (blocks: readonly Uint8Array[]) => log.recordsOf(blocks, plan.waitMs > 0)
     const { extensions } = log.head
     const openedAt = clock.now()
     const hasExpired = (block: StoredBlock) => isExpired(extendedExpiry(block, extensions), openedAt)
@@ -126,7 +125,7 @@ export class ReadCursor implements RecordCursor {
     if (this.#phase === 'closed') return
     this.#phase = 'closed'
     this.#live.close()
-    if (this.#plan.waitMs > 0) this.#log.forgetRead()
+    this.#log.forgetRead()
     this.#abandon?.(undefined)
     this.#history.close()
     this.#share.close()

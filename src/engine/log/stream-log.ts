@@ -161,9 +161,10 @@ export class StreamLog implements AppendTarget, AppendSink {
    * `LiveTail.recordsOf`), and call `forgetRead` when they have caught up or end.
    */
   recordsOf(blocks: readonly Uint8Array[], follows: boolean): RecordBatch {
+    const isOwned = this.#options.readsIntoNewMemory
     // What callers own cannot be shared.
-    if (this.#options.readsIntoNewMemory) return RecordBatch.ofBlocks(blocks, true)
-    return (follows ? this.#live?.recordsOf(blocks) : undefined) ?? RecordBatch.ofBlocks(blocks)
+    const shared = follows && !isOwned ? this.#live?.recordsOf(blocks) : undefined
+    return shared ?? RecordBatch.ofBlocks(blocks, isOwned)
   }
 
   /** Reads the blocks from `from` on, up to the one that reaches a limit. */
