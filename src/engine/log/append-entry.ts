@@ -43,7 +43,7 @@ export interface AppendTarget {
 
 export interface WrittenAppend {
   readonly block: StoredBlock
-  /** The records of the block, unless their bytes may change later. */
+  /** The records of the block, if they are few and their bytes cannot change later. */
   readonly records: readonly SequencedRecord[] | undefined
   /** The head after the append. */
   readonly head: Head

@@ -41,6 +41,8 @@ const RULES = new LazyModule<AppendRules>(
 
 /** A number as good as infinite, but a small integer, which takes no object of its own. */
 const WINDOW_MAX = 2 ** 30
+/** How many records a follower gets as objects: more would take more memory than their block. */
+const KEPT_MAX = 64
 /** Replaced by the first append. */
 const NO_ENTRIES: AppendEntry[] = []
 
@@ -215,7 +217,8 @@ export class AppendPipeline implements AppendSink {
       expiresAt: expiryOf(document.config.retentionPolicy, now),
       data: lines?.encode(start, this) ?? entry.encode(records, this),
     }
-    const areKept = lines === undefined && !entry.batch.borrows && entry.encode === encodeRecords
+    const { length } = records
+    const areKept = length > 0 && length <= KEPT_MAX && !entry.batch.borrows && entry.encode === encodeRecords
     const written = { block, records: areKept ? records : undefined, head }
     const attempt: WriteAttempt = { sequenced: result, written }
     entry.state = { kind: 'writing', attempt }
