@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { memory } from '../../../adapters/storage/memory/index.ts'
 import { openEngine, type TestEngine } from '../../support/index.ts'
 
 describe('the decoded records of a block', () => {
@@ -6,7 +7,8 @@ describe('the decoded records of a block', () => {
   const ends: (() => Promise<unknown>)[] = []
 
   beforeEach(async () => {
-    engine = await openEngine()
+    // A storage whose blocks stay in memory: others read into memory that belongs to one read.
+    engine = await openEngine({ storage: memory() })
     await engine.stream.append(['a', 'b', 'c'])
     for (let i = 0; i < 2; i++) await follow(3)
   })
