@@ -17,8 +17,8 @@ import { build, ensureBuilt, ensureInstalled, inProject } from './project.mjs'
 
 const PACKAGE_BYTES_MAX = 1_300_000
 const TYPESCRIPTS = ['5.4', '5.9', '7']
-/** Their declarations need the types of Node, and those of React. */
-const ENTRIES_WITH_TYPES = ['./node', './react']
+/** Their declarations need the types of Node, or of a framework. */
+const ENTRIES_WITH_TYPES = ['./node', './react', './solid', './vue']
 
 const { exports } = JSON.parse(readFileSync(inProject('package.json'), 'utf8'))
 const entries = Object.keys(exports).filter((entry) => entry !== './package.json')
@@ -153,6 +153,7 @@ function checkTypes() {
   const path = project('types', {})
   run(path, 'npm', [
     ...['install', '--no-save', tarball, '@types/node@20', '@types/react@19', 'react@19'],
+    ...['solid-js@1', 'vue@3'],
     ...['libsodium-wrappers', '@electric-sql/pglite', '@s2-dev/streamstore', 'yjs'],
   ])
   for (const [name, [compilerOptions, files]] of Object.entries(CONFIGURATIONS)) {

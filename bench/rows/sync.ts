@@ -28,7 +28,7 @@ export const syncRows: Readonly<Record<string, Measurement>> = {
     ours: { program: 'relay', side: 'synced' },
     rivals: [
       {
-        against: 'a bare relay: `node:http` that forwards requests to followers with Server-Sent Events',
+        against: 'a bare relay of requests to followers by `node:http`, with Server-Sent Events',
         contestant: { program: 'relay', side: 'relay' },
         atLeast: 0.334,
       },
