@@ -153,7 +153,8 @@ function checkTypes() {
   const path = project('types', {})
   run(path, 'npm', [
     ...['install', '--no-save', tarball, '@types/node@20', '@types/react@19', 'react@19'],
-    ...['solid-js@1', 'vue@3'],
+    // The declarations of later versions of Solid need a later version of TypeScript.
+    ...['solid-js@1.8', 'vue@3'],
     ...['libsodium-wrappers', '@electric-sql/pglite', '@s2-dev/streamstore', 'yjs'],
   ])
   for (const [name, [compilerOptions, files]] of Object.entries(CONFIGURATIONS)) {
