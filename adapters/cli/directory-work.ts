@@ -1,8 +1,33 @@
 import { StorageFailure } from '../../src/storage/errors.ts'
 import type { DirectoryOptions } from '../storage/filesystem/index.ts'
+import { flag, positional, type Values } from './arguments.ts'
 import { type CliContext, stopSignal } from './context.ts'
 import { CliError, Interrupted, printable, quotePath } from './errors.ts'
 import { progressBar } from './progress.ts'
+
+export interface DirectoryArguments {
+  readonly directory: string
+  readonly json: boolean
+  readonly quiet: boolean
+}
+
+/** The definitions of the arguments of a command that does its work on a directory. */
+export function directoryDefinitions(purpose: string) {
+  return {
+    directory: positional(`Directory to ${purpose}`),
+    json: flag('Print the report as JSON'),
+    quiet: flag('Print only problems'),
+  } as const
+}
+
+/** @throws CliError with exit code 2. */
+export function parseDirectoryArguments(
+  parsed: Values<ReturnType<typeof directoryDefinitions>>,
+): DirectoryArguments {
+  const { directory, json, quiet } = parsed
+  if (directory === '') throw new CliError(2, 'DIRECTORY must not be empty')
+  return { directory, json, quiet }
+}
 
 /** The texts that {@link workOnDirectory} shows. */
 export interface DirectoryWork {

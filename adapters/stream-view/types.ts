@@ -113,7 +113,7 @@ export interface ChangingSource<Item> {
 }
 
 /**
- * What a component may follow.
+ * A stream that a component may follow.
  *
  * ```ts
  * function count(source: FollowedSource<TextRecord>): StreamViewStore<TextRecord> {
@@ -138,7 +138,7 @@ export type ItemOf<Source, Format extends RecordFormat> = Source extends Stream
     : never
 
 /**
- * What `useSyncState` needs of a synced stream, a mirror or an outbox.
+ * A synced stream, a mirror or an outbox, as far as `useSyncState` needs it.
  *
  * ```ts
  * function logState(source: StateSource<{ readonly kind: string }>): () => void {

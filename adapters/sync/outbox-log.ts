@@ -34,7 +34,7 @@ const TRIMMED_RECORDS = 64
 /** An attempt that is stored together with its entry. */
 export interface EntryAttempt {
   readonly record: LogRecord
-  /** Called with the outcome of the append. */
+  /** Receives the outcome of the append. */
   readonly appended: (acked: Promise<AppendAck>) => void
 }
 

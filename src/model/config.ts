@@ -54,7 +54,7 @@ export interface StreamConfig {
      */
     readonly uncapped: boolean
   }
-  /** When a stream without records is deleted. */
+  /** The time after which a stream without records is deleted. */
   readonly deleteOnEmpty: {
     /** Seconds since the last write after which an empty stream is deleted; 0 is never. */
     readonly minAgeSeconds: number
@@ -89,7 +89,7 @@ export interface StreamConfigInput {
         readonly uncapped?: boolean | undefined
       }
     | undefined
-  /** When a stream without records is deleted. Never by default. */
+  /** The time after which a stream without records is deleted. Never by default. */
   readonly deleteOnEmpty?:
     | {
         /** Seconds since the last write after which an empty stream is deleted; 0 is never. */

@@ -224,7 +224,7 @@ export type CatalogChange =
       readonly epoch: number
       /** Milliseconds since the Unix epoch. */
       readonly createdAt: number
-      /** Where the log starts. At 0 by default. */
+      /** The start of the log. 0 by default. */
       readonly start?: LogStart | undefined
     }
   /**

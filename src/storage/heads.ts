@@ -81,7 +81,7 @@ const NO_TRIMS: Head['trims'] = Object.freeze([])
  * ```
  *
  * @param createdAt Milliseconds since the Unix epoch.
- * @param start Where the log starts. At 0 by default.
+ * @param start The start of the log. 0 by default.
  */
 export function emptyHead(epoch: number, createdAt: number, start: LogStart = BEGINNING): Head {
   const { tail, fencingToken } = start

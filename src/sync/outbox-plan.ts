@@ -120,7 +120,7 @@ export function isEntryLeft({ entries }: OutboxState, confirmed: Progress['confi
 }
 
 /**
- * What a failed attempt means: try again, examine the server first, begin another epoch, try without a
+ * The meaning of a failed attempt: try again, examine the server first, begin another epoch, try without a
  * producer, park the records, or give up.
  */
 export type SendOutcome = 'retry' | 'conflict' | 'broken' | 'plain' | 'refused' | 'stopped'

@@ -40,7 +40,7 @@ class ReceivedRecords implements BatchRecords {
     return this
   }
 
-  /** Not needed: only the engine stores and sends blocks. */
+  /** Throws: only the engine stores and sends blocks. */
   get data(): never {
     throw new TypeError('received records have no block')
   }

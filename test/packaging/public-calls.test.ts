@@ -93,7 +93,7 @@ describe('the public API', () => {
     expect(inSeconds.sort()).toEqual(['appendAckSeconds', 'appendPermitSeconds'])
   })
 
-  it('has in the JSON view what handles records, with the exceptions', () => {
+  it('has every member that handles records in the JSON view, except for those listed', () => {
     const membersOf = (type: string) => types.find(({ name }) => name === type)!.members
     const missing = membersOf('Stream').filter((name) => !membersOf('JsonStream').includes(name))
     expect(missing.sort()).toEqual(Object.keys(NOT_OF_JSON_STREAMS).sort())

@@ -42,7 +42,7 @@ test.each([
   ['ignores producers', 1_500],
   ['knows producers', 450],
 ])(
-  'thirty devices at once make few attempts in vain on a server that %s, and all make progress',
+  'thirty devices at once make few attempts that fail on a server that %s, and all make progress',
   async (kind, attemptsMax) => {
     const [count, rounds] = [30, 10]
     const server = await openServer()

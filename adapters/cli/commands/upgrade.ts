@@ -1,16 +1,15 @@
 import { type UpgradeReport, upgradeDirectory } from '../../storage/filesystem/index.ts'
-import { flag, positional, type Values } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { noData, workOnDirectory } from '../directory-work.ts'
-import { CliError, quotePath } from '../errors.ts'
+import {
+  type DirectoryArguments,
+  directoryDefinitions,
+  noData,
+  parseDirectoryArguments,
+  workOnDirectory,
+} from '../directory-work.ts'
+import { quotePath } from '../errors.ts'
 import { countText } from '../progress.ts'
-
-const UPGRADE_DEFINITIONS = {
-  directory: positional('Directory to upgrade'),
-  json: flag('Print the report as JSON'),
-  quiet: flag('Print only problems'),
-} as const
 
 const UPGRADE_NOTES = [
   'Rewrites files of earlier storage formats, one after the other. The disk needs space for a copy of the',
@@ -21,21 +20,8 @@ const UPGRADE_NOTES = [
   '2 for invalid arguments, 3 if the directory contains no data, 130 and 143 if it was stopped.',
 ]
 
-interface UpgradeArguments {
-  readonly directory: string
-  readonly json: boolean
-  readonly quiet: boolean
-}
-
-/** @throws CliError with exit code 2. */
-function parseUpgradeArguments(parsed: Values<typeof UPGRADE_DEFINITIONS>): UpgradeArguments {
-  const { directory, json, quiet } = parsed
-  if (directory === '') throw new CliError(2, 'DIRECTORY must not be empty')
-  return { directory, json, quiet }
-}
-
 /** Runs `headwater upgrade`, and prints which formats it found and how many files it rewrote. */
-async function upgradeCommand(args: UpgradeArguments, context: CliContext): Promise<void> {
+async function upgradeCommand(args: DirectoryArguments, context: CliContext): Promise<void> {
   const { directory, json, quiet } = args
   const title = quiet || json ? undefined : 'Upgrading'
   const work = { title, stopped: 'stopped; some files may have the new format, and the directory is intact' }
@@ -54,7 +40,7 @@ function summary(directory: string, { files, formatVersion, formatVersionsBefore
 export const UPGRADE = command({
   examples: ['headwater upgrade ./data', 'headwater upgrade ./data --json'],
   notes: UPGRADE_NOTES,
-  definitions: UPGRADE_DEFINITIONS,
-  parse: parseUpgradeArguments,
+  definitions: directoryDefinitions('upgrade'),
+  parse: parseDirectoryArguments,
   run: upgradeCommand,
 })

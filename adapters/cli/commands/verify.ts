@@ -4,18 +4,17 @@ import {
   type VerifyReport,
   verifyDirectory,
 } from '../../storage/filesystem/index.ts'
-import { flag, positional, type Values } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { noData, workOnDirectory } from '../directory-work.ts'
+import {
+  type DirectoryArguments,
+  directoryDefinitions,
+  noData,
+  parseDirectoryArguments,
+  workOnDirectory,
+} from '../directory-work.ts'
 import { CliError, printable } from '../errors.ts'
 import { bytesText, countText } from '../progress.ts'
-
-const VERIFY_DEFINITIONS = {
-  directory: positional('Directory to verify'),
-  json: flag('Print the report as JSON'),
-  quiet: flag('Print only problems'),
-} as const
 
 const VERIFY_NOTES = [
   'No other process may have the directory open. Nothing in it is changed or removed.',
@@ -23,21 +22,8 @@ const VERIFY_NOTES = [
   'arguments, 3 if the directory contains no data, 130 and 143 if it was stopped.',
 ]
 
-interface VerifyArguments {
-  readonly directory: string
-  readonly json: boolean
-  readonly quiet: boolean
-}
-
-/** @throws CliError with exit code 2. */
-function parseVerifyArguments(parsed: Values<typeof VERIFY_DEFINITIONS>): VerifyArguments {
-  const { directory, json, quiet } = parsed
-  if (directory === '') throw new CliError(2, 'DIRECTORY must not be empty')
-  return { directory, json, quiet }
-}
-
 /** `headwater verify`: prints one line for each problem. */
-async function verifyCommand(args: VerifyArguments, context: CliContext): Promise<void> {
+async function verifyCommand(args: DirectoryArguments, context: CliContext): Promise<void> {
   const { directory, json, quiet } = args
   const work = {
     title: quiet || json ? undefined : 'Verifying',
@@ -91,7 +77,7 @@ function summary(report: VerifyReport): string {
 export const VERIFY = command({
   examples: ['headwater verify ./data', 'headwater verify ./data --json'],
   notes: VERIFY_NOTES,
-  definitions: VERIFY_DEFINITIONS,
-  parse: parseVerifyArguments,
+  definitions: directoryDefinitions('verify'),
+  parse: parseDirectoryArguments,
   run: verifyCommand,
 })

@@ -41,7 +41,7 @@ const RULES = new LazyModule<AppendRules>(
 
 /** A number as good as infinite, but a small integer, which takes no object of its own. */
 const WINDOW_MAX = 2 ** 30
-/** How many records a follower gets as objects: more would take more memory than their block. */
+/** The most records that a follower gets as objects: they take more memory than their block. */
 const KEPT_MAX = 64
 /** Replaced by the first append. */
 const NO_ENTRIES: AppendEntry[] = []

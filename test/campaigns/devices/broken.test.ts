@@ -149,7 +149,7 @@ const BROKEN: readonly [string, expected: RegExp, Sabotage][] = [
     }),
   ],
   [
-    'an outbox that numbers a batch anew when it sends it again',
+    'an outbox that gives a batch another number when it sends it again',
     /a record is on the server once|records of a (device|tab) keep their order/,
     onAppend(
       (remote) => {

@@ -22,7 +22,7 @@ import { verifyFiles } from './verify-files.ts'
  * ```
  */
 export interface DirectoryOptions {
-  /** Called often during the work. */
+  /** Receives the progress, often during the work. */
   readonly onProgress?: ((progress: DirectoryProgress) => void) | undefined
   /** Aborts the work: the lock is released, and the call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
