@@ -4,7 +4,7 @@ import type { Document, Head, StorageSession, StoredBlock } from '../../../src/s
 import { type StreamDocument, streamKey } from '../../../src/storage/documents.ts'
 import type { AppendAttempt } from './append-attempt.ts'
 import { checkBlock } from './checks/check-block.ts'
-import { checkFork, checkNewDocument } from './checks/check-creation.ts'
+import { checkFork, checkNewDocument, expiredFirstRecords } from './checks/check-creation.ts'
 import { checkNames } from './checks/check-names.ts'
 import { checkDeletion, checkFreed } from './checks/check-removal.ts'
 import type { CreationRequest } from './creation-request.ts'
@@ -120,8 +120,20 @@ export class Observer {
     const blocks = head.tail.seqNum === known ? [] : await this.#blocks(logId, known, head.tail.seqNum)
     // Storages may merge blocks; records checked before are skipped.
     for (const block of blocks) checkBlock(history, this.attempts, block, head, this.#options.latestTime())
+    if (blocks.length === 0 && head.tail.seqNum > known) this.#addExpired(history, head)
     extendRecords(history.now.log!, head, this.#options.deletionTime())
     checkHead(history, head)
+  }
+
+  /** The first records of a stream may have been freed before it appeared. */
+  #addExpired(history: StreamHistory, head: Head): void {
+    const { latestTime, deletionTime } = this.#options
+    const block = expiredFirstRecords(history, head, deletionTime())
+    checkBlock(history, this.attempts, block, head, latestTime())
+    for (const record of history.now.log!.records.slice(block.firstSeqNum)) {
+      record.isFreed = true
+      this.#options.onFreed(history.name, record.seqNum)
+    }
   }
 
   async #blocks(logId: string, from: number, endSeqNum: number): Promise<StoredBlock[]> {

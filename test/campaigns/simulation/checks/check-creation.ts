@@ -1,5 +1,6 @@
 import type { HeadwaterError, StreamInfo } from '../../../../src/index.ts'
-import { decodeRecords } from '../../../../src/storage/block-codec.ts'
+import type { StreamConfig } from '../../../../src/model/config.ts'
+import { decodeRecords, encodeRecords } from '../../../../src/storage/block-codec.ts'
 import type { Head, StoredBlock } from '../../../../src/storage/contract.ts'
 import type { StreamDocument } from '../../../../src/storage/documents.ts'
 import { EMPTY_STREAM } from '../../linearizability/stream-model.ts'
@@ -118,13 +119,53 @@ function copyOf(original: StoredRecord, block: StoredBlock | undefined, head: He
 
 /** A copy may have expired before its stream appeared. */
 function checkMayBeGone(
-  { config: { retentionPolicy }, createdAt }: StreamDocument,
+  { config, createdAt }: StreamDocument,
   { seqNum }: StoredRecord,
   deletionTime: number,
 ): void {
-  const isExpired =
-    retentionPolicy !== 'infinite' && createdAt + retentionPolicy.ageSeconds * 1000 <= deletionTime
-  if (!isExpired) throw new Violation(`record ${seqNum} of the fork is there`, 'it is gone')
+  const expiresAt = expiryOf(config, createdAt)
+  if (expiresAt === null || expiresAt > deletionTime)
+    throw new Violation(`record ${seqNum} of the fork is there`, 'it is gone')
+}
+
+function expiryOf({ retentionPolicy }: StreamConfig, appendedAt: number): number | null {
+  return retentionPolicy === 'infinite' ? null : appendedAt + retentionPolicy.ageSeconds * 1000
+}
+
+/**
+ * Returns the first records of a stream as they were stored, all of them freed before the stream appeared.
+ * Throws if they have not expired.
+ */
+export function expiredFirstRecords(
+  { name, now: { log, config, state } }: StreamHistory,
+  { tail, appendedAt }: Head,
+  deletionTime: number,
+): StoredBlock {
+  const sent = log!.creation?.first?.records ?? []
+  const expiresAt = expiryOf(config!, appendedAt)
+  const isWhole = state.tail + sent.length === tail.seqNum
+  if (!isWhole || expiresAt === null || expiresAt > deletionTime)
+    throw new Violation(
+      `the records of \`${name}\` from ${state.tail} to ${tail.seqNum} are there`,
+      `none, and they expire at ${expiresAt}`,
+    )
+  // The records of a request all have the same timestamp.
+  const { timestamp } = tail
+  const records = sent.map(({ headers, body }, index) => ({
+    seqNum: state.tail + index,
+    timestamp,
+    headers,
+    body,
+  }))
+  return {
+    firstSeqNum: state.tail,
+    endSeqNum: tail.seqNum,
+    firstTimestamp: timestamp,
+    lastTimestamp: timestamp,
+    meteredBytes: sent.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
+    expiresAt,
+    data: encodeRecords(records),
+  }
 }
 
 function isSame(a: Pick<StoredRecord, 'timestamp' | 'body' | 'headers'>, b: typeof a): boolean {
