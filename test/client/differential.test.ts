@@ -4,6 +4,7 @@ import { connect } from '../../adapters/client/index.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { open } from '../../src/index.ts'
 import { testClock, testStorage } from '../support/index.ts'
+import { byRun } from '../support/run-size.ts'
 import { calls, type DrawnCall, type Outcome, outcomeOf } from './differential-calls.ts'
 import { extensionCalls } from './differential-extensions.ts'
 
@@ -54,7 +55,7 @@ describe.each(PREFIXES.map((prefixes) => ({ prefixes })))(
     it('a client has the results and errors of an engine in process, for any sequence of calls', async () => {
       await fc.assert(
         fc.asyncProperty(calls, async (drawn) => void (await compare(drawn, prefixes))),
-        { numRuns: 50 },
+        { numRuns: byRun({ quick: 20, full: 50 }) },
       )
     })
 

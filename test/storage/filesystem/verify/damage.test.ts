@@ -19,7 +19,7 @@ const ENDS: Parameters<typeof engineDisk>[] = [
   ['reopened', 'power-loss'],
 ]
 
-describe.each(byRun({ quick: ENDS.slice(0, 2), full: ENDS }))(
+describe.each(byRun({ quick: ENDS.slice(0, 1), full: ENDS }))(
   'a directory that was %s, with durability %s,',
   (end, durability) => {
     let disk: SimulatedDisk
