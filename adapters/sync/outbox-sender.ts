@@ -77,7 +77,7 @@ export class OutboxSender {
   #mustExamine = false
   /** Whether the server has acknowledged the attempt, and the copy does not have its records yet. */
   #isAcknowledged = false
-  /** Whether an attempt was stored in a new stream, while the copy has the deleted one. */
+  /** Whether the copy has other records where an attempt was stored: those of a deleted stream. */
   #isInNewStream = false
   readonly #support: ProducerSupport
   /** How often in succession a server without producers rejected a batch without a condition. */
@@ -162,7 +162,7 @@ export class OutboxSender {
   async #send(): Promise<void> {
     const { log, remote, clock } = this.#context
     if (this.#isInNewStream)
-      throw new HeadwaterError('unavailable', 'the copy is of a stream that was deleted')
+      throw new HeadwaterError('unavailable', 'the copy has other records where these were stored')
     const planned = this.#next()
     let knowsProducers = false
     if (planned?.position !== undefined) {
