@@ -101,8 +101,8 @@ export async function assetModule(path, kind) {
 const minified = new Map()
 
 /**
- * A second minifier finds what the first leaves: 2 KiB of what a browser loads, compressed. It may assume that
- * `Error` and `String` are those of the language, and may write `'' + value` for `String(value)`.
+ * A second minifier finds what the first leaves: 2 KiB of what a browser loads, compressed. It may assume
+ * that `Error` and `String` are those of the language, and may write `'' + value` for `String(value)`.
  */
 async function minifiedAgain(text) {
   const { code } = await minify(text, {

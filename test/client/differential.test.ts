@@ -48,7 +48,7 @@ const NAMES: readonly (string | undefined)[] = ['basin', 'stream']
 const PAUSE_MS = 11_000
 
 /** Servers may accept one prefix of protocol headers only: the public service accepts `s2`. */
-const PREFIXES = [['svc', 's2'], ['svc'], ['s2']]
+const PREFIXES = byRun({ quick: [['svc', 's2']], full: [['svc', 's2'], ['svc'], ['s2']] })
 
 describe.each(PREFIXES.map((prefixes) => ({ prefixes })))(
   'with the header prefixes $prefixes',

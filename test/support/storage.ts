@@ -81,7 +81,7 @@ export function hasPendingCalls(): boolean {
 
 const waiting = new Set<() => void>()
 
-/** Resolves when the pending calls have ended. The process sleeps meanwhile, which leaves time to a server. */
+/** Resolves when the pending calls have ended. The process sleeps meanwhile: a server may need its core. */
 export async function callsEnded(): Promise<void> {
   while (hasPendingCalls()) await new Promise<void>((resolve) => waiting.add(resolve))
 }
