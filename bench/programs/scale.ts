@@ -58,6 +58,65 @@ host({
     return appending(streams, () => headwater.close())
   },
 
+  /** Fills the directory with streams of one record. */
+  async 'fill small'({ directory, size }: { directory: string; size: number }) {
+    const headwater = await openHeadwater(directory)
+    await atOnce(size, (number) => streamNumber(headwater, number).append(bodyOf(number, SMALL_BODY_BYTES)))
+    await headwater.close()
+    return {}
+  },
+
+  /** Appends to the first `streams` streams of a filled directory in turn, to all by default. */
+  async 'filled streams'({
+    directory,
+    size,
+    streams: count = size,
+  }: {
+    directory: string
+    size: number
+    streams?: number
+  }) {
+    const headwater = await openHeadwater(directory)
+    let next = 0
+    return {
+      async turn(turns) {
+        for (let i = 0; i < turns; i++) {
+          next = (next + STRIDE) % count
+          await streamNumber(headwater, next).append(bodyOf(i))
+        }
+      },
+      close: () => headwater.close(),
+    }
+  },
+
+  /** Lists 1,000 streams of a filled directory by a prefix that differs each time. */
+  async 'list streams'({ directory }: { directory: string }) {
+    const headwater = await openHeadwater(directory)
+    let next = 0
+    return {
+      async turn(turns) {
+        for (let i = 0; i < turns; i++) {
+          next = (next + STRIDE) % 9
+          const query = { prefix: `streams/${1 + next}`, limit: 1000 }
+          const { items } = await headwater.basin('my-basin').listStreams(query)
+          if (items.length !== 1000) throw new Error(`${items.length} streams were listed`)
+        }
+      },
+      close: () => headwater.close(),
+    }
+  },
+
+  /** Holds so many bytes for each stream, as a limit for memory. */
+  async 'hold bytes'({ size, bytes }: { size: number; bytes: number }) {
+    const held: Buffer[] = []
+    return {
+      async turn() {
+        held.push(Buffer.alloc(size * bytes, 1))
+      },
+      close: () => held.splice(0),
+    }
+  },
+
   async 'create streams'() {
     let headwater = await openHeadwater()
     return {

@@ -15,6 +15,33 @@ export const scaleRows: Readonly<Record<string, Measurement>> = {
       { against: 'itself at {baseline}, memory', contestant: 'baseline', by: 'growth', atLeast: 2 },
     ],
   },
+  'opening-million': {
+    work: 'open {size} streams with a record each, filesystem',
+    each: 'an opening',
+    size: 1_000_000,
+    exactly: 1,
+    isFresh: true,
+    ours: { program, side: 'open', fill: 'fill small' },
+    rivals: [
+      { against: '', atMostMicroseconds: 1_000_000 },
+      {
+        against: '150 bytes a stream, memory',
+        contestant: { program, side: 'hold bytes', params: { bytes: 150 } },
+        by: 'growth',
+        atLeast: 1,
+      },
+    ],
+  },
+  'listing-disk': {
+    work: 'list 1,000 of {size} streams by prefix, filesystem',
+    each: 'a list',
+    size: 1_000_000,
+    most: 500,
+    ours: { program, side: 'list streams', fill: 'fill small' },
+    rivals: [{ against: '', atMostMicroseconds: 5_000 }],
+  },
+  'random-streams-disk': randomStreams(100_000, 0.7),
+  'random-million-disk': randomStreams(1_000_000, 0.6),
   'growing-stream': growing(false, 10_000_000),
   'growing-stream-disk': growing(true, 1_000_000),
   'growing-engine': {
@@ -69,6 +96,24 @@ function foldOpening(onDisk: boolean): Measurement {
         against: 'reading the last 1,000 records',
         contestant: { program: 'folds', side: 'reading', params },
         atLeast: 0.5,
+      },
+    ],
+  }
+}
+
+function randomStreams(size: number, atLeast: number): Measurement {
+  const fill = 'fill small'
+  return {
+    work: 'append of 1 KiB, filesystem: visiting {size} streams without a pattern',
+    each: 'an append',
+    size,
+    most: 5_000,
+    ours: { program, side: 'filled streams', fill },
+    rivals: [
+      {
+        against: '10 of the streams',
+        contestant: { program, side: 'filled streams', params: { streams: 10 }, fill },
+        atLeast,
       },
     ],
   }

@@ -39,7 +39,7 @@ export async function openStorage(
   { clock, isFull = false }: OpenContext = {},
 ): Promise<SharedStorage> {
   const reserve = await Reserve.open(files, isFull, reserveBytes)
-  const { state, journals, checkpointBytes } = await recover(files, reserve, durability === 'process-crash')
+  const { state, journals, checkpoint } = await recover(files, reserve, durability === 'process-crash')
   const handles = new FileCache(files)
   const parts = new PartReader()
   const runs = new RunReader(handles, parts)
@@ -56,7 +56,7 @@ export async function openStorage(
     reader: runs,
     rollQueue,
     unresolvedRolls,
-    checkpointBytes,
+    checkpoint,
     rollBytes,
     largeBlockBytes,
   })

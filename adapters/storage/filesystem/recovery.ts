@@ -15,15 +15,15 @@ import { GroupWriter } from './journal/group.ts'
 import { type JournalGroup, lostGroupsProblem, readGroups } from './journal/journal-reader.ts'
 import { type EndedJournal, Journals } from './journal/journals.ts'
 import { type FramePlace, isClosingFrame, readChanges } from './state/change.ts'
-import { readCheckpoint } from './state/checkpoint.ts'
+import { type OpenCheckpoint, openCheckpoint } from './state/checkpoint-file.ts'
 import type { JournalFile } from './state/log.ts'
 import { State } from './state/state.ts'
 
 export interface Recovered {
   readonly state: State
   readonly journals: Journals
-  /** Length of the checkpoint in bytes; 0 without one. */
-  readonly checkpointBytes: number
+  /** The checkpoint, whose pages the state reads; undefined without one. */
+  readonly checkpoint: OpenCheckpoint | undefined
 }
 
 interface Replayed {
@@ -59,35 +59,86 @@ async function recoverWith(
   confirmation: Confirmation,
 ): Promise<Recovered> {
   const names = await removeUnfinished(files)
-  const found = (kind: FileKind): number[] =>
-    names
-      .flatMap((name) => parseFileName(name) ?? [])
-      .filter((file) => file.kind === kind)
-      .map(({ number }) => number)
-      .sort((a, b) => a - b)
-  const checkpoint = found('checkpoint').at(-1)
-  const firstJournal = checkpoint ?? 1
-  const wanted = found('journal').filter((number) => number >= firstJournal)
-  requireJournals(wanted, firstJournal, checkpoint !== undefined || found('segment').length > 0)
+  const found: FoundFiles = {
+    names,
+    checkpoint: numbersOf(names, 'checkpoint').at(-1),
+    segments: new Set(numbersOf(names, 'segment')),
+  }
+  const first = found.checkpoint ?? 1
+  const wanted = numbersOf(names, 'journal').filter((number) => number >= first)
+  requireJournals(wanted, first, found.checkpoint !== undefined || found.segments.size > 0)
+  const checkpoint =
+    found.checkpoint === undefined ? undefined : await openCheckpoint(files, found.checkpoint)
+  try {
+    const state = checkpoint?.state ?? new State()
+    const replayed = await replay(files, state, wanted)
+    const next = (wanted.at(-1) ?? first - 1) + 1
+    const journals = await confirm({ files, reserve, unsynced, confirmation, state, found }, replayed, next)
+    await removeStale(files, state, names, first)
+    return { state, journals, checkpoint }
+  } catch (error) {
+    await checkpoint?.close()
+    throw error
+  }
+}
 
-  const loaded = await loadCheckpoint(files, checkpoint)
-  const { state } = loaded
-  const { ended, unconfirmed } = await replay(files, state, wanted)
-  const nextJournal = (wanted.at(-1) ?? firstJournal - 1) + 1
+interface FoundFiles {
+  readonly names: readonly string[]
+  readonly checkpoint: number | undefined
+  readonly segments: ReadonlySet<number>
+}
+
+function numbersOf(names: readonly string[], kind: FileKind): number[] {
+  return names
+    .flatMap((name) => parseFileName(name) ?? [])
+    .filter((file) => file.kind === kind)
+    .map(({ number }) => number)
+    .sort((a, b) => a - b)
+}
+
+/** Applies the last group, and makes it durable before anything can see it. */
+async function confirm(
+  {
+    files,
+    reserve,
+    unsynced,
+    confirmation,
+    state,
+    found,
+  }: {
+    readonly files: Files
+    readonly reserve: Reserve
+    readonly unsynced: boolean
+    readonly confirmation: Confirmation
+    readonly state: State
+    readonly found: FoundFiles
+  },
+  { ended, unconfirmed }: Replayed,
+  nextJournal: number,
+): Promise<Journals> {
   const last = ended.at(-1)
   const isRewritten = unconfirmed !== undefined && confirmation === 'rewrite'
   if (isRewritten) ended[ended.length - 1] = { ...last!, end: last!.end + unconfirmed.bytes }
   const journals = new Journals(files, reserve, unsynced, ended, nextJournal)
   const header = journals.nextHeader()
   const copy = unconfirmed === undefined || isRewritten ? undefined : copyOfGroup(last!, unconfirmed, header)
-  if (unconfirmed !== undefined) applyGroup(state, last!, unconfirmed, copy)
-  requireSegments(state, new Set(found('segment')))
+  if (unconfirmed !== undefined) await applyGroup(state, last!, unconfirmed, copy)
+  requireSegments(state, found.segments)
   // Nothing is written before everything has been checked. Nothing may fail afterwards, because the journal
   // would stay open.
   if (isRewritten) await rewriteInPlace(files, fileName('journal', last!.number), unconfirmed)
   else if (copy !== undefined) await journals.rotate({ header, group: copy.group })
-  for (const log of state.logs.loaded()) log.updateNextExpiry()
+  for (const log of state.logs.changed()) log.updateNextExpiry()
+  return journals
+}
 
+/** Removes the files that nothing refers to. One that stays is removed at a later opening. */
+async function removeStale(
+  files: Files,
+  state: State,
+  names: readonly string[],
+  firstJournal: number,
+): Promise<void> {
   state.takeUnusedSegments()
   const isStale = (name: string): boolean => {
     const file = parseFileName(name)
@@ -95,9 +146,7 @@ async function recoverWith(
     if (file.kind === 'segment') return !state.segments.has(file.number)
     return file.number < firstJournal
   }
-  // A file that stays is removed at a later opening.
   for (const name of names.filter(isStale)) await files.unlink(name).catch(() => {})
-  return { state, journals, checkpointBytes: loaded.bytes }
 }
 
 /** Removes unfinished files of a crash and returns the names of the others, which are durable afterwards. */
@@ -117,19 +166,6 @@ function requireJournals(numbers: readonly number[], first: number, mustExist: b
 function requireSegments(state: State, found: ReadonlySet<number>): void {
   for (const { number, runs } of state.segments.values()) {
     if (runs > 0 && !found.has(number)) throw corrupt(fileName('segment', number), 0, 'the file is missing')
-  }
-}
-
-async function loadCheckpoint(
-  files: Files,
-  number: number | undefined,
-): Promise<{ readonly state: State; readonly bytes: number }> {
-  if (number === undefined) return { state: new State(), bytes: 0 }
-  const reader = await SequentialReader.open(files, fileName('checkpoint', number), true)
-  try {
-    return { state: await readCheckpoint(reader), bytes: reader.size }
-  } finally {
-    await reader.close()
   }
 }
 
@@ -176,7 +212,7 @@ async function replayOne(
     let held: JournalGroup | undefined
     const file = { number, salt: header.salt }
     for await (const group of readGroups(reader, header, end)) {
-      if (held !== undefined) applyGroup(state, file, held)
+      if (held !== undefined) await applyGroup(state, file, held)
       held = group
       groupsEnd = group.offset + group.bytes
     }
@@ -188,7 +224,7 @@ async function replayOne(
     if (held !== undefined && end === undefined) {
       return { ...file, end: held.offset, unconfirmed: isClosing(held) ? undefined : held }
     }
-    if (held !== undefined) applyGroup(state, file, held)
+    if (held !== undefined) await applyGroup(state, file, held)
     return { ...file, end: groupsEnd, unconfirmed: undefined }
   } finally {
     await reader.close()
@@ -204,14 +240,23 @@ function isClosing({ frames }: JournalGroup): boolean {
 }
 
 /** Applies the changes of a group, whose frames are in `copy` if there is one. */
-function applyGroup(state: State, foundIn: JournalFile, group: JournalGroup, copy?: GroupCopy): void {
+async function applyGroup(
+  state: State,
+  foundIn: JournalFile,
+  group: JournalGroup,
+  copy?: GroupCopy,
+): Promise<void> {
   const file = fileName('journal', foundIn.number)
   for (const [index, { fields, data, offset, bytes }] of group.frames.entries()) {
     const place = copy?.places[index] ?? { journal: foundIn, offset: group.offset + offset, bytes }
-    decodeOrThrowCorrupt(file, group.offset + offset, () => {
-      for (const change of readChanges(new ByteReader(fields), data)) state.apply(change, place)
-    })
+    const decode = () => readChanges(new ByteReader(fields), data)
+    for (const change of decodeOrThrowCorrupt(file, group.offset + offset, decode)) {
+      const loading = state.prepare(change)
+      if (loading !== undefined) await loading
+      decodeOrThrowCorrupt(file, group.offset + offset, () => state.apply(change, place))
+    }
   }
+  state.release()
 }
 
 /**

@@ -20,6 +20,7 @@ import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { isFullError } from './files/errors.ts'
 import type { Reserve } from './files/reserve.ts'
 import type { Committer } from './journal/committer.ts'
+import { Stage } from './journal/stage.ts'
 import type { LogReader } from './log-reader.ts'
 import type { Maintenance } from './maintenance/maintenance.ts'
 import type { Reclaimer } from './maintenance/reclaimer.ts'
@@ -59,42 +60,55 @@ export class FilesystemSession implements StorageSession {
   }
 
   async get(collection: Collection, key: string): Promise<Document | undefined> {
-    return this.#open().state.catalog.get(collection, key)
+    return this.#calls.run(() => this.#open().state.catalog.get(collection, key))
   }
 
   async list(collection: Collection, range: ListRange): Promise<Document[]> {
-    return this.#open().state.catalog.list(collection, range)
+    return this.#calls.run(() => this.#open().state.catalog.list(collection, range))
   }
 
   async commit(changes: readonly CatalogChange[]): Promise<void> {
-    const { committer } = this.#open()
+    const { committer, state } = this.#open()
     const requests = serializeChanges(changes)
     const logIds = requests.flatMap((request) => ('logId' in request ? [request.logId] : []))
     return this.#track(
-      committer.commit(bytesOf(requests), (stage) => stage.commit(requests), !requests.some(addsData)),
+      committer.commit(
+        bytesOf(requests),
+        (stage) => stage.commit(requests),
+        !requests.some(addsData),
+        () => Stage.prepareCommit(state, requests),
+      ),
       logIds,
     )
   }
 
   async head(logId: string): Promise<Head | undefined> {
-    const head = this.#open().state.logs.withId(logId)?.head
+    const { logs } = this.#open().state
+    const head = (await this.#calls.run(() => logs.load(logId)))?.head
     return head && copyHead(head)
   }
 
   async append(request: AppendRequest): Promise<void> {
     const bytes = request.block.data.length + OVERHEAD_BYTES
-    const { committer } = this.#open()
+    const { committer, state } = this.#open()
     const isTrim = hasNewTrim(request.head) && bytes <= TRIM_BYTES_MAX
     return this.#track(
-      committer.commit(bytes, (stage) => [stage.append(request)], isTrim),
+      committer.commit(
+        bytes,
+        (stage) => [stage.append(request)],
+        isTrim,
+        () => Stage.prepareAppend(state, request),
+      ),
       [request.logId],
     )
   }
 
   async read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
     const { state, reader } = this.#open()
-    const log = state.logs.withId(logId)
-    return log === undefined ? [] : this.#track(reader.read(log, range))
+    return this.#calls.run(async () => {
+      const log = await state.logs.load(logId)
+      return log === undefined ? [] : reader.read(log, range)
+    })
   }
 
   async reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
@@ -111,7 +125,9 @@ export class FilesystemSession implements StorageSession {
 
   async measure(logIds: readonly string[]): Promise<number[]> {
     const { state } = this.#open()
-    return logIds.map((logId) => state.logs.withId(logId)?.meteredBytes ?? 0)
+    return this.#calls.run(() =>
+      Promise.all(logIds.map(async (logId) => (await state.logs.load(logId))?.meteredBytes ?? 0)),
+    )
   }
 
   electForBackgroundWork(onElected: (isElected: boolean) => void): () => void {

@@ -59,7 +59,13 @@ export class SharedStorage {
   async #close(): Promise<void> {
     const { committer, maintenance, journals, reserve, handles, release } = this.#parts
     // Not worth releasing the reserve, which the next opening may need.
-    const close = () => committer.commit(0, () => [{ kind: 'closed' }], reserve.isMissing)
+    const close = () =>
+      committer.commit(
+        0,
+        () => [{ kind: 'closed' }],
+        reserve.isMissing,
+        () => undefined,
+      )
     const steps = [
       () => this.#sessions.idle(),
       () => maintenance.close(),

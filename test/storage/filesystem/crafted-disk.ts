@@ -123,8 +123,8 @@ export async function checkpointDisk(
       nextLog,
       nextVersion,
       segments: [changedUse(usedBy(segment, facts.log.runs), facts.use)],
-      collections: [{ collection: 'settings', documents: facts.documents }],
-      logs: [facts.log],
+      collections: [{ collection: 'settings', documents: [facts.documents] }],
+      logs: [[facts.log]],
     },
     () => false,
   )

@@ -8,11 +8,11 @@ export const FILE_HEADER_BYTES = 48
 export const SYNCED_END_OFFSET = 32
 
 const MAGIC = 'HDWR'
-/** The format version of new files. Each version so far has only added to the one before. */
-export const FORMAT_VERSION = 6
+/** The format version of new files. */
+export const FORMAT_VERSION = 7
 /**
  * The first version that is still read: version 5 added the extensions of retention, version 6 closed streams
- * and producers.
+ * and producers, version 7 the index of checkpoints.
  */
 const VERSION_MIN = 4
 const FLAG_UNSYNCED = 1
@@ -23,6 +23,7 @@ export type FileKind = keyof typeof KINDS
 export interface FileHeader {
   readonly kind: FileKind
   readonly number: number
+  readonly version: number
   /** Initial value of every CRC in the file. */
   readonly salt: number
   /** Journals only: the length of the previous journal, in bytes. */
@@ -41,7 +42,8 @@ export function newHeader(
   number: number,
   journal: { readonly previousEnd: number; readonly unsynced: boolean } = { previousEnd: 0, unsynced: false },
 ): FileHeader {
-  return { kind, number, salt: randomBytes(4).readUInt32LE(), ...journal, syncedEnd: 0 }
+  const salt = randomBytes(4).readUInt32LE()
+  return { kind, number, version: FORMAT_VERSION, salt, ...journal, syncedEnd: 0 }
 }
 
 export function encodeHeader(header: FileHeader): Buffer {
@@ -122,6 +124,7 @@ export function decodeHeader(
   return {
     kind,
     number,
+    version: bytes[5]!,
     salt,
     syncedEnd,
     previousEnd,

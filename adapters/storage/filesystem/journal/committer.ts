@@ -17,6 +17,8 @@ interface PendingCall {
   readonly bytes: number
   /** Whether it is written even if the disk is full. */
   readonly mayUseReserve: boolean
+  /** Loads what `stage` needs. Undefined if it is in memory. */
+  readonly prepare: () => Promise<void> | undefined
   readonly stage: (stage: Stage) => readonly Change[]
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
@@ -90,10 +92,17 @@ export class Committer {
    *
    * @param mayUseReserve Whether the call frees space, or changes little, so that it is written even if the
    *   disk is full.
+   * @param prepare Loads what `stage` needs, and what applying its changes needs. Returns undefined if that
+   *   is in memory.
    */
-  commit(bytes: number, stage: (stage: Stage) => readonly Change[], mayUseReserve: boolean): Promise<void> {
+  commit(
+    bytes: number,
+    stage: (stage: Stage) => readonly Change[],
+    mayUseReserve: boolean,
+    prepare: () => Promise<void> | undefined,
+  ): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ bytes, mayUseReserve, stage, resolve, reject })
+      this.#waiting.push({ bytes, mayUseReserve, prepare, stage, resolve, reject })
       this.#run()
     })
   }
@@ -207,16 +216,18 @@ export class Committer {
   /** Settles the calls. If the disk is full and nothing was written, returns the failure instead. */
   async #writeGroup(calls: readonly PendingCall[]): Promise<StorageFailure | undefined> {
     let journal: WritableJournal
+    let unprepared: ReadonlyMap<PendingCall, unknown>
     try {
       if (this.#broken !== undefined) throw this.#broken
       journal = await this.#journals.ready()
+      unprepared = await prepareAll(calls)
     } catch (error) {
       if (isRepeatable(error)) return error
       for (const call of calls) call.reject(error)
       return undefined
     }
     this.#group.begin(journal.file.salt)
-    const { staged, refused } = this.#stage(calls)
+    const { staged, refused } = this.#stage(calls, unprepared)
     try {
       if (!this.#group.isEmpty) await this.#journals.write(this.#group.end(journal.sequence))
     } catch (error) {
@@ -235,6 +246,7 @@ export class Committer {
       // Calls that have resolved are not affected.
       for (const { call } of staged) call.reject(brokenError(error, false))
     }
+    this.#state.release()
     return undefined
   }
 
@@ -246,11 +258,18 @@ export class Committer {
     call.resolve()
   }
 
-  #stage(calls: readonly PendingCall[]): { readonly staged: StagedCall[]; readonly refused: RejectedCall[] } {
+  #stage(
+    calls: readonly PendingCall[],
+    unprepared: ReadonlyMap<PendingCall, unknown>,
+  ): { readonly staged: StagedCall[]; readonly refused: RejectedCall[] } {
     const stage = new Stage(this.#state)
     const staged: StagedCall[] = []
     const refused: RejectedCall[] = []
     for (const call of calls) {
+      if (unprepared.has(call)) {
+        refused.push({ call, error: rejectionOf(unprepared.get(call)) })
+        continue
+      }
       stage.begin()
       try {
         const changes = call.stage(stage)
@@ -263,6 +282,14 @@ export class Committer {
     }
     return { staged, refused }
   }
+}
+
+/** Resolves to the reasons why calls could not be prepared. */
+async function prepareAll(calls: readonly PendingCall[]): Promise<ReadonlyMap<PendingCall, unknown>> {
+  const failures = new Map<PendingCall, unknown>()
+  const loading = calls.flatMap((call) => call.prepare()?.catch((error) => failures.set(call, error)) ?? [])
+  if (loading.length > 0) await Promise.all(loading)
+  return failures
 }
 
 function mayUseReserve(call: PendingCall): boolean {

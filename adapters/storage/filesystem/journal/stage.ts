@@ -34,6 +34,24 @@ export class Stage implements DocumentVersions, LogHeads {
     this.#state = state
   }
 
+  /** Loads the log of an append. Undefined if it is in memory. */
+  static prepareAppend({ logs }: State, { logId }: AppendRequest): Promise<void> | undefined {
+    return logs.retainId(logId)
+  }
+
+  /** Loads what {@link commit} needs. Undefined if it is in memory. */
+  static prepareCommit(
+    { catalog, logs }: State,
+    requests: readonly SerializedChange[],
+  ): Promise<void> | undefined {
+    const loading = requests.flatMap((request) => {
+      const one =
+        'logId' in request ? logs.retainId(request.logId) : catalog.retain(request.collection, request.key)
+      return one ?? []
+    })
+    return loading.length === 0 ? undefined : Promise.all(loading).then(() => {})
+  }
+
   begin(): void {
     this.#undo = []
   }

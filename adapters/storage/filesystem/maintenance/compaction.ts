@@ -7,7 +7,7 @@ import type { RunReader } from '../segment/run-reader.ts'
 import { SegmentWriter } from '../segment/segment-writer.ts'
 import type { Change, CompactedRun } from '../state/change.ts'
 import type { Log } from '../state/log.ts'
-import type { Run, Segment } from '../state/segment.ts'
+import type { Bundle, Run, Segment } from '../state/segment.ts'
 import { NO_RANGES, type SeqRanges, uniteRanges } from '../state/seq-ranges.ts'
 import type { State } from '../state/state.ts'
 
@@ -15,16 +15,18 @@ import type { State } from '../state/state.ts'
 const FAN_IN = 8
 /** Smallest size of a class, in bytes. Each class is {@link FAN_IN} times as large as the one before. */
 const CLASS_BYTES = 1_048_576
-/** The change that describes the result must fit into a journal frame. */
-const RUNS_MAX = 500_000
+/** Limits how many logs a compaction changes: they stay in memory until the next checkpoint. */
+const RUNS_MAX = 50_000
 /** The system's errors for a damaged or missing file. */
 const DAMAGE = new Set(['EIO', 'ENOENT'])
 
 export interface CompactionPlan {
   readonly replaced: ReadonlySet<number>
-  readonly groups: Iterable<RunGroup>
+  readonly groups: (isAborted: () => boolean) => AsyncIterable<RunGroup>
   /** Whether it was chosen because the disk is full. */
   readonly mayUseReserve: boolean
+  /** Called once all groups were compacted. */
+  readonly done: () => void
 }
 
 /** Runs of a log with no other run between them, which become one. */
@@ -47,29 +49,47 @@ export function planCompactionOnFullDisk(state: State, bytesMax: number): Compac
       bytes += liveBytes
       return bytes <= bytesMax
     })
-  return wasteful.length === 0 ? undefined : { ...planOf(state, wasteful, () => true), mayUseReserve: true }
+  return wasteful.length === 0 ? undefined : { ...wastefulPlan(state, wasteful), mayUseReserve: true }
 }
 
 /**
- * Chooses what to compact: segments that are less than half used, or small runs that are spread over many
- * segments. Small runs move up one size class each time. So a log has few runs per class, however large it
- * is, and a record is copied once per class at most. Large runs stay where they are unless the rest of their
- * segment is unused.
+ * Chooses what to compact: segments that are less than half used, or small runs of a log that are spread over
+ * many segments. Those move up one size class each time. So a log has few runs per class, however large it
+ * is, and a record is copied once per class at most. The only small run of a log among them stays where it
+ * is, because a million idle logs would be copied for nothing; its segment is compared with others again once
+ * there are {@link FAN_IN} times as many. Large runs stay where they are unless the rest of their segment is
+ * unused.
  */
 export function planCompaction(state: State): CompactionPlan | undefined {
   const readable = [...state.segments.values()].filter(({ isUnreadable }) => !isUnreadable)
   const wasteful = readable.filter(isWasteful).slice(0, FAN_IN)
-  if (wasteful.length > 0) return planOf(state, wasteful, () => true)
-  const classes = new Map<number, Segment[]>()
+  if (wasteful.length > 0) return wastefulPlan(state, wasteful)
+  const classes = new Map<number, Map<Bundle, Segment[]>>()
   for (const segment of readable) {
     if (segment.smallRuns === 0) continue
     const size = Math.floor(Math.log(Math.max(segment.smallBytes / CLASS_BYTES, 1)) / Math.log(FAN_IN))
-    const others = classes.get(size) ?? []
-    others.push(segment)
-    classes.set(size, others)
-    if (others.length >= FAN_IN) return planOf(state, others, (run) => !run.isLarge)
+    const level = Math.max(size, segment.bundle?.level ?? 0)
+    const bundles = classes.get(level) ?? new Map<Bundle, Segment[]>()
+    const bundle = segment.bundle?.level === level ? segment.bundle : { level }
+    bundles.set(bundle, [...(bundles.get(bundle) ?? []), segment])
+    classes.set(level, bundles)
+    if (bundles.size >= FAN_IN) return spreadPlan(state, [...bundles.values()].flat(), level)
   }
   return undefined
+}
+
+function wastefulPlan(state: State, segments: readonly Segment[]): CompactionPlan {
+  const done = (): void => {}
+  return { ...planOf(state, segments, { isMoved: () => true, runsMin: 1 }), mayUseReserve: false, done }
+}
+
+function spreadPlan(state: State, segments: readonly Segment[], level: number): CompactionPlan {
+  const done = (): void => {
+    const bundle = { level: level + 1 }
+    for (const segment of segments) segment.bundle = bundle
+  }
+  const isMoved = (run: Run): boolean => !run.isLarge
+  return { ...planOf(state, segments, { isMoved, runsMin: 2 }), mayUseReserve: false, done }
 }
 
 /**
@@ -80,33 +100,55 @@ function isWasteful({ liveBytes, bytes, runs }: Segment): boolean {
   return runs > 0 && liveBytes < (bytes - FILE_HEADER_BYTES) / 2
 }
 
-function planOf(state: State, segments: readonly Segment[], isMoved: (run: Run) => boolean): CompactionPlan {
-  const replaced = new Set(segments.map(({ number }) => number))
-  const isReplaced = (run: Run): boolean => replaced.has(run.segment) && isMoved(run)
-  return { replaced, groups: groupsOf(state.logs.scan(), isReplaced), mayUseReserve: false }
+interface Choice {
+  readonly isMoved: (run: Run) => boolean
+  /** The least number of runs of a group. */
+  readonly runsMin: number
 }
 
-function* groupsOf(
-  logs: Iterable<Log>,
-  isReplaced: (run: Run) => boolean,
-): Generator<RunGroup, void, undefined> {
-  for (const { number, runs } of logs) {
+function planOf(
+  state: State,
+  segments: readonly Segment[],
+  { isMoved, runsMin }: Choice,
+): Pick<CompactionPlan, 'replaced' | 'groups'> {
+  const replaced = new Set(segments.map(({ number }) => number))
+  const isReplaced = (run: Run): boolean => replaced.has(run.segment) && isMoved(run)
+  const groups = (isAborted: () => boolean) =>
+    groupsOf(state.logs.values(), { isReplaced, runsMin, isAborted })
+  return { replaced, groups }
+}
+
+async function* groupsOf(
+  logs: AsyncIterable<Log>,
+  {
+    isReplaced,
+    runsMin,
+    isAborted,
+  }: {
+    readonly isReplaced: (run: Run) => boolean
+    readonly runsMin: number
+    readonly isAborted: () => boolean
+  },
+): AsyncGenerator<RunGroup, void, undefined> {
+  for await (const { number, runs } of logs) {
+    if (isAborted()) throw new Error('the storage is closing')
     let group: Run[] = []
     for (const run of runs) {
       if (isReplaced(run)) {
         group.push(run)
         continue
       }
-      if (group.length > 0) yield { log: number, runs: group }
+      if (group.length >= runsMin) yield { log: number, runs: group }
       group = []
     }
-    if (group.length > 0) yield { log: number, runs: group }
+    if (group.length >= runsMin) yield { log: number, runs: group }
   }
 }
 
 /**
- * Writes the new segment, makes it durable, and resolves to the change that puts it to use. Blocks are copied
- * unchanged, so that ranges freed meanwhile can be excluded from the new runs.
+ * Writes the new segment, makes it durable, and resolves to the change that puts it to use; undefined if
+ * there is nothing to compact. Blocks are copied unchanged, so that ranges freed meanwhile can be excluded
+ * from the new runs.
  */
 export async function compact(
   files: Files,
@@ -115,7 +157,7 @@ export async function compact(
   plan: CompactionPlan,
   segmentNumber: number,
   isAborted: () => boolean,
-): Promise<Extract<Change, { kind: 'compact' }>> {
+): Promise<Extract<Change, { kind: 'compact' }> | undefined> {
   const release = handles.hold([...plan.replaced].map((number) => fileName('segment', number)))
   try {
     return await writeCompacted(files, reader, plan, segmentNumber, isAborted)
@@ -130,15 +172,24 @@ async function writeCompacted(
   plan: CompactionPlan,
   segmentNumber: number,
   isAborted: () => boolean,
-): Promise<Extract<Change, { kind: 'compact' }>> {
+): Promise<Extract<Change, { kind: 'compact' }> | undefined> {
   const writer = await SegmentWriter.create(files, segmentNumber)
   try {
     const runs: CompactedRun[] = []
-    for (const group of plan.groups) {
+    let isComplete = true
+    for await (const group of plan.groups(isAborted)) {
       // The remaining runs stay where they are.
-      if (runs.length >= RUNS_MAX) break
+      if (runs.length >= RUNS_MAX) {
+        isComplete = false
+        break
+      }
       const merged = await copyGroup(writer, reader, group, isAborted)
       if (merged !== undefined) runs.push(merged)
+    }
+    if (isComplete) plan.done()
+    if (runs.length === 0) {
+      await writer.abandon()
+      return undefined
     }
     await writer.finish()
     await files.syncDirectory()

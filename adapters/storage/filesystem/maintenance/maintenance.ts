@@ -10,6 +10,7 @@ import type { Committer, Housekeeping } from '../journal/committer.ts'
 import { type Journals, lostFile } from '../journal/journals.ts'
 import type { RunReader } from '../segment/run-reader.ts'
 import type { Change } from '../state/change.ts'
+import type { OpenCheckpoint } from '../state/checkpoint-file.ts'
 import type { State } from '../state/state.ts'
 import { compact, planCompaction, planCompactionOnFullDisk } from './compaction.ts'
 import { applyRoll, planRoll, RollGain, roll } from './roll.ts'
@@ -24,6 +25,11 @@ const ROLL_BYTES_MIN = 16 * 1_048_576
 const ROLL_BYTES_MAX = 64 * 1_048_576
 /** Limits the number of journals: each opening that writes creates one. */
 const JOURNALS_MAX = 16
+/**
+ * How many changed documents and logs are kept in memory until journals are rolled, or an eighth of those in
+ * the checkpoint. Also limits what an opening has to look up.
+ */
+const CHANGED_MAX = 65_536
 /** While journals are rolled, appends continue up to this many times the size. */
 const BACKPRESSURE_FACTOR = 3
 /** How long after the last group its end is recorded in the journal, in milliseconds. */
@@ -41,7 +47,8 @@ export interface MaintenanceParts {
   /** Runs rolls and reclaims, which exclude each other. */
   readonly rollQueue: SerialQueue
   readonly unresolvedRolls: UnresolvedRolls
-  readonly checkpointBytes: number
+  /** The checkpoint that the state was read from; undefined without one. */
+  readonly checkpoint: OpenCheckpoint | undefined
   /** Overrides the size at which journals are rolled; for tests. */
   readonly rollBytes: number | undefined
   /** Overrides the size from which blocks are not copied; for tests. */
@@ -55,7 +62,9 @@ export interface MaintenanceParts {
 export class Maintenance implements Housekeeping {
   readonly #parts: MaintenanceParts
   #committer: Committer | undefined
-  #checkpointBytes: number
+  #checkpoint: OpenCheckpoint | undefined
+  /** Resolves when the checkpoints that were replaced are closed. */
+  #closed: Promise<unknown> | undefined
   #rolling: Promise<void> | undefined
   /** Settles with the current roll. */
   #rolled: Promise<void> | undefined
@@ -71,7 +80,7 @@ export class Maintenance implements Housekeeping {
 
   constructor(parts: MaintenanceParts) {
     this.#parts = parts
-    this.#checkpointBytes = parts.checkpointBytes
+    this.#checkpoint = parts.checkpoint
   }
 
   start(committer: Committer): void {
@@ -175,6 +184,12 @@ export class Maintenance implements Housekeeping {
     this.#cancelIdle?.()
     await Promise.all([this.#rolling, this.#compacting, this.#removing])
     await this.#removeIfDue()
+    await this.#closed
+    await this.#checkpoint?.close()
+  }
+
+  get #checkpointBytes(): number {
+    return this.#checkpoint?.bytes ?? 0
   }
 
   get #rollBytes(): number {
@@ -183,16 +198,21 @@ export class Maintenance implements Housekeeping {
   }
 
   #isRollDue(): boolean {
-    const { bytes, ended } = this.#parts.journals
+    const { state, journals } = this.#parts
+    const { bytes, ended } = journals
     if (bytes < this.#retryBytes) return false
+    if (state.changedSize >= Math.max(CHANGED_MAX, state.nextLog / 8)) return true
     return bytes >= this.#rollBytes || ended.length >= JOURNALS_MAX
   }
 
   async #roll(): Promise<void> {
     const { files, handles, state, journals, unresolvedRolls, largeBlockBytes } = this.#parts
     const nextSegment = (): number => state.nextSegment++
-    const isAborted = (): boolean => this.#isClosing
+    // A process that is open for a short time only, as the next one may be, would never end with many
+    // journals.
+    const isAborted = (): boolean => this.#isClosing && journals.ended.length < JOURNALS_MAX
     let done = (): void => {}
+    let isFrozen = false
     this.#rolled = new Promise((resolve) => {
       done = resolve
     })
@@ -200,15 +220,21 @@ export class Maintenance implements Housekeeping {
       const plan = await this.#committer!.runExclusively(async () => {
         await this.#assertComplete()
         await journals.rotate()
-        return planRoll(state, journals.currentNumber, journals.ended)
+        const plan = planRoll(state, journals.currentNumber, journals.ended)
+        isFrozen = true
+        return plan
       })
-      const rolled = await roll(files, handles, plan, unresolvedRolls, {
+      const rolled = await roll(files, handles, state, plan, unresolvedRolls, {
         nextSegment,
         isAborted,
         largeBlockBytes,
       })
       await this.#committer!.runExclusively(() => applyRoll(state, rolled))
-      this.#checkpointBytes = rolled.checkpointBytes
+      isFrozen = false
+      const before = this.#checkpoint
+      this.#checkpoint = rolled.checkpoint
+      // Not awaited: a slow read must not delay appends.
+      this.#closed = Promise.all([this.#closed, before?.close().catch(() => {})])
       this.#retryBytes = 0
       this.#gain.rolled()
       await unresolvedRolls.supersede()
@@ -218,6 +244,7 @@ export class Maintenance implements Housekeeping {
       await this.#removeCheckpoints(plan.snapshot.journal)
       this.#filesRemoved()
     } catch (error) {
+      if (isFrozen) state.thaw()
       this.#retryBytes = journals.bytes + this.#rollBytes
       throw error
     } finally {
@@ -259,7 +286,10 @@ export class Maintenance implements Housekeeping {
     const write = () => compact(files, handles, reader, plan, state.nextSegment++, isAborted)
     return this.#run(async () => {
       try {
-        await this.#applyCompaction(await (plan.mayUseReserve ? reserve.use(write) : write()))
+        const change = await (plan.mayUseReserve ? reserve.use(write) : write())
+        if (change !== undefined) await this.#applyCompaction(change)
+        // There may be more segments to look at.
+        else state.hasChangedSegments = true
       } catch (error) {
         // Other segments may be compacted without the damaged one, and fewer if the disk is full.
         state.hasChangedSegments ||=
@@ -277,7 +307,8 @@ export class Maintenance implements Housekeeping {
 
   async #applyCompaction(change: Extract<Change, { kind: 'compact' }>): Promise<void> {
     try {
-      await this.#committer!.commit(change.runs.length * 64, () => [change], true)
+      const prepare = () => this.#parts.state.prepare(change)
+      await this.#committer!.commit(change.runs.length * 64, () => [change], true, prepare)
     } catch (error) {
       // Otherwise the next opening may find the change and need the segment.
       const isSurelyUnused = StorageFailure.is(error) && error.nothingWritten

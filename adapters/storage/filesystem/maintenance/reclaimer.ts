@@ -25,8 +25,8 @@ export class Reclaimer {
   readonly #committer: Committer
   readonly #reader: RunReader
   readonly #unresolvedRolls: UnresolvedRolls
-  /** Logs known to have something to free, so that successive calls need not scan all logs. */
-  #due: Log[] = []
+  /** Numbers of logs known to have something to free, so that successive calls need not look for them. */
+  #due: number[] = []
 
   constructor(state: State, committer: Committer, reader: RunReader, unresolvedRolls: UnresolvedRolls) {
     this.#state = state
@@ -38,11 +38,11 @@ export class Reclaimer {
   async reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
     await this.#unresolvedRolls.rollBack()
     const plans: ReclaimPlan[] = []
-    const planned = new Set<Log>()
+    const planned = new Set<number>()
     let left = limits.blocksMax
     let more = false
     for (;;) {
-      const log = this.#nextDue(limits, planned)
+      const log = await this.#nextDue(limits, planned)
       if (log === undefined) break
       if (left === 0) {
         more = true
@@ -52,7 +52,7 @@ export class Reclaimer {
       left -= plan.blocks
       more ||= plan.hasMore
       plans.push(plan)
-      planned.add(log)
+      planned.add(log.number)
     }
     const executed = await this.#execute(plans)
     more ||= executed.length < plans.length
@@ -71,22 +71,30 @@ export class Reclaimer {
           .filter((plan) => plan.ranges.length > 0)
           .map((plan) => ({ kind: 'free', log: plan.log.number, ranges: plan.ranges }))
       }
-      await this.#committer.commit(ranges * RANGE_BYTES, stageAll, true)
+      // The logs count as changed and are in memory.
+      await this.#committer.commit(ranges * RANGE_BYTES, stageAll, true, () => undefined)
     }
     for (const plan of executed) plan.finish()
     return executed
   }
 
-  /** Returns the same log until it is planned. */
-  #nextDue(limits: ReclaimLimits, planned: ReadonlySet<Log>): Log | undefined {
-    const isDue = (log: Log): boolean => !planned.has(log) && this.#exists(log) && isDueAt(log, limits)
-    for (let log = this.#due.at(-1); log !== undefined; log = this.#due.at(-1)) {
-      if (isDue(log)) return log
-      this.#due.pop()
+  /**
+   * Resolves to the same log until it is planned. The log counts as changed, so that what is learned about it
+   * is kept in memory and in the next checkpoint.
+   */
+  async #nextDue(limits: ReclaimLimits, planned: ReadonlySet<number>): Promise<Log | undefined> {
+    const { logs } = this.#state
+    const isDue = (log: Log): boolean => !planned.has(log.number) && isDueAt(log, limits)
+    for (let isComplete = false; ; ) {
+      for (let number = this.#due.at(-1); number !== undefined; number = this.#due.at(-1)) {
+        const log = planned.has(number) ? undefined : await logs.changeIf(number, isDue)
+        if (log !== undefined) return log
+        this.#due.pop()
+      }
+      if (isComplete) return undefined
+      this.#due = await logs.due(Math.max(limits.now, limits.trimmedBefore), isDue)
+      isComplete = true
     }
-    this.#state.logs.loadDue(Math.max(limits.now, limits.trimmedBefore))
-    this.#due = [...this.#state.logs.loaded()].filter(isDue)
-    return this.#due.at(-1)
   }
 
   #exists(log: Log): boolean {

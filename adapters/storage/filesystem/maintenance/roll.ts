@@ -1,49 +1,35 @@
-import { ByteReader } from '../files/bytes.ts'
 import type { FileCache } from '../files/file-cache.ts'
 import type { Files } from '../files/files.ts'
 import type { EndedJournal } from '../journal/journals.ts'
 import { type Snapshot, writeCheckpoint } from '../state/checkpoint.ts'
-import { type JournalBlock, NO_JOURNAL_BLOCKS } from '../state/log.ts'
+import { type OpenCheckpoint, openCheckpoint } from '../state/checkpoint-file.ts'
 import { Run, Segment } from '../state/segment.ts'
 import type { State } from '../state/state.ts'
-import { type LogFacts, readLogKey } from '../state/stored-logs.ts'
+import type { LogFacts } from '../state/stored-logs.ts'
 import { type RolledBlocks, type RollOptions, rollBlocks } from './roll-blocks.ts'
 import type { UnresolvedRolls } from './unresolved-rolls.ts'
-
-type CapturedLog = LogFacts & { readonly blocks: readonly JournalBlock[] }
 
 /** The state when the journals were ended. */
 export interface RollPlan {
   readonly snapshot: Omit<Snapshot, 'logs'>
-  /** Ascending by number. */
-  readonly loadedLogs: readonly CapturedLog[]
-  readonly unloadedLogs: Iterable<Buffer>
   /** The journals to roll. */
   readonly journals: readonly EndedJournal[]
 }
 
 /** The durable result of a roll. */
 export interface RollResult extends RolledBlocks {
-  readonly checkpointBytes: number
+  /** The new segments with their use. */
+  readonly used: readonly Segment[]
+  readonly checkpoint: OpenCheckpoint
 }
 
-/**
- * Captures the state. Must be called between two groups. Takes a few nanoseconds per document and log that
- * changed since the checkpoint, because it copies references to immutable values.
- */
+/** Captures the state. Must be called between two groups. Takes the same time however much has changed. */
 export function planRoll(state: State, journal: number, journals: readonly EndedJournal[]): RollPlan {
-  const loadedLogs = [...state.logs.loaded()]
-    .map(({ number, id, head, runs, blocks }) => {
-      // Later appends extend the array of a log.
-      return { number, id, head, runs, blocks: blocks.length === 0 ? NO_JOURNAL_BLOCKS : blocks.slice() }
-    })
-    .sort((a, b) => a.number - b.number)
+  state.freeze()
   const { nextLog, nextVersion } = state
   const segments = [...state.segments.values()].filter(({ runs }) => runs > 0).map(copyOf)
   return {
     snapshot: { journal, nextLog, nextVersion, segments, collections: state.catalog.snapshot() },
-    loadedLogs,
-    unloadedLogs: state.logs.unloaded(),
     journals,
   }
 }
@@ -56,25 +42,29 @@ export function planRoll(state: State, journal: number, journals: readonly Ended
 export async function roll(
   files: Files,
   handles: FileCache,
+  { logs: stored }: State,
   plan: RollPlan,
   unresolvedRolls: UnresolvedRolls,
   options: RollOptions,
 ): Promise<RollResult> {
-  const { segments, logs: rolled } = await rollBlocks(files, handles, plan.journals, plan.loadedLogs, options)
-  const logs = plan.loadedLogs.map((log) => {
+  const frozen = stored.frozen()
+  const { segments, logs: rolled } = await rollBlocks(files, handles, plan.journals, frozen, options)
+  const used = usedSegments({ segments, logs: rolled })
+  const logs = frozen.map((log): LogFacts => {
     const runs = rolled.get(log.number)?.runs
-    return runs === undefined ? log : { ...log, runs: log.runs.concat(runs) }
+    const { number, id, head } = log
+    return runs === undefined ? log : { number, id, head, runs: [...log.runs, ...runs] }
   })
   const snapshot = {
     ...plan.snapshot,
-    segments: [...plan.snapshot.segments, ...usedSegments({ segments, logs: rolled })],
-    logs: mergeByNumber(plan.unloadedLogs, logs),
+    segments: [...plan.snapshot.segments, ...used],
+    logs: stored.snapshot(logs),
   }
   try {
     if (segments.length > 0) await files.syncDirectory()
-    const checkpointBytes = await writeCheckpoint(files, snapshot, options.isAborted)
+    await writeCheckpoint(files, snapshot, options.isAborted)
     await files.syncDirectory()
-    return { segments, logs: rolled, checkpointBytes }
+    return { segments, used, logs: rolled, checkpoint: await openCheckpoint(files, snapshot.journal) }
   } catch (error) {
     unresolvedRolls.add(
       snapshot.journal,
@@ -86,19 +76,25 @@ export async function roll(
   }
 }
 
-/** Makes the logs use the new segments. Must be called between two groups. */
-export function applyRoll(state: State, { segments, logs }: RollResult): void {
-  const homes = new Map(segments.map((facts) => [facts.number, state.addSegment(facts)]))
-  for (const [number, { runs, blocks }] of logs) {
-    const log = state.logs.withNumber(number)
-    if (log === undefined) continue
-    const placed = runs.map((run) => new Run(homes.get(run.segment)!, run))
-    state.replaceRolledBlocks(log, placed, blocks)
+/**
+ * Continues with the checkpoint, and makes the logs that were changed meanwhile use the new segments. Must be
+ * called between two groups.
+ */
+export function applyRoll(state: State, { used, logs, checkpoint }: RollResult): void {
+  state.rebase(checkpoint.state)
+  const homes = new Map(used.map((facts) => [facts.number, state.addSegment(facts)]))
+  for (const facts of used) homes.get(facts.number)!.restore(facts)
+  for (const [number, log] of state.logs.changedEntries()) {
+    const rolled = logs.get(number)
+    if (rolled === undefined) continue
+    const runs = rolled.runs.map((run) => new Run(homes.get(run.segment)!, run))
+    if (log === null) for (const run of runs) state.dropRun(run)
+    else state.replaceRolledBlocks(log, runs, rolled.blocks)
   }
 }
 
 /** The new segments as they will be used. */
-function usedSegments({ segments, logs }: RolledBlocks): Iterable<Segment> {
+function usedSegments({ segments, logs }: RolledBlocks): readonly Segment[] {
   const homes = new Map(segments.map((facts) => [facts.number, new Segment(facts)]))
   for (const { runs } of logs.values()) {
     for (const run of runs) {
@@ -106,26 +102,13 @@ function usedSegments({ segments, logs }: RolledBlocks): Iterable<Segment> {
       home.add(new Run(home, run))
     }
   }
-  return homes.values()
+  return [...homes.values()]
 }
 
 function copyOf(segment: Segment): Segment {
   const copy = new Segment(segment)
   copy.restore(segment)
   return copy
-}
-
-function* mergeByNumber(
-  stored: Iterable<Buffer>,
-  loaded: readonly LogFacts[],
-): Generator<Buffer | LogFacts, void, undefined> {
-  let next = 0
-  for (const item of stored) {
-    const { number } = readLogKey(new ByteReader(item))
-    while (next < loaded.length && loaded[next]!.number < number) yield loaded[next++]!
-    yield item
-  }
-  while (next < loaded.length) yield loaded[next++]!
 }
 
 /** The least gain for which to roll, as a share of the size at which journals are rolled. */
@@ -150,7 +133,7 @@ export class RollGain {
     const gainMin = this.#triedBytes + rollBytes * GAIN_SHARE_MIN
     if (journalBytes - checkpointBytes < gainMin) return false
     this.#neededBytes = checkpointBytes
-    for (const { blocks } of state.logs.loaded()) {
+    for (const { blocks } of state.logs.changed()) {
       for (const { bytes } of blocks) this.#neededBytes += bytes
     }
     const gain = journalBytes - this.#neededBytes

@@ -1,62 +1,98 @@
 import { compareUtf8 } from '../../../../src/model/bytes.ts'
 import type { Collection, Document, ListRange } from '../../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../../src/storage/errors.ts'
-import { OrderedList } from '../../../../src/storage/ordered-list.ts'
+import { DocumentLayer, overlaid } from './document-layer.ts'
 import {
   decodeDocument,
+  indexInPage,
   type KeyedDocument,
-  keyOf,
   type StoredDocument,
   StoredDocuments,
 } from './stored-documents.ts'
+import { itemsIn, itemsOf, type PagePlace, type PageReader, type StoredPage } from './stored-pages.ts'
 
 export interface CatalogEntry extends StoredDocument {
   readonly collection: Collection
   readonly key: string
 }
 
-/** The documents of a collection at some moment, in key order. */
+/** The documents of a collection at some moment, in key order, in chunks of about a page. */
 export interface CollectionSnapshot {
   readonly collection: Collection
   /** Bytes as a checkpoint stores them, unless the document was changed since. */
-  readonly documents: Iterable<Buffer | KeyedDocument>
+  readonly documents: AsyncIterable<Iterable<Buffer | KeyedDocument>> | Iterable<Iterable<KeyedDocument>>
 }
 
 interface CatalogCollection {
-  readonly stored: StoredDocuments
-  /** Replacements of stored documents. Undefined: deleted. */
-  readonly changed: Map<string, StoredDocument | undefined>
-  /** Keys of changed documents. */
-  readonly keys: OrderedList<string>
+  /** The documents of the checkpoint, which are read from its file. */
+  stored: StoredDocuments
+  /** What was changed since the checkpoint. */
+  changed: DocumentLayer
+  /** What was changed before the checkpoint that is being written began. */
+  frozen: DocumentLayer | undefined
+  /** Stored documents that the current group needs. Undefined: there is none. */
+  readonly retained: Map<string, StoredDocument | undefined>
 }
 
-/** The documents of all collections: those of the checkpoint, and those changed since. */
+/** The documents of all collections: those of the checkpoint, and in memory those changed since. */
 export class DirectoryCatalog {
   readonly #collections = new Map<Collection, CatalogCollection>()
 
-  get(collection: Collection, key: string): Document | undefined {
-    const document = this.#find(collection, key)
-    return document === undefined ? undefined : copyOut(collection, key, document)
-  }
-
-  versionOf(collection: Collection, key: string): number | null {
-    return this.#find(collection, key)?.version ?? null
-  }
-
-  list(collection: Collection, { prefix, after, limit }: ListRange): Document[] {
-    const found: Document[] = []
+  async get(collection: Collection, key: string): Promise<Document | undefined> {
     const documents = this.#collections.get(collection)
-    if (documents === undefined || limit <= 0) return found
-    const first = compareUtf8(prefix, after) > 0 ? prefix : after
-    const reached = (key: string) => compareUtf8(key, first) >= 0
-    for (const entry of merged(documents.stored.items(first), changedFrom(documents, reached))) {
-      const { key, document } = Buffer.isBuffer(entry) ? decodeDocument(entry) : entry
-      if (!key.startsWith(prefix)) break
-      if (document === undefined || key === after) continue
-      found.push(copyOut(collection, key, document))
-      if (found.length >= limit) break
+    if (documents === undefined) return undefined
+    const document = await findDocument(documents, key)
+    return document && copyOut(collection, key, document)
+  }
+
+  /** The version of a document that is in memory, or was retained; null if there is none. */
+  versionOf(collection: Collection, key: string): number | null {
+    const documents = this.#collections.get(collection)
+    if (documents === undefined) return null
+    const known = mapWith(documents, key)
+    if (known === undefined && documents.stored.pageCount > 0) {
+      throw new RangeError(`a document of ${collection} was not loaded`)
     }
-    return found
+    return known?.get(key)?.version ?? null
+  }
+
+  /** Loads a document for {@link versionOf}, until {@link release}. Undefined if it is in memory. */
+  retain(collection: Collection, key: string): Promise<void> | undefined {
+    const documents = this.#collections.get(collection)
+    if (documents === undefined || documents.stored.pageCount === 0) return undefined
+    if (mapWith(documents, key) !== undefined) return undefined
+    return findDocument(documents, key).then((document) => {
+      documents.retained.set(key, document)
+    })
+  }
+
+  /** Drops what was retained. */
+  release(): void {
+    for (const { retained } of this.#collections.values()) if (retained.size > 0) retained.clear()
+  }
+
+  /** Resolves to the documents at one moment, however long reading them takes. */
+  async list(collection: Collection, range: ListRange): Promise<Document[]> {
+    const documents = this.#collections.get(collection)
+    if (documents === undefined || range.limit <= 0) return []
+    const first = compareUtf8(range.prefix, range.after) > 0 ? range.prefix : range.after
+    for (let itemsMin = range.limit + 1; ; ) {
+      const { stored } = documents
+      let pages: PageRange
+      try {
+        pages = await pagesFrom(stored, first, range.prefix, itemsMin)
+      } catch (error) {
+        if (stored === documents.stored) throw error
+        continue
+      }
+      if (stored !== documents.stored) continue
+      const found = listIn(documents, pages, first, range)
+      if (found !== undefined) {
+        return found.map(({ key, document }) => copyOut(collection, key, document!))
+      }
+      // Many of the stored documents are deleted.
+      itemsMin *= 2
+    }
   }
 
   /** Adds documents of a checkpoint, whose bytes are kept. Throws `RangeError` if they are malformed. */
@@ -64,96 +100,222 @@ export class DirectoryCatalog {
     this.#collection(collection).stored.add(bytes)
   }
 
+  /** Adds the pages of a collection, which are read on use. */
+  addPlaces(
+    collection: Collection,
+    places: Iterable<PagePlace & { firstKey: Buffer }>,
+    read: PageReader,
+  ): void {
+    const documents = this.#collection(collection)
+    if (documents.stored.pageCount === 0) documents.stored = new StoredDocuments(read)
+    for (const { firstKey, ...place } of places) documents.stored.addPlace(firstKey, place)
+  }
+
   /** The number of documents that {@link addStored} added. */
   get storedSize(): number {
     let size = 0
-    for (const { stored } of this.#collections.values()) size += stored.size
+    for (const { stored } of this.#collections.values()) size += stored.added
+    return size
+  }
+
+  /** How many documents were changed since the checkpoint. */
+  get changedSize(): number {
+    let size = 0
+    for (const { changed } of this.#collections.values()) size += changed.size
     return size
   }
 
   set(collection: Collection, key: string, document: StoredDocument): void {
-    this.#change(collection, key, document)
+    this.#collection(collection).changed.set(key, document)
   }
 
   delete(collection: Collection, key: string): void {
     const documents = this.#collections.get(collection)
-    if (documents?.stored.get(key) !== undefined) this.#change(collection, key, undefined)
-    else if (documents?.changed.delete(key)) documents.keys.delete(key)
+    if (documents === undefined) return
+    const isBelow = documents.stored.pageCount > 0 || documents.frozen?.has(key)
+    if (isBelow) documents.changed.set(key, undefined)
+    else documents.changed.delete(key)
   }
 
-  /** Captures the documents as they are now. */
-  snapshot(): CollectionSnapshot[] {
-    return [...this.#collections].map(([collection, documents]) => {
-      const changed = [...changedFrom(documents, () => true)]
-      return { collection, documents: present(merged(documents.stored.items(), changed)) }
-    })
-  }
-
-  /** Iterates over all documents in key order. */
-  *entries(): Generator<CatalogEntry, void, undefined> {
-    for (const { collection, documents } of this.snapshot()) {
-      for (const entry of documents) {
-        const { key, document } = Buffer.isBuffer(entry) ? decodeDocument(entry) : entry
-        yield { collection, key, ...document! }
-      }
+  /** Captures the documents as they are now for a checkpoint, until {@link rebase} or {@link thaw}. */
+  freeze(): void {
+    for (const documents of this.#collections.values()) {
+      documents.frozen = documents.changed
+      documents.changed = new DocumentLayer()
     }
   }
 
-  #find(collection: Collection, key: string): StoredDocument | undefined {
-    const documents = this.#collections.get(collection)
-    if (documents === undefined) return undefined
-    const { stored, changed } = documents
-    return changed.get(key) ?? (changed.has(key) ? undefined : stored.get(key))
+  /** Gives up the checkpoint. */
+  thaw(): void {
+    for (const documents of this.#collections.values()) {
+      if (documents.frozen === undefined) continue
+      for (const { key, document } of documents.frozen.from('')) {
+        if (!documents.changed.has(key)) documents.changed.set(key, document)
+      }
+      documents.frozen = undefined
+    }
   }
 
-  #change(collection: Collection, key: string, document: StoredDocument | undefined): void {
-    const { changed, keys } = this.#collection(collection)
-    if (!changed.has(key)) keys.add(key)
-    changed.set(key, document)
+  /** Continues with a checkpoint of what was captured. */
+  rebase(checkpoint: DirectoryCatalog): void {
+    for (const collection of checkpoint.#collections.keys()) this.#collection(collection)
+    for (const [collection, documents] of this.#collections) {
+      documents.stored = checkpoint.#collections.get(collection)?.stored ?? new StoredDocuments()
+      documents.frozen = undefined
+    }
+    this.release()
+  }
+
+  /** The documents that were captured. */
+  snapshot(): CollectionSnapshot[] {
+    return [...this.#collections].map(([collection, { stored, frozen }]) => {
+      return { collection, documents: chunksOf(stored, frozen?.from('') ?? []) }
+    })
+  }
+
+  /** Iterates over all documents in key order. They must not change meanwhile. */
+  async *entries(): AsyncGenerator<CatalogEntry, void, undefined> {
+    for (const [collection, documents] of this.#collections) {
+      for await (const chunk of chunksOf(documents.stored, changesFrom(documents, ''))) {
+        for (const entry of chunk) {
+          const { key, document } = Buffer.isBuffer(entry) ? decodeDocument(entry) : entry
+          yield { collection, key, ...document! }
+        }
+      }
+    }
   }
 
   #collection(collection: Collection): CatalogCollection {
     let documents = this.#collections.get(collection)
     if (documents === undefined) {
-      documents = { stored: new StoredDocuments(), changed: new Map(), keys: new OrderedList(compareUtf8) }
+      documents = {
+        stored: new StoredDocuments(),
+        changed: new DocumentLayer(),
+        frozen: undefined,
+        retained: new Map(),
+      }
       this.#collections.set(collection, documents)
     }
     return documents
   }
 }
 
-function* changedFrom(
-  { changed, keys }: CatalogCollection,
-  reached: (key: string) => boolean,
-): Generator<KeyedDocument, void, undefined> {
-  for (const key of keys.from(reached)) yield { key, document: changed.get(key) }
+/** The latest map in memory that has the document, or knows that it does not exist. */
+function mapWith(
+  { changed, frozen, retained }: CatalogCollection,
+  key: string,
+): Pick<ReadonlyMap<string, StoredDocument | undefined>, 'get'> | undefined {
+  if (changed.has(key)) return changed
+  if (frozen?.has(key)) return frozen
+  return retained.has(key) ? retained : undefined
 }
 
-/** Merges both in key order. A changed document replaces the stored one. */
-function* merged(
-  stored: Iterable<Buffer>,
-  changed: Iterable<KeyedDocument>,
-): Generator<Buffer | KeyedDocument, void, undefined> {
-  const others = changed[Symbol.iterator]()
-  let other = others.next()
-  for (const item of stored) {
-    let isReplaced = false
-    while (other.done !== true) {
-      const order = compareUtf8(other.value.key, keyOf(item))
-      if (order > 0) break
-      isReplaced ||= order === 0
-      yield other.value
-      other = others.next()
+async function findDocument(documents: CatalogCollection, key: string): Promise<StoredDocument | undefined> {
+  for (;;) {
+    const known = mapWith(documents, key)
+    if (known !== undefined) return known.get(key)
+    const { stored } = documents
+    let document: StoredDocument | undefined
+    try {
+      document = await stored.get(key)
+    } catch (error) {
+      if (stored === documents.stored) throw error
+      continue
     }
-    if (!isReplaced) yield item
+    // A checkpoint may have replaced this one meanwhile, and the document may have been changed.
+    if (stored === documents.stored && mapWith(documents, key) === undefined) return document
   }
-  for (; other.done !== true; other = others.next()) yield other.value
 }
 
-function* present(
-  entries: Iterable<Buffer | KeyedDocument>,
-): Generator<Buffer | KeyedDocument, void, undefined> {
-  for (const entry of entries) if (Buffer.isBuffer(entry) || entry.document !== undefined) yield entry
+/** Consecutive pages. */
+interface PageRange {
+  readonly pages: readonly StoredPage[]
+  /** Where the next page begins, if it may have more documents of the list. */
+  readonly end: Buffer | undefined
+}
+
+/** Loads the pages with the documents from `first` on, until they have this many, or the prefix ends. */
+async function pagesFrom(
+  stored: StoredDocuments,
+  first: string,
+  prefix: string,
+  itemsMin: number,
+): Promise<PageRange> {
+  const pages: StoredPage[] = []
+  if (stored.pageCount === 0) return { pages, end: undefined }
+  const start = Buffer.from(first)
+  const prefixBytes = Buffer.from(prefix)
+  let items = 0
+  for (let index = stored.pageIndexOf(start); ; index++) {
+    const firstKey = pages.length === 0 ? undefined : stored.firstKeyOf(index)
+    const isPast =
+      index === stored.pageCount ||
+      (firstKey !== undefined && prefixBytes.compare(firstKey.subarray(0, prefixBytes.length)) < 0)
+    if (isPast) return { pages, end: undefined }
+    if (items >= itemsMin) return { pages, end: firstKey }
+    const page = await stored.page(index)
+    items += itemsOf(page) - (pages.length === 0 ? indexInPage(page, start) : 0)
+    pages.push(page)
+  }
+}
+
+/** Returns undefined if the pages have too few documents. */
+function listIn(
+  documents: CatalogCollection,
+  { pages, end }: PageRange,
+  first: string,
+  { prefix, after, limit }: ListRange,
+): KeyedDocument[] | undefined {
+  const found: KeyedDocument[] = []
+  const endKey = end?.toString()
+  for (const entry of overlaid(itemsFrom(pages, first), changesFrom(documents, first))) {
+    const keyed = Buffer.isBuffer(entry) ? decodeDocument(entry) : entry
+    const { key, document } = keyed
+    if (!key.startsWith(prefix)) return found
+    if (endKey !== undefined && compareUtf8(key, endKey) >= 0) return undefined
+    if (document === undefined || key === after) continue
+    found.push(keyed)
+    if (found.length >= limit) return found
+  }
+  return end === undefined ? found : undefined
+}
+
+function* itemsFrom(pages: readonly StoredPage[], first: string): Generator<Buffer, void, undefined> {
+  const start = Buffer.from(first)
+  for (const [i, page] of pages.entries()) yield* itemsIn(page, i === 0 ? indexInPage(page, start) : 0)
+}
+
+/** The changes since the checkpoint, the latest of each document. */
+function changesFrom({ changed, frozen }: CatalogCollection, first: string): Iterable<KeyedDocument> {
+  if (frozen === undefined) return changed.from(first)
+  return overlaid(frozen.from(first), changed.from(first))
+}
+
+/** Stored documents with changes on top, without deleted ones, in a chunk for each page. */
+async function* chunksOf(
+  stored: StoredDocuments,
+  changes: Iterable<KeyedDocument>,
+): AsyncGenerator<(Buffer | KeyedDocument)[], void, undefined> {
+  const rest = changes[Symbol.iterator]()
+  let next = rest.next()
+  const changesBefore = (end: Buffer | undefined): KeyedDocument[] => {
+    const taken: KeyedDocument[] = []
+    const endKey = end?.toString()
+    for (; next.done !== true; next = rest.next()) {
+      if (endKey !== undefined && compareUtf8(next.value.key, endKey) >= 0) break
+      taken.push(next.value)
+    }
+    return taken
+  }
+  for (let index = 0; index < stored.pageCount; index++) {
+    const page = await stored.page(index)
+    yield present(overlaid(itemsIn(page), changesBefore(stored.firstKeyOf(index + 1))))
+  }
+  if (next.done !== true) yield present(changesBefore(undefined))
+}
+
+function present(entries: Iterable<Buffer | KeyedDocument>): (Buffer | KeyedDocument)[] {
+  return [...entries].filter((entry) => Buffer.isBuffer(entry) || entry.document !== undefined)
 }
 
 function copyOut(collection: Collection, key: string, { text, version }: StoredDocument): Document {

@@ -1,23 +1,30 @@
 import type { Collection } from '../../../../src/storage/contract.ts'
 import { ByteReader, ByteWriter } from '../files/bytes.ts'
-import { corrupt } from '../files/errors.ts'
 import type { Files } from '../files/files.ts'
 import { beginFrame, endFrame } from '../files/frame.ts'
 import { NewFile } from '../files/new-file.ts'
-import type { SequentialReader } from '../files/sequential-reader.ts'
 import type { CollectionSnapshot } from './catalog.ts'
+import { CheckpointIndex, type Trailer, writeTrailer } from './checkpoint-index.ts'
 import { readSegment, readUse, writeSegment, writeUse } from './field-codec.ts'
+import { type IdHash, IdHashes } from './id-hashes.ts'
 import type { SegmentFacts, SegmentUse } from './segment.ts'
 import { State } from './state.ts'
-import { type KeyedDocument, writeDocument } from './stored-documents.ts'
-import { type LogFacts, writeLog } from './stored-logs.ts'
+import { type KeyedDocument, keyBytes, writeDocument } from './stored-documents.ts'
+import { dueOf, type LogFacts, logNumber, readLogKey, writeHashes, writeLog } from './stored-logs.ts'
+import type { PagePlace } from './stored-pages.ts'
 
-/** Limits the memory of a frame; a frame with a single item may be larger. */
-const FRAME_BYTES = 64 * 1024
+/**
+ * Limits the memory of a frame, and what is read to find an item in it; a frame with a single item may be
+ * larger.
+ */
+export const CHECKPOINT_FRAME_BYTES = 8 * 1024
 /**
  * The largest frame: a log with millions of runs. A damaged length is also limited by the length of the file.
  */
 export const CHECKPOINT_FRAME_BYTES_MAX = 1024 * 1_048_576
+
+/** Items in chunks, each of which is in memory at a time. */
+type Chunks<Item> = AsyncIterable<Iterable<Item>> | Iterable<Iterable<Item>>
 
 /** The content of a checkpoint. */
 export interface Snapshot {
@@ -27,8 +34,8 @@ export interface Snapshot {
   readonly nextVersion: number
   readonly segments: Iterable<SegmentFacts & SegmentUse>
   readonly collections: readonly CollectionSnapshot[]
-  /** Ascending by number. Bytes as a checkpoint stores them, unless the log was loaded. */
-  readonly logs: Iterable<Buffer | LogFacts>
+  /** Ascending by number. Bytes as a checkpoint stores them, unless the log was changed. */
+  readonly logs: Chunks<Buffer | LogFacts>
 }
 
 /**
@@ -43,15 +50,7 @@ export async function writeCheckpoint(
 ): Promise<number> {
   const file = await NewFile.create(files, 'checkpoint', snapshot.journal)
   try {
-    const limits = { isAborted, frameBytesMax }
-    const segments = await writeList(file, SEGMENTS, snapshot.segments, limits)
-    let documents = 0
-    for (const { collection, documents: items } of snapshot.collections) {
-      documents += await writeList(file, documentsOf(collection), items, limits)
-    }
-    const logs = await writeList(file, LOGS, snapshot.logs, limits)
-    const { nextLog, nextVersion } = snapshot
-    await writeList(file, END, [nextLog, nextVersion, segments, documents, logs], limits)
+    await new CheckpointWriter(file, { isAborted, frameBytesMax }).write(snapshot)
     await file.finish()
     return file.length
   } catch (error) {
@@ -71,6 +70,151 @@ interface FrameKind<Item> {
   /** The collection of documents. */
   readonly collection?: Collection | undefined
   readonly write: (writer: ByteWriter, item: Item) => void
+  /** Describes a frame with these items in the index. */
+  readonly addToIndex?: ((items: readonly Item[], place: PagePlace) => void) | undefined
+}
+
+class CheckpointWriter {
+  readonly #file: NewFile
+  readonly #limits: Limits
+  readonly #index = new CheckpointIndex()
+  readonly #hashes = new IdHashes()
+
+  constructor(file: NewFile, limits: Limits) {
+    this.#file = file
+    this.#limits = limits
+  }
+
+  async write({ nextLog, nextVersion, ...snapshot }: Snapshot): Promise<void> {
+    const segments = await this.#writeList(SEGMENTS, [snapshot.segments])
+    const segmentsEnd = this.#file.length
+    let documents = 0
+    for (const { collection, documents: chunks } of snapshot.collections) {
+      documents += await this.#writeList(this.#documentsOf(collection), chunks)
+    }
+    const logs = await this.#writeList(this.#logs, snapshot.logs)
+    const counts = this.#file.length
+    await this.#writeList(COUNTS, [[nextLog, nextVersion, segments, documents, logs]])
+    await this.#writeHashes()
+    const index = this.#file.length
+    await this.#writeList(INDEX, [this.#index.entries()])
+    await this.#writeList(TRAILER, [[{ segmentsEnd, counts, index }]])
+  }
+
+  /** Resolves to the number of items. */
+  async #writeList<Item>(kind: FrameKind<Item>, chunks: Chunks<Item>): Promise<number> {
+    let count = 0
+    let frame: Frame<Item> | undefined
+    for await (const chunk of chunks) {
+      if (this.#limits.isAborted()) throw new Error('the storage is closing')
+      for (const item of chunk) {
+        count++
+        frame ??= new Frame(kind, this.#file.salt)
+        if (frame.add(item)) continue
+        await this.#end(frame)
+        frame = new Frame(kind, this.#file.salt)
+        frame.add(item)
+      }
+    }
+    if (frame !== undefined) await this.#end(frame)
+    return count
+  }
+
+  async #end<Item>(frame: Frame<Item>): Promise<void> {
+    const bytes = frame.end()
+    if (bytes.length > this.#limits.frameBytesMax) {
+      const what = `a checkpoint frame has ${bytes.length} bytes`
+      throw new RangeError(`${what}; the limit is ${this.#limits.frameBytesMax}`)
+    }
+    const place = { offset: this.#file.length, bytes: bytes.length }
+    this.#file.add(bytes)
+    frame.kind.addToIndex?.(frame.items, place)
+    await this.#file.drain()
+  }
+
+  #documentsOf(collection: Collection): FrameKind<Buffer | KeyedDocument> {
+    return {
+      letter: 'D',
+      collection,
+      write: encodedOr(writeDocument),
+      addToIndex: ([first], place) => {
+        // Copied: it would keep its whole page in memory.
+        const firstKey = Buffer.isBuffer(first) ? Buffer.from(keyBytes(first)) : Buffer.from(first!.key)
+        this.#index.addDocuments(collection, { firstKey, ...place })
+      },
+    }
+  }
+
+  readonly #logs: FrameKind<Buffer | LogFacts> = {
+    letter: 'L',
+    write: encodedOr(writeLog),
+    addToIndex: (items, place) => {
+      let due = Number.POSITIVE_INFINITY
+      for (const item of items) {
+        if (!Buffer.isBuffer(item)) {
+          due = Math.min(due, dueOf(item.head, item.runs) ?? Number.POSITIVE_INFINITY)
+          this.#hashes.add(Buffer.from(item.id), item.number)
+          continue
+        }
+        const fields = new ByteReader(item)
+        const key = readLogKey(fields)
+        due = Math.min(due, key.due)
+        this.#hashes.add(fields.raw(fields.varint()), key.number)
+      }
+      const [first] = items
+      const number = Buffer.isBuffer(first) ? logNumber(first) : first!.number
+      this.#index.logs.push({ first: number, due, ...place })
+    },
+  }
+
+  /** A frame for each bucket. */
+  async #writeHashes(): Promise<void> {
+    const kind: FrameKind<readonly IdHash[]> = {
+      letter: 'H',
+      write: writeHashes,
+      addToIndex: (_, place) => this.#index.buckets.push(place),
+    }
+    for (let bucket = 0; bucket < 2 ** this.#hashes.bucketBits; bucket++) {
+      const entries = this.#hashes.bucket(bucket)
+      if (entries.length === 0) this.#index.buckets.push(undefined)
+      else await this.#writeList(kind, [[entries]])
+    }
+  }
+}
+
+/** A frame that is being written. */
+class Frame<Item> {
+  readonly kind: FrameKind<Item>
+  readonly items: Item[] = []
+  readonly #salt: number
+  readonly #writer = new ByteWriter(CHECKPOINT_FRAME_BYTES + 1024)
+  readonly #start: number
+
+  constructor(kind: FrameKind<Item>, salt: number) {
+    this.kind = kind
+    this.#salt = salt
+    this.#start = beginFrame(this.#writer)
+    this.#writer.byte(kind.letter.charCodeAt(0))
+    if (kind.collection !== undefined) this.#writer.string(kind.collection)
+  }
+
+  /** Returns false, and adds nothing, if another item has no room. */
+  add(item: Item): boolean {
+    const { length } = this.#writer
+    if (length >= CHECKPOINT_FRAME_BYTES) return false
+    this.kind.write(this.#writer, item)
+    if (this.#writer.length > CHECKPOINT_FRAME_BYTES && this.items.length > 0) {
+      this.#writer.truncate(length)
+      return false
+    }
+    this.items.push(item)
+    return true
+  }
+
+  end(): Buffer {
+    endFrame(this.#writer, this.#start, this.#salt)
+    return this.#writer.bytes
+  }
 }
 
 const SEGMENTS: FrameKind<SegmentFacts & SegmentUse> = {
@@ -81,48 +225,14 @@ const SEGMENTS: FrameKind<SegmentFacts & SegmentUse> = {
   },
 }
 
-const documentsOf = (collection: Collection): FrameKind<Buffer | KeyedDocument> => {
-  return { letter: 'D', collection, write: encodedOr(writeDocument) }
+const COUNTS: FrameKind<number> = { letter: 'E', write: (writer, count) => writer.varint(count) }
+
+const INDEX: FrameKind<(writer: ByteWriter) => void> = {
+  letter: 'I',
+  write: (writer, entry) => entry(writer),
 }
 
-const LOGS: FrameKind<Buffer | LogFacts> = { letter: 'L', write: encodedOr(writeLog) }
-
-const END: FrameKind<number> = { letter: 'E', write: (writer, count) => writer.varint(count) }
-
-/** Resolves to the number of items. */
-async function writeList<Item>(
-  file: NewFile,
-  { letter, collection, write }: FrameKind<Item>,
-  items: Iterable<Item>,
-  { isAborted, frameBytesMax }: Limits,
-): Promise<number> {
-  let count = 0
-  const rest = items[Symbol.iterator]()
-  for (let next = rest.next(); next.done !== true; ) {
-    if (isAborted()) throw new Error('the storage is closing')
-    const writer = new ByteWriter(FRAME_BYTES + 4096)
-    const start = beginFrame(writer)
-    writer.byte(letter.charCodeAt(0))
-    if (collection !== undefined) writer.string(collection)
-    const { length: empty } = writer
-    for (; next.done !== true && writer.length < FRAME_BYTES; next = rest.next(), count++) {
-      const { length } = writer
-      write(writer, next.value)
-      if (writer.length > FRAME_BYTES && length > empty) {
-        writer.truncate(length)
-        break
-      }
-    }
-    if (writer.length > frameBytesMax) {
-      const what = `a checkpoint frame has ${writer.length} bytes`
-      throw new RangeError(`${what}; the limit is ${frameBytesMax}`)
-    }
-    endFrame(writer, start, file.salt)
-    file.add(writer.bytes)
-    await file.drain()
-  }
-  return count
-}
+const TRAILER: FrameKind<Trailer> = { letter: 'T', write: writeTrailer }
 
 function encodedOr<Item>(write: (writer: ByteWriter, item: Item) => void) {
   return (writer: ByteWriter, item: Buffer | Item): void => {
@@ -131,27 +241,11 @@ function encodedOr<Item>(write: (writer: ByteWriter, item: Item) => void) {
   }
 }
 
-/** Reads the state from a checkpoint. The reader must keep its windows. */
-export async function readCheckpoint(reader: SequentialReader): Promise<State> {
-  const { salt } = await reader.header()
-  const content = new CheckpointContent()
-  for (;;) {
-    const { offset } = reader
-    const payload = await reader.frame(salt, CHECKPOINT_FRAME_BYTES_MAX)
-    if (payload === undefined) throw corrupt(reader.name, offset, 'the last frame is missing')
-    try {
-      if (content.add(payload)) return content.state
-    } catch (error) {
-      throw corrupt(reader.name, offset, (error as Error).message)
-    }
-  }
-}
-
 /** Collects the content of a checkpoint frame by frame. Keeps the bytes of documents and logs. */
 export class CheckpointContent {
   readonly state = new State()
 
-  /** Adds a frame. Returns whether it was the last one. Throws `RangeError` if it is malformed. */
+  /** Adds a frame. Returns whether it has the counts. Throws `RangeError` if it is malformed. */
   add(payload: Buffer): boolean {
     const { state } = this
     const fields = new ByteReader(payload)
@@ -169,7 +263,7 @@ export class CheckpointContent {
         state.logs.addStored(fields.raw(fields.left))
         return false
       case 'E':
-        readEnd(fields, state)
+        checkCounts(state, readCounts(fields, state))
         return true
       default:
         throw new RangeError(`unknown kind of frame: ${letter}`)
@@ -177,11 +271,17 @@ export class CheckpointContent {
   }
 }
 
-/** Compares the counts with the items found. */
-function readEnd(fields: ByteReader, state: State): void {
+/**
+ * Reads the frame with the counts, and sets the counters. Returns how many segments, documents and logs there
+ * are.
+ */
+export function readCounts(fields: ByteReader, state: State): readonly number[] {
   state.nextLog = fields.varint()
   state.nextVersion = fields.varint()
-  const counts = [fields.varint(), fields.varint(), fields.varint()]
+  return [fields.varint(), fields.varint(), fields.varint()]
+}
+
+function checkCounts(state: State, counts: readonly number[]): void {
   const found = [state.segments.size, state.catalog.storedSize, state.logs.storedSize]
   if (found.some((count, i) => count !== counts[i])) {
     throw new RangeError(

@@ -50,6 +50,17 @@ export class Log {
     this.head = head
   }
 
+  /** A copy whose changes do not affect this one, except those of its runs. */
+  clone(): Log {
+    const copy = new Log(this.number, this.id, this.head)
+    copy.runs = this.runs
+    copy.blocks = this.blocks.length === 0 ? NO_JOURNAL_BLOCKS : this.blocks.slice()
+    copy.meteredBytes = this.meteredBytes
+    copy.nextExpiry = this.nextExpiry
+    copy.reclaimedPoint = this.reclaimedPoint
+    return copy
+  }
+
   add(block: JournalBlock): void {
     if (this.blocks.length === 0) this.blocks = [block]
     else (this.blocks as JournalBlock[]).push(block)

@@ -27,6 +27,12 @@ export interface SegmentUse {
   readonly smallBytes: number
 }
 
+/** Segments among which no log has several small runs. */
+export interface Bundle {
+  /** The size class in which they count as one segment. */
+  readonly level: number
+}
+
 /** An immutable file of runs, and how much of it is still in use. */
 export class Segment implements SegmentFacts, SegmentUse {
   readonly number: number
@@ -42,6 +48,8 @@ export class Segment implements SegmentFacts, SegmentUse {
    * being compacted.
    */
   isUnreadable = false
+  /** Set by compaction, which looks for small runs to join only among several bundles. Not persisted. */
+  bundle: Bundle | undefined
 
   constructor({ number, salt, bytes, journal }: SegmentFacts) {
     this.number = number

@@ -1,3 +1,4 @@
+import { macrotask } from '../../../../src/runtime/macrotask.ts'
 import type { Head } from '../../../../src/storage/contract.ts'
 import { emptyHead } from '../../../../src/storage/heads.ts'
 import { lowerBound } from '../../../../src/storage/ordered-list.ts'
@@ -8,6 +9,9 @@ import { type JournalBlock, Log, NO_JOURNAL_BLOCKS } from './log.ts'
 import { DirectoryLogs } from './logs.ts'
 import { earliest, type FreedRange, Run, Segment, type SegmentFacts } from './segment.ts'
 import { coversRange, type SeqRange, subtractRanges, uniteRanges } from './seq-ranges.ts'
+
+/** How many logs are loaded in one turn of the event loop. */
+const TURN_LOGS = 256
 
 /**
  * Everything that is known without reading files: documents, heads and the places of blocks. All of it is
@@ -85,8 +89,52 @@ export class State {
     }
   }
 
+  /** Loads the logs that {@link apply} needs, until {@link release}. Undefined if all are in memory. */
+  prepare(change: Change): Promise<void> | undefined {
+    if (change.kind === 'compact') return this.#retainAll(change.runs)
+    return 'log' in change ? this.logs.retain(change.log) : undefined
+  }
+
+  async #retainAll(runs: readonly CompactedRun[]): Promise<void> {
+    for (const [index, { log }] of runs.entries()) {
+      if (index % TURN_LOGS === 0) await macrotask()
+      const loading = this.logs.retain(log)
+      if (loading !== undefined) await loading
+    }
+  }
+
+  /** Drops what was loaded for changes. */
+  release(): void {
+    this.catalog.release()
+    this.logs.release()
+  }
+
+  /** How many documents and logs were changed since the checkpoint. They are in memory. */
+  get changedSize(): number {
+    return this.catalog.changedSize + this.logs.changedSize
+  }
+
+  /** Captures documents and logs for a checkpoint, until {@link rebase} or {@link thaw}. */
+  freeze(): void {
+    this.catalog.freeze()
+    this.logs.freeze()
+  }
+
+  /** Gives up the checkpoint. */
+  thaw(): void {
+    this.catalog.thaw()
+    this.logs.thaw()
+  }
+
+  /** Continues with a checkpoint of what was captured. */
+  rebase({ catalog, logs }: State): void {
+    this.catalog.rebase(catalog)
+    this.logs.rebase(logs)
+  }
+
+  /** Returns a log that is in memory, or was prepared, to modify it. */
   log(number: number): Log {
-    const log = this.logs.withNumber(number)
+    const log = this.logs.change(number)
     if (log === undefined) throw new RangeError(`log ${number} does not exist`)
     return log
   }
@@ -105,12 +153,19 @@ export class State {
     return segment
   }
 
-  /** Replaces the first `blocks` blocks of a log in journals by runs with the same records. */
+  /**
+   * Replaces the first `blocks` blocks of a log in journals by runs with the same records, which their
+   * segments count.
+   */
   replaceRolledBlocks(log: Log, runs: readonly Run[], blocks: number): void {
     log.runs = log.runs.concat(runs)
     log.blocks = log.blocks.length === blocks ? NO_JOURNAL_BLOCKS : log.blocks.slice(blocks)
-    for (const run of runs) run.home.add(run)
     this.hasChangedSegments = true
+  }
+
+  /** Removes a run whose log does not exist any more. */
+  dropRun(run: Run): void {
+    this.#drop(run)
   }
 
   /** Removes and returns the segments without runs. */
@@ -170,7 +225,7 @@ export class State {
     segment: Segment,
     replaced: Set<number>,
   ): void {
-    const log = this.logs.withNumber(number)
+    const log = this.logs.change(number)
     if (log === undefined) return
     const isSource = (run: Run): boolean =>
       replaced.has(run.segment) && run.firstSeqNum >= facts.firstSeqNum && run.endSeqNum <= facts.endSeqNum

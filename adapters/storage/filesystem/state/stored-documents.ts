@@ -1,5 +1,13 @@
 import { ByteReader, type ByteWriter } from '../files/bytes.ts'
-import { itemAt, itemsOf, lowestIndex, type StoredPage } from './stored-pages.ts'
+import {
+  itemAt,
+  itemsOf,
+  lowestIndex,
+  type PagePlace,
+  type PageReader,
+  type StoredPage,
+  StoredPages,
+} from './stored-pages.ts'
 
 /**
  * A document with its value as JSON text. Each reader parses it, which is the copy that the contract
@@ -12,12 +20,24 @@ export interface StoredDocument {
 
 /** The documents of a collection as a checkpoint stores them, in key order. */
 export class StoredDocuments {
-  readonly #pages: StoredPage[] = []
-  #size = 0
+  readonly #pages: StoredPages
+  readonly #firstKeys: Buffer[] = []
+  /** The last key of the last page that {@link add} added. */
+  #lastKey: Buffer | undefined
+  #added = 0
 
-  /** The number of documents. */
-  get size(): number {
-    return this.#size
+  /** @param read Reads the pages that {@link addPlace} adds. */
+  constructor(read?: PageReader) {
+    this.#pages = new StoredPages(decodePage, read)
+  }
+
+  get pageCount(): number {
+    return this.#pages.count
+  }
+
+  /** The number of documents that {@link add} added. */
+  get added(): number {
+    return this.#added
   }
 
   /**
@@ -25,49 +45,79 @@ export class StoredDocuments {
    * order.
    */
   add(bytes: Buffer): void {
-    const starts: number[] = []
-    const fields = new ByteReader(bytes)
-    let before = this.#lastKey()
-    while (fields.left > 0) {
-      starts.push(fields.offset)
-      const key = fields.raw(fields.varint())
-      if (before !== undefined && before.compare(key) >= 0) throw new RangeError('documents are not in order')
-      before = key
-      fields.varint()
-      fields.skipString()
-    }
-    this.#size += starts.length
-    starts.push(bytes.length)
-    this.#pages.push({ bytes, starts: Uint32Array.from(starts) })
+    const page = documentPage(bytes)
+    const items = itemsOf(page)
+    if (items === 0) return
+    const firstKey = keyBytes(itemAt(page, 0))
+    assertOrder(this.#lastKey, firstKey)
+    this.#lastKey = keyBytes(itemAt(page, items - 1))
+    this.#added += items
+    this.#firstKeys.push(firstKey)
+    this.#pages.add(page)
   }
 
-  get(key: string): StoredDocument | undefined {
-    const [item] = this.items(key)
-    return item === undefined || keyOf(item) !== key ? undefined : decodeDocument(item).document
+  /** Adds a page that is read on use. */
+  addPlace(firstKey: Buffer, place: PagePlace): void {
+    this.#firstKeys.push(firstKey)
+    this.#pages.add(place)
   }
 
-  /** Iterates over the items from the first whose key is not before `key` in the order of UTF-8. */
-  *items(key = ''): Generator<Buffer, void, undefined> {
-    const target = Buffer.from(key)
-    const reached = (page: StoredPage, index: number) => keyBytes(itemAt(page, index)).compare(target) >= 0
-    const isPageReached = (index: number) => {
-      const page = this.#pages[index]!
-      return reached(page, itemsOf(page) - 1)
-    }
-    let index = lowestIndex(this.#pages.length, isPageReached)
-    let page = this.#pages[index]
-    if (page === undefined) return
-    const first = page
-    let next = lowestIndex(itemsOf(first), (item) => reached(first, item))
-    for (; page !== undefined; page = this.#pages[++index], next = 0) {
-      for (; next < itemsOf(page); next++) yield itemAt(page, next)
-    }
+  page(index: number): StoredPage | Promise<StoredPage> {
+    return this.#pages.at(index)
   }
 
-  #lastKey(): Buffer | undefined {
-    const page = this.#pages.at(-1)
-    return page && keyBytes(itemAt(page, itemsOf(page) - 1))
+  firstKeyOf(page: number): Buffer | undefined {
+    return this.#firstKeys[page]
   }
+
+  /** The index of the page in which a key would be. There must be a page. */
+  pageIndexOf(key: Buffer): number {
+    const next = lowestIndex(this.#firstKeys.length, (index) => this.#firstKeys[index]!.compare(key) > 0)
+    return Math.max(next - 1, 0)
+  }
+
+  async get(key: string): Promise<StoredDocument | undefined> {
+    if (this.pageCount === 0) return undefined
+    const bytes = Buffer.from(key)
+    const page = await this.page(this.pageIndexOf(bytes))
+    const index = indexInPage(page, bytes)
+    if (index === itemsOf(page) || !keyBytes(itemAt(page, index)).equals(bytes)) return undefined
+    return decodeDocument(itemAt(page, index)).document
+  }
+}
+
+/** The index of the first item of a page whose key is not before `key` in the order of UTF-8. */
+export function indexInPage(page: StoredPage, key: Buffer): number {
+  return lowestIndex(itemsOf(page), (index) => keyBytes(itemAt(page, index)).compare(key) >= 0)
+}
+
+function decodePage(payload: Buffer): StoredPage {
+  const fields = new ByteReader(payload)
+  // The letter and the name of the collection.
+  fields.byte()
+  fields.skipString()
+  return documentPage(fields.raw(fields.left))
+}
+
+/** The page with these items. Throws `RangeError` if they are malformed or not in order. */
+export function documentPage(bytes: Buffer): StoredPage {
+  const starts: number[] = []
+  const fields = new ByteReader(bytes)
+  let before: Buffer | undefined
+  while (fields.left > 0) {
+    starts.push(fields.offset)
+    const key = fields.raw(fields.varint())
+    assertOrder(before, key)
+    before = key
+    fields.varint()
+    fields.skipString()
+  }
+  starts.push(bytes.length)
+  return { bytes, starts: Uint32Array.from(starts) }
+}
+
+function assertOrder(before: Buffer | undefined, key: Buffer): void {
+  if (before !== undefined && before.compare(key) >= 0) throw new RangeError('documents are not in order')
 }
 
 /** A document with its key. */
@@ -93,7 +143,8 @@ export function decodeDocument(item: Buffer): KeyedDocument {
   return { key: fields.string(), document: { version: fields.varint(), text: fields.string() } }
 }
 
-function keyBytes(item: Buffer): Buffer {
+/** The key of an item as bytes: a view. */
+export function keyBytes(item: Buffer): Buffer {
   const fields = new ByteReader(item)
   return fields.raw(fields.varint())
 }

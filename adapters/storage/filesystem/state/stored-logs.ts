@@ -11,35 +11,55 @@ import {
   writeHead,
   writeRun,
 } from './field-codec.ts'
+import { hashBucket, type IdHash, IdHashes, idHash } from './id-hashes.ts'
 import { Log, nextTrimOf } from './log.ts'
 import { earliestExpiry, liveFromOf, Run, type RunFacts, type Segment } from './segment.ts'
-import { itemAt, itemsOf, lowestIndex, type StoredPage } from './stored-pages.ts'
+import {
+  itemAt,
+  itemsIn,
+  itemsOf,
+  lowestIndex,
+  type PagePlace,
+  type PageReader,
+  type StoredPage,
+  StoredPages,
+} from './stored-pages.ts'
 import { readWriteStateChange, writeWriteStateChange } from './write-state-codec.ts'
 
-interface LogPage extends StoredPage {
-  /** Position of its first log. */
+/** A page of logs as an index of the checkpoint describes it. */
+export interface LogPageFacts {
+  /** Number of its first log. */
   readonly first: number
-  /** When something in it may have to be freed at the earliest, in milliseconds. */
+  /** When something in it may have to be freed at the earliest, in milliseconds; infinite for never. */
   readonly due: number
 }
 
-/**
- * The logs as a checkpoint stores them, ascending by number. A position is an index into all of them.
- */
-export class StoredLogs {
-  readonly #pages: LogPage[] = []
-  #size = 0
-  /** Positions plus 1 by the hash of the id, with linear probing. Created on first use. */
-  #positions: Uint32Array | undefined
+/** Where the logs with a hash are listed: the frame of its bucket, if that is not empty. */
+export type BucketPlace = PagePlace | undefined
 
-  /** The number of logs. */
-  get size(): number {
-    return this.#size
+/** The logs as a checkpoint stores them, ascending by number. */
+export class StoredLogs {
+  readonly #pages: StoredPages
+  readonly #facts: LogPageFacts[] = []
+  readonly #read: PageReader | undefined
+  #buckets: readonly BucketPlace[] | undefined
+  /** The ids of the logs that {@link add} added. */
+  readonly #ids = new IdHashes()
+  #lastNumber = 0
+
+  /** @param read Reads the pages that {@link addPlace} adds. */
+  constructor(read?: PageReader) {
+    this.#read = read
+    this.#pages = new StoredPages(decodePage, read)
   }
 
-  /** The greatest number of a log; 0 without any. */
-  get lastNumber(): number {
-    return this.#size === 0 ? 0 : this.numberAt(this.#size - 1)
+  get pageCount(): number {
+    return this.#pages.count
+  }
+
+  /** The number of logs that {@link add} added. */
+  get added(): number {
+    return this.#ids.size
   }
 
   /**
@@ -47,85 +67,138 @@ export class StoredLogs {
    * order.
    */
   add(bytes: Buffer): void {
-    const starts: number[] = []
-    const fields = new ByteReader(bytes)
-    let before = this.lastNumber
+    const page = logPage(bytes)
+    if (itemsOf(page) === 0) return
     let due = Number.POSITIVE_INFINITY
-    while (fields.left > 0) {
-      starts.push(fields.offset)
+    let before = this.#lastNumber
+    for (const item of itemsIn(page)) {
+      const fields = new ByteReader(item)
       const key = readLogKey(fields)
       if (key.number <= before) throw new RangeError('logs are not in order')
       before = key.number
       due = Math.min(due, key.due)
-      fields.skip(key.end - fields.offset)
+      this.#ids.add(fields.raw(fields.varint()), key.number)
     }
-    const first = this.#size
-    this.#size += starts.length
-    starts.push(bytes.length)
-    this.#pages.push({ bytes, starts: Uint32Array.from(starts), first, due })
-    this.#positions = undefined
+    this.#lastNumber = before
+    this.#facts.push({ first: logNumber(itemAt(page, 0)), due })
+    this.#pages.add(page)
   }
 
-  item(position: number): Buffer {
-    const page = this.#pages[lowestIndex(this.#pages.length, (i) => this.#pages[i]!.first > position) - 1]!
-    return itemAt(page, position - page.first)
+  /** Adds a page that is read on use. */
+  addPlace(facts: LogPageFacts, place: PagePlace): void {
+    this.#facts.push(facts)
+    this.#pages.add(place)
   }
 
-  numberAt(position: number): number {
-    return readLogKey(new ByteReader(this.item(position))).number
+  /** Sets the frames of the hashes, one for each bucket, and the greatest number of a log. */
+  setBuckets(buckets: readonly BucketPlace[], lastNumber: number): void {
+    this.#buckets = buckets
+    this.#lastNumber = lastNumber
   }
 
-  positionOf(number: number): number | undefined {
-    const position = lowestIndex(this.#size, (i) => this.numberAt(i) >= number)
-    return position < this.#size && this.numberAt(position) === number ? position : undefined
+  /** The greatest number of a log, or a greater one; 0 without any. */
+  get lastNumber(): number {
+    return this.#lastNumber
   }
 
-  positionOfId(id: string): number | undefined {
-    if (this.#size === 0) return undefined
-    this.#positions ??= this.#indexIds()
+  page(index: number): StoredPage | Promise<StoredPage> {
+    return this.#pages.at(index)
+  }
+
+  /** The pages in which something may have to be freed at this time. */
+  *duePages(time: number): Generator<number, void, undefined> {
+    for (const [index, { due }] of this.#facts.entries()) if (due <= time) yield index
+  }
+
+  /** The index of the page in which a log would be. There must be a page. */
+  pageIndexOf(number: number): number {
+    return Math.max(lowestIndex(this.#facts.length, (i) => this.#facts[i]!.first > number) - 1, 0)
+  }
+
+  async withNumber(number: number): Promise<Buffer | undefined> {
+    if (this.pageCount === 0) return undefined
+    const page = await this.page(this.pageIndexOf(number))
+    const index = lowestIndex(itemsOf(page), (i) => logNumber(itemAt(page, i)) >= number)
+    const item = index < itemsOf(page) ? itemAt(page, index) : undefined
+    return item !== undefined && logNumber(item) === number ? item : undefined
+  }
+
+  async withId(id: string): Promise<Buffer | undefined> {
+    if (this.pageCount === 0) return undefined
     const wanted = Buffer.from(id)
-    const mask = this.#positions.length - 1
-    for (let slot = hashOf(wanted) & mask; ; slot = (slot + 1) & mask) {
-      const position = this.#positions[slot]! - 1
-      if (position < 0) return undefined
-      if (this.#idAt(position).equals(wanted)) return position
+    for (const number of await this.#numbersOf(wanted)) {
+      const item = await this.withNumber(number)
+      if (item !== undefined && idOf(item).equals(wanted)) return item
     }
+    return undefined
   }
 
-  /** Iterates over the logs of which something may have to be freed at this time. */
-  *due(time: number): Generator<number, void, undefined> {
-    for (const page of this.#pages) {
-      if (page.due > time) continue
-      for (let i = 0; i < itemsOf(page); i++) {
-        if (readLogKey(new ByteReader(itemAt(page, i))).due <= time) yield page.first + i
-      }
-    }
-  }
-
-  #idAt(position: number): Buffer {
-    const fields = new ByteReader(this.item(position))
-    readLogKey(fields)
-    return fields.raw(fields.varint())
-  }
-
-  /** At most half of the slots are used. */
-  #indexIds(): Uint32Array {
-    const positions = new Uint32Array(2 ** Math.ceil(Math.log2(2 * this.#size)))
-    const mask = positions.length - 1
-    for (let position = 0; position < this.#size; position++) {
-      let slot = hashOf(this.#idAt(position)) & mask
-      while (positions[slot] !== 0) slot = (slot + 1) & mask
-      positions[slot] = position + 1
-    }
-    return positions
+  async #numbersOf(id: Buffer): Promise<readonly number[]> {
+    const buckets = this.#buckets
+    if (buckets === undefined) return this.#ids.numbersOf(id)
+    const hash = idHash(id)
+    const place = buckets[hashBucket(hash, Math.log2(buckets.length))]
+    if (place === undefined) return []
+    return this.#read!(place, (payload) => numbersIn(payload, hash))
   }
 }
 
-/** FNV-1a. */
-function hashOf(bytes: Uint8Array): number {
-  let hash = 0x811c9dc5
-  for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193)
-  return hash
+/** Writes the hashes of a bucket. */
+export function writeHashes(writer: ByteWriter, entries: readonly IdHash[]): void {
+  for (const { hash, number } of entries) {
+    writer.u32(hash)
+    writer.varint(number)
+  }
+}
+
+/** The numbers that follow a hash in the payload of a frame of hashes. */
+function numbersIn(payload: Buffer, hash: number): number[] {
+  const fields = new ByteReader(payload, 1)
+  const numbers: number[] = []
+  while (fields.left > 0) {
+    const found = fields.u32()
+    const number = fields.varint()
+    if (found === hash) numbers.push(number)
+    // They ascend.
+    if (found > hash) break
+  }
+  return numbers
+}
+
+/** Decodes the payload of a frame of hashes. */
+export function readHashes(payload: Buffer): IdHash[] {
+  const fields = new ByteReader(payload, 1)
+  const entries: IdHash[] = []
+  while (fields.left > 0) entries.push({ hash: fields.u32(), number: fields.varint() })
+  return entries
+}
+
+function decodePage(payload: Buffer): StoredPage {
+  // The letter comes first.
+  return logPage(payload.subarray(1))
+}
+
+/** The page with these items. Throws `RangeError` if they are malformed. */
+export function logPage(bytes: Buffer): StoredPage {
+  const starts: number[] = []
+  const fields = new ByteReader(bytes)
+  while (fields.left > 0) {
+    starts.push(fields.offset)
+    fields.skipString()
+  }
+  starts.push(bytes.length)
+  return { bytes, starts: Uint32Array.from(starts) }
+}
+
+export function logNumber(item: Buffer): number {
+  return readLogKey(new ByteReader(item)).number
+}
+
+/** The id of a log as bytes: a view. */
+function idOf(item: Buffer): Buffer {
+  const fields = new ByteReader(item)
+  readLogKey(fields)
+  return fields.raw(fields.varint())
 }
 
 const NO_EXTENSIONS: readonly RetentionExtension[] = []
@@ -193,8 +266,11 @@ export function readLog(item: Buffer, segments: ReadonlyMap<number, Segment>): L
   return log
 }
 
-/** A log in a checkpoint has no blocks in journals. */
-function dueOf({ trims, extensions }: Head, runs: readonly RunFacts[]): number | null {
+/**
+ * When something in a log has to be freed at the earliest; null for never. A log in a checkpoint has no
+ * blocks in journals.
+ */
+export function dueOf({ trims, extensions }: Head, runs: readonly RunFacts[]): number | null {
   const [first] = runs
   let due = first && nextTrimOf(trims, liveFromOf(first))
   for (const run of runs) {

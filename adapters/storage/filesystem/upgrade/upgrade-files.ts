@@ -8,6 +8,8 @@ import {
 import type { File, Files } from '../files/files.ts'
 import { formatVersions } from '../files/format-versions.ts'
 import { openStorage } from '../open-files.ts'
+import { writeCheckpoint } from '../state/checkpoint.ts'
+import { openCheckpoint } from '../state/checkpoint-file.ts'
 import type { ScanOptions } from '../verify/scan.ts'
 
 const PIECE_BYTES = 1_048_576
@@ -21,8 +23,9 @@ interface UpgradedFiles {
 }
 
 /**
- * Gives the present format version to all files, which nothing else may have open. Until now, each version
- * has only added to the one before, so that it is enough to change the headers.
+ * Gives the present format version to all files, which nothing else may have open. For journals and segments,
+ * each version has only added to the one before, so that it is enough to change the headers. A checkpoint is
+ * written again, with its index.
  */
 export async function upgradeFiles(
   files: Files,
@@ -38,10 +41,15 @@ export async function upgradeFiles(
   const total = outdated.reduce((sum, { bytes }) => sum + bytes, 0)
   let done = 0
   for (const { name, bytes } of outdated) {
-    await rewrite(files, name, (copied) => {
+    const onCopied = (copied: number): void => {
       signal?.throwIfAborted()
       onProgress?.({ done: done + copied, total, file: name })
-    })
+    }
+    const { kind, number } = parseFileName(name)!
+    onCopied(0)
+    if (kind === 'checkpoint') await rewriteCheckpoint(files, number)
+    else await rewrite(files, name, onCopied)
+    onCopied(bytes)
     done += bytes
   }
   if (outdated.length > 0) await files.syncDirectory()
@@ -64,6 +72,25 @@ async function sizeOf(files: Files, name: string): Promise<number> {
     return await file.size()
   } finally {
     await file.close()
+  }
+}
+
+/** Replaces a checkpoint in one step. */
+async function rewriteCheckpoint(files: Files, number: number): Promise<void> {
+  const { state, close } = await openCheckpoint(files, number)
+  try {
+    const { catalog, logs, nextLog, nextVersion } = state
+    const segments = state.segments.values()
+    const content = {
+      collections: catalog.snapshot(),
+      logs: logs.snapshot([]),
+      segments,
+      nextLog,
+      nextVersion,
+    }
+    await writeCheckpoint(files, { journal: number, ...content }, () => false)
+  } finally {
+    await close()
   }
 }
 

@@ -4,14 +4,15 @@ import { fileName } from '../files/file-header.ts'
 import { FRAME_HEADER_BYTES, payloadEnd } from '../files/frame.ts'
 import type { SequentialReader } from '../files/sequential-reader.ts'
 import { CHECKPOINT_FRAME_BYTES_MAX, CheckpointContent } from '../state/checkpoint.ts'
-import { decodeDocument, StoredDocuments } from '../state/stored-documents.ts'
-import { readLog, StoredLogs } from '../state/stored-logs.ts'
+import { INDEXED_VERSION } from '../state/checkpoint-file.ts'
+import { decodeDocument, documentPage } from '../state/stored-documents.ts'
+import { logPage, readLog } from '../state/stored-logs.ts'
+import { itemsIn } from '../state/stored-pages.ts'
 import { checkHead } from './change-check.ts'
 import { checkDocument } from './document-check.ts'
+import { LookupCheck } from './lookup-check.ts'
 import type { Place } from './report.ts'
 import type { Scan } from './scan.ts'
-
-const LETTER_OF_END = 'E'.charCodeAt(0)
 
 /** Reads the checkpoint and adopts its state, or the undamaged part of it. */
 export async function checkCheckpoint(scan: Scan, number: number): Promise<void> {
@@ -23,15 +24,19 @@ async function readFrames(scan: Scan, reader: SequentialReader): Promise<void> {
   let place: Place = { file: reader.name, offset: 0 }
   const content = new CheckpointContent()
   scan.state = content.state
-  const { salt } = await reader.header()
+  const { salt, version } = await reader.header()
+  const lookup = version < INDEXED_VERSION ? undefined : new LookupCheck(reader.offset)
   for (let isLast = false; !isLast; ) {
     place = { file: reader.name, offset: reader.offset }
     scan.at(reader.offset)
     try {
       const payload = await reader.frame(salt, CHECKPOINT_FRAME_BYTES_MAX)
       if (payload === undefined) throw new RangeError('the last frame is missing')
+      const letter = String.fromCharCode(payload[0]!)
       // The counts do not match the undamaged part of a damaged checkpoint.
-      isLast = payload[0] === LETTER_OF_END
+      isLast = letter === (lookup === undefined ? 'E' : 'T')
+      const frame = { offset: place.offset, bytes: reader.offset - place.offset }
+      if (lookup?.add(letter, payload, frame)) continue
       checkItems(scan, payload, place)
       content.add(payload)
     } catch (error) {
@@ -45,7 +50,9 @@ async function readFrames(scan: Scan, reader: SequentialReader): Promise<void> {
   if (reader.offset < reader.size) {
     findings.problem({ file: reader.name, offset: reader.offset }, 'unexpected data after the last frame')
   }
-  if (!scan.isPartial) checkCounters(scan, place)
+  if (scan.isPartial) return
+  await checkCounters(scan, place)
+  if (lookup?.isWrong) findings.problem(place, 'the index does not match the frames')
 }
 
 /** Checks documents and logs one by one. Throws `RangeError` if the frame is malformed. */
@@ -54,9 +61,7 @@ function checkItems(scan: Scan, payload: Buffer, place: Place): void {
   const letter = String.fromCharCode(fields.byte())
   if (letter === 'D') {
     const collection = fields.string() as Collection
-    const documents = new StoredDocuments()
-    documents.add(fields.raw(fields.left))
-    for (const item of documents.items()) {
+    for (const item of itemsIn(documentPage(fields.raw(fields.left)))) {
       const { key, document } = decodeDocument(item)
       const entry = { collection, key, ...document! }
       scan.setPlace(entry, place)
@@ -64,10 +69,8 @@ function checkItems(scan: Scan, payload: Buffer, place: Place): void {
     }
   }
   if (letter === 'L') {
-    const logs = new StoredLogs()
-    logs.add(fields.raw(fields.left))
-    for (let position = 0; position < logs.size; position++) {
-      const { number, id, head } = readLog(logs.item(position), scan.state.segments)
+    for (const item of itemsIn(logPage(fields.raw(fields.left)))) {
+      const { number, id, head } = readLog(item, scan.state.segments)
       scan.logPlaces.set(number, place)
       checkItem(scan, place, () => checkHead(head), id)
     }
@@ -96,17 +99,25 @@ async function skipFrame(reader: SequentialReader, salt: number): Promise<boolea
 }
 
 /** Versions and numbers must be unique and below their counters. */
-function checkCounters({ state, findings }: Scan, place: Place): void {
-  const documents = [...state.catalog.entries()]
-  const versions = new Set(documents.map(({ version }) => version))
-  const logs = [...state.logs.values()]
+async function checkCounters({ state, findings }: Scan, place: Place): Promise<void> {
+  const versions = new Set<number>()
+  let documents = 0
+  for await (const { version } of state.catalog.entries()) {
+    documents++
+    versions.add(version)
+  }
+  const ids = new Set<string>()
+  const numbers: number[] = []
+  for await (const { number, id } of state.logs.values()) {
+    numbers.push(number)
+    ids.add(id)
+  }
   if ([...versions].some((version) => version >= state.nextVersion)) {
     findings.problem(place, 'a document has a version beyond the counter')
   }
-  if (versions.size < documents.length) findings.problem(place, 'two documents have the same version')
-  if (logs.some(({ number }) => number >= state.nextLog)) {
+  if (versions.size < documents) findings.problem(place, 'two documents have the same version')
+  if (numbers.some((number) => number >= state.nextLog)) {
     findings.problem(place, 'a log has a number beyond the counter')
   }
-  if (new Set(logs.map(({ id }) => id)).size < logs.length)
-    findings.problem(place, 'two logs have the same id')
+  if (ids.size < numbers.length) findings.problem(place, 'two logs have the same id')
 }

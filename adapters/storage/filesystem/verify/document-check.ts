@@ -21,14 +21,14 @@ type StreamsOfLogs = ReadonlyMap<string, StreamDocument>
  * Checks the engine's documents against each other, the logs and their blocks (`src/storage/documents.ts`).
  * Ignores unknown members, and settings and usage, which nothing depends on.
  */
-export function checkEngineDocuments(scan: Scan): void {
+export async function checkEngineDocuments(scan: Scan): Promise<void> {
   const { state, findings } = scan
-  /** Logs that belong to a stream. */
-  const owned = new Set<Log>()
-  for (const entry of state.catalog.entries()) {
+  /** Numbers of the logs that belong to a stream. */
+  const owned = new Set<number>()
+  for await (const entry of state.catalog.entries()) {
     const place = scan.placeOf(entry)!
     try {
-      checkEntry(scan, entry, owned)
+      await checkEntry(scan, entry, owned)
     } catch (error) {
       // Accessing a member of a value with an unexpected shape throws `TypeError`.
       if (error instanceof TypeError)
@@ -36,17 +36,17 @@ export function checkEngineDocuments(scan: Scan): void {
       else findings.failure(place, error)
     }
   }
-  for (const log of state.logs.values()) {
-    if (owned.has(log)) continue
+  for await (const log of state.logs.values()) {
+    if (owned.has(log.number)) continue
     const { file, offset } = scan.logPlaces.get(log.number)!
     findings.note(file, 'no stream refers to this log', { offset, log: log.id })
   }
 }
 
 /** The streams of logs for messages: includes every document that can be parsed. */
-export function streamsOfLogs({ state }: Scan): StreamsOfLogs {
+export async function streamsOfLogs({ state }: Scan): Promise<StreamsOfLogs> {
   const streams = new Map<string, StreamDocument>()
-  for (const { collection, text } of state.catalog.entries()) {
+  for await (const { collection, text } of state.catalog.entries()) {
     if (collection !== 'streams') continue
     try {
       const document: StreamDocument = JSON.parse(text)
@@ -60,7 +60,11 @@ export function streamsOfLogs({ state }: Scan): StreamsOfLogs {
   return streams
 }
 
-function checkEntry(scan: Scan, { collection, key, text }: CatalogEntry, owned: Set<Log>): void {
+async function checkEntry(
+  scan: Scan,
+  { collection, key, text }: CatalogEntry,
+  owned: Set<number>,
+): Promise<void> {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -69,7 +73,7 @@ function checkEntry(scan: Scan, { collection, key, text }: CatalogEntry, owned: 
     return
   }
   if (collection === 'basins') checkBasin(key, value as BasinDocument)
-  else if (collection === 'streams') checkStream(scan, key, value as StreamDocument, owned)
+  else if (collection === 'streams') await checkStream(scan, key, value as StreamDocument, owned)
   else if (collection === 'deadlines') checkDeadline(key, value as DeadlineDocument)
   else if (collection === 'tokens') checkToken(key, value as { readonly id: string; readonly digest: string })
 }
@@ -81,28 +85,28 @@ function checkBasin(key: string, { name, createdAt, config }: BasinDocument): vo
   requireObject(config, 'a basin')
 }
 
-function checkStream(
+async function checkStream(
   scan: Scan,
   key: string,
   { basin, name, logId, createdAt, config, epoch, cipher, deletedAt }: StreamDocument,
-  owned: Set<Log>,
-): void {
+  owned: Set<number>,
+): Promise<void> {
   if (basinNameProblem(basin) !== undefined || streamKey(basin, name) !== key)
     throw new RangeError('the key of a stream document does not match its name')
   if (streamNameProblem(name) !== undefined) throw new RangeError('a stream has an invalid name')
   requireNumber(createdAt, 'a stream')
   requireObject(config, 'a stream')
-  if (scan.state.catalog.versionOf('basins', basin) === null) {
+  if ((await scan.state.catalog.get('basins', basin)) === undefined) {
     throw new RangeError('the basin of a stream is missing')
   }
-  const log = scan.state.logs.withId(logId)
+  const log = await scan.state.logs.load(logId)
   if (deletedAt !== undefined) {
     if (log !== undefined) throw new RangeError('a deleted stream has a log')
     return
   }
   if (log === undefined) throw new RangeError('the log of a stream is missing')
-  if (owned.has(log)) throw new RangeError('two streams share a log')
-  owned.add(log)
+  if (owned.has(log.number)) throw new RangeError('two streams share a log')
+  owned.add(log.number)
   if (log.head.epoch !== epoch) {
     throw new RangeError(`a stream has epoch ${epoch}, but its log has epoch ${log.head.epoch}`)
   }

@@ -10,6 +10,7 @@ import {
 } from '../journal/journal-reader.ts'
 import { type Change, readChanges } from '../state/change.ts'
 import type { JournalFile } from '../state/log.ts'
+import type { State } from '../state/state.ts'
 import { checkBlock, checkFormat, checkPageTable } from './block-check.ts'
 import { checkChange } from './change-check.ts'
 import type { Place } from './report.ts'
@@ -42,7 +43,7 @@ async function checkGroups(
     if (step.kind === 'group') {
       if (!step.isPadded)
         findings.problem({ file, offset: step.group.offset }, 'the padding of a group is not zero')
-      applyGroup(scan, { number, salt: header.salt }, step.group)
+      await applyGroup(scan, { number, salt: header.salt }, step.group)
     } else if (step.kind === 'torn' && step.offset >= (header.syncedEnd ?? 0)) {
       findings.note(file, `${reader.size - step.offset} bytes of an incomplete write, left by a crash`, step)
     } else {
@@ -74,7 +75,7 @@ export async function previousEndOf(scan: Scan, number: number): Promise<number 
   }
 }
 
-function applyGroup(scan: Scan, journal: JournalFile, group: JournalGroup): void {
+async function applyGroup(scan: Scan, journal: JournalFile, group: JournalGroup): Promise<void> {
   const file = fileName('journal', journal.number)
   for (const frame of group.frames) {
     const place = { file, offset: group.offset + frame.offset }
@@ -86,8 +87,19 @@ function applyGroup(scan: Scan, journal: JournalFile, group: JournalGroup): void
       scan.findings.failure(place, error)
       continue
     }
-    for (const change of changes) applyChange(scan, change, frame, journal, place)
+    for (const change of changes) {
+      await prepareChange(scan.state, change)
+      applyChange(scan, change, frame, journal, place)
+    }
   }
+  scan.state.release()
+}
+
+/** Loads what checking and applying a change needs. */
+async function prepareChange(state: State, change: Change): Promise<void> {
+  if (change.kind === 'delete') await state.catalog.retain(change.collection, change.key)
+  if (change.kind === 'create-log') await state.logs.retainId(change.id)
+  await state.prepare(change)
 }
 
 function applyChange(

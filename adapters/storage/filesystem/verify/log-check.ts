@@ -4,8 +4,8 @@ import type { Place } from './report.ts'
 import type { Scan } from './scan.ts'
 
 /** Checks for each log that the places of its blocks agree with each other and with its head. */
-export function checkLogs(scan: Scan): void {
-  for (const log of scan.state.logs.values()) {
+export async function checkLogs(scan: Scan): Promise<void> {
+  for await (const log of scan.state.logs.values()) {
     const place = scan.logPlaces.get(log.number)!
     try {
       checkOrder(scan, log, place)

@@ -64,7 +64,8 @@ export class RunTally {
   end(isWhole: boolean): void {
     this.#scan.blocks += this.#blocks
     this.#scan.records += this.#records
-    if (!isWhole) return
+    // A compaction leaves out what was freed before it, which may be among the lost changes.
+    if (!isWhole || this.#scan.isPartial) return
     this.#noteMissing()
     this.#checkSpan()
     const { blocks, meteredBytes, liveBytes, lastTimestamp, minExpiry, maxExpiry } = this.#run

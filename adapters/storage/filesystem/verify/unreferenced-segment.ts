@@ -160,20 +160,25 @@ async function checkChunks(scan: Scan, file: SegmentFile): Promise<void> {
     const { salt } = decodeHeader(header, file.name)
     for await (const { offset, log, blocks } of wholeChunks(file, salt)) {
       scan.at(offset)
-      checkHeld(scan, { file: file.name, offset }, log, blocks)
+      await checkHeld(scan, { file: file.name, offset }, log, blocks)
     }
     return
   }
   for await (const { offset, log, block } of appendsOf(scan, file, journal)) {
     // After the unknown end of the journal are records that could not be written, whose numbers may have been
     // used again.
-    const tail = scan.state.logs.withNumber(log)?.head.tail.seqNum ?? 0
-    if (block.endSeqNum <= tail) checkHeld(scan, { file: file.name, offset }, log, [block])
+    const tail = (await scan.state.logs.loadNumber(log))?.head.tail.seqNum ?? 0
+    if (block.endSeqNum <= tail) await checkHeld(scan, { file: file.name, offset }, log, [block])
   }
 }
 
-function checkHeld(scan: Scan, place: Place, number: number, blocks: readonly BlockFacts[]): void {
-  const log = scan.state.logs.withNumber(number)
+async function checkHeld(
+  scan: Scan,
+  place: Place,
+  number: number,
+  blocks: readonly BlockFacts[],
+): Promise<void> {
+  const log = await scan.state.logs.loadNumber(number)
   if (log === undefined) return
   let count = 0
   for (const { firstSeqNum, endSeqNum, expiresAt } of blocks) {

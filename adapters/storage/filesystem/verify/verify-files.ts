@@ -31,8 +31,8 @@ export async function verifyFiles(files: Files, options: VerifyFilesOptions = {}
     const file = scan.findings.problems[0]!.file
     scan.findings.note(file, 'some data is lost: what depends on it was not checked')
   } else {
-    checkLogs(scan)
-    if (options.ofEngine ?? true) checkEngineDocuments(scan)
+    await checkLogs(scan)
+    if (options.ofEngine ?? true) await checkEngineDocuments(scan)
   }
   options.signal?.throwIfAborted()
   return reportOf(scan, distinctVersions(await formatVersions(files, inventory.sizes.keys())))
@@ -48,7 +48,7 @@ async function checkJournals(scan: Scan, { journals }: Inventory): Promise<void>
 }
 
 async function checkSegments(scan: Scan, { segments }: Inventory): Promise<void> {
-  const runs = runsBySegment(scan)
+  const runs = await runsBySegment(scan)
   const found = new Set(segments)
   if (!scan.isPartial) checkUse(scan, runs)
   for (const segment of scan.state.segments.values()) {
@@ -82,9 +82,9 @@ function useOf({ runs, liveBytes, smallRuns, smallBytes }: SegmentUse): string {
   return `${runs} runs with ${liveBytes} bytes, ${smallRuns} small ones in ${smallBytes} bytes`
 }
 
-function runsBySegment({ state }: Scan): ReadonlyMap<number, readonly PlacedRun[]> {
+async function runsBySegment({ state }: Scan): Promise<ReadonlyMap<number, readonly PlacedRun[]>> {
   const bySegment = new Map<number, PlacedRun[]>()
-  for (const log of state.logs.values()) {
+  for await (const log of state.logs.values()) {
     for (const run of log.runs) {
       const runs = bySegment.get(run.segment)
       if (runs === undefined) bySegment.set(run.segment, [{ log, run }])
@@ -94,21 +94,23 @@ function runsBySegment({ state }: Scan): ReadonlyMap<number, readonly PlacedRun[
   return bySegment
 }
 
-function reportOf(scan: Scan, formatVersions: readonly number[]): VerifyReport {
+async function reportOf(scan: Scan, formatVersions: readonly number[]): Promise<VerifyReport> {
   const { state, findings, read, bytes } = scan
   let { blocks, records } = scan
-  for (const log of state.logs.values()) {
+  let logs = 0
+  for await (const log of state.logs.values()) {
+    logs++
     blocks += log.blocks.length
     for (const { firstSeqNum, endSeqNum } of log.blocks) records += endSeqNum - firstSeqNum
   }
-  const streams = findings.problemCount === 0 ? undefined : streamsOfLogs(scan)
+  const streams = findings.problemCount === 0 ? undefined : await streamsOfLogs(scan)
   const problems = findings.problems.map((problem) => {
     const stream = problem.log === undefined ? undefined : streams?.get(problem.log)
     return stream === undefined ? problem : { ...problem, stream: { basin: stream.basin, name: stream.name } }
   })
   const { problemCount, notes, noteCount } = findings
-  const documents = [...state.catalog.entries()].length
-  const logs = [...state.logs.values()].length
+  let documents = 0
+  for await (const _ of state.catalog.entries()) documents++
   return {
     ...{ files: read, bytes, formatVersions, documents, logs, blocks, records },
     ...{ problems, problemCount, notes, noteCount },

@@ -3,6 +3,7 @@ import { ByteWriter } from '../../../../adapters/storage/filesystem/files/bytes.
 import {
   decodeHeader,
   encodeHeader,
+  FORMAT_VERSION,
   fileName,
   isTemporaryName,
   parseFileName,
@@ -23,6 +24,7 @@ import {
 import { writeDocument } from '../../../../adapters/storage/filesystem/state/stored-documents.ts'
 import { writeLog } from '../../../../adapters/storage/filesystem/state/stored-logs.ts'
 import { compareUtf8 } from '../../../../src/model/bytes.ts'
+import { collected } from '../../../storage/filesystem/state/collected.ts'
 import { withFileHeader } from '../checksums.ts'
 import { equal, ok } from '../harness/equal.ts'
 import { checkNumbers } from '../harness/numbers.ts'
@@ -39,6 +41,7 @@ export const fileHeader = target({
   models: fc.record({
     kind,
     number: fc.constant(NUMBER),
+    version: fc.constant(FORMAT_VERSION),
     salt,
     previousEnd: integer,
     unsynced: fc.boolean(),
@@ -54,7 +57,7 @@ export const fileHeader = target({
   refuses: corrupt,
   verify(read) {
     // A damaged one counts as unknown.
-    const header = { ...read, syncedEnd: read.syncedEnd ?? 0 }
+    const header = { ...read, version: FORMAT_VERSION, syncedEnd: read.syncedEnd ?? 0 }
     checkNumbers({ ...header, unsynced: 0, kind: 0 })
     equal(
       decodeHeader(encodeHeader(header), fileName(header.kind, NUMBER)),
@@ -197,7 +200,7 @@ export const checkpoint = target({
   name: 'checkpoint',
   models: checkpoints,
   encode: framesOf,
-  decode(input: Uint8Array) {
+  async decode(input: Uint8Array) {
     const content = new CheckpointContent()
     const bytes = Buffer.from(input)
     for (let at = 0; at + 2 <= bytes.length; ) {
@@ -205,7 +208,10 @@ export const checkpoint = target({
       at = start + bytes.readUInt16BE(at)
       if (content.add(bytes.subarray(start, at))) break
     }
-    return { entries: [...content.state.catalog.entries()], logs: [...content.state.logs.values()] }
+    return {
+      entries: await collected(content.state.catalog.entries()),
+      logs: await collected(content.state.logs.values()),
+    }
   },
   refuses: (error) => rangeError(error) || corrupt(error),
   verify({ entries, logs }) {

@@ -69,7 +69,7 @@ test.each([
     for (let i = 0; i < of.waiting; i++) later.push(put(committer, `later ${i}`))
     return [change]
   }
-  const first = [committer.commit(10, during, false)]
+  const first = [committer.commit(10, during, false, () => undefined)]
   for (let i = 0; i < 5; i++) first.push(put(committer, `first ${i}`))
   await Promise.all(first)
   let turns = 0
@@ -89,5 +89,10 @@ async function started() {
 
 function put(committer: Committer, key: string): Promise<void> {
   const change = { kind: 'put', collection: 'settings', key, text: '1', version: 1 } as const
-  return committer.commit(10, () => [change], false)
+  return committer.commit(
+    10,
+    () => [change],
+    false,
+    () => undefined,
+  )
 }

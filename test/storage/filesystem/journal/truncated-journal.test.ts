@@ -181,15 +181,15 @@ function withVersion(disk: SimulatedDisk, version: number): SimulatedDisk {
   })
 }
 
-test.each([3, 7])('a file of format version %d is named', async (version) => {
+test.each([3, 8])('a file of format version %d is named', async (version) => {
   const { disk } = await journal('closed')
   const other = withVersion(disk, version)
-  const message = `${JOURNAL} has format version ${version}, but this version of headwater reads 4 to 6`
+  const message = `${JOURNAL} has format version ${version}, but this version of headwater reads 4 to 7`
   await expect(openSimulated(other, LARGE)).rejects.toMatchObject({ kind: 'corrupt', message })
   expect((await verifyFiles(other)).problems[0]?.problem).toBe(message)
 })
 
-test.each([4, 5])(
+test.each([4, 5, 6])(
   'a directory of format version %d opens, and takes what it did not have',
   async (version) => {
     const { disk } = await journal('closed')

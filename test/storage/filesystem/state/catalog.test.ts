@@ -4,6 +4,7 @@ import { DirectoryCatalog } from '../../../../adapters/storage/filesystem/state/
 import { writeDocument } from '../../../../adapters/storage/filesystem/state/stored-documents.ts'
 import { compareUtf8 } from '../../../../src/model/bytes.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
+import { collected } from './collected.ts'
 
 /** Sorts differently by UTF-16 than by UTF-8. */
 const LETTERS = ['', 'a', 'b', '\u0000', 'é', '\uffee', '😀']
@@ -17,7 +18,7 @@ function frameOf(documents: Iterable<readonly [key: string, version: number]>): 
   return Buffer.from(writer.bytes)
 }
 
-test.each([1, 2, 3, 4])('documents of a checkpoint with changes match a map (seed %i)', (seed) => {
+test.each([1, 2, 3, 4])('documents of a checkpoint with changes match a map (seed %i)', async (seed) => {
   const random = new Prng(seed)
   const letter = () => random.pick(LETTERS)
   const anyKey = () => letter() + letter() + letter()
@@ -36,19 +37,20 @@ test.each([1, 2, 3, 4])('documents of a checkpoint with changes match a map (see
       catalog.set('settings', key, { version: 100 + i, text: String(100 + i) })
     }
     const probe = anyKey()
+    await catalog.retain('settings', probe)
     expect(catalog.versionOf('settings', probe)).toBe(model.get(probe) ?? null)
     const range = { prefix: letter(), after: anyKey(), limit: 5 }
     const expected = [...model.keys()]
       .filter((key) => key.startsWith(range.prefix) && compareUtf8(key, range.after) > 0)
       .sort(compareUtf8)
       .slice(0, range.limit)
-    expect(catalog.list('settings', range).map((document) => document.key)).toEqual(expected)
+    expect((await catalog.list('settings', range)).map((document) => document.key)).toEqual(expected)
   }
-  const all = [...catalog.entries()].map(({ key, version }) => [key, version])
+  const all = (await collected(catalog.entries())).map(({ key, version }) => [key, version])
   expect(all).toEqual([...model].sort(([a], [b]) => compareUtf8(a, b)))
 })
 
-test('a snapshot does not see later changes', () => {
+test('a snapshot does not see later changes', async () => {
   const catalog = new DirectoryCatalog()
   catalog.addStored(
     'settings',
@@ -57,11 +59,12 @@ test('a snapshot does not see later changes', () => {
       ['b', 2],
     ]),
   )
+  catalog.freeze()
   const [captured] = catalog.snapshot()
   catalog.delete('settings', 'a')
   catalog.set('settings', 'c', { version: 3, text: '3' })
-  expect([...captured!.documents]).toEqual([frameOf([['a', 1]]), frameOf([['b', 2]])])
-  expect([...catalog.entries()].map(({ key }) => key)).toEqual(['b', 'c'])
+  expect(await collected(captured!.documents)).toEqual([[frameOf([['a', 1]]), frameOf([['b', 2]])]])
+  expect((await collected(catalog.entries())).map(({ key }) => key)).toEqual(['b', 'c'])
 })
 
 test.each([

@@ -3,17 +3,17 @@ import { FILE_HEADER_BYTES } from '../../../../adapters/storage/filesystem/files
 import { FRAME_HEADER_BYTES } from '../../../../adapters/storage/filesystem/files/frame.ts'
 import { SequentialReader } from '../../../../adapters/storage/filesystem/files/sequential-reader.ts'
 import {
-  readCheckpoint,
+  CHECKPOINT_FRAME_BYTES as FRAME_BYTES,
   type Snapshot,
   writeCheckpoint,
 } from '../../../../adapters/storage/filesystem/state/checkpoint.ts'
+import { openCheckpoint } from '../../../../adapters/storage/filesystem/state/checkpoint-file.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
 import { hookedFiles, systemError } from '../hooked-files.ts'
 import { SimulatedDisk } from '../simulated-disk.ts'
 import { openSimulated } from '../workload.ts'
 
 const NAME = 'checkpoint-0000000001'
-const FRAME_BYTES = 64 * 1024
 
 test('the largest document that a commit accepts survives a roll', async () => {
   const disk = new SimulatedDisk(new Prng(1))
@@ -34,17 +34,16 @@ test('the largest document that a commit accepts survives a roll', async () => {
 
 test('a frame has several items only up to its limit', async () => {
   const disk = new SimulatedDisk(new Prng(1))
-  const sizes = [20_000, FRAME_BYTES, 20_000, 30_000, 20_000, 3 * FRAME_BYTES, 10]
+  const sizes = [2_500, FRAME_BYTES, 2_500, 4_000, 2_500, 3 * FRAME_BYTES, 10]
   await writeCheckpoint(disk, snapshotOf(sizes), () => false)
   const frames = frameLengths(disk.contentOf(NAME))
   for (const length of frames) {
     if (length > FRAME_BYTES) expect(sizes.some((size) => Math.abs(length - size) < 100)).toBe(true)
   }
-  const reader = await SequentialReader.open(disk, NAME, true)
-  const state = await readCheckpoint(reader)
-  await reader.close()
-  const stored = sizes.map((_, i) => state.catalog.get('settings', `k${i}`)?.value)
-  expect(stored).toEqual(sizes.map((size) => 'x'.repeat(size)))
+  const { state, close } = await openCheckpoint(disk, 1)
+  const stored = await Promise.all(sizes.map((_, i) => state.catalog.get('settings', `k${i}`)))
+  await close()
+  expect(stored.map((document) => document?.value)).toEqual(sizes.map((size) => 'x'.repeat(size)))
 })
 
 test('does not write a checkpoint with a frame that is too large to read', async () => {
@@ -60,8 +59,9 @@ test('a length beyond the end of the file is damage and allocates no memory', as
   const content = Buffer.from(disk.contentOf(NAME))
   content.writeUInt32LE(900 * 1_048_576, FILE_HEADER_BYTES + 4)
   const damaged = new SimulatedDisk(new Prng(1), new Map([[NAME, content]]))
-  const reader = await SequentialReader.open(damaged, NAME)
-  await expect(readCheckpoint(reader)).rejects.toMatchObject({ kind: 'corrupt' })
+  const { state, close } = await openCheckpoint(damaged, 1)
+  await expect(state.catalog.get('settings', 'k0')).rejects.toMatchObject({ kind: 'corrupt' })
+  await close()
 })
 
 test('a file whose size cannot be read is closed', async () => {
@@ -80,7 +80,7 @@ function snapshotOf(sizes: readonly number[]): Snapshot {
     key: `k${i}`,
     document: { version: i + 1, text: JSON.stringify('x'.repeat(size)) },
   }))
-  const collections = [{ collection: 'settings' as const, documents }]
+  const collections = [{ collection: 'settings' as const, documents: [documents] }]
   return { journal: 1, nextLog: 1, nextVersion: sizes.length + 1, segments: [], collections, logs: [] }
 }
 

@@ -5,6 +5,7 @@ import {
   formatVersionOf,
   parseFileName,
 } from '../../../../adapters/storage/filesystem/files/file-header.ts'
+import { FRAME_HEADER_BYTES } from '../../../../adapters/storage/filesystem/files/frame.ts'
 import { upgradeFiles } from '../../../../adapters/storage/filesystem/upgrade/upgrade-files.ts'
 import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
@@ -19,16 +20,25 @@ async function outdatedDisk(prng: Prng): Promise<SimulatedDisk> {
   const disk = new SimulatedDisk(prng)
   await runWorkload(disk, prng, 1500, undefined, disk, 'power-loss')
   for (const name of dataFilesOf(disk)) {
-    const header = disk.contentOf(name).subarray(0, 32)
+    const content = disk.contentOf(name)
+    const header = content.subarray(0, 32)
     header[5] = EARLIER
     header.writeUInt32LE(crc32(header.subarray(0, 28)), 28)
     const file = await disk.open(name, 'update')
     await file.write(header, 0)
+    if (parseFileName(name)?.kind === 'checkpoint') await file.truncate(endOfCounts(content))
     await file.datasync()
     await file.close()
   }
   await disk.syncDirectory()
   return disk
+}
+
+/** Where a checkpoint of version 6 ends: it has no index. */
+function endOfCounts(content: Buffer): number {
+  const trailer = content.subarray(-24)
+  const counts = trailer.readUInt32LE(8)
+  return counts + FRAME_HEADER_BYTES + content.readUInt32LE(counts + 4)
 }
 
 function dataFilesOf(disk: SimulatedDisk): string[] {

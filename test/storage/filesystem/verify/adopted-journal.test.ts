@@ -1,13 +1,14 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { LogWriter } from '../../../../adapters/conformance/log-writer.ts'
 import { parseFileName } from '../../../../adapters/storage/filesystem/files/file-header.ts'
-import { SequentialReader } from '../../../../adapters/storage/filesystem/files/sequential-reader.ts'
-import { readCheckpoint, writeCheckpoint } from '../../../../adapters/storage/filesystem/state/checkpoint.ts'
+import { writeCheckpoint } from '../../../../adapters/storage/filesystem/state/checkpoint.ts'
+import { openCheckpoint } from '../../../../adapters/storage/filesystem/state/checkpoint-file.ts'
 import type { RunFacts, SegmentFacts } from '../../../../adapters/storage/filesystem/state/segment.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
 import { usedBy, verifyDisk } from '../crafted-disk.ts'
 import { changedDisk } from '../engine-disk.ts'
 import { SimulatedDisk } from '../simulated-disk.ts'
+import { collected } from '../state/collected.ts'
 import { openSimulated } from '../workload.ts'
 
 const SEGMENT = 'segment-0000000001'
@@ -112,8 +113,9 @@ async function adopted(): Promise<SimulatedDisk> {
 async function withChangedCheckpoint(disk: SimulatedDisk, change: CheckpointChange): Promise<SimulatedDisk> {
   const copy = changedDisk(disk, (_, content) => content)
   const name = copy.names.find((file) => parseFileName(file)?.kind === 'checkpoint')!
-  const state = await readCheckpoint(await SequentialReader.open(copy, name, true))
-  const logs = [...state.logs.values()].map(({ number, id, head, runs }) => {
+  const journal = parseFileName(name)!.number
+  const { state } = await openCheckpoint(copy, journal)
+  const logs = (await collected(state.logs.values())).map(({ number, id, head, runs }) => {
     const first = runs.findIndex(({ segment }) => segment === 1)
     const changedRuns = runs.map(({ ...run }, i) => {
       const facts = { ...run, segment: run.home.number }
@@ -127,9 +129,9 @@ async function withChangedCheckpoint(disk: SimulatedDisk, change: CheckpointChan
     return usedBy({ number, salt, bytes, journal, ...(number === 1 && change.segment) }, runs)
   })
   const { nextVersion, catalog } = state
-  const journal = parseFileName(name)!.number
   const collections = catalog.snapshot()
-  await writeCheckpoint(copy, { journal, nextLog: 9, nextVersion, segments, collections, logs }, () => false)
+  const content = { nextLog: 9, nextVersion, segments, collections, logs: [logs] }
+  await writeCheckpoint(copy, { journal, ...content }, () => false)
   return copy
 }
 

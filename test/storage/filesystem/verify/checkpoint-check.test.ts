@@ -212,11 +212,13 @@ describe('verifying a checkpoint', () => {
     expect(notes).toMatchObject([{ note: expect.stringMatching(/^2 records are missing/), log: 'a' }])
   })
 
-  test('an opening rejects a duplicate document, too', async () => {
+  test('a read rejects a duplicate document, too', async () => {
     const disk = await checkpointDisk((facts) => {
       return { ...facts, documents: [...facts.documents, ...facts.documents] }
     })
-    await expect(openSimulated(disk, 1e9)).rejects.toMatchObject({ kind: 'corrupt' })
+    const session = await openSimulated(disk, 1e9)
+    await expect(session.get('settings', 'one')).rejects.toMatchObject({ kind: 'corrupt' })
+    await session.close()
   })
 
   test('notes missing records after the last block, which may have expired', async () => {

@@ -1,0 +1,147 @@
+import { ByteReader } from '../files/bytes.ts'
+import { corrupt, decodeOrThrowCorrupt, mapFileErrors } from '../files/errors.ts'
+import { fileName } from '../files/file-header.ts'
+import { type File, type Files, readExactly } from '../files/files.ts'
+import { FRAME_HEADER_BYTES, framePayload, payloadEnd } from '../files/frame.ts'
+import { SequentialReader } from '../files/sequential-reader.ts'
+import { CHECKPOINT_FRAME_BYTES_MAX, CheckpointContent, readCounts } from './checkpoint.ts'
+import { CheckpointIndex, readTrailer, TRAILER_BYTES } from './checkpoint-index.ts'
+import { readSegment, readUse } from './field-codec.ts'
+import { State } from './state.ts'
+import type { PagePlace } from './stored-pages.ts'
+
+/** The first format version whose checkpoints have an index. Earlier ones are read as a whole. */
+export const INDEXED_VERSION = 7
+
+/** The state in a checkpoint, whose pages are read on use. */
+export interface OpenCheckpoint {
+  readonly state: State
+  /** Length of the file. */
+  readonly bytes: number
+  /** Waits for the reads in progress. Later ones reject. */
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Opens a checkpoint. Rejects with `StorageFailure` of kind `corrupt` if what an opening reads is damaged.
+ */
+export async function openCheckpoint(files: Files, number: number): Promise<OpenCheckpoint> {
+  const name = fileName('checkpoint', number)
+  const reader = await SequentialReader.open(files, name, true)
+  try {
+    const { salt, version } = await reader.header()
+    if (version < INDEXED_VERSION) {
+      return { state: await readWhole(reader, salt), bytes: reader.size, close: async () => {} }
+    }
+    const pages = new CheckpointPages(name, salt, await mapFileErrors(files.open(name, 'read')))
+    try {
+      return { state: await readIndexed(reader, salt, pages), bytes: reader.size, close: () => pages.close() }
+    } catch (error) {
+      await pages.close()
+      throw error
+    }
+  } finally {
+    await reader.close()
+  }
+}
+
+async function readWhole(reader: SequentialReader, salt: number): Promise<State> {
+  const content = new CheckpointContent()
+  for (let isLast = false; !isLast; ) {
+    isLast = await decodeNext(reader, salt, (payload) => content.add(payload))
+  }
+  return content.state
+}
+
+/** Reads the index, the segments and the counts, but neither documents nor logs. */
+async function readIndexed(reader: SequentialReader, salt: number, pages: CheckpointPages): Promise<State> {
+  const state = new State()
+  const { offset: start, size } = reader
+  const end = size - FRAME_HEADER_BYTES - TRAILER_BYTES
+  if (end < start) throw corrupt(reader.name, size, 'the last frame is missing')
+  seek(reader, end)
+  const trailer = await decodeNext(reader, salt, readTrailer)
+  seek(reader, start)
+  while (reader.offset < trailer.segmentsEnd) {
+    await decodeNext(reader, salt, (payload) => {
+      const fields = fieldsOf(payload, 'S')
+      while (fields.left > 0) state.addSegment(readSegment(fields)).restore(readUse(fields))
+    })
+  }
+  // What may be compacted was decided before: looking for it reads all logs.
+  state.hasChangedSegments = false
+  seek(reader, trailer.counts)
+  await decodeNext(reader, salt, (payload) => {
+    const [segments] = readCounts(fieldsOf(payload, 'E'), state)
+    if (segments !== state.segments.size) {
+      throw new RangeError(`it has ${state.segments.size} segments; expected ${segments}`)
+    }
+  })
+  seek(reader, trailer.index)
+  const index = new CheckpointIndex()
+  while (reader.offset < end) {
+    await decodeNext(reader, salt, (payload) => index.add(fieldsOf(payload, 'I')))
+  }
+  const read: CheckpointPages['read'] = (place, decode) => pages.read(place, decode)
+  for (const [collection, places] of index.documents) state.catalog.addPlaces(collection, places, read)
+  state.logs.setPlaces(index.logs, index.buckets, state.nextLog - 1, read)
+  return state
+}
+
+function seek(reader: SequentialReader, offset: number): void {
+  reader.skip(offset - reader.offset)
+}
+
+async function decodeNext<Result>(
+  reader: SequentialReader,
+  salt: number,
+  decode: (payload: Buffer) => Result,
+): Promise<Result> {
+  const { name, offset } = reader
+  const payload = await reader.frame(salt, CHECKPOINT_FRAME_BYTES_MAX)
+  if (payload === undefined) throw corrupt(name, offset, 'the last frame is missing')
+  return decodeOrThrowCorrupt(name, offset, () => decode(payload))
+}
+
+function fieldsOf(payload: Buffer, letter: string): ByteReader {
+  const fields = new ByteReader(payload)
+  const found = String.fromCharCode(fields.byte())
+  if (found !== letter) throw new RangeError(`a frame has letter ${found}; expected ${letter}`)
+  return fields
+}
+
+/** Reads single pages of a checkpoint. */
+class CheckpointPages {
+  readonly #name: string
+  readonly #salt: number
+  readonly #file: File
+  readonly #reading = new Set<Promise<unknown>>()
+  #closing: Promise<void> | undefined
+
+  constructor(name: string, salt: number, file: File) {
+    this.#name = name
+    this.#salt = salt
+    this.#file = file
+  }
+
+  async read<Page>({ offset, bytes }: PagePlace, decode: (payload: Buffer) => Page): Promise<Page> {
+    if (this.#closing !== undefined) throw new Error(`${this.#name} is closed`)
+    const reading = mapFileErrors(readExactly(this.#file, this.#name, offset, bytes))
+    this.#reading.add(reading)
+    try {
+      const frame = await reading
+      return decodeOrThrowCorrupt(this.#name, offset, () => {
+        const payload = payloadEnd(frame, 0) === bytes ? framePayload(frame, 0, this.#salt) : undefined
+        if (payload === undefined) throw new RangeError('a frame is incomplete or damaged')
+        return decode(payload)
+      })
+    } finally {
+      this.#reading.delete(reading)
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= Promise.allSettled(this.#reading).then(() => this.#file.close())
+    return this.#closing
+  }
+}

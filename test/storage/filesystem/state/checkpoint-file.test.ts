@@ -1,0 +1,216 @@
+import { describe, expect, test } from 'vitest'
+import { fileName, parseFileName } from '../../../../adapters/storage/filesystem/files/file-header.ts'
+import { writeCheckpoint } from '../../../../adapters/storage/filesystem/state/checkpoint.ts'
+import { compareUtf8 } from '../../../../src/model/bytes.ts'
+import { Prng } from '../../../../src/runtime/prng.ts'
+import type { StorageSession } from '../../../../src/storage/contract.ts'
+import { emptyHead } from '../../../../src/storage/heads.ts'
+import { Gate, hookedFiles, systemError } from '../hooked-files.ts'
+import { type Loss, SimulatedDisk } from '../simulated-disk.ts'
+import { openSimulated } from '../workload.ts'
+
+const LARGE = 1e9
+const NAME = fileName('checkpoint', 1)
+const STREAMS = 100_000
+const LOSSES: readonly Loss[] = ['nothing', 'everything', 'some']
+const ALL = { prefix: '', after: '', limit: 1_000_000 }
+
+const keyOf = (i: number) => `k${String(i).padStart(6, '0')}`
+
+/** A disk with a checkpoint of so many documents and logs, and an empty journal. */
+async function filledDisk(): Promise<SimulatedDisk> {
+  const disk = new SimulatedDisk(new Prng(1))
+  const numbers = Array.from({ length: STREAMS }, (_, i) => i + 1)
+  const documents = numbers.map((i) => ({ key: keyOf(i), document: { version: i, text: `"${i}"` } }))
+  const logs = numbers.map((number) => ({
+    number,
+    id: `log-${number}`,
+    head: emptyHead(1, number),
+    runs: [],
+  }))
+  const collections = [{ collection: 'settings' as const, documents: [documents] }]
+  const counters = { nextLog: STREAMS + 1, nextVersion: STREAMS + 1 }
+  await writeCheckpoint(
+    disk,
+    { journal: 1, ...counters, segments: [], collections, logs: [logs] },
+    () => false,
+  )
+  const other = new SimulatedDisk(new Prng(2))
+  const session = await openSimulated(other, LARGE)
+  await session.commit([{ kind: 'put', collection: 'usage', key: 'a', value: 1 }])
+  await session.close()
+  const journal = fileName('journal', 1)
+  return new SimulatedDisk(
+    new Prng(1),
+    new Map([
+      [NAME, disk.contentOf(NAME)],
+      [journal, other.contentOf(journal)],
+    ]),
+  )
+}
+
+describe('a checkpoint of many documents and logs', () => {
+  test('is not read by an opening, and in small parts by the calls that need it', async () => {
+    const disk = await filledDisk()
+    let bytes = 0
+    const session = await openSimulated(
+      { ...hookedFiles(disk, () => {}), open: (name, mode) => counted(name, mode) },
+      LARGE,
+    )
+    async function counted(name: string, mode: 'create' | 'read' | 'update') {
+      const file = await disk.open(name, mode)
+      const read = async (buffer: Uint8Array, position: number) => {
+        const count = await file.read(buffer, position)
+        if (name === NAME) bytes += count
+        return count
+      }
+      const others = { size: () => file.size(), close: () => file.close(), datasync: () => file.datasync() }
+      return {
+        ...others,
+        read,
+        write: (data: Uint8Array, position: number) => file.write(data, position),
+        truncate: (length: number) => file.truncate(length),
+        isLinked: () => file.isLinked(),
+        isNamed: (named: string) => file.isNamed(named),
+      }
+    }
+    const { length } = disk.contentOf(NAME)
+    expect(length).toBeGreaterThan(4_000_000)
+    const before = bytes
+    expect(before).toBeLessThan(0.6 * length)
+    expect(await session.get('settings', keyOf(7_777))).toMatchObject({ value: '7777', version: 7_777 })
+    expect((await session.head('log-7777'))?.appendedAt).toBe(7_777)
+    expect(await session.head('log-0')).toBeUndefined()
+    const page = await session.list('settings', { prefix: 'k01', after: keyOf(12_345), limit: 1_000 })
+    expect(page.map(({ key }) => key)).toEqual(Array.from({ length: 1_000 }, (_, i) => keyOf(12_346 + i)))
+    expect(bytes - before).toBeLessThan(100_000)
+    await session.close()
+  })
+
+  test('fails only the calls that need a damaged part', async () => {
+    const disk = await filledDisk()
+    const content = Buffer.from(disk.contentOf(NAME))
+    content[200_000]! ^= 1
+    const journal = fileName('journal', 1)
+    const contents = new Map([
+      [NAME, content],
+      [journal, disk.contentOf(journal)],
+    ])
+    const session = await openSimulated(new SimulatedDisk(new Prng(1), contents), LARGE)
+    const failures: number[] = []
+    for (let i = 1; i <= STREAMS; i += 50) {
+      const error = await session.get('settings', keyOf(i)).then(
+        () => undefined,
+        (failure: unknown) => failure,
+      )
+      if (error === undefined) continue
+      expect(error).toMatchObject({ kind: 'corrupt', message: expect.stringContaining(NAME) })
+      failures.push(i)
+    }
+    expect(failures.length).toBeGreaterThan(0)
+    expect(failures.length).toBeLessThan(20)
+    const damagedKey = keyOf(failures[0]!)
+    const put = { kind: 'put', collection: 'settings', key: damagedKey, value: 1, expect: null } as const
+    await expect(session.commit([put])).rejects.toMatchObject({ kind: 'corrupt', nothingWritten: true })
+    await session.commit([{ ...put, key: 'other' }])
+    await session.close()
+  })
+})
+
+/** Random changes of documents, and what they are after each of them, by the length of the disk's history. */
+async function changed(disk: SimulatedDisk, session: StorageSession, prng: Prng, count: number) {
+  const model = new Map<string, number>()
+  const states: { readonly length: number; readonly documents: ReadonlyMap<string, number> }[] = []
+  for (let i = 0; i < count; i++) {
+    const key = keyOf(prng.below(40))
+    if (prng.chance(0.3)) {
+      model.delete(key)
+      await session.commit([{ kind: 'delete', collection: 'settings', key }])
+    } else {
+      const expected = await session.get('settings', key)
+      expect(expected?.value).toBe(model.get(key))
+      model.set(key, i)
+      const expect_ = expected?.version ?? null
+      await session.commit([{ kind: 'put', collection: 'settings', key, value: i, expect: expect_ }])
+    }
+    states.push({ length: disk.length, documents: new Map(model) })
+    expect(await documentsOf(session)).toEqual(sorted(model))
+  }
+  return states
+}
+
+async function documentsOf(session: StorageSession) {
+  return (await session.list('settings', ALL)).map(({ key, value }) => [key, value])
+}
+
+function sorted(model: ReadonlyMap<string, number>) {
+  return [...model].sort(([a], [b]) => compareUtf8(a, b))
+}
+
+describe.each([1, 2, 3])('documents that change while checkpoints are written (seed %i)', (seed) => {
+  test('are as they were at each point of a crash', async () => {
+    const prng = new Prng(seed)
+    const disk = new SimulatedDisk(prng)
+    const session = await openSimulated(disk, 400)
+    const states = await changed(disk, session, prng, 150)
+    expect(Number(disk.names.find((name) => name.startsWith('checkpoint'))?.slice(-10))).toBeGreaterThan(5)
+    for (const [i, { length, documents }] of states.entries()) {
+      const next = states[i + 1]?.length ?? length
+      const at = length + prng.below(next - length + 1)
+      const reopened = await openSimulated(disk.crashedAfter(at, prng.pick(LOSSES), prng), 400)
+      const after = sorted(states[i + 1]?.documents ?? documents)
+      expect([sorted(documents), after]).toContainEqual(await documentsOf(reopened))
+      await reopened.close()
+    }
+    await session.close()
+  })
+})
+
+test.each([
+  ['cannot be opened', 'open'],
+  ['cannot be read', 'read'],
+] as const)('a new checkpoint that %s is given up, and the next one is used', async (_, operation) => {
+  const disk = new SimulatedDisk(new Prng(1))
+  let failures = 0
+  const files = hookedFiles(disk, (called, name, mode) => {
+    const isHit = called === operation && mode === 'read' && parseFileName(name)?.kind === 'checkpoint'
+    if (!isHit || failures > 0) return
+    failures++
+    throw systemError('EMFILE')
+  })
+  const session = await openSimulated(files, 2_000)
+  const put = (i: number) =>
+    session.commit([{ kind: 'put', collection: 'settings', key: keyOf(i % 50), value: i }])
+  let i = 0
+  for (; failures === 0; i++) await put(i)
+  const crashed = await openSimulated(disk.crashedAfter(disk.length, 'everything', new Prng(2)), LARGE)
+  expect((await documentsOf(crashed)).length).toBe(Math.min(i, 50))
+  await crashed.close()
+  const hasCheckpoint = () => disk.names.some((name) => parseFileName(name)?.kind === 'checkpoint')
+  for (const end = i + 2_000; i < end && !hasCheckpoint(); i++) await put(i)
+  expect(hasCheckpoint()).toBe(true)
+  expect((await session.list('settings', ALL)).length).toBe(50)
+  await session.close()
+})
+
+test('a read that began in a checkpoint that was replaced meanwhile begins again', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const first = await openSimulated(disk, 300)
+  const put = (session: StorageSession, key: string, value: number) =>
+    session.commit([{ kind: 'put', collection: 'settings', key, value }])
+  const checkpoints = () => disk.names.filter((name) => parseFileName(name)?.kind === 'checkpoint')
+  await put(first, 'a', 1)
+  for (let i = 0; checkpoints().length === 0; i++) await put(first, 'b', i)
+  await first.close()
+  const [before] = checkpoints()
+  const gate = new Gate((operation, name) => operation === 'read' && name === before)
+  const session = await openSimulated(hookedFiles(disk, gate.hook), 300)
+  const arrived = gate.arm()
+  const reading = session.get('settings', 'a')
+  await arrived
+  await put(session, 'a', 2)
+  for (let i = 0; i < 50; i++) await put(session, 'c', i)
+  gate.open()
+  expect(await reading).toMatchObject({ value: 2 })
+  await session.close()
+})
