@@ -8,7 +8,6 @@ import { assertText, type Members } from '../../model/validation.ts'
 import { type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { LazyModule } from '../../runtime/lazy-module.ts'
-import { isPromise } from '../../runtime/maybe-promise.ts'
 import { SerialQueue } from '../../runtime/serial-queue.ts'
 import type { Admission } from '../service/admission.ts'
 import { permissionDenied } from '../service/errors.ts'
@@ -54,7 +53,7 @@ export class Caller {
   readonly #context: CallerContext
   readonly #token: string | undefined
   readonly #isCached: boolean
-  #lookup: { readonly permit: HolderPermit; readonly at: number; readonly revision: number } | undefined
+  #known: { readonly permit: HolderPermit; readonly at: number; readonly revision: number } | undefined
   /** Keeps appends in order while tokens are looked up. */
   #appends: SerialQueue | undefined
 
@@ -99,12 +98,10 @@ export class Caller {
   /** Synchronous for the owner. Throws or rejects with `authn` or `permission_denied`. */
   permit(operations: readonly Operation[], resource: Resource): Permit | Promise<Permit> {
     if (this.isOwner) return OWNER_PERMIT
-    const permitted = (permit: HolderPermit): Permit => {
-      permit.authorize(operations, resource)
-      return permit
-    }
-    const permit = this.#authenticate()
-    return permit instanceof Promise ? permit.then(permitted) : permitted(permit)
+    const permit = this.#current()
+    if (permit === undefined) return this.#lookUp(operations, resource)
+    permit.authorize(operations, resource)
+    return permit
   }
 
   /**
@@ -143,31 +140,30 @@ export class Caller {
     return this.#context.admission.track(call())
   }
 
+  /**
+   * Returns the permitted target of an append by a token's holder; undefined if it has to wait for a look-up
+   * of the token, or for earlier appends that did. Throws `permission_denied`.
+   */
+  targetOf(target: StreamTarget, batch: AppendBatch): StreamTarget | undefined {
+    const permit = this.#appends === undefined ? this.#current() : undefined
+    return permit && appendTarget(permit, target, batch)
+  }
+
   /** Calls `append` with the permitted target of a token's holder, in the order of the calls. */
-  appendAsHolder<Result>(
+  async appendAsHolder<Result>(
     target: StreamTarget,
     batch: AppendBatch,
     signal: AbortSignal | undefined,
     append: (target: StreamTarget) => Promise<Result>,
   ): Promise<Result> {
-    const resolve = (permit: Permit): StreamTarget => {
-      const resolved = permit.resolveTarget(target)
-      permit.authorizeCommands(target.ref, batch)
-      return resolved
-    }
-    const permit = this.permit(['append'], target.ref)
-    // Without a look-up, and with no earlier one under way, the append keeps its place.
-    if (this.#appends === undefined && !isPromise(permit)) return append(resolve(permit))
-    const resolving = Promise.resolve(permit).then(resolve)
+    const resolve = async () => appendTarget(this.#current() ?? (await this.#lookUp()), target, batch)
+    const resolving = resolve()
     // Its rejection is handled when its turn comes.
     resolving.catch(() => {})
     this.#appends ??= new SerialQueue()
-    return this.#appends
-      .run(() => resolving)
-      .then((resolved) => {
-        signal?.throwIfAborted()
-        return append(resolved)
-      })
+    const resolved = await this.#appends.run(() => resolving)
+    signal?.throwIfAborted()
+    return append(resolved)
   }
 
   /** Opens something that ends with the caller's token. */
@@ -205,31 +201,42 @@ export class Caller {
   /** Watches the token; undefined for the owner. Rejects with `authn` if it has ended. */
   async watch(): Promise<TokenWatch | undefined> {
     if (this.isOwner) return undefined
-    const { identity } = await this.#authenticate()
+    const { identity } = this.#current() ?? (await this.#lookUp())
     return (await this.#tokens()).watch(identity)
   }
 
-  #authenticate(): HolderPermit | Promise<HolderPermit> {
-    const lookup = this.#lookup
+  /** The permit, if the token was looked up lately. */
+  #current(): HolderPermit | undefined {
+    const known = this.#known
     const { clock, tokens } = this.#context
     const isCurrent =
-      lookup !== undefined &&
-      lookup.revision === tokens.part?.revision &&
-      Math.abs(clock.now() - lookup.at) < LOOKUP_VALID_MS &&
-      !isExpired(lookup.permit.identity.grant.expiresAt, clock.now())
-    return isCurrent ? lookup.permit : this.#lookUp()
+      known !== undefined &&
+      known.revision === tokens.part?.lookup.revision &&
+      Math.abs(clock.now() - known.at) < LOOKUP_VALID_MS &&
+      !isExpired(known.permit.identity.grant.expiresAt, clock.now())
+    return isCurrent ? known.permit : undefined
   }
 
-  async #lookUp(): Promise<HolderPermit> {
-    const tokens = await this.#tokens()
-    const at = this.#context.clock.now()
-    const { revision } = tokens
-    const permit = await tokens.authenticate(this.#token)
-    if (this.#isCached) this.#lookup = { permit, at, revision }
+  /** Resolves to what the token permits, which must include one of the operations, if any are given. */
+  async #lookUp(operations?: readonly Operation[], resource: Resource = {}): Promise<HolderPermit> {
+    const { tokens, clock } = this.#context
+    const { lookup } = tokens.part ?? (await tokens.load())
+    const at = clock.now()
+    const { revision } = lookup
+    const permit = await lookup.authenticate(this.#token)
+    if (this.#isCached) this.#known = { permit, at, revision }
+    if (operations !== undefined) permit.authorize(operations, resource)
     return permit
   }
 
   #tokens(): Promise<TokenAccess> {
     return this.#context.tokens.load()
   }
+}
+
+function appendTarget(permit: HolderPermit, target: StreamTarget, batch: AppendBatch): StreamTarget {
+  permit.authorize(['append'], target.ref)
+  const resolved = permit.resolveTarget(target)
+  permit.authorizeCommands(target.ref, batch)
+  return resolved
 }

@@ -89,11 +89,14 @@ export class EngineStream extends Stream {
       const signal = options?.signal
       signal?.throwIfAborted()
       const { admission, appends } = this.#services
-      // Before the permission is checked: a batch that waits for a token look-up occupies memory.
+      const caller = this.#caller
+      const target = caller.isOwner ? this.#target : caller.targetOf(this.#target, batch)
+      // Before the token is looked up: a batch that waits for that occupies memory.
       const reservation = admission.reserve(batch.meteredBytes)
-      const acked = this.#caller.isOwner
-        ? appends.append(this.#target, batch, reservation)
-        : this.#appendAsHolder(batch, reservation, signal)
+      const acked =
+        target === undefined
+          ? this.#appendAsHolder(batch, reservation, signal)
+          : appends.append(target, batch, reservation)
       return signal === undefined ? acked : unlessAborted(signal, acked)
     } catch (error) {
       return Promise.reject(error)

@@ -12,12 +12,17 @@ export interface TokenWatch {
   release(): void
 }
 
-/** Access tokens. The implementation (`tokens/`) loads on first use. */
-export interface TokenAccess {
+/** What looks tokens up. */
+export interface TokenLookup {
   /** Changes whenever this engine revokes a token or replaces the root token. */
   readonly revision: number
   /** Resolves to what the token permits. Rejects with `authn`. */
   authenticate(token: string | undefined): Promise<HolderPermit>
+}
+
+/** Access tokens. The implementation (`tokens/`) loads on first use. */
+export interface TokenAccess {
+  readonly lookup: TokenLookup
   /** Watches the token while a session is open. Rejects with `authn` if it changed since it was looked up. */
   watch(identity: Identity): Promise<TokenWatch>
   /**

@@ -5,17 +5,27 @@ import type { StorageSession } from '../../../storage/contract.ts'
 import { ROOT_TOKEN_KEY, type RootTokenDocument, type TokenDocument } from '../../../storage/documents.ts'
 import type { Versioned } from '../catalog.ts'
 import type { HolderPermit, Identity } from '../permit.ts'
+import { isUnchanged, type TokenLookup } from '../token-access.ts'
 import { authnError } from './errors.ts'
 import { idOfToken, isSameDigest, TOKEN_CHARACTERS_MAX, tokenDigest } from './token-format.ts'
 import { TokenPermit } from './token-permit.ts'
 
-/** Looks up what a token permits. */
-export class Authenticator {
-  readonly #session: StorageSession
-  readonly #clock: Clock
+/** How many permits are kept. */
+const PERMITS_MAX = 1_000
 
-  constructor(session: StorageSession, clock: Clock) {
+/** Looks up what a token permits. */
+export class Authenticator implements TokenLookup {
+  readonly #session: StorageSession
+  readonly #isShared: () => boolean
+  readonly #clock: Clock
+  /** The permits of valid tokens by digest. Outdated ones are found by the version of their document. */
+  readonly #permits = new Map<string, HolderPermit>()
+  /** How often this engine changed tokens. Set by `forget` only. */
+  revision = 0
+
+  constructor(session: StorageSession, isShared: () => boolean, clock: Clock) {
     this.#session = session
+    this.#isShared = isShared
     this.#clock = clock
   }
 
@@ -24,25 +34,42 @@ export class Authenticator {
     const isText = typeof token === 'string' && token !== ''
     if (!isText || token.length > TOKEN_CHARACTERS_MAX) throw authnError()
     const digest = await tokenDigest(token)
+    let permit = this.#permits.get(digest)
+    // Other engines may have revoked it, and expired tokens are deleted without notice.
+    const mayHaveEnded = permit && (this.#isShared() || permit.identity.grant.expiresAt !== null)
+    if (mayHaveEnded && !(await isUnchanged(this.#session, permit!.identity))) permit = undefined
+    permit ??= await this.#lookUp(token, digest)
+    if (isExpired(permit.identity.grant.expiresAt, this.#clock.now())) throw authnError()
+    return permit
+  }
+
+  /** This engine has changed tokens, or may have. */
+  forget(): void {
+    this.revision++
+    this.#permits.clear()
+  }
+
+  async #lookUp(token: string, digest: string): Promise<HolderPermit> {
+    const { revision } = this
+    const permit = new TokenPermit(await this.#identify(token, digest))
+    // Else the token may have been revoked since.
+    if (revision !== this.revision) return permit
+    if (this.#permits.size >= PERMITS_MAX) this.#permits.delete(this.#permits.keys().next().value!)
+    this.#permits.set(digest, permit)
+    return permit
+  }
+
+  async #identify(token: string, digest: string): Promise<Identity> {
     const issued = await this.findIssued(token, digest)
     if (issued !== undefined) {
       const { value, version } = issued
-      if (isExpired(value.expiresAt, this.#clock.now())) throw authnError()
-      return new TokenPermit({
-        grant: grantOf(value),
-        digest,
-        unchanged: unchanged('tokens', value.id, version),
-      })
+      return { grant: grantOf(value), digest, unchanged: unchanged('tokens', value.id, version) }
     }
     const root = await this.#session.get('settings', ROOT_TOKEN_KEY)
     if (root === undefined || !isSameDigest((root.value as unknown as RootTokenDocument).digest, digest)) {
       throw authnError()
     }
-    return new TokenPermit({
-      grant: OWNER,
-      digest,
-      unchanged: unchanged('settings', ROOT_TOKEN_KEY, root.version),
-    })
+    return { grant: OWNER, digest, unchanged: unchanged('settings', ROOT_TOKEN_KEY, root.version) }
   }
 
   /** Resolves to the document of an issued token, expired or not. */
