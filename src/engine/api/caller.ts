@@ -1,6 +1,5 @@
 import { type CallOptions, signalOf } from '../../api/call-options.ts'
 import type { Resource } from '../../core/permission.ts'
-import { isExpired } from '../../core/retention.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { RetentionPolicy } from '../../model/config.ts'
 import type { Operation } from '../../model/operations.ts'
@@ -13,11 +12,8 @@ import type { Admission } from '../service/admission.ts'
 import { permissionDenied } from '../service/errors.ts'
 import { type HolderPermit, OWNER_PERMIT, type Permit } from '../service/permit.ts'
 import type { StreamTarget, UsageConnection } from '../service/stream-target.ts'
-import type { TokenAccess, TokenWatch } from '../service/token-access.ts'
+import type { TokenAccess, TokenLookup, TokenWatch } from '../service/token-access.ts'
 import type { UsageRecorder } from '../service/usage.ts'
-
-/** How long a caller with `isCached` acts on one look-up of its token, in milliseconds. */
-const LOOKUP_VALID_MS = 1_000
 
 export interface CallerContext {
   readonly tokens: LazyModule<TokenAccess>
@@ -41,6 +37,12 @@ export interface OpenTarget {
   readonly watch: TokenWatch | undefined
 }
 
+interface Holder {
+  readonly token: string | undefined
+  /** Whether the token is looked up once a second instead of at each call. */
+  readonly isCached: boolean
+}
+
 /**
  * The user of the API: the owner of the engine, or the holder of an access token. Every call passes through
  * a caller, which authorizes it and counts it. For the owner this is synchronous.
@@ -51,9 +53,8 @@ export class Caller {
   readonly defaultRetention: RetentionPolicy | undefined
   readonly isOwner: boolean
   readonly #context: CallerContext
-  readonly #token: string | undefined
-  readonly #isCached: boolean
-  #known: { readonly permit: HolderPermit; readonly at: number; readonly revision: number } | undefined
+  readonly #holder: Holder | undefined
+  #lookup: TokenLookup | undefined
   /** Keeps appends in order while tokens are looked up. */
   #appends: SerialQueue | undefined
 
@@ -61,33 +62,43 @@ export class Caller {
     context: CallerContext,
     connection: UsageConnection,
     defaultRetention: RetentionPolicy | undefined,
-    holder: { readonly token: string | undefined; readonly isCached: boolean } | undefined,
+    holder?: Holder,
   ) {
     this.#context = context
     this.connection = connection
     this.defaultRetention = defaultRetention
     this.isOwner = holder === undefined
-    this.#token = holder?.token
-    this.#isCached = holder?.isCached ?? false
+    this.#holder = holder
   }
 
   /** The owner of the engine, who keeps records forever by default. */
   static owner(context: CallerContext, connection: UsageConnection = {}): Caller {
-    return new Caller(context, connection, 'infinite', undefined)
+    return new Caller(context, connection, 'infinite')
+  }
+
+  /** The holder of a token, valid or not, which is looked up at each call. */
+  withToken(token: string): Caller {
+    return new Caller(this.#context, {}, this.defaultRetention, { token, isCached: false })
   }
 
   /**
-   * The holder of a token, valid or not. It is looked up at each call, or with `isCached` once a second. A
-   * revocation by this engine takes effect at once in either case.
+   * Resolves to the holder of a token who may perform one of the operations. It is looked up now, and again
+   * after a second. A revocation by this engine takes effect at once.
    */
-  withToken(token: string | undefined, isCached: boolean, connection = this.connection): Caller {
-    return new Caller(this.#context, connection, this.defaultRetention, { token, isCached })
+  async asHolder(
+    token: string | undefined,
+    operations: readonly Operation[],
+    resource: Resource,
+  ): Promise<Caller> {
+    const holder = { token, isCached: true }
+    const caller = new Caller(this.#context, this.connection, this.defaultRetention, holder)
+    await caller.#lookUp(operations, resource)
+    return caller
   }
 
   /** The same caller on another connection, perhaps with another default retention. */
   onConnection(connection: UsageConnection, defaultRetention: RetentionPolicy | undefined): Caller {
-    const holder = this.isOwner ? undefined : { token: this.#token, isCached: this.#isCached }
-    return new Caller(this.#context, connection, defaultRetention, holder)
+    return new Caller(this.#context, connection, defaultRetention, this.#holder)
   }
 
   /** Throws `permission_denied` unless the caller is the owner. */
@@ -146,7 +157,7 @@ export class Caller {
    */
   targetOf(target: StreamTarget, batch: AppendBatch): StreamTarget | undefined {
     const permit = this.#appends === undefined ? this.#current() : undefined
-    return permit && appendTarget(permit, target, batch)
+    return permit?.resolveAppend(target, batch)
   }
 
   /** Calls `append` with the permitted target of a token's holder, in the order of the calls. */
@@ -156,7 +167,7 @@ export class Caller {
     signal: AbortSignal | undefined,
     append: (target: StreamTarget) => Promise<Result>,
   ): Promise<Result> {
-    const resolve = async () => appendTarget(this.#current() ?? (await this.#lookUp()), target, batch)
+    const resolve = async () => (this.#current() ?? (await this.#lookUp())).resolveAppend(target, batch)
     const resolving = resolve()
     // Its rejection is handled when its turn comes.
     resolving.catch(() => {})
@@ -187,8 +198,8 @@ export class Caller {
     const permitting = Promise.resolve(this.permit([operation], target.ref))
     const permit = await unlessAborted(signal, permitting)
     const resolved = permit.resolveTarget(target)
-    const tokens = await unlessAborted(signal, this.#tokens())
-    const watching = tokens.watch(permit.identity!)
+    // A permit was looked up, so the code of tokens is loaded.
+    const watching = this.#context.tokens.part!.watch(permit.identity!)
     const watch = await unlessAborted(signal, watching, (late) => late.release())
     try {
       return await open({ permit, target: resolved, watch })
@@ -202,41 +213,23 @@ export class Caller {
   async watch(): Promise<TokenWatch | undefined> {
     if (this.isOwner) return undefined
     const { identity } = this.#current() ?? (await this.#lookUp())
-    return (await this.#tokens()).watch(identity)
+    return this.#context.tokens.part!.watch(identity)
   }
 
   /** The permit, if the token was looked up lately. */
   #current(): HolderPermit | undefined {
-    const known = this.#known
-    const { clock, tokens } = this.#context
-    const isCurrent =
-      known !== undefined &&
-      known.revision === tokens.part?.lookup.revision &&
-      Math.abs(clock.now() - known.at) < LOOKUP_VALID_MS &&
-      !isExpired(known.permit.identity.grant.expiresAt, clock.now())
-    return isCurrent ? known.permit : undefined
+    const lookup = this.#lookup
+    return lookup && this.#context.tokens.part!.authenticator.isCurrent(lookup) ? lookup.permit : undefined
   }
 
   /** Resolves to what the token permits, which must include one of the operations, if any are given. */
   async #lookUp(operations?: readonly Operation[], resource: Resource = {}): Promise<HolderPermit> {
-    const { tokens, clock } = this.#context
-    const { lookup } = tokens.part ?? (await tokens.load())
-    const at = clock.now()
-    const { revision } = lookup
-    const permit = await lookup.authenticate(this.#token)
-    if (this.#isCached) this.#known = { permit, at, revision }
-    if (operations !== undefined) permit.authorize(operations, resource)
-    return permit
+    const { tokens } = this.#context
+    const { authenticator } = tokens.part ?? (await tokens.load())
+    const { token, isCached } = this.#holder!
+    const lookup = await authenticator.authenticate(token)
+    if (isCached) this.#lookup = lookup
+    if (operations !== undefined) lookup.permit.authorize(operations, resource)
+    return lookup.permit
   }
-
-  #tokens(): Promise<TokenAccess> {
-    return this.#context.tokens.load()
-  }
-}
-
-function appendTarget(permit: HolderPermit, target: StreamTarget, batch: AppendBatch): StreamTarget {
-  permit.authorize(['append'], target.ref)
-  const resolved = permit.resolveTarget(target)
-  permit.authorizeCommands(target.ref, batch)
-  return resolved
 }

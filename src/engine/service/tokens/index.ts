@@ -28,7 +28,7 @@ export function openTokens(catalog: Catalog, context: TokenContext): TokenAccess
     }
   }
   return {
-    lookup: authenticator,
+    authenticator,
     watch: (identity) => watcher.watch(identity),
     copyInput: copyAccessTokenInput,
     issue: (input, issuer) => service.issue(input, issuer),
