@@ -35,7 +35,8 @@ export class RecordBatch implements BatchRecords {
   #blocks: readonly Uint8Array[] | undefined
   #copy: RecordBatch | undefined
 
-  private constructor(
+  /** At least one of records and blocks is given. */
+  constructor(
     records: readonly SequencedRecord[] | undefined,
     blocks: readonly Uint8Array[] | undefined,
     isOwned = false,
@@ -47,11 +48,6 @@ export class RecordBatch implements BatchRecords {
 
   static ofRecords(records: readonly SequencedRecord[]): RecordBatch {
     return new RecordBatch(records, undefined)
-  }
-
-  /** `records` are those of the block, if they are known. */
-  static ofData(data: Uint8Array, records?: readonly SequencedRecord[]): RecordBatch {
-    return new RecordBatch(records, [data])
   }
 
   /**

@@ -119,7 +119,7 @@ describe('readBatchJson', () => {
 
   it('encodes a batch that was stored as bytes', () => {
     const data = RecordBatch.ofRecords([record(utf8('x'))]).data
-    const batch = new ReadBatch(RecordBatch.ofData(data), { count: 1, meteredBytes: 9, lastSeqNum: 3 })
+    const batch = new ReadBatch(RecordBatch.ofBlocks([data]), { count: 1, meteredBytes: 9, lastSeqNum: 3 })
     expect(readBatchJson(batch, 'raw')).toBe('{"records":[{"seq_num":3,"timestamp":5,"body":"x"}]}')
   })
 })

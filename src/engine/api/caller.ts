@@ -110,9 +110,8 @@ export class Caller {
   permit(operations: readonly Operation[], resource: Resource): Permit | Promise<Permit> {
     if (this.isOwner) return OWNER_PERMIT
     const permit = this.#current()
-    if (permit === undefined) return this.#lookUp(operations, resource)
-    permit.authorize(operations, resource)
-    return permit
+    permit?.authorize(operations, resource)
+    return permit ?? this.#lookUp(operations, resource)
   }
 
   /**
@@ -156,25 +155,17 @@ export class Caller {
    * of the token, or for earlier appends that did. Throws `permission_denied`.
    */
   targetOf(target: StreamTarget, batch: AppendBatch): StreamTarget | undefined {
-    const permit = this.#appends === undefined ? this.#current() : undefined
-    return permit?.resolveAppend(target, batch)
+    return this.#appends ? undefined : this.#current()?.resolveAppend(target, batch)
   }
 
-  /** Calls `append` with the permitted target of a token's holder, in the order of the calls. */
-  async appendAsHolder<Result>(
-    target: StreamTarget,
-    batch: AppendBatch,
-    signal: AbortSignal | undefined,
-    append: (target: StreamTarget) => Promise<Result>,
-  ): Promise<Result> {
+  /** Resolves to the permitted target of an append, in the order of the calls. */
+  targetInTurn(target: StreamTarget, batch: AppendBatch): Promise<StreamTarget> {
     const resolve = async () => (this.#current() ?? (await this.#lookUp())).resolveAppend(target, batch)
     const resolving = resolve()
     // Its rejection is handled when its turn comes.
     resolving.catch(() => {})
     this.#appends ??= new SerialQueue()
-    const resolved = await this.#appends.run(() => resolving)
-    signal?.throwIfAborted()
-    return append(resolved)
+    return this.#appends.run(() => resolving)
   }
 
   /** Opens something that ends with the caller's token. */

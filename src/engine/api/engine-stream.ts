@@ -264,9 +264,9 @@ export class EngineStream extends Stream {
   ): Promise<AppendAck> {
     try {
       ownBytes(batch)
-      return await this.#caller.appendAsHolder(this.#target, batch, signal, (target) =>
-        this.#services.appends.append(target, batch, reservation),
-      )
+      const target = await this.#caller.targetInTurn(this.#target, batch)
+      signal?.throwIfAborted()
+      return await this.#services.appends.append(target, batch, reservation)
     } finally {
       reservation.release()
     }
