@@ -92,7 +92,8 @@ export class Caller {
   ): Promise<Caller> {
     const holder = { token, isCached: true }
     const caller = new Caller(this.#context, this.connection, this.defaultRetention, holder)
-    await caller.#lookUp(operations, resource)
+    const permit = await caller.#lookUp()
+    permit.authorize(operations, resource)
     return caller
   }
 
@@ -109,9 +110,12 @@ export class Caller {
   /** Synchronous for the owner. Throws or rejects with `authn` or `permission_denied`. */
   permit(operations: readonly Operation[], resource: Resource): Permit | Promise<Permit> {
     if (this.isOwner) return OWNER_PERMIT
+    const permitted = (permit: HolderPermit): Permit => {
+      permit.authorize(operations, resource)
+      return permit
+    }
     const permit = this.#current()
-    permit?.authorize(operations, resource)
-    return permit ?? this.#lookUp(operations, resource)
+    return permit ? permitted(permit) : this.#lookUp().then(permitted)
   }
 
   /**
@@ -213,14 +217,12 @@ export class Caller {
     return lookup && this.#context.tokens.part!.authenticator.isCurrent(lookup) ? lookup.permit : undefined
   }
 
-  /** Resolves to what the token permits, which must include one of the operations, if any are given. */
-  async #lookUp(operations?: readonly Operation[], resource: Resource = {}): Promise<HolderPermit> {
+  async #lookUp(): Promise<HolderPermit> {
     const { tokens } = this.#context
     const { authenticator } = tokens.part ?? (await tokens.load())
     const { token, isCached } = this.#holder!
     const lookup = await authenticator.authenticate(token)
     if (isCached) this.#lookup = lookup
-    if (operations !== undefined) lookup.permit.authorize(operations, resource)
     return lookup.permit
   }
 }

@@ -101,7 +101,14 @@ export class LivePhase implements Follower {
     this.#onChange = callback
     const at = Math.min(this.#deadline!, this.#nextHeartbeatAt)
     // A timer that is early is kept: deliveries postpone its deadline, and it is set again when it fires.
-    if (at < (this.#timer?.at ?? Number.POSITIVE_INFINITY)) this.#setTimer(at)
+    if (at >= (this.#timer?.at ?? Number.POSITIVE_INFINITY)) return
+    this.#timer?.cancel()
+    const { clock } = this.#options
+    const cancel = clock.schedule(at - clock.now(), () => {
+      this.#timer = undefined
+      this.wake()
+    })
+    this.#timer = { at, cancel }
   }
 
   /** Postpones the deadline and the next heartbeat, after the delivery of a batch. */
@@ -160,17 +167,7 @@ export class LivePhase implements Follower {
     if (admitted.count === 0) return 'ended'
     const records = batch.records.slice(0, admitted.count)
     const summary = { ...admitted, lastSeqNum: records.at(-1)!.seqNum }
-    const prefix = new ReadBatch(RecordBatch.ofRecords(records), summary, batch.tail)
+    const prefix = new ReadBatch(new RecordBatch(records), summary, batch.tail)
     return { kind: 'batch', batch: prefix, isLast: true }
-  }
-
-  #setTimer(at: number): void {
-    this.#timer?.cancel()
-    const { clock } = this.#options
-    const cancel = clock.schedule(at - clock.now(), () => {
-      this.#timer = undefined
-      this.wake()
-    })
-    this.#timer = { at, cancel }
   }
 }

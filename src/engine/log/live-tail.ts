@@ -29,7 +29,7 @@ export function liveBatch(block: StoredBlock, head: Head, records?: readonly Seq
 
 /** Returns what a follower delivers of an encrypted batch with these records in plain text. */
 export function withData({ batch }: LiveBatch, data: Uint8Array): ReadBatch {
-  return new ReadBatch(RecordBatch.ofBlocks([data]), batch, batch.tail)
+  return new ReadBatch(new RecordBatch(undefined, [data]), batch, batch.tail)
 }
 
 /** A read that is notified of appends. */
@@ -122,7 +122,7 @@ export class LiveTail {
       this.#lastRead?.blocks.length === blocks.length &&
       this.#lastRead.blocks.every((block, index) => block === blocks[index])
     if (isSame) return this.#lastRead!.batch
-    const batch = RecordBatch.ofBlocks(blocks)
+    const batch = new RecordBatch(undefined, blocks)
     if (this.followers > 1) this.#lastRead = { blocks, batch }
     return batch
   }

@@ -293,5 +293,12 @@ function mergeBatches(batches: readonly ReadBatch[]): ReadBatch {
     meteredBytes: batches.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
     lastSeqNum: last?.lastSeqNum ?? -1,
   }
-  return new ReadBatch(RecordBatch.ofBlocks(batches.map(({ data }) => data)), summary, last?.tail)
+  return new ReadBatch(
+    new RecordBatch(
+      undefined,
+      batches.map(({ data }) => data),
+    ),
+    summary,
+    last?.tail,
+  )
 }
