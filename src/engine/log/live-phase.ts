@@ -11,7 +11,7 @@ import type { ReadProgress } from './read-progress.ts'
 import type { RecordReader } from './record-codec.ts'
 import type { StreamLog } from './stream-log.ts'
 
-export interface LiveBatchStep {
+interface LiveBatchStep {
   readonly kind: 'batch'
   readonly batch: ReadBatch
   readonly isLast: boolean
