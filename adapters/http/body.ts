@@ -55,7 +55,8 @@ export function wholeBody(request: ApiRequest, code: BodyErrorCode): MaybePromis
 async function receive(request: ApiRequest, code: BodyErrorCode): Promise<Uint8Array> {
   const { exchange, settings } = request
   const { bodyBytes, pendingBodyBytes } = settings.limits
-  const coding = contentCodingOf(exchange.header('content-encoding') ?? null) ?? 'identity'
+  const contentEncoding = exchange.header('content-encoding')
+  const coding = contentEncoding === undefined ? 'identity' : (contentCodingOf(contentEncoding) ?? 'identity')
   let reserved = 0
   let tokenEnd: { readonly error: unknown } | undefined
   const reserve = (bytes: number) => {

@@ -1,4 +1,4 @@
-import type { Engine, Operation } from '../../src/index.ts'
+import type { Engine } from '../../src/index.ts'
 import { invalid } from '../../src/model/errors.ts'
 import { mistakeIn } from '../../src/model/validation.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
@@ -21,6 +21,7 @@ const NO_ENDPOINT = rejection(404, 'not_found', 'no endpoint has this path')
 /** `Headers` joins the values of repeated headers. */
 const TWO_HOSTS = rejection(400, 'bad_header', 'Invalid header `host`: the request has more than one')
 const SUPPORTED_CODINGS = 'gzip, zstd'
+const METRICS = ['account-metrics'] as const
 
 /** Returns the reply of a protocol to an error of a request with this method. */
 type ErrorReply = (error: unknown, method: string) => Reply | undefined
@@ -79,7 +80,10 @@ export class HttpCore {
     const match = this.#router.match(exchange.path, settings.prefix)
     if (match === undefined) return finishReply(NO_ENDPOINT, exchange, settings)
     const methods = match.target
-    const method = methodOf(methods, exchange.method)
+    const name = exchange.method
+    // `GET` also serves `HEAD`, unless that has a method of its own.
+    const isNamed = Object.hasOwn(methods, name)
+    const method = isNamed ? methods[name] : name === 'HEAD' ? methods.GET : undefined
     if (method === undefined) {
       const names = Object.keys(methods)
       const allow = names.flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : name === 'HEAD' ? [] : name))
@@ -96,8 +100,13 @@ export class HttpCore {
     let reply: Reply
     try {
       const authorizing = this.#authorize(request, method)
-      const hw = authorizing instanceof Promise ? await authorizing : authorizing
-      if (contentCodingOf(exchange.header('content-encoding') ?? null) === undefined) {
+      let hw = authorizing as Engine
+      if (authorizing instanceof Promise) {
+        hw = await authorizing
+        request.caller = hw
+      }
+      const coding = exchange.header('content-encoding')
+      if (coding !== undefined && contentCodingOf(coding) === undefined) {
         const message = `the request body has an unsupported \`content-encoding\`; supported: ${SUPPORTED_CODINGS}`
         reply = rejection(415, 'unsupported_encoding', message, { 'accept-encoding': SUPPORTED_CODINGS })
       } else reply = await method.endpoint(request, hw, this.#owner)
@@ -124,20 +133,8 @@ export class HttpCore {
     const isPublic = operations === 'public' || (operations === 'metrics' && publicMetrics)
     if (auth === 'none' && !isPublic) assertAllowedOrigin(request.exchange, allowedOrigins)
     if (isPublic || auth === 'none') return hw
-    return this.#authenticate(request, operations === 'metrics' ? ['account-metrics'] : operations, hw)
+    const token = this.#settings.getToken(request.exchange)
+    const needed = operations === 'metrics' ? METRICS : operations
+    return hw.asHolder(token, needed, request.resource)
   }
-
-  async #authenticate(request: ApiRequest, operations: readonly Operation[], owner: Engine): Promise<Engine> {
-    const token = (await this.#settings.getToken(request.exchange)) ?? ''
-    const hw = owner.asHolder(token)
-    await hw.checkPermission(operations, request.resource)
-    request.caller = hw
-    return hw
-  }
-}
-
-/** `GET` also serves `HEAD`, unless that has a method of its own. */
-function methodOf(methods: Methods, name: string): Method | undefined {
-  if (Object.hasOwn(methods, name)) return methods[name]
-  return name === 'HEAD' ? methods.GET : undefined
 }

@@ -58,32 +58,27 @@ export function corsHeaders(
   allowed: AllowedOrigins,
   exposedHeaders: string,
 ): Record<string, string> {
-  if (allowed.length === 0) return {}
-  if (!isAllowed(exchange, allowed)) return { vary: 'origin' }
-  return {
-    ...originHeaders(exchange),
+  const origin = exchange.header('origin')
+  if (allowed !== 'any' && (origin === undefined || !allowed.includes(origin))) return { vary: 'origin' }
+  const headers = {
+    'access-control-allow-origin': origin ?? '*',
     // For requests with credentials, `*` would mean a header of that name.
     'access-control-expose-headers': exposedHeaders,
     vary: 'origin',
   }
+  return origin === undefined ? headers : { ...headers, 'access-control-allow-credentials': 'true' }
 }
 
 /** Replies to a CORS preflight of an allowed origin: every requested method and header is allowed. */
 export function preflightReply(exchange: RequestExchange, allowed: AllowedOrigins): Reply | undefined {
   if (!isAllowed(exchange, allowed)) return undefined
+  const { 'access-control-expose-headers': _, ...common } = corsHeaders(exchange, allowed, '')
   const headers = {
-    ...originHeaders(exchange),
+    ...common,
     'access-control-allow-methods': exchange.header('access-control-request-method') ?? METHODS,
     'access-control-allow-headers': exchange.header('access-control-request-headers') ?? '*',
     'access-control-max-age': String(PREFLIGHT_MAX_AGE_SECONDS),
     vary: 'origin, access-control-request-method, access-control-request-headers',
   }
   return { status: 204, headers }
-}
-
-function originHeaders(exchange: RequestExchange): Record<string, string> {
-  const origin = exchange.header('origin')
-  return origin === undefined
-    ? { 'access-control-allow-origin': '*' }
-    : { 'access-control-allow-origin': origin, 'access-control-allow-credentials': 'true' }
 }

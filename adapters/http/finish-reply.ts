@@ -17,25 +17,17 @@ export function finishReply(
   exchange: RequestExchange,
   settings: HandlerSettings,
 ): MaybePromise<Reply> {
-  const { allowedOrigins, commonHeaders } = settings
-  const common = commonHeaders === undefined ? reply : withHeaders(reply, commonHeaders)
-  const plain = allowedOrigins.length === 0 ? common : withCors(common, exchange, settings)
+  const { allowedOrigins, commonHeaders, exposedHeaders } = settings
+  // Errors need the headers too: without them, a page cannot even read the status.
+  const cors = allowedOrigins.length === 0 ? undefined : corsHeaders(exchange, allowedOrigins, exposedHeaders)
+  const { status, headers, body, encodings } = reply
+  // Member by member: spreading the reply costs more than everything else that is done for a short one.
+  const plain =
+    cors === undefined && commonHeaders === undefined
+      ? reply
+      : { status, headers: { ...commonHeaders, ...headers, ...cors }, body, encodings }
   const finished = isLong(plain) ? negotiated(plain, exchange, settings) : plain
   return exchange.method === 'HEAD' ? withoutBody(finished) : finished
-}
-
-/** Member by member: spreading costs more than everything else that is done for a short reply. */
-function withHeaders({ status, headers, body, encodings }: Reply, common: Reply['headers']): Reply {
-  return { status, headers: { ...common, ...headers }, body, encodings }
-}
-
-/** Errors need the headers too: without them, a page cannot even read the status. */
-function withCors(
-  reply: Reply,
-  exchange: RequestExchange,
-  { allowedOrigins, exposedHeaders }: HandlerSettings,
-): Reply {
-  return { ...reply, headers: { ...reply.headers, ...corsHeaders(exchange, allowedOrigins, exposedHeaders) } }
 }
 
 async function withoutBody(reply: MaybePromise<Reply>): Promise<Reply> {

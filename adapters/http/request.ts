@@ -88,16 +88,24 @@ export class ApiRequest {
     const { pattern, parameters: names } = this.#match
     const isInBasin = 'basin' in names || 'stream' in names || pattern.startsWith('/v1/streams')
     return {
-      basin: isInBasin ? unlessInvalid(() => this.basin) : undefined,
-      stream: 'stream' in names ? unlessInvalid(() => this.stream) : undefined,
-      tokenId: 'id' in names ? unlessInvalid(() => this.tokenId) : undefined,
+      basin: isInBasin ? this.#nameUnlessInvalid('basin') : undefined,
+      stream: 'stream' in names ? this.#nameUnlessInvalid('stream') : undefined,
+      tokenId: 'id' in names ? this.#nameUnlessInvalid('tokenId') : undefined,
+    }
+  }
+
+  #nameUnlessInvalid(name: keyof Resource): string | undefined {
+    try {
+      return this[name]
+    } catch {
+      return undefined
     }
   }
 
   /** Decodes one segment of the path: percent-encoded UTF-8. Throws 400 `bad_path`. */
   pathParameter(parameter: 'basin' | 'stream' | 'id', problemOf: NameProblem): string {
     const segment = this.#match.parameters[parameter]!
-    const name = segment.includes('%') ? unlessInvalid(() => decodeURIComponent(segment)) : segment
+    const name = segment.includes('%') ? decodedSegment(segment) : segment
     const problem = name === undefined ? 'not percent-encoded UTF-8' : problemOf(name)
     if (name === undefined || problem !== undefined) {
       throw new HeadwaterError('bad_path', `Invalid \`${parameter}\` in the path: ${problem}`, {
@@ -176,7 +184,7 @@ export class ApiRequest {
     const encryptionKey = takesKey ? this.encryptionKey : undefined
     const header = this.vendorHeader('stream-config')
     const config = header === undefined ? undefined : decodeStreamConfigHeader(header)
-    return hw.basin(basin, { autoCreate: false }).stream(stream, { config, encryptionKey })
+    return hw.streamOf({ basin, stream }, { config, encryptionKey })
   }
 
   /** Reports an error whose details the client does not see. */
@@ -230,9 +238,9 @@ function subdomain(hostname: string, domains: readonly string[]): string | undef
   return undefined
 }
 
-function unlessInvalid<Value>(decode: () => Value): Value | undefined {
+function decodedSegment(segment: string): string | undefined {
   try {
-    return decode()
+    return decodeURIComponent(segment)
   } catch {
     return undefined
   }

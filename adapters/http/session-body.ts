@@ -1,11 +1,5 @@
 import type { ReadCursor, ReadEvent } from '../../src/index.ts'
-import {
-  andThen,
-  isPromise,
-  LATER,
-  type MaybePromise,
-  type Receiver,
-} from '../../src/runtime/maybe-promise.ts'
+import { andThen, LATER, type MaybePromise, type Receiver } from '../../src/runtime/maybe-promise.ts'
 import { type ErrorBody, errorBody } from '../../src/wire/error-body.ts'
 import type { OpenSession } from './open-sessions.ts'
 import type { ReplyChunks, ReplyStream } from './reply.ts'
@@ -75,8 +69,9 @@ export class SessionBody implements ReplyStream, ReplyChunks {
 
   #afterEvent(event: MaybePromise<ReadEvent | undefined>): MaybePromise<Chunk> {
     try {
-      const chunk = isPromise(event) ? event.then((event) => this.#chunkOf(event)) : this.#chunkOf(event)
-      return isPromise(chunk) ? chunk.catch((error: unknown) => this.#failure(error)) : chunk
+      const isReady = event === undefined || 'kind' in event
+      const chunk = isReady ? this.#chunkOf(event) : event.then((event) => this.#chunkOf(event))
+      return 'then' in chunk ? chunk.catch((error: unknown) => this.#failure(error)) : chunk
     } catch (error) {
       return this.#failure(error)
     }

@@ -64,13 +64,14 @@ export async function open(options: OpenOptions): Promise<Engine> {
     random,
     onBackgroundError,
   })
+  const isShared = () => shared && session.isExclusive?.() !== true
   const cache = new StreamCache({
     session,
     clock,
     limits,
     readBudget,
     shared,
-    isShared: () => shared && session.isExclusive?.() !== true,
+    isShared,
     notifications,
     newAppendId: settings.newAppendId,
     trimGraceMs,
@@ -128,7 +129,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
   })
   const tokens = new LazyModule('the code of the access tokens', async () => {
     const { openTokens } = await import('./service/tokens/index.ts')
-    const context = { session, isShared: shared, clock, onBackgroundError, closing }
+    const context = { session, shared, isShared, clock, onBackgroundError, closing }
     return openTokens(catalog, context)
   })
   const cleanup = new Cleanup({

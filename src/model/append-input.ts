@@ -219,7 +219,7 @@ export function appendRecord(input: RecordInput, shared = new SharedBytes()): Ap
   const parts: RecordParts = isBody ? { body: input } : partsOf(input)
   const timestamp = parts.timestamp === undefined ? undefined : millisecondsOf(parts.timestamp)
   if (timestamp !== undefined) assertInteger(timestamp, 'timestamp')
-  const headers = parts.headers === undefined ? NO_HEADERS : headersOf(parts.headers, shared)
+  const headers = parts.headers?.length ? headersOf(parts.headers, shared) : NO_HEADERS
   const body = parts.body === undefined ? EMPTY_BYTES : bytesOf(parts.body, 'body', shared)
   const command = headers.length > 0 ? commandOf(headers, body) : undefined
   const meteredBytes = meteredBytesOf(headers, body)

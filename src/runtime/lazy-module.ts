@@ -6,7 +6,8 @@ export class LazyModule<Part> {
   readonly #name: string
   readonly #load: () => Promise<Part>
   #loading: Promise<Part> | undefined
-  #part: Part | undefined
+  /** The part, or undefined until it is loaded. Set by this class only. */
+  part: Part | undefined
 
   /** `name` is for error messages. `load` contains the `import()`. */
   constructor(name: string, load: () => Promise<Part>) {
@@ -14,14 +15,9 @@ export class LazyModule<Part> {
     this.#load = load
   }
 
-  /** The part, or undefined until it is loaded. */
-  get part(): Part | undefined {
-    return this.#part
-  }
-
   /** The part that is being loaded; undefined before and after that. */
   get loading(): Promise<Part> | undefined {
-    return this.#part === undefined ? this.#loading : undefined
+    return this.part === undefined ? this.#loading : undefined
   }
 
   /**
@@ -36,8 +32,8 @@ export class LazyModule<Part> {
 
   async #begin(): Promise<Part> {
     try {
-      this.#part = await loaded(this.#name, this.#load())
-      return this.#part
+      this.part = await loaded(this.#name, this.#load())
+      return this.part
     } catch (error) {
       this.#loading = undefined
       throw error

@@ -35,40 +35,31 @@ export class RecordBatch implements BatchRecords {
   #blocks: readonly Uint8Array[] | undefined
   #copy: RecordBatch | undefined
 
-  private constructor(
+  /**
+   * Takes records, blocks whose concatenation is the batch, or both. Joins the blocks only when `data` is
+   * read, which in-process readers never do.
+   *
+   * @param isOwned Whether nothing else refers to the memory of the blocks, so that `copy` need not copy it.
+   */
+  constructor(
     records: readonly SequencedRecord[] | undefined,
-    blocks: readonly Uint8Array[] | undefined,
-    isOwned = false,
+    blocks?: readonly Uint8Array[],
+    isOwned?: boolean,
   ) {
     this.#records = records
     this.#blocks = blocks
     if (isOwned) this.#copy = this
   }
 
-  static ofRecords(records: readonly SequencedRecord[]): RecordBatch {
-    return new RecordBatch(records, undefined)
-  }
-
-  /** `records` are those of the block, if they are known. */
-  static ofData(data: Uint8Array, records?: readonly SequencedRecord[]): RecordBatch {
-    return new RecordBatch(records, [data])
-  }
-
-  /**
-   * Joins the blocks only when `data` is read, which in-process readers never do.
-   *
-   * @param isOwned Whether nothing else refers to the memory of the blocks, so that `copy` need not copy it.
-   */
-  static ofBlocks(blocks: readonly Uint8Array[], isOwned = false): RecordBatch {
-    return new RecordBatch(undefined, blocks, isOwned)
-  }
-
   of(records: readonly SequencedRecord[]): RecordBatch {
-    return RecordBatch.ofRecords(records)
+    return new RecordBatch(records)
   }
 
   get copy(): RecordBatch {
-    this.#copy ??= RecordBatch.ofBlocks((this.#blocks ?? [this.data]).map((block) => new Uint8Array(block)))
+    this.#copy ??= new RecordBatch(
+      undefined,
+      (this.#blocks ?? [this.data]).map((block) => new Uint8Array(block)),
+    )
     return this.#copy
   }
 

@@ -16,8 +16,10 @@ const texts = { raw: new WeakMap<ReadBatch, string>(), base64: new WeakMap<ReadB
  */
 export function readBatchJson({ records, tail }: ReadBatch, format: DataFormat): string {
   const textOf = TEXT_OF[format]
+  const forms: object[] = []
+  for (const record of records) forms.push(recordForm(record, textOf))
   return JSON.stringify({
-    records: records.map((record) => recordForm(record, textOf)),
+    records: forms,
     tail: tail && { seq_num: tail.seqNum, timestamp: tail.timestamp, closed: tail.closed },
   })
 }

@@ -60,22 +60,6 @@ export function readForm(
 }
 
 /**
- * The form of an append's request body. Other types are read as JSON, which {@link requireJson} then rejects.
- */
-export function appendForm(
-  contentType: HeaderValue,
-  headerPrefixes: readonly string[] = HEADER_PREFIXES,
-): 'session' | 'protobuf' | 'json' {
-  const kind = mediaKind(contentType, headerPrefixes)
-  return kind === 'session' || kind === 'protobuf' ? kind : 'json'
-}
-
-/** The form of a unary append's ack. Errors are always JSON. */
-export function ackForm(accept: HeaderValue): 'protobuf' | 'json' {
-  return mediaKind(accept) === 'protobuf' ? 'protobuf' : 'json'
-}
-
-/**
  * Checks the content type of an endpoint whose JSON body is mandatory. Throws 400 `bad_json` unless it is
  * JSON.
  */

@@ -70,10 +70,10 @@ describe.each([
     expect([exitCode, out.length]).toEqual([0, 1])
     expect(err).toEqual([`Issued access token ci, ${validity}. It is not shown again.`])
     await inspect(async (hw) => {
-      await hw.as(out[0]!).checkPermission('append', { basin: 'ci-1', stream: 's' })
-      const elsewhere = hw.as(out[0]!).checkPermission('append', { basin: 'other', stream: 's' })
+      await hw.asHolder(out[0]!, ['append'], { basin: 'ci-1', stream: 's' })
+      const elsewhere = hw.asHolder(out[0]!, ['append'], { basin: 'other', stream: 's' })
       await expect(elsewhere).rejects.toMatchObject({ code: 'permission_denied' })
-      const other = hw.as(out[0]!).checkPermission('create-stream', { basin: 'ci-1', stream: 's' })
+      const other = hw.asHolder(out[0]!, ['create-stream'], { basin: 'ci-1', stream: 's' })
       await expect(other).rejects.toMatchObject({ code: 'permission_denied' })
     })
   })
@@ -84,7 +84,7 @@ describe.each([
     expect(out).toHaveLength(1)
     const { id, access_token } = JSON.parse(out[0]!)
     expect(id).toBe('ci')
-    await inspect((hw) => hw.as(access_token).checkPermission('read', { basin: 'ci-1', stream: 's' }))
+    await inspect((hw) => hw.asHolder(access_token, ['read'], { basin: 'ci-1', stream: 's' }))
   })
 
   it('prints the expiry and notes about an empty scope', async () => {
@@ -184,7 +184,7 @@ describe.each([
     })
     for (const token of tokens) {
       await inspect((hw) =>
-        expect(hw.as(token).checkPermission('list-basins')).rejects.toMatchObject({ code: 'authn' }),
+        expect(hw.asHolder(token, ['list-basins'])).rejects.toMatchObject({ code: 'authn' }),
       )
     }
   })

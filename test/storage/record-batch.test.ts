@@ -15,9 +15,9 @@ const blocks = [encodeRecords(records.slice(0, 2)), encodeRecords(records.slice(
 
 describe('a batch of records', () => {
   it.each<[string, () => RecordBatch]>([
-    ['records', () => RecordBatch.ofRecords(records)],
-    ['bytes', () => RecordBatch.ofData(data)],
-    ['several blocks', () => RecordBatch.ofBlocks(blocks)],
+    ['records', () => new RecordBatch(records)],
+    ['bytes', () => new RecordBatch(undefined, [data])],
+    ['several blocks', () => new RecordBatch(undefined, blocks)],
   ])('made of %s has the records and the bytes, whichever is requested first', (_, make) => {
     const recordsFirst = make()
     expect(recordsFirst.records).toEqual(records)
@@ -28,13 +28,13 @@ describe('a batch of records', () => {
   })
 
   it('creates each form once', () => {
-    const batch = RecordBatch.ofBlocks(blocks)
+    const batch = new RecordBatch(undefined, blocks)
     expect(batch.data).toBe(batch.data)
     expect(batch.records).toBe(batch.records)
   })
 
   it('without blocks is empty', () => {
-    const batch = RecordBatch.ofBlocks([])
+    const batch = new RecordBatch(undefined, [])
     expect(batch.records).toEqual([])
     expect(batch.data).toHaveLength(0)
   })

@@ -25,7 +25,7 @@ function batch(sent: readonly SequencedRecord[], tail?: number) {
   const lastSeqNum = sent.at(-1)!.seqNum
   const summary = { count: sent.length, meteredBytes: 10 * sent.length, lastSeqNum }
   const position = tail === undefined ? undefined : { seqNum: tail, timestamp: 1_000 + tail - 1 }
-  return { kind: 'batch', batch: new ReadBatch(RecordBatch.ofRecords(sent), summary, position) } as const
+  return { kind: 'batch', batch: new ReadBatch(new RecordBatch(sent), summary, position) } as const
 }
 
 /** A remote stream whose reads yield these events and then wait. */

@@ -15,7 +15,7 @@ import {
 function batchOf(records: readonly SequencedRecord[], tail?: StreamPosition): ReadBatch {
   const meteredBytes = records.reduce((sum, { headers, body }) => sum + meteredBytesOf(headers, body), 0)
   const summary = { count: records.length, meteredBytes, lastSeqNum: records.at(-1)?.seqNum ?? 0 }
-  return new ReadBatch(RecordBatch.ofRecords(records), summary, tail)
+  return new ReadBatch(new RecordBatch(records), summary, tail)
 }
 
 const record = (body: Uint8Array, headers: SequencedRecord['headers'] = []): SequencedRecord => ({
@@ -110,7 +110,7 @@ describe('readBatchJson', () => {
   })
 
   it('distinguishes batches that share records', () => {
-    const records = RecordBatch.ofRecords([record(utf8('x'))])
+    const records = new RecordBatch([record(utf8('x'))])
     const summary = { count: 1, meteredBytes: 9, lastSeqNum: 3 }
     const live = new ReadBatch(records, summary, { seqNum: 4, timestamp: 5 })
     expect(sharedBatchJson(live, 'raw')).toContain('"tail"')
@@ -118,8 +118,12 @@ describe('readBatchJson', () => {
   })
 
   it('encodes a batch that was stored as bytes', () => {
-    const data = RecordBatch.ofRecords([record(utf8('x'))]).data
-    const batch = new ReadBatch(RecordBatch.ofData(data), { count: 1, meteredBytes: 9, lastSeqNum: 3 })
+    const data = new RecordBatch([record(utf8('x'))]).data
+    const batch = new ReadBatch(new RecordBatch(undefined, [data]), {
+      count: 1,
+      meteredBytes: 9,
+      lastSeqNum: 3,
+    })
     expect(readBatchJson(batch, 'raw')).toBe('{"records":[{"seq_num":3,"timestamp":5,"body":"x"}]}')
   })
 })

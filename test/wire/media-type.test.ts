@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ackForm, appendForm, mediaKind, readForm, requireJson } from '../../src/wire/media-type.ts'
+import { mediaKind, readForm, requireJson } from '../../src/wire/media-type.ts'
 import { rejection } from '../model/rejection.ts'
 import { outcomeOf } from './outcome.ts'
 
@@ -68,29 +68,6 @@ describe('readForm', () => {
     [null, 'svcs/proto', 'json'],
   ])('Content-Type %j and Accept %j: %s', (contentType, accept, form) => {
     expect(readForm(contentType, accept)).toBe(form)
-  })
-})
-
-describe('appendForm and ackForm', () => {
-  it.each([
-    ['svcs/proto', 'session'],
-    ['s2s/proto', 'session'],
-    ['application/protobuf', 'protobuf'],
-    ['application/x-protobuf', 'protobuf'],
-    ['application/json', 'json'],
-    ['text/plain', 'json'],
-    [null, 'json'],
-  ])('an append with Content-Type %j is decoded as %s', (contentType, form) => {
-    expect(appendForm(contentType)).toBe(form)
-  })
-
-  it.each([
-    ['application/protobuf', 'protobuf'],
-    ['application/json', 'json'],
-    ['text/event-stream', 'json'],
-    [null, 'json'],
-  ])('the response to an append with Accept %j is %s', (accept, form) => {
-    expect(ackForm(accept)).toBe(form)
   })
 })
 

@@ -21,7 +21,7 @@ const records: SequencedRecord[] = [
 
 function batchOf(records: readonly SequencedRecord[], tail?: StreamPosition): ReadBatch {
   return new ReadBatch(
-    RecordBatch.ofRecords(records),
+    new RecordBatch(records),
     { count: records.length, meteredBytes: 0, lastSeqNum: 0 },
     tail,
   )

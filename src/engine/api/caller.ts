@@ -1,6 +1,5 @@
 import { type CallOptions, signalOf } from '../../api/call-options.ts'
 import type { Resource } from '../../core/permission.ts'
-import { isExpired } from '../../core/retention.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { RetentionPolicy } from '../../model/config.ts'
 import type { Operation } from '../../model/operations.ts'
@@ -8,17 +7,13 @@ import { assertText, type Members } from '../../model/validation.ts'
 import { type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { LazyModule } from '../../runtime/lazy-module.ts'
-import { isPromise } from '../../runtime/maybe-promise.ts'
 import { SerialQueue } from '../../runtime/serial-queue.ts'
 import type { Admission } from '../service/admission.ts'
 import { permissionDenied } from '../service/errors.ts'
 import { type HolderPermit, OWNER_PERMIT, type Permit } from '../service/permit.ts'
 import type { StreamTarget, UsageConnection } from '../service/stream-target.ts'
-import type { TokenAccess, TokenWatch } from '../service/token-access.ts'
+import type { TokenAccess, TokenLookup, TokenWatch } from '../service/token-access.ts'
 import type { UsageRecorder } from '../service/usage.ts'
-
-/** How long a caller with `isCached` acts on one look-up of its token, in milliseconds. */
-const LOOKUP_VALID_MS = 1_000
 
 export interface CallerContext {
   readonly tokens: LazyModule<TokenAccess>
@@ -42,6 +37,12 @@ export interface OpenTarget {
   readonly watch: TokenWatch | undefined
 }
 
+interface Holder {
+  readonly token: string | undefined
+  /** Whether the token is looked up once a second instead of at each call. */
+  readonly isCached: boolean
+}
+
 /**
  * The user of the API: the owner of the engine, or the holder of an access token. Every call passes through
  * a caller, which authorizes it and counts it. For the owner this is synchronous.
@@ -52,9 +53,8 @@ export class Caller {
   readonly defaultRetention: RetentionPolicy | undefined
   readonly isOwner: boolean
   readonly #context: CallerContext
-  readonly #token: string | undefined
-  readonly #isCached: boolean
-  #lookup: { readonly permit: HolderPermit; readonly at: number; readonly revision: number } | undefined
+  readonly #holder: Holder | undefined
+  #lookup: TokenLookup | undefined
   /** Keeps appends in order while tokens are looked up. */
   #appends: SerialQueue | undefined
 
@@ -62,33 +62,44 @@ export class Caller {
     context: CallerContext,
     connection: UsageConnection,
     defaultRetention: RetentionPolicy | undefined,
-    holder: { readonly token: string | undefined; readonly isCached: boolean } | undefined,
+    holder?: Holder,
   ) {
     this.#context = context
     this.connection = connection
     this.defaultRetention = defaultRetention
     this.isOwner = holder === undefined
-    this.#token = holder?.token
-    this.#isCached = holder?.isCached ?? false
+    this.#holder = holder
   }
 
   /** The owner of the engine, who keeps records forever by default. */
   static owner(context: CallerContext, connection: UsageConnection = {}): Caller {
-    return new Caller(context, connection, 'infinite', undefined)
+    return new Caller(context, connection, 'infinite')
+  }
+
+  /** The holder of a token, valid or not, which is looked up at each call. */
+  withToken(token: string): Caller {
+    return new Caller(this.#context, {}, this.defaultRetention, { token, isCached: false })
   }
 
   /**
-   * The holder of a token, valid or not. It is looked up at each call, or with `isCached` once a second. A
-   * revocation by this engine takes effect at once in either case.
+   * Resolves to the holder of a token who may perform one of the operations. It is looked up now, and again
+   * after a second. A revocation by this engine takes effect at once.
    */
-  withToken(token: string | undefined, isCached: boolean, connection = this.connection): Caller {
-    return new Caller(this.#context, connection, this.defaultRetention, { token, isCached })
+  async asHolder(
+    token: string | undefined,
+    operations: readonly Operation[],
+    resource: Resource,
+  ): Promise<Caller> {
+    const holder = { token, isCached: true }
+    const caller = new Caller(this.#context, this.connection, this.defaultRetention, holder)
+    const permit = await caller.#lookUp()
+    permit.authorize(operations, resource)
+    return caller
   }
 
   /** The same caller on another connection, perhaps with another default retention. */
   onConnection(connection: UsageConnection, defaultRetention: RetentionPolicy | undefined): Caller {
-    const holder = this.isOwner ? undefined : { token: this.#token, isCached: this.#isCached }
-    return new Caller(this.#context, connection, defaultRetention, holder)
+    return new Caller(this.#context, connection, defaultRetention, this.#holder)
   }
 
   /** Throws `permission_denied` unless the caller is the owner. */
@@ -103,8 +114,8 @@ export class Caller {
       permit.authorize(operations, resource)
       return permit
     }
-    const permit = this.#authenticate()
-    return permit instanceof Promise ? permit.then(permitted) : permitted(permit)
+    const permit = this.#current()
+    return permit ? permitted(permit) : this.#lookUp().then(permitted)
   }
 
   /**
@@ -143,31 +154,22 @@ export class Caller {
     return this.#context.admission.track(call())
   }
 
-  /** Calls `append` with the permitted target of a token's holder, in the order of the calls. */
-  appendAsHolder<Result>(
-    target: StreamTarget,
-    batch: AppendBatch,
-    signal: AbortSignal | undefined,
-    append: (target: StreamTarget) => Promise<Result>,
-  ): Promise<Result> {
-    const resolve = (permit: Permit): StreamTarget => {
-      const resolved = permit.resolveTarget(target)
-      permit.authorizeCommands(target.ref, batch)
-      return resolved
-    }
-    const permit = this.permit(['append'], target.ref)
-    // Without a look-up, and with no earlier one under way, the append keeps its place.
-    if (this.#appends === undefined && !isPromise(permit)) return append(resolve(permit))
-    const resolving = Promise.resolve(permit).then(resolve)
+  /**
+   * Returns the permitted target of an append by a token's holder; undefined if it has to wait for a look-up
+   * of the token, or for earlier appends that did. Throws `permission_denied`.
+   */
+  targetOf(target: StreamTarget, batch: AppendBatch): StreamTarget | undefined {
+    return this.#appends ? undefined : this.#current()?.resolveAppend(target, batch)
+  }
+
+  /** Resolves to the permitted target of an append, in the order of the calls. */
+  targetInTurn(target: StreamTarget, batch: AppendBatch): Promise<StreamTarget> {
+    const resolve = async () => (this.#current() ?? (await this.#lookUp())).resolveAppend(target, batch)
+    const resolving = resolve()
     // Its rejection is handled when its turn comes.
     resolving.catch(() => {})
     this.#appends ??= new SerialQueue()
-    return this.#appends
-      .run(() => resolving)
-      .then((resolved) => {
-        signal?.throwIfAborted()
-        return append(resolved)
-      })
+    return this.#appends.run(() => resolving)
   }
 
   /** Opens something that ends with the caller's token. */
@@ -191,8 +193,8 @@ export class Caller {
     const permitting = Promise.resolve(this.permit([operation], target.ref))
     const permit = await unlessAborted(signal, permitting)
     const resolved = permit.resolveTarget(target)
-    const tokens = await unlessAborted(signal, this.#tokens())
-    const watching = tokens.watch(permit.identity!)
+    // A permit was looked up, so the code of tokens is loaded.
+    const watching = this.#context.tokens.part!.watch(permit.identity!)
     const watch = await unlessAborted(signal, watching, (late) => late.release())
     try {
       return await open({ permit, target: resolved, watch })
@@ -205,31 +207,22 @@ export class Caller {
   /** Watches the token; undefined for the owner. Rejects with `authn` if it has ended. */
   async watch(): Promise<TokenWatch | undefined> {
     if (this.isOwner) return undefined
-    const { identity } = await this.#authenticate()
-    return (await this.#tokens()).watch(identity)
+    const { identity } = this.#current() ?? (await this.#lookUp())
+    return this.#context.tokens.part!.watch(identity)
   }
 
-  #authenticate(): HolderPermit | Promise<HolderPermit> {
+  /** The permit, if the token was looked up lately. */
+  #current(): HolderPermit | undefined {
     const lookup = this.#lookup
-    const { clock, tokens } = this.#context
-    const isCurrent =
-      lookup !== undefined &&
-      lookup.revision === tokens.part?.revision &&
-      Math.abs(clock.now() - lookup.at) < LOOKUP_VALID_MS &&
-      !isExpired(lookup.permit.identity.grant.expiresAt, clock.now())
-    return isCurrent ? lookup.permit : this.#lookUp()
+    return lookup && this.#context.tokens.part!.authenticator.isCurrent(lookup) ? lookup.permit : undefined
   }
 
   async #lookUp(): Promise<HolderPermit> {
-    const tokens = await this.#tokens()
-    const at = this.#context.clock.now()
-    const { revision } = tokens
-    const permit = await tokens.authenticate(this.#token)
-    if (this.#isCached) this.#lookup = { permit, at, revision }
-    return permit
-  }
-
-  #tokens(): Promise<TokenAccess> {
-    return this.#context.tokens.load()
+    const { tokens } = this.#context
+    const { authenticator } = tokens.part ?? (await tokens.load())
+    const { token, isCached } = this.#holder!
+    const lookup = await authenticator.authenticate(token)
+    if (isCached) this.#lookup = lookup
+    return lookup.permit
   }
 }

@@ -13,7 +13,7 @@ import {
 } from '../../model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
 import type { StreamRef } from '../../model/names.ts'
-import { type EncryptionKeyInput, RedactedKey } from '../../model/redacted-key.ts'
+import { RedactedKey } from '../../model/redacted-key.ts'
 import { assertMembers, assertText, notText } from '../../model/validation.ts'
 import type { Permit } from '../service/permit.ts'
 import type { InitialContent } from '../service/stream-builder.ts'
@@ -43,13 +43,7 @@ export class EngineBasin extends Basin {
   override stream(name: string, options: StreamOptions = {}): EngineStream {
     if (typeof name !== 'string') throw notText('stream')
     assertMembers(options, STREAM_OPTIONS, 'options')
-    const { config, encryptionKey } = options
-    return new EngineStream(this.#services, this.#caller, {
-      ref: { basin: this.name, stream: name },
-      creation: { always: this.#autoCreate, config, defaultRetention: this.#caller.defaultRetention },
-      key: keyOf(encryptionKey),
-      connection: this.#caller.connection,
-    })
+    return new EngineStream(this.#services, this.#caller, this.#ref(name), this.#autoCreate, options)
   }
 
   override async createStream(
@@ -86,7 +80,7 @@ export class EngineBasin extends Basin {
       permit.authorizeCommands(ref, batch)
       ownBytes(batch)
     }
-    const key = keyOf(encryptionKey)
+    const key = encryptionKey === undefined ? undefined : new RedactedKey(encryptionKey)
     return {
       fork: fork && { target: this.#sourceOf(permit, fork.stream, key), seqNum: fork.seqNum },
       records: batch,
@@ -186,8 +180,4 @@ function shown(permit: Permit, { result, info }: Provisioned<StreamInfo>): Provi
 /** The info as the caller names the stream. */
 function shownInfo(permit: Permit, info: StreamInfo): StreamInfo {
   return { ...info, name: permit.shownName(info.name) }
-}
-
-function keyOf(given: EncryptionKeyInput | undefined): RedactedKey | undefined {
-  return given === undefined ? undefined : new RedactedKey(given)
 }

@@ -2,15 +2,16 @@ import type { AppendOptions, AppendSession } from '../../api/append-session.ts'
 import { type CallOptions, signalOf } from '../../api/call-options.ts'
 import type { CursorOptions } from '../../api/record-cursor.ts'
 import { Stream } from '../../api/stream.ts'
-import type { SiblingOptions } from '../../api/stream-options.ts'
+import type { SiblingOptions, StreamOptions } from '../../api/stream-options.ts'
 import { type AppendBatch, appendBatch, ownBytes, type RecordInput } from '../../model/append-input.ts'
 import type { StreamConfig, StreamReconfiguration } from '../../model/config.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../../model/metrics.ts'
+import type { StreamRef } from '../../model/names.ts'
 import type { Operation } from '../../model/operations.ts'
 import type { StreamTail } from '../../model/position.ts'
 import type { ReadQuery } from '../../model/read-query.ts'
-import { RedactedKey } from '../../model/redacted-key.ts'
+import { type EncryptionKeyInput, RedactedKey } from '../../model/redacted-key.ts'
 import type { RestoredStream } from '../../model/restored-stream.ts'
 import { type AnySignal, onAnyAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import { LazyModule } from '../../runtime/lazy-module.ts'
@@ -24,17 +25,33 @@ import type { EngineServices } from './engine-services.ts'
 
 const SESSIONS = new LazyModule('the code of sessions', () => import('../../api/session-parts.ts'))
 
+interface HandleOptions extends Pick<StreamOptions, 'config'> {
+  readonly encryptionKey?: EncryptionKeyInput | RedactedKey | undefined
+}
+
 /** A stream of an engine. */
 export class EngineStream extends Stream {
   readonly #services: EngineServices
   readonly #caller: Caller
   readonly #target: StreamTarget
 
-  constructor(services: EngineServices, caller: Caller, target: StreamTarget) {
-    super(target.ref.basin, target.ref.stream, services.streamContext)
+  /** If `always`, an append creates the stream, whatever its basin says. */
+  constructor(
+    services: EngineServices,
+    caller: Caller,
+    ref: StreamRef,
+    always: boolean,
+    { config, encryptionKey: key }: HandleOptions,
+  ) {
+    super(ref.basin, ref.stream, services.streamContext)
     this.#services = services
     this.#caller = caller
-    this.#target = target
+    this.#target = {
+      ref,
+      creation: { always, config, defaultRetention: caller.defaultRetention },
+      key: key === undefined || key instanceof RedactedKey ? key : new RedactedKey(key),
+      connection: caller.connection,
+    }
   }
 
   /** @internal */
@@ -52,12 +69,10 @@ export class EngineStream extends Stream {
 
   /** @internal */
   override sibling(name: string, { config, autoCreate }: SiblingOptions = {}): EngineStream {
-    const { ref, creation } = this.#target
-    return new EngineStream(this.#services, this.#caller, {
-      ...this.#target,
-      ref: { basin: ref.basin, stream: name },
-      creation: { ...creation, config, always: autoCreate ?? creation.always },
-    })
+    const { ref, creation, key } = this.#target
+    const sibling = { basin: ref.basin, stream: name }
+    const options = { config, encryptionKey: key }
+    return new EngineStream(this.#services, this.#caller, sibling, autoCreate ?? creation.always, options)
   }
 
   /** @internal */
@@ -89,11 +104,14 @@ export class EngineStream extends Stream {
       const signal = options?.signal
       signal?.throwIfAborted()
       const { admission, appends } = this.#services
-      // Before the permission is checked: a batch that waits for a token look-up occupies memory.
+      const caller = this.#caller
+      const target = caller.isOwner ? this.#target : caller.targetOf(this.#target, batch)
+      // Before the token is looked up: a batch that waits for that occupies memory.
       const reservation = admission.reserve(batch.meteredBytes)
-      const acked = this.#caller.isOwner
-        ? appends.append(this.#target, batch, reservation)
-        : this.#appendAsHolder(batch, reservation, signal)
+      const acked =
+        target === undefined
+          ? this.#appendAsHolder(batch, reservation, signal)
+          : appends.append(target, batch, reservation)
       return signal === undefined ? acked : unlessAborted(signal, acked)
     } catch (error) {
       return Promise.reject(error)
@@ -246,9 +264,9 @@ export class EngineStream extends Stream {
   ): Promise<AppendAck> {
     try {
       ownBytes(batch)
-      return await this.#caller.appendAsHolder(this.#target, batch, signal, (target) =>
-        this.#services.appends.append(target, batch, reservation),
-      )
+      const target = await this.#caller.targetInTurn(this.#target, batch)
+      signal?.throwIfAborted()
+      return await this.#services.appends.append(target, batch, reservation)
     } finally {
       reservation.release()
     }

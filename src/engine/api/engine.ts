@@ -1,6 +1,7 @@
 import { CREATE_OPTIONS, type CreateOptions } from '../../api/basin.ts'
 import { CALL_OPTIONS, type CallOptions, signalOf } from '../../api/call-options.ts'
 import { BASIN_OPTIONS, type BasinOptions, Headwater } from '../../api/headwater.ts'
+import { STREAM_OPTIONS, type StreamOptions } from '../../api/stream-options.ts'
 import type { Resource } from '../../core/permission.ts'
 import type { AccessTokenInfo, AccessTokenInput } from '../../model/access.ts'
 import type { BasinConfigInput } from '../../model/config.ts'
@@ -20,6 +21,7 @@ import type { Operation } from '../../model/operations.ts'
 import type { RestoredStream } from '../../model/restored-stream.ts'
 import { assertMembers, type MembersOf, notText, orNull } from '../../model/validation.ts'
 import { unlessAborted } from '../../runtime/abort.ts'
+import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 import type { ReadShare } from '../log/read-budget.ts'
 import type { BasinPlacement } from '../service/basin-creator.ts'
 import type { EngineStats } from '../service/stats.ts'
@@ -29,6 +31,7 @@ import type { UsageCounters } from '../service/usage.ts'
 import type { AlternativeOperations, Caller } from './caller.ts'
 import { EngineBasin } from './engine-basin.ts'
 import type { EngineServices } from './engine-services.ts'
+import { EngineStream } from './engine-stream.ts'
 
 /** The options of a call that makes a basin exist, with the members that only the wire protocol has. */
 type EnsureBasinOptions = BasinPlacement & CallOptions
@@ -81,7 +84,7 @@ export class Engine extends Headwater {
    * Sessions end with `authn` when the token does.
    */
   as(token: string): Engine {
-    return new Engine(this.#services, this.#caller.withToken(token, false, {}))
+    return new Engine(this.#services, this.#caller.withToken(token))
   }
 
   /**
@@ -93,17 +96,15 @@ export class Engine extends Headwater {
   }
 
   /**
-   * @internal The holder of a token, or of none, for one request: the token is looked up once, and again
-   * after a second.
+   * @internal Resolves to the same engine for the holder of a token, or of none, who may perform at least one
+   * of the operations on the resource. The token is looked up once for a request, and again after a second.
    */
-  asHolder(token: string | undefined): Engine {
-    return new Engine(this.#services, this.#caller.withToken(token, true))
-  }
-
-  /** @internal Resolves if the caller may perform at least one of the operations on the resource. */
-  async checkPermission(operations: Operation | readonly Operation[], resource?: Resource): Promise<void> {
-    const list = Array.isArray(operations) ? (operations as readonly Operation[]) : [operations as Operation]
-    await this.#caller.permit(list, resource ?? {})
+  async asHolder(
+    token: MaybePromise<string | undefined>,
+    operations: readonly Operation[],
+    resource: Resource = {},
+  ): Promise<Engine> {
+    return new Engine(this.#services, await this.#caller.asHolder(await token, operations, resource))
   }
 
   /** @internal Watches the caller's token; undefined for the owner. Rejects with `authn` if it has ended. */
@@ -121,6 +122,12 @@ export class Engine extends Headwater {
     assertMembers(options, BASIN_OPTIONS, 'options')
     const byDefault = this.#caller.isOwner && this.#services.autoCreate
     return new EngineBasin(this.#services, this.#caller, name, options.autoCreate ?? byDefault)
+  }
+
+  /** @internal Like the method of a basin, without an object for it. An append creates no stream unasked. */
+  streamOf(ref: StreamRef, options: StreamOptions): EngineStream {
+    assertMembers(options, STREAM_OPTIONS, 'options')
+    return new EngineStream(this.#services, this.#caller, ref, false, options)
   }
 
   override async createBasin(

@@ -4,14 +4,14 @@ import { admit, admitsAll } from '../../core/read-limits.ts'
 import { heartbeatGapMs } from '../../core/read-plan.ts'
 import { streamTailOf } from '../../core/stream-state.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import { andThen, isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
+import { andThen, type MaybePromise } from '../../runtime/maybe-promise.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
 import { type Follower, type LiveBatch, withData } from './live-tail.ts'
 import type { ReadProgress } from './read-progress.ts'
 import type { RecordReader } from './record-codec.ts'
 import type { StreamLog } from './stream-log.ts'
 
-export interface LiveBatchStep {
+interface LiveBatchStep {
   readonly kind: 'batch'
   readonly batch: ReadBatch
   readonly isLast: boolean
@@ -45,6 +45,8 @@ export class LivePhase implements Follower {
    * delivered, after first reaching the tail. Heartbeats do not postpone it.
    */
   #deadline: number | undefined
+  /** The time between a delivery and the next heartbeat, in milliseconds; chosen again for each heartbeat. */
+  #heartbeatGapMs = Number.POSITIVE_INFINITY
   #nextHeartbeatAt = Number.POSITIVE_INFINITY
   #unfollow: (() => void) | undefined
   #onChange: (() => void) | undefined
@@ -97,7 +99,16 @@ export class LivePhase implements Follower {
   /** Calls back once: after an append, at the deadline, when the next heartbeat is due, or on `close`. */
   onChange(callback: () => void): void {
     this.#onChange = callback
-    this.#setTimer(Math.min(this.#deadline!, this.#nextHeartbeatAt))
+    const at = Math.min(this.#deadline!, this.#nextHeartbeatAt)
+    // A timer that is early is kept: deliveries postpone its deadline, and it is set again when it fires.
+    if (at >= (this.#timer?.at ?? Number.POSITIVE_INFINITY)) return
+    this.#timer?.cancel()
+    const { clock } = this.#options
+    const cancel = clock.schedule(at - clock.now(), () => {
+      this.#timer = undefined
+      this.wake()
+    })
+    this.#timer = { at, cancel }
   }
 
   /** Postpones the deadline and the next heartbeat, after the delivery of a batch. */
@@ -105,14 +116,16 @@ export class LivePhase implements Follower {
     if (this.#waitMs === 0) return
     const now = this.#options.clock.now()
     this.#deadline = now + this.#waitMs
-    this.#postponeHeartbeat(now)
+    this.#nextHeartbeatAt = now + this.#heartbeatGapMs
   }
 
   /** Returns a heartbeat to send now; undefined for a read without heartbeats. */
   heartbeat(): Heartbeat | undefined {
-    if (!this.#options.heartbeats) return undefined
-    const timestamp = this.#options.clock.now()
-    this.#postponeHeartbeat(timestamp)
+    const { heartbeats, clock, random } = this.#options
+    if (!heartbeats) return undefined
+    const timestamp = clock.now()
+    if (heartbeats === true) this.#heartbeatGapMs = heartbeatGapMs(random())
+    this.#nextHeartbeatAt = timestamp + this.#heartbeatGapMs
     return { kind: 'heartbeat', timestamp, tail: streamTailOf(this.#log.head) }
   }
 
@@ -133,22 +146,19 @@ export class LivePhase implements Follower {
   }
 
   #open(live: LiveBatch): MaybePromise<LiveStep> {
-    const { limits } = this.#progress
+    const { limits, isUnlimited } = this.#progress
     const { firstSeqNum, endSeqNum, lastTimestamp } = live.block
     const { count, meteredBytes } = live.batch
-    if (admitsAll(limits, { count, meteredBytes, lastTimestamp })) {
+    if (isUnlimited || admitsAll(limits, { count, meteredBytes, lastTimestamp })) {
       const batch = this.#reader.openLive(live)
-      return isPromise(batch) ? batch.then((opened) => this.#whole(opened)) : this.#whole(batch)
+      this.#progress.position = endSeqNum
+      if (batch instanceof ReadBatch) return { kind: 'batch', batch, isLast: false }
+      return batch.then((batch) => ({ kind: 'batch', batch, isLast: false }))
     }
     const opening = this.#reader.open(live.block, { from: firstSeqNum, endSeqNum, limits })
     return andThen(opening, (block) =>
       block === undefined ? 'ended' : this.#cut(withData(live, block.data)),
     )
-  }
-
-  #whole(batch: ReadBatch): LiveStep {
-    this.#progress.position = batch.lastSeqNum + 1
-    return { kind: 'batch', batch, isLast: false }
   }
 
   /** Delivers the records of a batch that the limits admit. */
@@ -157,24 +167,7 @@ export class LivePhase implements Follower {
     if (admitted.count === 0) return 'ended'
     const records = batch.records.slice(0, admitted.count)
     const summary = { ...admitted, lastSeqNum: records.at(-1)!.seqNum }
-    const prefix = new ReadBatch(RecordBatch.ofRecords(records), summary, batch.tail)
+    const prefix = new ReadBatch(new RecordBatch(records), summary, batch.tail)
     return { kind: 'batch', batch: prefix, isLast: true }
-  }
-
-  #postponeHeartbeat(now: number): void {
-    const { heartbeats, random } = this.#options
-    if (heartbeats === true) this.#nextHeartbeatAt = now + heartbeatGapMs(random())
-  }
-
-  /** Keeps a timer that is early: deliveries postpone its deadline, and it is rearmed when it fires. */
-  #setTimer(at: number): void {
-    if (at === Number.POSITIVE_INFINITY || (this.#timer !== undefined && this.#timer.at <= at)) return
-    this.#timer?.cancel()
-    const { clock } = this.#options
-    const cancel = clock.schedule(at - clock.now(), () => {
-      this.#timer = undefined
-      this.wake()
-    })
-    this.#timer = { at, cancel }
   }
 }

@@ -20,15 +20,16 @@ export interface LiveBatch {
 export function liveBatch(block: StoredBlock, head: Head, records?: readonly SequencedRecord[]): LiveBatch {
   const { firstSeqNum, endSeqNum, lastTimestamp, meteredBytes } = block
   const isLast = head.tail.seqNum === endSeqNum
-  const tail: StreamTail = isLast ? streamTailOf(head) : { seqNum: endSeqNum, timestamp: lastTimestamp }
+  const lastTail = head.writeState === undefined ? head.tail : streamTailOf(head)
+  const tail: StreamTail = isLast ? lastTail : { seqNum: endSeqNum, timestamp: lastTimestamp }
   const summary = { count: endSeqNum - firstSeqNum, meteredBytes, lastSeqNum: endSeqNum - 1 }
-  const batch = new ReadBatch(RecordBatch.ofData(block.data, records), summary, tail)
+  const batch = new ReadBatch(new RecordBatch(records, [block.data]), summary, tail)
   return { block, batch: batch as LiveBatch['batch'] }
 }
 
 /** Returns what a follower delivers of an encrypted batch with these records in plain text. */
 export function withData({ batch }: LiveBatch, data: Uint8Array): ReadBatch {
-  return new ReadBatch(RecordBatch.ofData(data), batch, batch.tail)
+  return new ReadBatch(new RecordBatch(undefined, [data]), batch, batch.tail)
 }
 
 /** A read that is notified of appends. */
@@ -82,7 +83,7 @@ export class LiveTail {
 
   /** Keeps a batch. Appends of one turn wake the followers once, after their acknowledgement. */
   publish(live: LiveBatch): void {
-    if (this.followers === 0) return
+    if (this.#followers.size === 0) return
     const last = this.#batches.at(-1)?.block
     if (last !== undefined && live.block.firstSeqNum < last.endSeqNum) return
     if (last !== undefined && live.block.firstSeqNum > last.endSeqNum) this.clear()
@@ -95,10 +96,7 @@ export class LiveTail {
     }
     if (this.#isWaking) return
     this.#isWaking = true
-    queueMicrotask(() => {
-      this.#isWaking = false
-      this.wake()
-    })
+    queueMicrotask(this.wake)
   }
 
   /** Returns the append that begins at exactly `seqNum`, if it is still kept. */
@@ -124,7 +122,7 @@ export class LiveTail {
       this.#lastRead?.blocks.length === blocks.length &&
       this.#lastRead.blocks.every((block, index) => block === blocks[index])
     if (isSame) return this.#lastRead!.batch
-    const batch = RecordBatch.ofBlocks(blocks)
+    const batch = new RecordBatch(undefined, blocks)
     if (this.followers > 1) this.#lastRead = { blocks, batch }
     return batch
   }
@@ -134,7 +132,8 @@ export class LiveTail {
     this.#lastRead = undefined
   }
 
-  wake(): void {
+  readonly wake = (): void => {
+    this.#isWaking = false
     for (const follower of this.#followers) follower.wake()
   }
 

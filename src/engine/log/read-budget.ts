@@ -65,6 +65,8 @@ export class ReadBudget {
   readonly #waiting = new Set<Share>()
   /** Small reads, which precede all others. */
   readonly #small = new Set<Share>()
+  /** How many reads the three sets have. */
+  #queued = 0
   #cancelCheck: (() => void) | undefined
 
   constructor(limit: number, clock: Clock) {
@@ -97,18 +99,14 @@ export class ReadBudget {
    * wait. Give them back.
    */
   tryTake(bytes: number): boolean {
-    if (!this.#isQueueEmpty || !this.#fits(bytes, true)) return false
+    if (this.#queued > 0 || !this.#fits(bytes, true)) return false
     this.#used += bytes
     return true
   }
 
   giveBack(bytes: number): void {
     this.#used -= bytes
-    if (!this.#isQueueEmpty) this.#admit()
-  }
-
-  get #isQueueEmpty(): boolean {
-    return this.#small.size + this.#moving.size + this.#waiting.size === 0
+    if (this.#queued > 0) this.#admit()
   }
 
   /** @internal */
@@ -117,12 +115,14 @@ export class ReadBudget {
     const large = share.since > 0 ? this.#moving : this.#waiting
     share.isSmall = isSmall
     share.since = this.clock.now()
-    this.#replace(share, 0)
-    if (this.#isQueueEmpty && this.#fits(bytes, isSmall)) {
-      this.#replace(share, bytes)
-      return undefined
-    }
+    const others = this.#used - share.bytes
+    const limit = isSmall ? this.#limit : this.#largeLimit
+    const fits = this.#queued === 0 && (others === 0 || others + bytes <= limit)
+    this.#used = fits ? others + bytes : others
+    share.bytes = fits ? bytes : 0
+    if (fits) return undefined
     share.wanted = bytes
+    if (share.queue === undefined) this.#queued++
     share.queue = isSmall ? this.#small : large
     share.queue.add(share)
     this.#admit()
@@ -135,24 +135,19 @@ export class ReadBudget {
 
   /** @internal Replaces what a share holds, without waiting. */
   correct(share: Share, bytes: number): boolean {
-    this.#replace(share, 0)
+    this.#used -= share.bytes
     const isKept = !share.isSmall || bytes <= SMALL_COST || this.#fits(bytes, false)
-    if (isKept) this.#replace(share, bytes)
-    if (!this.#isQueueEmpty) this.#admit()
+    share.bytes = isKept && this.#shares.has(share) ? bytes : 0
+    this.#used += share.bytes
+    if (this.#queued > 0) this.#admit()
     return isKept
-  }
-
-  #replace(share: Share, bytes: number): void {
-    if (!this.#shares.has(share)) return
-    this.#used += bytes - share.bytes
-    share.bytes = bytes
   }
 
   /** @internal */
   close(share: Share): void {
-    share.queue?.delete(share)
-    this.#replace(share, 0)
+    if (share.queue?.delete(share)) this.#queued--
     this.#shares.delete(share)
+    this.correct(share, 0)
     this.#admit()
   }
 
@@ -178,9 +173,12 @@ export class ReadBudget {
       }
       if (!this.#fits(share.wanted, share.isSmall)) return
       share.queue!.delete(share)
+      this.#queued--
       share.queue = undefined
       share.since = this.clock.now()
-      this.#replace(share, share.wanted)
+      // It holds nothing while it waits.
+      share.bytes = share.wanted
+      this.#used += share.bytes
       share.resolve?.()
       share.resolve = undefined
     }
@@ -191,7 +189,7 @@ export class ReadBudget {
     if (this.#cancelCheck !== undefined) return
     this.#endStalled()
     this.#admit()
-    if (this.#isQueueEmpty) return
+    if (this.#queued === 0) return
     this.#cancelCheck = this.clock.schedule(CHECK_MS, () => {
       this.#cancelCheck = undefined
       this.#check()

@@ -9,7 +9,7 @@ import { isPromise, LATER, type MaybePromise, type Receiver } from '../../runtim
 import type { StoredBlock } from '../../storage/contract.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import { HistoryPhase } from './history-phase.ts'
-import { type LiveBatchStep, LivePhase, type LivePhaseOptions, type LiveStep } from './live-phase.ts'
+import { LivePhase, type LivePhaseOptions, type LiveStep } from './live-phase.ts'
 import { type ReadBudget, type ReadShare, readCost } from './read-budget.ts'
 import { ReadProgress } from './read-progress.ts'
 import { expectedBytes, SMALL_BYTES } from './read-scheduler.ts'
@@ -19,8 +19,8 @@ import type { StreamLog } from './stream-log.ts'
 export interface ReadCursorOptions extends LivePhaseOptions {
   readonly reader: RecordReader
   readonly budget: ReadBudget
-  /** Called with the metered bytes of every batch. */
-  readonly onDelivered?: ((meteredBytes: number) => void) | undefined
+  /** Counts what is delivered. */
+  readonly meter?: { delivered(basin: string, meteredBytes: number): void } | undefined
   /** Called once, when the read ends. */
   readonly onClose: () => void
 }
@@ -245,7 +245,7 @@ export class ReadCursor implements RecordCursor {
    * set. Never throws.
    */
   #follow(): MaybePromise<ReadEvent | undefined> | typeof LATER {
-    if (this.#isClosed()) return this.#over()
+    if (this.#phase === 'closed') return this.#over()
     try {
       const step = this.#live.next()
       if (step === 'idle') {
@@ -253,8 +253,8 @@ export class ReadCursor implements RecordCursor {
         this.#live.onChange(this.#onChange)
         return LATER
       }
-      if (!isPromise(step)) return this.#take(step)
-      return this.#step(() => this.#unlessClosed(step)).then((opened) => opened && this.#take(opened))
+      if (typeof step === 'string' || 'kind' in step) return this.#take(step)
+      return this.#takeLater(step)
     } catch (error) {
       return this.#step(() => Promise.reject(error))
     }
@@ -279,8 +279,8 @@ export class ReadCursor implements RecordCursor {
     return this.#step(async () => undefined)
   }
 
-  #take(step: LiveStep): MaybePromise<ReadEvent | undefined> {
-    if (this.#isClosed()) return this.#over()
+  /** With `isHeld`, the memory of the step is held already. */
+  #take(step: LiveStep, isHeld = false): MaybePromise<ReadEvent | undefined> {
     if (step === 'ended') {
       this.close()
       return undefined
@@ -293,20 +293,26 @@ export class ReadCursor implements RecordCursor {
     }
     if (step.kind === 'heartbeat') return step
     const { meteredBytes, count } = step.batch
-    const held = this.#share.hold(readCost(meteredBytes, count), meteredBytes <= SMALL_BYTES)
-    if (held === undefined) return this.#takeBatch(step)
-    return this.#step(() => this.#unlessClosed(held)).then(() => this.#takeBatch(step))
-  }
-
-  #takeBatch(step: LiveBatchStep): MaybePromise<ReadEvent | undefined> {
-    if (this.#isClosed()) return this.#over()
+    const held = isHeld
+      ? undefined
+      : this.#share.hold(readCost(meteredBytes, count), meteredBytes <= SMALL_BYTES)
+    if (held !== undefined)
+      return this.#takeLater(
+        held.then(() => step),
+        true,
+      )
     this.#deliver(step.batch, step.isLast)
     return step
   }
 
+  async #takeLater(opening: Promise<LiveStep>, isHeld?: boolean): Promise<ReadEvent | undefined> {
+    const step = await this.#step(() => this.#unlessClosed(opening))
+    return step === undefined || this.#isClosed() ? this.#over() : this.#take(step, isHeld)
+  }
+
   #deliver(batch: ReadBatch, isLast: boolean): void {
     const admitsMore = this.#progress.delivered(batch)
-    this.#options.onDelivered?.(batch.meteredBytes)
+    this.#options.meter?.delivered(this.#log.document.basin, batch.meteredBytes)
     if (isLast || !admitsMore) this.close()
     else this.#live.delivered()
   }

@@ -8,11 +8,15 @@ export class ReadProgress {
   position: number
   /** The limits that remain. */
   limits: ReadLimits
+  /** Whether it has no limits at all, as most sessions. */
+  readonly isUnlimited: boolean
   #deliveredBytes = 0
 
   constructor({ floor, limits }: Pick<ReadPlan, 'floor' | 'limits'>) {
     this.position = floor
     this.limits = limits
+    const { count, bytes, until } = limits
+    this.isUnlimited = Math.min(count, bytes, until) === Number.POSITIVE_INFINITY
   }
 
   /** Metered bytes. */
@@ -23,6 +27,7 @@ export class ReadProgress {
   /** Counts a delivered batch. Returns whether the limits admit more. */
   delivered({ count, meteredBytes }: ReadBatch): boolean {
     this.#deliveredBytes += meteredBytes
+    if (this.isUnlimited) return true
     this.limits = afterDelivering(this.limits, count, meteredBytes)
     return !isExhausted(this.limits)
   }

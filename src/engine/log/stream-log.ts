@@ -164,7 +164,7 @@ export class StreamLog implements AppendTarget, AppendSink {
     const isOwned = this.#options.readsIntoNewMemory
     // What callers own cannot be shared.
     const shared = follows && !isOwned ? this.#live?.recordsOf(blocks) : undefined
-    return shared ?? RecordBatch.ofBlocks(blocks, isOwned)
+    return shared ?? new RecordBatch(undefined, blocks, isOwned)
   }
 
   /** Reads the blocks from `from` on, up to the one that reaches a limit. */

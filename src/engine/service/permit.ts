@@ -50,6 +50,8 @@ export interface Permit {
 /** The permit of a token's holder. */
 export interface HolderPermit extends Permit {
   readonly identity: Identity
+  /** Authorizes an append. Returns the target with the permissions applied. Throws as the others do. */
+  resolveAppend(target: StreamTarget, batch: AppendBatch): StreamTarget
 }
 
 const allow = (): void => {}

@@ -7,7 +7,6 @@ import {
   type ReadPolicy,
 } from '../../core/read-plan.ts'
 import { streamTailOf } from '../../core/stream-state.ts'
-import { concatBytes } from '../../model/bytes.ts'
 import { HeadwaterError } from '../../model/errors.ts'
 import type { StreamRef } from '../../model/names.ts'
 import type { StreamTail } from '../../model/position.ts'
@@ -225,15 +224,14 @@ export class ReadService {
       onEnd?.()
     }
     const { basin } = log.document
-    // A unary read has delivered nothing until it succeeds as a whole.
-    const onDelivered = kind === 'session' ? (bytes: number) => usage.delivered(basin, bytes) : undefined
     const cursor: ReadCursor = new ReadCursor(log, plan, {
       reader,
       budget: readBudget,
       clock,
       random,
       heartbeats,
-      onDelivered,
+      // A unary read has delivered nothing until it succeeds as a whole.
+      meter: kind === 'session' ? usage : undefined,
       onClose,
     })
     this.#open.add(cursor)
@@ -295,5 +293,12 @@ function mergeBatches(batches: readonly ReadBatch[]): ReadBatch {
     meteredBytes: batches.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
     lastSeqNum: last?.lastSeqNum ?? -1,
   }
-  return new ReadBatch(RecordBatch.ofData(concatBytes(batches.map(({ data }) => data))), summary, last?.tail)
+  return new ReadBatch(
+    new RecordBatch(
+      undefined,
+      batches.map(({ data }) => data),
+    ),
+    summary,
+    last?.tail,
+  )
 }

@@ -12,12 +12,29 @@ export interface TokenWatch {
   release(): void
 }
 
+/** What a token permitted when it was looked up. */
+export interface TokenLookup {
+  readonly permit: HolderPermit
+  /** When the look-up began, in milliseconds. */
+  readonly at: number
+  /** How often this engine had changed tokens by then. */
+  readonly revision: number
+}
+
+/** Looks tokens up. */
+export interface TokenAuthenticator {
+  /** Rejects with the same `authn` error for malformed, unknown, revoked and expired tokens. */
+  authenticate(token: string | undefined): Promise<TokenLookup>
+  /**
+   * Whether a caller may act on a look-up: for a second, unless the token expires or this engine changes
+   * tokens.
+   */
+  isCurrent(lookup: TokenLookup): boolean
+}
+
 /** Access tokens. The implementation (`tokens/`) loads on first use. */
 export interface TokenAccess {
-  /** Changes whenever this engine revokes a token or replaces the root token. */
-  readonly revision: number
-  /** Resolves to what the token permits. Rejects with `authn`. */
-  authenticate(token: string | undefined): Promise<HolderPermit>
+  readonly authenticator: TokenAuthenticator
   /** Watches the token while a session is open. Rejects with `authn` if it changed since it was looked up. */
   watch(identity: Identity): Promise<TokenWatch>
   /**

@@ -29,7 +29,13 @@ function historyOf(stored: StoredBlock, limits: ReadLimits): [HistoryPhase, Read
   )
   const progress = new ReadProgress({ floor: stored.firstSeqNum, limits })
   return [
-    new HistoryPhase(source, PLAIN.reader(undefined), progress, () => false, RecordBatch.ofBlocks),
+    new HistoryPhase(
+      source,
+      PLAIN.reader(undefined),
+      progress,
+      () => false,
+      (blocks) => new RecordBatch(undefined, blocks),
+    ),
     progress,
   ]
 }

@@ -8,7 +8,7 @@ function live(firstSeqNum: number, count = 1, meteredBytes = 10): LiveBatch {
   const endSeqNum = firstSeqNum + count
   const tail = { seqNum: endSeqNum, timestamp: 5 }
   const summary = { count, meteredBytes, lastSeqNum: endSeqNum - 1 }
-  const batch = new ReadBatch(RecordBatch.ofRecords([]), summary, tail) as LiveBatch['batch']
+  const batch = new ReadBatch(new RecordBatch([]), summary, tail) as LiveBatch['batch']
   const data = new Uint8Array()
   const timestamps = { firstTimestamp: 5, lastTimestamp: 5 }
   const block = { firstSeqNum, endSeqNum, ...timestamps, meteredBytes, expiresAt: null, data }

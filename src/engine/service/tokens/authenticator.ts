@@ -5,44 +5,79 @@ import type { StorageSession } from '../../../storage/contract.ts'
 import { ROOT_TOKEN_KEY, type RootTokenDocument, type TokenDocument } from '../../../storage/documents.ts'
 import type { Versioned } from '../catalog.ts'
 import type { HolderPermit, Identity } from '../permit.ts'
+import { isUnchanged, type TokenAuthenticator, type TokenLookup } from '../token-access.ts'
 import { authnError } from './errors.ts'
 import { idOfToken, isSameDigest, TOKEN_CHARACTERS_MAX, tokenDigest } from './token-format.ts'
 import { TokenPermit } from './token-permit.ts'
 
-/** Looks up what a token permits. */
-export class Authenticator {
-  readonly #session: StorageSession
-  readonly #clock: Clock
+/** How long a caller may act on one look-up of its token, in milliseconds. */
+const LOOKUP_VALID_MS = 1_000
+/** How many permits are kept. */
+const PERMITS_MAX = 1_000
 
-  constructor(session: StorageSession, clock: Clock) {
+/** Looks up what a token permits. */
+export class Authenticator implements TokenAuthenticator {
+  readonly #session: StorageSession
+  readonly #isShared: () => boolean
+  readonly #clock: Clock
+  /** The permits of tokens by digest. One that is outdated is found by the version of its document. */
+  readonly #permits = new Map<string, HolderPermit>()
+  /** How often this engine changed tokens. */
+  #revision = 0
+
+  constructor(session: StorageSession, isShared: () => boolean, clock: Clock) {
     this.#session = session
+    this.#isShared = isShared
     this.#clock = clock
   }
 
-  /** Rejects with the same `authn` error for malformed, unknown, revoked and expired tokens. */
-  async authenticate(token: string | undefined): Promise<HolderPermit> {
+  async authenticate(token: string | undefined): Promise<TokenLookup> {
     const isText = typeof token === 'string' && token !== ''
     if (!isText || token.length > TOKEN_CHARACTERS_MAX) throw authnError()
+    const at = this.#clock.now()
+    const revision = this.#revision
     const digest = await tokenDigest(token)
+    let permit = this.#permits.get(digest)
+    // Other engines may have revoked it, and expired tokens are deleted without notice.
+    const mayHaveEnded = permit && (this.#isShared() || permit.identity.grant.expiresAt !== null)
+    if (mayHaveEnded && !(await isUnchanged(this.#session, permit!.identity))) permit = undefined
+    if (permit === undefined) {
+      permit = new TokenPermit(await this.#identify(token, digest))
+      // Else it may have been revoked meanwhile.
+      if (revision === this.#revision) this.#keep(permit)
+    }
+    if (isExpired(permit.identity.grant.expiresAt, this.#clock.now())) throw authnError()
+    return { permit, at, revision }
+  }
+
+  isCurrent({ permit, at, revision }: TokenLookup): boolean {
+    const now = this.#clock.now()
+    const isRecent = Math.abs(now - at) < LOOKUP_VALID_MS
+    return isRecent && revision === this.#revision && !isExpired(permit.identity.grant.expiresAt, now)
+  }
+
+  /** Forgets what is known of tokens: this engine has changed some, or may have. */
+  forget(): void {
+    this.#revision++
+    this.#permits.clear()
+  }
+
+  #keep(permit: HolderPermit): void {
+    if (this.#permits.size >= PERMITS_MAX) this.#permits.delete(this.#permits.keys().next().value!)
+    this.#permits.set(permit.identity.digest, permit)
+  }
+
+  async #identify(token: string, digest: string): Promise<Identity> {
     const issued = await this.findIssued(token, digest)
     if (issued !== undefined) {
       const { value, version } = issued
-      if (isExpired(value.expiresAt, this.#clock.now())) throw authnError()
-      return new TokenPermit({
-        grant: grantOf(value),
-        digest,
-        unchanged: unchanged('tokens', value.id, version),
-      })
+      return { grant: grantOf(value), digest, unchanged: unchanged('tokens', value.id, version) }
     }
     const root = await this.#session.get('settings', ROOT_TOKEN_KEY)
     if (root === undefined || !isSameDigest((root.value as unknown as RootTokenDocument).digest, digest)) {
       throw authnError()
     }
-    return new TokenPermit({
-      grant: OWNER,
-      digest,
-      unchanged: unchanged('settings', ROOT_TOKEN_KEY, root.version),
-    })
+    return { grant: OWNER, digest, unchanged: unchanged('settings', ROOT_TOKEN_KEY, root.version) }
   }
 
   /** Resolves to the document of an issued token, expired or not. */

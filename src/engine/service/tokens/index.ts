@@ -5,13 +5,17 @@ import { Authenticator } from './authenticator.ts'
 import { TokenService } from './token-service.ts'
 import { TokenWatcher, type TokenWatcherContext } from './token-watch.ts'
 
+interface TokenContext extends TokenWatcherContext {
+  /** Whether other engines may change tokens. Never false again once it was true. */
+  readonly isShared: () => boolean
+}
+
 /** Opens the access tokens of an engine. */
-export function openTokens(catalog: Catalog, context: TokenWatcherContext): TokenAccess {
-  const { session, clock } = context
-  const authenticator = new Authenticator(session, clock)
+export function openTokens(catalog: Catalog, context: TokenContext): TokenAccess {
+  const { session, isShared, clock } = context
+  const authenticator = new Authenticator(session, isShared, clock)
   const service = new TokenService(session, catalog, authenticator, clock)
   const watcher = new TokenWatcher(context)
-  let revision = 0
   /** Also after a failure, which may have had an effect: tokens are looked up again. */
   const changed = async <Result>(change: Promise<Result>): Promise<Result> => {
     try {
@@ -20,14 +24,11 @@ export function openTokens(catalog: Catalog, context: TokenWatcherContext): Toke
       void watcher.checkNow()
       throw error
     } finally {
-      revision++
+      authenticator.forget()
     }
   }
   return {
-    get revision() {
-      return revision
-    },
-    authenticate: (token) => authenticator.authenticate(token),
+    authenticator,
     watch: (identity) => watcher.watch(identity),
     copyInput: copyAccessTokenInput,
     issue: (input, issuer) => service.issue(input, issuer),

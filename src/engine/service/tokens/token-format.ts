@@ -5,6 +5,8 @@ import { ACCESS_TOKEN_ID_BYTES_MAX } from '../../../model/limits.ts'
 import { trackExternalWork } from '../../../runtime/clock.ts'
 import { nodeCrypto } from '../../../runtime/node-crypto.ts'
 
+const node = nodeCrypto()
+
 const SECRET_BYTES = 32
 /** Longest token that is accepted, whether issued or a root token. */
 export const TOKEN_CHARACTERS_MAX = 1024
@@ -56,7 +58,6 @@ export function rootTokenProblem(token: string): string | undefined {
  */
 export async function tokenDigest(token: string): Promise<string> {
   const bytes = utf8(token)
-  const node = nodeCrypto()
   if (node !== undefined) return node.createHash('sha256').update(bytes).digest('hex')
   const subtle = globalThis.crypto?.subtle
   if (subtle === undefined) {

@@ -21,10 +21,12 @@ export class TokenPermit implements HolderPermit {
   authorize(operations: readonly Operation[], { basin, stream, tokenId }: Resource): void {
     const { grant } = this.identity
     const named = { basin, stream: stream === undefined ? undefined : grant.streamPrefix + stream, tokenId }
+    let isPermitted = false
     for (const operation of operations) {
       if (!OPERATIONS.includes(operation)) throw invalid(`unknown operation \`${operation}\``, 'operation')
+      isPermitted ||= permits(grant, operation, named)
     }
-    if (!operations.some((operation) => permits(grant, operation, named))) throw permissionDenied()
+    if (!isPermitted) throw permissionDenied()
   }
 
   authorizeCommands(ref: StreamRef, { records }: AppendBatch): void {
@@ -56,6 +58,13 @@ export class TokenPermit implements HolderPermit {
     // A basin's configuration grants streams with that configuration, not with one of the caller's choice.
     const isConfigDenied = config !== undefined && !permits(this.identity.grant, 'create-stream', ref)
     return { ...target, ref, creation: isConfigDenied ? { always, isConfigDenied } : target.creation }
+  }
+
+  resolveAppend(target: StreamTarget, batch: AppendBatch): StreamTarget {
+    this.authorize(['append'], target.ref)
+    const resolved = this.resolveTarget(target)
+    this.authorizeCommands(target.ref, batch)
+    return resolved
   }
 
   shownName(stream: string): string {

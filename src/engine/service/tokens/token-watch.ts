@@ -25,8 +25,8 @@ interface Entry {
 
 export interface TokenWatcherContext {
   readonly session: StorageSession
-  /** Whether other engines may revoke tokens. */
-  readonly isShared: boolean
+  /** Whether other engines may ever revoke tokens. */
+  readonly shared: boolean
   readonly clock: Clock
   readonly onBackgroundError: (error: unknown) => void
   readonly closing: SharedSignal
@@ -142,11 +142,11 @@ export class TokenWatcher {
   }
 
   #scheduleCheck(): void {
-    const { clock, isShared, closing } = this.#context
+    const { clock, shared, closing } = this.#context
     if (this.#cancelCheck !== undefined || this.#entries.size === 0) return
     // On an exclusive storage, this engine knows of every other way in which a token ends.
     const mayExpire = [...this.#entries.values()].some(({ identity }) => identity.grant.expiresAt !== null)
-    if (!isShared && !mayExpire) return
+    if (!shared && !mayExpire) return
     const check = () => {
       this.#cancelCheck = undefined
       void this.#check()
@@ -156,7 +156,7 @@ export class TokenWatcher {
   }
 
   /** Checks all tokens at once, so that a slow check does not delay the others. */
-  async #check(isNeeded: boolean = this.#context.isShared): Promise<void> {
+  async #check(isNeeded: boolean = this.#context.shared): Promise<void> {
     const { clock, onBackgroundError, closing } = this.#context
     const now = clock.now()
     const entries = [...this.#entries.values()]

@@ -6,8 +6,6 @@ import { utf8 } from '../../../../src/model/bytes.ts'
 import { contentCodingOf, responseCodingOf } from '../../../../src/wire/content-coding.ts'
 import { sessionCompressionOf } from '../../../../src/wire/frame-compression.ts'
 import {
-  ackForm,
-  appendForm,
   HEADER_PREFIXES,
   mediaKind,
   mediaTypeEssence,
@@ -36,12 +34,12 @@ export const mediaTypes = target({
   decode: (input: string) => ({
     essence: mediaTypeEssence(input),
     kind: mediaKind(input),
-    forms: [readForm(input, input), appendForm(input), ackForm(input)],
+    form: readForm(input, input),
   }),
   means: ([type]) => ({
     essence: type,
     kind: mediaKind(type),
-    forms: [readForm(type, type), appendForm(type), ackForm(type)],
+    form: readForm(type, type),
   }),
   refuses: nothing,
   verify({ essence, kind }, input) {

@@ -30,7 +30,7 @@ beforeEach(async () => {
 afterEach(() => hw.close())
 
 const issue = (id = 'token') => hw.issueAccessToken({ id, scope: { ops: ['read'] } })
-const works = (token: string) => outcome(hw.as(token).checkPermission('read'))
+const works = (token: string) => outcome(hw.asHolder(token, ['read']))
 const REFUSAL = ['authn', 401, 'a valid access token is required']
 
 /** A token with this id and the secret of another one. */
@@ -71,7 +71,7 @@ describe('a presented token', () => {
       twice: token + token,
     }
     for (const [what, presented] of Object.entries(others)) {
-      const error = await failure(hw.as(presented).checkPermission('read'))
+      const error = await failure(hw.asHolder(presented, ['read']))
       expect([what, error?.code, error?.status, error?.message]).toEqual([what, ...REFUSAL])
     }
     expect(await works(token)).toBe('ok')
@@ -81,7 +81,7 @@ describe('a presented token', () => {
     'is rejected without a read of the storage if its length is wrong (%#)',
     async (token) => {
       calls = []
-      const error = await failure(hw.as(token).checkPermission('read'))
+      const error = await failure(hw.asHolder(token, ['read']))
       expect([error?.code, error?.status, error?.message]).toEqual(REFUSAL)
       expect(calls).toEqual([])
     },
@@ -89,7 +89,7 @@ describe('a presented token', () => {
 
   // A call from JavaScript, or with an absent header, must not become the owner.
   it.each([undefined, null])('does not make the caller the owner if it is empty: %s', async (nothing) => {
-    const error = await failure(hw.as(nothing as never).checkPermission('read'))
+    const error = await failure(hw.asHolder(nothing as never, ['read']))
     expect([error?.code, error?.status, error?.message]).toEqual(REFUSAL)
   })
 
@@ -123,8 +123,8 @@ describe('a presented token', () => {
     const same = view.onConnection({})
     expect(await outcome(same.listBasins())).toBe('permission_denied')
     // A caller without a token is anonymous, not the caller of the previous request.
-    expect(await outcome(view.asHolder(undefined).listBasins())).toBe('authn')
-    expect(await outcome(hw.asHolder(undefined).listBasins())).toBe('authn')
+    expect(await outcome(view.asHolder(undefined, ['list-basins']))).toBe('authn')
+    expect(await outcome(hw.asHolder(undefined, ['list-basins']))).toBe('authn')
     expect(await outcome(view.as('other').listBasins())).toBe('authn')
     expect(await outcome(hw.onConnection({}).listBasins())).toBe('ok')
   })
