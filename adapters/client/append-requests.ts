@@ -1,6 +1,6 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
 import type { AppendAck } from '../../src/model/info.ts'
-import { loaded } from '../../src/runtime/lazy-module.ts'
+import { LazyModule, loaded } from '../../src/runtime/lazy-module.ts'
 import { APPEND_HEADER } from '../../src/wire/append-header-name.ts'
 import { decodeAppendAck } from '../../src/wire/decode-records.ts'
 import { encodeAppendInput } from '../../src/wire/encode-append.ts'
@@ -9,6 +9,9 @@ import type { ClientCore } from './core.ts'
 import { decoded, isMissing, withEffects } from './errors.ts'
 import { loadControl } from './on-demand.ts'
 import type { RemoteTarget } from './stream-target.ts'
+
+/** What only appends with a producer or a `streamSeq` need. */
+const EXTENSION = new LazyModule('producers', () => import('./extended-append.ts'))
 
 /** How often the stream is created, should others keep deleting it. */
 const CREATIONS_MAX = 3
@@ -57,7 +60,7 @@ export class AppendRequests {
   async #append(batch: AppendBatch, mayBeStored: boolean): Promise<AppendAck> {
     const { matchSeqNum, fencingToken, producer, streamSeq } = batch
     const isExtended = producer !== undefined || streamSeq !== undefined
-    const extension = isExtended ? await loaded('producers', import('./extended-append.ts')) : undefined
+    const extension = isExtended ? (EXTENSION.part ?? (await EXTENSION.load())) : undefined
     const extended = extension?.extensionOf(batch)
     // The server finds out whether the batch is stored already, or rejects what it does not understand.
     const isIdempotent = producer !== undefined

@@ -1,6 +1,17 @@
 import type { AppendAck } from '../../src/model/info.ts'
 import { attemptWithEntry } from '../../src/sync/outbox-attempts.ts'
+import type { Progress } from '../../src/sync/outbox-log.ts'
 import type { EntryAttempt, OutboxLog } from './outbox-log.ts'
+
+/** What the attempt to send the next entry depends on. */
+interface Taking {
+  /** The entries that have left the outbox when it is stored. */
+  readonly leaving: ReadonlySet<number>
+  /** Returns the place of the attempt whose epoch can be continued, if there is one. */
+  readonly acknowledgedAt: () => number | undefined
+}
+
+const NONE: ReadonlySet<number> = new Set()
 
 /**
  * Tracks which attempts in the log of an outbox a sender has taken into account. Until it knows an attempt of
@@ -10,8 +21,8 @@ export class KnownAttempts {
   readonly #log: OutboxLog
   readonly #acknowledgedAt: () => number | undefined
   #at: number | undefined
-  /** Whether the next entry may be stored together with the attempt to send it: the sender is idle. */
-  #takesEntry = false
+  /** Set while the next entry may be stored together with the attempt to send it. */
+  #taking: Taking | undefined
   /** Resolves to the place in the log of an attempt that is being stored together with its entry. */
   #storing: Promise<number | undefined> | undefined
 
@@ -51,20 +62,37 @@ export class KnownAttempts {
   }
 
   /** Waits until a condition holds. In the meantime an entry may be stored together with its attempt. */
-  async idleUntil(condition: () => boolean, signal: AbortSignal): Promise<void> {
-    this.#takesEntry = true
-    try {
-      await this.#log.eventually(condition, signal)
-    } finally {
-      this.#takesEntry = false
-    }
+  idleUntil(condition: () => boolean, signal: AbortSignal): Promise<void> {
+    const taking = { leaving: NONE, acknowledgedAt: this.#acknowledgedAt }
+    return this.#whileTaking(taking, this.#log.eventually(condition, signal))
+  }
+
+  /**
+   * Waits until it is stored that entries were confirmed. In the meantime another one may be stored together
+   * with its attempt. `acknowledgedAt` is the place of the attempt that they were sent with.
+   */
+  untilLeft(
+    confirmed: Progress['confirmed'],
+    acknowledgedAt: number | undefined,
+    stored: Promise<void>,
+  ): Promise<void> {
+    const leaving = new Set(confirmed.map(([number]) => number))
+    return this.#whileTaking({ leaving, acknowledgedAt: () => acknowledgedAt }, stored)
+  }
+
+  async #whileTaking(taking: Taking, work: Promise<void>): Promise<void> {
+    this.#taking = taking
+    await work.finally(() => {
+      this.#taking = undefined
+    })
   }
 
   #attemptWith(records: number): EntryAttempt | undefined {
-    if (!this.#takesEntry || !this.isLast) return undefined
-    const record = attemptWithEntry(this.#log.state, this.#acknowledgedAt(), records)
+    if (this.#taking === undefined || !this.isLast) return undefined
+    const { leaving, acknowledgedAt } = this.#taking
+    const record = attemptWithEntry(this.#log.state, acknowledgedAt(), records, leaving)
     if (record === undefined) return undefined
-    this.#takesEntry = false
+    this.#taking = undefined
     const appended = (acked: Promise<AppendAck>) => {
       this.#storing = acked.then(
         ({ end }) => end.seqNum - 1,

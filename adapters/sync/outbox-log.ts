@@ -2,9 +2,10 @@ import type { Stream } from '../../src/api/stream.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
-import { BATCH_METERED_BYTES_MAX } from '../../src/model/limits.ts'
+import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { macrotask } from '../../src/runtime/macrotask.ts'
 import { backOffMs } from '../../src/sync/back-off.ts'
 import { asHeadwaterError, codeOf, isStreamMissing } from '../../src/sync/errors.ts'
 import {
@@ -12,6 +13,7 @@ import {
   type LogRecord,
   type OutboxNews,
   type OutboxState,
+  type Progress,
   progressRecord,
   trimPoint,
   withLogRecords,
@@ -25,14 +27,21 @@ const LOG_CONFIG = {
   deleteOnEmpty: { minAgeSeconds: 0 },
 } as const satisfies StreamConfigInput
 
-/** The size up to which a batch leaves room for an attempt in the same append, in metered bytes. */
-const WITH_ATTEMPT_BYTES_MAX = BATCH_METERED_BYTES_MAX / 2
+/** The size up to which an entry leaves room for notes in the same append, in metered bytes. */
+const WITH_NOTES_BYTES_MAX = BATCH_METERED_BYTES_MAX / 2
 
 /** The log is trimmed when this many of its records are not needed any more. */
 const TRIMMED_RECORDS = 64
 
 /** An attempt that is stored together with its entry. */
 export interface EntryAttempt {
+  readonly record: LogRecord
+  /** Receives the outcome of the append. */
+  readonly appended: (acked: Promise<AppendAck>) => void
+}
+
+/** A note that waits for an entry to be stored with. */
+interface DeferredNote {
   readonly record: LogRecord
   /** Receives the outcome of the append. */
   readonly appended: (acked: Promise<AppendAck>) => void
@@ -48,6 +57,9 @@ export class OutboxLog {
   /** Returns the attempt that is stored together with an entry of so many records. Set by the sender. */
   attemptWith: ((records: number) => EntryAttempt | undefined) | undefined
   #state = emptyOutbox()
+  #deferred: DeferredNote | undefined
+  /** Entries that the server has acknowledged, and that the state may still include. */
+  readonly #acknowledged = new Set<number>()
   #trimmedTo = 0
   /** The failure that ended the log, or that of the storage while the log cannot be read. */
   #failure: HeadwaterError | undefined
@@ -59,11 +71,28 @@ export class OutboxLog {
     this.#random = random
     this.#signal = signal
     void this.#follow()
-    onAbort(signal, () => this.#changed())
+    onAbort(signal, () => {
+      this.#storeDeferred()
+      this.#changed()
+    })
   }
 
   get state(): OutboxState {
     return this.#state
+  }
+
+  /** The size of the entries that the server has not acknowledged. */
+  get load(): { readonly records: number; readonly meteredBytes: number } {
+    let { records, meteredBytes } = this.#state
+    for (const number of this.#acknowledged) {
+      const entry = this.#state.entries.get(number)
+      if (entry === undefined) this.#acknowledged.delete(number)
+      else {
+        records -= entry.records.length
+        meteredBytes -= entry.meteredBytes
+      }
+    }
+    return { records, meteredBytes }
   }
 
   /** Calls back after each change. The returned function ends that. */
@@ -98,11 +127,39 @@ export class OutboxLog {
     await unlessAborted(signal, reached).finally(unsubscribe)
   }
 
+  /** Reports entries as confirmed before the log says so, which only saves that they are sent again. */
+  acknowledge(confirmed: Progress['confirmed']): void {
+    for (const [number, confirmation] of confirmed) {
+      this.#acknowledged.add(number)
+      this.#news.confirmed(number, confirmation)
+    }
+  }
+
   /** Appends records, and resolves once the state includes them. */
   async append(records: readonly LogRecord[], signal?: AbortSignal): Promise<AppendAck> {
+    this.#storeDeferred()
     const ack = await this.#stream.append([...records], { signal })
     await this.#includes(ack, signal)
     return ack
+  }
+
+  /**
+   * Appends a record together with the next entry, or alone if there is none in this turn of the event loop.
+   * Resolves once the state includes it.
+   */
+  async appendSoon(record: LogRecord, signal: AbortSignal): Promise<void> {
+    this.#storeDeferred()
+    const acked = new Promise<AppendAck>((resolve) => {
+      this.#deferred = { record, appended: resolve }
+    })
+    void macrotask().then(() => this.#storeDeferred())
+    await this.#includes(await unlessAborted(signal, acked), signal)
+  }
+
+  #storeDeferred(): void {
+    const deferred = this.#deferred
+    this.#deferred = undefined
+    deferred?.appended(this.#stream.append(deferred.record))
   }
 
   /**
@@ -115,11 +172,19 @@ export class OutboxLog {
     signal: AbortSignal | undefined,
     stored: (number: number) => void,
   ): Promise<void> {
-    const attempt = meteredBytes < WITH_ATTEMPT_BYTES_MAX ? this.attemptWith?.(records.length) : undefined
-    const acked = this.#stream.append([...records, ...(attempt ? [attempt.record] : [])], { signal })
+    const hasRoom = meteredBytes < WITH_NOTES_BYTES_MAX && records.length <= BATCH_RECORDS_MAX - 2
+    if (!hasRoom) this.#storeDeferred()
+    const deferred = this.#deferred
+    this.#deferred = undefined
+    const attempt = hasRoom ? this.attemptWith?.(records.length) : undefined
+    const before = deferred === undefined ? [] : [deferred.record]
+    const after = attempt === undefined ? [] : [attempt.record]
+    // Without the signal, which is not that of the notes.
+    const acked = this.#stream.append([...before, ...records, ...after])
+    deferred?.appended(acked)
     attempt?.appended(acked)
-    const ack = await acked
-    stored(ack.start.seqNum)
+    const ack = await unlessAborted(signal, acked)
+    stored(ack.start.seqNum + before.length)
     await this.#includes(ack, signal)
   }
 

@@ -1,4 +1,3 @@
-import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
@@ -19,35 +18,24 @@ import {
   progressRecord,
 } from '../../src/sync/outbox-log.ts'
 import {
-  type AfterRefusal,
   attemptOutcome,
   confirmationsIn,
   confirmationsOf,
   isEntryLeft,
   sentRecords,
+  withoutConfirmed,
 } from '../../src/sync/outbox-plan.ts'
 import { Contention } from './contention.ts'
 import { tailOrZero, waitForCopy } from './examined-stream.ts'
 import { KnownAttempts } from './known-attempts.ts'
-import type { OutboxLog } from './outbox-log.ts'
-import { type PauseContext, pauseAfter, pauseUntil } from './pause.ts'
+import { pauseAfter, pauseUntil } from './pause.ts'
 import { ProducerSupport } from './producer-support.ts'
+import type { SenderContext } from './sender-context.ts'
 
 /** How long the end of an acknowledged append counts as the tail, in milliseconds. */
 const FRESH_MS = 1_000
 /** How long after the last acknowledgement a batch continues its epoch, in milliseconds. */
 const CONTINUED_MS = 60_000
-/** How often a batch without a condition may be rejected for its producer before it is parked. */
-const REJECTIONS_MAX = 16
-
-export interface SenderContext extends PauseContext {
-  readonly log: OutboxLog
-  readonly remote: Stream
-  /** Where records are examined: the remote stream, or a copy of it that a mirror keeps. */
-  readonly examined: Stream
-  readonly afterRefusal: AfterRefusal
-  readonly onSent: (() => void) | undefined
-}
 
 /**
  * Sends the entries of an outbox, each exactly once on any server (see `outbox-attempts.ts`). At most one
@@ -80,8 +68,6 @@ export class OutboxSender {
   /** The place of an attempt that was stored in a new stream, while the copy has the deleted one. */
   #restartedAt: number | undefined
   readonly #support: ProducerSupport
-  /** How often in succession a server without producers rejected a batch without a condition. */
-  #rejectionCount = 0
 
   constructor(context: SenderContext, signal: AbortSignal) {
     this.#context = context
@@ -227,7 +213,7 @@ export class OutboxSender {
     const { log, remote, examined, onSent } = this.#context
     const { start, end } = confirmation
     this.#contention.won(end.timestamp, log.state.progress!.device)
-    this.#rejectionCount = 0
+    this.#support.accept()
     onSent?.()
     // Entries leave the outbox only when a copy has them, so that a view never loses them.
     if (examined !== remote) {
@@ -250,13 +236,18 @@ export class OutboxSender {
     )
     const acknowledgedAt = isPlain ? undefined : at
     if (confirmed.length > 0) {
-      const entries = new Map(log.state.entries)
-      for (const [number] of confirmed) entries.delete(number)
-      // The next attempt is written together with the confirmation of this one.
-      const next = this.#next({ ...log.state, entries }, acknowledgedAt)
-      const note = next === undefined || next.isNoted ? [] : [attemptNote(next, at)]
-      const { end } = await log.append([this.#progress(confirmed), ...note], this.#signal)
-      if (note.length > 0) this.#attempts.add(end.seqNum - 1)
+      log.acknowledge(confirmed)
+      const progress = this.#progress(confirmed)
+      const next = this.#next(withoutConfirmed(log.state, confirmed), acknowledgedAt)
+      if (next === undefined) {
+        const stored = log.appendSoon(progress, this.#signal)
+        await this.#attempts.untilLeft(confirmed, acknowledgedAt, stored)
+      } else {
+        // The next attempt is written together with the confirmation of this one.
+        const note = next.isNoted ? [] : [attemptNote(next, at)]
+        const { end } = await log.append([progress, ...note], this.#signal)
+        if (note.length > 0) this.#attempts.add(end.seqNum - 1)
+      }
     }
     // Set only now, so that the next attempt contains none of its entries.
     this.#acknowledgedAt = acknowledgedAt
@@ -283,14 +274,15 @@ export class OutboxSender {
       this.#abandonedAt = at
       this.#epochMin = Math.max(epoch, error.producerEpoch ?? 0) + 1
       this.#mustExamine = true
+      // The first batch of an epoch continues nothing: the server contradicts itself.
+      if (this.#support.rejectsEpochs()) throw error
     } else if (outcome === 'plain' && !isPlain && (isConditional || error.code === 'too_many_producers')) {
       this.#support.reject()
       // A late copy is not stored, unless the server forgets the producer at this moment, a week later.
       if (!isConditional) this.#abandonedAt = at
     } else if (outcome === 'plain' && !isConditional) {
       // A proxy may still deliver the batch to a server that knows producers.
-      if (++this.#rejectionCount < REJECTIONS_MAX) throw error
-      this.#rejectionCount = 0
+      if (!this.#support.rejectsTooOften()) throw error
       await this.#examine(0)
       await this.#park()
     } else if (outcome === 'refused' || outcome === 'plain') {

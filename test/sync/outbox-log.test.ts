@@ -36,6 +36,36 @@ test('appends under way count for the limits of an outbox', async () => {
   ])
 })
 
+test('a record that the server has stored leaves its room to others at once', async () => {
+  const { start } = await openFaulty()
+  const box = start({ recordsMax: 1 })
+  for (const body of ['a', 'b', 'c']) await (await box.append(body)).confirmed()
+})
+
+test('a failure to store where a record is does not send it twice', async () => {
+  const { start, server, clock, storage } = await openFaulty()
+  const box = start()
+  await (await box.append('a')).confirmed()
+  storage.failNext('append', { kind: 'io' })
+  await expect(box.append('b')).rejects.toMatchObject({ code: 'storage' })
+  await box.append('c')
+  await clock.advance('1m')
+  expect((await server.stream.read().toArray()).map(({ body }) => body)).toEqual(['a', 'c'])
+  expect(box.isFlushed).toBe(true)
+})
+
+test('an outbox that is closed once a record was confirmed does not send it again', async () => {
+  const { start, clock, network } = await openFaulty()
+  const box = start()
+  await (await box.append('a')).confirmed()
+  await box.close()
+  await clock.settle()
+  network.refuse()
+  const again = start()
+  await clock.settle()
+  expect(again.isFlushed).toBe(true)
+})
+
 test('an append that fails leaves its room to others', async () => {
   const { start, network, storage } = await openFaulty()
   network.refuse()
