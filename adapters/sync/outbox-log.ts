@@ -8,6 +8,7 @@ import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import { backOffMs } from '../../src/sync/back-off.ts'
 import { asHeadwaterError, codeOf, isStreamMissing } from '../../src/sync/errors.ts'
+import { parkingNotes } from '../../src/sync/outbox-attempts.ts'
 import {
   emptyOutbox,
   type LogRecord,
@@ -186,6 +187,12 @@ export class OutboxLog {
     const ack = await unlessAborted(signal, acked)
     stored(ack.start.seqNum + before.length)
     await this.#includes(ack, signal)
+  }
+
+  /** Parks the entries of the last attempt, of which it cannot be known whether the server has stored them. */
+  async park(signal: AbortSignal): Promise<void> {
+    const notes = parkingNotes(this.#state)
+    if (notes.length > 0) await this.append(notes, signal)
   }
 
   #includes({ end }: AppendAck, signal?: AbortSignal): Promise<void> {

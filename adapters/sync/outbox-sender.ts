@@ -2,13 +2,7 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { asHeadwaterError } from '../../src/sync/errors.ts'
-import {
-  attemptNote,
-  type NextAttempt,
-  nextAttempt,
-  parkingNotes,
-  waitingEntries,
-} from '../../src/sync/outbox-attempts.ts'
+import { attemptNote, type NextAttempt, nextAttempt, waitingEntries } from '../../src/sync/outbox-attempts.ts'
 import {
   type Confirmation,
   type LogRecord,
@@ -116,8 +110,9 @@ export class OutboxSender {
 
   /** The place of the acknowledged attempt, unless the server may soon forget the producer. */
   get #recentlyAcknowledgedAt(): number | undefined {
-    const isRecent = Math.abs(this.#context.clock.now() - this.#sentAt) < CONTINUED_MS
-    return isRecent ? this.#acknowledgedAt : undefined
+    return Math.abs(this.#context.clock.now() - this.#sentAt) < CONTINUED_MS
+      ? this.#acknowledgedAt
+      : undefined
   }
 
   #next(
@@ -157,27 +152,25 @@ export class OutboxSender {
       await this.#examine(await tailOrZero(remote, this.#signal))
       // A batch is stored completely or not at all: if only a part was found, the stream was created again.
       const { length } = waitingEntries(log.state, log.state.attempt)
-      if (length > 0 && length < planned.entries.length) await this.#park()
+      if (length > 0 && length < planned.entries.length) await log.park(this.#signal)
     }
     const attempt = this.#next(log.state, this.#recentlyAcknowledgedAt, knowsProducers)
     if (attempt === undefined || !(await this.#noted(attempt))) return
     const { device } = log.state.progress!
     const at = this.#attempts.at!
-    const startedAt = clock.now()
     const { epoch, seq, entries, position: matchSeqNum } = attempt
     const isPlain = matchSeqNum !== undefined && this.#support.isRejected
     const producer = isPlain ? undefined : { id: device, epoch, seq }
     let confirmation: Confirmation
     try {
       const options = { matchSeqNum, producer, signal: this.#signal }
-      confirmation = await remote.append(sentRecords(entries, device), options)
+      const sent = remote.append(sentRecords(entries, device), options)
+      confirmation = await this.#contention.attempt(clock, sent)
     } catch (error) {
       if (!HeadwaterError.is(error)) throw error
-      this.#contention.attemptMs = Math.max(clock.now() - startedAt, 0)
       return this.#failed(error, attempt, at, isPlain)
     }
     this.#sentAt = clock.now()
-    this.#contention.attemptMs = Math.max(this.#sentAt - startedAt, 0)
     await this.#acknowledged(attempt, confirmation, at, isPlain)
   }
 
@@ -228,30 +221,44 @@ export class OutboxSender {
       await this.#examine(end.seqNum).finally(() => {
         this.#isAcknowledged = false
       })
-    } else this.#position = Math.max(this.#position, end.seqNum)
-    this.#isDoubtHere = true
+    }
     this.#entriesMax *= 2
     const confirmed = confirmationsOf(entries, confirmation).filter(([number]) =>
       log.state.entries.has(number),
     )
     const acknowledgedAt = isPlain ? undefined : at
-    if (confirmed.length > 0) {
-      log.acknowledge(confirmed)
-      const progress = this.#progress(confirmed)
-      const next = this.#next(withoutConfirmed(log.state, confirmed), acknowledgedAt)
-      if (next === undefined) {
-        const stored = log.appendSoon(progress, this.#signal)
-        await this.#attempts.untilLeft(confirmed, acknowledgedAt, stored)
-      } else {
-        // The next attempt is written together with the confirmation of this one.
-        const note = next.isNoted ? [] : [attemptNote(next, at)]
-        const { end } = await log.append([progress, ...note], this.#signal)
-        if (note.length > 0) this.#attempts.add(end.seqNum - 1)
-      }
-    }
+    const position = examined === remote ? Math.max(this.#position, end.seqNum) : this.#position
+    if (confirmed.length === 0) this.#position = position
+    else await this.#moveTo(position, () => this.#storeLeft(confirmed, at, acknowledgedAt))
+    this.#isDoubtHere = true
     // Set only now, so that the next attempt contains none of its entries.
     this.#acknowledgedAt = acknowledgedAt
     await log.trim()
+  }
+
+  /** Stores that entries have left the outbox, together with the next attempt. */
+  async #storeLeft(confirmed: Progress['confirmed'], at: number, acknowledgedAt?: number): Promise<void> {
+    const { log } = this.#context
+    log.acknowledge(confirmed)
+    const progress = this.#progress(confirmed)
+    const next = this.#next(withoutConfirmed(log.state, confirmed), acknowledgedAt)
+    if (next === undefined) {
+      const stored = log.appendSoon(progress, this.#signal)
+      return this.#attempts.untilLeft(confirmed, acknowledgedAt, stored)
+    }
+    const note = next.isNoted ? [] : [attemptNote(next, at)]
+    const { end } = await log.append([progress, ...note], this.#signal)
+    if (note.length > 0) this.#attempts.add(end.seqNum - 1)
+  }
+
+  /** Moves the position, unless what was found below cannot be stored: it would be sent again. */
+  async #moveTo(position: number, store: () => Promise<void>): Promise<void> {
+    const before = this.#position
+    this.#position = position
+    await store().catch((error: unknown) => {
+      this.#position = before
+      throw error
+    })
   }
 
   async #failed(
@@ -284,7 +291,7 @@ export class OutboxSender {
       // A proxy may still deliver the batch to a server that knows producers.
       if (!this.#support.rejectsTooOften()) throw error
       await this.#examine(0)
-      await this.#park()
+      await log.park(this.#signal)
     } else if (outcome === 'refused' || outcome === 'plain') {
       if (entries.length === 1) await log.append([parkedRecord(entries[0]!.number, error)], this.#signal)
       this.#entriesMax = 1
@@ -318,14 +325,14 @@ export class OutboxSender {
   }
 
   async #readOn(least: number): Promise<void> {
-    const { examined, remote } = this.#context
+    const { examined, remote, log } = this.#context
     const isKnown = examined === remote && least > this.#position
     const tail = isKnown ? least : await tailOrZero(examined, this.#signal)
     // The stream was deleted and created again. The condition of a late attempt could hold there once more.
     if (tail < this.#position) {
-      const { attempt, inDoubt } = this.#context.log.state
+      const { attempt, inDoubt } = log.state
       const isStored = this.#isAcknowledged || (attempt !== undefined && attempt.at === this.#restartedAt)
-      if (inDoubt && !isStored) await this.#park()
+      if (inDoubt && !isStored) await log.park(this.#signal)
       this.#position = 0
       // Views and later senders use the position.
       await this.#note([], inDoubt)
@@ -344,10 +351,10 @@ export class OutboxSender {
     const first = records[0]?.seqNum ?? end
     const isInDoubt = log.state.inDoubt && !this.#isAcknowledged
     if (first > this.#position && isInDoubt) await this.#settleBefore(first)
-    this.#position = end
     this.#contention.examined(records, log.state.progress!.device)
     const confirmed = confirmationsIn(log.state, records)
-    if (confirmed.length > 0) await this.#note(confirmed)
+    if (confirmed.length === 0) this.#position = end
+    else await this.#moveTo(end, () => this.#note(confirmed))
   }
 
   /**
@@ -366,13 +373,7 @@ export class OutboxSender {
     )
     if (confirmed.length > 0) await this.#note(confirmed)
     const isKnown = this.#isDoubtHere || start + records.length >= end
-    if (records[0]?.seqNum !== start || !isKnown) await this.#park()
-  }
-
-  /** Parks the entries of the last attempt, which may have been stored among records that were removed. */
-  async #park(): Promise<void> {
-    const notes = parkingNotes(this.#context.log.state)
-    if (notes.length > 0) await this.#context.log.append(notes, this.#signal)
+    if (records[0]?.seqNum !== start || !isKnown) await log.park(this.#signal)
   }
 
   async #note(confirmed: Progress['confirmed'], inDoubt?: boolean): Promise<void> {
