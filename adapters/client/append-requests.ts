@@ -1,6 +1,6 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
 import type { AppendAck } from '../../src/model/info.ts'
-import { LazyModule, loaded } from '../../src/runtime/lazy-module.ts'
+import { loaded } from '../../src/runtime/lazy-module.ts'
 import { APPEND_HEADER } from '../../src/wire/append-header-name.ts'
 import { decodeAppendAck } from '../../src/wire/decode-records.ts'
 import { encodeAppendInput } from '../../src/wire/encode-append.ts'
@@ -10,8 +10,8 @@ import { decoded, isMissing, withEffects } from './errors.ts'
 import { loadControl } from './on-demand.ts'
 import type { RemoteTarget } from './stream-target.ts'
 
-/** What only appends with a producer or a `streamSeq` need. */
-const EXTENSION = new LazyModule('producers', () => import('./extended-append.ts'))
+/** What only appends with a producer or a `streamSeq` need, once it is loaded. */
+let extendedAppend: typeof import('./extended-append.ts') | undefined
 
 /** How often the stream is created, should others keep deleting it. */
 const CREATIONS_MAX = 3
@@ -60,7 +60,8 @@ export class AppendRequests {
   async #append(batch: AppendBatch, mayBeStored: boolean): Promise<AppendAck> {
     const { matchSeqNum, fencingToken, producer, streamSeq } = batch
     const isExtended = producer !== undefined || streamSeq !== undefined
-    const extension = isExtended ? (EXTENSION.part ?? (await EXTENSION.load())) : undefined
+    if (isExtended) extendedAppend ??= await loaded('producers', import('./extended-append.ts'))
+    const extension = isExtended ? extendedAppend : undefined
     const extended = extension?.extensionOf(batch)
     // The server finds out whether the batch is stored already, or rejects what it does not understand.
     const isIdempotent = producer !== undefined

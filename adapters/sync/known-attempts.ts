@@ -1,7 +1,16 @@
 import type { AppendAck } from '../../src/model/info.ts'
-import { attemptWithEntry } from '../../src/sync/outbox-attempts.ts'
-import type { Progress } from '../../src/sync/outbox-log.ts'
-import type { EntryAttempt, OutboxLog } from './outbox-log.ts'
+import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { macrotask } from '../../src/runtime/macrotask.ts'
+import { attemptWithEntry, parkingNotes } from '../../src/sync/outbox-attempts.ts'
+import type { LogRecord, Progress } from '../../src/sync/outbox-log.ts'
+import type { EntryNotes, OutboxLog } from './outbox-log.ts'
+
+/** A note that waits for an entry to be stored with. */
+interface DeferredNote {
+  readonly note: LogRecord
+  /** Receives the outcome of the append. */
+  readonly appended: (acked: Promise<AppendAck>) => void
+}
 
 /** What the attempt to send the next entry depends on. */
 interface Taking {
@@ -23,6 +32,7 @@ export class KnownAttempts {
   #at: number | undefined
   /** Set while the next entry may be stored together with the attempt to send it. */
   #taking: Taking | undefined
+  #deferred: DeferredNote | undefined
   /** Resolves to the place in the log of an attempt that is being stored together with its entry. */
   #storing: Promise<number | undefined> | undefined
 
@@ -30,7 +40,7 @@ export class KnownAttempts {
   constructor(log: OutboxLog, acknowledgedAt: () => number | undefined) {
     this.#log = log
     this.#acknowledgedAt = acknowledgedAt
-    log.attemptWith = (records) => this.#attemptWith(records)
+    log.notesWith = (records) => this.#notesWith(records)
   }
 
   /** The place of the last known attempt, or -1 if there is none; undefined until the log was read. */
@@ -68,16 +78,31 @@ export class KnownAttempts {
   }
 
   /**
-   * Waits until it is stored that entries were confirmed. In the meantime another one may be stored together
-   * with its attempt. `acknowledgedAt` is the place of the attempt that they were sent with.
+   * Stores the progress that entries were confirmed, together with the next entry and its attempt, or alone if
+   * there is none in this turn of the event loop. `acknowledgedAt` is the place of the attempt that they were
+   * sent with.
    */
-  untilLeft(
+  async storeSoon(
+    progress: LogRecord,
     confirmed: Progress['confirmed'],
     acknowledgedAt: number | undefined,
-    stored: Promise<void>,
+    signal: AbortSignal,
   ): Promise<void> {
+    const stored = new Promise<AppendAck>((resolve) => {
+      this.#deferred = { note: progress, appended: resolve }
+    })
+    const store = () => this.#storeDeferred()
+    void macrotask().then(store)
+    const ignoreSignal = onAbort(signal, store)
     const leaving = new Set(confirmed.map(([number]) => number))
-    return this.#whileTaking({ leaving, acknowledgedAt: () => acknowledgedAt }, stored)
+    const included = unlessAborted(signal, stored).then((ack) => this.#log.includes(ack, signal))
+    await this.#whileTaking({ leaving, acknowledgedAt: () => acknowledgedAt }, included).finally(ignoreSignal)
+  }
+
+  #storeDeferred(): void {
+    const deferred = this.#deferred
+    this.#deferred = undefined
+    deferred?.appended(this.#log.append([deferred.note]))
   }
 
   async #whileTaking(taking: Taking, work: Promise<void>): Promise<void> {
@@ -87,18 +112,35 @@ export class KnownAttempts {
     })
   }
 
-  #attemptWith(records: number): EntryAttempt | undefined {
+  /** Parks the entries of the last attempt, of which it cannot be known whether the server has stored them. */
+  async park(signal: AbortSignal): Promise<void> {
+    const notes = parkingNotes(this.#log.state)
+    if (notes.length > 0) await this.#log.append(notes, signal)
+  }
+
+  #notesWith(records: number): EntryNotes {
+    const deferred = this.#deferred
+    this.#deferred = undefined
+    const attempt = this.#attemptWith(records)
+    return {
+      before: deferred === undefined ? [] : [deferred.note],
+      after: attempt === undefined ? [] : [attempt],
+      appended: (acked) => {
+        deferred?.appended(acked)
+        if (attempt === undefined) return
+        this.#storing = acked.then(
+          ({ end }) => end.seqNum - 1,
+          () => undefined,
+        )
+      },
+    }
+  }
+
+  #attemptWith(records: number): LogRecord | undefined {
     if (this.#taking === undefined || !this.isLast) return undefined
     const { leaving, acknowledgedAt } = this.#taking
-    const record = attemptWithEntry(this.#log.state, acknowledgedAt(), records, leaving)
-    if (record === undefined) return undefined
-    this.#taking = undefined
-    const appended = (acked: Promise<AppendAck>) => {
-      this.#storing = acked.then(
-        ({ end }) => end.seqNum - 1,
-        () => undefined,
-      )
-    }
-    return { record, appended }
+    const attempt = attemptWithEntry(this.#log.state, acknowledgedAt(), records, leaving)
+    if (attempt !== undefined) this.#taking = undefined
+    return attempt
   }
 }

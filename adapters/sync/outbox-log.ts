@@ -5,10 +5,8 @@ import type { AppendAck } from '../../src/model/info.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
-import { macrotask } from '../../src/runtime/macrotask.ts'
 import { backOffMs } from '../../src/sync/back-off.ts'
 import { asHeadwaterError, codeOf, isStreamMissing } from '../../src/sync/errors.ts'
-import { parkingNotes } from '../../src/sync/outbox-attempts.ts'
 import {
   emptyOutbox,
   type LogRecord,
@@ -34,16 +32,10 @@ const WITH_NOTES_BYTES_MAX = BATCH_METERED_BYTES_MAX / 2
 /** The log is trimmed when this many of its records are not needed any more. */
 const TRIMMED_RECORDS = 64
 
-/** An attempt that is stored together with its entry. */
-export interface EntryAttempt {
-  readonly record: LogRecord
-  /** Receives the outcome of the append. */
-  readonly appended: (acked: Promise<AppendAck>) => void
-}
-
-/** A note that waits for an entry to be stored with. */
-interface DeferredNote {
-  readonly record: LogRecord
+/** Notes that are stored together with an entry. */
+export interface EntryNotes {
+  readonly before: readonly LogRecord[]
+  readonly after: readonly LogRecord[]
   /** Receives the outcome of the append. */
   readonly appended: (acked: Promise<AppendAck>) => void
 }
@@ -55,10 +47,9 @@ export class OutboxLog {
   readonly #signal: AbortSignal
   readonly #listeners = new Set<() => void>()
   readonly #news: OutboxNews
-  /** Returns the attempt that is stored together with an entry of so many records. Set by the sender. */
-  attemptWith: ((records: number) => EntryAttempt | undefined) | undefined
+  /** Returns the notes that are stored together with an entry of so many records. Set by the sender. */
+  notesWith: ((records: number) => EntryNotes) | undefined
   #state = emptyOutbox()
-  #deferred: DeferredNote | undefined
   /** Entries that the server has acknowledged, and that the state may still include. */
   readonly #acknowledged = new Set<number>()
   #trimmedTo = 0
@@ -72,10 +63,7 @@ export class OutboxLog {
     this.#random = random
     this.#signal = signal
     void this.#follow()
-    onAbort(signal, () => {
-      this.#storeDeferred()
-      this.#changed()
-    })
+    onAbort(signal, () => this.#changed())
   }
 
   get state(): OutboxState {
@@ -138,29 +126,9 @@ export class OutboxLog {
 
   /** Appends records, and resolves once the state includes them. */
   async append(records: readonly LogRecord[], signal?: AbortSignal): Promise<AppendAck> {
-    this.#storeDeferred()
     const ack = await this.#stream.append([...records], { signal })
-    await this.#includes(ack, signal)
+    await this.includes(ack, signal)
     return ack
-  }
-
-  /**
-   * Appends a record together with the next entry, or alone if there is none in this turn of the event loop.
-   * Resolves once the state includes it.
-   */
-  async appendSoon(record: LogRecord, signal: AbortSignal): Promise<void> {
-    this.#storeDeferred()
-    const acked = new Promise<AppendAck>((resolve) => {
-      this.#deferred = { record, appended: resolve }
-    })
-    void macrotask().then(() => this.#storeDeferred())
-    await this.#includes(await unlessAborted(signal, acked), signal)
-  }
-
-  #storeDeferred(): void {
-    const deferred = this.#deferred
-    this.#deferred = undefined
-    deferred?.appended(this.#stream.append(deferred.record))
   }
 
   /**
@@ -174,28 +142,18 @@ export class OutboxLog {
     stored: (number: number) => void,
   ): Promise<void> {
     const hasRoom = meteredBytes < WITH_NOTES_BYTES_MAX && records.length <= BATCH_RECORDS_MAX - 2
-    if (!hasRoom) this.#storeDeferred()
-    const deferred = this.#deferred
-    this.#deferred = undefined
-    const attempt = hasRoom ? this.attemptWith?.(records.length) : undefined
-    const before = deferred === undefined ? [] : [deferred.record]
-    const after = attempt === undefined ? [] : [attempt.record]
+    const notes = hasRoom ? this.notesWith?.(records.length) : undefined
+    const { before, after } = notes ?? { before: [], after: [] }
     // Without the signal, which is not that of the notes.
     const acked = this.#stream.append([...before, ...records, ...after])
-    deferred?.appended(acked)
-    attempt?.appended(acked)
+    notes?.appended(acked)
     const ack = await unlessAborted(signal, acked)
     stored(ack.start.seqNum + before.length)
-    await this.#includes(ack, signal)
+    await this.includes(ack, signal)
   }
 
-  /** Parks the entries of the last attempt, of which it cannot be known whether the server has stored them. */
-  async park(signal: AbortSignal): Promise<void> {
-    const notes = parkingNotes(this.#state)
-    if (notes.length > 0) await this.append(notes, signal)
-  }
-
-  #includes({ end }: AppendAck, signal?: AbortSignal): Promise<void> {
+  /** Resolves when the state includes what was appended. */
+  includes({ end }: AppendAck, signal?: AbortSignal): Promise<void> {
     return this.until(() => this.#state.next >= end.seqNum, signal)
   }
 

@@ -152,7 +152,7 @@ export class OutboxSender {
       await this.#examine(await tailOrZero(remote, this.#signal))
       // A batch is stored completely or not at all: if only a part was found, the stream was created again.
       const { length } = waitingEntries(log.state, log.state.attempt)
-      if (length > 0 && length < planned.entries.length) await log.park(this.#signal)
+      if (length > 0 && length < planned.entries.length) await this.#attempts.park(this.#signal)
     }
     const attempt = this.#next(log.state, this.#recentlyAcknowledgedAt, knowsProducers)
     if (attempt === undefined || !(await this.#noted(attempt))) return
@@ -243,8 +243,7 @@ export class OutboxSender {
     const progress = this.#progress(confirmed)
     const next = this.#next(withoutConfirmed(log.state, confirmed), acknowledgedAt)
     if (next === undefined) {
-      const stored = log.appendSoon(progress, this.#signal)
-      return this.#attempts.untilLeft(confirmed, acknowledgedAt, stored)
+      return this.#attempts.storeSoon(progress, confirmed, acknowledgedAt, this.#signal)
     }
     const note = next.isNoted ? [] : [attemptNote(next, at)]
     const { end } = await log.append([progress, ...note], this.#signal)
@@ -291,7 +290,7 @@ export class OutboxSender {
       // A proxy may still deliver the batch to a server that knows producers.
       if (!this.#support.rejectsTooOften()) throw error
       await this.#examine(0)
-      await log.park(this.#signal)
+      await this.#attempts.park(this.#signal)
     } else if (outcome === 'refused' || outcome === 'plain') {
       if (entries.length === 1) await log.append([parkedRecord(entries[0]!.number, error)], this.#signal)
       this.#entriesMax = 1
@@ -325,14 +324,14 @@ export class OutboxSender {
   }
 
   async #readOn(least: number): Promise<void> {
-    const { examined, remote, log } = this.#context
+    const { examined, remote } = this.#context
     const isKnown = examined === remote && least > this.#position
     const tail = isKnown ? least : await tailOrZero(examined, this.#signal)
     // The stream was deleted and created again. The condition of a late attempt could hold there once more.
     if (tail < this.#position) {
-      const { attempt, inDoubt } = log.state
+      const { attempt, inDoubt } = this.#context.log.state
       const isStored = this.#isAcknowledged || (attempt !== undefined && attempt.at === this.#restartedAt)
-      if (inDoubt && !isStored) await log.park(this.#signal)
+      if (inDoubt && !isStored) await this.#attempts.park(this.#signal)
       this.#position = 0
       // Views and later senders use the position.
       await this.#note([], inDoubt)
@@ -373,7 +372,7 @@ export class OutboxSender {
     )
     if (confirmed.length > 0) await this.#note(confirmed)
     const isKnown = this.#isDoubtHere || start + records.length >= end
-    if (records[0]?.seqNum !== start || !isKnown) await log.park(this.#signal)
+    if (records[0]?.seqNum !== start || !isKnown) await this.#attempts.park(this.#signal)
   }
 
   async #note(confirmed: Progress['confirmed'], inDoubt?: boolean): Promise<void> {
