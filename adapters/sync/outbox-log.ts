@@ -103,6 +103,7 @@ export class OutboxLog {
   }
 
   async #until(condition: () => boolean, hasFailed: () => boolean, signal?: AbortSignal): Promise<void> {
+    if (condition() && !signal?.aborted) return
     let unsubscribe = () => {}
     const reached = new Promise<void>((resolve, reject) => {
       const check = () => {

@@ -81,7 +81,8 @@ export class OutboxSender {
         else {
           onState({ kind: 'sending' })
           await this.#begin()
-          if (this.#next() !== undefined) await this.#send()
+          const next = this.#next()
+          if (next !== undefined) await this.#send(next)
         }
         this.#failures = 0
       } catch (error) {
@@ -140,21 +141,21 @@ export class OutboxSender {
     onState({ kind: 'idle' })
   }
 
-  async #send(): Promise<void> {
+  async #send(planned: NextAttempt): Promise<void> {
     const { log, remote, clock } = this.#context
-    const planned = this.#next()
-    let knowsProducers = false
-    if (planned?.position !== undefined) {
+    let attempt: NextAttempt | undefined = planned
+    if (planned.position !== undefined) {
       await this.#locate()
-      knowsProducers = await this.#canSkipCondition()
-    } else if (planned?.seq === 0) {
+      const knowsProducers = await this.#canSkipCondition()
+      attempt = this.#next(log.state, this.#recentlyAcknowledgedAt, knowsProducers)
+    } else if (planned.seq === 0) {
       // A server that has forgotten the producer would store the batch again.
       await this.#examine(await tailOrZero(remote, this.#signal))
       // A batch is stored completely or not at all: if only a part was found, the stream was created again.
       const { length } = waitingEntries(log.state, log.state.attempt)
       if (length > 0 && length < planned.entries.length) await this.#attempts.park(this.#signal)
+      attempt = this.#next()
     }
-    const attempt = this.#next(log.state, this.#recentlyAcknowledgedAt, knowsProducers)
     if (attempt === undefined || !(await this.#noted(attempt))) return
     const { device } = log.state.progress!
     const at = this.#attempts.at!
