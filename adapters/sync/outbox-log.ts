@@ -50,8 +50,8 @@ export class OutboxLog {
   /** Returns the notes that are stored together with an entry of so many records. Set by the sender. */
   notesWith: ((records: number) => EntryNotes) | undefined
   #state = emptyOutbox()
-  /** Entries that the server has acknowledged, and that the state may still include. */
-  readonly #acknowledged = new Set<number>()
+  /** The entries that the server has acknowledged last, and that the state may still include. */
+  #acknowledged: Progress['confirmed'] = []
   #trimmedTo = 0
   /** The failure that ended the log, or that of the storage while the log cannot be read. */
   #failure: HeadwaterError | undefined
@@ -73,13 +73,10 @@ export class OutboxLog {
   /** The size of the entries that the server has not acknowledged. */
   get load(): { readonly records: number; readonly meteredBytes: number } {
     let { records, meteredBytes } = this.#state
-    for (const number of this.#acknowledged) {
+    for (const [number] of this.#acknowledged) {
       const entry = this.#state.entries.get(number)
-      if (entry === undefined) this.#acknowledged.delete(number)
-      else {
-        records -= entry.records.length
-        meteredBytes -= entry.meteredBytes
-      }
+      records -= entry?.records.length ?? 0
+      meteredBytes -= entry?.meteredBytes ?? 0
     }
     return { records, meteredBytes }
   }
@@ -119,10 +116,8 @@ export class OutboxLog {
 
   /** Reports entries as confirmed before the log says so, which only saves that they are sent again. */
   acknowledge(confirmed: Progress['confirmed']): void {
-    for (const [number, confirmation] of confirmed) {
-      this.#acknowledged.add(number)
-      this.#news.confirmed(number, confirmation)
-    }
+    this.#acknowledged = confirmed
+    for (const [number, confirmation] of confirmed) this.#news.confirmed(number, confirmation)
   }
 
   /** Appends records, and resolves once the state includes them. */

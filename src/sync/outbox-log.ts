@@ -154,12 +154,10 @@ export function withLogRecords(
     if (entry !== undefined) entries.set(number, { ...entry, error })
   }
   for (const record of records) {
-    const text = noteText(record)
-    if (text === undefined) continue
-    const kind = kindOf(text)
-    if (kind === 'part') parts.push(outboxRecord(record, text))
+    const [kind, given] = noteOf(record)
+    if (kind === 'part') parts.push(outboxRecord(record, given))
     else if (kind === 'record') {
-      const entry = entryOf([...parts, outboxRecord(record, text)])
+      const entry = entryOf([...parts, outboxRecord(record, given)])
       parts.length = 0
       entries.set(entry.number, entry)
       meteredBytes += entry.meteredBytes
@@ -284,28 +282,19 @@ function kindHeader(kind: Kind, timestamp?: number): Header {
   return [NAME, utf8(timestamp === undefined ? kind : `${kind} ${timestamp}`)]
 }
 
-/** Returns the value of the first header, a kind and perhaps a timestamp; undefined for another header. */
-function noteText({ headers }: SequencedRecord): string | undefined {
+/** Returns the kind of a record, and the timestamp that the app gave it. */
+function noteOf({ headers }: SequencedRecord): readonly [kind?: Kind, given?: string | undefined] {
   const [header] = headers
-  return header !== undefined && equalBytes(header[0], NAME) ? lossyTextOf(header[1]) : undefined
+  if (header === undefined || !equalBytes(header[0], NAME)) return []
+  const [kind, given] = lossyTextOf(header[1]).split(' ')
+  return KINDS.includes(kind!) ? [kind as Kind, given] : []
 }
 
-function kindOf(text: string): Kind | undefined {
-  const end = text.indexOf(' ')
-  const kind = end < 0 ? text : text.slice(0, end)
-  return KINDS.includes(kind) ? (kind as Kind) : undefined
-}
-
-function outboxRecord({ seqNum, timestamp, headers, body }: SequencedRecord, text: string): OutboxRecord {
-  const start = text.indexOf(' ')
-  const hasOwnTimestamp = start >= 0
-  return {
-    seqNum,
-    timestamp: hasOwnTimestamp ? Number(text.slice(start)) : timestamp,
-    headers: headers.slice(1),
-    body,
-    hasOwnTimestamp,
-  }
+function outboxRecord(record: SequencedRecord, given: string | undefined): OutboxRecord {
+  const { seqNum, headers, body } = record
+  const hasOwnTimestamp = given !== undefined
+  const timestamp = hasOwnTimestamp ? Number(given) : record.timestamp
+  return { seqNum, timestamp, headers: headers.slice(1), body, hasOwnTimestamp }
 }
 
 function attemptOf({ body, seqNum: at }: SequencedRecord): BatchAttempt & { readonly at: number } {
