@@ -78,9 +78,9 @@ export class KnownAttempts {
   }
 
   /**
-   * Stores the progress that entries were confirmed, together with the next entry and its attempt, or alone if
-   * there is none in this turn of the event loop. `acknowledgedAt` is the place of the attempt that they were
-   * sent with.
+   * Stores the progress that entries were confirmed, together with the next entry and its attempt, or alone
+   * if there is none in this turn of the event loop. `acknowledgedAt` is the place of the attempt that they
+   * were sent with.
    */
   async storeSoon(
     progress: LogRecord,
@@ -112,7 +112,7 @@ export class KnownAttempts {
     })
   }
 
-  /** Parks the entries of the last attempt, of which it cannot be known whether the server has stored them. */
+  /** Parks the entries of the last attempt: it cannot be known whether the server has stored them. */
   async park(signal: AbortSignal): Promise<void> {
     const notes = parkingNotes(this.#log.state)
     if (notes.length > 0) await this.#log.append(notes, signal)

@@ -44,13 +44,13 @@ export class ProducerSupport {
     this.#hasRejectedEpoch = false
   }
 
-  /** Records that the server has rejected a batch without a condition. Returns whether it did so too often. */
+  /** Counts a rejection of a batch without a condition. Returns whether there were too many. */
   rejectsTooOften(): boolean {
     this.#rejectionCount = (this.#rejectionCount + 1) % REJECTIONS_MAX
     return this.#rejectionCount === 0
   }
 
-  /** Records that the server has rejected an epoch. Returns whether it has rejected the one before as well. */
+  /** Records that the server has rejected an epoch. Returns whether it also rejected the one before. */
   rejectsEpochs(): boolean {
     const before = this.#hasRejectedEpoch
     this.#hasRejectedEpoch = true
