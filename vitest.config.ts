@@ -1,8 +1,9 @@
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { Plugin } from 'vite'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { bundledAssetsOfVite } from './scripts/bundled-assets.mjs'
-import { ONLY_IN_FULL_RUNS } from './test/full-runs.ts'
+import { ONLY_IN_FULL_RUNS, REPEATED_IN_FULL_RUNS } from './test/full-runs.ts'
 import { HAS_POSTGRES } from './test/storage/postgres/cluster.ts'
 import { byRun } from './test/support/run-size.ts'
 
@@ -75,6 +76,10 @@ const NOT_THROUGH_SERVER = [
   'test/engine/service/retention.test.ts',
 ]
 
+/** What a project leaves to full runs. */
+const unlessFull = (project: keyof typeof REPEATED_IN_FULL_RUNS) =>
+  byRun({ quick: REPEATED_IN_FULL_RUNS[project], full: [] })
+
 /** Properties draw the same examples in each run; see the file. */
 const seededProperties: Plugin = {
   name: 'seeded-properties',
@@ -98,8 +103,8 @@ const throughClient: Plugin = {
 export default defineConfig({
   plugins: [bundledAssetsOfVite, seededProperties],
   test: {
-    // The default leaves one core idle, which is half of a small machine.
-    maxWorkers: '100%',
+    // Many tests wait for processes, servers and disks. One worker a core leaves a third of the time unused.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     // Loading what a file imports takes longer than its tests. Helpers that keep something use `afterEachFile`.
     isolate: false,
     // Vitest ignores `--exclude` where this is set.
@@ -117,7 +122,7 @@ export default defineConfig({
         test: {
           name: 'filesystem',
           include: ENGINE_TESTS,
-          exclude: WITHOUT_STORAGE,
+          exclude: [...WITHOUT_STORAGE, ...unlessFull('filesystem')],
           env: { TEST_STORAGE: 'filesystem' },
         },
       },
@@ -128,7 +133,11 @@ export default defineConfig({
         test: {
           name: access,
           include: API_TESTS,
-          exclude: [...NOT_THROUGH_CLIENT, ...(access === 'server' ? NOT_THROUGH_SERVER : [])],
+          exclude: [
+            ...NOT_THROUGH_CLIENT,
+            ...(access === 'server' ? NOT_THROUGH_SERVER : []),
+            ...unlessFull(access),
+          ],
           runner: inTests('support/connected/runner.ts'),
           env: { TEST_ACCESS: access },
         },

@@ -1,11 +1,35 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
+import { build as bundle, type OutputFile } from 'esbuild'
 import { afterAll, beforeAll } from 'vitest'
 import { bundledAssets } from '../../scripts/bundled-assets.mjs'
+
+let building: Promise<OutputFile[]> | undefined
+
+/** Bundles the program into modules of one directory. The test files of a process share them. */
+async function build(): Promise<OutputFile[]> {
+  const { outputFiles } = await bundle({
+    entryPoints: [fileURLToPath(new URL('../../adapters/cli/main.ts', import.meta.url))],
+    outdir: '/',
+    outExtension: { '.js': '.mjs' },
+    write: false,
+    splitting: true,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    logLevel: 'error',
+    external: ['libsodium-wrappers'],
+    plugins: [bundledAssets],
+    // Packages that are CommonJS ask for Node's modules.
+    banner: {
+      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url)",
+    },
+  })
+  return outputFiles
+}
 
 /**
  * The command line as a program, created for the tests of a file, in a directory that is removed after
@@ -18,22 +42,9 @@ export function program(): {
   let directory = ''
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'headwater-cli-'))
-    await build({
-      entryPoints: [fileURLToPath(new URL('../../adapters/cli/main.ts', import.meta.url))],
-      outdir: directory,
-      outExtension: { '.js': '.mjs' },
-      splitting: true,
-      bundle: true,
-      platform: 'node',
-      format: 'esm',
-      logLevel: 'error',
-      external: ['libsodium-wrappers'],
-      plugins: [bundledAssets],
-      // Packages that are CommonJS ask for Node's modules.
-      banner: {
-        js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url)",
-      },
-    })
+    building ??= build()
+    for (const { path, contents } of await building)
+      await writeFile(join(directory, basename(path)), contents)
   })
   afterAll(() => rm(directory, { recursive: true, force: true }))
   return {

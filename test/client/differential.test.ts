@@ -4,6 +4,7 @@ import { connect } from '../../adapters/client/index.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { open } from '../../src/index.ts'
 import { testClock, testStorage } from '../support/index.ts'
+import { byRun } from '../support/run-size.ts'
 import { calls, type DrawnCall } from './differential-calls.ts'
 import { extensionCalls } from './differential-extensions.ts'
 import { type Outcome, outcomeOf } from './differential-outcome.ts'
@@ -47,7 +48,7 @@ const NAMES: readonly (string | undefined)[] = ['basin', 'stream']
 const PAUSE_MS = 11_000
 
 /** Servers may accept one prefix of protocol headers only: the public service accepts `s2`. */
-const PREFIXES = [['svc', 's2'], ['svc'], ['s2']]
+const PREFIXES = byRun({ quick: [['svc', 's2']], full: [['svc', 's2'], ['svc'], ['s2']] })
 
 describe.each(PREFIXES.map((prefixes) => ({ prefixes })))(
   'with the header prefixes $prefixes',
@@ -55,7 +56,7 @@ describe.each(PREFIXES.map((prefixes) => ({ prefixes })))(
     it('a client has the results and errors of an engine in process, for any sequence of calls', async () => {
       await fc.assert(
         fc.asyncProperty(calls, async (drawn) => void (await compare(drawn, prefixes))),
-        { numRuns: 50 },
+        { numRuns: byRun({ quick: 20, full: 50 }) },
       )
     })
 

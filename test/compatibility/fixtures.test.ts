@@ -13,6 +13,7 @@ import { SCHEMA_VERSION } from '../../adapters/storage/indexeddb/schema.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
+import { byRun } from '../support/run-size.ts'
 import { CONTENTS, readContents, writeContents } from './contents.ts'
 import { type DatabaseDump, restoreDatabase } from './database-dump.ts'
 import { type Fixture, fixturesOf } from './fixture.ts'
@@ -117,17 +118,21 @@ describe('a database in a browser', () => {
 })
 
 describe('a PostgreSQL schema', () => {
-  it.each(POSTGRES)('of version %i is opened, and keeps everything', async (_, fixture) => {
-    const client = await PGlite.create()
-    onTestFinished(() => client.close())
-    // PGlite has no LZ4. A server decompresses what it stores, so the rows of the dump are plain.
-    const sql = (fixture.data as string).replaceAll(/^ALTER TABLE .* SET COMPRESSION lz4;$/gm, '')
-    await client.exec(sql)
-    // The dump leaves no schema in the path.
-    await client.exec('SET search_path TO public')
-    const storage = () => postgres({ client, schema: 'fixture' })
-    expect(await readContents(storage(), clockOf(fixture))).toEqual(CONTENTS)
-  })
+  // Each starts a database.
+  it.each(byRun({ quick: POSTGRES.slice(0, 1), full: POSTGRES }))(
+    'of version %i is opened, and keeps everything',
+    async (_, fixture) => {
+      const client = await PGlite.create()
+      onTestFinished(() => client.close())
+      // PGlite has no LZ4. A server decompresses what it stores, so the rows of the dump are plain.
+      const sql = (fixture.data as string).replaceAll(/^ALTER TABLE .* SET COMPRESSION lz4;$/gm, '')
+      await client.exec(sql)
+      // The dump leaves no schema in the path.
+      await client.exec('SET search_path TO public')
+      const storage = () => postgres({ client, schema: 'fixture' })
+      expect(await readContents(storage(), clockOf(fixture))).toEqual(CONTENTS)
+    },
+  )
 
   it('of the present version has a fixture', async () => {
     const client = await PGlite.create()

@@ -77,9 +77,12 @@ describe('a query', () => {
     ['a OR', 'OR needs a term on both sides'],
     ['@sequence>1', 'unknown @sequence: there are @seq, @time, @size, @command'],
     ['@time>noon', '@time: “noon” is not a time, such as 2026-01-31T12:00'],
-    ['('.repeat(200), 'the query is nested too deeply'],
   ])('%s has a problem', (query, message) => {
     expect(() => parseQuery(query)).toThrow(message)
+  })
+
+  it('nested 200 times has a problem', () => {
+    expect(() => parseQuery('('.repeat(200))).toThrow('the query is nested too deeply')
   })
 
   it('is parsed or has a problem that people can read, whatever the text is', () => {

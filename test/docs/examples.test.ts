@@ -7,11 +7,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { byRun } from '../support/run-size.ts'
 import { examplesOf, PROJECT, pages } from './examples.ts'
 
-/** Starts a database. */
-const isRun = (page: string) => byRun({ quick: page !== 'docs/scaling.md', full: true })
+/** Each example is a process. */
+const IN_QUICK_RUNS = ['README', 'docs/appending', 'docs/errors', 'docs/getting-started', 'docs/reading']
+const isRun = (page: string) => byRun({ quick: IN_QUICK_RUNS.includes(page.replace('.md', '')), full: true })
 
 const all = await Promise.all(
-  (await pages()).filter(isRun).map(async (page) => ({ page, examples: await examplesOf(page) })),
+  (await pages()).map(async (page) => ({ page, examples: await examplesOf(page) })),
 )
 
 /** The programs of these pages are JavaScript: readers save them as `.mjs`. */
@@ -26,7 +27,9 @@ beforeAll(async () => {
 })
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
-describe.each(all.filter(({ examples }) => examples.length > 0))('$page', ({ page, examples }) => {
+const run = all.filter(({ page, examples }) => isRun(page) && examples.length > 0)
+
+describe.each(run)('$page', ({ page, examples }) => {
   it.each(examples)(
     'the example in line $line prints the documented output',
     async ({ line, code, output }) => {

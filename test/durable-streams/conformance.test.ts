@@ -10,27 +10,32 @@ import { memory } from '../../adapters/storage/memory/index.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
 import { type Engine, open, type Storage } from '../../src/index.ts'
 import { Cluster, HAS_POSTGRES, withoutPostgres } from '../storage/postgres/cluster.ts'
+import { byRun } from '../support/run-size.ts'
 
 const LONG_POLL_MS = 500
 
-describe('the published suite', () => {
+/** Much of the suite waits in real time. */
+const ON_A_DIRECTORY = byRun({ quick: [], full: ['on a directory'] })
+
+// `npm run test:postgres` runs it on PostgreSQL alone.
+describe.skipIf(HAS_POSTGRES)('the published suite', () => {
   describe('on memory', () => {
     runSuite(async () => memory())
   })
 
-  describe('on a directory', () => {
+  describe.each(ON_A_DIRECTORY)('%s', () => {
     const directory = mkdtempSync(join(tmpdir(), 'headwater-durable-streams-'))
     afterAll(() => rm(directory, { recursive: true, force: true }))
     runSuite(async () => filesystem(directory))
   })
+})
 
-  describe.runIf(HAS_POSTGRES)(`on PostgreSQL${withoutPostgres}`, () => {
-    let cluster: Cluster
-    afterAll(() => cluster.dispose())
-    runSuite(async () => {
-      cluster = await Cluster.start()
-      return postgres({ connectionString: cluster.connectionString })
-    })
+describe.runIf(HAS_POSTGRES)(`the published suite on PostgreSQL${withoutPostgres}`, () => {
+  let cluster: Cluster
+  afterAll(() => cluster.dispose())
+  runSuite(async () => {
+    cluster = await Cluster.start()
+    return postgres({ connectionString: cluster.connectionString })
   })
 })
 

@@ -2,7 +2,7 @@ import { millisecondsIn } from '../../adapters/testing/duration.ts'
 import { type VirtualClock, type VirtualClockOptions, virtualClock } from '../../adapters/testing/index.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import { ACCESS } from './access.ts'
-import { pendingCalls, STORAGE_KIND } from './storage.ts'
+import { callsEnded, hasPendingCalls, STORAGE_KIND } from './storage.ts'
 
 const { busySockets } =
   ACCESS === 'server' ? await import('./connected/socket-traffic.ts') : { busySockets: () => 0 }
@@ -13,7 +13,14 @@ export function testClock(options?: VirtualClockOptions): VirtualClock {
   return STORAGE_KIND === 'memory' && ACCESS !== 'server' ? clock : waiting(clock)
 }
 
-const pendingWork = () => pendingCalls() + busySockets()
+const hasPendingWork = () => hasPendingCalls() || busySockets() > 0
+
+async function workEnded(): Promise<void> {
+  while (hasPendingWork()) {
+    await callsEnded()
+    await macrotask()
+  }
+}
 
 function waiting(clock: VirtualClock): VirtualClock {
   const dueTimes = new Map<object, number>()
@@ -21,9 +28,9 @@ function waiting(clock: VirtualClock): VirtualClock {
 
   async function settle(): Promise<void> {
     do {
-      while (pendingWork() > 0) await macrotask()
+      await workEnded()
       await clock.settle()
-    } while (pendingWork() > 0)
+    } while (hasPendingWork())
   }
 
   async function advanceTo(endMs: number): Promise<void> {

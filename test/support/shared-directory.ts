@@ -20,6 +20,8 @@ export class SharedDirectory implements Storage {
   readonly manifest: StorageManifest
   /** The number of pending calls. */
   calls = 0
+  /** Called when the last pending call has ended. */
+  onIdle: () => void = () => {}
   readonly #storage: Storage
   readonly #sessions = new Set<SharedSession>()
   #opening: Promise<StorageSession> | undefined
@@ -68,7 +70,7 @@ export class SharedDirectory implements Storage {
     try {
       return await call()
     } finally {
-      this.calls--
+      if (--this.calls === 0) this.onIdle()
     }
   }
 }

@@ -52,29 +52,43 @@ function newStorage(): Storage {
   if (STORAGE_KIND === 'postgres') return newTables()
   const path = mkdtempSync(join(tmpdir(), 'headwater-engine-'))
   // A sync costs more than most tests; test/storage/filesystem tests what it is for.
-  const directory = new SharedDirectory(filesystem(path, { durability: 'process-crash' }))
-  directories.set(path, directory)
-  return directory
+  return shared(path, filesystem(path, { durability: 'process-crash' }))
 }
 
 /** The storage repeats what fails in real time, which a virtual clock does not show. */
 function newTables(): Storage {
   const schema = `engine_${process.pid}_${schemas++}`
   const storage = postgres({ connectionString: inject('postgres'), schema, connectionsMax: 3, listen: false })
-  const directory = new SharedDirectory({
+  return shared(schema, {
     manifest: storage.manifest,
     // The engine's clock is virtual.
     open: (context) => storage.open({ ...context, clock: { ...systemClock, isVirtual: true } }),
   })
-  directories.set(schema, directory)
+}
+
+function shared(name: string, storage: Storage): Storage {
+  const directory = new SharedDirectory(storage)
+  directory.onIdle = wakeWaiting
+  directories.set(name, directory)
   return directory
 }
 
-/** The number of pending calls of directories: a virtual clock does not wait for a disk. */
-export function pendingCalls(): number {
-  let calls = 0
-  for (const directory of directories.values()) calls += directory.calls
-  return calls
+/** Whether calls of directories are pending: a virtual clock does not wait for a disk. */
+export function hasPendingCalls(): boolean {
+  for (const directory of directories.values()) if (directory.calls > 0) return true
+  return false
+}
+
+const waiting = new Set<() => void>()
+
+/** Resolves when the pending calls have ended. The process sleeps meanwhile: a server may need its core. */
+export async function callsEnded(): Promise<void> {
+  while (hasPendingCalls()) await new Promise<void>((resolve) => waiting.add(resolve))
+}
+
+function wakeWaiting(): void {
+  for (const wake of waiting) wake()
+  waiting.clear()
 }
 
 afterEachFile(async () => {

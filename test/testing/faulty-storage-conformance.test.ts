@@ -8,7 +8,6 @@ import type { Clock } from '../../src/runtime/clock.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { temporaryDirectory } from '../storage/filesystem/directories.ts'
 import { realistic } from '../storage/wrapped-storage.ts'
-import { byRun } from '../support/run-size.ts'
 
 const directory = await temporaryDirectory()
 
@@ -23,25 +22,22 @@ const STORAGES: readonly (readonly [title: string, make: (name: string) => Stora
 ]
 
 /** Without faults it keeps the whole contract. */
-describe.each(byRun({ quick: STORAGES.slice(0, 1), full: STORAGES }))(
-  'a faulty storage without faults, around %s',
-  (title, make) => {
-    let created = 0
-    const suite = conformanceSuite({
-      manifest: make('manifest').manifest,
-      make: async () => ({ storage: make(`${title}-${created++}`), dispose: async () => {} }),
-      keepsDataWhenClosed: true,
-      clock: virtualClock(),
-      seeds: [1],
-      notificationMsMax: 60_000,
-      randomOperations: 150,
-    })
-    for (const { title, skip, run } of suite) {
-      if (skip !== undefined) test.skip(`${title} (${skip})`)
-      else test(title, run)
-    }
-  },
-)
+describe.each(STORAGES)('a faulty storage without faults, around %s', (title, make) => {
+  let created = 0
+  const suite = conformanceSuite({
+    manifest: make('manifest').manifest,
+    make: async () => ({ storage: make(`${title}-${created++}`), dispose: async () => {} }),
+    keepsDataWhenClosed: true,
+    clock: virtualClock(),
+    seeds: [1],
+    notificationMsMax: 60_000,
+    randomOperations: 150,
+  })
+  for (const { title, skip, run } of suite) {
+    if (skip !== undefined) test.skip(`${title} (${skip})`)
+    else test(title, run)
+  }
+})
 
 /** Delays of 0 ms, during which everything else runs. */
 const turningClock: Clock = {
@@ -80,7 +76,7 @@ describe('a faulty storage with delays and duplicate notifications only', () => 
     clock: turningClock,
     seeds: [1],
     notificationMsMax: 60_000,
-    randomOperations: byRun({ quick: 50, full: 150 }),
+    randomOperations: 150,
   })
   for (const { title, skip, run } of suite) if (skip === undefined) test(title, run)
 })

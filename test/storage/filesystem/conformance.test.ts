@@ -17,10 +17,10 @@ describe.each(DURABILITIES)('filesystem with durability %s', (durability) => {
 })
 
 /** Journals that are rolled every few blocks make states frequent that are rare with real sizes. */
-describe.each(byRun({ quick: [500], full: [500, 3000] }))(
+describe.each(byRun({ quick: [], full: [500, 3000] }))(
   'filesystem that rolls its journals every %i bytes',
   (rollBytes) => {
-    const seeds = Array.from({ length: byRun({ quick: 1, full: 3 }) }, (_, index) => rollBytes + index)
+    const seeds = [rollBytes, rollBytes + 1, rollBytes + 2]
     conforms((directory) => rolling(directory, rollBytes), seeds, true)
   },
 )

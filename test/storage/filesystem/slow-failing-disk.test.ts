@@ -1,17 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Prng } from '../../../src/runtime/prng.ts'
-import { byRun } from '../../support/run-size.ts'
 import { checkRecovered } from './check-recovered.ts'
 import { hookedFiles, systemError } from './hooked-files.ts'
 import { type Loss, SimulatedDisk } from './simulated-disk.ts'
 import { type History, openSimulated, runWorkload } from './workload.ts'
 
 /** Set `SLOW_DISK_SEEDS` to a number to run more seeds. */
-const SEEDS = Array.from(
-  { length: Number(process.env.SLOW_DISK_SEEDS ?? byRun({ quick: 4, full: 12 })) },
-  (_, i) => i + 1,
-)
+const SEEDS = Array.from({ length: Number(process.env.SLOW_DISK_SEEDS ?? 12) }, (_, i) => i + 1)
 const LOSSES: readonly Loss[] = ['nothing', 'everything', 'some', 'reordered']
 const CODES = ['EMFILE', 'EIO', 'ENOSPC']
 /** So that the storage can be opened at all. */

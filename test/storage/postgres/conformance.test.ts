@@ -34,8 +34,9 @@ describe('PGlite', () => {
   })
   afterAll(() => client.close())
 
-  // The random operations and the largest blocks take as long as everything else.
-  const group = byRun({ quick: /^(?!random|elections|read: (a large|any range|blocks|merged))/, full: /^/ })
+  // The others take as long: the random operations, the largest blocks, and what closes and opens again.
+  const quick = /^(?!random|elections|lifecycle|reclaim|read: (a large|any range|blocks|merged))/
+  const group = byRun({ quick, full: /^/ })
   suite(async () => fixture({ client }, (statement) => client.exec(statement)), [1], group)
 })
 

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
-import { byRun } from '../../../support/run-size.ts'
 import { changedDisk, contentsOf, engineDisk } from '../engine-disk.ts'
 import type { SimulatedDisk } from '../simulated-disk.ts'
 
@@ -19,91 +18,88 @@ const ENDS: Parameters<typeof engineDisk>[] = [
   ['reopened', 'power-loss'],
 ]
 
-describe.each(byRun({ quick: ENDS.slice(0, 2), full: ENDS }))(
-  'a directory that was %s, with durability %s,',
-  (end, durability) => {
-    let disk: SimulatedDisk
-    let contents: unknown
-    beforeAll(async () => {
-      disk = await engineDisk(end, durability)
-      contents = await contentsOf(disk)
-    })
+describe.each(ENDS)('a directory that was %s, with durability %s,', (end, durability) => {
+  let disk: SimulatedDisk
+  let contents: unknown
+  beforeAll(async () => {
+    disk = await engineDisk(end, durability)
+    contents = await contentsOf(disk)
+  })
 
-    test('is sound', async () => {
-      const report = await verifyFiles(disk)
-      expect(report).toMatchObject({ problems: [], problemCount: 0, logs: 5 })
-      expect(report.blocks).toBeGreaterThan(10)
-      expect(report.records).toBeGreaterThan(report.blocks)
-      for (const kind of ['journal', 'checkpoint', 'segment']) {
-        expect(disk.names.some((name) => name.startsWith(kind))).toBe(true)
-      }
-    })
-
-    test('reports a flipped bit with its file, unless nothing depends on it', async () => {
-      const prng = new Prng(7)
-      const reported = new Map<string, number>()
-      for (const name of disk.names) {
-        const { length } = disk.contentOf(name)
-        const offsets = Array.from({ length: FLIPS_PER_FILE }, (_, i) => (i < 32 ? i : prng.below(length)))
-        for (const offset of offsets) {
-          const bit = 1 << prng.below(8)
-          const flipped = withBytes(disk, name, (content) => {
-            content[offset]! ^= bit
-            return content
-          })
-          const count = await checkReported(flipped, name, `${name} at ${offset} with bit ${bit}`)
-          reported.set(name, (reported.get(name) ?? 0) + count)
-        }
-      }
-      for (const kind of ['journal', 'checkpoint', 'segment']) {
-        const counts = [...reported].filter(([name]) => name.startsWith(kind)).map(([, count]) => count)
-        expect(Math.max(...counts), kind).toBeGreaterThan(FLIPS_PER_FILE / 2)
-      }
-    })
-
-    test('reports a truncated file, unless a crash may have left it', async () => {
-      const prng = new Prng(8)
-      for (const name of disk.names) {
-        const { length } = disk.contentOf(name)
-        for (let i = 0; i < TRUNCATIONS_PER_FILE; i++) {
-          const end = prng.below(length)
-          const truncated = withBytes(disk, name, (content) => content.subarray(0, end))
-          await checkReported(truncated, name, `${name} truncated to ${end} bytes`)
-        }
-      }
-    })
-
-    test('reports a missing file', async () => {
-      const journals = disk.names.filter((name) => name.startsWith('journal'))
-      for (const name of disk.names) {
-        // Nothing refers to the last one: without it, the directory is as it was before its creation.
-        if (journals.length > 1 && name === journals.at(-1)) continue
-        const without = changedDisk(disk, (file, content) => (file === name ? undefined : content))
-        const { problems } = await verifyFiles(without)
-        const isUnchanged = JSON.stringify(await contentsOf(without)) === JSON.stringify(contents)
-        if (problems.length === 0) expect(isUnchanged, name).toBe(true)
-        else if (!name.startsWith('checkpoint')) expect(problems[0]).toMatchObject({ file: name, offset: 0 })
-      }
-    })
-
-    /**
-     * Resolves to 1 when a problem was found. Damage that is not reported changes nothing visible, or is
-     * noted as the leftover of a crash.
-     */
-    async function checkReported(damaged: SimulatedDisk, name: string, description: string): Promise<number> {
-      const { problems, notes } = await verifyFiles(damaged)
-      if (problems.length > 0) {
-        expect(new Set(problems.map(({ file }) => file)), description).toEqual(new Set([name]))
-        return 1
-      }
-      const isTorn = notes.some(({ file, note }) => file === name && note.includes('crash'))
-      if (!isTorn) expect(await contentsOf(damaged), description).toEqual(contents)
-      // Only the end of the last journal may be the leftover of a crash.
-      else expect(name).toBe(disk.names.findLast((file) => file.startsWith('journal')))
-      return 0
+  test('is sound', async () => {
+    const report = await verifyFiles(disk)
+    expect(report).toMatchObject({ problems: [], problemCount: 0, logs: 5 })
+    expect(report.blocks).toBeGreaterThan(10)
+    expect(report.records).toBeGreaterThan(report.blocks)
+    for (const kind of ['journal', 'checkpoint', 'segment']) {
+      expect(disk.names.some((name) => name.startsWith(kind))).toBe(true)
     }
-  },
-)
+  })
+
+  test('reports a flipped bit with its file, unless nothing depends on it', async () => {
+    const prng = new Prng(7)
+    const reported = new Map<string, number>()
+    for (const name of disk.names) {
+      const { length } = disk.contentOf(name)
+      const offsets = Array.from({ length: FLIPS_PER_FILE }, (_, i) => (i < 32 ? i : prng.below(length)))
+      for (const offset of offsets) {
+        const bit = 1 << prng.below(8)
+        const flipped = withBytes(disk, name, (content) => {
+          content[offset]! ^= bit
+          return content
+        })
+        const count = await checkReported(flipped, name, `${name} at ${offset} with bit ${bit}`)
+        reported.set(name, (reported.get(name) ?? 0) + count)
+      }
+    }
+    for (const kind of ['journal', 'checkpoint', 'segment']) {
+      const counts = [...reported].filter(([name]) => name.startsWith(kind)).map(([, count]) => count)
+      expect(Math.max(...counts), kind).toBeGreaterThan(FLIPS_PER_FILE / 2)
+    }
+  })
+
+  test('reports a truncated file, unless a crash may have left it', async () => {
+    const prng = new Prng(8)
+    for (const name of disk.names) {
+      const { length } = disk.contentOf(name)
+      for (let i = 0; i < TRUNCATIONS_PER_FILE; i++) {
+        const end = prng.below(length)
+        const truncated = withBytes(disk, name, (content) => content.subarray(0, end))
+        await checkReported(truncated, name, `${name} truncated to ${end} bytes`)
+      }
+    }
+  })
+
+  test('reports a missing file', async () => {
+    const journals = disk.names.filter((name) => name.startsWith('journal'))
+    for (const name of disk.names) {
+      // Nothing refers to the last one: without it, the directory is as it was before its creation.
+      if (journals.length > 1 && name === journals.at(-1)) continue
+      const without = changedDisk(disk, (file, content) => (file === name ? undefined : content))
+      const { problems } = await verifyFiles(without)
+      const isUnchanged = JSON.stringify(await contentsOf(without)) === JSON.stringify(contents)
+      if (problems.length === 0) expect(isUnchanged, name).toBe(true)
+      else if (!name.startsWith('checkpoint')) expect(problems[0]).toMatchObject({ file: name, offset: 0 })
+    }
+  })
+
+  /**
+   * Resolves to 1 when a problem was found. Damage that is not reported changes nothing visible, or is
+   * noted as the leftover of a crash.
+   */
+  async function checkReported(damaged: SimulatedDisk, name: string, description: string): Promise<number> {
+    const { problems, notes } = await verifyFiles(damaged)
+    if (problems.length > 0) {
+      expect(new Set(problems.map(({ file }) => file)), description).toEqual(new Set([name]))
+      return 1
+    }
+    const isTorn = notes.some(({ file, note }) => file === name && note.includes('crash'))
+    if (!isTorn) expect(await contentsOf(damaged), description).toEqual(contents)
+    // Only the end of the last journal may be the leftover of a crash.
+    else expect(name).toBe(disk.names.findLast((file) => file.startsWith('journal')))
+    return 0
+  }
+})
 
 test('reports both of two swapped segments', async () => {
   const disk = await engineDisk('closed')
