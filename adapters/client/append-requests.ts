@@ -10,6 +10,9 @@ import { decoded, isMissing, withEffects } from './errors.ts'
 import { loadControl } from './on-demand.ts'
 import type { RemoteTarget } from './stream-target.ts'
 
+/** What only appends with a producer or a `streamSeq` need, once it is loaded. */
+let extendedAppend: typeof import('./extended-append.ts') | undefined
+
 /** How often the stream is created, should others keep deleting it. */
 const CREATIONS_MAX = 3
 
@@ -57,7 +60,8 @@ export class AppendRequests {
   async #append(batch: AppendBatch, mayBeStored: boolean): Promise<AppendAck> {
     const { matchSeqNum, fencingToken, producer, streamSeq } = batch
     const isExtended = producer !== undefined || streamSeq !== undefined
-    const extension = isExtended ? await loaded('producers', import('./extended-append.ts')) : undefined
+    if (isExtended) extendedAppend ??= await loaded('producers', import('./extended-append.ts'))
+    const extension = isExtended ? extendedAppend : undefined
     const extended = extension?.extensionOf(batch)
     // The server finds out whether the batch is stored already, or rejects what it does not understand.
     const isIdempotent = producer !== undefined

@@ -1,4 +1,5 @@
 import type { SequencedRecord } from '../../src/model/record.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
 import { contentionMs } from '../../src/sync/back-off.ts'
 import { type RecentWriters, recentWriters } from '../../src/sync/outbox-plan.ts'
 
@@ -9,8 +10,16 @@ export class Contention {
   /** Whether the last attempt failed for this reason. */
   hasJustLost = false
   /** How long the last attempt took, in milliseconds. */
-  attemptMs = 0
+  #attemptMs = 0
   #writers: RecentWriters = new Map()
+
+  /** Settles as an attempt does, and notes how long it took. */
+  attempt<Result>(clock: Clock, sent: Promise<Result>): Promise<Result> {
+    const startedAt = clock.now()
+    return sent.finally(() => {
+      this.#attemptMs = Math.max(clock.now() - startedAt, 0)
+    })
+  }
 
   /** Counts the other writers of examined records. */
   examined(records: readonly SequencedRecord[], device: string): void {
@@ -34,6 +43,6 @@ export class Contention {
 
   /** Returns how long to wait before the next attempt, in milliseconds. */
   pauseMs(random: number): number {
-    return contentionMs(Math.max(this.#writers.size, 1), this.attemptMs, random)
+    return contentionMs(Math.max(this.#writers.size, 1), this.#attemptMs, random)
   }
 }

@@ -1,6 +1,26 @@
 import type { AppendAck } from '../../src/model/info.ts'
-import { attemptWithEntry } from '../../src/sync/outbox-attempts.ts'
-import type { EntryAttempt, OutboxLog } from './outbox-log.ts'
+import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { macrotask } from '../../src/runtime/macrotask.ts'
+import { attemptWithEntry, parkingNotes } from '../../src/sync/outbox-attempts.ts'
+import type { LogRecord, Progress } from '../../src/sync/outbox-log.ts'
+import type { EntryNotes, OutboxLog } from './outbox-log.ts'
+
+/** A note that waits for an entry to be stored with. */
+interface DeferredNote {
+  readonly note: LogRecord
+  /** Receives the outcome of the append. */
+  readonly appended: (acked: Promise<AppendAck>) => void
+}
+
+/** What the attempt to send the next entry depends on. */
+interface Taking {
+  /** The entries that have left the outbox when it is stored. */
+  readonly leaving: ReadonlySet<number>
+  /** Returns the place of the attempt whose epoch can be continued, if there is one. */
+  readonly acknowledgedAt: () => number | undefined
+}
+
+const NONE: ReadonlySet<number> = new Set()
 
 /**
  * Tracks which attempts in the log of an outbox a sender has taken into account. Until it knows an attempt of
@@ -10,8 +30,9 @@ export class KnownAttempts {
   readonly #log: OutboxLog
   readonly #acknowledgedAt: () => number | undefined
   #at: number | undefined
-  /** Whether the next entry may be stored together with the attempt to send it: the sender is idle. */
-  #takesEntry = false
+  /** Set while the next entry may be stored together with the attempt to send it. */
+  #taking: Taking | undefined
+  #deferred: DeferredNote | undefined
   /** Resolves to the place in the log of an attempt that is being stored together with its entry. */
   #storing: Promise<number | undefined> | undefined
 
@@ -19,7 +40,7 @@ export class KnownAttempts {
   constructor(log: OutboxLog, acknowledgedAt: () => number | undefined) {
     this.#log = log
     this.#acknowledgedAt = acknowledgedAt
-    log.attemptWith = (records) => this.#attemptWith(records)
+    log.notesWith = (records) => this.#notesWith(records)
   }
 
   /** The place of the last known attempt, or -1 if there is none; undefined until the log was read. */
@@ -51,26 +72,75 @@ export class KnownAttempts {
   }
 
   /** Waits until a condition holds. In the meantime an entry may be stored together with its attempt. */
-  async idleUntil(condition: () => boolean, signal: AbortSignal): Promise<void> {
-    this.#takesEntry = true
-    try {
-      await this.#log.eventually(condition, signal)
-    } finally {
-      this.#takesEntry = false
+  idleUntil(condition: () => boolean, signal: AbortSignal): Promise<void> {
+    const taking = { leaving: NONE, acknowledgedAt: this.#acknowledgedAt }
+    return this.#whileTaking(taking, this.#log.eventually(condition, signal))
+  }
+
+  /**
+   * Stores the progress that entries were confirmed, together with the next entry and its attempt, or alone
+   * if there is none in this turn of the event loop. `acknowledgedAt` is the place of the attempt that they
+   * were sent with.
+   */
+  async storeSoon(
+    progress: LogRecord,
+    confirmed: Progress['confirmed'],
+    acknowledgedAt: number | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const stored = new Promise<AppendAck>((resolve) => {
+      this.#deferred = { note: progress, appended: resolve }
+    })
+    const store = () => this.#storeDeferred()
+    void macrotask().then(store)
+    const ignoreSignal = onAbort(signal, store)
+    const leaving = new Set(confirmed.map(([number]) => number))
+    const included = unlessAborted(signal, stored).then((ack) => this.#log.includes(ack, signal))
+    await this.#whileTaking({ leaving, acknowledgedAt: () => acknowledgedAt }, included).finally(ignoreSignal)
+  }
+
+  #storeDeferred(): void {
+    const deferred = this.#deferred
+    this.#deferred = undefined
+    deferred?.appended(this.#log.append([deferred.note]))
+  }
+
+  async #whileTaking(taking: Taking, work: Promise<void>): Promise<void> {
+    this.#taking = taking
+    await work.finally(() => {
+      this.#taking = undefined
+    })
+  }
+
+  /** Parks the entries of the last attempt: it cannot be known whether the server has stored them. */
+  async park(signal: AbortSignal): Promise<void> {
+    const notes = parkingNotes(this.#log.state)
+    if (notes.length > 0) await this.#log.append(notes, signal)
+  }
+
+  #notesWith(records: number): EntryNotes {
+    const deferred = this.#deferred
+    this.#deferred = undefined
+    const attempt = this.#attemptWith(records)
+    return {
+      before: deferred === undefined ? [] : [deferred.note],
+      after: attempt === undefined ? [] : [attempt],
+      appended: (acked) => {
+        deferred?.appended(acked)
+        if (attempt === undefined) return
+        this.#storing = acked.then(
+          ({ end }) => end.seqNum - 1,
+          () => undefined,
+        )
+      },
     }
   }
 
-  #attemptWith(records: number): EntryAttempt | undefined {
-    if (!this.#takesEntry || !this.isLast) return undefined
-    const record = attemptWithEntry(this.#log.state, this.#acknowledgedAt(), records)
-    if (record === undefined) return undefined
-    this.#takesEntry = false
-    const appended = (acked: Promise<AppendAck>) => {
-      this.#storing = acked.then(
-        ({ end }) => end.seqNum - 1,
-        () => undefined,
-      )
-    }
-    return { record, appended }
+  #attemptWith(records: number): LogRecord | undefined {
+    if (this.#taking === undefined || !this.isLast) return undefined
+    const { leaving, acknowledgedAt } = this.#taking
+    const attempt = attemptWithEntry(this.#log.state, acknowledgedAt(), records, leaving)
+    if (attempt !== undefined) this.#taking = undefined
+    return attempt
   }
 }

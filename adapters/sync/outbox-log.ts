@@ -2,7 +2,7 @@ import type { Stream } from '../../src/api/stream.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
-import { BATCH_METERED_BYTES_MAX } from '../../src/model/limits.ts'
+import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { backOffMs } from '../../src/sync/back-off.ts'
@@ -12,6 +12,7 @@ import {
   type LogRecord,
   type OutboxNews,
   type OutboxState,
+  type Progress,
   progressRecord,
   trimPoint,
   withLogRecords,
@@ -25,15 +26,16 @@ const LOG_CONFIG = {
   deleteOnEmpty: { minAgeSeconds: 0 },
 } as const satisfies StreamConfigInput
 
-/** The size up to which a batch leaves room for an attempt in the same append, in metered bytes. */
-const WITH_ATTEMPT_BYTES_MAX = BATCH_METERED_BYTES_MAX / 2
+/** The size up to which an entry leaves room for notes in the same append, in metered bytes. */
+const WITH_NOTES_BYTES_MAX = BATCH_METERED_BYTES_MAX / 2
 
 /** The log is trimmed when this many of its records are not needed any more. */
 const TRIMMED_RECORDS = 64
 
-/** An attempt that is stored together with its entry. */
-export interface EntryAttempt {
-  readonly record: LogRecord
+/** Notes that are stored together with an entry. */
+export interface EntryNotes {
+  readonly before: readonly LogRecord[]
+  readonly after: readonly LogRecord[]
   /** Receives the outcome of the append. */
   readonly appended: (acked: Promise<AppendAck>) => void
 }
@@ -45,9 +47,11 @@ export class OutboxLog {
   readonly #signal: AbortSignal
   readonly #listeners = new Set<() => void>()
   readonly #news: OutboxNews
-  /** Returns the attempt that is stored together with an entry of so many records. Set by the sender. */
-  attemptWith: ((records: number) => EntryAttempt | undefined) | undefined
+  /** Returns the notes that are stored together with an entry of so many records. Set by the sender. */
+  notesWith: ((records: number) => EntryNotes) | undefined
   #state = emptyOutbox()
+  /** The entries that the server has acknowledged last, and that the state may still include. */
+  #acknowledged: Progress['confirmed'] = []
   #trimmedTo = 0
   /** The failure that ended the log, or that of the storage while the log cannot be read. */
   #failure: HeadwaterError | undefined
@@ -64,6 +68,17 @@ export class OutboxLog {
 
   get state(): OutboxState {
     return this.#state
+  }
+
+  /** The size of the entries that the server has not acknowledged. */
+  get load(): { readonly records: number; readonly meteredBytes: number } {
+    let { records, meteredBytes } = this.#state
+    for (const [number] of this.#acknowledged) {
+      const entry = this.#state.entries.get(number)
+      records -= entry?.records.length ?? 0
+      meteredBytes -= entry?.meteredBytes ?? 0
+    }
+    return { records, meteredBytes }
   }
 
   /** Calls back after each change. The returned function ends that. */
@@ -85,6 +100,7 @@ export class OutboxLog {
   }
 
   async #until(condition: () => boolean, hasFailed: () => boolean, signal?: AbortSignal): Promise<void> {
+    if (condition() && !signal?.aborted) return
     let unsubscribe = () => {}
     const reached = new Promise<void>((resolve, reject) => {
       const check = () => {
@@ -98,10 +114,16 @@ export class OutboxLog {
     await unlessAborted(signal, reached).finally(unsubscribe)
   }
 
+  /** Reports entries as confirmed before the log says so, which only saves that they are sent again. */
+  acknowledge(confirmed: Progress['confirmed']): void {
+    this.#acknowledged = confirmed
+    for (const [number, confirmation] of confirmed) this.#news.confirmed(number, confirmation)
+  }
+
   /** Appends records, and resolves once the state includes them. */
   async append(records: readonly LogRecord[], signal?: AbortSignal): Promise<AppendAck> {
     const ack = await this.#stream.append([...records], { signal })
-    await this.#includes(ack, signal)
+    await this.includes(ack, signal)
     return ack
   }
 
@@ -115,15 +137,19 @@ export class OutboxLog {
     signal: AbortSignal | undefined,
     stored: (number: number) => void,
   ): Promise<void> {
-    const attempt = meteredBytes < WITH_ATTEMPT_BYTES_MAX ? this.attemptWith?.(records.length) : undefined
-    const acked = this.#stream.append([...records, ...(attempt ? [attempt.record] : [])], { signal })
-    attempt?.appended(acked)
-    const ack = await acked
-    stored(ack.start.seqNum)
-    await this.#includes(ack, signal)
+    const hasRoom = meteredBytes < WITH_NOTES_BYTES_MAX && records.length <= BATCH_RECORDS_MAX - 2
+    const notes = hasRoom ? this.notesWith?.(records.length) : undefined
+    const { before, after } = notes ?? { before: [], after: [] }
+    // Without the signal, which is not that of the notes.
+    const acked = this.#stream.append([...before, ...records, ...after])
+    notes?.appended(acked)
+    const ack = await unlessAborted(signal, acked)
+    stored(ack.start.seqNum + before.length)
+    await this.includes(ack, signal)
   }
 
-  #includes({ end }: AppendAck, signal?: AbortSignal): Promise<void> {
+  /** Resolves when the state includes what was appended. */
+  includes({ end }: AppendAck, signal?: AbortSignal): Promise<void> {
     return this.until(() => this.#state.next >= end.seqNum, signal)
   }
 

@@ -1,15 +1,8 @@
-import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { asHeadwaterError } from '../../src/sync/errors.ts'
-import {
-  attemptNote,
-  type NextAttempt,
-  nextAttempt,
-  parkingNotes,
-  waitingEntries,
-} from '../../src/sync/outbox-attempts.ts'
+import { attemptNote, type NextAttempt, nextAttempt, waitingEntries } from '../../src/sync/outbox-attempts.ts'
 import {
   type Confirmation,
   type LogRecord,
@@ -19,35 +12,24 @@ import {
   progressRecord,
 } from '../../src/sync/outbox-log.ts'
 import {
-  type AfterRefusal,
   attemptOutcome,
   confirmationsIn,
   confirmationsOf,
   isEntryLeft,
   sentRecords,
+  withoutConfirmed,
 } from '../../src/sync/outbox-plan.ts'
 import { Contention } from './contention.ts'
 import { hasRecordIn, tailOrZero, waitForCopy } from './examined-stream.ts'
 import { KnownAttempts } from './known-attempts.ts'
-import type { OutboxLog } from './outbox-log.ts'
-import { type PauseContext, pauseAfter, pauseUntil } from './pause.ts'
+import { pauseAfter, pauseUntil } from './pause.ts'
 import { ProducerSupport } from './producer-support.ts'
+import type { SenderContext } from './sender-context.ts'
 
 /** How long the end of an acknowledged append counts as the tail, in milliseconds. */
 const FRESH_MS = 1_000
 /** How long after the last acknowledgement a batch continues its epoch, in milliseconds. */
 const CONTINUED_MS = 60_000
-/** How often a batch without a condition may be rejected for its producer before it is parked. */
-const REJECTIONS_MAX = 16
-
-export interface SenderContext extends PauseContext {
-  readonly log: OutboxLog
-  readonly remote: Stream
-  /** Where records are examined: the remote stream, or a copy of it that a mirror keeps. */
-  readonly examined: Stream
-  readonly afterRefusal: AfterRefusal
-  readonly onSent: (() => void) | undefined
-}
 
 /**
  * Sends the entries of an outbox, each exactly once on any server (see `outbox-attempts.ts`). At most one
@@ -80,8 +62,6 @@ export class OutboxSender {
   /** Whether the copy has other records where an attempt was stored: those of a deleted stream. */
   #isInNewStream = false
   readonly #support: ProducerSupport
-  /** How often in succession a server without producers rejected a batch without a condition. */
-  #rejectionCount = 0
 
   constructor(context: SenderContext, signal: AbortSignal) {
     this.#context = context
@@ -101,7 +81,8 @@ export class OutboxSender {
         else {
           onState({ kind: 'sending' })
           await this.#begin()
-          if (this.#next() !== undefined) await this.#send()
+          const next = this.#next()
+          if (next !== undefined) await this.#send(next)
         }
         this.#failures = 0
       } catch (error) {
@@ -130,8 +111,9 @@ export class OutboxSender {
 
   /** The place of the acknowledged attempt, unless the server may soon forget the producer. */
   get #recentlyAcknowledgedAt(): number | undefined {
-    const isRecent = Math.abs(this.#context.clock.now() - this.#sentAt) < CONTINUED_MS
-    return isRecent ? this.#acknowledgedAt : undefined
+    return Math.abs(this.#context.clock.now() - this.#sentAt) < CONTINUED_MS
+      ? this.#acknowledgedAt
+      : undefined
   }
 
   #next(
@@ -159,41 +141,39 @@ export class OutboxSender {
     onState({ kind: 'idle' })
   }
 
-  async #send(): Promise<void> {
+  async #send(planned: NextAttempt): Promise<void> {
     const { log, remote, clock } = this.#context
     if (this.#isInNewStream)
       throw new HeadwaterError('unavailable', 'the copy has other records where these were stored')
-    const planned = this.#next()
-    let knowsProducers = false
-    if (planned?.position !== undefined) {
+    let attempt: NextAttempt | undefined = planned
+    if (planned.position !== undefined) {
       await this.#locate()
-      knowsProducers = await this.#canSkipCondition()
-    } else if (planned?.seq === 0) {
+      const knowsProducers = await this.#canSkipCondition()
+      attempt = this.#next(log.state, this.#recentlyAcknowledgedAt, knowsProducers)
+    } else if (planned.seq === 0) {
       // A server that has forgotten the producer would store the batch again.
       await this.#examine(await tailOrZero(remote, this.#signal))
       // A batch is stored completely or not at all: if only a part was found, the stream was created again.
       const { length } = waitingEntries(log.state, log.state.attempt)
-      if (length > 0 && length < planned.entries.length) await this.#park()
+      if (length > 0 && length < planned.entries.length) await this.#attempts.park(this.#signal)
+      attempt = this.#next()
     }
-    const attempt = this.#next(log.state, this.#recentlyAcknowledgedAt, knowsProducers)
     if (attempt === undefined || !(await this.#noted(attempt))) return
     const { device } = log.state.progress!
     const at = this.#attempts.at!
-    const startedAt = clock.now()
     const { epoch, seq, entries, position: matchSeqNum } = attempt
     const isPlain = matchSeqNum !== undefined && this.#support.isRejected
     const producer = isPlain ? undefined : { id: device, epoch, seq }
     let confirmation: Confirmation
     try {
       const options = { matchSeqNum, producer, signal: this.#signal }
-      confirmation = await remote.append(sentRecords(entries, device), options)
+      const sent = remote.append(sentRecords(entries, device), options)
+      confirmation = await this.#contention.attempt(clock, sent)
     } catch (error) {
       if (!HeadwaterError.is(error)) throw error
-      this.#contention.attemptMs = Math.max(clock.now() - startedAt, 0)
       return this.#failed(error, attempt, at, isPlain)
     }
     this.#sentAt = clock.now()
-    this.#contention.attemptMs = Math.max(this.#sentAt - startedAt, 0)
     await this.#acknowledged(attempt, confirmation, at, isPlain)
   }
 
@@ -229,7 +209,7 @@ export class OutboxSender {
     const { log, remote, examined, onSent } = this.#context
     const { start, end } = confirmation
     this.#contention.won(end.timestamp, log.state.progress!.device)
-    this.#rejectionCount = 0
+    this.#support.accept()
     onSent?.()
     // Entries leave the outbox only when a copy has them, so that a view never loses them.
     if (examined !== remote) {
@@ -245,25 +225,43 @@ export class OutboxSender {
         this.#isInNewStream = true
         return this.#note([], true)
       }
-    } else this.#position = Math.max(this.#position, end.seqNum)
-    this.#isDoubtHere = true
+    }
     this.#entriesMax *= 2
     const confirmed = confirmationsOf(entries, confirmation).filter(([number]) =>
       log.state.entries.has(number),
     )
     const acknowledgedAt = isPlain ? undefined : at
-    if (confirmed.length > 0) {
-      const entries = new Map(log.state.entries)
-      for (const [number] of confirmed) entries.delete(number)
-      // The next attempt is written together with the confirmation of this one.
-      const next = this.#next({ ...log.state, entries }, acknowledgedAt)
-      const note = next === undefined || next.isNoted ? [] : [attemptNote(next, at)]
-      const { end } = await log.append([this.#progress(confirmed), ...note], this.#signal)
-      if (note.length > 0) this.#attempts.add(end.seqNum - 1)
-    }
+    const position = examined === remote ? Math.max(this.#position, end.seqNum) : this.#position
+    if (confirmed.length === 0) this.#position = position
+    else await this.#moveTo(position, () => this.#storeLeft(confirmed, at, acknowledgedAt))
+    this.#isDoubtHere = true
     // Set only now, so that the next attempt contains none of its entries.
     this.#acknowledgedAt = acknowledgedAt
     await log.trim()
+  }
+
+  /** Stores that entries have left the outbox, together with the next attempt. */
+  async #storeLeft(confirmed: Progress['confirmed'], at: number, acknowledgedAt?: number): Promise<void> {
+    const { log } = this.#context
+    log.acknowledge(confirmed)
+    const progress = this.#progress(confirmed)
+    const next = this.#next(withoutConfirmed(log.state, confirmed), acknowledgedAt)
+    if (next === undefined) {
+      return this.#attempts.storeSoon(progress, confirmed, acknowledgedAt, this.#signal)
+    }
+    const note = next.isNoted ? [] : [attemptNote(next, at)]
+    const { end } = await log.append([progress, ...note], this.#signal)
+    if (note.length > 0) this.#attempts.add(end.seqNum - 1)
+  }
+
+  /** Moves the position, unless what was found below cannot be stored: it would be sent again. */
+  async #moveTo(position: number, store: () => Promise<void>): Promise<void> {
+    const before = this.#position
+    this.#position = position
+    await store().catch((error: unknown) => {
+      this.#position = before
+      throw error
+    })
   }
 
   async #failed(
@@ -286,16 +284,17 @@ export class OutboxSender {
       this.#abandonedAt = at
       this.#epochMin = Math.max(epoch, error.producerEpoch ?? 0) + 1
       this.#mustExamine = true
+      // The first batch of an epoch continues nothing: the server contradicts itself.
+      if (this.#support.rejectsEpochs()) throw error
     } else if (outcome === 'plain' && !isPlain && (isConditional || error.code === 'too_many_producers')) {
       this.#support.reject()
       // A late copy is not stored, unless the server forgets the producer at this moment, a week later.
       if (!isConditional) this.#abandonedAt = at
     } else if (outcome === 'plain' && !isConditional) {
       // A proxy may still deliver the batch to a server that knows producers.
-      if (++this.#rejectionCount < REJECTIONS_MAX) throw error
-      this.#rejectionCount = 0
+      if (!this.#support.rejectsTooOften()) throw error
       await this.#examine(0)
-      await this.#park()
+      await this.#attempts.park(this.#signal)
     } else if (outcome === 'refused' || outcome === 'plain') {
       if (entries.length === 1) await log.append([parkedRecord(entries[0]!.number, error)], this.#signal)
       this.#entriesMax = 1
@@ -335,7 +334,7 @@ export class OutboxSender {
     // The stream was deleted and created again. The condition of a late attempt could hold there once more.
     if (tail < this.#position) {
       const { inDoubt } = this.#context.log.state
-      if (inDoubt && !this.#isAcknowledged) await this.#park()
+      if (inDoubt && !this.#isAcknowledged) await this.#attempts.park(this.#signal)
       this.#position = 0
       // Views and later senders use the position.
       await this.#note([], inDoubt)
@@ -354,10 +353,10 @@ export class OutboxSender {
     const first = records[0]?.seqNum ?? end
     const isInDoubt = log.state.inDoubt && !this.#isAcknowledged
     if (first > this.#position && isInDoubt) await this.#settleBefore(first)
-    this.#position = end
     this.#contention.examined(records, log.state.progress!.device)
     const confirmed = confirmationsIn(log.state, records)
-    if (confirmed.length > 0) await this.#note(confirmed)
+    if (confirmed.length === 0) this.#position = end
+    else await this.#moveTo(end, () => this.#note(confirmed))
   }
 
   /**
@@ -374,13 +373,7 @@ export class OutboxSender {
     const confirmed = confirmationsIn(log.state, before)
     if (confirmed.length > 0) await this.#note(confirmed)
     const isKnown = this.#isDoubtHere || start + records.length >= end
-    if (records[0]?.seqNum !== start || !isKnown) await this.#park()
-  }
-
-  /** Parks the entries of the last attempt, which may have been stored among records that were removed. */
-  async #park(): Promise<void> {
-    const notes = parkingNotes(this.#context.log.state)
-    if (notes.length > 0) await this.#context.log.append(notes, this.#signal)
+    if (records[0]?.seqNum !== start || !isKnown) await this.#attempts.park(this.#signal)
   }
 
   async #note(confirmed: Progress['confirmed'], inDoubt?: boolean): Promise<void> {

@@ -325,9 +325,9 @@ export class Outbox {
   /** Takes room for records until the returned function is called. Throws `outbox_full` if there is none. */
   #reserve(records: number, bytes: number): () => void {
     const { recordsMax = 100_000, bytesMax = 64 * 2 ** 20 } = this.#options
-    const { state } = this.#log
-    assertRoom('records', state.records + this.#reserved.records, records, recordsMax)
-    assertRoom('bytes', state.meteredBytes + this.#reserved.bytes, bytes, bytesMax)
+    const { load } = this.#log
+    assertRoom('records', load.records + this.#reserved.records, records, recordsMax)
+    assertRoom('bytes', load.meteredBytes + this.#reserved.bytes, bytes, bytesMax)
     this.#reserved.records += records
     this.#reserved.bytes += bytes
     return () => {

@@ -127,14 +127,17 @@ export function attemptNote(
 /**
  * Returns the attempt to send an entry that is appended together with this attempt, as a record of the log.
  * Undefined if other entries come first, or if no server with producers has acknowledged the attempt before.
+ * `leaving` names entries that will have left the outbox; if they have not, the attempt does not count.
  */
 export function attemptWithEntry(
   { attempt, entries }: OutboxState,
   acknowledgedAt: number | undefined,
   records: number,
+  leaving: ReadonlySet<number> = new Set(),
 ): LogRecord | undefined {
-  if (attempt === undefined || attempt.at !== acknowledgedAt || entries.size > 0) return undefined
+  if (attempt === undefined || attempt.at !== acknowledgedAt) return undefined
   if (records >= BATCH_RECORDS_MAX) return undefined
+  for (const number of entries.keys()) if (!leaving.has(number)) return undefined
   const { epoch, seq, at } = attempt
   const numbers = [-records]
   return attemptRecord({ epoch, seq: seq + 1, numbers, position: undefined, isSettled: false, after: at })

@@ -1,4 +1,4 @@
-import { lossyTextOf, textOf, utf8 } from '../model/bytes.ts'
+import { equalBytes, lossyTextOf, utf8 } from '../model/bytes.ts'
 import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { type AppendRecord, type Header, meteredBytesOf, type SequencedRecord } from '../model/record.ts'
@@ -138,7 +138,8 @@ export function withLogRecords(
   if (records.length === 0) return state
   const entries = state.entries as Map<number, OutboxEntry>
   const discarded = state.discarded as Set<number>
-  let { progress, position, inDoubt, attempt, overtaking, progressAt, parts } = state
+  const parts = state.parts as OutboxRecord[]
+  let { progress, position, inDoubt, attempt, overtaking, progressAt } = state
   let { meteredBytes, records: count } = state
   const remove = (number: number): OutboxEntry | undefined => {
     const entry = entries.get(number)
@@ -153,11 +154,11 @@ export function withLogRecords(
     if (entry !== undefined) entries.set(number, { ...entry, error })
   }
   for (const record of records) {
-    const kind = kindOf(record)
-    if (kind === 'part') parts = [...parts, outboxRecord(record)]
+    const [kind, given] = noteOf(record)
+    if (kind === 'part') parts.push(outboxRecord(record, given))
     else if (kind === 'record') {
-      const entry = entryOf([...parts, outboxRecord(record)])
-      parts = []
+      const entry = entryOf([...parts, outboxRecord(record, given)])
+      parts.length = 0
       entries.set(entry.number, entry)
       meteredBytes += entry.meteredBytes
       count += entry.records.length
@@ -281,18 +282,19 @@ function kindHeader(kind: Kind, timestamp?: number): Header {
   return [NAME, utf8(timestamp === undefined ? kind : `${kind} ${timestamp}`)]
 }
 
-function kindOf({ headers }: SequencedRecord): Kind | undefined {
+/** Returns the kind of a record, and the timestamp that the app gave it. */
+function noteOf({ headers }: SequencedRecord): readonly [kind?: Kind, given?: string | undefined] {
   const [header] = headers
-  if (header === undefined || textOf(header[0]) !== OUTBOX_HEADER) return undefined
-  const kind = lossyTextOf(header[1]).replace(/ .*/, '')
-  return KINDS.includes(kind) ? (kind as Kind) : undefined
+  if (header === undefined || !equalBytes(header[0], NAME)) return []
+  const [kind, given] = lossyTextOf(header[1]).split(' ')
+  return KINDS.includes(kind!) ? [kind as Kind, given] : []
 }
 
-function outboxRecord({ timestamp: appendedAt, headers, ...record }: SequencedRecord): OutboxRecord {
-  const [, given] = lossyTextOf(headers[0]![1]).split(' ')
+function outboxRecord(record: SequencedRecord, given: string | undefined): OutboxRecord {
+  const { seqNum, headers, body } = record
   const hasOwnTimestamp = given !== undefined
-  const timestamp = hasOwnTimestamp ? Number(given) : appendedAt
-  return { ...record, timestamp, headers: headers.slice(1), hasOwnTimestamp }
+  const timestamp = hasOwnTimestamp ? Number(given) : record.timestamp
+  return { seqNum, timestamp, headers: headers.slice(1), body, hasOwnTimestamp }
 }
 
 function attemptOf({ body, seqNum: at }: SequencedRecord): BatchAttempt & { readonly at: number } {

@@ -112,6 +112,13 @@ export function confirmationsOf(
   })
 }
 
+/** Returns the state of an outbox once confirmed entries have left it. */
+export function withoutConfirmed(state: OutboxState, confirmed: Progress['confirmed']): OutboxState {
+  const entries = new Map(state.entries)
+  for (const [number] of confirmed) entries.delete(number)
+  return { ...state, entries }
+}
+
 /** Whether an outbox has entries beside those that are confirmed. */
 export function isEntryLeft({ entries }: OutboxState, confirmed: Progress['confirmed']): boolean {
   const numbers = new Set(confirmed.map(([number]) => number))

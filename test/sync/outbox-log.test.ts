@@ -36,6 +36,71 @@ test('appends under way count for the limits of an outbox', async () => {
   ])
 })
 
+test('a record that the server has stored leaves its room to others at once', async () => {
+  const { start } = await openFaulty()
+  const box = start({ recordsMax: 1 })
+  for (const body of ['a', 'b', 'c']) await (await box.append(body)).confirmed()
+})
+
+test.each([
+  ['', false],
+  [', which ignores producers', true],
+])('a record is sent once if it cannot be stored that it is on the server%s', async (_, ignoresProducers) => {
+  const { start, server, clock, storage } = await openFaulty()
+  server.settings.ignoresProducers = ignoresProducers
+  const box = start()
+  await box.loaded
+  for (const nth of [1, 2, 3]) {
+    storage.fail('append', { kind: 'io', nth: nth + 1 })
+    await box.append(`${nth}`)
+    await clock.advance('1m')
+    storage.heal()
+    expect(box.isFlushed).toBe(true)
+  }
+  expect((await server.stream.read().toArray()).map(({ body }) => body)).toEqual(['1', '2', '3'])
+})
+
+test('a record of a synced stream is sent once if it cannot be stored that it is on the server', async () => {
+  const { server, clock, storage, remote, local } = await openFaulty()
+  const synced = syncedStream(remote, local, OPTIONS)
+  onTestFinished(() => synced.close())
+  await clock.settle()
+  for (const nth of [1, 2, 3, 4]) {
+    storage.fail('append', { kind: 'io', nth: nth + 1 })
+    await synced.append(`${nth}`)
+    await clock.advance('1m')
+    storage.heal()
+  }
+  expect((await server.stream.read().toArray()).map(({ body }) => body)).toEqual(['1', '2', '3', '4'])
+  expect(synced.outbox.isFlushed).toBe(true)
+})
+
+test('an append that is stored together with where the last record is fails for its caller alone', async () => {
+  const { start, server, clock, storage } = await openFaulty()
+  const box = start()
+  await (await box.append('a')).confirmed()
+  await clock.settle()
+  await (await box.append('b')).confirmed()
+  storage.failNext('append', { kind: 'io' })
+  await expect(box.append('c')).rejects.toMatchObject({ code: 'storage' })
+  await box.append('d')
+  await clock.advance('1m')
+  expect((await server.stream.read().toArray()).map(({ body }) => body)).toEqual(['a', 'b', 'd'])
+  expect(box.isFlushed).toBe(true)
+})
+
+test('an outbox that is closed once a record was confirmed does not send it again', async () => {
+  const { start, clock, network } = await openFaulty()
+  const box = start()
+  await (await box.append('a')).confirmed()
+  await box.close()
+  await clock.settle()
+  network.refuse()
+  const again = start()
+  await clock.settle()
+  expect(again.isFlushed).toBe(true)
+})
+
 test('an append that fails leaves its room to others', async () => {
   const { start, network, storage } = await openFaulty()
   network.refuse()

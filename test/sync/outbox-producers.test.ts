@@ -3,7 +3,8 @@ import { memory } from '../../adapters/storage/memory/index.ts'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { type OutboxOptions, outbox } from '../../adapters/sync/outbox.ts'
 import { HeadwaterError, open, type Stream } from '../../src/index.ts'
-import { openBoth, openDevice, type Server } from './mirrored.ts'
+import { wrapped } from '../support/index.ts'
+import { openBoth, openDevice, openServer, type Server } from './mirrored.ts'
 
 type Device = Awaited<ReturnType<typeof openDevice>>
 type AppendCall = Parameters<Stream['append']>
@@ -103,6 +104,33 @@ describe('an outbox of a server with producers', () => {
     }
     const each = ['record', 'attempt', 'progress']
     expect((await kinds()).slice(before.length)).toEqual([...each, ...each])
+  })
+
+  test('writes once for each batch to its log if an app waits for one to send the next', async () => {
+    let appends = 0
+    const storage = wrapped(memory(), {}, (session) => ({
+      append: (...args) => {
+        appends++
+        return session.append(...args)
+      },
+    }))
+    const server = await openServer()
+    const { hw, remote } = await openDevice(server, storage)
+    const box = startOn({ hw, remote })
+    await (await box.append('0')).confirmed()
+    await server.clock.settle()
+    const before = appends
+    for (const body of ['1', '2', '3', '4']) await (await box.append(body)).confirmed()
+    expect(appends - before).toBe(4)
+    await server.clock.settle()
+    expect(appends - before).toBe(5)
+    const log = await hw.basin('basin').stream('.outbox/stream').read().toArray()
+    const kinds = log.map(({ headers }) => headers[0]![1])
+    const each = ['progress', 'record', 'attempt']
+    expect(kinds.slice(-15)).toEqual(
+      [...each, ...each, ...each, ...each, ...each].slice(1).concat('progress'),
+    )
+    expect(await bodies(server)).toEqual(['0', '1', '2', '3', '4'])
   })
 
   test('sends in the order of the log when another tab has appended first', async () => {
@@ -209,6 +237,28 @@ describe('an outbox of a server with producers', () => {
     expect(await bodies(server)).toEqual(['0', 'other', '1'])
   })
 
+  test.each([
+    ['producer_gap', { expectedSeq: 0 }],
+    ['producer_fenced', { producerEpoch: 7 }],
+  ] as const)('makes few attempts if the server always answers `%s`', async (code, details) => {
+    let isBroken = false
+    const error = new HeadwaterError(code, 'rejected', details)
+    const { box, clock, server, conditions } = await openSent(({ producer }) =>
+      isBroken && producer !== undefined ? error : undefined,
+    )
+    isBroken = true
+    await box.append('1')
+    await clock.advance('1m')
+    expect(box.state).toMatchObject({ kind: 'offline', error: { code } })
+    expect(conditions.length).toBeGreaterThan(3)
+    expect(conditions.length).toBeLessThan(20)
+    isBroken = false
+    await clock.advance('2m')
+    await box.append('2')
+    await clock.settle()
+    expect(await bodies(server)).toEqual(['0', '1', '2'])
+  })
+
   test('finds a batch that was stored before the server forgot the producer', async () => {
     let isForgotten = false
     const gap = new HeadwaterError('producer_gap', 'forgotten', { expectedSeq: 0 })
@@ -307,6 +357,26 @@ describe('an outbox that others are faster than', () => {
     await clock.settle()
     expect(conditions.at(-1)).toEqual({ matchSeqNum: undefined, producer: { id, epoch: 1, seq: 1 } })
     expect(await bodies(server)).toEqual(['other', '0', '1'])
+  })
+
+  test('asks a server once that stores the question', async () => {
+    const { origin, remote, hw, clock, server } = await openBoth()
+    const append = remote.append.bind(remote)
+    let isOthersTurn = true
+    remote.append = async (...[records, options]: AppendCall) => {
+      // Another writer is always first, and producers are ignored.
+      if (options?.matchSeqNum !== undefined && isOthersTurn) await origin.append('other')
+      isOthersTurn = !isOthersTurn
+      return append(records, { ...options, producer: undefined })
+    }
+    const box = startOn({ hw, remote })
+    for (const body of ['0', '1', '2', '3']) {
+      await box.append(body)
+      await clock.advance('30s')
+    }
+    const stored = await bodies(server)
+    expect(stored.filter((body) => body === '')).toHaveLength(1)
+    expect(stored.filter((body) => /\d/.test(body))).toEqual(['0', '1', '2', '3'])
   })
 
   test('stores the batch once, whose response was lost, also if it arrives once more', async () => {
