@@ -1,29 +1,38 @@
 import { compareUtf8 } from '../../../src/model/bytes.ts'
 import type { DocumentUpdate, DocumentVersions } from '../../../src/storage/commit-plan.ts'
 import type { Collection, Document, ListRange } from '../../../src/storage/contract.ts'
-import { OrderedList } from '../../../src/storage/ordered-list.ts'
-
-/**
- * A document with its value as JSON text. Each reader parses it, which is the copy that the contract
- * requires.
- */
-interface StoredDocument {
-  readonly text: string
-  readonly version: number
-}
-
-interface StoredCollection {
-  readonly documents: Map<string, StoredDocument>
-  readonly keys: OrderedList<string>
-}
+import { DocumentMap, type DocumentStore, type StoredDocument } from './document-store.ts'
 
 /** The documents of all collections. */
 export class MemoryCatalog implements DocumentVersions {
-  readonly #collections = new Map<Collection, StoredCollection>()
+  readonly #unpackedMax: number
+  readonly #collections = new Map<Collection, DocumentStore>()
+  /** Those with many documents that are not packed. */
+  readonly #large = new Set<Collection>()
   #version = 0
 
+  /** @param unpackedMax How many documents of a collection may have objects before they are packed. */
+  constructor(unpackedMax: number) {
+    this.#unpackedMax = unpackedMax
+  }
+
+  /** Whether a collection should be packed. */
+  get isLarge(): boolean {
+    return this.#large.size > 0
+  }
+
+  /** Packs the large collections. */
+  pack(newStore: () => DocumentStore): void {
+    for (const collection of this.#large) {
+      const packed = newStore()
+      for (const [key, document] of this.#collections.get(collection)!.from('')) packed.set(key, document)
+      this.#collections.set(collection, packed)
+    }
+    this.#large.clear()
+  }
+
   get(collection: Collection, key: string): Document | undefined {
-    const document = this.#collections.get(collection)?.documents.get(key)
+    const document = this.#collections.get(collection)?.get(key)
     return document === undefined ? undefined : copyOut(key, document)
   }
 
@@ -31,10 +40,10 @@ export class MemoryCatalog implements DocumentVersions {
     const found: Document[] = []
     const stored = this.#collections.get(collection)
     if (stored === undefined || limit <= 0) return found
-    const reached = (key: string) => compareUtf8(key, after) > 0 && compareUtf8(key, prefix) >= 0
-    for (const key of stored.keys.from(reached)) {
+    for (const [key, document] of stored.from(compareUtf8(after, prefix) > 0 ? after : prefix)) {
+      if (key === after) continue
       if (!key.startsWith(prefix)) break
-      found.push(copyOut(key, stored.documents.get(key)!))
+      found.push(copyOut(key, document))
       if (found.length >= limit) break
     }
     return found
@@ -46,34 +55,24 @@ export class MemoryCatalog implements DocumentVersions {
   }
 
   versionOf(collection: Collection, key: string): number | undefined {
-    return this.#collections.get(collection)?.documents.get(key)?.version
+    return this.#collections.get(collection)?.versionOf(key)
   }
 
   apply({ collection, key, content }: DocumentUpdate): void {
-    const { documents, keys } = this.#collection(collection)
-    if (content === undefined) {
-      if (documents.delete(key)) keys.delete(key)
-      return
-    }
-    if (!documents.has(key)) keys.add(key)
-    documents.set(key, { text: joined(content.text), version: content.version })
+    const stored = this.#collection(collection)
+    if (content === undefined) stored.delete(key)
+    else stored.set(key, content)
+    if (stored instanceof DocumentMap && stored.size > this.#unpackedMax) this.#large.add(collection)
   }
 
-  #collection(collection: Collection): StoredCollection {
+  #collection(collection: Collection): DocumentStore {
     let stored = this.#collections.get(collection)
     if (stored === undefined) {
-      stored = { documents: new Map(), keys: new OrderedList(compareUtf8) }
+      stored = new DocumentMap()
       this.#collections.set(collection, stored)
     }
     return stored
   }
-}
-
-/** The text as one string: engines build it as a tree of many small ones, which takes twice the memory. */
-function joined(text: string): string {
-  // Looking for a character joins the parts in place. Optimized code looks only if the result is used.
-  if (text.includes('\0')) throw new RangeError('JSON contains U+0000')
-  return text
 }
 
 function copyOut(key: string, { text, version }: StoredDocument): Document {

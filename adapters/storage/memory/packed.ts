@@ -1,0 +1,2 @@
+export { PackedDocuments } from './packed-documents.ts'
+export { PackedLogs } from './packed-logs.ts'
