@@ -61,7 +61,7 @@ const DEFAULT_LIMITS: EngineLimits = {
   followerLagBatches: 100,
   followerLagBytes: 8 * MIB,
   readBufferBytes: 256 * MIB,
-  cachedStreams: 131_072,
+  cachedStreams: 16_384,
   openSessions: 50_000,
 }
 

@@ -12,6 +12,9 @@ import { copyHead } from '../../../src/storage/heads.ts'
 import { lowerBound, OrderedList } from '../../../src/storage/ordered-list.ts'
 import { Arena, SMALL_PIECE_BYTES } from './arena.ts'
 
+/** Larger logs are not packed: the objects of a log are few then compared with its records. */
+export const PACKED_BYTES_MAX = 8_192
+
 /** The bytes that are searched for a record. */
 const PAGE_BYTES = 4096
 
@@ -102,11 +105,12 @@ export class MemoryLog {
 
   /**
    * A piece is no larger than what the log holds. Only its first block shares one with those of other logs,
-   * so that a log never retains more than one such piece.
+   * so that a log never retains more than one such piece; four blocks, if they will be packed.
    */
-  allocate(bytes: number): Uint8Array {
+  allocate(bytes: number, isPacked: boolean): Uint8Array {
     const held = this.#meteredBytes
-    if (held === 0) return this.#firstArena.allocate(bytes, SMALL_PIECE_BYTES)
+    const isShared = held === 0 || (isPacked && held < PACKED_BYTES_MAX && this.#blocks.size < 4)
+    if (isShared) return this.#firstArena.allocate(bytes, SMALL_PIECE_BYTES)
     this.#arena ??= new Arena()
     return this.#arena.allocate(bytes, held)
   }

@@ -57,7 +57,7 @@ export class MemoryLogs implements LogHeads {
   }
 
   allocate(logId: string, bytes: number): Uint8Array {
-    return this.#find(logId)?.allocate(bytes) ?? new Uint8Array(bytes)
+    return this.#find(logId)?.allocate(bytes, this.#packed !== undefined) ?? new Uint8Array(bytes)
   }
 
   append({ logId, expected, block, head }: AppendRequest): void {

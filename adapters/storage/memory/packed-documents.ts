@@ -13,13 +13,17 @@ const COMPARED_MAX = 4
  * collection does: only what is between is stored, in a {@link PackedTable}.
  */
 export class PackedDocuments implements DocumentStore {
-  readonly #table = new PackedTable()
+  readonly #table: PackedTable
   readonly #order = new OrderedList<number>((a, b) => this.#compare(a, b))
   readonly #writer = new FieldWriter()
   /** The first one is like nothing. */
   readonly #bases = ['']
   /** The bases that were used last, the latest first. */
   #recent: number[] = []
+
+  constructor(table = new PackedTable()) {
+    this.#table = table
+  }
 
   get size(): number {
     return this.#table.size

@@ -1,11 +1,9 @@
 import { lossyTextOf, utf8Length } from '../../../src/model/bytes.ts'
 import type { Head, StoredBlock } from '../../../src/storage/contract.ts'
-import type { MemoryLog, PackedLog } from './log.ts'
+import { type MemoryLog, PACKED_BYTES_MAX, type PackedLog } from './log.ts'
 import { FieldReader, FieldWriter } from './packed-fields.ts'
 import { PackedTable } from './packed-table.ts'
 
-/** Larger logs are not packed: the objects of a log are small then compared with its records. */
-const PACKED_BYTES_MAX = 8_192
 /** How many beginnings of append ids are shared: each engine has its own. */
 const PREFIXES_MAX = 256
 
