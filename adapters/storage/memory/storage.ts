@@ -20,7 +20,7 @@ import { MemoryCatalog } from './catalog.ts'
 import { MemoryLogs } from './logs.ts'
 
 /** How many documents of a collection, and logs, have objects. Beyond it, idle ones are packed. */
-const UNPACKED_MAX = 8_192
+const UNPACKED_MAX = 4_096
 
 /** See `memory`. */
 export function memoryStorage(unpackedMax = UNPACKED_MAX): Storage {
