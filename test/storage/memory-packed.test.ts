@@ -108,7 +108,9 @@ describe('packed documents', () => {
       fc.constantFrom('a', 'b', 'ab', 'a\0b', '\ufffd', 'é', '😀', ''),
       fc.string({ unit: 'grapheme', maxLength: 5 }),
     )
-    const text = fc.tuple(name, fc.string({ unit: 'binary', maxLength: 30 })).map((parts) => JSON.stringify(parts))
+    const text = fc
+      .tuple(name, fc.string({ unit: 'binary', maxLength: 30 }))
+      .map((parts) => JSON.stringify(parts))
     const change = fc.tuple(name, fc.option(text))
     fc.assert(
       fc.property(fc.array(change, { maxLength: 200 }), (changes) => {

@@ -12,8 +12,9 @@ import { memoryStorage } from './storage.ts'
  * Several engines may have one `memory()` open at the same time, and each sees the changes of the others. The
  * data lives as long as the object: an engine that opens it again finds the same data, as after a restart.
  *
- * Memory: what is stored, about 300 bytes per append, 2 % of large appends for finding single records, and
- * the catalog's keys twice.
+ * Memory: what is stored, about 300 bytes per append, and 2 % of large appends for finding single records.
+ * Of thousands of streams, those that are idle and hold up to 8 KiB take about 300 bytes each and 10 per
+ * append.
  */
 export function memory(): Storage {
   return memoryStorage()

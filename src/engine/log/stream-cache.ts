@@ -224,7 +224,11 @@ export class StreamCache {
 
   /** Evicts logs that are idle and were not used since they were last considered. */
   #evict(added: StreamLog): void {
-    for (let left = EVICTION_SCAN_MAX; left > 0 && this.#byId.size > this.#options.limits.cachedStreams; left--) {
+    for (
+      let left = EVICTION_SCAN_MAX;
+      left > 0 && this.#byId.size > this.#options.limits.cachedStreams;
+      left--
+    ) {
       this.#hand ??= this.#byId.values()
       const { value: log } = this.#hand.next()
       if (log === undefined) this.#hand = undefined
