@@ -1,5 +1,6 @@
-// Counts the distinct functions of the built package that one warm call enters, by V8's precise coverage, and
-// fails if a count exceeds its budget. Callbacks and getters count. With --list, prints the functions.
+// Counts the functions of the built package that one warm operation enters, and how often it calls them, by V8's
+// precise coverage, and fails if a count exceeds its budget. Callbacks and getters count. With --list, prints
+// the functions with their calls.
 import { Session } from 'node:inspector/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { inProject } from './project.mjs'
@@ -16,22 +17,50 @@ const stream = hw.basin('my-basin').stream('my-stream')
 const handler = createHandler(hw, { auth: 'none' })
 await stream.append('create')
 
+const HEADERS = { 'content-type': 'application/json', 'svc-basin': 'my-basin' }
 const BODY = JSON.stringify({ records: [{ body: 'hello' }] })
-async function post() {
-  const request = new Request('http://localhost/v1/streams/my-stream/records', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'svc-basin': 'my-basin' },
-    body: BODY,
-  })
-  const response = await handler(request)
+const RECORDS = 'http://localhost/v1/streams/my-stream/records'
+
+async function exchange(handler, url, init) {
+  const response = await handler(new Request(url, init))
   if (response.status !== 200) throw new Error(`status ${response.status}: ${await response.text()}`)
+  return response
+}
+async function post(handler, headers) {
+  const response = await exchange(handler, RECORDS, { method: 'POST', headers, body: BODY })
   await response.arrayBuffer()
 }
 
-/** The most functions that a warm call may enter. */
+const scope = { basins: { prefix: 'my-' }, streams: { prefix: 'my-' }, ops: ['append', 'read'] }
+const token = await hw.issueAccessToken({ id: 'token', scope })
+const withTokens = createHandler(hw)
+const WITH_TOKEN = { ...HEADERS, authorization: `Bearer ${token}` }
+
+await hw.basin('my-basin').createStream('live')
+const live = hw.basin('my-basin').stream('live')
+const accept = { ...HEADERS, accept: 'text/event-stream' }
+const follower = await exchange(handler, 'http://localhost/v1/streams/live/records?seq_num=0', {
+  headers: accept,
+})
+const events = follower.body.getReader()
+await events.read()
+async function liveEvent() {
+  const event = events.read()
+  await live.append('hello')
+  await event
+}
+
+/** The most functions that a warm operation may enter, or the most calls that it may make. */
 const BUDGETS = [
   { name: 'append of one record in memory', call: () => stream.append('hello'), functions: 62 },
-  { name: 'HTTP POST of one record, by a Request', call: post, functions: 131 },
+  {
+    name: 'read of one record in memory',
+    call: () => stream.readBatch({ seqNum: 0, count: 1 }),
+    functions: 83,
+  },
+  { name: 'append, and its event to a follower over SSE', call: liveEvent, calls: 192 },
+  { name: 'HTTP POST of one record, by a Request', call: () => post(handler, HEADERS), functions: 131 },
+  { name: 'HTTP POST of one record, with a token', call: () => post(withTokens, WITH_TOKEN), functions: 191 },
 ]
 
 const session = new Session()
@@ -46,26 +75,32 @@ async function takeCoverage() {
     .flatMap(({ url, functions }) =>
       functions
         .filter(({ ranges }) => ranges[0].count > 0)
-        .map(({ functionName, ranges }) => ({ url, functionName, at: ranges[0].startOffset })),
+        .map(({ functionName, ranges: [{ count, startOffset: at }] }) => ({ url, functionName, count, at })),
     )
 }
 
 let failed = false
-for (const { name, call, functions: budget } of BUDGETS) {
+for (const { name, call, ...budgets } of BUDGETS) {
   for (let i = 0; i < WARM_UP_CALLS; i++) await call()
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
   await takeCoverage()
   await call()
   const entered = await takeCoverage()
   await session.post('Profiler.stopPreciseCoverage')
-  const isOver = entered.length > budget
-  failed ||= isOver
-  console.log(`${isOver ? 'OVER' : 'ok'}: ${name}: ${entered.length} functions of ${budget}`)
+  const counts = { functions: entered.length, calls: entered.reduce((sum, { count }) => sum + count, 0) }
+  for (const [unit, budget] of Object.entries(budgets)) {
+    const isOver = counts[unit] > budget
+    failed ||= isOver
+    console.log(`${isOver ? 'OVER' : 'ok'}: ${name}: ${counts[unit]} ${unit} of ${budget}`)
+  }
   if (!isListing) continue
-  for (const { url, functionName, at } of entered) {
-    console.log(`  ${fileURLToPath(url).split('/').at(-1)} ${functionName || `(anonymous at ${at})`}`)
+  for (const { url, functionName, count, at } of entered) {
+    console.log(
+      `  ${count} ${fileURLToPath(url).split('/').at(-1)} ${functionName || `(anonymous at ${at})`}`,
+    )
   }
 }
+events.cancel().catch(() => {})
 session.disconnect()
 await hw.close()
 process.exitCode = failed ? 1 : 0

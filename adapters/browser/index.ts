@@ -1,5 +1,5 @@
 /**
- * For pages without a bundler: the build turns this into one module with all dependencies. An import map can
+ * The library for pages without a bundler: the build turns this into one module with all dependencies. An import map can
  * point the names of the three entries to it.
  */
 export * from '../../src/index.ts'

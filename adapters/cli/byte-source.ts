@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 
 /** Bytes that a command reads into its own buffer, so that a long input costs no allocations. */
 export interface ByteSource {
-  /** In bytes; undefined if it is not known. */
+  /** The size in bytes; undefined if it is not known. */
   readonly size: number | undefined
   /**
    * Reads what is there, up to the length of `into`, and waits if nothing is. Resolves to the number of

@@ -14,7 +14,7 @@ export interface CliContext {
   readonly clock: Clock
   readonly print: (line: string) => void
   readonly printError: (line: string) => void
-  /** Of standard input, to read it without a stream. */
+  /** The descriptor of standard input, to read it without a stream. */
   readonly inputDescriptor?: number | undefined
   /** Standard input and output as bytes. */
   readonly input: () => Readable & { readonly isTTY?: boolean | undefined }

@@ -21,10 +21,10 @@ const BEFORE_JSON = '{"records":['
 
 /** A batch of 1 to 1,000 records, at most 1 MiB metered. */
 export interface InputBatch {
-  /** As lines if they are nothing else. Their memory is used again for the next batch. */
+  /** The records: as lines if they are nothing else. Their memory is used again for the next batch. */
   readonly records: TextLines | readonly RecordInput[]
   readonly count: number
-  /** Of the input. */
+  /** The bytes of the input. */
   readonly bytes: number
 }
 

@@ -27,7 +27,7 @@ export type CliTarget = ServiceTarget | StorageLocation
 
 export interface ServiceTarget {
   readonly kind: 'service'
-  /** Without a trailing slash and without `/v1`. */
+  /** The address without a trailing slash and without `/v1`. */
   readonly url: string
   /** Undefined sends none, for a service without authentication. */
   readonly token: string | undefined

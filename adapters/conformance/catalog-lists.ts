@@ -2,7 +2,7 @@ import type { ListRange, StorageSession } from '../../src/storage/contract.ts'
 import { put } from './catalog.ts'
 import { type ConformanceCase, equal } from './harness.ts'
 
-/** In the order of their UTF-8 bytes, which is neither that of UTF-16 units nor that of any language. */
+/** Keys in the order of their UTF-8 bytes, which is neither that of UTF-16 units nor that of any language. */
 const ORDERED_KEYS: readonly string[] = [
   '\u0000',
   '\u0000\u0000',

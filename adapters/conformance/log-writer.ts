@@ -92,7 +92,7 @@ export class LogWriter {
     }
   }
 
-  /** As the engine does. */
+  /** Allocates as the engine does. */
   allocate(bytes: number): Uint8Array {
     return this.#session.allocate?.(this.logId, bytes) ?? new Uint8Array(bytes)
   }

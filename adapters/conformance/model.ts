@@ -15,7 +15,7 @@ import { type ExpectedBlock, recordsOfBlocks } from './log-writer.ts'
 
 export interface ModelDocument {
   readonly value: JsonValue
-  /** As the storage returned it. */
+  /** The version as the storage returned it. */
   readonly version: number
 }
 

@@ -193,7 +193,10 @@ export const sharedCases: readonly ConformanceCase[] = [
   },
 ]
 
-/** For storages that elect an engine for background work. Without an election, every engine does it. */
+/**
+ * The cases for storages that elect an engine for background work. Without an election, every engine does
+ * it.
+ */
 export const electionCases: readonly ConformanceCase[] = [
   {
     title: 'a session is elected for background work once those elected before withdraw',

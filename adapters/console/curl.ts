@@ -15,7 +15,7 @@ export interface CurlTarget {
 /** A request to show as a command, without its access token. */
 export interface CurlCall {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** After `/v1`, encoded, with the query. */
+  /** The part after `/v1`, encoded, with the query. */
   readonly path: string
   /** The basin of requests about streams. */
   readonly basin?: string | undefined

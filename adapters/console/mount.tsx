@@ -18,7 +18,7 @@ export function mountConsole(element: Element, options: ConsoleOptions): () => v
 }
 
 /**
- * As {@link mountConsole}. A console that owns its page keeps the current view in the fragment of the URL.
+ * Mounts like {@link mountConsole}. A console that owns its page keeps the current view in the fragment of the URL.
  */
 export function mount(element: Element, options: ConsoleOptions, ownsPage: boolean): () => void {
   const { url, basinUrl, headerPrefix = 'svc', theme = 'system' } = options

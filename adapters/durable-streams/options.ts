@@ -30,7 +30,7 @@ export interface DurableStreamsOptions
   /** How long a long poll waits for an append, in milliseconds, at most 60,000. Default 30,000. */
   readonly longPollMs?: number | undefined
   /**
-   * After how many milliseconds a response of events ends, so that its client asks again. Default 60,000.
+   * The milliseconds after which a response of events ends, so that its client asks again. Default 60,000.
    */
   readonly sseMs?: number | undefined
 }

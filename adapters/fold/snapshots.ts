@@ -152,7 +152,11 @@ export class FoldSnapshots<State> {
   }
 
   #report(error: unknown): void {
-    this.#options.onSnapshotError?.(error)
+    try {
+      this.#options.onSnapshotError?.(error)
+    } catch {
+      // The fold goes on, as its options say.
+    }
   }
 }
 

@@ -8,7 +8,7 @@ import type { ApiRequest } from './request.ts'
 /** A compressed body may be slightly longer than its content. */
 const COMPRESSION_ALLOWANCE_BYTES = 65_536
 
-/** After how many milliseconds an incomplete upload watches its token: a revocation then ends it. */
+/** The milliseconds after which an incomplete upload watches its token: a revocation then ends it. */
 const SLOW_UPLOAD_MS = 100
 
 /** The field of the error for a body that is too long. */

@@ -24,7 +24,7 @@ const SUPPORTED_CODINGS = 'gzip, zstd'
 /** A protocol over HTTP without a runtime: turns exchanges into replies. */
 export class HttpCore {
   readonly #owner: Engine
-  /** For exchanges without a connection of their own. */
+  /** The engine for exchanges without a connection of their own. */
   readonly #unconnected: Engine
   readonly #settings: HandlerSettings
   readonly #router: RequestRouter<Methods>

@@ -2,11 +2,11 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 
 /** One HTTP request as the handler reads it, in any runtime. */
 export interface RequestExchange {
-  /** In capitals, such as `POST`. */
+  /** The method in capitals, such as `POST`. */
   readonly method: string
   /** Percent-encoded and beginning with `/`. */
   readonly path: string
-  /** Without the question mark; `''` if there is none. */
+  /** The query without the question mark; `''` if there is none. */
   readonly query: string
   /** The host that the request addresses, with its port unless that is the default. */
   readonly host: string

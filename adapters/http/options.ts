@@ -167,7 +167,7 @@ export interface HandlerSettings {
   readonly retention: RetentionPolicy | undefined
   readonly limits: Readonly<Record<keyof HandlerLimits, number>>
   readonly pendingBodies: RejectingQuota
-  /** Without a trailing slash; `''` if there is none. */
+  /** The prefix without a trailing slash; `''` if there is none. */
   readonly prefix: string
   readonly page: HtmlPage | undefined
   readonly onError: NonNullable<HandlerOptions['onError']>

@@ -30,7 +30,7 @@ export interface NodeHandlerOptions extends HandlerOptions {
   /** Limits of requests. */
   readonly limits?: NodeHandlerLimits | undefined
   /**
-   * As in {@link HandlerOptions}; also receives the reason for a response that broke off. Default:
+   * The same as in {@link HandlerOptions}; also receives the reason for a response that broke off. Default:
    * `console.error`.
    */
   readonly onError?: ((error: unknown, exchange: RequestExchange) => void) | undefined

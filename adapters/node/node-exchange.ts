@@ -185,7 +185,7 @@ function wasRead(req: NodeRequest): boolean {
   return req.readableDidRead || req.readableEnded
 }
 
-/** Without the methods of `Buffer`, whose `slice` does not copy. */
+/** A view without the methods of `Buffer`, whose `slice` does not copy. */
 function plainBytes(buffer: Buffer): Uint8Array {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)
 }

@@ -79,7 +79,7 @@ const SERVE_OPTIONS: MembersOf<ServeOptions> = {
 
 /** A server that listens. */
 export interface NodeServer {
-  /** Without a trailing slash: `http://127.0.0.1:8787`. */
+  /** The address without a trailing slash: `http://127.0.0.1:8787`. */
   readonly url: string
   /** The host as it was given. */
   readonly host: string

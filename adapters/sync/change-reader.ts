@@ -97,15 +97,13 @@ export class ChangeReader {
     const arrival = this.#arrival
     this.#arrival = undefined
     if (arrival === undefined) return this.#changed([], this.#position, this.#last?.isCaughtUp ?? true)
-    let event: ReadEvent | undefined
     try {
-      event = await arrival
+      const event = await arrival
+      if (event !== undefined) return await this.#received(event)
+      this.#isEnded = true
     } catch (error) {
       this.#recover(error)
-      return undefined
     }
-    if (event !== undefined) return this.#received(event)
-    this.#isEnded = true
     return undefined
   }
 
@@ -158,7 +156,9 @@ export class ChangeReader {
     if (examined >= start) return
     const query = { seqNum: examined, count: start - examined, clamp: true }
     const before = this.#local.read(query, { as: 'bytes', signal: this.#signal })
-    for await (const { records } of before.batches()) this.#reach(records)
+    // After a trim, it begins later than it was asked to.
+    for await (const { records } of before.batches())
+      this.#reach(records.filter(({ seqNum }) => seqNum < start))
   }
 
   #reach(records: readonly SequencedRecord[]): void {

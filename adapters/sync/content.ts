@@ -2,6 +2,7 @@ import type { JsonCodec } from '../../src/api/json-codec.ts'
 import { isCommandShaped } from '../../src/model/command.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { type SequencedRecord, textRecord } from '../../src/model/record.ts'
+import { andThen, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { originOf, originValue, withoutOrigin } from '../../src/sync/origin.ts'
 import type { BytesContent, JsonContent, SyncedRecord, TextContent } from '../../src/sync/synced-record.ts'
 import type { PendingEntry } from './pending-source.ts'
@@ -9,7 +10,7 @@ import type { PendingEntry } from './pending-source.ts'
 /** Returns the contents of records, in order; undefined for a record that is left out. */
 export type ContentCodec<Content> = (
   records: readonly SequencedRecord[],
-) => readonly (Content | undefined)[] | Promise<readonly (Content | undefined)[]>
+) => MaybePromise<readonly (Content | undefined)[]>
 
 /** Text: UTF-8, with U+FFFD for each ill-formed part. */
 export const textContent: ContentCodec<TextContent> = (records) =>
@@ -63,26 +64,28 @@ export async function confirmedRecords<Content extends object>(
 /** Converts pending records, each once, so that views can tell which are the same. */
 export class PendingRecords<Content extends object> {
   readonly #codec: ContentCodec<Content>
-  readonly #converted = new WeakMap<PendingEntry, SyncedRecord<Content>[]>()
+  readonly #converted = new WeakMap<PendingEntry, MaybePromise<readonly SyncedRecord<Content>[]>>()
 
   constructor(codec: ContentCodec<Content>) {
     this.#codec = codec
   }
 
   /** Returns the record of an entry, or an empty list if it is left out. */
-  async of(entry: PendingEntry, device: string, number: number): Promise<readonly SyncedRecord<Content>[]> {
-    let converted = this.#converted.get(entry)
-    if (converted === undefined) {
-      const { record, error } = entry
-      const { timestamp } = record
-      const origin = { device, number }
-      const key = originValue(origin)
-      const contents = await this.#codec([record])
-      converted = contents.flatMap((content) =>
-        content === undefined ? [] : [{ ...content, isPending: true, key, timestamp, origin, error }],
-      )
-      this.#converted.set(entry, converted)
-    }
+  of(entry: PendingEntry, device: string, number: number): MaybePromise<readonly SyncedRecord<Content>[]> {
+    const known = this.#converted.get(entry)
+    if (known !== undefined) return known
+    const { record, error } = entry
+    const { timestamp } = record
+    const origin = { device, number }
+    const key = originValue(origin)
+    const converted = andThen(this.#codec([record]), (contents) =>
+      contents.flatMap((content) =>
+        content === undefined
+          ? []
+          : [{ ...content, isPending: true as const, key, timestamp, origin, error }],
+      ),
+    )
+    this.#converted.set(entry, converted)
     return converted
   }
 }

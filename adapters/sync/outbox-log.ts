@@ -1,9 +1,12 @@
 import type { Stream } from '../../src/api/stream.ts'
+import type { StreamConfigInput } from '../../src/model/config.ts'
+import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { backOffMs } from '../../src/sync/back-off.ts'
 import {
-  EMPTY_OUTBOX,
+  emptyOutbox,
   type LogRecord,
   type OutboxNews,
   type OutboxState,
@@ -11,7 +14,15 @@ import {
   trimPoint,
   withLogRecords,
 } from '../../src/sync/outbox-log.ts'
-import { codeOf, isStreamMissing } from './errors.ts'
+import { asHeadwaterError, codeOf, isStreamMissing } from './errors.ts'
+import { pauseUntil } from './pause.ts'
+
+/** Keeps what waits for as long as that takes, whatever the defaults of the basin are. */
+const LOG_CONFIG = {
+  retentionPolicy: 'infinite',
+  timestamping: { mode: 'arrival', uncapped: false },
+  deleteOnEmpty: { minAgeSeconds: 0 },
+} as const satisfies StreamConfigInput
 
 /** The log is trimmed when this many of its records are not needed any more. */
 const TRIMMED_RECORDS = 64
@@ -23,13 +34,15 @@ export class OutboxLog {
   readonly #signal: AbortSignal
   readonly #listeners = new Set<() => void>()
   readonly #news: OutboxNews
-  #state = EMPTY_OUTBOX
+  #state = emptyOutbox()
   #trimmedTo = 0
-  #failure: unknown
+  /** The failure that ended the log, or that of the storage while the log cannot be read. */
+  #failure: HeadwaterError | undefined
 
   constructor(stream: Stream, random: () => number, signal: AbortSignal, news: OutboxNews) {
     this.#news = news
-    this.#stream = stream
+    // An append to a log that was deleted fails, instead of beginning one without an id.
+    this.#stream = stream.sibling(stream.name, { autoCreate: false, config: LOG_CONFIG })
     this.#random = random
     this.#signal = signal
     void this.#follow()
@@ -38,11 +51,6 @@ export class OutboxLog {
 
   get state(): OutboxState {
     return this.#state
-  }
-
-  /** The failure that ended the log, if it ended. */
-  get failure(): unknown {
-    return this.#failure
   }
 
   /** Calls back after each change. The returned function ends that. */
@@ -54,12 +62,21 @@ export class OutboxLog {
   /**
    * Resolves when a condition holds; rejects with the failure of the log, and with the reason of a signal.
    */
-  async until(condition: () => boolean, signal?: AbortSignal): Promise<void> {
+  until(condition: () => boolean, signal?: AbortSignal): Promise<void> {
+    return this.#until(condition, () => this.#failure !== undefined, signal)
+  }
+
+  /** Settles as `until` does, but waits while the storage fails in a way that may pass. */
+  eventually(condition: () => boolean, signal?: AbortSignal): Promise<void> {
+    return this.#until(condition, () => this.#failure?.retryable === false, signal)
+  }
+
+  async #until(condition: () => boolean, hasFailed: () => boolean, signal?: AbortSignal): Promise<void> {
     let unsubscribe = () => {}
     const reached = new Promise<void>((resolve, reject) => {
       const check = () => {
         if (condition()) resolve()
-        else if (this.#failure !== undefined) reject(this.#failure)
+        else if (hasFailed()) reject(this.#failure)
         else if (this.#signal.aborted) reject(this.#signal.reason)
       }
       unsubscribe = this.subscribe(check)
@@ -69,15 +86,14 @@ export class OutboxLog {
   }
 
   /**
-   * Appends records, and resolves once the state includes them. Calls `stored` before that, when their
-   * numbers are known.
+   * Appends records to a log that was read, and resolves once the state includes them. Calls `stored` before
+   * that, when their numbers are known.
    */
   async append(
     records: readonly LogRecord[],
     signal?: AbortSignal,
     stored?: (ack: AppendAck) => void,
   ): Promise<AppendAck> {
-    await this.until(() => this.#state.progress !== undefined, signal)
     const ack = await this.#stream.append([...records], { signal })
     stored?.(ack)
     await this.until(() => this.#state.next >= ack.end.seqNum, signal)
@@ -93,19 +109,28 @@ export class OutboxLog {
   }
 
   async #follow(): Promise<void> {
-    try {
-      await this.#begin()
-      const query = { seqNum: this.#state.next, clamp: true }
-      const following = this.#stream.follow(query, { as: 'bytes', commands: true, signal: this.#signal })
-      for await (const { records } of following.batches()) this.#read(records)
-    } catch (error) {
+    for (let failures = 1; ; failures++) {
+      try {
+        await this.#begin()
+        const query = { seqNum: this.#state.next, clamp: true }
+        const following = this.#stream.follow(query, { as: 'bytes', commands: true, signal: this.#signal })
+        for await (const { records } of following.batches()) {
+          failures = 0
+          this.#failure = undefined
+          this.#read(records)
+        }
+      } catch (error) {
+        this.#failure = asHeadwaterError(error)
+      }
       if (this.#signal.aborted) return
-      this.#failure = error
       this.#changed()
+      if (this.#failure?.retryable === false) return
+      const { clock } = this.#stream.context
+      await pauseUntil(clock, backOffMs(failures, this.#random()), this.#signal, () => () => {})
     }
   }
 
-  /** Reads the log. Begins it if this is the first tab that uses it. */
+  /** Begins the log if this is the first tab that uses it. */
   async #begin(): Promise<void> {
     const progress = { device: newDevice(this.#random), position: 0, inDoubt: false, confirmed: [] }
     try {
@@ -114,8 +139,9 @@ export class OutboxLog {
     } catch (error) {
       if (!isStreamMissing(error)) throw error
     }
+    const missing = this.#stream.sibling(this.#stream.name, { autoCreate: true, config: LOG_CONFIG })
     try {
-      await this.#stream.append([progressRecord(progress)], { matchSeqNum: 0, signal: this.#signal })
+      await missing.append([progressRecord(progress)], { matchSeqNum: 0, signal: this.#signal })
     } catch (error) {
       // Another tab was first.
       if (codeOf(error) !== 'seq_num_mismatch') throw error

@@ -71,14 +71,14 @@ export class OutboxSender {
   /** Sends until the signal aborts, or until only the app can go on. */
   async run(): Promise<void> {
     const { log, onState } = this.#context
-    await log.until(() => log.state.progress !== undefined, this.#signal)
+    await log.eventually(() => log.state.progress !== undefined, this.#signal)
     this.#position = log.state.progress!.position
     this.#isDoubtHere = !log.state.progress!.inDoubt
     while (!this.#signal.aborted) {
       if (this.#next().length === 0) {
         await this.#idle()
         onState({ kind: 'idle' })
-        await log.until(() => this.#next().length > 0, this.#signal)
+        await log.eventually(() => this.#next().length > 0, this.#signal)
       }
       try {
         onState({ kind: 'sending' })

@@ -3,7 +3,7 @@ import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
 import { HeadwaterError, invalid } from '../../src/model/errors.ts'
-import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
 import { outboxInput } from '../../src/sync/outbox-input.ts'
@@ -16,11 +16,10 @@ import {
 } from '../../src/sync/outbox-log.ts'
 import type { SenderState } from '../../src/sync/outbox-plan.ts'
 import type { OutboxContent } from '../../src/sync/overlay.ts'
-import { type Coordinator, coordinate, type Membership } from './coordinator.ts'
+import { type Coordinator, coordinate } from './coordinator.ts'
 import { asHeadwaterError } from './errors.ts'
 import { OutboxLog } from './outbox-log.ts'
 import { assertOutboxOptions, type OutboxOptions } from './outbox-options.ts'
-import type { OutboxSender } from './outbox-sender.ts'
 import { browserWakeUps } from './page-events.ts'
 import { type PauseContext, pauseAfter } from './pause.ts'
 import type { PendingEntry } from './pending-source.ts'
@@ -80,6 +79,8 @@ export class Outbox {
   readonly #items = new WeakMap<OutboxEntry, OutboxContent<PendingEntry>['waiting']>()
   readonly #running = new Set<Promise<void>>()
   #content: OutboxContent<PendingEntry> | undefined
+  /** Appends under way, which the state does not include yet. */
+  readonly #reserved = { records: 0, bytes: 0 }
   #ignoreSignals = () => {}
 
   /** @internal */
@@ -108,7 +109,7 @@ export class Outbox {
 
   /** @internal Resolves when the log was read up to what it had. */
   get loaded(): Promise<void> {
-    return this.#log.until(() => this.device !== undefined)
+    return this.#log.eventually(() => this.device !== undefined)
   }
 
   /** The current state. */
@@ -128,15 +129,17 @@ export class Outbox {
     )
   }
 
-  /** Emits the refused batches, and again when they change. */
+  /** Emits the refused batches, and again when they change. Completes when the outbox is closed. */
   get failed$(): Observable<readonly FailedAppend[]> {
     return new ObservableClass((subscriber) => {
-      let numbers: string | undefined
+      let before: readonly FailedAppend[] | undefined
       const emit = () => {
-        const failed = this.failed
-        const current = failed.map(({ number }) => number).join()
-        if (current !== numbers) subscriber.next(failed)
-        numbers = current
+        const { failed } = this
+        const isSame =
+          failed.length === before?.length && failed.every((one, i) => one.error === before![i]!.error)
+        if (!isSame) subscriber.next(failed)
+        before = failed
+        if (this.#closing.signal.aborted) subscriber.complete()
       }
       emit()
       return this.#log.subscribe(emit)
@@ -174,10 +177,9 @@ export class Outbox {
     signal?.throwIfAborted()
     this.#closing.signal.throwIfAborted()
     const { records: input, meteredBytes } = outboxInput(records)
-    const { recordsMax = 100_000, bytesMax = 64 * 2 ** 20 } = this.#options
-    const { state } = this.#log
-    assertRoom('records', state.records, input.length, recordsMax)
-    assertRoom('bytes', state.meteredBytes, meteredBytes, bytesMax)
+    // What waits already is known only then.
+    await this.#log.until(() => this.device !== undefined, signal)
+    const release = this.#reserve(input.length, meteredBytes)
     let settle: (outcome: Confirmation | HeadwaterError) => void = () => {}
     const outcome = new Promise<Confirmation | HeadwaterError>((resolve) => {
       settle = resolve
@@ -191,6 +193,8 @@ export class Outbox {
     } catch (error) {
       // The batch is durable, even if the outbox is closed before it has read it back.
       if (number === undefined || signal?.aborted) throw error
+    } finally {
+      release()
     }
     return {
       number: number!,
@@ -248,38 +252,75 @@ export class Outbox {
     await this.close()
   }
 
+  /** @internal Sends while this outbox is the elected one of those on the same log. */
+  async sendWhileElected(coordinator: Coordinator): Promise<void> {
+    const { signal } = this.#closing
+    try {
+      await this.loaded
+      const identity = await persistently(() => this.#local.identity(), this.#pauses, signal)
+      let term: AbortController | undefined
+      const membership = coordinator(`headwater outbox ${identity}`, {
+        onElected: (isElected) => {
+          term?.abort()
+          term = undefined
+          if (!isElected) return
+          term = new AbortController()
+          void this.run(term.signal)
+        },
+        onMessage: () => {},
+      })
+      onAbort(signal, () => membership.leave())
+    } catch (error) {
+      this.#show({ kind: 'stopped', error: asHeadwaterError(error) }, signal)
+    }
+  }
+
   async #send(signal: AbortSignal): Promise<void> {
-    const {
-      afterRefusal = 'stop',
-      random = Math.random,
-      examined,
-      wakeUps = browserWakeUps,
-      onSent,
-    } = this.#options
+    const { afterRefusal = 'stop', examined, onSent } = this.#options
     const sending = new AbortController()
     const ignore = onAnyAbort([signal, this.#closing.signal], () => sending.abort())
-    const onState = (state: SenderState) => {
-      if (!sending.signal.aborted) this.#state.set(state)
-    }
+    const onState = (state: SenderState) => this.#show(state, sending.signal)
     const context = {
+      ...this.#pauses,
       log: this.#log,
       remote: this.#remote,
       examined: examined ?? this.#remote,
       afterRefusal,
-      random,
-      wakeUps,
-      clock: this.#local.context.clock,
       onSent,
       onState,
     }
     try {
-      const Sender = await loadSender(context, sending.signal)
-      await new Sender(context, sending.signal).run()
+      const { OutboxSender } = await persistently(() => SENDER.load(), context, sending.signal)
+      await new OutboxSender(context, sending.signal).run()
     } catch (error) {
       onState({ kind: 'stopped', error: asHeadwaterError(error) })
     } finally {
       if (sending.signal.aborted && !this.#closing.signal.aborted) this.#state.set({ kind: 'idle' })
       ignore()
+    }
+  }
+
+  get #pauses(): PauseContext {
+    const { random = Math.random, wakeUps = browserWakeUps } = this.#options
+    const { clock } = this.#local.context
+    return { clock, random, wakeUps, onState: (state) => this.#show(state, this.#closing.signal) }
+  }
+
+  #show(state: SenderState, signal: AbortSignal): void {
+    if (!signal.aborted) this.#state.set(state)
+  }
+
+  /** Takes room for records until the returned function is called. Throws `outbox_full` if there is none. */
+  #reserve(records: number, bytes: number): () => void {
+    const { recordsMax = 100_000, bytesMax = 64 * 2 ** 20 } = this.#options
+    const { state } = this.#log
+    assertRoom('records', state.records + this.#reserved.records, records, recordsMax)
+    assertRoom('bytes', state.meteredBytes + this.#reserved.bytes, bytes, bytesMax)
+    this.#reserved.records += records
+    this.#reserved.bytes += bytes
+    return () => {
+      this.#reserved.records -= records
+      this.#reserved.bytes -= bytes
     }
   }
 
@@ -323,35 +364,23 @@ export function outbox(local: Stream, remote: Stream, options: OutboxOptions = {
   assertOutboxOptions(options)
   if (local.equals(remote)) throw invalid('`local` and `remote` are the same stream', 'remote')
   const box = new Outbox(local, remote, options)
-  void sendWhileElected(box, local, options.coordinator ?? coordinate)
+  void box.sendWhileElected(options.coordinator ?? coordinate)
   return box
 }
 
-/** Sends while this outbox is the elected one of those on the same log. */
-async function sendWhileElected(box: Outbox, local: Stream, coordinator: Coordinator): Promise<void> {
-  await box.loaded.catch(() => {})
-  if (box.state.kind === 'closed') return
-  let term: AbortController | undefined
-  const membership: Membership = coordinator(`headwater outbox ${await local.identity()}`, {
-    onElected: (isElected) => {
-      term?.abort()
-      term = undefined
-      if (!isElected) return
-      term = new AbortController()
-      void box.run(term.signal)
-    },
-    onMessage: () => {},
-  })
-  box.state$.subscribe({ complete: () => membership.leave() })
-}
-
-/** Loads the code that sends, and tries again until it is there or the signal aborts. */
-async function loadSender(context: PauseContext, signal: AbortSignal): Promise<typeof OutboxSender> {
+/** Repeats work with pauses until it succeeds, fails for good, or the signal aborts. */
+async function persistently<Result>(
+  work: () => Promise<Result>,
+  context: PauseContext,
+  signal: AbortSignal,
+): Promise<Result> {
   for (let failures = 1; ; failures++) {
     try {
-      return (await SENDER.load()).OutboxSender
-    } catch (error) {
-      await pauseAfter(asHeadwaterError(error), failures, context, signal)
+      return await work()
+    } catch (thrown) {
+      const error = asHeadwaterError(thrown)
+      if (!error.retryable) throw error
+      await pauseAfter(error, failures, context, signal)
       signal.throwIfAborted()
     }
   }

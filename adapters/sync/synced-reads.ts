@@ -2,6 +2,7 @@ import type { Observable } from 'rxjs'
 import type { Stream } from '../../src/api/stream.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
+import { isPromise } from '../../src/runtime/maybe-promise.ts'
 import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
 import type { ChangeSource, PendingRecord, StreamChange } from '../../src/sync/changes.ts'
 import { RecordView } from '../../src/sync/record-view.ts'
@@ -132,8 +133,10 @@ export abstract class SyncedReads<Content extends object>
   async #converted(change: RecordChange): Promise<SyncedChange<Content>> {
     const pending: PendingRecord<SyncedRecord<Content>>[] = []
     for (const { number, item } of change.pending) {
-      const records = await this.#pending.of(item, this.#source.device!, number)
-      for (const record of records) pending.push({ number, item: record })
+      const records = this.#pending.of(item, this.#source.device!, number)
+      // Thousands may wait, and most have been converted before.
+      for (const record of isPromise(records) ? await records : records)
+        pending.push({ number, item: record })
     }
     const confirmed = await confirmedRecords(change.confirmed, this.#codec)
     return { ...change, confirmed, pending, trimmedTo: trimOf(change.confirmed) }

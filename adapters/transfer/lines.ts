@@ -6,7 +6,7 @@ import { TransferError } from './transfer-error.ts'
 export interface Line {
   /** The first is 1. */
   readonly number: number
-  /** Without its line break. */
+  /** The bytes without the line break. */
   readonly bytes: Uint8Array
   /** The offset in the input after the line break. */
   readonly end: number

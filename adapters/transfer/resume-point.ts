@@ -27,7 +27,7 @@ export interface ResumePoint {
 export interface OpenStream {
   readonly stream: ExportedStream
   readonly nextSeqNum: number
-  /** Of the last exported record; 0 without one. */
+  /** The timestamp of the last exported record; 0 without one. */
   readonly lastTimestamp: number
   /** The number of exported records. */
   readonly records: number

@@ -32,7 +32,7 @@ export interface StreamPath {
 
 /** A stream in a list. */
 export interface ListedStream extends StreamPath {
-  /** Of its records. */
+  /** The cipher of its records. */
   readonly cipher: Cipher | null
   /** RFC 3339. */
   readonly createdAt: string | undefined

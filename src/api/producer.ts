@@ -101,16 +101,24 @@ export class Producer {
   ): Promise<Result> {
     if (this.#batcher !== undefined && this.#waiting === 0) return call(this.#batcher)
     this.#loading ??= this.#load()
-    const reservation = this.#context.reserve(meteredBytes)
+    let release = (): void => {}
+    let turn = call
+    try {
+      const reservation = this.#context.reserve(meteredBytes)
+      release = () => reservation.release()
+    } catch (error) {
+      // It ends the producer, behind what was submitted before.
+      turn = (batcher) => batcher.refuse(error)
+    }
     this.#waiting++
     const end = () => {
       this.#waiting--
-      reservation.release()
+      release()
     }
     const result = this.#loading.then(
       (batcher) => {
         end()
-        return call(batcher)
+        return turn(batcher)
       },
       (error: unknown) => {
         end()

@@ -79,7 +79,7 @@ export interface AccessScopeInput {
 export interface AccessTokenInput {
   /** Unique in the account; 1 to 96 bytes, neither `.` nor `..`. */
   readonly id: string
-  /** In the future. By default, and at the latest, when the issuer's own token expires. */
+  /** A time in the future. By default, and at the latest, when the issuer's own token expires. */
   readonly expiresAt?: Time | null | undefined
   /** @internal How `expiresAt` was written over HTTP, which lists it in the same way. */
   readonly expiresAtText?: string | undefined

@@ -306,7 +306,7 @@ const PIECE_BYTES_MAX = 64 * 1024
 /** Longer arrays get memory of their own, because they would waste the end of a piece. */
 const SHARING_BYTES_MAX = PIECE_BYTES_MAX / 8
 
-/** For the first texts of a batch: most batches are encoded before the next one is made. */
+/** Memory for the first texts of a batch: most batches are encoded before the next one is made. */
 let scratch: Uint8Array | undefined = new Uint8Array(PIECE_BYTES_MAX)
 
 /**

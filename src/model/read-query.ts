@@ -64,7 +64,9 @@ const READ_QUERY: MembersOf<ReadQuery> = {
 export function assertReadQuery(query: ReadQuery): void {
   assertMembers(query, READ_QUERY, 'query')
   const { seqNum, tailOffset, timestamp, until } = query
-  if ([seqNum, timestamp, tailOffset].filter((start) => start !== undefined).length > 1) {
+  const starts =
+    Number(seqNum !== undefined) + Number(timestamp !== undefined) + Number(tailOffset !== undefined)
+  if (starts > 1) {
     throw invalid('only one of `seqNum`, `timestamp` and `tailOffset` can be provided', 'seqNum')
   }
   if (timestamp !== undefined && until !== undefined && millisecondsOf(timestamp) >= millisecondsOf(until)) {

@@ -25,12 +25,13 @@ export function isSnapshotDueOnClose({ position, saved, every }: SnapshotProgres
 }
 
 /**
- * Whether the snapshot that another fold has begun to store makes one's own superfluous: it is of the same
- * kind, and opening from it costs at most the records between two snapshots.
+ * Whether a snapshot that another fold has begun to store makes one's own superfluous. One of the same kind
+ * does if opening from it costs at most the records between two snapshots. One of another kind does if this
+ * fold was there first: the version that was opened last is that of the app from now on.
  */
 export function isSuperseded(
-  { position, every }: SnapshotProgress,
-  other: { readonly isSameKind: boolean; readonly position: number } | undefined,
+  { position, saved, every }: SnapshotProgress,
+  other: { readonly isSameKind: boolean; readonly position: number },
 ): boolean {
-  return other?.isSameKind === true && position - other.position < every
+  return other.isSameKind ? position - other.position < every : saved > 0
 }

@@ -1,7 +1,7 @@
 import { lossyTextOf, textOf, utf8 } from '../model/bytes.ts'
 import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
-import { type Header, meteredBytesOf, type SequencedRecord } from '../model/record.ts'
+import { type AppendRecord, type Header, meteredBytesOf, type SequencedRecord } from '../model/record.ts'
 
 /**
  * The log of an outbox: a stream on the device, shared by its tabs. Its state is a function of its records,
@@ -19,12 +19,18 @@ const KINDS: readonly string[] = ['record', 'part', 'progress', 'parked', 'retry
 /** Where the records of an entry are on the server. */
 export type Confirmation = Pick<AppendAck, 'start' | 'end'>
 
+/** A record that waits for the server. */
+export interface OutboxRecord extends SequencedRecord {
+  /** Whether the app gave the timestamp, which is sent then. It is the time of the append otherwise. */
+  readonly hasOwnTimestamp: boolean
+}
+
 /** A batch of records that waits for the server. */
 export interface OutboxEntry {
   /** The number of the first record. */
   readonly number: number
   /** The records, as they were appended. Their sequence numbers are their numbers. */
-  readonly records: readonly SequencedRecord[]
+  readonly records: readonly OutboxRecord[]
   /** The metered size of the records on the server, in bytes. */
   readonly meteredBytes: number
   /** The reason why the server refused the batch; undefined while it waits. */
@@ -53,7 +59,7 @@ export interface OutboxState {
   /** The entries in the order of their numbers. */
   readonly entries: ReadonlyMap<number, OutboxEntry>
   /** The records of the batch that is being read. */
-  readonly parts: readonly SequencedRecord[]
+  readonly parts: readonly OutboxRecord[]
   /** The metered size of all entries, in bytes. */
   readonly meteredBytes: number
   /** The number of records of all entries. */
@@ -62,7 +68,8 @@ export interface OutboxState {
   readonly discarded: ReadonlySet<number>
 }
 
-export const EMPTY_OUTBOX: OutboxState = {
+/** Returns the state of a log without records. */
+export const emptyOutbox = (): OutboxState => ({
   progress: undefined,
   next: 0,
   progressAt: 0,
@@ -71,7 +78,7 @@ export const EMPTY_OUTBOX: OutboxState = {
   meteredBytes: 0,
   records: 0,
   discarded: new Set(),
-}
+})
 
 /** What an outbox reports about a change: entries that left it. */
 export interface OutboxNews {
@@ -82,15 +89,18 @@ export interface OutboxNews {
 /** The size of the header that identifies a record on the server, in metered bytes. */
 export const ORIGIN_METERED_BYTES = 64
 
-/** Returns the state after further records of the log. Records that are not of an outbox are ignored. */
+/**
+ * Returns the state after further records of the log. Records that are not of an outbox are ignored. The
+ * collections of the state before are changed, so that an append costs the same however many entries wait.
+ */
 export function withLogRecords(
   state: OutboxState,
   records: readonly SequencedRecord[],
   news?: OutboxNews,
 ): OutboxState {
   if (records.length === 0) return state
-  const entries = new Map(state.entries)
-  const discarded = new Set(state.discarded)
+  const entries = state.entries as Map<number, OutboxEntry>
+  const discarded = state.discarded as Set<number>
   let { progress, progressAt, parts, meteredBytes, records: count } = state
   const remove = (number: number): OutboxEntry | undefined => {
     const entry = entries.get(number)
@@ -106,9 +116,9 @@ export function withLogRecords(
   }
   for (const record of records) {
     const kind = kindOf(record)
-    if (kind === 'part') parts = [...parts, withoutKind(record)]
+    if (kind === 'part') parts = [...parts, outboxRecord(record)]
     else if (kind === 'record') {
-      const entry = entryOf([...parts, withoutKind(record)])
+      const entry = entryOf([...parts, outboxRecord(record)])
       parts = []
       entries.set(entry.number, entry)
       meteredBytes += entry.meteredBytes
@@ -150,10 +160,10 @@ export interface LogRecord {
 
 /** Returns a batch as records of the log. */
 export function batchRecords(
-  records: readonly { readonly headers: readonly Header[]; readonly body: Uint8Array }[],
+  records: readonly Pick<AppendRecord, 'timestamp' | 'headers' | 'body'>[],
 ): LogRecord[] {
-  return records.map(({ headers, body }, index) => ({
-    headers: [kindHeader(index === records.length - 1 ? 'record' : 'part'), ...headers],
+  return records.map(({ timestamp, headers, body }, index) => ({
+    headers: [kindHeader(index === records.length - 1 ? 'record' : 'part', timestamp), ...headers],
     body,
   }))
 }
@@ -190,22 +200,25 @@ function note(kind: Kind, value: object): LogRecord {
 
 const NAME = utf8(OUTBOX_HEADER)
 
-function kindHeader(kind: Kind): Header {
-  return [NAME, utf8(kind)]
+function kindHeader(kind: Kind, timestamp?: number): Header {
+  return [NAME, utf8(timestamp === undefined ? kind : `${kind} ${timestamp}`)]
 }
 
 function kindOf({ headers }: SequencedRecord): Kind | undefined {
   const [header] = headers
   if (header === undefined || textOf(header[0]) !== OUTBOX_HEADER) return undefined
-  const kind = lossyTextOf(header[1])
+  const kind = lossyTextOf(header[1]).replace(/ .*/, '')
   return KINDS.includes(kind) ? (kind as Kind) : undefined
 }
 
-function withoutKind({ headers, ...record }: SequencedRecord): SequencedRecord {
-  return { ...record, headers: headers.slice(1) }
+function outboxRecord({ timestamp: appendedAt, headers, ...record }: SequencedRecord): OutboxRecord {
+  const [, given] = lossyTextOf(headers[0]![1]).split(' ')
+  const hasOwnTimestamp = given !== undefined
+  const timestamp = hasOwnTimestamp ? Number(given) : appendedAt
+  return { ...record, timestamp, headers: headers.slice(1), hasOwnTimestamp }
 }
 
-function entryOf(records: readonly SequencedRecord[]): OutboxEntry {
+function entryOf(records: readonly OutboxRecord[]): OutboxEntry {
   let meteredBytes = 0
   for (const { headers, body } of records)
     meteredBytes += meteredBytesOf(headers, body) + ORIGIN_METERED_BYTES

@@ -1,7 +1,7 @@
 import { utf8 } from '../model/bytes.ts'
 import type { HeadwaterError } from '../model/errors.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
-import type { Header, SequencedRecord } from '../model/record.ts'
+import type { AppendRecord, SequencedRecord } from '../model/record.ts'
 import { ORIGIN_HEADER, originOf, originValue } from './origin.ts'
 import type { Confirmation, OutboxEntry, OutboxState } from './outbox-log.ts'
 
@@ -46,9 +46,10 @@ const NAME = utf8(ORIGIN_HEADER)
 export function sentRecords(
   entries: readonly OutboxEntry[],
   device: string,
-): { readonly headers: readonly Header[]; readonly body: Uint8Array }[] {
+): Pick<AppendRecord, 'timestamp' | 'headers' | 'body'>[] {
   return entries.flatMap(({ records }) =>
-    records.map(({ seqNum, headers, body }) => ({
+    records.map(({ seqNum, timestamp, hasOwnTimestamp, headers, body }) => ({
+      timestamp: hasOwnTimestamp ? timestamp : undefined,
       headers: [...headers, [NAME, utf8(originValue({ device, number: seqNum }))] as const],
       body,
     })),

@@ -54,7 +54,10 @@ export type WaitingRecord<Content = TextContent> = Content & {
   readonly key: string
   /** Undefined: the server has not given the record a position. */
   readonly seqNum?: undefined
-  /** The time of the append on this device, in milliseconds since the Unix epoch. */
+  /**
+   * The timestamp that the record was appended with, by default the time of the append on this device, in
+   * milliseconds since the Unix epoch.
+   */
   readonly timestamp: number
   /** This device, and the number with which `retry` and `discard` name the record. */
   readonly origin: RecordOrigin

@@ -172,7 +172,7 @@ function toChange(
 /** The stored bytes of a scope at a time. */
 export interface Measurement {
   readonly scope: string
-  /** In seconds. */
+  /** The time in seconds. */
   readonly time: number
   readonly bytes: number
 }

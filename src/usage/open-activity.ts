@@ -9,7 +9,7 @@ export interface LogMinute {
   readonly logId: string
   readonly basin: string
   readonly storageClass: StorageClass
-  /** In seconds. */
+  /** The minute in seconds. */
   readonly minute: number
   /** Held weakly. */
   readonly connections: WeakSet<UsageConnection>

@@ -25,11 +25,11 @@ test('a fold that is closed stores a snapshot if a tenth of the records are new'
   expect(isSnapshotDueOnClose({ position: 6, saved: 5, every: 1 })).toBe(true)
 })
 
-test('a snapshot of another fold replaces one that is hardly newer', () => {
+test('a snapshot of another fold replaces one that is hardly newer, or of a version opened before', () => {
   const progress = { position: 1_000, saved: 0, every: 100 }
-  expect(isSuperseded(progress, undefined)).toBe(false)
   expect(isSuperseded(progress, { isSameKind: true, position: 900 })).toBe(false)
   expect(isSuperseded(progress, { isSameKind: true, position: 901 })).toBe(true)
   expect(isSuperseded(progress, { isSameKind: true, position: 2_000 })).toBe(true)
   expect(isSuperseded(progress, { isSameKind: false, position: 1_000 })).toBe(false)
+  expect(isSuperseded({ ...progress, saved: 500 }, { isSameKind: false, position: 10 })).toBe(true)
 })

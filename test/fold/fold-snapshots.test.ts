@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { connect } from '../../adapters/client/index.ts'
 import { type Fold, fold } from '../../adapters/fold/index.ts'
 import { createHandler } from '../../adapters/http/index.ts'
@@ -140,6 +140,23 @@ describe('a snapshot', () => {
     expect(await storedSnapshots(hw)).toMatchObject([{ position: 20 }])
     expect(errors).toHaveLength(1)
     expect(text.value).toBe(textOf(numbered(20)))
+  })
+
+  test('that cannot be stored does not end the fold, even if the report fails', async () => {
+    const storage = faultyStorage(memory())
+    const { log, clock } = await openLog(storage)
+    await log.append('a')
+    const onSnapshotError = vi.fn(() => {
+      throw new Error('a bug of the app')
+    })
+    const text = foldText(log, { snapshotEvery: 1, onSnapshotError })
+    storage.failNext('append', { kind: 'quota' })
+    await text.loaded()
+    await clock.settle()
+    expect(onSnapshotError).toHaveBeenCalledOnce()
+    await log.append('b')
+    expect(await text.reached(2)).toBe('a b ')
+    await text.close()
   })
 
   test('that cannot be loaded is reported, and the fold is rebuilt', async () => {
@@ -398,19 +415,25 @@ describe('several tabs', () => {
     await restored.close()
   })
 
-  test('with two versions of an app both store theirs', async () => {
+  test('with two versions of an app keep the snapshot of the one that was opened last', async () => {
     const [hw, other] = (await tabs(2)) as [Engine, Engine]
     await logOf(hw).append('a')
     const old = foldText(logOf(hw), { version: 1, snapshotEvery: 1 })
+    await old.loaded()
+    await vi.waitFor(async () => expect(await storedSnapshots(hw)).toMatchObject([{ version: 1 }]))
     const next = foldText(logOf(other), { version: 2, snapshotEvery: 1 })
-    await Promise.all([old.loaded(), next.loaded()])
+    await next.loaded()
     await next.close()
-    await logOf(hw).append('b')
-    await old.reached(2)
+    for (const [index, body] of ['b', 'c'].entries()) {
+      await logOf(hw).append(body)
+      await old.reached(index + 2)
+    }
     await old.close()
-    expect(await storedSnapshots(hw)).toMatchObject([{ version: 1, position: 2 }])
-    expect(await reopened(logOf(hw), { version: 2, snapshotEvery: 1 })).toEqual({ value: 'a b ', calls: 2 })
-    expect(await storedSnapshots(hw)).toMatchObject([{ version: 2, position: 2 }])
+    expect(await storedSnapshots(hw)).toMatchObject([{ version: 2, position: 1 }])
+    expect(await reopened(logOf(hw), { version: 2, snapshotEvery: 1 })).toEqual({ value: 'a b c ', calls: 2 })
+    // The app was rolled back.
+    expect(await reopened(logOf(hw), { version: 1, snapshotEvery: 1 })).toEqual({ value: 'a b c ', calls: 3 })
+    expect(await storedSnapshots(hw)).toMatchObject([{ version: 1, position: 3 }])
   })
 })
 

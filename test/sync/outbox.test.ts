@@ -53,6 +53,21 @@ test('each record has the header that identifies it, after its own', async () =>
   ])
 })
 
+test('a record keeps the timestamp that the app gave', async () => {
+  const { box, network, clock, server } = await openOutbox()
+  network.refuse()
+  await box.append([{ body: 'old', timestamp: 1_000 }, { body: 'older', timestamp: new Date(500) }, 'new'])
+  const now = clock.now()
+  expect(box.content.waiting.map(({ item }) => item.record.timestamp)).toEqual([1_000, 500, now])
+  await clock.advance('1h')
+  network.heal()
+  await clock.advance('1m')
+  const timestamps = (await server.stream.read().toArray()).map(({ timestamp }) => timestamp)
+  // The server keeps timestamps in order.
+  expect(timestamps.slice(0, 2)).toEqual([1_000, 1_000])
+  expect(timestamps[2]).toBeGreaterThanOrEqual(now + 3_600_000)
+})
+
 test('a lost response is not sent twice', async () => {
   const { box, network, clock, server } = await openOutbox()
   network.loseResponse({ when: ({ method }) => method === 'POST', nth: 1 })

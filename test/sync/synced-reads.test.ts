@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { textContent } from '../../adapters/sync/content.ts'
 import { SyncedReads } from '../../adapters/sync/synced-reads.ts'
@@ -111,6 +111,40 @@ test('a view that starts at the tail does not show records as pending that were 
   outbox.confirm(0, 3)
   await clock.settle()
   expect(view.text()).toBe('c (later)')
+  view.stop()
+})
+
+test('a view can start at the tail of a copy whose records were all trimmed', async () => {
+  const { local, outbox, reads } = await copyOf()
+  await local.append(['a', mine(4, 'mine')])
+  await local.trim(3)
+  outbox.add(4, 'mine')
+  outbox.add(5, 'next')
+  const view = watch(reads, { tailOffset: 0 })
+  await clock.settle()
+  expect(view.text()).toBe('(mine) (next)')
+  view.stop()
+})
+
+test('a copy that is begun again while a view finds its start replaces everything', async () => {
+  const { local, outbox, reads } = await copyOf()
+  await local.append(['a', mine(4, 'mine'), 'b'])
+  outbox.add(4, 'mine')
+  const read = local.read.bind(local)
+  let isDeleted = false
+  vi.spyOn(local, 'read').mockImplementation(((...args: Parameters<typeof read>) => {
+    if (isDeleted) return read(...args)
+    isDeleted = true
+    const next = async () => {
+      await local.delete()
+      await local.append('new')
+      throw new HeadwaterError('stream_deleted', 'deleted')
+    }
+    return { batches: () => ({ [Symbol.asyncIterator]: () => ({ next }) }) }
+  }) as never)
+  const view = watch(reads, { tailOffset: 1 })
+  await clock.settle()
+  expect(view.text()).toBe('new (mine)')
   view.stop()
 })
 

@@ -145,7 +145,10 @@ function paths(all: readonly Words[]): string[] {
   return all.map(({ path }) => path).filter((path) => path !== '')
 }
 
-/** For all three shells: in single quotes, a quote ends them, is escaped, and begins them again. */
+/**
+ * Quotes a text for all three shells: in single quotes, a quote ends them, is escaped, and begins them
+ * again.
+ */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }

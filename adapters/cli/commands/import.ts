@@ -127,7 +127,7 @@ async function* countBytes(
 const CHUNK_BYTES = 64 * 1024
 
 interface ImportFile {
-  /** In bytes; undefined for a pipe, which can be read only once. */
+  /** The size in bytes; undefined for a pipe, which can be read only once. */
   readonly size: number | undefined
   /** Reads from the beginning. May be repeated if the file has a size. */
   read(): AsyncGenerator<Uint8Array>

@@ -46,7 +46,7 @@ export interface RenderedBody {
   readonly text: string
   readonly isHex: boolean
   readonly json?: JsonNode | undefined
-  /** If the body does not have the format that was asked for. */
+  /** A note if the body does not have the format that was asked for. */
   readonly note?: string | undefined
 }
 

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 
 export interface Loaded<Result> {
-  /** Of the last load that succeeded with these dependencies or earlier ones. */
+  /** The result of the last load that succeeded with these dependencies or earlier ones. */
   readonly data: Result | undefined
   readonly error: Error | undefined
   readonly isLoading: boolean
@@ -44,7 +44,7 @@ export function useDebounced<Value>(value: Value, ms: number): Value {
 export interface Submit {
   readonly isBusy: boolean
   readonly error: Error | undefined
-  /** For the event of a form. */
+  /** Handles the event of a form. */
   onSubmit(event: Event): void
 }
 

@@ -10,7 +10,7 @@ const NEAR_ROWS = 40
 export function VirtualList(props: {
   readonly label: string
   readonly count: number
-  /** In CSS pixels. */
+  /** The height in CSS pixels. */
   readonly rowHeight: number
   readonly renderRow: (index: number) => ComponentChildren
   /** Numbers that rows keep when others come or go, in ascending order. */

@@ -145,7 +145,7 @@ async function replay(files: Files, state: State, numbers: readonly number[]): P
   return { ended, unconfirmed }
 }
 
-/** For each journal, the end of the one before it. */
+/** Returns, for each journal, the end of the one before it. */
 async function endsOf(files: Files, numbers: readonly number[]): Promise<number[]> {
   const ends: number[] = []
   for (const number of numbers) {

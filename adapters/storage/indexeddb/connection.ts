@@ -94,7 +94,7 @@ export class DatabaseConnection {
     return database
   }
 
-  /** After a first run of some work. */
+  /** Opens it again after a first run of some work. */
   async #reopen(nothingWritten: boolean): Promise<IndexedDatabase> {
     try {
       return await this.#current()

@@ -1,6 +1,6 @@
 import { StorageConflict, StorageFailure, type StorageFailureKind } from '../../../src/storage/errors.ts'
 
-/** By the name of the browser's error. */
+/** The kinds by the name of the browser's error. */
 const KINDS: Readonly<Record<string, StorageFailureKind>> = {
   QuotaExceededError: 'quota',
   // The file of a large value is missing or damaged.

@@ -133,7 +133,7 @@ export function pageExpiry(blocks: readonly Pick<BlockSummary, 'expiresAt'>[]): 
   return earliest === Number.POSITIVE_INFINITY ? undefined : earliest
 }
 
-/** For the blocks of one page; leaves room for the other fields of the row. */
+/** The most for the blocks of one page; leaves room for the other fields of the row. */
 export const ROW_BYTES_MAX = 48 * 1024
 
 const PART_BYTES = 60 * 1024

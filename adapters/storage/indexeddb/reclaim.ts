@@ -74,7 +74,7 @@ interface PageSource {
 /** One call to `reclaim`, in one transaction. */
 class Reclaim {
   readonly #transaction: WriteTransaction
-  /** For writes, which are not awaited. */
+  /** The transaction for writes, which are not awaited. */
   readonly #raw: IDBTransaction
   readonly #limits: ReclaimLimits
   readonly #isExpired: Condition

@@ -11,7 +11,7 @@ export const SCHEMA_VERSION = 4
 export interface Schema extends DBSchema {
   documents: { key: DocumentKey; value: DocumentRow }
   counters: { key: typeof COMMIT_COUNTER; value: CommitCounter }
-  /** By log id. */
+  /** The logs by id. */
   logs: { key: string; value: LogRow }
   /** Tail rows and tail markers. */
   appends: { key: TailKey; value: TailRow | TailMarker }
@@ -58,7 +58,7 @@ export interface LogRow extends Partial<ChoreTimes> {
   readonly revision: number
   /** The head before the tail rows. */
   readonly head: Head
-  /** Of all blocks of the log, except for those in tail rows. */
+  /** The bytes of all blocks of the log, except for those in tail rows. */
   readonly meteredBytes: number
   /** The latest blocks below `head`, while they are small. All pages precede them. */
   readonly tail: PackedBlocks

@@ -9,7 +9,7 @@ export interface StorageUsage {
    */
   readonly usedBytes: number | undefined
   /**
-   * In bytes; undefined where the browser does not report it. Chromium hides the true quota and reports 10
+   * The quota in bytes; undefined where the browser does not report it. Chromium hides the true quota and reports 10
    * GiB more than is used, or the size of the disk if that is less.
    */
   readonly quotaBytes: number | undefined

@@ -8,7 +8,7 @@ type Transaction = ReadTransaction | WriteTransaction
 /** A log as stored, except for its pages. */
 export interface StoredLog {
   readonly row: LogRow
-  /** In order. */
+  /** The rows in order. */
   readonly tailRows: readonly TailRow[]
 }
 

@@ -106,7 +106,7 @@ export function trimWhenLow<Stream extends TrimmableStream>(
 
 /** Trims whose space the browser may still count as used. */
 interface Trimmed {
-  /** In metered bytes. */
+  /** The size in metered bytes. */
   readonly bytes: number
   /** The usage before the first of these trims. */
   readonly since: LowSpace

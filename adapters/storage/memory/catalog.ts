@@ -7,7 +7,7 @@ import { DocumentMap, type DocumentStore, type StoredDocument } from './document
 export class MemoryCatalog implements DocumentVersions {
   readonly #unpackedMax: number
   readonly #collections = new Map<Collection, DocumentStore>()
-  /** Those with many documents that are not packed. */
+  /** The collections with many documents that are not packed. */
   readonly #large = new Set<Collection>()
   #version = 0
 

@@ -5,7 +5,7 @@ import { OrderedList } from '../../../src/storage/ordered-list.ts'
  * no others.
  */
 export class Deadlines {
-  /** By log; infinite for none. */
+  /** The times by log; infinite for none. */
   readonly #times: number[] = []
   readonly #order = new OrderedList<number>((a, b) => this.#times[a]! - this.#times[b]! || a - b)
 

@@ -62,7 +62,7 @@ export class MemoryLog {
   /** When the block that was appended last expires; Infinity for never. */
   #lastExpiry = 0
   readonly #firstArena: Arena
-  /** For later blocks. Freed with this log. */
+  /** The memory for later blocks. Freed with this log. */
   #arena: Arena | undefined
 
   constructor(id: string, number: number, head: Head, firstArena: Arena) {
@@ -81,7 +81,7 @@ export class MemoryLog {
     return log
   }
 
-  /** What there is to pack; undefined if its blocks do not expire in the order of the log. */
+  /** The state to pack; undefined if its blocks do not expire in the order of the log. */
   get packable(): PackableLog | undefined {
     if (this.#expiring !== undefined) return undefined
     return {
@@ -194,7 +194,7 @@ export class MemoryLog {
     return cutRecords(data, first.firstSeqNum, block.expiresAt, range)
   }
 
-  /** If it expires at all. */
+  /** The next block, if it expires at all. */
   get #expiresNext(): StoredBlock | undefined {
     this.#unpackBlocks()
     return (this.#expiring ?? this.#blocks).first()
@@ -206,7 +206,7 @@ export class MemoryLog {
     yield* this.#blocks.from(reached)
   }
 
-  /** Before a block may be freed or changed. */
+  /** Unpacks the older blocks, before one may be freed or changed. */
   #unpackBlocks(): void {
     const older = this.#older?.() ?? []
     this.#older = undefined

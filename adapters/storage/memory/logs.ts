@@ -13,22 +13,22 @@ import { Deadlines } from './deadlines.ts'
 import { MemoryLog } from './log.ts'
 import type { PackedLogs } from './packed-logs.ts'
 
-/** How many logs are considered when one more has objects. */
+/** The number of logs that are considered when one more has objects. */
 const SCAN_MAX = 8
 
 /** All logs, and which of them have blocks to free. */
 export class MemoryLogs implements LogHeads {
   readonly #unpackedMax: number
-  /** Those that have objects. */
+  /** The logs that have objects. */
   readonly #logs = new Map<string, MemoryLog>()
-  /** The others: idle ones with few records, if there are many logs. */
+  /** The other logs: idle ones with few records, if there are many. */
   #packed: PackedLogs | undefined
-  /** Which log is considered next for being packed. */
+  /** The logs in the order in which they are considered for being packed. */
   #hand: Iterator<MemoryLog> | undefined
-  /** By number: a log, or its place among the packed ones. */
+  /** The logs by number: an object, or the place among the packed ones. */
   readonly #byNumber: (MemoryLog | number | undefined)[] = []
   readonly #freeNumbers: number[] = []
-  /** For the first block of each log. */
+  /** The memory for the first block of each log. */
   readonly #arena = new Arena()
   readonly #expiries = new Deadlines()
   readonly #trims = new Deadlines()

@@ -4,9 +4,9 @@ import type { DocumentStore, StoredDocument } from './document-store.ts'
 import { FieldReader, FieldWriter } from './packed-fields.ts'
 import { PackedTable } from './packed-table.ts'
 
-/** How many texts others refer to. */
+/** The most texts that others refer to. */
 const BASES_MAX = 255
-/** How many of them a text is compared with. */
+/** The number of them that a text is compared with. */
 const COMPARED_MAX = 4
 /**
  * The documents of a collection, without an object for each. Most texts begin and end as another one of the

@@ -8,7 +8,7 @@ export class FieldWriter {
   #isComplete = true
 
   /**
-   * What was written since the last call: valid until something is written. Undefined if a number was none
+   * Returns what was written since the last call: valid until something is written. Undefined if a number was none
    * that can be.
    */
   take(): Uint8Array | undefined {
@@ -68,7 +68,7 @@ export class FieldReader {
     return this.#at === this.#bytes.length
   }
 
-  /** What is left: a view. */
+  /** Returns the bytes that are left: a view. */
   rest(): Uint8Array {
     return this.#bytes.subarray(this.#at)
   }

@@ -4,10 +4,10 @@ import { type MemoryLog, PACKED_BYTES_MAX, type PackedLog } from './log.ts'
 import { FieldReader, FieldWriter } from './packed-fields.ts'
 import { PackedTable } from './packed-table.ts'
 
-/** How many beginnings of append ids are shared: each engine has its own. */
+/** The most beginnings of append ids that are shared: each engine has its own. */
 const PREFIXES_MAX = 256
 
-/** Of the fields before the blocks. Two texts follow them. */
+/** The number of fields before the two texts that precede the blocks. */
 const NUMBERS_BEFORE_TEXTS = 9
 
 const NO_TRIMS: Head['trims'] = Object.freeze([])

@@ -37,11 +37,11 @@ interface Shard {
  */
 export class PackedTable {
   readonly #pages: (Page | undefined)[] = []
-  /** Where entries are added. */
+  /** The page to which entries are added. */
   #page: Page | undefined
   readonly #freePages: number[] = []
   readonly #shards: Shard[] = []
-  /** By slot. */
+  /** The places by slot. */
   readonly #places: number[] = [NOWHERE]
   readonly #freeSlots: number[] = []
   #size = 0

@@ -19,10 +19,10 @@ import { storageClosed } from '../../../src/storage/errors.ts'
 import { MemoryCatalog } from './catalog.ts'
 import { MemoryLogs } from './logs.ts'
 
-/** How many documents of a collection, and logs, have objects. Beyond it, idle ones are packed. */
+/** The most documents of a collection, and logs, that have objects. Beyond it, idle ones are packed. */
 const UNPACKED_MAX = 4_096
 
-/** See `memory`. */
+/** Makes a storage for `memory`. */
 export function memoryStorage(unpackedMax = UNPACKED_MAX): Storage {
   const data = new MemoryData(unpackedMax)
   return {

@@ -36,9 +36,12 @@ export class StatementWriter {
   readonly #database: Database
   readonly #tables: Tables
   readonly #onAppended: (logId: string) => void
-  /** Of each log that was appended to within this turn of the event loop, or has a statement in flight. */
+  /**
+   * The queue of each log that was appended to within this turn of the event loop, or has a statement in
+   * flight.
+   */
   readonly #queues = new Map<string, AppendQueue>()
-  /** By number of blocks. */
+  /** The statements by number of blocks. */
   readonly #statements: (string | Statement)[] = []
   /** Those that replace the write state too. */
   readonly #withWriteState: (string | Statement)[] = []

@@ -23,7 +23,7 @@ interface Selection {
   readonly isExtendable?: boolean | undefined
 }
 
-/** As good as never. */
+/** A time as good as never. */
 const NEVER = '9223372036854775807'
 
 /** The time until which the extensions keep a block: see `extendedExpiry`. Null if none applies. */

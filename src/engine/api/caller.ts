@@ -8,6 +8,7 @@ import { assertText, type Members } from '../../model/validation.ts'
 import { type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { LazyModule } from '../../runtime/lazy-module.ts'
+import { isPromise } from '../../runtime/maybe-promise.ts'
 import { SerialQueue } from '../../runtime/serial-queue.ts'
 import type { Admission } from '../service/admission.ts'
 import { permissionDenied } from '../service/errors.ts'
@@ -149,13 +150,15 @@ export class Caller {
     signal: AbortSignal | undefined,
     append: (target: StreamTarget) => Promise<Result>,
   ): Promise<Result> {
-    const permitted = async () => {
-      const permit = await this.permit(['append'], target.ref)
+    const resolve = (permit: Permit): StreamTarget => {
       const resolved = permit.resolveTarget(target)
       permit.authorizeCommands(target.ref, batch)
       return resolved
     }
-    const resolving = permitted()
+    const permit = this.permit(['append'], target.ref)
+    // Without a look-up, and with no earlier one under way, the append keeps its place.
+    if (this.#appends === undefined && !isPromise(permit)) return append(resolve(permit))
+    const resolving = Promise.resolve(permit).then(resolve)
     // Its rejection is handled when its turn comes.
     resolving.catch(() => {})
     this.#appends ??= new SerialQueue()

@@ -143,12 +143,14 @@ export class EngineStream extends Stream {
   ): Promise<ReadBatch> {
     signal?.throwIfAborted()
     return this.#caller.open('read', this.#readTarget(create), signal, async ({ target, watch }) => {
-      const { ended, stop } = anyOf(signal, watch?.ended)
+      const { reads } = this.#services
+      if (watch === undefined) return reads.batch(target, query, signal, policy)
+      const { ended, stop } = anyOf(signal, watch.ended)
       try {
-        return await this.#services.reads.batch(target, query, ended, policy)
+        return await reads.batch(target, query, ended, policy)
       } finally {
         stop()
-        watch?.release()
+        watch.release()
       }
     })
   }
@@ -266,9 +268,9 @@ export class EngineStream extends Stream {
 /** A signal that aborts with the first of two, and the function that stops listening. */
 function anyOf(
   one: AbortSignal | undefined,
-  other: AnySignal | undefined,
-): { readonly ended: AnySignal | undefined; readonly stop: () => void } {
-  if (one === undefined || other === undefined) return { ended: one ?? other, stop: () => {} }
+  other: AnySignal,
+): { readonly ended: AnySignal; readonly stop: () => void } {
+  if (one === undefined) return { ended: other, stop: () => {} }
   const either = new AbortController()
   return { ended: either.signal, stop: onAnyAbort([one, other], (reason) => either.abort(reason)) }
 }

@@ -70,7 +70,9 @@ function isBytes(value: unknown, length: number): boolean {
   return value instanceof Uint8Array && value.length === length
 }
 
-/** Without effects: records are sealed before the storage is called, and opening changes nothing. */
+/**
+ * A failure without effects: records are sealed before the storage is called, and opening changes nothing.
+ */
 function cipherFailed(done: 'sealed' | 'opened', cause: unknown): HeadwaterError {
   return new HeadwaterError('other', `records could not be ${done}: the cipher failed`, {
     mayHaveEffects: false,

@@ -39,7 +39,7 @@ const RULES = new LazyModule<AppendRules>(
   () => import('../../core/append-rules.ts'),
 )
 
-/** As good as infinite, but a small integer, which takes no object of its own. */
+/** A number as good as infinite, but a small integer, which takes no object of its own. */
 const WINDOW_MAX = 2 ** 30
 /** Replaced by the first append. */
 const NO_ENTRIES: AppendEntry[] = []
@@ -53,7 +53,7 @@ const NO_ENTRIES: AppendEntry[] = []
 export class AppendPipeline implements AppendSink {
   readonly #options: AppendPipelineOptions
   readonly #target: AppendTarget
-  /** In order. From `#next` on all are queued. */
+  /** The entries in order. From `#next` on all are queued. */
   #entries = NO_ENTRIES
   #next = 0
   /** The head after all entries before `#next`, if they succeed. */

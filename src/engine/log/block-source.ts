@@ -12,7 +12,7 @@ import type { RecordCodec } from './record-codec.ts'
  */
 const AHEAD_BATCHES = 4
 const AHEAD_BATCHES_MAX = 8
-/** In metered bytes. */
+/** The most that is read ahead, in metered bytes. */
 const AHEAD_BYTES_MAX = 4 * READ_METERED_BYTES_MAX
 
 /** The size of the records of a log, as far as is known. */
@@ -27,8 +27,6 @@ export interface RecordSizes {
  * batches at first, and for eight once those are used.
  */
 export class BlockSource {
-  /** Whether nothing else refers to the memory of the blocks. */
-  readonly ownsBlocks: boolean
   readonly #session: Pick<StorageSession, 'read' | 'head'>
   readonly #readAhead: ReadAhead
   readonly #logId: string
@@ -47,9 +45,7 @@ export class BlockSource {
     codec: Pick<RecordCodec, 'split'>,
     share: ReadShare,
     sizes: RecordSizes,
-    ownsBlocks = false,
   ) {
-    this.ownsBlocks = ownsBlocks
     this.#session = session
     this.#readAhead = readAhead
     this.#logId = logId

@@ -5,7 +5,7 @@ import type { StreamLog } from './stream-log.ts'
 /** How often followed logs are read when notifications may get lost, in milliseconds. */
 const POLL_MS_WITH_HINTS = 5_000
 const POLL_MS_WITHOUT = 1_000
-/** After what time a failed sync is retried, in milliseconds. */
+/** The time after which a failed sync is retried, in milliseconds. */
 const RETRY_MS = 1_000
 
 export interface ChangeWatchOptions {

@@ -54,7 +54,7 @@ function throwMapped(failure: unknown): never {
   throw StorageConflict.is(failure) ? failure : fromStorage(failure)
 }
 
-/** Without the reason in the message: it may contain paths, which clients of a server must not see. */
+/** Hides the reason from the message: it may contain paths, which clients of a server must not see. */
 export function fromStorage(failure: unknown, message?: string): HeadwaterError {
   if (HeadwaterError.is(failure)) return failure
   if (!StorageFailure.is(failure)) {

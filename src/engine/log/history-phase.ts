@@ -1,19 +1,12 @@
 import { deletedUnderReadError } from '../../api/errors.ts'
-import {
-  admitSized,
-  admitsAll,
-  afterDelivering,
-  isExhausted,
-  type ReadLimits,
-  withinBatches,
-} from '../../core/read-limits.ts'
+import { afterDelivering, isExhausted, type ReadLimits, withinBatches } from '../../core/read-limits.ts'
 import type { ReadPlan } from '../../core/read-plan.ts'
-import { EMPTY_BYTES } from '../../model/bytes.ts'
 import { BATCH_ENCODED_BYTES_MAX, READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../../model/limits.ts'
 import { isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
 import type { StoredBlock } from '../../storage/contract.ts'
-import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
+import { ReadBatch, type RecordBatch } from '../../storage/record-batch.ts'
 import { type RecordSpan, spansOf } from '../../storage/record-spans.ts'
+import { type BlockPart, blockPart } from './block-part.ts'
 import type { BlockSource } from './block-source.ts'
 import { decodeStored } from './errors.ts'
 import type { ReadProgress } from './read-progress.ts'
@@ -147,9 +140,7 @@ export class HistoryPhase {
     }
     if (count === 0) return { batch: undefined, ended }
     const summary = { count, meteredBytes, lastSeqNum }
-    // What callers own cannot be shared.
-    const records = this.#source.ownsBlocks ? RecordBatch.ofBlocks(parts, true) : this.#recordsOf(parts)
-    return { batch: new ReadBatch(records, summary), ended }
+    return { batch: new ReadBatch(this.#recordsOf(parts), summary), ended }
   }
 
   /** Opens a block for a batch that has `count` records already. Undefined if `left` admits none of it. */
@@ -175,24 +166,12 @@ export class HistoryPhase {
   }
 
   /** Takes the admitted records of the current block and moves past them. */
-  #take(block: StoredBlock, endSeqNum: number, limits: ReadLimits) {
+  #take(block: StoredBlock, endSeqNum: number, limits: ReadLimits): BlockPart {
     const progress = this.#progress
-    const count = block.endSeqNum - block.firstSeqNum
-    const { meteredBytes, lastTimestamp } = block
-    const isWhole = block.firstSeqNum >= progress.position && block.endSeqNum <= endSeqNum
-    if (isWhole && admitsAll(limits, { count, meteredBytes, lastTimestamp })) {
-      progress.position = block.endSeqNum
-      this.#pass()
-      return { data: block.data, count, meteredBytes, lastSeqNum: block.endSeqNum - 1, ended: false }
-    }
-    const spans = this.#spans(block).filter(({ seqNum }) => seqNum >= progress.position && seqNum < endSeqNum)
-    const admitted = admitSized(limits, spans)
-    const ended = admitted.count < spans.length
-    const next = ended ? spans[admitted.count]!.seqNum : Math.min(block.endSeqNum, endSeqNum)
-    progress.position = next
-    if (next >= block.endSeqNum) this.#pass()
-    const taken = spans.slice(0, admitted.count)
-    return { data: copyOf(block, taken), ...admitted, lastSeqNum: taken.at(-1)?.seqNum ?? -1, ended }
+    const part = blockPart(block, progress.position, endSeqNum, limits, () => this.#spans(block))
+    progress.position = part.next
+    if (part.next >= block.endSeqNum) this.#pass()
+    return part
   }
 
   /** Moves on to the next block. */
@@ -237,9 +216,4 @@ export class HistoryPhase {
       }
     }
   }
-}
-
-/** Copies the bytes of a few records, which must not keep the whole block in memory. */
-function copyOf({ data }: StoredBlock, spans: readonly RecordSpan[]): Uint8Array {
-  return spans.length === 0 ? EMPTY_BYTES : new Uint8Array(data.subarray(spans[0]!.start, spans.at(-1)!.end))
 }

@@ -58,7 +58,7 @@ export class ReadBudget {
   /** @internal */
   readonly clock: Clock
   #used = 0
-  /** Of all open reads, including those that hold nothing. */
+  /** The shares of all open reads, including those that hold nothing. */
   readonly #shares = new Set<Share>()
   /** Reads that ask for their next batch. They precede new ones, until those have waited for too long. */
   readonly #moving = new Set<Share>()
@@ -90,6 +90,21 @@ export class ReadBudget {
     const share = new Share(this, end)
     this.#shares.add(share)
     return share
+  }
+
+  /**
+   * Takes `bytes` for a small read that ends at once. Returns false, and takes nothing, if it would have to
+   * wait. Give them back.
+   */
+  tryTake(bytes: number): boolean {
+    if (this.#queue().size > 0 || !this.#fits(bytes, true)) return false
+    this.#used += bytes
+    return true
+  }
+
+  giveBack(bytes: number): void {
+    this.#used -= bytes
+    this.#admit()
   }
 
   /** @internal */

@@ -48,10 +48,7 @@ export class ReadScheduler {
   admit(bytes: number, deliveredBytes: number, isClosed: () => boolean): MaybePromise<void> {
     const isSmall = bytes <= SMALL_BYTES
     const waiting = this.#next()
-    if (bytes <= this.#left && (isSmall || waiting === undefined)) {
-      this.#left -= bytes
-      return undefined
-    }
+    if ((isSmall || waiting === undefined) && this.tryTake(bytes)) return undefined
     const [small, established, others] = this.#queues
     const large = deliveredBytes >= ESTABLISHED_BYTES ? established : others
     const queue = isSmall ? small : large
@@ -61,6 +58,13 @@ export class ReadScheduler {
       queue.reads.push({ bytes, isClosed, resolve })
       if (waiting === undefined) void this.#admitWaiting()
     })
+  }
+
+  /** Returns false, and takes nothing, if this turn of the event loop has not that many bytes left. */
+  tryTake(bytes: number): boolean {
+    if (bytes > this.#left) return false
+    this.#left -= bytes
+    return true
   }
 
   async #admitWaiting(): Promise<void> {

@@ -42,7 +42,7 @@ export class StreamCache {
   readonly #options: StreamCacheOptions
   readonly #logOptions: StreamLogOptions
   readonly #watch: ChangeWatch
-  /** By basin, then by stream: joining the names would take longer than both look-ups. */
+  /** The logs by basin, then by stream: joining the names would take longer than both look-ups. */
   readonly #byName = new Map<string, Map<string, StreamLog>>()
   readonly #byId = new Map<string, StreamLog>()
   /** The log to consider next. Iterating anew each time would pass over all that was deleted before. */

@@ -1,3 +1,4 @@
+import type { ReadLimits } from '../../core/read-limits.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
 import type { RedactedKey } from '../../model/redacted-key.ts'
@@ -155,9 +156,17 @@ export class StreamLog implements AppendTarget, AppendSink {
     return this.#live?.at(seqNum)
   }
 
-  /** See `LiveTail.recordsOf`. */
+  /** Returns the records of stored blocks, or of parts: see `LiveTail.recordsOf`. */
   recordsOf(blocks: readonly Uint8Array[]): RecordBatch {
+    // What callers own cannot be shared.
+    if (this.#options.readsIntoNewMemory) return RecordBatch.ofBlocks(blocks, true)
     return this.#live?.recordsOf(blocks) ?? RecordBatch.ofBlocks(blocks)
+  }
+
+  /** Reads the blocks from `from` on, up to the one that reaches a limit. */
+  readBlocks(from: number, endSeqNum: number, { count, bytes }: ReadLimits): Promise<readonly StoredBlock[]> {
+    const range = { from: { seqNum: from }, endSeqNum, bytesMax: bytes, recordsMax: count }
+    return this.#options.session.read(this.document.logId, range)
   }
 
   /** A follower has caught up. */
@@ -167,16 +176,8 @@ export class StreamLog implements AppendTarget, AppendSink {
 
   /** The stored blocks, for one read. */
   blockSource(share: ReadShare): BlockSource {
-    const { session, readAhead, readsIntoNewMemory } = this.#options
-    return new BlockSource(
-      session,
-      readAhead,
-      this.document.logId,
-      this.codec,
-      share,
-      this,
-      readsIntoNewMemory,
-    )
+    const { session, readAhead } = this.#options
+    return new BlockSource(session, readAhead, this.document.logId, this.codec, share, this)
   }
 
   /** This engine has changed the configuration. */

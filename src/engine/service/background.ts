@@ -8,7 +8,7 @@ import type { WorkRequests } from './work-requests.ts'
 
 const INTERVAL_MS = 60_000
 const JITTER = 0.1
-/** After which space that could not be freed is freed again; doubles up to the interval. */
+/** The time after which space that could not be freed is freed again; doubles up to the interval. */
 const RETRY_MS_MIN = 1_000
 /** Browsers delay the timers of hidden pages by up to a minute. */
 const OVERDUE_MS = 3 * INTERVAL_MS

@@ -15,11 +15,13 @@ import { assertReadQuery, type ReadQuery } from '../../model/read-query.ts'
 import type { StreamMetadata } from '../../model/stream-creation.ts'
 import { type AnySignal, onAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import { isPromise } from '../../runtime/maybe-promise.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
 import { closedError, deletedError } from '../log/errors.ts'
 import type { ReadBudget } from '../log/read-budget.ts'
 import { ReadCursor } from '../log/read-cursor.ts'
 import type { RecordReader } from '../log/record-codec.ts'
+import { storedBatch } from '../log/stored-batch.ts'
 import type { StreamLease } from '../log/stream-cache.ts'
 import type { StreamLog } from '../log/stream-log.ts'
 import type { Admission } from './admission.ts'
@@ -101,11 +103,13 @@ export class ReadService {
     signal?.throwIfAborted()
     const { usage } = this.#context
     const opening = this.#openCursor(target, query, 'unary', policy)
-    const opened = await unlessAborted(
-      signal,
-      opening,
-      (late) => void (late instanceof ReadCursor && late.close()),
-    )
+    const closeLate = (late: unknown) => void (late instanceof ReadCursor && late.close())
+    const opened = await (signal === undefined ? opening : unlessAborted(signal, opening, closeLate))
+    if (opened instanceof ReadBatch) {
+      usage.delivered(target.ref.basin, opened.meteredBytes)
+      usage.unaryRead(target.ref.basin)
+      return opened
+    }
     if (!(opened instanceof ReadCursor)) {
       usage.unaryRead(target.ref.basin)
       const empty = mergeBatches([])
@@ -159,13 +163,13 @@ export class ReadService {
     for (const cursor of [...this.#open]) cursor.fail(closedError())
   }
 
-  /** Resolves to the tail when there is nothing to read. */
+  /** Resolves to the tail when there is nothing to read, and to the batch of a small unary read. */
   async #openCursor(
     target: StreamTarget,
     query: ReadQuery,
     kind: ReadKind,
     options: OpenReadOptions,
-  ): Promise<ReadCursor | StreamTail> {
+  ): Promise<ReadCursor | ReadBatch | StreamTail> {
     assertReadQuery(query)
     const endSession = this.#context.admission.openSession()
     let lease: StreamLease | undefined
@@ -186,7 +190,15 @@ export class ReadService {
         return streamTailOf(log.head)
       }
       if (outcome.kind === 'unsatisfiable') throw unsatisfiable(log.head.tail)
-      return await this.#locate({ log, release }, reader, kind, outcome.plan, options)
+      const { plan } = outcome
+      if (kind === 'unary') {
+        const batch = await storedBatch(log, plan, this.#context.readBudget, clock.now())
+        if (batch !== undefined && !this.#context.closing.aborted) {
+          release()
+          return batch
+        }
+      }
+      return await this.#locate({ log, release }, reader, kind, plan, options)
     } catch (error) {
       release()
       throw error
@@ -247,7 +259,8 @@ export class ReadService {
   /** Leases the stream with the head that the storage has now. */
   async #leaseFresh(target: StreamTarget): Promise<StreamLease> {
     for (let i = 0; i < RESOLVE_ATTEMPTS_MAX; i++) {
-      const lease = await this.#context.opener.lease(target, 'read')
+      const leasing = this.#context.opener.lease(target, 'read')
+      const lease = isPromise(leasing) ? await leasing : leasing
       try {
         if (await lease.log.refresh()) return lease
       } catch (error) {

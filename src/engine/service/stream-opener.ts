@@ -1,5 +1,6 @@
 import type { StreamRef } from '../../model/names.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'
+import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 import { streamKey } from '../../storage/documents.ts'
 import { closedError, deletedError } from '../log/errors.ts'
 import type { StreamCache, StreamLease } from '../log/stream-cache.ts'
@@ -40,8 +41,10 @@ export class StreamOpener {
     this.#closing = closing
   }
 
-  /** Resolves to the stream, leased so that it stays the one object for its log until `release` is called. */
-  lease(request: OpenRequest, purpose: Purpose): Promise<StreamLease> {
+  /** Returns the stream, leased so that it stays the one object for its log until `release` is called. */
+  lease(request: OpenRequest, purpose: Purpose): MaybePromise<StreamLease> {
+    const cached = this.#closing.aborted ? undefined : this.get(request.ref)
+    if (cached !== undefined) return { log: cached, release: cached.lease() }
     return new Promise((resolve, reject) => {
       this.open(request, purpose, (log) => resolve({ log, release: log.lease() }), reject)
     })

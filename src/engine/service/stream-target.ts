@@ -12,7 +12,7 @@ export type UsageConnection = object
 export interface StreamTarget {
   readonly ref: StreamRef
   readonly creation: CreationPolicy
-  /** For streams with a cipher; plain streams ignore it. */
+  /** The key for streams with a cipher; plain streams ignore it. */
   readonly key: RedactedKey | undefined
   readonly connection: UsageConnection
 }

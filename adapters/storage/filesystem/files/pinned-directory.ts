@@ -92,7 +92,7 @@ class DescribedDirectory implements PinnedDirectory {
   }
 }
 
-/** For systems without paths for descriptors. */
+/** Pins a directory on systems without paths for descriptors. */
 export async function pinByPath(path: string): Promise<PinnedDirectory> {
   const { dev, ino } = await stat(path, { bigint: true })
   let mark: string | undefined

@@ -106,7 +106,7 @@ async function seekLaterGroup(
   return undefined
 }
 
-/** For a journal whose groups end before what its header says was synced. */
+/** The problem of a journal whose groups end before what its header says was synced. */
 export function lostGroupsProblem({ syncedEnd }: FileHeader): string {
   return `groups are missing: everything up to ${syncedEnd} was synced`
 }

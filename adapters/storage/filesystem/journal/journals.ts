@@ -23,7 +23,7 @@ export interface EndedJournal extends JournalFile {
 export interface WritableJournal {
   readonly file: JournalFile
   readonly end: number
-  /** Of the next group. */
+  /** The sequence number of the next group. */
   readonly sequence: number
 }
 
@@ -43,7 +43,7 @@ interface OpenJournal {
 
 /** The initial content of a journal. */
 interface FirstGroup {
-  /** From {@link Journals.nextHeader}, with no journal created since. */
+  /** The header from {@link Journals.nextHeader}, with no journal created since. */
   readonly header: FileHeader
   readonly group: Uint8Array
 }
@@ -327,7 +327,7 @@ async function truncateToEnd(journal: OpenJournal, unsynced: boolean): Promise<b
   }
 }
 
-/** For a file that something else removed, moved or replaced. */
+/** The failure for a file that something else removed, moved or replaced. */
 export function lostFile(name: string): StorageFailure {
   const message = `${name} was removed or replaced while it was open, or its directory was removed or moved`
   return new StorageFailure('io', message, { nothingWritten: true })

@@ -74,7 +74,9 @@ export class LockContenders {
     return alive
   }
 
-  /** Without a contender: a concurrent attempt won, and may have given up since. */
+  /**
+   * The error of a blocked lock. Without a contender, a concurrent attempt won, and may have given up since.
+   */
   blockedError(contender: LockContender | undefined): StorageFailure {
     return new StorageFailure('blocked', this.#messageOf(contender), { nothingWritten: true })
   }

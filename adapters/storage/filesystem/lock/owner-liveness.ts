@@ -5,7 +5,7 @@ import type { Owner } from './owner-file.ts'
 export interface LocalProcess extends ProcessIdentity {
   /** Device number of the directory's file system on this kernel. */
   readonly device?: number | undefined
-  /** As {@link Owner.filesystem}. */
+  /** The same as {@link Owner.filesystem}. */
   readonly filesystem?: string | undefined
 }
 

@@ -72,7 +72,10 @@ export function planCompaction(state: State): CompactionPlan | undefined {
   return undefined
 }
 
-/** Without its header, which would make a segment with a few bytes of records look wasteful for ever. */
+/**
+ * Judges a segment without its header, which would make a segment with a few bytes of records look wasteful
+ * for ever.
+ */
 function isWasteful({ liveBytes, bytes, runs }: Segment): boolean {
   return runs > 0 && liveBytes < (bytes - FILE_HEADER_BYTES) / 2
 }

@@ -61,7 +61,7 @@ export class Maintenance implements Housekeeping {
   #rolled: Promise<void> | undefined
   #compacting: Promise<void> | undefined
   #removing: Promise<void> | undefined
-  /** After a failed roll: the size of the journals at which it is retried. */
+  /** The size of the journals, after a failed roll, at which it is retried. */
   #retryBytes = 0
   readonly #gain = new RollGain()
   #failure: unknown

@@ -33,7 +33,7 @@ interface RolledLog {
 
 export interface RolledBlocks {
   readonly segments: readonly SegmentFacts[]
-  /** By the number of the log. */
+  /** The logs by their numbers. */
   readonly logs: ReadonlyMap<number, RolledLog>
 }
 

@@ -159,7 +159,7 @@ export class RollGain {
     return true
   }
 
-  /** To be called after a roll. */
+  /** Notes the end of a roll. */
   rolled(): void {
     this.#triedBytes = 0
   }

@@ -68,7 +68,7 @@ interface Limits {
 /** What the frames of a list have in common. */
 interface FrameKind<Item> {
   readonly letter: string
-  /** Of documents. */
+  /** The collection of documents. */
   readonly collection?: Collection | undefined
   readonly write: (writer: ByteWriter, item: Item) => void
 }

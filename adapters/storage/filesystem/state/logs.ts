@@ -7,7 +7,7 @@ import { readLog, StoredLogs } from './stored-logs.ts'
 export class DirectoryLogs {
   readonly #segments: ReadonlyMap<number, Segment>
   readonly #stored = new StoredLogs()
-  /** By position: 1 if the log is in the maps, or was deleted. */
+  /** A byte for each position: 1 if the log is in the maps, or was deleted. */
   #isLoaded = new Uint8Array()
   readonly #byId = new Map<string, Log>()
   readonly #byNumber = new Map<number, Log>()

@@ -43,7 +43,7 @@ export function checkEngineDocuments(scan: Scan): void {
   }
 }
 
-/** For messages: includes every document that can be parsed. */
+/** The streams of logs for messages: includes every document that can be parsed. */
 export function streamsOfLogs({ state }: Scan): StreamsOfLogs {
   const streams = new Map<string, StreamDocument>()
   for (const { collection, text } of state.catalog.entries()) {

@@ -31,9 +31,9 @@ export class Scan {
   /** Number of files read. */
   read = 0
   bytes = 0
-  /** In runs. */
+  /** The blocks in runs. */
   blocks = 0
-  /** In runs. */
+  /** The records in runs. */
   records = 0
   /** Where the current head of each log was written. All logs of a frame share one object. */
   readonly logPlaces = new Map<number, Place>()

@@ -11,7 +11,7 @@ import { authnError, tokenEndedError } from './errors.ts'
  * within a second.
  */
 const CHECK_MS = 500
-/** After how long a check that has not completed is repeated, in milliseconds. */
+/** The time after which a check that has not completed is repeated, in milliseconds. */
 const CHECK_AGAIN_MS = 5_000
 
 interface Entry {
@@ -38,7 +38,7 @@ export interface TokenWatcherContext {
  */
 export class TokenWatcher {
   readonly #context: TokenWatcherContext
-  /** By digest. */
+  /** The entries by digest. */
   readonly #entries = new Map<string, Entry>()
   #cancelCheck: (() => void) | undefined
 

@@ -1,0 +1,68 @@
+import { afterDelivering, isExhausted } from '../../core/read-limits.ts'
+import type { ReadPlan } from '../../core/read-plan.ts'
+import { extendedExpiry, isExpired } from '../../core/retention.ts'
+import { streamTailOf } from '../../core/stream-state.ts'
+import { READ_METERED_BYTES_MAX } from '../../model/limits.ts'
+import { ReadBatch } from '../../storage/record-batch.ts'
+import { spansOf } from '../../storage/record-spans.ts'
+import { blockPart } from './block-part.ts'
+import { decodeStored } from './errors.ts'
+import { type ReadBudget, readCost } from './read-budget.ts'
+import { expectedBytes, SMALL_BYTES } from './read-scheduler.ts'
+import { PLAIN } from './record-codec.ts'
+import type { StreamLog } from './stream-log.ts'
+
+/**
+ * Reads one small batch of stored records in one request to the storage, as most unary reads do. Resolves to
+ * undefined if more is needed, and a cursor has to read: a search by time, a cipher, a wait for memory, or a
+ * second look because records have expired or the stream has changed.
+ */
+export async function storedBatch(
+  log: StreamLog,
+  { start, floor, limits }: ReadPlan,
+  budget: ReadBudget,
+  now: number,
+): Promise<ReadBatch | undefined> {
+  if (!('seqNum' in start) || log.codec !== PLAIN) return undefined
+  const from = Math.max(start.seqNum, floor)
+  const { extensions, tail } = log.head
+  const endSeqNum = tail.seqNum
+  if (from >= endSeqNum) return undefined
+  const expected = expectedBytes(endSeqNum - from, limits, log.recordBytes)
+  // The storage stops after the block that reaches the limit.
+  const cost = readCost(limits.bytes + READ_METERED_BYTES_MAX, limits.count)
+  if (expected > SMALL_BYTES || !budget.scheduler.tryTake(expected) || !budget.tryTake(cost)) return undefined
+  try {
+    const blocks = await log.readBlocks(from, endSeqNum, limits)
+    if (log.isStale || log.isDeleted) return undefined
+    const parts: Uint8Array[] = []
+    let count = 0
+    let meteredBytes = 0
+    let position = from
+    let lastSeqNum = -1
+    let left = limits
+    let hasEnded = false
+    for (const block of blocks) {
+      if (isExpired(extendedExpiry(block, extensions), now)) return undefined
+      const part = blockPart(block, position, endSeqNum, left, (cut) => decodeStored(() => spansOf(cut)))
+      if (part.count > 0) {
+        parts.push(part.data)
+        lastSeqNum = part.lastSeqNum
+      }
+      count += part.count
+      meteredBytes += part.meteredBytes
+      position = part.next
+      left = afterDelivering(limits, count, meteredBytes)
+      hasEnded = part.ended
+      if (hasEnded || isExhausted(left)) break
+    }
+    const isDone = position >= endSeqNum || isExhausted(left) || hasEnded
+    if (count === 0 || !isDone) return undefined
+    log.recordBytes = meteredBytes / count
+    const summary = { count, meteredBytes, lastSeqNum }
+    const isAtTail = lastSeqNum + 1 === log.head.tail.seqNum
+    return new ReadBatch(log.recordsOf(parts), summary, isAtTail ? streamTailOf(log.head) : undefined)
+  } finally {
+    budget.giveBack(cost)
+  }
+}

@@ -1,0 +1,141 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
+import { type OutboxOptions, outbox } from '../../adapters/sync/outbox.ts'
+import { syncedStream } from '../../adapters/sync/synced.ts'
+import { faultyStorage } from '../../adapters/testing/index.ts'
+import { open } from '../../src/index.ts'
+import { openDevice, openServer } from './mirrored.ts'
+
+const OPTIONS = { random: () => 0.5, coordinator: coordinateInThread } as const
+
+/** A server, and a device whose storage and network can fail. */
+async function openFaulty() {
+  const server = await openServer()
+  const storage = faultyStorage(memory())
+  const device = await openDevice(server, storage)
+  const start = (options: OutboxOptions = {}) => {
+    const box = outbox(device.hw.basin('basin').stream('outbox'), device.remote, { ...OPTIONS, ...options })
+    onTestFinished(() => box.close())
+    return box
+  }
+  return { ...device, storage, server, network: server.network, clock: server.clock, start }
+}
+
+test('appends under way count for the limits of an outbox', async () => {
+  const { start, network } = await openFaulty()
+  network.refuse()
+  const box = start({ recordsMax: 3 })
+  const outcomes = await Promise.allSettled(['a', 'b', 'c', 'd', 'e'].map((body) => box.append(body)))
+  expect(outcomes.map(({ status }) => status)).toEqual([
+    'fulfilled',
+    'fulfilled',
+    'fulfilled',
+    'rejected',
+    'rejected',
+  ])
+})
+
+test('an append that fails leaves its room to others', async () => {
+  const { start, network, storage } = await openFaulty()
+  network.refuse()
+  const box = start({ recordsMax: 2 })
+  await box.append('a')
+  storage.failNext('append', { kind: 'quota' })
+  await expect(box.append('b')).rejects.toMatchObject({ code: 'storage_full' })
+  await box.append('c')
+  await expect(box.append('d')).rejects.toMatchObject({ code: 'outbox_full' })
+})
+
+test('an outbox that is opened again is as full as it was', async () => {
+  const { start, network } = await openFaulty()
+  network.refuse()
+  const box = start({ recordsMax: 2 })
+  await box.append(['a', 'b'])
+  await box.close()
+  await expect(start({ recordsMax: 2 }).append('c')).rejects.toMatchObject({ code: 'outbox_full' })
+})
+
+test('records wait for as long as it takes, whatever the defaults of the local basin are', async () => {
+  const server = await openServer()
+  const { clock, network } = server
+  const { hw, remote, local } = await openDevice(server)
+  await hw.createBasin('basin', {
+    createStreamOnAppend: true,
+    defaultStreamConfig: {
+      retentionPolicy: { ageSeconds: 60 },
+      timestamping: { mode: 'client-require' },
+      deleteOnEmpty: { minAgeSeconds: 60 },
+    },
+  })
+  network.refuse()
+  const synced = syncedStream(remote, local, OPTIONS)
+  onTestFinished(() => synced.close())
+  await synced.append('kept')
+  await clock.advance('10m')
+  network.heal()
+  await clock.advance('1m')
+  expect((await server.stream.read().toArray()).map(({ body }) => body)).toEqual(['kept'])
+})
+
+test('an outbox needs no stream that the app has created', async () => {
+  const server = await openServer()
+  const hw = await open({ storage: memory(), clock: server.clock, autoCreate: false })
+  onTestFinished(() => hw.close())
+  await hw.createBasin('basin')
+  const remote = await server.connected()
+  const synced = syncedStream(remote, hw.basin('basin').stream('stream'), OPTIONS)
+  onTestFinished(() => synced.close())
+  const { confirmed } = await synced.append('x')
+  await server.clock.advance('1m')
+  expect(await confirmed()).toMatchObject({ start: { seqNum: 0 } })
+})
+
+test.each(['read', 'append'] as const)(
+  'an outbox recovers when each %s failed as it was opened',
+  async (operation) => {
+    const { start, storage, clock, server } = await openFaulty()
+    storage.fail(operation)
+    const box = start()
+    await clock.settle()
+    await expect(box.append('too early')).rejects.toMatchObject({ code: 'storage' })
+    storage.heal()
+    await clock.advance('1m')
+    expect(box.state.kind).toBe('idle')
+    await box.append('x')
+    await clock.settle()
+    expect((await server.stream.read().toArray()).map(({ body }) => body)).toEqual(['x'])
+  },
+)
+
+test('a record that could not be read back is confirmed when the storage recovers', async () => {
+  const { start, storage, clock } = await openFaulty()
+  const box = start()
+  await box.append('first')
+  await clock.settle()
+  storage.fail('read')
+  const appended = await box.append('second').catch(() => undefined)
+  await clock.advance('5s')
+  storage.heal()
+  await clock.advance('2m')
+  expect(await appended?.confirmed()).toMatchObject({ start: { seqNum: 1 } })
+})
+
+test('an outbox whose log was deleted is stopped', async () => {
+  const { start, hw, clock } = await openFaulty()
+  const box = start()
+  await clock.settle()
+  await hw.basin('basin').stream('outbox').delete()
+  await clock.settle()
+  expect(box.state).toMatchObject({ kind: 'stopped', error: { code: 'stream_deleted' } })
+  await expect(box.append('y')).rejects.toMatchObject({ code: 'stream_not_found' })
+})
+
+test('failed$ completes when the outbox is closed', async () => {
+  const { start } = await openFaulty()
+  const box = start()
+  const emitted: unknown[] = []
+  box.failed$.subscribe({ next: (failed) => emitted.push(failed), complete: () => emitted.push('complete') })
+  await box.close()
+  expect(emitted).toEqual([[], 'complete'])
+})
