@@ -1,7 +1,7 @@
 import { compareUtf8 } from '../../../src/model/bytes.ts'
 import type { DocumentUpdate, DocumentVersions } from '../../../src/storage/commit-plan.ts'
 import type { Collection, Document, ListRange } from '../../../src/storage/contract.ts'
-import { DocumentMap, type DocumentStore, type StoredDocument } from './document-store.ts'
+import { DocumentMap, type DocumentStore } from './document-store.ts'
 
 /** The documents of all collections. */
 export class MemoryCatalog implements DocumentVersions {
@@ -33,7 +33,7 @@ export class MemoryCatalog implements DocumentVersions {
 
   get(collection: Collection, key: string): Document | undefined {
     const document = this.#collections.get(collection)?.get(key)
-    return document === undefined ? undefined : copyOut(key, document)
+    return document && { key, value: JSON.parse(document.text), version: document.version }
   }
 
   list(collection: Collection, { prefix, after, limit }: ListRange): Document[] {
@@ -43,7 +43,7 @@ export class MemoryCatalog implements DocumentVersions {
     for (const [key, document] of stored.from(compareUtf8(after, prefix) > 0 ? after : prefix)) {
       if (key === after) continue
       if (!key.startsWith(prefix)) break
-      found.push(copyOut(key, document))
+      found.push({ key, value: JSON.parse(document.text), version: document.version })
       if (found.length >= limit) break
     }
     return found
@@ -73,8 +73,4 @@ export class MemoryCatalog implements DocumentVersions {
     }
     return stored
   }
-}
-
-function copyOut(key: string, { text, version }: StoredDocument): Document {
-  return { key, value: JSON.parse(text), version }
 }

@@ -8,8 +8,8 @@ export class FieldWriter {
   #isComplete = true
 
   /**
-   * Returns what was written since the last call: valid until something is written. Undefined if a number was none
-   * that can be.
+   * Returns what was written since the last call: valid until something is written. Undefined if a number was
+   * not one that can be written.
    */
   take(): Uint8Array | undefined {
     const taken = this.#isComplete ? this.#bytes.subarray(0, this.#length) : undefined
