@@ -5,7 +5,7 @@ import { OrderedList } from '../../../src/storage/ordered-list.ts'
  * A document with its value as JSON text. Each reader parses it, which is the copy that the contract
  * requires.
  */
-export interface StoredDocument {
+export interface DocumentText {
   readonly text: string
   readonly version: number
 }
@@ -13,24 +13,24 @@ export interface StoredDocument {
 /** The documents of a collection. */
 export interface DocumentStore {
   readonly size: number
-  get(key: string): StoredDocument | undefined
+  get(key: string): DocumentText | undefined
   versionOf(key: string): number | undefined
-  set(key: string, document: StoredDocument): void
+  set(key: string, document: DocumentText): void
   delete(key: string): void
   /** Iterates from the first key that is not before `first`, in the order of UTF-8. */
-  from(first: string): Iterable<readonly [key: string, document: StoredDocument]>
+  from(first: string): Iterable<readonly [key: string, document: DocumentText]>
 }
 
 /** A few documents, each with objects of its own. */
 export class DocumentMap implements DocumentStore {
-  readonly #documents = new Map<string, StoredDocument>()
+  readonly #documents = new Map<string, DocumentText>()
   readonly #keys = new OrderedList<string>(compareUtf8)
 
   get size(): number {
     return this.#documents.size
   }
 
-  get(key: string): StoredDocument | undefined {
+  get(key: string): DocumentText | undefined {
     return this.#documents.get(key)
   }
 
@@ -38,7 +38,7 @@ export class DocumentMap implements DocumentStore {
     return this.#documents.get(key)?.version
   }
 
-  set(key: string, { text, version }: StoredDocument): void {
+  set(key: string, { text, version }: DocumentText): void {
     if (!this.#documents.has(key)) this.#keys.add(key)
     this.#documents.set(key, { text: joined(text), version })
   }
@@ -47,7 +47,7 @@ export class DocumentMap implements DocumentStore {
     if (this.#documents.delete(key)) this.#keys.delete(key)
   }
 
-  *from(first: string): Generator<[string, StoredDocument], void, undefined> {
+  *from(first: string): Generator<[string, DocumentText], void, undefined> {
     for (const key of this.#keys.from((key) => compareUtf8(key, first) >= 0)) {
       yield [key, this.#documents.get(key)!]
     }

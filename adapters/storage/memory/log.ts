@@ -136,6 +136,7 @@ export class MemoryLog {
   }
 
   read(range: ReadRange): StoredBlock[] {
+    this.wasUsed = true
     const { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY } = range
     if ('seqNum' in from && from.seqNum >= endSeqNum) return []
     const reached =
@@ -145,7 +146,7 @@ export class MemoryLog {
     const found: StoredBlock[] = []
     let bytes = 0
     let records = 0
-    for (const block of this.#from(reached)) {
+    for (const block of this.#older === undefined ? this.#blocks.from(reached) : this.#from(reached)) {
       if (block.firstSeqNum >= endSeqNum) break
       const wanted = (found.length === 0 && this.#partOf(block, range)) || block
       found.push(wanted)

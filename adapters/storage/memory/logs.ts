@@ -53,7 +53,9 @@ export class MemoryLogs implements LogHeads {
   }
 
   read(logId: string, range: ReadRange): StoredBlock[] {
-    return this.#find(logId)?.read(range) ?? []
+    // Without `#find`, because reads are frequent.
+    const log = this.#logs.get(logId) ?? this.#unpack(logId)
+    return log?.read(range) ?? []
   }
 
   allocate(logId: string, bytes: number): Uint8Array {

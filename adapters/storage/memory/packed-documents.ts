@@ -1,6 +1,6 @@
 import { lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
 import { OrderedList } from '../../../src/storage/ordered-list.ts'
-import type { DocumentStore, StoredDocument } from './document-store.ts'
+import type { DocumentStore, DocumentText } from './document-store.ts'
 import { FieldReader, FieldWriter } from './packed-fields.ts'
 import { PackedTable } from './packed-table.ts'
 
@@ -29,7 +29,7 @@ export class PackedDocuments implements DocumentStore {
     return this.#table.size
   }
 
-  get(key: string): StoredDocument | undefined {
+  get(key: string): DocumentText | undefined {
     const slot = this.#table.find(key)
     return slot === 0 ? undefined : this.#document(slot)
   }
@@ -39,7 +39,7 @@ export class PackedDocuments implements DocumentStore {
     return slot === 0 ? undefined : this.#fields(slot).number()
   }
 
-  set(key: string, { text, version }: StoredDocument): void {
+  set(key: string, { text, version }: DocumentText): void {
     const base = this.#baseFor(text)
     const { head, tail } = likeness(this.#bases[base]!, text)
     const fields = this.#writer
@@ -60,7 +60,7 @@ export class PackedDocuments implements DocumentStore {
     this.#table.delete(key)
   }
 
-  *from(first: string): Generator<[string, StoredDocument], void, undefined> {
+  *from(first: string): Generator<[string, DocumentText], void, undefined> {
     const wanted = utf8(first)
     for (const slot of this.#order.from((slot) => compareBytes(this.#table.key(slot), wanted) >= 0)) {
       yield [lossyTextOf(this.#table.key(slot)), this.#document(slot)]
@@ -75,7 +75,7 @@ export class PackedDocuments implements DocumentStore {
     return new FieldReader(this.#table.value(slot))
   }
 
-  #document(slot: number): StoredDocument {
+  #document(slot: number): DocumentText {
     const fields = this.#fields(slot)
     const version = fields.number()
     const base = this.#bases[fields.number()]!
