@@ -95,6 +95,7 @@ export class MemoryLog {
   }
 
   get head(): Head {
+    this.wasUsed = true
     return copyHead(this.current)
   }
 

@@ -49,11 +49,11 @@ export class MemoryLogs implements LogHeads {
   }
 
   head(logId: string): Head | undefined {
-    return this.#find(logId)?.head
+    const log = this.#logs.get(logId) ?? this.#unpack(logId)
+    return log?.head
   }
 
   read(logId: string, range: ReadRange): StoredBlock[] {
-    // Without `#find`, because reads are frequent.
     const log = this.#logs.get(logId) ?? this.#unpack(logId)
     return log?.read(range) ?? []
   }
