@@ -1,11 +1,15 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { build, type Plugin, transform } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
+import { type MinifyOptions, minify } from 'terser'
 import { defineConfig } from 'tsup'
 import { assetModule, bundledAssets } from './scripts/bundled-assets.mjs'
+import { renameModules, withoutBareImports } from './scripts/chunk-imports.mjs'
+import { examplesArchive } from './scripts/examples-archive.mjs'
 import { hoistConstants } from './scripts/hoist-constants.mjs'
 import { isPackagedSource } from './scripts/packaged-sources.mjs'
+import { reduceZstd } from './scripts/reduce-zstd.mjs'
 import { reduceMap } from './scripts/source-maps.mjs'
 
 /**
@@ -29,9 +33,15 @@ const embedZstdCodec: Plugin = {
         if (contents === code) throw new Error(`zstd-codec has changed: no ${pattern} in it`)
       }
       replace(/ENVIRONMENT_(IS_WEB|IS_WORKER|HAS_NODE)=typeof [^;]*;/g, () => '')
-      // Compressed, the binary is a quarter as long. The module awaits what `getBinary` returns.
+      replace(/ENVIRONMENT_IS_(NODE|SHELL)=(ENVIRONMENT|!)[^;]*;/g, () => '')
+      replace(/(?<=ENVIRONMENT_IS_SHELL=)false/, () => 'true')
+      // File systems for browsers and Node, which are never mounted.
+      replace(/if\(ENVIRONMENT_HAS_NODE\)\{var fs=[^}]*\}/, () => '')
+      replace(/,"IDBFS":IDBFS,"NODEFS":NODEFS,"WORKERFS":WORKERFS/, () => '')
+      // Without what is not needed, and compressed, the binary is a sixth as long. The module awaits what
+      // `getBinary` returns.
       replace(/(?<=;base64,)[A-Za-z0-9+/=]{1000,}/, (base64) =>
-        gzipSync(Buffer.from(base64, 'base64'), { level: 9 }).toString('base64'),
+        gzipSync(reduceZstd(Buffer.from(base64, 'base64')), { level: 9 }).toString('base64'),
       )
       replace(
         /if\(binary\)\{return binary\}/,
@@ -82,18 +92,27 @@ async function writeConsoleProgram(): Promise<void> {
 
 /** Makes one minified module of `headwater/browser`, with all dependencies. */
 async function bundleForPages(): Promise<void> {
-  await build({
+  const { outputFiles } = await build({
     entryPoints: { browser: join(DIST, 'browser.js') },
     outdir: DIST,
-    allowOverwrite: true,
+    write: false,
     bundle: true,
     minify: true,
     format: 'esm',
     platform: 'browser',
     target: 'es2022',
     logLevel: 'error',
-    banner: { js: '/*! headwater and its dependencies: THIRD-PARTY-NOTICES.md */' },
   })
+  // A second minifier finds what the first leaves.
+  const code = await minified(outputFiles[0]!.text, { module: true, ecma: 2020, compress: { passes: 2 } })
+  const banner = '/*! headwater and its dependencies: THIRD-PARTY-NOTICES.md */'
+  await writeFile(join(DIST, 'browser.js'), `${banner}\n${code}\n`)
+}
+
+async function minified(text: string, options: MinifyOptions): Promise<string> {
+  const { code } = await minify(text, options)
+  if (code === undefined) throw new Error('the minifier returned nothing')
+  return code
 }
 
 /** Shortens the names in the zstd module, which is not for reading: it came minified, and is a tenth of the package. */
@@ -101,22 +120,26 @@ async function shortenZstdModule(): Promise<void> {
   const name = (await readdir(DIST)).find((file) => /^zstd-module-.*\.js$/.test(file))
   if (name === undefined) throw new Error('the build has no zstd module')
   const path = join(DIST, name)
-  const { code } = await transform(await readFile(path, 'utf8'), {
-    minify: true,
-    format: 'esm',
-    logLevel: 'error',
+  const code = await minified(await readFile(path, 'utf8'), {
+    module: true,
+    ecma: 2020,
+    compress: { passes: 3 },
   })
   await writeFile(path, code)
 }
 
-/** Hoists constants, and keeps of the source maps what stack traces need and the sources in the package. */
+/**
+ * Hoists constants, shortens imports, and keeps of the source maps what stack traces need and the sources in
+ * the package.
+ */
 async function finishModules(): Promise<void> {
   for (const name of await readdir(DIST)) {
     if (!name.endsWith('.js.map')) continue
     const mapPath = join(DIST, name)
     const modulePath = mapPath.replace(/\.map$/, '')
     const bundled = await readFile(modulePath, 'utf8')
-    const { code, map } = hoistConstants(bundled, JSON.parse(await readFile(mapPath, 'utf8')))
+    const hoisted = hoistConstants(bundled, JSON.parse(await readFile(mapPath, 'utf8')))
+    const { code, map } = withoutBareImports(hoisted.code, hoisted.map)
     const reduced = reduceMap(map, (source) =>
       isPackagedSource(relative(import.meta.dirname, join(DIST, source))),
     )
@@ -128,6 +151,7 @@ async function finishModules(): Promise<void> {
       await writeFile(modulePath, code)
     }
   }
+  renameModules(DIST)
 }
 
 /**
@@ -150,6 +174,9 @@ export default defineConfig({
     browser: 'adapters/browser/index.ts',
     node: 'adapters/node/index.ts',
     react: 'adapters/react/index.ts',
+    vue: 'adapters/vue/index.ts',
+    svelte: 'adapters/svelte/index.ts',
+    solid: 'adapters/solid/index.ts',
     sync: 'adapters/sync/index.ts',
     fold: 'adapters/fold/index.ts',
     'aegis-256': 'adapters/aegis-256/index.ts',
@@ -178,5 +205,6 @@ export default defineConfig({
     await writeConsoleProgram()
     await shortenZstdModule()
     await bundleForPages()
+    await writeFile(join(DIST, 'examples.json.br'), examplesArchive())
   },
 })

@@ -1,18 +1,7 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { context } from 'esbuild'
-import { buildExample } from './build.mjs'
+import { startApp } from './shared/start-app.mjs'
 
-/**
- * Builds an example and serves it on localhost: with its own server, if it has one. Port 0 selects a free
- * port.
- */
-export async function serveExample(name, port) {
-  const files = await buildExample(name)
-  const server = join(import.meta.dirname, name, 'server.mjs')
-  if (existsSync(server)) return (await import(pathToFileURL(server).href)).startServer({ files, port })
-  const serving = await context({ logLevel: 'silent' })
-  const served = await serving.serve({ servedir: files, host: '127.0.0.1', port })
-  return { url: `http://localhost:${served.port}`, close: () => serving.dispose() }
+/** Builds an example and serves it on localhost. Port 0 selects a free port. */
+export function serveExample(name, port) {
+  return startApp(join(import.meta.dirname, name), port)
 }

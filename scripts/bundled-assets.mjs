@@ -1,34 +1,69 @@
 // Imports that are built on their own, for esbuild and Vite: `./program.ts?function` is a function that holds
 // the module and everything it imports, minified, and returns its exports; `./base.css?text` is the style
-// sheet as a string, minified.
+// sheet as a string, minified; `./openapi.yaml?json` is the document as a string of JSON.
 import { readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, transform } from 'esbuild'
 import { minify } from 'terser'
+import { parse } from 'yaml'
 
-const ASSET = /^(.*)\?(function|text)$/
+const ASSET = /^(.*)\?(function|text|json)$/
 
-/** Modules of the client that the console never runs: those of Node, append sessions, codecs of frames. */
+/**
+ * Modules of the client that the console never runs: those of Node, append sessions, producers, codecs of
+ * frames.
+ */
 const NOT_RUN =
-  /[\\/]client[\\/](node[\\/]node-[\w-]+|session-appender|compressed-frames)\.ts$|[\\/]zstd-module\.ts$/
-/** What the console never uses of the API and of the client: observables, producers, JSON views, frames. */
+  /[\\/]client[\\/](node[\\/]node-[\w-]+|session-appender|extended-append|compressed-frames)\.ts$|[\\/]zstd-module\.ts$/
+/** What has no effect in a browser: codes of errors of Node, and compression, which needs modules of Node. */
+const FOR_NODE = /[\\/]client[\\/](unsent|request-compression)\.ts$/
+const WITHOUT_NODE = 'export const isUnsent = () => false; export class RequestCompression { gzip() {} }'
+/**
+ * What the console never uses of the API and of the client: observables, `listAll`, `exists`, producers, JSON
+ * views, frames.
+ */
 const NOT_USED =
-  /[\\/](runtime[\\/]observable|api[\\/](json-stream|json-codec|producer|append-all|web-streams)|wire[\\/]frame)\.ts$/
+  /[\\/](runtime[\\/]observable|api[\\/](observables|exists-by|list-all|json-stream|json-codec|producer|append-all|web-streams)|wire[\\/]frame)\.ts$/
 /** The exports of these modules, as empty classes. */
 const EMPTY_CLASSES = [
-  ...['Observable', 'JsonStream', 'JsonCodec', 'Producer', 'appendAll', 'APPEND_ALL_OPTIONS', 'readableOf'],
-  ...['writableTo', 'FrameDecoder', 'FRAME_PAYLOAD_MAX'],
+  ...['Observable', 'observe', 'existsBy', 'listAll', 'JsonStream', 'JsonCodec', 'Producer', 'appendAll'],
+  ...['APPEND_ALL_OPTIONS', 'readableOf', 'writableTo', 'FrameDecoder', 'FRAME_PAYLOAD_MAX'],
 ]
   .map((name) => `export class ${name} {}`)
   .join('\n')
 
-/** A script cannot load a module on demand, so everything that is imported becomes part of it. */
+/** Modules that others import on demand, in the code of the client and the engine. */
+const ON_DEMAND = /\bloaded\(\s*'[^']*',\s*import\(('[^']+')\),?\s*\)|(?<!typeof )\bimport\(('[^']+')\)/g
+
+/** Leaves out what the console does not use, and imports at once what others import on demand. */
 export const withoutUnused = {
   name: 'without-unused',
   setup({ onLoad }) {
-    onLoad({ filter: NOT_RUN }, () => ({ contents: "throw new Error('not part of the page')" }))
+    onLoad({ filter: FOR_NODE }, () => ({ contents: WITHOUT_NODE }))
     onLoad({ filter: NOT_USED }, () => ({ contents: EMPTY_CLASSES }))
+    onLoad({ filter: /[\\/](client|src)[\\/].*\.ts$/ }, async ({ path }) => ({
+      contents: importedAtOnce(await readFile(path, 'utf8'), dirname(path)),
+      loader: 'ts',
+    }))
   },
+}
+
+/**
+ * A script cannot load a module on demand, so everything that is imported becomes part of it. If it is not
+ * imported at once, esbuild makes a function of each module that it needs, and keeps all of their exports.
+ */
+function importedAtOnce(code, directory) {
+  const imports = []
+  const replaced = code.replace(ON_DEMAND, (_, named, specifier = named) => {
+    if (NOT_RUN.test(join(directory, specifier.slice(1, -1)))) {
+      return "Promise.reject(new Error('not part of the page'))"
+    }
+    const name = `onDemand${imports.length}`
+    imports.push(`import * as ${name} from ${specifier}\n`)
+    return `Promise.resolve(${name})`
+  })
+  return imports.join('') + replaced
 }
 
 /** The code of the module for an asset. */
@@ -36,6 +71,10 @@ export async function assetModule(path, kind) {
   if (kind === 'text') {
     const { code } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true })
     return `export default ${JSON.stringify(code)}`
+  }
+  if (kind === 'json') {
+    const document = JSON.stringify(parse(await readFile(path, 'utf8')))
+    return `export default ${JSON.stringify(document)}`
   }
   const { outputFiles } = await build({
     entryPoints: [path],
@@ -51,12 +90,13 @@ export async function assetModule(path, kind) {
     plugins: [withoutUnused, bundledAssets],
     logLevel: 'error',
   })
-  // A second minifier finds what the first leaves: 2 KiB of what a browser loads, compressed.
+  // A second minifier finds what the first leaves: 2 KiB of what a browser loads, compressed. It may assume
+  // that `Error` and `String` are those of the language, and may write `'' + value` for `String(value)`.
   const { code: script } = await minify(outputFiles[0].text, {
     ecma: 2022,
     toplevel: true,
     mangle: { reserved: ['program'] },
-    compress: { passes: 2, ecma: 2022, top_retain: 'program' },
+    compress: { passes: 2, ecma: 2022, top_retain: 'program', unsafe: true },
   })
   if (/<!--|<\/script/i.test(script)) throw new Error(`${path} cannot be an inline script`)
   return `export default function () {\n${script}return program}\n`

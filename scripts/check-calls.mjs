@@ -1,6 +1,6 @@
-// Counts the functions of the built package that one warm operation enters, and how often it calls them, by V8's
-// precise coverage, and fails if a count exceeds its budget. Callbacks and getters count. With --list, prints
-// the functions with their calls.
+// Counts the functions of the built package that one warm operation enters, and how often it calls them, by
+// V8's precise coverage, and fails if a count exceeds its budget. Callbacks and getters count. With --list,
+// prints the functions with their calls.
 import { Session } from 'node:inspector/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { inProject } from './project.mjs'
@@ -56,7 +56,7 @@ const BUDGETS = [
   {
     name: 'read of one record in memory',
     call: () => stream.readBatch({ seqNum: 0, count: 1 }),
-    functions: 83,
+    functions: 84,
   },
   { name: 'append, and its event to a follower over SSE', call: liveEvent, calls: 192 },
   { name: 'HTTP POST of one record, by a Request', call: () => post(handler, HEADERS), functions: 131 },

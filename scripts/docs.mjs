@@ -22,6 +22,10 @@ for (const name of ['index', 'follower']) cpSync(join(SITE, `${name}.md`), join(
 cpSync(join(SITE, 'icon.svg'), join(PAGES, 'public', 'icon.svg'))
 cpSync(inProject('docs', 'images'), join(PAGES, 'images'), { recursive: true })
 await writeApi()
+const { openApiDocument, openApiPage } = await import('./openapi-page.mjs')
+writeFileSync(join(PAGES, `${'openapi'}.md`), openApiPage())
+cpSync(inProject('docs', 'openapi.yaml'), join(PAGES, 'public', 'openapi.yaml'))
+writeFileSync(join(PAGES, 'public', 'openapi.json'), JSON.stringify(openApiDocument()))
 const { llmsIndex, llmsFull } = await import('./llms.mjs')
 writeFileSync(join(PAGES, 'public', 'llms.txt'), llmsIndex())
 writeFileSync(join(PAGES, 'public', 'llms-full.txt'), llmsFull())
@@ -56,6 +60,7 @@ function addressOf(path) {
   if (/^docs\/[\w-]+\.md$/.test(path)) return `./${path.slice('docs/'.length)}`
   if (path.startsWith('docs/images/')) return `./${path.slice('docs/'.length)}`
   if (path === 'CHANGELOG.md') return './changelog'
+  if (path === 'docs/openapi.yaml') return './openapi'
   if (path === 'examples/README.md') return './examples'
   if (path === 'README.md') return './index'
   return `${REPOSITORY}/blob/main/${path}`

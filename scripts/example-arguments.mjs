@@ -1,7 +1,16 @@
 import { parseArgs } from 'node:util'
 
 // Browsers store data by origin, which includes the port, so each example has a fixed port of its own.
-const PORTS = { 'local-first-chat': 8788, 'published-client': 8789, 'shared-todo': 8790 }
+const PORTS = {
+  'resumable-chat': 8791,
+  'local-first-chat': 8788,
+  'shared-todo': 8790,
+  'live-logs': 8794,
+  'work-queue': 8795,
+  'live-query': 8792,
+  'shared-document': 8793,
+  'published-client': 8789,
+}
 
 export const USAGE = `usage: npm run example -- NAME [--port PORT]\nexamples: ${Object.keys(PORTS).join(', ')}`
 

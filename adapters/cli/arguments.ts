@@ -39,6 +39,33 @@ interface ValueDefinition extends Described {
 /** The arguments of a command, by name. */
 export type Definitions = Readonly<Record<string, PositionalDefinition | FlagDefinition | ValueDefinition>>
 
+type More<Definition, Given extends keyof Definition> = Omit<Definition, 'type' | 'description' | Given>
+
+/** Defines an argument by its position. */
+export function positional<const Others extends More<PositionalDefinition, never> = object>(
+  description: string,
+  others?: Others,
+) {
+  return { type: 'positional', description, ...(others as Others) } as const
+}
+
+/** Defines an option without a value. */
+export function flag<const Others extends More<FlagDefinition, never> = object>(
+  description: string,
+  others?: Others,
+) {
+  return { type: 'boolean', description, ...(others as Others) } as const
+}
+
+/** Defines an option with a value, whose name in the help is `value`. */
+export function withValue<const Others extends More<ValueDefinition, 'value'> = object>(
+  value: string,
+  description: string,
+  others?: Others,
+) {
+  return { type: 'string', value, description, ...(others as Others) } as const
+}
+
 type ValueOf<Definition> = Definition extends { readonly isRepeated: true }
   ? readonly string[]
   : Definition extends { readonly type: 'boolean' }

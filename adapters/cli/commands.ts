@@ -16,73 +16,64 @@ export const HEADWATER: CommandEntry = {
 
 const HEADWATER_COMMANDS: CliCommand = {
   commands: [
-    entry('serve', 'Serve the HTTP API, HTTP/1.1 and HTTP/2 on one port', () =>
-      import('./commands/serve.ts').then(({ SERVE }) => SERVE),
-    ),
-    entry('append', 'Append a record, the lines of a file or pipe, or generated records', () =>
-      import('./commands/append.ts').then(({ APPEND }) => APPEND),
-    ),
-    entry('read', 'Print the records of a stream', () =>
-      import('./commands/read.ts').then(({ READ }) => READ),
-    ),
-    entry('tail', 'Print the last records of a stream, and follow it', () =>
-      import('./commands/read.ts').then(({ TAIL }) => TAIL),
-    ),
-    entry('ls', 'List basins, or the streams of a basin', () =>
-      import('./commands/ls.ts').then(({ LS }) => LS),
-    ),
-    entry('info', 'Print the records, size, retention and last write of a stream', () =>
-      import('./commands/ls.ts').then(({ INFO }) => INFO),
-    ),
-    entry('create', 'Create a basin or a stream', () =>
-      import('./commands/config.ts').then(({ CREATE }) => CREATE),
-    ),
-    entry('config', 'Print or change the configuration of a basin or a stream', () =>
-      import('./commands/config.ts').then(({ CONFIG }) => CONFIG),
-    ),
-    entry('delete', 'Delete streams, or basins with all their streams, without asking', () =>
-      import('./commands/delete.ts').then(({ DELETE }) => DELETE),
-    ),
-    entry('fence', 'Set the fencing token of a stream', () =>
-      import('./commands/stream-commands.ts').then(({ FENCE }) => FENCE),
-    ),
-    entry('trim', 'Remove the records of a stream below a sequence number', () =>
-      import('./commands/stream-commands.ts').then(({ TRIM }) => TRIM),
-    ),
-    entry('check-tail', 'Print the next sequence number of a stream, and the time of its last record', () =>
-      import('./commands/stream-commands.ts').then(({ CHECK_TAIL }) => CHECK_TAIL),
-    ),
-    entry('login', 'Store the URL and access token of a server as a context', () =>
-      import('./commands/login.ts').then(({ LOGIN }) => LOGIN),
-    ),
-    entry('logout', 'Forget a context', () => import('./commands/login.ts').then(({ LOGOUT }) => LOGOUT)),
-    entry('contexts', 'List the contexts, or choose the current one', () =>
-      import('./commands/login.ts').then(({ CONTEXTS }) => CONTEXTS),
-    ),
-    entry('token', 'Issue, list and revoke access tokens', () =>
-      import('./commands/token.ts').then(({ TOKEN }) => TOKEN),
-    ),
-    entry('metrics', 'Print usage metrics of the account, a basin or a stream', () =>
-      import('./commands/metrics.ts').then(({ METRICS }) => METRICS),
-    ),
-    entry('verify', 'Read all data in a directory and check every checksum', () =>
-      import('./commands/verify.ts').then(({ VERIFY }) => VERIFY),
-    ),
-    entry('export', 'Export basins, streams and records as lines of JSON', () =>
-      import('./commands/export.ts').then(({ EXPORT }) => EXPORT),
-    ),
-    entry('import', 'Import an export; records keep their sequence numbers and timestamps', () =>
-      import('./commands/import.ts').then(({ IMPORT }) => IMPORT),
-    ),
-    entry('copy', 'Copy streams from one storage or server to another', () =>
-      import('./commands/copy.ts').then(({ COPY }) => COPY),
-    ),
-    entry('bench', 'Measure how fast a storage or a server appends, reads and follows', () =>
-      import('./commands/bench.ts').then(({ BENCH }) => BENCH),
-    ),
-    entry('completion', 'Print a script that completes commands and options in a shell', () =>
-      import('./commands/completion.ts').then(({ completionCommand }) => completionCommand(HEADWATER)),
-    ),
+    ...from(() => import('./commands/serve.ts'), {
+      SERVE: 'Serve the HTTP API, HTTP/1.1 and HTTP/2 on one port',
+    }),
+    ...from(() => import('./commands/append.ts'), {
+      APPEND: 'Append a record, the lines of a file or pipe, or generated records',
+    }),
+    ...from(() => import('./commands/read.ts'), {
+      READ: 'Print the records of a stream',
+      TAIL: 'Print the last records of a stream, and follow it',
+    }),
+    ...from(() => import('./commands/ls.ts'), {
+      LS: 'List basins, or the streams of a basin',
+      INFO: 'Print the records, size, retention and last write of a stream',
+    }),
+    ...from(() => import('./commands/config.ts'), {
+      CREATE: 'Create a basin or a stream',
+      CONFIG: 'Print or change the configuration of a basin or a stream',
+    }),
+    ...from(() => import('./commands/delete.ts'), {
+      DELETE: 'Delete streams, or basins with all their streams, without asking',
+    }),
+    ...from(() => import('./commands/stream-commands.ts'), {
+      FENCE: 'Set the fencing token of a stream',
+      TRIM: 'Remove the records of a stream below a sequence number',
+      CHECK_TAIL: 'Print the next sequence number of a stream, and the time of its last record',
+    }),
+    ...from(() => import('./commands/login.ts'), {
+      LOGIN: 'Store the URL and access token of a server as a context',
+      LOGOUT: 'Forget a context',
+      CONTEXTS: 'List the contexts, or choose the current one',
+    }),
+    ...from(() => import('./commands/token.ts'), { TOKEN: 'Issue, list and revoke access tokens' }),
+    ...from(() => import('./commands/metrics.ts'), {
+      METRICS: 'Print usage metrics of the account, a basin or a stream',
+    }),
+    ...from(() => import('./commands/verify.ts'), {
+      VERIFY: 'Read all data in a directory and check every checksum',
+    }),
+    ...from(() => import('./commands/export.ts'), {
+      EXPORT: 'Export basins, streams and records as lines of JSON',
+    }),
+    ...from(() => import('./commands/import.ts'), {
+      IMPORT: 'Import an export; records keep their sequence numbers and timestamps',
+    }),
+    ...from(() => import('./commands/copy.ts'), {
+      COPY: 'Copy streams from one storage or server to another',
+    }),
+    ...from(() => import('./commands/init.ts'), {
+      INIT: 'Write an example into an empty folder, to start from',
+    }),
+    ...from(() => import('./commands/bench.ts'), {
+      BENCH: 'Measure how fast a storage or a server appends, reads and follows',
+    }),
+    {
+      name: 'completion',
+      description: 'Print a script that completes commands and options in a shell',
+      load: async () => (await import('./commands/completion.ts')).completionCommand(HEADWATER),
+    },
     HELP,
   ],
   examples: [
@@ -96,8 +87,16 @@ const HEADWATER_COMMANDS: CliCommand = {
   ],
 }
 
-function entry(name: string, description: string, load: () => Promise<CliCommand>): CommandEntry {
-  return { name, description, load }
+/** Lists commands of a module, by their exports: CHECK_TAIL is `check-tail`. */
+function from<Name extends string>(
+  load: () => Promise<NoInfer<Readonly<Record<Name, CliCommand>>>>,
+  descriptions: Readonly<Record<Name, string>>,
+): CommandEntry[] {
+  return (Object.entries(descriptions) as [Name, string][]).map(([exported, description]) => ({
+    name: exported.toLowerCase().replace('_', '-'),
+    description,
+    load: async () => (await load())[exported],
+  }))
 }
 
 /** Texts of `headwater help` that are about no command. */

@@ -1,5 +1,7 @@
-import { fstatSync } from 'node:fs'
+import { fstatSync, writeSync } from 'node:fs'
 import { readdir, readFile, readlink } from 'node:fs/promises'
+
+import { isBrokenPipe } from './errors.ts'
 
 const POLL_MS = 100
 
@@ -13,29 +15,46 @@ export interface PipeWatch {
 
 /**
  * Watches the processes that read a pipe. Without it, a command learns from its next write that they are
- * gone, and that may never come. Only Linux lists them: elsewhere, and if they belong to another user or
- * container, the signal never aborts.
+ * gone, and that may never come. Linux lists them; the signal never aborts if they belong to another user or
+ * container. Elsewhere an empty write fails, except on Windows, where the signal never aborts.
  */
-export function watchPipe(stream: NodeJS.WritableStream): PipeWatch {
+export function watchPipe(stream: NodeJS.WritableStream, platform = process.platform): PipeWatch {
   const gone = new AbortController()
   const { fd } = stream as NodeJS.WritableStream & { readonly fd?: number | undefined }
-  const stats = fd === undefined || process.platform !== 'linux' ? undefined : fstatSync(fd)
+  const stats = fd === undefined || platform === 'win32' ? undefined : fstatSync(fd)
   let isDone = !stats?.isFIFO()
   let timer: NodeJS.Timeout | undefined
-  const poll = async (known: readonly string[]) => {
+  const end = () => gone.abort(Object.assign(new Error('the reader of the pipe is gone'), { code: 'EPIPE' }))
+  const pollReaders = async (known: readonly string[]) => {
     const pipe = `pipe:[${stats!.ino}]`
     const readers = (await areOpen(known, pipe)) ? known : await readersOf(pipe)
     if (isDone || (known.length === 0 && readers.length === 0)) return
-    if (readers.length > 0) timer = setTimeout(() => void poll(readers), POLL_MS)
-    else gone.abort(Object.assign(new Error('the reader of the pipe is gone'), { code: 'EPIPE' }))
+    if (readers.length > 0) timer = setTimeout(() => void pollReaders(readers), POLL_MS)
+    else end()
+  }
+  const pollPipe = async () => {
+    if (isDone) return
+    if (takesWrites(fd!)) timer = setTimeout(() => void pollPipe(), POLL_MS)
+    else end()
   }
   return {
     signal: gone.signal,
-    ready: isDone ? Promise.resolve() : poll([]),
+    ready: isDone ? Promise.resolve() : platform === 'linux' ? pollReaders([]) : pollPipe(),
     dispose() {
       isDone = true
       clearTimeout(timer)
     },
+  }
+}
+
+/** Returns whether an empty write to a pipe succeeds. On Linux, it always does. */
+function takesWrites(fd: number): boolean {
+  try {
+    writeSync(fd, new Uint8Array())
+    return true
+  } catch (error) {
+    // A full pipe has a reader.
+    return !isBrokenPipe(error)
   }
 }
 

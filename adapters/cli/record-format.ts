@@ -3,42 +3,23 @@ import { lossyTextOf, utf8 } from '../../src/model/bytes.ts'
 import type { Header } from '../../src/model/record.ts'
 import { encodeBase64 } from '../../src/wire/base64.ts'
 import { dateTimeText } from '../../src/wire/json-members.ts'
-import type { Values } from './arguments.ts'
+import { flag, type Values, withValue } from './arguments.ts'
 import { CliError, printable, quoteArg } from './errors.ts'
 import { type JsonPath, parseJsonPath, selectedText } from './json-path.ts'
-import { compileTemplate, type Directive, directiveLines } from './template.ts'
+import { compileTemplate, type Directive, directiveLines, plainDirective } from './template.ts'
 
 /** Options of commands that print records. */
 export const RECORD_DEFINITIONS = {
-  grep: {
-    type: 'string',
-    value: 'PATTERN',
-    description: 'Only records whose body matches this regular expression',
-  },
-  'ignore-case': {
-    type: 'boolean',
-    alias: 'i',
-    description: 'With --grep: capital and small letters are the same',
-  },
-  header: {
-    type: 'string',
-    value: 'NAME=VALUE',
+  grep: withValue('PATTERN', 'Only records whose body matches this regular expression'),
+  'ignore-case': flag('With --grep: ignore case', { alias: 'i' }),
+  header: withValue('NAME=VALUE', 'Only records with this header, or with a header NAME; may be repeated', {
     isRepeated: true,
-    description: 'Only records with this header, or with a header NAME; may be repeated',
-  },
-  select: {
-    type: 'string',
-    value: 'PATH',
-    description: 'Print this part of JSON bodies, such as .user.name; only records that have it',
-  },
-  format: {
-    type: 'string',
-    value: 'TEMPLATE',
-    description: 'Print records as the template says; see `headwater help format`',
-  },
-  json: { type: 'boolean', description: 'Print each record as a JSON object on a line' },
-  base64: { type: 'boolean', description: 'With --json: bodies and headers as base64' },
-  commands: { type: 'boolean', description: 'Also print the records of fences and trims' },
+  }),
+  select: withValue('PATH', 'Print this part of JSON bodies, such as .user.name; only records that have it'),
+  format: withValue('TEMPLATE', 'Print records as the template says; see `headwater help format`'),
+  json: flag('Print each record as a JSON object on a line'),
+  base64: flag('With --json: bodies and headers as base64'),
+  commands: flag('Also print the records of fences and trims'),
 } as const
 
 /** Which records a command prints, and how. */
@@ -129,30 +110,11 @@ function shownBody(record: SequencedRecord, path: JsonPath | undefined): Uint8Ar
 /** @param path What `--select` selects, which stands for the body. */
 function directives(path: JsonPath | undefined): readonly Directive<SequencedRecord>[] {
   return [
-    {
-      letter: 'o',
-      description: 'sequence number',
-      compile:
-        () =>
-        ({ seqNum }) =>
-          String(seqNum),
-    },
-    {
-      letter: 'T',
-      description: 'timestamp in milliseconds since 1970',
-      compile:
-        () =>
-        ({ timestamp }) =>
-          String(timestamp),
-    },
-    {
-      letter: 'D',
-      description: 'timestamp as date and time, such as 2030-01-31T12:00:00.5Z',
-      compile:
-        () =>
-        ({ timestamp }) =>
-          dateTimeText(timestamp),
-    },
+    plainDirective('o', 'sequence number', ({ seqNum }) => String(seqNum)),
+    plainDirective('T', 'timestamp in milliseconds since 1970', ({ timestamp }) => String(timestamp)),
+    plainDirective('D', 'timestamp as date and time, such as 2030-01-31T12:00:00.5Z', ({ timestamp }) =>
+      dateTimeText(timestamp),
+    ),
     {
       letter: 's',
       argument: 'PATH',
@@ -163,22 +125,8 @@ function directives(path: JsonPath | undefined): readonly Directive<SequencedRec
         return (record) => selected(record, part) ?? ''
       },
     },
-    {
-      letter: 'S',
-      description: 'length of the body in bytes',
-      compile:
-        () =>
-        ({ body }) =>
-          String(body.length),
-    },
-    {
-      letter: 'b',
-      description: 'body in base64',
-      compile:
-        () =>
-        ({ body }) =>
-          encodeBase64(body),
-    },
+    plainDirective('S', 'length of the body in bytes', ({ body }) => String(body.length)),
+    plainDirective('b', 'body in base64', ({ body }) => encodeBase64(body)),
     {
       letter: 'h',
       argument: 'NAME',

@@ -2,7 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto'
 import { concatBytes } from '../../src/model/bytes.ts'
 import { dateTimeText } from '../../src/wire/json-members.ts'
 import { integerArgument } from './arguments.ts'
-import { compileTemplate, type Directive, directiveLines } from './template.ts'
+import { compileTemplate, type Directive, directiveLines, plainDirective } from './template.ts'
 
 /** The values that differ between generated records. */
 interface Generated {
@@ -16,31 +16,10 @@ const LENGTH_MAX = 1024 * 1024
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789'
 
 const DIRECTIVES: readonly Directive<Generated>[] = [
-  {
-    letter: 'i',
-    description: 'number of the record, from 1',
-    compile:
-      () =>
-      ({ index }) =>
-        String(index),
-  },
-  {
-    letter: 'T',
-    description: 'time in milliseconds since 1970',
-    compile:
-      () =>
-      ({ now }) =>
-        String(now),
-  },
-  {
-    letter: 'D',
-    description: 'date and time, such as 2030-01-31T12:00:00.5Z',
-    compile:
-      () =>
-      ({ now }) =>
-        dateTimeText(now),
-  },
-  { letter: 'u', description: 'random UUID', compile: () => () => randomUUID() },
+  plainDirective('i', 'number of the record, from 1', ({ index }) => String(index)),
+  plainDirective('T', 'time in milliseconds since 1970', ({ now }) => String(now)),
+  plainDirective('D', 'date and time, such as 2030-01-31T12:00:00.5Z', ({ now }) => dateTimeText(now)),
+  plainDirective('u', 'random UUID', () => randomUUID()),
   {
     letter: 'n',
     argument: 'MAX',

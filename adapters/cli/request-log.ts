@@ -9,7 +9,7 @@ export type LogFormat = 'text' | 'json'
 
 /** Paths without secrets: everything else may be a token that was put into the wrong place. */
 const LOGGED_PATH =
-  /^\/($|health$|ping$|metrics$|v1\/access-tokens$|v1\/(basins|streams?|metrics|locations)(\/|$))/
+  /^\/($|health$|ping$|metrics$|followers$|sign-in$|v1\/access-tokens$|v1\/(basins|streams?|metrics|locations)(\/|$))/
 
 /**
  * Wraps a request listener: logs one line for each response when it has ended, without the query, headers

@@ -25,8 +25,9 @@ const UNKNOWN: ReadonlySet<string> = new Set([
   'permission_denied',
   'unsupported',
   'invalid',
-  // The API has no usage of basins whose names are short.
+  // Other servers have no usage of basins whose names are short.
   'bad_path',
+  'not_found',
   'encryption_key_invalid',
   'decryption_failed',
   'basin_not_found',
@@ -66,6 +67,23 @@ export async function streamDetails(stream: Stream, now: number): Promise<Detail
     lastWrite: tail === undefined || tail.seqNum === 0 ? undefined : tail.timestamp,
     retention: config?.retentionPolicy,
   }
+}
+
+const RATE_SECONDS = 60
+
+/**
+ * Resolves to the records per second in the minute before `now`, by their timestamps; undefined if the caller
+ * cannot know it. Reads one record.
+ */
+export async function appendRate(stream: Stream, now: number): Promise<number | undefined> {
+  const query = { timestamp: Math.max(0, now - RATE_SECONDS * 1000), count: 1, clamp: true }
+  const [tail, recent] = await Promise.all([
+    ifKnown(stream.checkTail()),
+    ifKnown(stream.readBatch(query, { as: 'bytes' })),
+  ])
+  if (tail === undefined || recent === undefined) return undefined
+  // A record may have been appended between both requests.
+  return Math.max(0, tail.seqNum - (recent.records[0]?.seqNum ?? tail.seqNum)) / RATE_SECONDS
 }
 
 /** @param now In milliseconds since the Unix epoch. */

@@ -70,14 +70,14 @@ export interface WelcomeDetails {
   readonly node: string
   /** `open` without authentication, else where the root token comes from. */
   readonly access: 'open' | RootToken
-  /** The access token of the link to the console; undefined for a link without one. */
-  readonly signIn?: string | undefined
+  /** The code with which the link to the console signs in; undefined for a link without one. */
+  readonly code?: string | undefined
 }
 
 /**
  * Returns what `headwater serve` prints when it is ready. The lines that begin with `curl` work unchanged.
  */
-export function welcome({ url, storage, retention, access, node, signIn }: WelcomeDetails): string[] {
+export function welcome({ url, storage, retention, access, node, code }: WelcomeDetails): string[] {
   const authorization = authorizationOption(access)
   const json = `-H 'content-type: application/json'`
   const basin = `-H 'svc-basin: my-basin'`
@@ -90,7 +90,9 @@ export function welcome({ url, storage, retention, access, node, signIn }: Welco
     `Retention: new streams keep records ${retentionText(retention)} by default`,
     ...nodeLines(node),
     ...accessLines(access),
-    consoleLink(url, signIn),
+    code === undefined
+      ? `Console: ${url}`
+      : `Console, signed in once, within ten minutes: ${url}/#code=${code}`,
     '',
     'Create a basin, append a record, read it:',
     `${curl} -X PUT ${url}/v1/basins/my-basin${authorization} ${json} -d '{"config":{"create_stream_on_append":true}}'`,
@@ -102,8 +104,10 @@ export function welcome({ url, storage, retention, access, node, signIn }: Welco
 
 function nodeLines(version: string): string[] {
   if (hasStreamResetLimits(version)) return []
-  const problem = `ends an HTTP/2 connection after ${STREAM_RESETS_OF_OLD_NODE} requests that its client cancels`
-  return [`Node ${version} ${problem}: use Node 22.10 or later (docs/limits.md)`]
+  const requests = `${STREAM_RESETS_OF_OLD_NODE} requests that its client cancels`
+  return [
+    `Node ${version} ends an HTTP/2 connection after ${requests}: use Node 22.10 or later (docs/limits.md)`,
+  ]
 }
 
 function authorizationOption(access: WelcomeDetails['access']): string {
@@ -131,11 +135,4 @@ function accessLines(access: WelcomeDetails['access']): string[] {
         `If you lost it, set ${ROOT_TOKEN_VARIABLE} to a new one and restart.`,
       ]
   }
-}
-
-/** The address of the console. The page takes the token out of its address at once. */
-function consoleLink(url: string, token: string | undefined): string {
-  return token === undefined
-    ? `Console: ${url}`
-    : `Console, signed in: ${url}/#token=${encodeURIComponent(token)}`
 }

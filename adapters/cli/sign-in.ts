@@ -1,9 +1,11 @@
-import type { Engine } from '../../src/index.ts'
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { type Clock, type Engine, systemClock } from '../../src/index.ts'
 import type { AccessScopeInput } from '../../src/model/access.ts'
-import type { RootToken } from './root-token.ts'
+import type { NodeHandler } from '../node/index.ts'
 
 const TOKEN_ID = 'console-sign-in'
-const VALID_MS = 12 * 3_600_000
+const TOKEN_VALID_MS = 12 * 3_600_000
+const CODE_VALID_MS = 600_000
 
 const EVERYTHING: AccessScopeInput = {
   basins: { prefix: '' },
@@ -17,18 +19,62 @@ const EVERYTHING: AccessScopeInput = {
 }
 
 /**
- * The token of the link to the console: the root token if this start has created and printed it. On a
- * terminal otherwise an access token for 12 hours, which replaces that of an earlier start; elsewhere none,
- * because output that is kept must not hold a secret.
+ * The sign-in of the console by a printed link. The link has a code instead of a token: who finds it later,
+ * in a terminal or a history, can do nothing with it. The page exchanges it, once and within ten minutes, for
+ * an access token that replaces the one of an earlier sign-in.
  */
-export async function signInToken(
-  hw: Engine,
-  access: 'open' | RootToken,
-  isTerminal: boolean,
-): Promise<string | undefined> {
-  if (access === 'open') return undefined
-  if (access.source === 'new') return access.token
-  if (!isTerminal) return undefined
-  await hw.revokeAccessToken(TOKEN_ID).catch(() => {})
-  return hw.issueAccessToken({ id: TOKEN_ID, scope: EVERYTHING, expiresAt: new Date(Date.now() + VALID_MS) })
+export class SignIn {
+  readonly #hw: Engine
+  readonly #clock: Clock
+  /** The hash of the code; undefined once it was used. */
+  #hash: Buffer | undefined
+  #endsAt = 0
+
+  constructor(hw: Engine, clock: Clock = systemClock) {
+    this.#hw = hw
+    this.#clock = clock
+  }
+
+  /** Returns a new code, which replaces an earlier one. */
+  offer(): string {
+    const code = randomBytes(16).toString('base64url')
+    this.#hash = hashOf(code)
+    this.#endsAt = this.#clock.now() + CODE_VALID_MS
+    return code
+  }
+
+  /** Resolves to an access token with every permission; undefined if the code is not, or no longer, valid. */
+  async exchange(code: string): Promise<string | undefined> {
+    if (this.#hash === undefined || !timingSafeEqual(this.#hash, hashOf(code))) return undefined
+    this.#hash = undefined
+    const now = this.#clock.now()
+    if (now >= this.#endsAt) return undefined
+    await this.#hw.revokeAccessToken(TOKEN_ID).catch(() => {})
+    const expiresAt = new Date(now + TOKEN_VALID_MS)
+    return this.#hw.issueAccessToken({ id: TOKEN_ID, scope: EVERYTHING, expiresAt })
+  }
+
+  /** Wraps a request listener: answers `POST /sign-in`, whose bearer token is the code. */
+  around(handler: NodeHandler): NodeHandler {
+    return (req, res, next) => {
+      if (req.method !== 'POST' || req.url !== '/sign-in') return handler(req, res, next)
+      const reply = (status: number, body: object) => {
+        res.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+        res.end(JSON.stringify(body))
+      }
+      this.exchange(req.headers.authorization?.replace(/^Bearer /, '') ?? '').then(
+        (token) => (token === undefined ? reply(401, UNKNOWN_CODE) : reply(200, { access_token: token })),
+        () => reply(500, { code: 'internal', message: 'the access token could not be issued' }),
+      )
+    }
+  }
+}
+
+const UNKNOWN_CODE = {
+  code: 'authn',
+  message: 'the link was used, or has expired; restart the server for a new one',
+}
+
+function hashOf(code: string): Buffer {
+  return createHash('sha256').update(code).digest()
 }

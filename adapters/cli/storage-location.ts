@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { type Engine, type OpenOptions, open, type Storage } from '../../src/index.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
+import { withValue } from './arguments.ts'
 import type { CliContext, StorageFactory } from './context.ts'
 import { CliError, printable, quoteArg, quotePath } from './errors.ts'
 import { lazyCipher, optionalCiphers } from './optional-ciphers.ts'
@@ -13,12 +14,8 @@ export type StorageLocation =
   | { readonly kind: 'database'; readonly url: string }
 
 export const STORAGE_DEFINITIONS = {
-  storage: {
-    type: 'string',
-    value: 'STORAGE',
-    description: 'Storage: memory, a directory such as ./data, or postgres://HOST/DATABASE',
-  },
-  dir: { type: 'string', value: 'DIRECTORY', description: 'Same as --storage, for a directory' },
+  storage: withValue('STORAGE', 'Storage: memory, a directory such as ./data, or postgres://HOST/DATABASE'),
+  dir: withValue('DIRECTORY', 'Same as --storage, for a directory'),
 } as const
 
 export interface StorageValues {

@@ -2,6 +2,7 @@ import { TOKEN_CHARACTERS_MAX } from '../../src/engine/service/tokens/token-form
 import { type Headwater, HeadwaterError } from '../../src/index.ts'
 import { EncryptionKey } from '../../src/model/encryption-key.ts'
 import type { ConnectOptions } from '../client/index.ts'
+import { withValue } from './arguments.ts'
 import { type CliContext, stopSignal } from './context.ts'
 import { readContexts } from './contexts.ts'
 import { CliError, printable, quoteArg, validateArgument } from './errors.ts'
@@ -36,19 +37,9 @@ export interface ServiceTarget {
 }
 
 export const TARGET_DEFINITIONS = {
-  url: {
-    type: 'string',
-    value: 'URL',
-    description: `URL of the server, such as ${DEFAULT_URL}`,
-    isShared: true,
-  },
-  token: { type: 'string', value: 'TOKEN', description: 'Access token for the server', isShared: true },
-  context: {
-    type: 'string',
-    value: 'NAME',
-    description: 'Server and token of `headwater login NAME`',
-    isShared: true,
-  },
+  url: withValue('URL', `URL of the server, such as ${DEFAULT_URL}`, { isShared: true }),
+  token: withValue('TOKEN', 'Access token for the server', { isShared: true }),
+  context: withValue('NAME', 'Server and token of `headwater login NAME`', { isShared: true }),
   storage: {
     ...STORAGE_DEFINITIONS.storage,
     description: 'Storage instead of a server: ./data or postgres://HOST/DATABASE',
@@ -59,12 +50,11 @@ export const TARGET_DEFINITIONS = {
 
 /** The option of commands that read or write records. */
 export const KEY_DEFINITION = {
-  'encryption-key': {
-    type: 'string',
-    value: 'KEY',
-    description: `Key of encrypted streams: 32 bytes in base64. Default: ${KEY_VARIABLE}`,
-    isShared: true,
-  },
+  'encryption-key': withValue(
+    'KEY',
+    `Key of encrypted streams: 32 bytes in base64. Default: ${KEY_VARIABLE}`,
+    { isShared: true },
+  ),
 } as const
 
 export interface TargetValues extends StorageValues {
@@ -141,7 +131,8 @@ function accessToken(
   if (!/^[!-~]+$/.test(token) || token.length > TOKEN_CHARACTERS_MAX) {
     throw new CliError(
       2,
-      `${name} must be 1 to ${TOKEN_CHARACTERS_MAX.toLocaleString('en-US')} visible ASCII characters without spaces`,
+      `${name} must be 1 to ${TOKEN_CHARACTERS_MAX.toLocaleString('en-US')} visible ASCII characters ` +
+        'without spaces',
     )
   }
   return { token, tokenSource: name }

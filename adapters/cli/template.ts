@@ -11,8 +11,17 @@ export interface Directive<Subject> {
   readonly compile: (argument: string) => (subject: Subject) => Uint8Array | string
 }
 
+/** A directive without an argument. */
+export function plainDirective<Subject>(
+  letter: string,
+  description: string,
+  textOf: (subject: Subject) => string,
+): Directive<Subject> {
+  return { letter, description, compile: () => textOf }
+}
+
 const ESCAPES: Readonly<Record<string, number>> = { n: 10, t: 9, r: 13, '0': 0, '\\': 92 }
-const PART = /%%|%([a-zA-Z])(?:\{([^}]*)\})?|\\(?:x([0-9a-fA-F]{2})|([ntr0\\]))|([^%\\]+)|[\s\S]/g
+const PART = /%%|%([a-zA-Z])(?:\{([^}]*)(\}?))?|\\(?:x([0-9a-fA-F]{2})|([ntr0\\]))|([^%\\]+)|[\s\S]/g
 
 /**
  * Compiles a template of text, directives and escapes to a function that returns its parts.
@@ -27,19 +36,21 @@ export function compileTemplate<Subject>(
 ): (subject: Subject) => readonly Uint8Array[] {
   const parts = [...text.matchAll(PART)].map(
     (match): Uint8Array | ((subject: Subject) => Uint8Array | string) => {
-      const [all, letter, argument, hex, escaped, plain] = match
+      const [all, letter, argument, closing, hex, escaped, plain] = match
       if (plain !== undefined) return utf8(plain)
       if (all === '%%') return utf8('%')
       if (hex !== undefined) return Uint8Array.of(Number.parseInt(hex, 16))
       if (escaped !== undefined) return Uint8Array.of(ESCAPES[escaped]!)
       const known = directives.find((one) => one.letter === letter)
-      if (known !== undefined && (argument === undefined || known.argument !== undefined)) {
+      if (closing !== '' && known !== undefined && (argument === undefined || known.argument !== undefined)) {
         return known.compile(argument ?? '')
       }
       const expected = directives.map((one) => `%${one.letter}`).join(' ')
       const problem = all.startsWith('\\')
         ? `unknown escape; write a backslash as \\\\`
-        : `unknown directive \`${printable(all)}\`; expected ${expected}, or %% for a percent sign`
+        : closing === ''
+          ? `\`%${letter}{\` without \`}\``
+          : `unknown directive \`${printable(all)}\`; expected ${expected}, or %% for a percent sign`
       throw new CliError(2, `invalid ${name}: ${problem}; see \`headwater help format\``)
     },
   )

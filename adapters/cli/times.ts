@@ -57,7 +57,8 @@ export function parseRetention(text: string): RetentionPolicy {
   if (ms !== undefined) return { ageSeconds: ms / 1000 }
   throw new CliError(
     2,
-    `invalid retention ${quoteArg(text)}; \`--retention\` must be \`forever\`, or a positive integer with s, m, h or d, such as 30d`,
+    `invalid retention ${quoteArg(text)}; \`--retention\` must be \`forever\`, or a positive integer ` +
+      'with s, m, h or d, such as 30d',
   )
 }
 

@@ -63,7 +63,8 @@ function checkScope({ basins, streams, accessTokens, ops, opGroups }: IssueOptio
   if ([basins, streams, accessTokens, ops, opGroups].some((option) => option !== undefined)) {
     throw new CliError(
       2,
-      '`--scope` cannot be combined with `--basins`, `--streams`, `--access-tokens`, `--ops` and `--op-groups`',
+      '`--scope` cannot be combined with `--basins`, `--streams`, `--access-tokens`, `--ops` and ' +
+        '`--op-groups`',
     )
   }
   const document = validateArgument(() => readJsonText(text), '`--scope`')
@@ -160,7 +161,8 @@ function parseDuration(text: string, maxMs: number): number {
   if (ms === undefined) {
     throw new CliError(
       2,
-      `invalid duration ${quoteArg(text)}; \`--expires-in\` must be a positive integer with s, m, h or d, such as 90s or 30d`,
+      `invalid duration ${quoteArg(text)}; \`--expires-in\` must be a positive integer with s, m, h or ` +
+        'd, such as 90s or 30d',
     )
   }
   if (ms > maxMs) throw new CliError(2, '`--expires-in` must not exceed the year 9999')

@@ -1,10 +1,6 @@
 import type { Headwater } from '../../src/index.ts'
-import {
-  basinNameProblem,
-  basinPrefixProblem,
-  streamNameProblem,
-  streamPrefixProblem,
-} from '../../src/model/names.ts'
+import { basinPrefixProblem, streamPrefixProblem } from '../../src/model/control-names.ts'
+import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
 import {
   type ExportCounts,
   type NameFilter,
@@ -13,6 +9,7 @@ import {
   TransferError,
   type TransferFilter,
 } from '../transfer/index.ts'
+import { flag, type Values, withValue } from './arguments.ts'
 import type { CliContext } from './context.ts'
 import { CliError, Interrupted } from './errors.ts'
 import { countText } from './progress.ts'
@@ -29,15 +26,11 @@ import {
 /** What `export` and `import` have in common. */
 export const TRANSFER_DEFINITIONS = {
   ...TARGET_DEFINITIONS,
-  basin: {
-    type: 'string',
-    value: 'NAME',
-    description: 'Only this basin: NAME, or PREFIX* for all with this prefix',
-  },
-  stream: { type: 'string', value: 'NAME', description: 'Only streams with this name, in the same form' },
+  basin: withValue('NAME', 'Only this basin: NAME, or PREFIX* for all with this prefix'),
+  stream: withValue('NAME', 'Only streams with this name, in the same form'),
   ...KEY_DEFINITION,
-  resume: { type: 'boolean', description: 'Continue an interrupted transfer' },
-  quiet: { type: 'boolean', description: 'No progress bar and no summary' },
+  resume: flag('Continue an interrupted transfer'),
+  quiet: flag('No progress bar and no summary'),
 } as const
 
 export interface TransferArguments {
@@ -48,18 +41,7 @@ export interface TransferArguments {
   readonly quiet: boolean
 }
 
-interface TransferValues {
-  readonly url?: string | undefined
-  readonly token?: string | undefined
-  readonly storage?: string | undefined
-  readonly dir?: string | undefined
-  readonly context?: string | undefined
-  readonly basin?: string | undefined
-  readonly stream?: string | undefined
-  readonly 'encryption-key'?: string | undefined
-  readonly resume: boolean
-  readonly quiet: boolean
-}
+type TransferValues = Values<typeof TRANSFER_DEFINITIONS>
 
 /** @throws CliError with exit code 2. */
 export function parseTransferArguments(values: TransferValues, env: CliContext['env']): TransferArguments {

@@ -8,6 +8,7 @@ import {
 } from '../../src/model/access.ts'
 import { assertValid } from '../../src/model/errors.ts'
 import type { ListQuery, Page } from '../../src/model/info.ts'
+import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
 import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
 import { assertText } from '../../src/model/validation.ts'
 import { accessTokenInfoOf, metricsOf } from '../../src/wire/decode-account.ts'
@@ -69,7 +70,10 @@ export async function metrics(
 ): Promise<readonly Metric[]> {
   const signal = begin(sender, options)
   assertMetricsQuery((['account', 'basin', 'stream'] as const)[names.length]!, query)
-  const path = ['/metrics', ...names.map(encodeURIComponent)].join('/')
+  // The paths of the protocol have no place for names of basins that are shorter; those of headwater's own
+  // do.
+  const isShort = names[0] !== undefined && names[0].length < BASIN_NAME_BYTES_MIN_ON_POST
+  const path = [isShort ? '/../metrics' : '/metrics', ...names.map(encodeURIComponent)].join('/')
   const call = jsonCall('GET', `${path}${queryText(metricsQueryParts(query))}`, { signal })
   return sender.json(call, metricsOf)
 }

@@ -1,7 +1,7 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { loaded } from '../../src/runtime/lazy-module.ts'
-import { APPEND_HEADER } from '../../src/wire/append-header.ts'
+import { APPEND_HEADER } from '../../src/wire/append-header-name.ts'
 import { decodeAppendAck } from '../../src/wire/decode-records.ts'
 import { encodeAppendInput } from '../../src/wire/encode-append.ts'
 import { MalformedResponse } from '../../src/wire/response-json.ts'
@@ -13,7 +13,7 @@ import type { RemoteTarget } from './stream-target.ts'
 /** How often the stream is created, should others keep deleting it. */
 const CREATIONS_MAX = 3
 
-/** What the ack of a batch must agree with. */
+/** The values that the ack of a batch must agree with. */
 export interface SentBatch {
   /** The number of records. */
   readonly count: number
@@ -55,35 +55,37 @@ export class AppendRequests {
   }
 
   async #append(batch: AppendBatch, mayBeStored: boolean): Promise<AppendAck> {
-    const { matchSeqNum, producer, streamSeq } = batch
+    const { matchSeqNum, fencingToken, producer, streamSeq } = batch
     const isExtended = producer !== undefined || streamSeq !== undefined
     const extension = isExtended ? await loaded('producers', import('./extended-append.ts')) : undefined
-    const headers = extension?.extensionHeaders(this.#core, batch)
-    // The server finds out whether the batch is stored already.
-    const isIdempotent = producer !== undefined && this.#core.knowsProducers === true
+    const extended = extension?.extensionOf(batch)
+    // The server finds out whether the batch is stored already, or rejects what it does not understand.
+    const isIdempotent = producer !== undefined
+    const conditions = extended === undefined ? batch : { fencingToken, matchSeqNum: extended.matchSeqNum }
     const count = batch.records.length
     const outcome = await this.#core.sender.attempt({
       method: 'POST',
       path: `${this.#target.path}/records`,
       basin: this.#target.basin,
       vendor: this.#target.recordHeaders,
-      headers,
+      headers: extended?.headers,
       accept: 'application/protobuf',
       contentType: 'application/protobuf',
-      body: encodeAppendInput(batch, batch),
+      body: encodeAppendInput(batch, conditions),
       // A second copy of the batch cannot be stored: its first record would get another sequence number.
       isRepeatable: matchSeqNum !== undefined || isIdempotent,
     })
     if (outcome.kind === 'reply') {
       const result = outcome.headers.get(APPEND_HEADER)
-      extension?.assertKnown(this.#core, result)
+      extension?.assertKnown(result)
       const received = decoded(true, () => decodeAppendAck(outcome.body))
       const ack: AppendAck = result === 'duplicate' ? { ...received, duplicate: true } : received
       // A duplicate is where the first one was stored, whatever the condition says.
       const sent = { count, matchSeqNum: ack.duplicate ? undefined : matchSeqNum }
       return decoded(true, () => assertAck(ack, sent))
     }
-    const { error, isRepeated } = outcome
+    const { isRepeated } = outcome
+    const error = extension?.extensionError(outcome.error, batch, isRepeated) ?? outcome.error
     if (isIdempotent) throw isRepeated ? extension!.afterRepetition(error) : error
     const mayBeRepeated = (isRepeated || mayBeStored) && matchSeqNum !== undefined
     if (!mayBeRepeated) throw error

@@ -5,8 +5,8 @@ import {
   type CreateStreamOptions,
 } from '../../src/api/basin.ts'
 import type { CallOptions } from '../../src/api/call-options.ts'
+import { assertBasinConfig } from '../../src/model/basin-config.ts'
 import {
-  assertBasinConfig,
   assertStreamConfig,
   type BasinConfig,
   type BasinConfigInput,
@@ -15,15 +15,11 @@ import {
   type StreamConfigInput,
   type StreamReconfiguration,
 } from '../../src/model/config.ts'
+import { basinPrefixProblem, streamPrefixProblem } from '../../src/model/control-names.ts'
 import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
 import type { BasinInfo, ListQuery, Page, Provisioned, StreamInfo } from '../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
-import {
-  basinNameProblem,
-  basinPrefixProblem,
-  streamNameProblem,
-  streamPrefixProblem,
-} from '../../src/model/names.ts'
+import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
 import { STREAM_CREATION, type StreamCreation } from '../../src/model/stream-creation.ts'
 import { assertText } from '../../src/model/validation.ts'
 import {
@@ -117,7 +113,7 @@ export async function reconfigureBasin(
   return sender.json(call, basinConfigOf)
 }
 
-/** Not repeated after an unknown outcome: another basin may have the name by then. */
+/** Is not repeated after an unknown outcome: another basin may have the name by then. */
 export async function deleteBasin(sender: CallSender, basin: string, options?: CallOptions): Promise<void> {
   const signal = beginBasin(sender, basin, options)
   await sender.send(jsonCall('DELETE', `/basins/${basin}`, { isRepeatable: false, signal }))
@@ -204,7 +200,7 @@ export async function reconfigureStream(
   return sender.json(call, streamConfigOf)
 }
 
-/** Not repeated after an unknown outcome: another stream may have the name by then. */
+/** Is not repeated after an unknown outcome: another stream may have the name by then. */
 export async function deleteStream(
   sender: CallSender,
   basin: string,

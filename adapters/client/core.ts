@@ -21,8 +21,6 @@ export class ClientCore {
   readonly streamContext: StreamContext
   /** How read sessions are sent: the forms to try, or the one that the server accepts. */
   readonly readForms: { candidates: readonly ReadForm[] }
-  /** Whether the server discards duplicates of producers; undefined until it is known. */
-  knowsProducers: boolean | undefined
   readonly #queues = new Map<string, AppendQueue>()
   readonly #waitingBytes: RejectingQuota
   /** Requests that run to their end although their caller may have left. */

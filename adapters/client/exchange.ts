@@ -9,6 +9,9 @@ const RESPONSE_BYTES_MAX = 16 * 1024 * 1024
 /** The slowest upload that is given time to finish. */
 const UPLOAD_BYTES_PER_MS_MIN = 16
 
+/** The reason for which an exchange ends. `abort` would make such an error with a stack for each request. */
+const ENDED = new DOMException('the exchange has ended', 'AbortError')
+
 /** The content of a request. */
 export interface RequestContent {
   readonly method: string
@@ -111,7 +114,7 @@ export class Exchange {
   }
 
   /** Aborts what is still under way. A second call does nothing. */
-  end(reason?: unknown): void {
+  end(reason: unknown = ENDED): void {
     this.#cancelTimer()
     this.#ignoreSignals()
     this.#control.abort(reason)

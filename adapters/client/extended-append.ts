@@ -1,30 +1,38 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { APPEND_HEADER, encodeAppendHeader } from '../../src/wire/append-header.ts'
-import type { ClientCore } from './core.ts'
+import { encodeAppendHeader, UNMATCHED_SEQ_NUM } from '../../src/wire/append-header.ts'
+import { APPEND_HEADER } from '../../src/wire/append-header-name.ts'
 import { withEffects } from './errors.ts'
 
-/**
- * Returns the header of an append with a producer or a `streamSeq`; undefined for others. Throws
- * `unsupported` if the server is known to ignore it.
- */
-export function extensionHeaders(
-  { knowsProducers }: ClientCore,
-  batch: AppendBatch,
-): Readonly<Record<string, string>> | undefined {
-  const value = encodeAppendHeader(batch)
-  if (value === undefined) return undefined
-  if (knowsProducers === false) throw unsupported(false)
-  return { [APPEND_HEADER]: value }
+/** The header and the condition of a request. */
+export interface Extension {
+  readonly headers: Readonly<Record<string, string>>
+  /** The condition of the body, which a server that ignores the header finds false. */
+  readonly matchSeqNum: number
+}
+
+/** Returns what the request of an append with a producer or a `streamSeq` has in addition. */
+export function extensionOf(batch: AppendBatch): Extension {
+  return { headers: { [APPEND_HEADER]: encodeAppendHeader(batch)! }, matchSeqNum: UNMATCHED_SEQ_NUM }
+}
+
+/** Throws `unsupported` if the response to a stored batch is one of a server that ignores the header. */
+export function assertKnown(result: string | null): void {
+  if (result === null) throw unsupported(true)
 }
 
 /**
- * Notes whether the server knows the header, which its replies have then. Throws `unsupported` if it does
- * not: the batch is stored, but would be stored again.
+ * Returns the error of a rejected batch. A server that ignores the header says that the tail is not the one
+ * that the body requires, which is none.
  */
-export function assertKnown(core: ClientCore, result: string | null): void {
-  core.knowsProducers = result !== null
-  if (result === null) throw unsupported(true)
+export function extensionError(
+  error: HeadwaterError,
+  { matchSeqNum }: AppendBatch,
+  isRepeated: boolean,
+): HeadwaterError {
+  const { code, seqNum } = error
+  const isIgnored = code === 'seq_num_mismatch' && (matchSeqNum === undefined || seqNum === matchSeqNum)
+  return isIgnored ? unsupported(isRepeated) : error
 }
 
 /**
@@ -43,8 +51,7 @@ export function assertPlain({ producer, streamSeq }: AppendBatch): void {
   throw new HeadwaterError('unsupported', message, { field: 'producer', mayHaveEffects: false })
 }
 
-function unsupported(isStored: boolean): HeadwaterError {
-  const reason = 'the server ignores `producer` and `streamSeq`'
-  const message = isStored ? `${reason}; it has stored the batch without a check` : reason
-  return new HeadwaterError('unsupported', message, { field: 'producer', mayHaveEffects: isStored })
+function unsupported(mayHaveEffects: boolean): HeadwaterError {
+  const message = 'the server ignores `producer` and `streamSeq`'
+  return new HeadwaterError('unsupported', message, { field: 'producer', mayHaveEffects })
 }

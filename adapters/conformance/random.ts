@@ -1,5 +1,6 @@
 import { withAppend } from '../../src/core/append-rules.ts'
-import { extendRetention, type RetentionExtension } from '../../src/core/retention.ts'
+import type { RetentionExtension } from '../../src/core/retention.ts'
+import { extendRetention } from '../../src/core/retention-change.ts'
 import type { WriteState } from '../../src/core/write-state.ts'
 import type { RetentionPolicy } from '../../src/model/config.ts'
 import { Prng } from '../../src/runtime/prng.ts'

@@ -11,7 +11,8 @@ export function useAccess(connect: (token?: string) => Connection, credentials: 
   const connection = useMemo(() => connect(token), [connect, session])
   useEffect(() => {
     const accepted = connection.isAuthorized ? 'token' : 'open'
-    connection.onUnauthorized = () => setAccess(connection.isAuthorized ? 'rejected' : 'missing')
+    connection.onUnauthorized = () =>
+      setAccess(connection.isAuthorized || credentials.isCodeRejected ? 'rejected' : 'missing')
     connection.hw.listBasins({ limit: 1 }).then(
       () => setAccess(accepted),
       // A token that may not list basins is rejected with this, which is not about the token itself.
@@ -48,6 +49,8 @@ const KEY = 'headwater-console-token'
 
 /** The access token that the user has asked to keep for a server. */
 export class Credentials {
+  /** Whether the server rejected the code of a link that signs in. */
+  isCodeRejected = false
   readonly #key: string
 
   constructor(url: string) {
@@ -68,6 +71,7 @@ export class Credentials {
 
   /** Removes the token from every place. */
   clear(): void {
+    this.isCodeRejected = false
     for (const storage of [() => sessionStorage, () => localStorage])
       writeStored(storage, this.#key, undefined)
   }

@@ -2,7 +2,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { type Credentials, readStored, useAccess, writeStored } from './access.ts'
 import { BasinList } from './basins/basin-list.tsx'
 import { BasinView } from './basins/basin-view.tsx'
-import type { Connection } from './connection.ts'
+import type { Connection, Loss } from './connection.ts'
 import { type Console, ConsoleContext } from './context.ts'
 import { PageHeader, THEMES, type Theme } from './header.tsx'
 import { type ConsoleRoute, fragmentOf, routeOf, titleOf } from './route.ts'
@@ -10,6 +10,7 @@ import { shortcutListener } from './shortcuts.ts'
 import { StreamPage } from './stream/stream-page.tsx'
 import { TokenForm } from './token-form.tsx'
 import { TokenList } from './tokens/token-list.tsx'
+import { LostConnection } from './ui/notice.tsx'
 import { Throughput } from './usage/throughput.tsx'
 import { Usage } from './usage/usage.tsx'
 
@@ -29,11 +30,16 @@ export function App(props: {
   const [hasShortcuts, setShortcuts] = useState(true)
   const root = useRef<HTMLDivElement>(null)
   const { access, session, connection, useToken, forgetToken } = useAccess(connect, credentials)
+  const loss = useLoss(connection)
   const encryptionKeys = useMemo(() => new Map<string, string>(), [])
   const drafts: Console['drafts'] = useMemo(() => new Map(), [])
+  const [protobufTypes, setProtobufTypes] = useState<Console['protobufTypes']>(() => new Map())
   const value: Console = useMemo(
-    () => ({ connection, hasAddress, navigate, replaceRoute, announce, encryptionKeys, drafts }),
-    [connection, hasAddress, navigate, announce, encryptionKeys],
+    () => ({
+      ...{ connection, hasAddress, navigate, replaceRoute, announce, encryptionKeys, drafts },
+      ...{ protobufTypes, setProtobufTypes, loss },
+    }),
+    [connection, protobufTypes, loss],
   )
 
   // Not `useEffect`, after which a key that follows at once would still count.
@@ -67,6 +73,7 @@ export function App(props: {
             forgetToken()
           }}
         />
+        {loss && <LostConnection {...loss} onRetry={() => connection.attempt()} />}
         {/* A new token remounts every view. */}
         <Main key={session} class="content" aria-label={ownsPage ? undefined : 'Console'}>
           {needsToken ? (
@@ -152,6 +159,22 @@ function useTheme(initial: Theme, isRemembered: boolean): [Theme, (theme: Theme)
       if (isRemembered) writeStored(() => localStorage, THEME_KEY, next)
     },
   ]
+}
+
+/** Whether the server of the connection cannot be reached. */
+function useLoss(connection: Connection): Loss | undefined {
+  const [loss, setLoss] = useState<Loss>()
+  useLayoutEffect(() => {
+    const attempt = () => connection.attempt()
+    setLoss(undefined)
+    connection.onLoss = setLoss
+    addEventListener('online', attempt)
+    return () => {
+      connection.onLoss = () => {}
+      removeEventListener('online', attempt)
+    }
+  }, [connection])
+  return loss
 }
 
 /** Moves the focus to the heading of a new view if what had it has gone with the old one. */

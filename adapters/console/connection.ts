@@ -13,6 +13,17 @@ export interface ConnectionTarget {
   readonly headerPrefix: string
 }
 
+/** A server that cannot be reached. */
+export interface Loss {
+  readonly message: string
+  /** The time of the next attempt, in milliseconds since the Unix epoch. */
+  readonly retryAt: number
+}
+
+/** The first attempt to reach a server again, and the longest time between two. */
+const ATTEMPT_MS_MIN = 1000
+const ATTEMPT_MS_MAX = 15_000
+
 /** The client of a server, with the access token of the console. */
 export class Connection {
   readonly target: ConnectionTarget
@@ -22,6 +33,12 @@ export class Connection {
   readonly sender: Sender
   /** Runs for each request that the server rejects with 401. */
   onUnauthorized: () => void = () => {}
+  /** Runs when the server cannot be reached, and with undefined when it can again. */
+  onLoss: (loss: Loss | undefined) => void = () => {}
+  #attempts = 0
+  #nextAttempt: ReturnType<typeof setTimeout> | undefined
+  /** Why the server cannot be reached. */
+  #problem: unknown
   readonly #fetch: (request: Request) => Promise<Response>
   readonly #token: string | undefined
 
@@ -57,7 +74,7 @@ export class Connection {
       headers,
       signal: signal ?? null,
     })
-    const response = await this.#fetch(request)
+    const response = await this.#reach(request)
     const isJson = response.headers.get('content-type')?.includes('json')
     const value: unknown = isJson ? await response.json() : await response.text()
     // The page of another server is not an answer.
@@ -67,8 +84,17 @@ export class Connection {
     throw new HeadwaterError(code, message)
   }
 
+  /** Tries at once to reach the server again. */
+  attempt(): void {
+    clearTimeout(this.#nextAttempt)
+    this.#nextAttempt = undefined
+    // Any response will do.
+    this.hw.listBasins({ limit: 1 }).catch(() => {})
+  }
+
   /** Aborts all requests. */
   close(): void {
+    clearTimeout(this.#nextAttempt)
     void this.hw.close()
   }
 
@@ -90,10 +116,33 @@ export class Connection {
   }
 
   async #send(request: Request, { url }: Settings): Promise<Response> {
-    const send = this.#fetch
-    const response = await send(await toHostOfBasin(request, url, this.target))
+    const response = await this.#reach(await toHostOfBasin(request, url, this.target))
     if (response.status === 401) this.onUnauthorized()
     return response
+  }
+
+  async #reach(request: Request): Promise<Response> {
+    const send = this.#fetch
+    // What polls waits for the next attempt. Anything else is sent, because its outcome matters.
+    if (this.#nextAttempt !== undefined && request.method === 'GET') throw this.#problem
+    try {
+      const response = await send(request)
+      if (this.#attempts > 0) {
+        clearTimeout(this.#nextAttempt)
+        this.#nextAttempt = undefined
+        this.#attempts = 0
+        this.onLoss(undefined)
+      }
+      return response
+    } catch (error) {
+      if (!request.signal.aborted && this.#nextAttempt === undefined) {
+        const delay = Math.min(ATTEMPT_MS_MIN * 2 ** this.#attempts++, ATTEMPT_MS_MAX)
+        this.#nextAttempt = setTimeout(() => this.attempt(), delay)
+        this.#problem = error
+        this.onLoss({ message: (error as Error).message, retryAt: Date.now() + delay })
+      }
+      throw error
+    }
   }
 }
 

@@ -1,12 +1,15 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { SequencedRecord } from '../../src/model/record.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, Loss } from './connection.ts'
 import type { ConsoleRoute } from './route.ts'
+import type { ProtobufTypes } from './stream/protobuf.ts'
 
 /** What every part of the console uses. */
 export interface Console {
   readonly connection: Connection
+  /** Set while the server cannot be reached, which the page shows above every view. */
+  readonly loss: Loss | undefined
   /** Whether the server has an address, which curl commands can use. */
   readonly hasAddress: boolean
   navigate(route: ConsoleRoute): void
@@ -18,6 +21,9 @@ export interface Console {
   readonly encryptionKeys: Map<string, string>
   /** Records to begin the next append to a stream with, by basin and stream. */
   readonly drafts: Map<string, SequencedRecord>
+  /** The types of protobuf messages that were loaded. */
+  readonly protobufTypes: ProtobufTypes
+  setProtobufTypes(types: ProtobufTypes): void
 }
 
 export const ConsoleContext = createContext<Console | undefined>(undefined)

@@ -18,13 +18,18 @@ export function mountConsole(element: Element, options: ConsoleOptions): () => v
 }
 
 /**
- * Mounts like {@link mountConsole}. A console that owns its page keeps the current view in the fragment of the URL.
+ * Mounts like {@link mountConsole}. A console that owns its page keeps the current view in the fragment of
+ * the URL.
  */
-export function mount(element: Element, options: ConsoleOptions, ownsPage: boolean): () => void {
+export function mount(
+  element: Element,
+  options: ConsoleOptions,
+  ownsPage: boolean,
+  credentials = new Credentials(options.url ?? 'in-process'),
+): () => void {
   const { url, basinUrl, headerPrefix = 'svc', theme = 'system' } = options
   const target = { url: url ?? NO_ADDRESS, basinUrl, headerPrefix }
   const connect = (token?: string) => new Connection(options.fetch, target, token)
-  const credentials = new Credentials(url ?? 'in-process')
   const host = document.createElement('div')
   host.style.height = '100%'
   const root = host.attachShadow({ mode: 'open' })

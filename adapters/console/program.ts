@@ -11,11 +11,19 @@ export function showPage(): void {
 
   const { origin, pathname } = new URL('.', location.href)
   const url = `${origin}${pathname}`.replace(/\/$/, '')
-  const [, token] = /^#token=(.+)$/.exec(location.hash) ?? []
-  if (token !== undefined) {
-    // The link that a server prints signs in once: neither the address nor the history keeps the token.
-    history.replaceState(null, '', location.pathname)
-    new Credentials(url).save(decodeURIComponent(token), 'tab')
-  }
-  mount(document.body, { fetch: (request) => fetch(request), url }, true)
+  const credentials = new Credentials(url)
+  const show = () => mount(document.body, { fetch: (request) => fetch(request), url }, true, credentials)
+  const [, code] = /^#code=(.+)$/.exec(location.hash) ?? []
+  if (code === undefined) show()
+  // Without a token, the page asks for one.
+  else signIn(url, code, credentials).then(show, show)
+}
+
+/** Exchanges the code of the link that a server prints, which signs in once. */
+async function signIn(url: string, code: string, credentials: Credentials): Promise<void> {
+  history.replaceState(null, '', location.pathname)
+  const headers = { authorization: `Bearer ${code}` }
+  const response = await fetch(`${url}/sign-in`, { method: 'POST', headers })
+  if (response.ok) credentials.save((await response.json()).access_token, 'tab')
+  else credentials.isCodeRejected = true
 }

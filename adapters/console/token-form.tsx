@@ -9,7 +9,7 @@ const PLACES: readonly (readonly [place: TokenPlace, label: string])[] = [
   ['browser', 'in this browser, until you choose “Forget token”'],
 ]
 
-const REJECTED = new Error('The server rejected the access token: it is unknown, expired or revoked.')
+const REJECTED = new Error('The server rejected the access token or link: unknown, used, expired or revoked.')
 
 const PLACE_KEY = 'headwater-console-remember'
 
@@ -43,8 +43,8 @@ export function TokenForm(props: {
     >
       <h1 tabIndex={-1}>Access token</h1>
       <p>
-        This server requires an access token. The first start of <code>headwater serve</code> prints its root
-        token, and a link that signs in.
+        This server requires an access token. <code>headwater serve</code> prints its root token at the first
+        start, and a link that signs in once.
       </p>
       <Problem error={isRejected ? REJECTED : undefined} />
       <Field

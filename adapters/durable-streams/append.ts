@@ -3,7 +3,7 @@ import { closeRecord } from '../../src/model/command.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
 import { bodyOf } from './body.ts'
-import { isSameType } from './content.ts'
+import { assertContentType, isSameType } from './content.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
 import { isClosing } from './header-values.ts'
 import { offsetOf } from './offsets.ts'
@@ -22,28 +22,33 @@ export async function append(request: ApiRequest, hw: Engine): Promise<Reply> {
   const state = known instanceof Promise ? await known : known
   const records = recordsOf(request, state, body, closes)
   const streamSeq = exchange.header('stream-seq')
-  const headers = closes ? { 'stream-closed': 'true' } : undefined
   let ack: AppendAck
   try {
-    ack = await stream.append(records, { producer, streamSeq })
+    const isPlain = producer === undefined && streamSeq === undefined
+    ack = await stream.append(records, isPlain ? undefined : { producer, streamSeq })
   } catch (error) {
     const outcome = producer && earlierOutcome(error)
     if (outcome === undefined) throw error
     const { tail } = await describedStream(stream, ['append'])
-    const next = { 'stream-next-offset': offsetOf(tail.seqNum) }
-    return { status: 204, headers: { ...headers, ...next, ...producerHeaders(producer!, outcome) } }
+    const next = headersOf(tail.seqNum, closes)
+    return { status: 204, headers: { ...next, ...producerHeaders(producer!, outcome) } }
   }
-  const next = { ...headers, 'stream-next-offset': offsetOf(ack.end.seqNum) }
+  const next = headersOf(ack.end.seqNum, closes)
   if (producer === undefined) return { status: 204, headers: next }
   const outcome = outcomeOf(producer, ack)
   const isNew = !outcome.isDuplicate && body.length > 0
   return { status: isNew ? 200 : 204, headers: { ...next, ...producerHeaders(producer, outcome) } }
 }
 
+function headersOf(next: number, closes: boolean): Record<string, string> {
+  const offset = offsetOf(next)
+  return closes ? { 'stream-closed': 'true', 'stream-next-offset': offset } : { 'stream-next-offset': offset }
+}
+
 /** The records of a request, with the command that closes the stream. Throws 400, 409. */
 function recordsOf(
   { exchange }: ApiRequest,
-  { contentType, content }: DescribedStream,
+  { contentType, content, tail }: DescribedStream,
   body: Uint8Array,
   closes: boolean,
 ): readonly RecordInput[] {
@@ -54,6 +59,9 @@ function recordsOf(
   const given = exchange.header('content-type')
   if (given === undefined) throw new DurableStreamsError(400, '`content-type` is required')
   if (!isSameType(given, contentType)) {
+    assertContentType(given)
+    // That the stream is closed is what the client has to know first.
+    if (tail.closed) throw new DurableStreamsError(409, 'the stream is closed', headersOf(tail.seqNum, true))
     throw new DurableStreamsError(409, `the stream has content type ${contentType}`)
   }
   const records = content.recordsOf(body)

@@ -2,7 +2,7 @@ import type { Engine } from '../../src/index.ts'
 import { HttpCore } from '../http/core.ts'
 import { type Methods, permitted } from '../http/methods.ts'
 import type { Reply } from '../http/reply.ts'
-import type { ApiRequest, Endpoint } from '../http/request.ts'
+import type { ApiRequest } from '../http/request.ts'
 import { append } from './append.ts'
 import { create } from './create.ts'
 import { errorReplyOf } from './errors.ts'
@@ -14,32 +14,17 @@ import { describedStream, descriptionHeaders } from './state.ts'
 /** The protocol over HTTP without a runtime. Throws `invalid` unless `hw` is an engine. */
 export function durableStreamsCore(hw: Engine, settings: DurableStreamsSettings): HttpCore {
   const methods: Methods = {
-    GET: permitted(
-      replying((request, caller) => read(request, caller, settings)),
-      'read',
-    ),
-    HEAD: permitted(replying(head), 'check-tail', 'read', 'get-stream-config'),
+    GET: permitted((request, caller) => read(request, caller, settings), 'read'),
+    HEAD: permitted(head, 'check-tail', 'read', 'get-stream-config'),
     PUT: permitted(
-      replying((request, caller, owner) => create(request, caller, owner, settings.root)),
+      (request, caller, owner) => create(request, caller, owner, settings.root),
       'create-stream',
     ),
-    POST: permitted(replying(append), 'append'),
-    DELETE: permitted(replying(remove), 'delete-stream'),
+    POST: permitted(append, 'append'),
+    DELETE: permitted(remove, 'delete-stream'),
   }
-  return new HttpCore(hw, settings.http, streamRouter(settings.basin, settings.root, methods))
-}
-
-/** Turns the errors of the protocol into replies. */
-function replying(endpoint: Endpoint): Endpoint {
-  return async (request, hw, owner) => {
-    try {
-      return await endpoint(request, hw, owner)
-    } catch (error) {
-      const reply = errorReplyOf(error, request.exchange.method)
-      if (reply === undefined) throw error
-      return reply
-    }
-  }
+  const router = streamRouter(settings.basin, settings.root, methods)
+  return new HttpCore(hw, settings.http, router, errorReplyOf)
 }
 
 async function head(request: ApiRequest, hw: Engine): Promise<Reply> {

@@ -23,11 +23,11 @@ const ATTEMPTS_MAX = 5
 
 /** Creates a stream, or confirms that it exists as it is asked for. */
 export async function create(request: ApiRequest, hw: Engine, owner: Engine, root: string): Promise<Reply> {
-  const { exchange, basin } = request
+  const { exchange } = request
   const wanted = parseCreateRequest(exchange)
   const stream = request.streamOf(hw)
   const body = await bodyOf(request)
-  const source = wanted.fork && (await sourceOf(wanted, hw, basin, root))
+  const source = wanted.fork && (await sourceOf(request, wanted, hw, root))
   for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
     const existing = await stateIfExists(stream, ['create-stream'])
     if (existing !== undefined) return confirmed(existing, wanted, source)
@@ -50,13 +50,13 @@ interface Source {
 }
 
 async function sourceOf(
+  { basin, encryptionKey }: ApiRequest,
   { fork, contentType }: CreateRequest,
   hw: Engine,
-  basin: string,
   root: string,
 ): Promise<Source> {
   const name = streamNameOf(fork!.path, root)
-  const stream = hw.basin(basin, { autoCreate: false }).stream(name)
+  const stream = hw.basin(basin, { autoCreate: false }).stream(name, { encryptionKey })
   const state = await describedStream(stream, ['read'])
   if (contentType !== undefined && !isSameType(contentType, state.contentType)) {
     throw new DurableStreamsError(409, `the source of the fork has content type ${state.contentType}`)
@@ -89,7 +89,7 @@ function confirmed(existing: DescribedStream, wanted: CreateRequest, source: Sou
     isSameType(contentType, existing.contentType) &&
     JSON.stringify(expiry) === JSON.stringify(existing.expiry) &&
     fork === existing.metadata[METADATA.fork] &&
-    (!wanted.isClosed || existing.tail.closed === true)
+    wanted.isClosed === (existing.tail.closed === true)
   if (isSame) return { status: 200, headers: descriptionHeaders(existing) }
   throw new DurableStreamsError(409, 'the stream exists with another configuration')
 }
@@ -105,7 +105,7 @@ function wantedContent(
 }
 
 async function created(
-  { exchange, basin, stream: name }: ApiRequest,
+  { exchange, basin, stream: name, encryptionKey }: ApiRequest,
   hw: Engine,
   stream: EngineStream,
   wanted: CreateRequest,
@@ -127,9 +127,18 @@ async function created(
       expiry,
       fork: source && { stream: source.name, seqNum: point?.seqNum },
       records: records.length === 0 ? undefined : records,
+      encryptionKey,
     },
   )
-  const state = await describedStream(stream, ['create-stream'])
+  // A stream whose time is over when it is created has been there.
+  const state = (await stateIfExists(stream, ['create-stream'])) ?? {
+    contentType,
+    expiry,
+    tail: {
+      seqNum: (source === undefined ? 0 : (point?.seqNum ?? source.state.tail.seqNum)) + records.length,
+      closed: wanted.isClosed || undefined,
+    },
+  }
   const scheme = exchange.isSecure || exchange.header('x-forwarded-proto') === 'https' ? 'https' : 'http'
   const location = `${scheme}://${exchange.host}${exchange.path}`
   return { status: 201, headers: { ...descriptionHeaders(state), location } }

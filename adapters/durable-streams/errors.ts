@@ -1,4 +1,5 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
+import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import { errorBody } from '../../src/wire/error-body.ts'
 import { BODY_LENGTH } from '../http/body.ts'
 import type { Reply } from '../http/reply.ts'
@@ -13,6 +14,14 @@ const CODES: Readonly<Record<number, string>> = {
   413: 'too_large',
 }
 
+/** The reply to an append that does not fit one batch: several would not be stored as a whole. */
+const TOO_LARGE = JSON.stringify({
+  code: CODES[413],
+  message:
+    `an append has at most ${BATCH_RECORDS_MAX} messages and ${BATCH_METERED_BYTES_MAX} bytes, ` +
+    'where each message counts 8 bytes more; divide it into several',
+})
+
 /**
  * The reply to a failed request. Undefined for errors that every protocol reports alike. A deleted stream
  * with forks is gone for all methods but `PUT`, which it conflicts with.
@@ -23,8 +32,9 @@ export function errorReplyOf(error: unknown, method: string): Reply | undefined 
     return reply(status, JSON.stringify({ code: CODES[status], message }), headers)
   }
   if (!HeadwaterError.is(error)) return undefined
-  const { text } = errorBody(error)
   const status = statusOf(error, method)
+  if (status === 413) return reply(413, TOO_LARGE)
+  const { text } = errorBody(error)
   return status === undefined ? undefined : reply(status, text, headersOf(error))
 }
 
@@ -58,12 +68,9 @@ function statusOf({ code, field, status }: HeadwaterError, method: string): numb
     case 'invalid':
       // The other members of a record are never invalid here.
       return field === 'records' ? 413 : 400
-    case 'producer_fenced':
-    case 'producer_gap':
-    case 'stream_closed':
-      return status
     default:
-      return undefined
+      // No cache may keep them. The others have headers of their own, or are reported.
+      return status > 401 && status < 500 ? status : undefined
   }
 }
 

@@ -26,7 +26,10 @@ export async function eventStream(
   const cursor = await stream.openCursor({ seqNum }, { heartbeats: true })
   if (cursor !== undefined) endAfter(cursor, sseMs)
   const encoding = new EventEncoding(content, cursors, state.tail.closed ? seqNum : undefined)
-  const reply = streamReply('text/event-stream', new SessionBody(cursor, encoding, request, 'events'))
+  const reply = streamReply(
+    'text/event-stream',
+    new SessionBody(cursor, encoding, request, 'durable-streams'),
+  )
   return content.isBase64
     ? { ...reply, headers: { ...reply.headers, 'stream-sse-data-encoding': 'base64' } }
     : reply
@@ -121,5 +124,6 @@ function controlEvent(seqNum: number, cursor: string, isUpToDate: boolean): stri
 
 /** The last event of a closed stream: its reader does not come back, so it needs no cursor. */
 function closedEvent(seqNum: number): string {
-  return `event: control\ndata:${JSON.stringify({ streamNextOffset: offsetOf(seqNum), streamClosed: true })}\n\n`
+  const control = { streamNextOffset: offsetOf(seqNum), upToDate: true, streamClosed: true }
+  return `event: control\ndata:${JSON.stringify(control)}\n\n`
 }

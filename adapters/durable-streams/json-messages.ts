@@ -9,18 +9,26 @@ import { DurableStreamsError } from './durable-streams-error.ts'
  */
 export function jsonMessages(body: Uint8Array): readonly string[] {
   const text = textOf(body)
-  if (text === undefined || !isJson(text)) throw new DurableStreamsError(400, 'the body is not valid JSON')
-  const trimmed = text.trim()
-  return trimmed.startsWith('[') ? elementsOf(trimmed) : [trimmed]
+  const value = text === undefined ? INVALID : parsed(text)
+  if (value === INVALID) throw new DurableStreamsError(400, 'the body is not valid JSON')
+  const trimmed = text!.trim()
+  if (!Array.isArray(value)) return [trimmed]
+  // One element, as most clients send it, has no comma to look for.
+  return value.length === 1 ? [trimmed.slice(1, -1).trim()] : elementsOf(trimmed)
+}
+
+const INVALID = Symbol('invalid')
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return INVALID
+  }
 }
 
 function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
+  return parsed(text) !== INVALID
 }
 
 const STRUCTURE = /["[\]{},]/g
@@ -67,9 +75,6 @@ export function jsonArray(bodies: readonly Uint8Array[]): string {
 }
 
 function isArrayOf(text: string, length: number): boolean {
-  try {
-    return JSON.parse(text).length === length
-  } catch {
-    return false
-  }
+  const value = parsed(text)
+  return Array.isArray(value) && value.length === length
 }

@@ -1,10 +1,19 @@
 import type { RequestRouter } from '../http/router.ts'
 
+/** The path that the protocol reserves for subscriptions: not a stream, although this server has none. */
+const RESERVED = /^(_|%5f){2}ds(\/|$)/i
+
 /** The name of a stream in a path, still percent-encoded; undefined if the path is not that of a stream. */
 export function streamInPath(path: string, root: string): string | undefined {
-  return path.startsWith(`${root}/`) && path.length > root.length + 1
-    ? path.slice(root.length + 1)
-    : undefined
+  if (!path.startsWith(`${root}/`)) return undefined
+  const name = path.slice(root.length + 1)
+  return name === '' || RESERVED.test(name) ? undefined : name
+}
+
+/** Does as {@link streamInPath}, for a handler at `prefix`, which paths then begin with or not. */
+export function streamInMountedPath(path: string, root: string, prefix: string): string | undefined {
+  const isMounted = prefix !== '' && path.startsWith(`${prefix}/`)
+  return (isMounted ? streamInPath(path.slice(prefix.length), root) : undefined) ?? streamInPath(path, root)
 }
 
 /** Finds the stream of a path: everything below `root`, slashes included. */
@@ -12,9 +21,7 @@ export function streamRouter<Methods>(basin: string, root: string, target: Metho
   const pattern = `${root}/{stream}`
   return {
     match(path, prefix) {
-      const isMounted = prefix !== '' && path.startsWith(`${prefix}/`)
-      const mounted = isMounted ? streamInPath(path.slice(prefix.length), root) : undefined
-      const stream = mounted ?? streamInPath(path, root)
+      const stream = streamInMountedPath(path, root, prefix)
       return stream === undefined ? undefined : { pattern, target, parameters: { basin, stream } }
     },
   }

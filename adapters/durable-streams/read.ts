@@ -95,8 +95,7 @@ async function catchUp(
 ): Promise<Reply> {
   const { state, seqNum } = position
   const { batch, next, isUpToDate, isLast } = await readChunk(position, seqNum)
-  // The end of the range alone would not tell a client that it has fallen behind.
-  const etag = `W/"${state.id}:${seqNum}:${next}${isUpToDate ? ':t' : ''}"`
+  const etag = etagOf(state, seqNum, next, isUpToDate)
   const headers = {
     etag,
     // What is at the tail is soon out of date, and a client must read its own appends.
@@ -111,6 +110,11 @@ async function catchUp(
     headers: { ...headers, 'content-type': state.contentType },
     body: state.content.bodyOf(batch),
   }
+}
+
+/** The end of the range alone would not tell a client that it has fallen behind. */
+function etagOf({ id }: DescribedStream, start: number, next: number, isUpToDate: boolean): string {
+  return `W/"${id}:${start}:${next}${isUpToDate ? ':t' : ''}"`
 }
 
 function isKnown({ exchange }: ApiRequest, etag: string): boolean {
@@ -140,7 +144,12 @@ async function longPoll(
     if (batch.records.length > 0) {
       return {
         status: 200,
-        headers: { ...headers, 'cache-control': cacheControl, 'content-type': state.contentType },
+        headers: {
+          ...headers,
+          etag: etagOf(state, position.seqNum, next, isUpToDate),
+          'cache-control': cacheControl,
+          'content-type': state.contentType,
+        },
         body: state.content.bodyOf(batch),
       }
     }

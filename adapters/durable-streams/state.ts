@@ -51,7 +51,13 @@ export async function stateIfExists(
 }
 
 /** The headers that describe a stream in responses to `PUT` and `HEAD`. */
-export function descriptionHeaders({ contentType, tail, expiry }: DescribedStream): Record<string, string> {
+export function descriptionHeaders({
+  contentType,
+  tail,
+  expiry,
+}: Pick<DescribedStream, 'contentType' | 'expiry'> & {
+  readonly tail: Pick<DescribedStream['tail'], 'seqNum' | 'closed'>
+}): Record<string, string> {
   return {
     'content-type': contentType,
     'stream-next-offset': offsetOf(tail.seqNum),

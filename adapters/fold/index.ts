@@ -1,4 +1,4 @@
-export type { ChangeSource, PendingRecord, StreamChange } from '../../src/sync/changes.ts'
+export type { ChangeSource, NumberedItem, StreamChange } from '../../src/sync/changes.ts'
 export type { FoldedRecord } from '../../src/sync/fold-state.ts'
 export { Fold, fold } from './fold.ts'
 export type { FoldOptions } from './options.ts'

@@ -59,7 +59,8 @@ export interface FoldOptions<State, Item> {
   readonly create?: boolean | undefined
   /**
    * Receives failures to load or store a snapshot, which do not end the fold: it reads more records, and
-   * stores a snapshot when the next one is due. By default they are ignored, as are exceptions that it throws.
+   * stores a snapshot when the next one is due. By default they are ignored, as are exceptions that it
+   * throws.
    */
   readonly onSnapshotError?: ((error: unknown) => void) | undefined
   /** Ends the fold with its reason, and without a last snapshot. */

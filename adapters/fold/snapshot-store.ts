@@ -1,7 +1,7 @@
 import type { Stream } from '../../src/api/stream.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
 import { trimRecord } from '../../src/model/command.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
+import { codeOf, isStreamMissing } from '../../src/sync/errors.ts'
 import {
   EMPTY_SCAN,
   type FoldSnapshot,
@@ -39,7 +39,7 @@ export class SnapshotStore {
       // An empty stream may have a tail.
       this.#end = scan.end === 0 ? undefined : scan.end
     } catch (error) {
-      if (!isMissing(error)) throw error
+      if (!isStreamMissing(error)) throw error
       this.#end = 0
     }
     return scan.complete
@@ -92,18 +92,9 @@ export class SnapshotStore {
       this.#end = (tail ?? (await this.#stream.checkTail({ signal }))).seqNum
       return records.map(snapshotPartOf).findLast((part) => part !== undefined)
     } catch (error) {
-      if (!isMissing(error)) throw error
+      if (!isStreamMissing(error)) throw error
       this.#end = 0
       return undefined
     }
   }
-}
-
-function isMissing(error: unknown): boolean {
-  const code = codeOf(error)
-  return code === 'stream_not_found' || code === 'basin_not_found'
-}
-
-function codeOf(error: unknown): string | undefined {
-  return HeadwaterError.is(error) ? error.code : undefined
 }

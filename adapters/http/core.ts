@@ -8,6 +8,7 @@ import type { RequestExchange } from './exchange.ts'
 import { finishReply } from './finish-reply.ts'
 import { hostRejection } from './hosts.ts'
 import type { Method, Methods } from './methods.ts'
+import { type OpenSession, openSessions } from './open-sessions.ts'
 import type { HandlerSettings } from './options.ts'
 import { errorReply, type Reply, rejection } from './reply.ts'
 import { ApiRequest } from './request.ts'
@@ -21,6 +22,9 @@ const NO_ENDPOINT = rejection(404, 'not_found', 'no endpoint has this path')
 const TWO_HOSTS = rejection(400, 'bad_header', 'Invalid header `host`: the request has more than one')
 const SUPPORTED_CODINGS = 'gzip, zstd'
 
+/** Returns the reply of a protocol to an error of a request with this method. */
+type ErrorReply = (error: unknown, method: string) => Reply | undefined
+
 /** A protocol over HTTP without a runtime: turns exchanges into replies. */
 export class HttpCore {
   readonly #owner: Engine
@@ -28,9 +32,19 @@ export class HttpCore {
   readonly #unconnected: Engine
   readonly #settings: HandlerSettings
   readonly #router: RequestRouter<Methods>
+  readonly #replyTo: ErrorReply | undefined
+  readonly #sessions: Set<OpenSession>
 
-  /** Throws `invalid` unless `hw` is an engine. */
-  constructor(hw: Engine, settings: HandlerSettings, router: RequestRouter<Methods>) {
+  /**
+   * `replyTo` returns the reply to an error, or undefined for one that every protocol reports alike. Throws
+   * `invalid` unless `hw` is an engine.
+   */
+  constructor(
+    hw: Engine,
+    settings: HandlerSettings,
+    router: RequestRouter<Methods>,
+    replyTo?: ErrorReply | undefined,
+  ) {
     if (typeof hw?.onConnection !== 'function') {
       const example = '`createHandler(await open({ storage }))`'
       throw invalid(`a handler needs an open engine: ${example}${mistakeIn(hw)}`, 'hw')
@@ -39,6 +53,8 @@ export class HttpCore {
     this.#unconnected = hw.onConnection(settings.connection, settings.retention)
     this.#settings = settings
     this.#router = router
+    this.#replyTo = replyTo
+    this.#sessions = openSessions(hw)
   }
 
   /** The engine that owns the streams. */
@@ -72,7 +88,7 @@ export class HttpCore {
       })
       return finishReply(reply, exchange, settings)
     }
-    return this.#call(new ApiRequest(exchange, match, settings), method)
+    return this.#call(new ApiRequest(exchange, match, settings, this.#sessions), method)
   }
 
   async #call(request: ApiRequest, method: Method): Promise<Reply> {
@@ -88,8 +104,9 @@ export class HttpCore {
     } catch (error) {
       if (exchange.signal.aborted && error === exchange.signal.reason) reply = CLIENT_LEFT
       else {
-        request.report(error)
-        reply = errorReply(error)
+        const own = this.#replyTo?.(error, exchange.method)
+        if (own === undefined) request.report(error)
+        reply = own ?? errorReply(error)
       }
     }
     return finishReply(reply, exchange, settings)

@@ -18,11 +18,15 @@ export function finishReply(
   settings: HandlerSettings,
 ): MaybePromise<Reply> {
   const { allowedOrigins, commonHeaders } = settings
-  const common =
-    commonHeaders === undefined ? reply : { ...reply, headers: { ...commonHeaders, ...reply.headers } }
+  const common = commonHeaders === undefined ? reply : withHeaders(reply, commonHeaders)
   const plain = allowedOrigins.length === 0 ? common : withCors(common, exchange, settings)
   const finished = isLong(plain) ? negotiated(plain, exchange, settings) : plain
   return exchange.method === 'HEAD' ? withoutBody(finished) : finished
+}
+
+/** Member by member: spreading costs more than everything else that is done for a short reply. */
+function withHeaders({ status, headers, body, encodings }: Reply, common: Reply['headers']): Reply {
+  return { status, headers: { ...common, ...headers }, body, encodings }
 }
 
 /** Errors need the headers too: without them, a page cannot even read the status. */

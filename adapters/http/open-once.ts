@@ -1,10 +1,12 @@
 import type { Engine } from '../../src/index.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
+import { assertOpens } from './fetch-events.ts'
 
 /**
  * Returns a function that opens the engine at its first call, and resolves to the same engine at each further
  * one. The next call tries again if opening failed or the engine was closed, so a failure is not kept: a
- * directory that is still locked by the previous deployment, or a database that is down.
+ * directory that is still locked by the previous deployment, or a database that is down. Throws `invalid`
+ * unless it gets a function.
  *
  * ```ts
  * const engine = openOnce(() => open({ storage: memory() }))
@@ -13,6 +15,7 @@ import { onAbort } from '../../src/runtime/abort.ts'
  * ```
  */
 export function openOnce(openEngine: () => Promise<Engine>): () => Promise<Engine> {
+  assertOpens(openEngine, 'openOnce')
   let opened: Promise<Engine> | undefined
   return () => {
     if (opened !== undefined) return opened

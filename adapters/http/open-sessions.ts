@@ -1,23 +1,22 @@
-import type { ReadCursor } from '../../src/index.ts'
-import type { HandlerSettings } from './options.ts'
-import type { ApiRequest } from './request.ts'
+import type { Engine, ReadCursor } from '../../src/index.ts'
+import type { RequestExchange } from './exchange.ts'
 
 /** A read session that is open. */
 export interface OpenSession {
   readonly cursor: ReadCursor
-  readonly request: ApiRequest
-  readonly protocol: 'events' | 'frames'
+  readonly exchange: RequestExchange
+  readonly protocol: 'events' | 'frames' | 'durable-streams'
   /** The time at which it was opened, in milliseconds since the Unix epoch. */
   readonly openedAt: number
 }
 
-const sessionsOf = new WeakMap<HandlerSettings, Set<OpenSession>>()
+const sessionsOf = new WeakMap<Engine, Set<OpenSession>>()
 
-/** The open sessions of a handler, the oldest first. */
-export function openSessions(settings: HandlerSettings): Set<OpenSession> {
-  const known = sessionsOf.get(settings)
+/** The open sessions of all handlers of an engine, whatever their protocol, the oldest first. */
+export function openSessions(owner: Engine): Set<OpenSession> {
+  const known = sessionsOf.get(owner)
   if (known !== undefined) return known
   const sessions = new Set<OpenSession>()
-  sessionsOf.set(settings, sessions)
+  sessionsOf.set(owner, sessions)
   return sessions
 }

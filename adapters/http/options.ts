@@ -13,7 +13,7 @@ import {
   oneOf,
 } from '../../src/model/validation.ts'
 import { RejectingQuota } from '../../src/runtime/rejecting-quota.ts'
-import { APPEND_HEADER } from '../../src/wire/append-header.ts'
+import { APPEND_HEADER } from '../../src/wire/append-header-name.ts'
 import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/content-coding.ts'
 import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
 import { vendorHeaderName } from '../../src/wire/vendor-header-names.ts'

@@ -1,9 +1,10 @@
 import type { Engine, EngineStream, Resource } from '../../src/index.ts'
 import { accessTokenIdProblem } from '../../src/model/access.ts'
 import { textOf } from '../../src/model/bytes.ts'
+import { requestTokenProblem } from '../../src/model/control-names.ts'
 import { KEY_CHARACTERS_MAX } from '../../src/model/encryption-key.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { basinNameProblem, requestTokenProblem, streamNameProblem } from '../../src/model/names.ts'
+import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
 import { decodeStreamConfigHeader } from '../../src/wire/json-resources.ts'
 import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
 import {
@@ -14,6 +15,7 @@ import {
   vendorHeader,
 } from '../../src/wire/vendor-headers.ts'
 import type { RequestExchange } from './exchange.ts'
+import type { OpenSession } from './open-sessions.ts'
 import type { HandlerSettings } from './options.ts'
 import type { Reply } from './reply.ts'
 import type { RouteMatch } from './router.ts'
@@ -30,6 +32,8 @@ type NameProblem = (name: string) => string | undefined
 export class ApiRequest {
   readonly exchange: RequestExchange
   readonly settings: HandlerSettings
+  /** The read sessions that the engine has open over HTTP. */
+  readonly sessions: Set<OpenSession>
   /** The engine with the caller's permissions; set once the request is authorized, if that needed a token. */
   caller: Engine | undefined
   readonly #match: RouteMatch<unknown>
@@ -37,9 +41,15 @@ export class ApiRequest {
   #stream: string | undefined
   #headerPrefix: string | undefined
 
-  constructor(exchange: RequestExchange, match: RouteMatch<unknown>, settings: HandlerSettings) {
+  constructor(
+    exchange: RequestExchange,
+    match: RouteMatch<unknown>,
+    settings: HandlerSettings,
+    sessions: Set<OpenSession> = new Set(),
+  ) {
     this.exchange = exchange
     this.settings = settings
+    this.sessions = sessions
     this.#match = match
   }
 
@@ -163,7 +173,7 @@ export class ApiRequest {
    */
   streamOf(hw: Engine, { takesKey = true } = {}): EngineStream {
     const { basin, stream } = this
-    const encryptionKey = takesKey ? this.#encryptionKey() : undefined
+    const encryptionKey = takesKey ? this.encryptionKey : undefined
     const header = this.vendorHeader('stream-config')
     const config = header === undefined ? undefined : decodeStreamConfigHeader(header)
     return hw.basin(basin, { autoCreate: false }).stream(stream, { config, encryptionKey })
@@ -178,7 +188,7 @@ export class ApiRequest {
    * The encryption key, not decoded. Throws 400 `bad_header` if it is empty or too long, even for streams
    * without a cipher.
    */
-  #encryptionKey(): string | undefined {
+  get encryptionKey(): string | undefined {
     const key = this.vendorHeader('encryption-key')?.trim()
     if (key === undefined || (key.length >= 1 && key.length <= KEY_CHARACTERS_MAX)) return key
     const name = this.vendorHeaderName('encryption-key')

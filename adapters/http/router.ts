@@ -47,6 +47,18 @@ export class Router<Target> implements RequestRouter<Target> {
     return (mounted === undefined ? undefined : this.#find(mounted)) ?? this.#find(path)
   }
 
+  /** Returns whether a path below `root`, such as `/v1/stream`, may have a route. */
+  mayServeBelow(root: string): boolean {
+    let nodes = [this.#root]
+    for (const segment of root.split('/')) {
+      nodes = nodes.flatMap(({ literals, parameter }) => {
+        const literal = literals.get(segment)
+        return [...(literal ? [literal] : []), ...(parameter ? [parameter.node] : [])]
+      })
+    }
+    return nodes.length > 0
+  }
+
   #find(path: string): RouteMatch<Target> | undefined {
     const parameters: Record<string, string> = {}
     let node = this.#root

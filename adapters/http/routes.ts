@@ -18,6 +18,7 @@ import {
   streamMetrics,
 } from './endpoints/metrics.ts'
 import { health, prometheus } from './endpoints/monitoring.ts'
+import { openApi } from './endpoints/open-api.ts'
 import { servePage } from './endpoints/page.ts'
 import { read } from './endpoints/read.ts'
 import {
@@ -31,7 +32,7 @@ import {
 } from './endpoints/streams.ts'
 import { type Method, type Methods, permitted } from './methods.ts'
 import type { HandlerSettings, HtmlPage } from './options.ts'
-import { type RequestRouter, type Route, Router } from './router.ts'
+import { type Route, Router } from './router.ts'
 
 const HEALTH: Method = { endpoint: health, operations: 'public' }
 
@@ -39,6 +40,7 @@ const HEALTH: Method = { endpoint: health, operations: 'public' }
 export const ROUTES: readonly Route<Methods>[] = [
   { pattern: '/health', target: { GET: HEALTH } },
   { pattern: '/ping', target: { GET: HEALTH } },
+  { pattern: '/openapi.json', target: { GET: { endpoint: openApi, operations: 'public' } } },
   { pattern: '/followers', target: { GET: permitted(followers, 'account-metrics') } },
   { pattern: '/metrics/{basin}', target: { GET: permitted(anyBasinMetrics, 'basin-metrics') } },
   { pattern: '/metrics/{basin}/{stream}', target: { GET: permitted(anyStreamMetrics, 'stream-metrics') } },
@@ -107,6 +109,6 @@ function pageRoute(page: HtmlPage): Route<Methods> {
 }
 
 /** Finds the endpoints of the wire protocol. */
-export function protocolRouter({ page }: HandlerSettings): RequestRouter<Methods> {
+export function protocolRouter({ page }: HandlerSettings): Router<Methods> {
   return new Router(page === undefined ? ROUTES : [...ROUTES, pageRoute(page)])
 }

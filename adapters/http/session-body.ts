@@ -7,7 +7,7 @@ import {
   type Receiver,
 } from '../../src/runtime/maybe-promise.ts'
 import { type ErrorBody, errorBody } from '../../src/wire/error-body.ts'
-import { type OpenSession, openSessions } from './open-sessions.ts'
+import type { OpenSession } from './open-sessions.ts'
 import type { ReplyChunks, ReplyStream } from './reply.ts'
 import type { ApiRequest } from './request.ts'
 
@@ -51,8 +51,8 @@ export class SessionBody implements ReplyStream, ReplyChunks {
     this.#encoding = encoding
     this.#request = request
     if (cursor === undefined) return
-    this.#listed = { cursor, request, protocol, openedAt: Date.now() }
-    openSessions(request.settings).add(this.#listed)
+    this.#listed = { cursor, exchange: request.exchange, protocol, openedAt: Date.now() }
+    request.sessions.add(this.#listed)
   }
 
   set onEvicted(callback: () => void) {
@@ -121,7 +121,7 @@ export class SessionBody implements ReplyStream, ReplyChunks {
 
   #close(): void {
     this.#isOver = true
-    if (this.#listed !== undefined) openSessions(this.#request.settings).delete(this.#listed)
+    if (this.#listed !== undefined) this.#request.sessions.delete(this.#listed)
     this.#cursor?.close()
   }
 }

@@ -8,12 +8,13 @@ import {
   type DurableStreamsOptions,
   durableStreamsSettings,
 } from '../durable-streams/options.ts'
-import { streamRouter } from '../durable-streams/paths.ts'
+import { streamInMountedPath, streamRouter } from '../durable-streams/paths.ts'
 import type { HttpCore } from '../http/core.ts'
 import type { RequestExchange } from '../http/exchange.ts'
 import { LazyHttpCore } from '../http/lazy-core.ts'
 import type { HandlerOptions } from '../http/options.ts'
 import type { Reply } from '../http/reply.ts'
+import type { Router } from '../http/router.ts'
 
 /** What a handler serves by the Durable Streams protocol. Tokens, CORS and limits are the handler's own. */
 export type DurableStreamsMount = Pick<DurableStreamsOptions, 'basin' | 'path' | 'longPollMs' | 'sseMs'>
@@ -29,20 +30,28 @@ export const DURABLE_STREAMS_MOUNT: MembersOf<DurableStreamsMount> = {
 /** What replies to exchanges, as {@link HttpCore} does. */
 export type ExchangeHandler = Pick<HttpCore, 'serves' | 'handle'>
 
-/** Serves the second protocol beside the first. Its code is loaded with its first request. */
+/**
+ * Serves the second protocol beside the first, whose routes are those of `wire`. Its code is loaded with its
+ * first request.
+ */
 export function withDurableStreams(
   core: ExchangeHandler,
+  wire: Pick<Router<unknown>, 'mayServeBelow'>,
   engine: Engine | (() => Promise<Engine>),
-  mount: DurableStreamsMount,
+  streams: DurableStreamsMount,
   shared: HandlerOptions,
 ): ExchangeHandler {
   const { auth, getToken, cors, compression, allowedHosts, retention, limits, prefix, onError } = shared
   const common = { auth, getToken, cors, compression, allowedHosts, retention, limits, prefix, onError }
-  const settings = durableStreamsSettings({ ...common, ...mount })
+  const settings = durableStreamsSettings({ ...common, ...streams })
   if (settings.root === '') throw invalid('`durableStreams.path` must not be `/` here', 'durableStreams.path')
-  const router = streamRouter(settings.basin, settings.root, undefined)
+  const { root } = settings
+  const mount = settings.http.prefix
+  const router = streamRouter(settings.basin, root, undefined)
+  // With the default path, no request has to look among the routes of the other protocol.
+  const overlaps = wire.mayServeBelow(root) || (mount !== '' && wire.mayServeBelow(mount + root))
   const serves = (path: string) =>
-    router.match(path, settings.http.prefix) !== undefined && !core.serves(path)
+    streamInMountedPath(path, root, mount) !== undefined && !(overlaps && core.serves(path))
   const module = new LazyModule('the code of the Durable Streams protocol', async () => {
     const { durableStreamsCore } = await import('../durable-streams/core.ts')
     if (typeof engine !== 'function') return durableStreamsCore(engine, settings)

@@ -86,12 +86,13 @@ export function nodeHandlerOf(
   const settings = handlerSettings(options, members)
   const lingerMs = durationOf('lingerMs', options.limits?.lingerMs ?? LINGER_MS)
   const engine = typeof hw === 'function' ? openOnce(hw) : hw
-  const core = coreOf(engine, settings, protocolRouter(settings))
+  const router = protocolRouter(settings)
+  const core = coreOf(engine, settings, router)
   const { durableStreams, ...shared } = options
   const served: ExchangeHandler =
     durableStreams === undefined
       ? core
-      : withDurableStreams(core, engine, durableStreams, { ...shared, limits: settings.limits })
+      : withDurableStreams(core, router, engine, durableStreams, { ...shared, limits: settings.limits })
   return nodeHandler((exchange) => served.handle(exchange), {
     serves: (path) => served.serves(path),
     openShare: (end) => core.engine?.openShare(end),

@@ -4,7 +4,14 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { Engine } from '../../src/index.ts'
 import { invalid } from '../../src/model/errors.ts'
-import { assertOptions, type Check, type MembersOf, unchecked } from '../../src/model/validation.ts'
+import {
+  assertOptions,
+  assertSignal,
+  type Check,
+  type MembersOf,
+  unchecked,
+} from '../../src/model/validation.ts'
+import { unlessAborted } from '../../src/runtime/abort.ts'
 import { clientErrorListener } from './client-errors.ts'
 import { type ConnectionCounts, Connections } from './connections.ts'
 import {
@@ -91,9 +98,13 @@ export interface NodeServer {
   counts(): ConnectionCounts
   /**
    * Stops accepting, asks clients to leave, waits up to `graceMs` (default 10,000) for requests in flight,
-   * then drops the rest. Resolves when nothing is open. Later calls return the same promise.
+   * then drops the rest. Resolves when nothing is open. Later calls return the same promise. `signal` ends
+   * the wait of the call, which rejects with its reason, and not what the call began.
    */
-  close(options?: { readonly graceMs?: number | undefined }): Promise<void>
+  close(options?: {
+    readonly graceMs?: number | undefined
+    readonly signal?: AbortSignal | undefined
+  }): Promise<void>
   /** Closes the server for `await using`. */
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -163,10 +174,10 @@ export async function serveHandler(handler: NodeHandler, options: ListenOptions 
   const address = await listen(http1, port, host)
   let closed: Promise<void> | undefined
   const close: NodeServer['close'] = (options = {}) => {
-    assertOptions(options, { graceMs: 'number' })
-    const { graceMs = SHUTDOWN_GRACE_MS } = options
+    assertOptions(options, { graceMs: 'number', signal: assertSignal })
+    const { graceMs = SHUTDOWN_GRACE_MS, signal } = options
     closed ??= shutDown(http1, connections, graceMs)
-    return closed
+    return unlessAborted(signal, closed)
   }
   return {
     url: `${tls ? 'https' : 'http'}://${urlHost(host)}:${address.port}`,

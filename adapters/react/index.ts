@@ -1,5 +1,11 @@
 'use client'
 
-export type { ChangingSource, RecordSource, StreamView, UseStreamOptions } from './use-stream.ts'
+export type {
+  ChangingSource,
+  RecordSource,
+  StateSource,
+  StreamView,
+  UseStreamOptions,
+} from '../stream-view/index.ts'
 export { useStream } from './use-stream.ts'
-export { type StateSource, useSyncState } from './use-sync-state.ts'
+export { useSyncState } from './use-sync-state.ts'

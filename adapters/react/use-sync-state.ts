@@ -1,12 +1,5 @@
 import { useCallback, useSyncExternalStore } from 'react'
-
-/** What {@link useSyncState} needs of a synced stream, a mirror or an outbox. */
-export interface StateSource<State> {
-  /** The current state. */
-  readonly state: State
-  /** Emits the current state, then each further one. */
-  readonly state$: { subscribe(observer: (state: State) => void): { unsubscribe(): void } }
-}
+import type { StateSource } from '../stream-view/index.ts'
 
 /**
  * Returns the state of a synced stream, a mirror or an outbox, and renders the component when it changes.

@@ -1,7 +1,6 @@
 import type { Basin } from '../../src/api/basin.ts'
-import { OUTBOX_PREFIX } from '../../src/sync/outbox-name.ts'
 import type { RecentUse } from '../../src/sync/recent-use.ts'
-import { syncedNameProblem } from '../../src/sync/synced-names.ts'
+import { OUTBOX_PREFIX, syncedNameProblem } from '../../src/sync/synced-names.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
 import { deleteIfPresent } from './copy-streams.ts'
 import { ensureCopy, isEmptyCopy, listNames, localNames } from './known-streams.ts'

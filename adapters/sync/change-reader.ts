@@ -5,6 +5,7 @@ import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAnyAbort } from '../../src/runtime/abort.ts'
 import type { StreamChange } from '../../src/sync/changes.ts'
+import { isStreamMissing } from '../../src/sync/errors.ts'
 import { originOf } from '../../src/sync/origin.ts'
 import {
   EMPTY_OVERLAY,
@@ -14,7 +15,6 @@ import {
   withPosition,
   withReached,
 } from '../../src/sync/overlay.ts'
-import { isStreamMissing } from './errors.ts'
 import type { PendingEntry, PendingSource } from './pending-source.ts'
 
 /** A change in bytes. */

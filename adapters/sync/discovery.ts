@@ -1,8 +1,8 @@
 import type { Clock } from '../../src/runtime/clock.ts'
 import { backOffMs } from '../../src/sync/back-off.ts'
+import { asHeadwaterError } from '../../src/sync/errors.ts'
 import { failureOutcome } from '../../src/sync/mirror-failure.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
-import { asHeadwaterError } from './errors.ts'
 import type { WakeUps } from './page-events.ts'
 import { pauseUntil } from './pause.ts'
 

@@ -1,6 +1,6 @@
 import type { Stream } from '../../src/api/stream.ts'
+import { isStreamMissing } from '../../src/sync/errors.ts'
 import { deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
-import { isStreamMissing } from './errors.ts'
 
 /** Earlier records of a copy that are stored in a stream of their own: from `start` to before `end`. */
 export interface EarlierSegment {

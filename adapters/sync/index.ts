@@ -5,10 +5,10 @@ export type {
   BytesContent,
   ConfirmedRecord,
   JsonContent,
+  PendingRecord,
   RecordOrigin,
   SyncedRecord,
   TextContent,
-  WaitingRecord,
 } from '../../src/sync/synced-record.ts'
 export type { EarlierRecords } from './earlier-history.ts'
 export {

@@ -1,8 +1,8 @@
 import type { Basin } from '../../src/api/basin.ts'
 import type { Stream } from '../../src/api/stream.ts'
+import { isStreamMissing } from '../../src/sync/errors.ts'
 import { syncedNameProblem } from '../../src/sync/synced-names.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
-import { isStreamMissing } from './errors.ts'
 import { LocalCopy } from './local-copy.ts'
 
 const PAGE = 1_000

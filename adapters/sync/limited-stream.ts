@@ -11,8 +11,8 @@ import type { StreamPosition } from '../../src/model/position.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { RestoredStream } from '../../src/model/restored-stream.ts'
 import type { ReadBatch } from '../../src/storage/record-batch.ts'
+import { codeOf } from '../../src/sync/errors.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
-import { codeOf } from './errors.ts'
 
 /** Makes the stream exist, if that is wanted. Resolves to whether it may exist now. */
 export type CreateMissing = () => Promise<boolean>

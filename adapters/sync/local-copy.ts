@@ -1,7 +1,7 @@
 import type { Stream } from '../../src/api/stream.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import { invalid } from '../../src/model/errors.ts'
-import { codeOf, isStreamMissing } from './errors.ts'
+import { codeOf, isStreamMissing } from '../../src/sync/errors.ts'
 
 /** Stores timestamps as they are, for ever, and rejects records without one: those of an app. */
 export const COPY_CONFIG = {
@@ -31,7 +31,10 @@ export class LocalCopy {
         const identity = await this.existing.identity()
         const { timestamping } = await this.existing.config()
         if (timestamping.mode === 'client-require' && timestamping.uncapped) return identity
-        throw invalid(`stream \`${this.#stream.name}\` exists and is not a copy made by a mirror`, 'local')
+        throw invalid(
+          `stream \`${this.#stream.name}\` exists and is not a copy of a mirror; use another name`,
+          'local',
+        )
       } catch (error) {
         if (!isStreamMissing(error) || attempt === ATTEMPTS_MAX) throw error
       }

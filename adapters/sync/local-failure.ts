@@ -1,5 +1,5 @@
 import type { HeadwaterError } from '../../src/model/errors.ts'
-import { isStreamMissing } from './errors.ts'
+import { isStreamMissing } from '../../src/sync/errors.ts'
 
 /** A failure of the local stream. */
 export class LocalFailure extends Error {

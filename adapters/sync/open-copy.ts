@@ -1,8 +1,8 @@
 import type { AppendSession } from '../../src/api/append-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { CopyEnd } from '../../src/sync/copy-end.ts'
+import { isStreamMissing } from '../../src/sync/errors.ts'
 import { deleteIfPresent } from './copy-streams.ts'
-import { isStreamMissing } from './errors.ts'
 import { ATTEMPTS_MAX, type LocalCopy } from './local-copy.ts'
 
 /** An open copy. The session fails if the copy is deleted, even if another one is created meanwhile. */

@@ -5,6 +5,7 @@ import type { AppendAck } from '../../src/model/info.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { backOffMs } from '../../src/sync/back-off.ts'
+import { asHeadwaterError, codeOf, isStreamMissing } from '../../src/sync/errors.ts'
 import {
   emptyOutbox,
   type LogRecord,
@@ -14,7 +15,6 @@ import {
   trimPoint,
   withLogRecords,
 } from '../../src/sync/outbox-log.ts'
-import { asHeadwaterError, codeOf, isStreamMissing } from './errors.ts'
 import { pauseUntil } from './pause.ts'
 
 /** Keeps what waits for as long as that takes, whatever the defaults of the basin are. */
@@ -98,6 +98,12 @@ export class OutboxLog {
     stored?.(ack)
     await this.until(() => this.#state.next >= ack.end.seqNum, signal)
     return ack
+  }
+
+  /** Resolves when the state includes everything that the log has. */
+  async caughtUp(signal: AbortSignal): Promise<void> {
+    const { seqNum } = await this.#stream.checkTail({ signal })
+    await this.until(() => this.#state.next >= seqNum, signal)
   }
 
   /** Removes records that are not needed any more, if there are enough of them. */

@@ -6,6 +6,7 @@ import { HeadwaterError, invalid } from '../../src/model/errors.ts'
 import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
+import { asHeadwaterError } from '../../src/sync/errors.ts'
 import { outboxInput } from '../../src/sync/outbox-input.ts'
 import {
   batchRecords,
@@ -17,7 +18,6 @@ import {
 import type { SenderState } from '../../src/sync/outbox-plan.ts'
 import type { OutboxContent } from '../../src/sync/overlay.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
-import { asHeadwaterError } from './errors.ts'
 import { OutboxLog } from './outbox-log.ts'
 import { assertOutboxOptions, type OutboxOptions } from './outbox-options.ts'
 import { browserWakeUps } from './page-events.ts'
@@ -94,7 +94,8 @@ export class Outbox {
     }
     this.#log = new OutboxLog(local, options.random ?? Math.random, this.#closing.signal, {
       confirmed: settle,
-      discarded: ({ number, error }) => settle(number, error ?? new HeadwaterError('closed', 'discarded')),
+      discarded: ({ number, error }) =>
+        settle(number, error ?? new HeadwaterError('closed', 'the batch was discarded')),
     })
     this.#log.subscribe(() => {
       this.#content = undefined

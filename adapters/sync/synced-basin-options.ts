@@ -11,8 +11,7 @@ import {
   oneOf,
   unchecked,
 } from '../../src/model/validation.ts'
-import { SYNCED_NAME_BYTES_MAX } from '../../src/sync/outbox-name.ts'
-import { isInternalName } from '../../src/sync/synced-names.ts'
+import { isInternalName, SYNCED_NAME_BYTES_MAX } from '../../src/sync/synced-names.ts'
 import type { SyncedStreamOptions } from './synced.ts'
 
 /** Options of `syncedBasin`. The members that it shares with `syncedStream` apply to each stream. */

@@ -1,10 +1,11 @@
 import type { Observable } from 'rxjs'
+import type { CallOptions } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { isPromise } from '../../src/runtime/maybe-promise.ts'
 import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
-import type { ChangeSource, PendingRecord, StreamChange } from '../../src/sync/changes.ts'
+import type { ChangeSource, NumberedItem, StreamChange } from '../../src/sync/changes.ts'
 import { RecordView } from '../../src/sync/record-view.ts'
 import type { SyncedRecord } from '../../src/sync/synced-record.ts'
 import { ChangeReader, type RecordChange } from './change-reader.ts'
@@ -16,12 +17,6 @@ import { SyncedRead } from './synced-read.ts'
 export interface SyncedChange<Content> extends StreamChange<SyncedRecord<Content>, SyncedRecord<Content>> {
   /** Records below this sequence number were trimmed; undefined if the change trims nothing. */
   readonly trimmedTo: number | undefined
-}
-
-/** Options of a read of a synced stream. */
-export interface SyncedReadOptions {
-  /** Ends the read. */
-  readonly signal?: AbortSignal | undefined
 }
 
 /** The reads of a synced stream in one form: text, bytes or JSON. */
@@ -94,10 +89,7 @@ export abstract class SyncedReads<Content extends object>
    * for await (const { body, isPending } of chat.read({ tailOffset: 100 })) console.log(body, isPending)
    * ```
    */
-  read(
-    query: ReadQuery = { seqNum: 0 },
-    { signal }: SyncedReadOptions = {},
-  ): SyncedRead<SyncedRecord<Content>> {
+  read(query: ReadQuery = { seqNum: 0 }, { signal }: CallOptions = {}): SyncedRead<SyncedRecord<Content>> {
     return new SyncedRead(() => this.#read(query, signal))
   }
 
@@ -117,7 +109,7 @@ export abstract class SyncedReads<Content extends object>
   /** Iterates over changes, as {@link ChangeSource} describes, from a sequence number or another start on. */
   async *changes(
     from: number | ReadQuery,
-    { signal }: SyncedReadOptions,
+    { signal }: CallOptions,
   ): AsyncGenerator<SyncedChange<Content>, void, undefined> {
     const query = typeof from === 'number' ? { seqNum: from } : from
     const reader = new ChangeReader(this.#local, this.#source, query, signal)
@@ -131,7 +123,7 @@ export abstract class SyncedReads<Content extends object>
   }
 
   async #converted(change: RecordChange): Promise<SyncedChange<Content>> {
-    const pending: PendingRecord<SyncedRecord<Content>>[] = []
+    const pending: NumberedItem<SyncedRecord<Content>>[] = []
     for (const { number, item } of change.pending) {
       const records = this.#pending.of(item, this.#source.device!, number)
       // Thousands may wait, and most have been converted before.
@@ -143,7 +135,7 @@ export abstract class SyncedReads<Content extends object>
   }
 }
 
-function itemOf<Item>({ item }: PendingRecord<Item>): Item {
+function itemOf<Item>({ item }: NumberedItem<Item>): Item {
   return item
 }
 

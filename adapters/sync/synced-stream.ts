@@ -1,11 +1,12 @@
 import type { Observable } from 'rxjs'
-import type { CallOptions } from '../../src/api/call-options.ts'
+import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { JsonCodec } from '../../src/api/json-codec.ts'
 import { OrderedEncoder } from '../../src/api/ordered-encoder.ts'
 import type { StandardSchema } from '../../src/api/standard-schema.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
 import { type HeadwaterError, invalid } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
+import { unlessAborted } from '../../src/runtime/abort.ts'
 import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import type { BytesContent, JsonContent, TextContent } from '../../src/sync/synced-record.ts'
@@ -109,8 +110,9 @@ export class SyncedStream<Format extends RecordFormat = 'string'> extends Synced
   }
 
   /** Ends the sync. Records that wait stay on this device. Neither stream is closed. */
-  close(): Promise<void> {
-    return this.#close()
+  async close(options?: CallOptions): Promise<void> {
+    const signal = signalOf(options)
+    await unlessAborted(signal, this.#close())
   }
 
   /** Closes the stream for `await using`. */

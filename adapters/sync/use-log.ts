@@ -1,5 +1,6 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { backOffMs } from '../../src/sync/back-off.ts'
+import { codeOf, isStreamMissing } from '../../src/sync/errors.ts'
 import {
   isUseNews,
   NO_USE,
@@ -8,7 +9,6 @@ import {
   useSummary,
   withUseRecords,
 } from '../../src/sync/recent-use.ts'
-import { codeOf, isStreamMissing } from './errors.ts'
 import { pauseUntil } from './pause.ts'
 
 /** The log is replaced by a summary when it has this many records. */

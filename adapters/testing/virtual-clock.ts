@@ -1,4 +1,4 @@
-import { invalid } from '../../src/model/errors.ts'
+import { HeadwaterError, invalid } from '../../src/model/errors.ts'
 import { assertOptions, type MembersOf, millisecondsOf, unchecked } from '../../src/model/validation.ts'
 import { awaitExternalWork, type Clock } from '../../src/runtime/clock.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
@@ -79,7 +79,8 @@ export function virtualClock(options: VirtualClockOptions = {}): VirtualClock {
       const timer = timers.first()
       if (timer === undefined || timer.dueMs > endMs) break
       if (timer.generation > GENERATIONS_MAX) {
-        throw new Error(`timers re-arm without delay: ${GENERATIONS_MAX} fired in succession at ${nowMs}`)
+        const fired = `${GENERATIONS_MAX} fired in succession at ${nowMs}`
+        throw new HeadwaterError('other', `timers re-arm without delay: ${fired}`)
       }
       timers.delete(timer)
       nowMs = timer.dueMs

@@ -1,11 +1,14 @@
 import { basinConfig, mergeStreamConfig } from '../../src/core/config.ts'
-import type { Header, SequencedRecord, StreamPosition } from '../../src/index.ts'
+import type { Header, SequencedRecord, StreamTail } from '../../src/index.ts'
 import { appendRecord } from '../../src/model/append-input.ts'
+import { assertBasinConfig } from '../../src/model/basin-config.ts'
 import { textOf, utf8 } from '../../src/model/bytes.ts'
 import type { BasinConfig, Cipher, StreamConfig } from '../../src/model/config.ts'
-import { assertBasinConfig, assertStreamConfig } from '../../src/model/config.ts'
+import { assertStreamConfig } from '../../src/model/config.ts'
+import { assertStreamCreation } from '../../src/model/creation-rules.ts'
 import { assertValid, invalid } from '../../src/model/errors.ts'
 import { basinNameProblem, fencingTokenProblem, streamNameProblem } from '../../src/model/names.ts'
+import type { StreamExpiry, StreamMetadata } from '../../src/model/stream-creation.ts'
 import { assertInteger } from '../../src/model/validation.ts'
 import { decodeBase64, encodeBase64 } from '../../src/wire/base64.ts'
 import {
@@ -17,6 +20,7 @@ import {
 } from '../../src/wire/json-config.ts'
 import {
   arrayOf,
+  booleanOf,
   type Decoder,
   dateTimeOf,
   dateTimeText,
@@ -62,10 +66,13 @@ export interface ExportedStream {
   readonly cipher: Cipher | null
   /** RFC 3339. Distinguishes the stream from a later one with the same name. Undefined: unknown. */
   readonly createdAt: string | undefined
+  /** Undefined: none, or unknown. */
+  readonly metadata?: StreamMetadata | undefined
+  readonly expiry?: StreamExpiry | undefined
   /** The sequence number of the first record that existed, of the tail if none did. */
   readonly start: number
   /** When the export of the stream began. Later records are not part of it. */
-  readonly tail: StreamPosition
+  readonly tail: StreamTail
   /** Empty without a fence. Undefined: unknown. */
   readonly fencingToken: string | undefined
 }
@@ -93,11 +100,13 @@ export function encodeEntry(entry: ExportEntry): string {
     case 'basin':
       return `{"basin":${JSON.stringify(entry.name)},"config":${basinConfigJson(entry.config)}}`
     case 'stream': {
-      const { name, basin, config, cipher, createdAt, start, tail, fencingToken } = entry.stream
+      const { name, basin, config, cipher, createdAt, metadata, expiry, start, tail, fencingToken } =
+        entry.stream
       const names = `{"stream":${JSON.stringify(name)},"basin":${JSON.stringify(basin)}`
       const state = `"start":${start},"tail":${positionJson(tail)},"fencing_token":${JSON.stringify(fencingToken ?? null)}}`
       const kind = `"cipher":${JSON.stringify(cipher)},"created_at":${JSON.stringify(createdAt ?? null)}`
-      return `${names},"config":${streamConfigJson(config)},${kind},${state}`
+      const lasting = JSON.stringify({ metadata, expiry: expiry && expiryJson(expiry) }).slice(1, -1)
+      return `${names},"config":${streamConfigJson(config)},${kind},${lasting && `${lasting},`}${state}`
     }
     case 'record':
       return encodeRecord(entry.record)
@@ -108,6 +117,10 @@ export function encodeEntry(entry: ExportEntry): string {
       return JSON.stringify({ export_end: { basins, streams, records } })
     }
   }
+}
+
+function expiryJson(expiry: StreamExpiry): object {
+  return 'at' in expiry ? { at: dateTimeText(expiry.at) } : { idle_seconds: expiry.idleSeconds }
 }
 
 function encodeRecord({ seqNum, timestamp, headers, body }: SequencedRecord): string {
@@ -227,6 +240,9 @@ function streamOf(object: JsonObject): ExportedStream {
   const start = required(object, 'start', count)
   const tail = positionOf(required(object, 'tail', objectOf))
   if (start > tail.seqNum) throw invalid('`start` must not exceed the tail', 'start')
+  const metadata = optional(object, 'metadata', metadataOf)
+  const expiry = optional(object, 'expiry', expiryOf)
+  assertStreamCreation({ metadata, expiry })
   return {
     basin: required(object, 'basin', keptStringOf),
     name,
@@ -234,14 +250,31 @@ function streamOf(object: JsonObject): ExportedStream {
     cipher: nullable(object, 'cipher', cipherOf) ?? null,
     // Normalized, so that equal times are equal strings.
     createdAt: nullable(object, 'created_at', (value, at) => dateTimeText(dateTimeOf(value, at))),
+    ...(metadata && { metadata }),
+    ...(expiry && { expiry }),
     start,
     tail,
     fencingToken,
   }
 }
 
-function positionOf(object: JsonObject): StreamPosition {
-  return { seqNum: required(object, 'seq_num', count), timestamp: required(object, 'timestamp', count) }
+function positionOf(object: JsonObject): StreamTail {
+  const position = {
+    seqNum: required(object, 'seq_num', count),
+    timestamp: required(object, 'timestamp', count),
+  }
+  return optional(object, 'closed', booleanOf) ? { ...position, closed: true } : position
+}
+
+function metadataOf(value: ParsedJson, name: string): StreamMetadata {
+  const members = [...objectOf(value, name).members()]
+  return Object.fromEntries(members.map(([key, text]) => [key, keptStringOf(text, name)]))
+}
+
+function expiryOf(value: ParsedJson, name: string): StreamExpiry {
+  const object = objectOf(value, name)
+  const idleSeconds = optional(object, 'idle_seconds', count)
+  return idleSeconds === undefined ? { at: required(object, 'at', dateTimeOf) } : { idleSeconds }
 }
 
 function countsOf(value: ParsedJson, name: string): ExportCounts {

@@ -1,4 +1,4 @@
-import type { SequencedRecord, StreamPosition } from '../../src/index.ts'
+import type { SequencedRecord, StreamTail } from '../../src/index.ts'
 import type { ExportedStream } from './export-entry.ts'
 import type { OpenStream } from './resume-point.ts'
 import { type ListedStream, type Service, streamLabel } from './service.ts'
@@ -51,7 +51,7 @@ async function readStart(service: Service, facts: ListedStream): Promise<Started
 async function snapshotOf(
   service: Service,
   facts: ListedStream,
-): Promise<{ tail: StreamPosition; fencingToken: string | undefined } | undefined> {
+): Promise<{ tail: StreamTail; fencingToken: string | undefined } | undefined> {
   let tail = await service.tail(facts)
   // A stream without records was never fenced.
   if (tail === undefined || tail.seqNum === 0) return tail && { tail, fencingToken: '' }

@@ -15,7 +15,9 @@ export interface ImportOptions {
   readonly resume: boolean
   /** Called after each chunk of lines, with the stream that they belong to. */
   readonly onProgress?: ((counts: ExportCounts, stream: string | undefined) => void) | undefined
-  /** Called for a condition that could not be verified. */
+  /** The time in milliseconds that decides whether a stream has expired. Default: now. */
+  readonly now?: number | undefined
+  /** Called for a condition that could not be verified, and for what is left out. */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
@@ -154,16 +156,26 @@ class Import {
     }
     this.#lastStream = stream.name
     const isWanted = basin.isWanted && matchesName(this.#options.filter.streams, stream.name)
-    const started = isWanted
-      ? await StreamImport.begin(stream, {
-          service: this.#service,
-          withCipher: (create) => this.#withCipher(basin, stream, create),
-          isNew: basin.isNew,
-          resume: this.#options.resume,
-          warn: (message) => this.#options.onWarning?.(message),
-        })
-      : undefined
+    const isExpired = isWanted && this.#hasExpired(stream)
+    if (isExpired) this.#options.onWarning?.(`${streamLabel(stream)} has expired and is left out`)
+    const started =
+      isWanted && !isExpired
+        ? await StreamImport.begin(stream, {
+            service: this.#service,
+            withCipher: (create) => this.#withCipher(basin, stream, create),
+            isNew: basin.isNew,
+            resume: this.#options.resume,
+            warn: (message) => this.#options.onWarning?.(message),
+          })
+        : undefined
     this.#open = { stream, import: started, records: 0 }
+  }
+
+  /** Whether the target would delete the stream at once. */
+  #hasExpired({ expiry }: ExportedStream): boolean {
+    const { now = Date.now() } = this.#options
+    const keepsExpiry = this.#service.restoreStream !== undefined
+    return keepsExpiry && expiry !== undefined && 'at' in expiry && expiry.at.getTime() <= now
   }
 
   async #endStream(name: string, records: number): Promise<void> {

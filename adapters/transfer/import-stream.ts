@@ -114,11 +114,15 @@ export class StreamImport {
     // It may be another stream with this name: leave it unchanged.
     if (!this.#isVerified) return
     await this.#config.change(this.#stream.config)
-    const tail = await this.#tail()
-    if (tail < this.#end.seqNum) {
+    const { seqNum, closed } = (await this.#target.service.tail(this.#stream)) ?? { seqNum: 0 }
+    if (seqNum < this.#end.seqNum) {
       throw new TransferError(
-        `${streamLabel(this.#stream)} was deleted during the import: it ends at ${tail}, not at ${this.#end.seqNum}`,
+        `${streamLabel(this.#stream)} was deleted during the import: it ends at ${seqNum}, not at ${this.#end.seqNum}`,
       )
+    }
+    const isComplete = seqNum === this.#stream.tail.seqNum
+    if (isComplete && this.#stream.tail.closed && !closed) {
+      this.#target.warn(`${streamLabel(this.#stream)} is open: the record that closed it no longer exists`)
     }
   }
 
@@ -128,16 +132,19 @@ export class StreamImport {
   }
 
   async #create(): Promise<void> {
-    const { service, withCipher } = this.#target
-    const { basin, name, cipher, start, tail, fencingToken } = this.#stream
+    const { service, withCipher, warn } = this.#target
+    const { basin, name, cipher, start, tail, fencingToken, metadata, expiry } = this.#stream
     const { restoreStream } = service
     if (restoreStream === undefined) {
+      if (metadata !== undefined || expiry !== undefined) {
+        warn(`${streamLabel(this.#stream)} is imported without its metadata and expiry: a server takes none`)
+      }
       await this.#config.create((config) => withCipher(() => service.ensureStream(this.#stream, config)))
       return
     }
     const position = { seqNum: start, timestamp: start === tail.seqNum ? tail.timestamp : 0 }
     await this.#config.create((config) =>
-      restoreStream({ basin, name }, { config, cipher, start: position, fencingToken }),
+      restoreStream({ basin, name }, { config, cipher, start: position, fencingToken, metadata, expiry }),
     )
     this.#end = position
     this.#fencingToken = fencingToken ?? ''

@@ -8,10 +8,11 @@ import {
   type RestoredStream,
   type SequencedRecord,
   type StreamPosition,
+  type StreamTail,
 } from '../../src/index.ts'
 import { compareUtf8, EMPTY_BYTES } from '../../src/model/bytes.ts'
 import type { BasinConfig, Cipher, StreamConfig } from '../../src/model/config.ts'
-import type { ListQuery, Page } from '../../src/model/info.ts'
+import type { ListQuery, Page, StreamInfo } from '../../src/model/info.ts'
 import { INTEGER_MAX, READ_RECORDS_MAX } from '../../src/model/limits.ts'
 import { dateTimeText } from '../../src/wire/json-members.ts'
 import { TransferError } from './transfer-error.ts'
@@ -36,6 +37,9 @@ export interface ListedStream extends StreamPath {
   readonly cipher: Cipher | null
   /** RFC 3339. */
   readonly createdAt: string | undefined
+  /** Those of its creation. Undefined if there are none, and for a client, to which no list shows them. */
+  readonly metadata?: StreamInfo['metadata'] | undefined
+  readonly expiry?: StreamInfo['expiry'] | undefined
 }
 
 /** A stream and whether calls for its records need the key. */
@@ -90,8 +94,9 @@ export class Service {
   async *streams(basin: string, range: NameRange): AsyncGenerator<ListedStream> {
     const list = (query: ListQuery, options: CallOptions) => this.#hw.basin(basin).listStreams(query, options)
     for await (const info of this.#list(`the list of streams of basin ${basin}`, range, list)) {
-      const { name, cipher, createdAt, deletedAt } = info
-      if (deletedAt === null) yield { basin, name, cipher, createdAt: dateTimeText(createdAt) }
+      const { name, cipher, createdAt, deletedAt, metadata, expiry } = info
+      if (deletedAt !== null) continue
+      yield { basin, name, cipher, createdAt: dateTimeText(createdAt), metadata, expiry }
     }
   }
 
@@ -134,7 +139,7 @@ export class Service {
   }
 
   /** Resolves to undefined if the stream does not exist. */
-  tail(ref: StreamPath): Promise<StreamPosition | undefined> {
+  tail(ref: StreamPath): Promise<StreamTail | undefined> {
     return this.#unlessMissing(streamLabel(ref), (options) => this.#stream(ref).checkTail(options))
   }
 
@@ -195,6 +200,8 @@ export class Service {
       if (code === 'fencing_token_mismatch') return fencingToken
       if (code === 'seq_num_mismatch') return NO_FENCING_TOKEN
       if (code === 'permission_denied' || MISSING.includes(code)) return undefined
+      // No append will need it.
+      if (code === 'stream_closed') return undefined
       throw error
     }
     throw new TransferError(`${about}: unexpected success of an append whose conditions do not hold`)

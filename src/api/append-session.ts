@@ -106,8 +106,7 @@ export class AppendSession {
 
   /**
    * Accepts one batch of 1 to 1,000 records, at most 1 MiB metered. Resolves when the batch is in flight:
-   * await it for back-pressure (`limits.sessionInFlightBytes`: 8 MiB by default, 3 MiB
-   * over a client).
+   * await it for back-pressure (`limits.sessionInFlightBytes`: 8 MiB by default, 3 MiB over a client).
    *
    * A signal that aborts later does not withdraw the batch.
    *

@@ -10,6 +10,7 @@ import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 import { assertInteger, assertMembers, type Check, type MembersOf } from '../model/validation.ts'
 import { unlessAborted } from '../runtime/abort.ts'
 import { loaded } from '../runtime/lazy-module.ts'
+import type { Reservation } from './append-session.ts'
 import { CALL_OPTIONS, type CallOptions, signalOf } from './call-options.ts'
 import { producerClosedError } from './errors.ts'
 import type {
@@ -101,11 +102,10 @@ export class Producer {
   ): Promise<Result> {
     if (this.#batcher !== undefined && this.#waiting === 0) return call(this.#batcher)
     this.#loading ??= this.#load()
-    let release = (): void => {}
+    let reservation: Reservation | undefined
     let turn = call
     try {
-      const reservation = this.#context.reserve(meteredBytes)
-      release = () => reservation.release()
+      reservation = this.#context.reserve(meteredBytes)
     } catch (error) {
       // It ends the producer, behind what was submitted before.
       turn = (batcher) => batcher.refuse(error)
@@ -113,7 +113,7 @@ export class Producer {
     this.#waiting++
     const end = () => {
       this.#waiting--
-      release()
+      reservation?.release()
     }
     const result = this.#loading.then(
       (batcher) => {

@@ -1,4 +1,5 @@
-import { assertStreamConfig, type StreamConfigInput } from '../model/config.ts'
+import type { StreamConfigInput } from '../model/config.ts'
+import { assertStreamConfig } from '../model/config.ts'
 import type { EncryptionKeyInput } from '../model/redacted-key.ts'
 import { type MembersOf, unchecked } from '../model/validation.ts'
 

@@ -1,20 +1,10 @@
 import type {
   BasinConfig,
   BasinConfigInput,
-  BasinReconfiguration,
   RetentionPolicy,
   StreamConfig,
   StreamConfigInput,
-  StreamReconfiguration,
 } from '../model/config.ts'
-
-/** The configuration of a basin whose creation specified nothing (docs/protocol.md "Ensuring"). */
-export const NEW_BASIN_CONFIG: BasinConfig = {
-  defaultStreamConfig: {},
-  streamCipher: null,
-  createStreamOnAppend: false,
-  createStreamOnRead: false,
-}
 
 /**
  * The protocol's default of each setting of a stream (docs/protocol.md "Configuration"). Callers receive it.
@@ -63,40 +53,6 @@ export function mergeStreamConfig(
 }
 
 /**
- * The configuration of a stream after a change. A cleared leaf returns to the current default of the basin
- * (docs/protocol.md "Reconfiguring").
- */
-export function reconfiguredStream(
-  current: StreamConfig,
-  change: StreamReconfiguration,
-  basinDefault: StreamConfigInput,
-  defaultRetention?: RetentionPolicy,
-): StreamConfig {
-  return mergeStreamConfig(patchStreamConfig(current, change), basinDefault, defaultRetention)
-}
-
-/**
- * The explicit settings after a change: absent members stay as they are, `null` removes them, a value sets
- * them.
- */
-export function patchStreamConfig(
-  current: StreamConfigInput,
-  change: StreamReconfiguration,
-): StreamConfigInput {
-  return normalizeStreamConfig({
-    storageClass: patch(current.storageClass, change.storageClass),
-    retentionPolicy: patch(current.retentionPolicy, change.retentionPolicy),
-    timestamping: patchGroup(change.timestamping, (group) => ({
-      mode: patch(current.timestamping?.mode, group.mode),
-      uncapped: patch(current.timestamping?.uncapped, group.uncapped),
-    })),
-    deleteOnEmpty: patchGroup(change.deleteOnEmpty, (group) => ({
-      minAgeSeconds: patch(current.deleteOnEmpty?.minAgeSeconds, group.minAgeSeconds),
-    })),
-  })
-}
-
-/**
  * Removes members that are not set, or null in untyped code, and orders the others, so that equal
  * configurations serialize to the same JSON.
  */
@@ -118,28 +74,13 @@ export function normalizeStreamConfig(config: StreamConfigInput): StreamConfigIn
   }
 }
 
-function patch<Value>(current: Value | undefined, change: Value | null | undefined): Value | undefined {
-  if (change === undefined) return current
-  return change === null ? undefined : change
-}
-
-/** An absent group changes none of its leaves; `null` clears all of them. */
-function patchGroup<Group extends object, Patched>(
-  change: Group | null | undefined,
-  patched: (group: Group) => Patched,
-): Patched | undefined {
-  return change === null ? undefined : patched(change ?? ({} as Group))
-}
-
 /** Completes the configuration of a new basin with defaults (docs/protocol.md "Ensuring"). */
 export function basinConfig(input: BasinConfigInput): BasinConfig {
   return {
-    defaultStreamConfig: normalizeStreamConfig(
-      input.defaultStreamConfig ?? NEW_BASIN_CONFIG.defaultStreamConfig,
-    ),
-    streamCipher: input.streamCipher ?? NEW_BASIN_CONFIG.streamCipher,
-    createStreamOnAppend: input.createStreamOnAppend ?? NEW_BASIN_CONFIG.createStreamOnAppend,
-    createStreamOnRead: input.createStreamOnRead ?? NEW_BASIN_CONFIG.createStreamOnRead,
+    defaultStreamConfig: normalizeStreamConfig(input.defaultStreamConfig ?? {}),
+    streamCipher: input.streamCipher ?? null,
+    createStreamOnAppend: input.createStreamOnAppend ?? false,
+    createStreamOnRead: input.createStreamOnRead ?? false,
   }
 }
 
@@ -160,18 +101,5 @@ export function withDefaultRetention(
   return {
     ...config,
     defaultStreamConfig: normalizeStreamConfig({ ...defaultStreamConfig, retentionPolicy }),
-  }
-}
-
-/** The configuration of a basin after a change (docs/protocol.md "Reconfiguring"). */
-export function reconfiguredBasin(current: BasinConfig, change: BasinReconfiguration): BasinConfig {
-  return {
-    defaultStreamConfig:
-      change.defaultStreamConfig === null
-        ? {}
-        : patchStreamConfig(current.defaultStreamConfig, change.defaultStreamConfig ?? {}),
-    streamCipher: change.streamCipher === undefined ? current.streamCipher : change.streamCipher,
-    createStreamOnAppend: change.createStreamOnAppend ?? current.createStreamOnAppend,
-    createStreamOnRead: change.createStreamOnRead ?? current.createStreamOnRead,
   }
 }

@@ -38,14 +38,3 @@ export function isReadRecorded(expiry: Expiry | undefined, use: StreamUse, now: 
   if (expiry === undefined || 'at' in expiry) return false
   return now - lastUseAt(use) >= readStepMs(expiry.idleSeconds)
 }
-
-/** Decides about a stream whose deadline has passed. Null if it never expires. Times are in milliseconds. */
-export function decideExpiry(
-  expiry: Expiry | undefined,
-  use: StreamUse,
-  now: number,
-): 'delete' | { readonly checkAt: number } | null {
-  if (expiry === undefined) return null
-  const at = expiresAt(expiry, use)
-  return at <= now ? 'delete' : { checkAt: at }
-}

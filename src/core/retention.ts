@@ -23,56 +23,6 @@ export interface RetentionExtension {
 }
 
 /**
- * Records with less than this left, in milliseconds, are not extended, because an engine whose clock is ahead
- * may free them at the same time.
- */
-const EXTENSION_MARGIN_MS = 2_000
-/** Beyond it, the oldest are united, which may keep records longer, but never shorter. */
-const EXTENSIONS_MAX = 4
-
-/**
- * The extensions of a log after its retention changes. `tailSeqNum` is the tail at a time when `from` was in
- * force, and need not be the latest: records that are appended after it under `from` outlive the extensions
- * that apply to all records.
- */
-export function extendRetention(
-  extensions: readonly RetentionExtension[],
-  { from, to }: { readonly from: RetentionPolicy; readonly to: RetentionPolicy },
-  tailSeqNum: number,
-  now: number,
-): readonly RetentionExtension[] {
-  const isLonger = ageOf(to) > ageOf(from)
-  if (ageOf(to) === ageOf(from) || (extensions.length === 0 && !isLonger)) return extensions
-  const current = extensions.filter(({ until }) => !isExpired(until, now))
-  if (!isLonger) return current.map((one) => ({ ...one, below: Math.min(one.below, tailSeqNum) }))
-  const after = now + EXTENSION_MARGIN_MS
-  const until = expiryOf(to, now)
-  // What an earlier extension keeps is extended as well, unless that is about to end.
-  const longer = current.map((one) =>
-    isExpired(one.until, after) ? one : { ...one, until: laterOf(one.until, until) },
-  )
-  const isCovered = longer.some(
-    (one) => one.below === INTEGER_MAX && one.after <= after && laterOf(one.until, until) === one.until,
-  )
-  return bounded(isCovered ? longer : [...longer, { below: INTEGER_MAX, after, until }])
-}
-
-function ageOf(policy: RetentionPolicy): number {
-  return policy === 'infinite' ? Number.POSITIVE_INFINITY : policy.ageSeconds
-}
-
-function bounded(extensions: readonly RetentionExtension[]): readonly RetentionExtension[] {
-  const [first, second, ...others] = extensions
-  if (extensions.length <= EXTENSIONS_MAX || first === undefined || second === undefined) return extensions
-  const united = {
-    below: Math.max(first.below, second.below),
-    after: Math.min(first.after, second.after),
-    until: laterOf(first.until, second.until),
-  }
-  return [united, ...others]
-}
-
-/**
  * Returns the time at which a block expires; null for never. A block whose first record is extended is
  * extended as a whole.
  */
@@ -88,7 +38,7 @@ export function extendedExpiry(
 }
 
 /** The later of two expiries. */
-function laterOf(a: number | null, b: number | null): number | null {
+export function laterOf(a: number | null, b: number | null): number | null {
   return a === null || b === null ? null : Math.max(a, b)
 }
 
@@ -101,27 +51,11 @@ export function isExpired(expiresAt: number | null, now: number): boolean {
  * The longest time between two checks of a stream, in milliseconds. It bounds how late a shortened age takes
  * effect, and how long the deadline of a deleted stream remains.
  */
-const RECHECK_MS_MAX = 3_600_000
+export const RECHECK_MS_MAX = 3_600_000
 
 /** The time of the first check of a stream with delete-on-empty. */
 export function firstCheckAt(minAgeSeconds: number, now: number): number {
   return now + Math.min(minAgeSeconds * 1000, RECHECK_MS_MAX)
-}
-
-/**
- * Decides whether to delete a stream with delete-on-empty, or when to check it again: it is deleted if it has
- * no records and was neither created nor appended to for the configured age (docs/protocol.md "Delete on
- * empty"). Null if the option is off. Times are in milliseconds.
- */
-export function decideDeleteOnEmpty(
-  stream: { readonly minAgeSeconds: number; readonly hasRecords: boolean; readonly lastWriteAt: number },
-  now: number,
-): 'delete' | { readonly checkAt: number } | null {
-  if (stream.minAgeSeconds === 0) return null
-  const idleAt = stream.lastWriteAt + stream.minAgeSeconds * 1000
-  if (!stream.hasRecords && now >= idleAt) return 'delete'
-  const earliest = stream.hasRecords ? firstCheckAt(stream.minAgeSeconds, now) : idleAt
-  return { checkAt: Math.min(Math.max(earliest, idleAt), now + RECHECK_MS_MAX) }
 }
 
 /** A trim whose records may still be read within its grace period. */

@@ -1,4 +1,3 @@
-import type { Cipher } from '../model/config.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import { SharedSignal } from '../runtime/abort.ts'
 import { type Clock, offsetClock } from '../runtime/clock.ts'
@@ -18,7 +17,7 @@ import { Catalog } from './service/catalog.ts'
 import { Cleanup } from './service/cleanup.ts'
 import { ConfirmedClock } from './service/confirmed-clock.ts'
 import type { Control } from './service/control.ts'
-import { LocationService } from './service/location-service.ts'
+import { defaultLocation } from './service/default-location.ts'
 import { ReadService } from './service/read-service.ts'
 import { statsOf } from './service/stats.ts'
 import { StreamCreator } from './service/stream-creator.ts'
@@ -55,7 +54,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
   const catalog = new Catalog(session)
   const readBudget = new ReadBudget(limits.readBufferBytes, clock)
   const work = new BackgroundWork({
-    electForBackgroundWork: session.electForBackgroundWork?.bind(session),
+    electForBackgroundWork: session.electForBackgroundWork,
     usage,
     isInUse: () => options.usage !== undefined || cache.hasFollowers,
     clock,
@@ -73,10 +72,8 @@ export async function open(options: OpenOptions): Promise<Engine> {
     newAppendId: settings.newAppendId,
     trimGraceMs,
     readsIntoNewMemory,
-    loadDocument: async (basin, stream) => {
-      const found = await catalog.stream({ basin, stream })
-      return found && expiry.live(found.value)
-    },
+    loadDocument: (basin, stream) =>
+      catalog.stream({ basin, stream }).then((found) => found && expiry.live(found.value)),
     isOverdue: (log) => expiry.isOverdue(log),
     codecFor: (document) => ciphers.codecFor(document),
     onTrim: () => work.reclaimAt(clock.now() + trimGraceMs),
@@ -95,23 +92,21 @@ export async function open(options: OpenOptions): Promise<Engine> {
   onHistoryChanged = () => {
     if (!closing.aborted) cache.historyChanged()
   }
-  const locations = new LocationService(session, catalog, settings.locations)
-  const basinCreator = new BasinCreator(catalog, locations, clock)
+  const { locations } = settings
+  const basinCreator = new BasinCreator(catalog, () => defaultLocation(session, locations), clock)
   const { newId } = settings
   const streamCreator = new StreamCreator(catalog, basinCreator, usage, clock, newId, () => control.loading)
   const control: LazyModule<Control> = new LazyModule('the code of basins and configurations', async () => {
     const { Control } = await import('./service/control.ts')
+    const checkCipher = await ciphers.loadCheck()
     const context = { session, catalog, cache, locations, basinCreator, streamCreator, work, usage, clock }
-    const checkCipher = (cipher: Cipher) => ciphers.assertAvailable(cipher)
-    return new Control({ ...context, closing, checkCipher, expiry, opener, reads })
+    return new Control({ ...context, confirmedClock, closing, checkCipher, expiry, opener, reads })
   })
   const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
   const expiry = new ExpiryChecks({
     session,
     clock,
-    confirmedClock,
-    expire: async (ref, logId, now) => (await control.load()).removal.expire(ref, logId, now),
-    recordRead: async (ref, logId, readAt) => (await control.load()).streams.recordRead(ref, logId, readAt),
+    control,
     onBackgroundError,
   })
   const opener = new StreamOpener(cache, streamCreator, closing)
@@ -160,7 +155,6 @@ export async function open(options: OpenOptions): Promise<Engine> {
   return new Engine(
     {
       control: () => control.load(),
-      locations,
       admission,
       appends,
       reads,

@@ -1,13 +1,7 @@
+import { basinPrefixProblem, streamPrefixProblem } from './control-names.ts'
 import { assertValid, invalid } from './errors.ts'
 import { ACCESS_TOKEN_ID_BYTES_MAX } from './limits.ts'
-import {
-  basinNameProblem,
-  basinPrefixProblem,
-  type NameRole,
-  streamNameProblem,
-  streamPrefixProblem,
-  textProblem,
-} from './names.ts'
+import { basinNameProblem, type NameRole, streamNameProblem, textProblem } from './names.ts'
 import { OPERATIONS, type Operation, type OperationLevel } from './operations.ts'
 import {
   assertMembers,

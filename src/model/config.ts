@@ -187,22 +187,9 @@ const STREAM_CONFIG: MembersOf<StreamReconfiguration> = {
   deleteOnEmpty: orNull({ minAgeSeconds: orNull(assertInteger) }),
 }
 
-const BASIN_CONFIG: MembersOf<BasinReconfiguration> = {
-  // Its members are named without their path, like those of a stream's configuration.
-  defaultStreamConfig: orNull((value) => assertStreamConfig(value as StreamReconfiguration)),
-  streamCipher: orNull(oneOf(['aegis-256', 'aes-256-gcm'])),
-  createStreamOnAppend: orNull('boolean'),
-  createStreamOnRead: orNull('boolean'),
-}
-
 /** Throws `invalid` for a configuration of a stream, or a change of one, with an invalid member. */
 export function assertStreamConfig(config: StreamConfigInput | StreamReconfiguration): void {
   assertMembers(config, STREAM_CONFIG, 'config')
-}
-
-/** Throws `invalid` for a configuration of a basin, or a change of one, with an invalid member. */
-export function assertBasinConfig(config: BasinConfigInput | BasinReconfiguration): void {
-  assertMembers(config, BASIN_CONFIG, 'config')
 }
 
 /** A configuration without the member that only the wire protocol has. */

@@ -58,6 +58,7 @@ const RULES: MembersOf<StreamCreation> = {
   expiry: assertExpiry,
   fork: assertFork,
   records: unchecked,
+  encryptionKey: unchecked,
 }
 
 /** Throws `invalid` for a creation with an invalid member. Records are checked where they are used. */

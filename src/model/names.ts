@@ -1,10 +1,5 @@
 import { isWellFormed, utf8Length } from './bytes.ts'
-import {
-  BASIN_NAME_BYTES_MAX,
-  FENCING_TOKEN_BYTES_MAX,
-  REQUEST_TOKEN_BYTES_MAX,
-  STREAM_NAME_BYTES_MAX,
-} from './limits.ts'
+import { BASIN_NAME_BYTES_MAX, FENCING_TOKEN_BYTES_MAX, STREAM_NAME_BYTES_MAX } from './limits.ts'
 
 /**
  * The role of a text in the request that contains it. The rules of names (docs/protocol.md "Names") are
@@ -21,13 +16,8 @@ export function basinNameProblem(name: string, bytesMin = 1): string | undefined
   return basinTextProblem('basin name', name, bytesMin)
 }
 
-/** The problem with a `prefix` or `startAfter` of a list of basins: may be empty, may end in a hyphen. */
-export function basinPrefixProblem(text: string, role: NameRole): string | undefined {
-  return basinTextProblem(`basin ${role}`, text, 0)
-}
-
-/** `bytesMin` is 0 for the beginning of a name. */
-function basinTextProblem(what: string, text: string, bytesMin: number): string | undefined {
+/** The problem with the name of a basin, or with its beginning if `bytesMin` is 0. */
+export function basinTextProblem(what: string, text: string, bytesMin: number): string | undefined {
   if (typeof text !== 'string') return `${what} must be a string`
   const bytes = utf8Length(text)
   if (bytes > BASIN_NAME_BYTES_MAX) return `${what} must not exceed ${BASIN_NAME_BYTES_MAX} bytes in length`
@@ -48,19 +38,6 @@ export function streamNameProblem(name: string): string | undefined {
   if (name === '') return 'stream name must not be empty'
   if (name === '.' || name === '..') return 'stream name must not be "." or ".."'
   return textProblem('stream name', name, STREAM_NAME_BYTES_MAX, true)
-}
-
-/**
- * The problem with a `prefix` or `startAfter` of a list of streams: at most 512 bytes, may be empty. A
- * position in a list may be a name followed by U+0000.
- */
-export function streamPrefixProblem(text: string, role: NameRole): string | undefined {
-  return textProblem(`stream ${role}`, text, STREAM_NAME_BYTES_MAX, role !== 'start-after')
-}
-
-/** The problem with a request token: at most 36 bytes. */
-export function requestTokenProblem(token: string): string | undefined {
-  return textProblem('request token', token, REQUEST_TOKEN_BYTES_MAX)
 }
 
 /** The names of a stream and its basin. */

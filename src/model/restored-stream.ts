@@ -1,4 +1,5 @@
 import type { Cipher, StreamConfigInput } from './config.ts'
+import type { StreamCreation, StreamMetadata } from './stream-creation.ts'
 import { type MembersOf, type Time, unchecked } from './validation.ts'
 
 /** A stream that continues another one whose records before `start` are gone. */
@@ -13,6 +14,10 @@ export interface RestoredStream {
   readonly fencingToken?: string | undefined
   /** `null` stores plain text. By default the cipher of the basin's configuration applies. */
   readonly cipher?: Cipher | null | undefined
+  /** The texts of {@link StreamCreation}. Default: none. */
+  readonly metadata?: StreamMetadata | undefined
+  /** The end as in {@link StreamCreation}; idle seconds begin with the restoration. Default: never. */
+  readonly expiry?: StreamCreation['expiry'] | undefined
 }
 
 /** The members of {@link RestoredStream}, which are validated where they are used. */
@@ -21,4 +26,6 @@ export const RESTORED_STREAM: MembersOf<RestoredStream> = {
   start: { seqNum: unchecked, timestamp: unchecked },
   fencingToken: unchecked,
   cipher: unchecked,
+  metadata: unchecked,
+  expiry: unchecked,
 }

@@ -1,4 +1,5 @@
 import type { RecordInput } from './append-input.ts'
+import type { EncryptionKeyInput } from './redacted-key.ts'
 import { type MembersOf, type Time, unchecked } from './validation.ts'
 
 /** Texts that an application keeps with a stream, such as the type of its content. They never change. */
@@ -32,6 +33,11 @@ export interface StreamCreation {
   readonly fork?: { readonly stream: string; readonly seqNum?: number | undefined } | undefined
   /** The first records, after those of the fork: a batch that is stored with the stream or not at all. */
   readonly records?: readonly RecordInput[] | undefined
+  /**
+   * The key of `records` and of the records of a fork, which are decrypted, and encrypted again for the new
+   * stream. Required if either stream is encrypted, and ignored otherwise.
+   */
+  readonly encryptionKey?: EncryptionKeyInput | undefined
 }
 
 /** The members of {@link StreamCreation}, which are validated where they are used. */
@@ -40,4 +46,5 @@ export const STREAM_CREATION: MembersOf<StreamCreation> = {
   expiry: unchecked,
   fork: unchecked,
   records: unchecked,
+  encryptionKey: unchecked,
 }

@@ -57,7 +57,7 @@ export type { KeyRange, KeyValue, KeyValueBatch, OrderedKeyValueStore } from './
 export { mergeableAppends, mergedBlock } from './merge-blocks.ts'
 export { lowerBound, OrderedList } from './ordered-list.ts'
 export { RecentMap } from './recent-map.ts'
-export { splitBlock } from './record-spans.ts'
 export { SEALED_BLOCK_BYTES_MAX } from './sealed-block.ts'
 export { SessionCalls } from './session-calls.ts'
+export { splitBlock } from './split-block.ts'
 export { type WriteStateChange, withWriteStateChange, writeStateChange } from './write-state-change.ts'

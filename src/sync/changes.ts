@@ -1,5 +1,5 @@
 /** A record that is durable on this device and not yet known to be on the server. */
-export interface PendingRecord<Item> {
+export interface NumberedItem<Item> {
   /** The number of the record in the outbox of this device. Numbers increase. */
   readonly number: number
   /** The record. Its sequence number is not known yet. */
@@ -24,7 +24,7 @@ export interface StreamChange<Confirmed, Pending> {
   /** The sequence number after the last confirmed record that was passed on. */
   readonly position: number
   /** All pending records in the order of their numbers. None of them is among the confirmed ones. */
-  readonly pending: readonly PendingRecord<Pending>[]
+  readonly pending: readonly NumberedItem<Pending>[]
   /** Whether every record that is stored on this device has been passed on. */
   readonly isCaughtUp: boolean
 }

@@ -1,5 +1,5 @@
 import { HeadwaterError } from '../model/errors.ts'
-import type { PendingRecord, StreamChange } from './changes.ts'
+import type { NumberedItem, StreamChange } from './changes.ts'
 
 /** What a fold needs to know of a record: its place, if it has one. */
 export interface FoldedRecord {
@@ -26,7 +26,7 @@ export interface FoldState<State, Pending = unknown> {
   /** The reduction of the pending records on top of the confirmed ones. */
   readonly value: State
   /** The pending records that `value` contains. */
-  readonly pending: readonly PendingRecord<Pending>[]
+  readonly pending: readonly NumberedItem<Pending>[]
 }
 
 /** Returns the value of a reducer and a record. */
@@ -127,10 +127,7 @@ function reducerError(cause: unknown, record: string, seqNum?: number): Headwate
   return new HeadwaterError('reducer_failed', `the reducer threw at ${record}: ${reason}`, { seqNum, cause })
 }
 
-function isPrefix<Item>(
-  records: readonly PendingRecord<Item>[],
-  of: readonly PendingRecord<Item>[],
-): boolean {
+function isPrefix<Item>(records: readonly NumberedItem<Item>[], of: readonly NumberedItem<Item>[]): boolean {
   if (records.length > of.length) return false
   return records.every(({ number, item }, index) => number === of[index]!.number && item === of[index]!.item)
 }

@@ -1,13 +1,20 @@
-import { lossyTextOf } from '../model/bytes.ts'
+import { equalBytes, lossyTextOf, utf8 } from '../model/bytes.ts'
 import type { Header } from '../model/record.ts'
 import type { RecordOrigin } from './synced-record.ts'
 
 /** The name of the header that identifies a record of an outbox (docs/protocol.md "Origin header"). */
 export const ORIGIN_HEADER = 'headwater-origin'
 
+const NAME = utf8(ORIGIN_HEADER)
+
 /** Returns the value of the header: `<device>/<number>`. */
 export function originValue({ device, number }: RecordOrigin): string {
   return `${device}/${number}`
+}
+
+/** Returns the header that identifies a record. */
+export function originHeader(origin: RecordOrigin): Header {
+  return [NAME, utf8(originValue(origin))]
 }
 
 /** Returns the origin that the headers of a record name, or undefined if they name none. */
@@ -24,5 +31,5 @@ export function withoutOrigin(headers: readonly Header[]): readonly Header[] {
 }
 
 function isOriginHeader([name]: Header): boolean {
-  return name.length === ORIGIN_HEADER.length && lossyTextOf(name) === ORIGIN_HEADER
+  return equalBytes(name, NAME)
 }

@@ -12,15 +12,15 @@ import { type AppendRecord, type Header, meteredBytesOf, type SequencedRecord } 
 export const OUTBOX_HEADER = 'headwater-outbox'
 
 /** The kinds of records. A batch consists of parts and a last record. */
-type Kind = 'record' | 'part' | 'progress' | 'parked' | 'retry' | 'discard'
+type Kind = 'record' | 'part' | 'progress' | 'attempt' | 'parked' | 'retry' | 'discard'
 
-const KINDS: readonly string[] = ['record', 'part', 'progress', 'parked', 'retry', 'discard']
+const KINDS: readonly string[] = ['record', 'part', 'progress', 'attempt', 'parked', 'retry', 'discard']
 
 /** Where the records of an entry are on the server. */
 export type Confirmation = Pick<AppendAck, 'start' | 'end'>
 
 /** A record that waits for the server. */
-export interface OutboxRecord extends SequencedRecord {
+interface OutboxRecord extends SequencedRecord {
   /** Whether the app gave the timestamp, which is sent then. It is the time of the append otherwise. */
   readonly hasOwnTimestamp: boolean
 }
@@ -49,9 +49,30 @@ export interface Progress {
   readonly confirmed: readonly (readonly [number: number, confirmation: Confirmation])[]
 }
 
+/** A batch that is sent to the server, as one of a producer. */
+export interface BatchAttempt {
+  /** Greater than that of the attempt before, unless this one continues it. */
+  readonly epoch: number
+  /** The number of the batch in its epoch. */
+  readonly seq: number
+  /** The numbers of its entries. */
+  readonly numbers: readonly number[]
+  /** The tail at which it is stored, and nowhere else. Without one it needs a server with producers. */
+  readonly position: number | undefined
+  /** Whether nothing that was sent before could still store an entry that the outbox had then. */
+  readonly isSettled: boolean
+  /**
+   * The place in the log of the attempt before, which its sender knew, or -1. Of several attempts after the
+   * same one the first counts, so that senders agree although each may find another one next.
+   */
+  readonly after: number
+}
+
 /** The state of an outbox. */
 export interface OutboxState {
   readonly progress: Progress | undefined
+  /** The last attempt, with its place in the log. */
+  readonly attempt: (BatchAttempt & { readonly at: number }) | undefined
   /** The sequence number after the last record of the log that the state includes. */
   readonly next: number
   /** The sequence number of the latest progress. */
@@ -71,6 +92,7 @@ export interface OutboxState {
 /** Returns the state of a log without records. */
 export const emptyOutbox = (): OutboxState => ({
   progress: undefined,
+  attempt: undefined,
   next: 0,
   progressAt: 0,
   entries: new Map(),
@@ -101,7 +123,7 @@ export function withLogRecords(
   if (records.length === 0) return state
   const entries = state.entries as Map<number, OutboxEntry>
   const discarded = state.discarded as Set<number>
-  let { progress, progressAt, parts, meteredBytes, records: count } = state
+  let { progress, attempt, progressAt, parts, meteredBytes, records: count } = state
   const remove = (number: number): OutboxEntry | undefined => {
     const entry = entries.get(number)
     if (entry === undefined) return undefined
@@ -129,6 +151,9 @@ export function withLogRecords(
       for (const [number, confirmation] of progress.confirmed) {
         if (remove(number) !== undefined) news?.confirmed(number, confirmation)
       }
+    } else if (kind === 'attempt') {
+      const next = JSON.parse(lossyTextOf(record.body)) as BatchAttempt
+      if (attempt === undefined || next.after > attempt.after) attempt = { ...next, at: record.seqNum }
     } else if (kind === 'parked') {
       const { number, code, message } = JSON.parse(lossyTextOf(record.body)) as ParkedNote
       replace(number, new HeadwaterError(code, message))
@@ -143,7 +168,7 @@ export function withLogRecords(
     }
   }
   const next = records.at(-1)!.seqNum + 1
-  return { progress, next, progressAt, entries, parts, meteredBytes, records: count, discarded }
+  return { progress, attempt, next, progressAt, entries, parts, meteredBytes, records: count, discarded }
 }
 
 interface ParkedNote {
@@ -173,6 +198,11 @@ export function progressRecord(progress: Progress): LogRecord {
   return note('progress', progress)
 }
 
+/** Returns an attempt as a record of the log. */
+export function attemptRecord(attempt: BatchAttempt): LogRecord {
+  return note('attempt', attempt)
+}
+
 /** Returns the refusal of an entry as a record of the log. */
 export function parkedRecord(number: number, { code, message }: HeadwaterError): LogRecord {
   return note('parked', { number, code, message } satisfies ParkedNote)
@@ -189,9 +219,10 @@ export function discardRecord(number: number): LogRecord {
 }
 
 /** Returns the sequence number up to which the log is not needed any more. */
-export function trimPoint({ entries, parts, progressAt }: OutboxState): number {
+export function trimPoint({ entries, parts, progressAt, attempt }: OutboxState): number {
   const [first] = entries.keys()
-  return Math.min(first ?? Number.POSITIVE_INFINITY, parts[0]?.seqNum ?? Number.POSITIVE_INFINITY, progressAt)
+  const needed = [first, parts[0]?.seqNum, progressAt, attempt?.at]
+  return Math.min(...needed.map((seqNum) => seqNum ?? Number.POSITIVE_INFINITY))
 }
 
 function note(kind: Kind, value: object): LogRecord {

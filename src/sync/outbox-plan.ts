@@ -1,8 +1,7 @@
-import { utf8 } from '../model/bytes.ts'
 import type { HeadwaterError } from '../model/errors.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 import type { AppendRecord, SequencedRecord } from '../model/record.ts'
-import { ORIGIN_HEADER, originOf, originValue } from './origin.ts'
+import { originHeader, originOf } from './origin.ts'
 import type { Confirmation, OutboxEntry, OutboxState } from './outbox-log.ts'
 
 /** What happens to the records behind one that the server refused: they wait, or are sent. */
@@ -40,8 +39,6 @@ export function entriesToSend(
   return chosen
 }
 
-const NAME = utf8(ORIGIN_HEADER)
-
 /** Returns the records of entries as they are sent to the server: with the header that identifies them. */
 export function sentRecords(
   entries: readonly OutboxEntry[],
@@ -50,7 +47,7 @@ export function sentRecords(
   return entries.flatMap(({ records }) =>
     records.map(({ seqNum, timestamp, hasOwnTimestamp, headers, body }) => ({
       timestamp: hasOwnTimestamp ? timestamp : undefined,
-      headers: [...headers, [NAME, utf8(originValue({ device, number: seqNum }))] as const],
+      headers: [...headers, originHeader({ device, number: seqNum })],
       body,
     })),
   )
@@ -115,14 +112,25 @@ export function confirmationsOf(
   })
 }
 
-/** What a failed attempt means: try again, compare again first, park the records, or give up. */
-export type SendOutcome = 'retry' | 'conflict' | 'refused' | 'stopped'
+/**
+ * What a failed attempt means: try again, examine the server first, begin another epoch, try without a
+ * producer, park the records, or give up.
+ */
+export type SendOutcome = 'retry' | 'conflict' | 'broken' | 'plain' | 'refused' | 'stopped'
 
 /** Decides about the failure of an attempt. */
 export function attemptOutcome({ code, retryable }: HeadwaterError): SendOutcome {
   switch (code) {
     case 'seq_num_mismatch':
       return 'conflict'
+    // The server has forgotten the producer, or knows more of it than this device: one was restored.
+    case 'producer_gap':
+    case 'producer_fenced':
+    case 'already_appended':
+      return 'broken'
+    case 'unsupported':
+    case 'too_many_producers':
+      return 'plain'
     case 'permission_denied':
     case 'invalid':
     case 'bad_json':

@@ -1,4 +1,4 @@
-import type { PendingRecord } from './changes.ts'
+import type { NumberedItem } from './changes.ts'
 
 /**
  * The records of an outbox as one view shows them. The outbox and the view read the confirmed records at
@@ -6,7 +6,7 @@ import type { PendingRecord } from './changes.ts'
  */
 export interface Overlay<Item> {
   /** The records in the outbox, by their numbers. */
-  readonly waiting: readonly PendingRecord<Item>[]
+  readonly waiting: readonly NumberedItem<Item>[]
   /** Records that left the outbox as confirmed, each at a sequence number below `below`. */
   readonly leaving: readonly LeavingRecord<Item>[]
   /** Numbers that the view has reached, as far as the outbox may still name them. */
@@ -14,14 +14,14 @@ export interface Overlay<Item> {
 }
 
 interface LeavingRecord<Item> {
-  readonly record: PendingRecord<Item>
+  readonly record: NumberedItem<Item>
   readonly below: number
 }
 
 /** The outbox after a change. */
 export interface OutboxContent<Item> {
   /** Its records in the order of their numbers. */
-  readonly waiting: readonly PendingRecord<Item>[]
+  readonly waiting: readonly NumberedItem<Item>[]
   /** All confirmed records below this sequence number were compared with the outbox. */
   readonly examined: number
   /** All entries of the outbox below this number are known. */
@@ -66,11 +66,7 @@ export function withPosition<Item>(overlay: Overlay<Item>, position: number): Ov
 }
 
 /** Returns the records that the view shows as pending, in the order of their numbers. */
-export function pendingOf<Item>({
-  waiting,
-  leaving,
-  reached,
-}: Overlay<Item>): readonly PendingRecord<Item>[] {
+export function pendingOf<Item>({ waiting, leaving, reached }: Overlay<Item>): readonly NumberedItem<Item>[] {
   const shown = reached.size === 0 ? waiting : waiting.filter(({ number }) => !reached.has(number))
   if (leaving.length === 0) return shown
   return [...leaving.map(({ record }) => record), ...shown].sort((a, b) => a.number - b.number)

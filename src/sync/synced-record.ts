@@ -47,7 +47,7 @@ export type ConfirmedRecord<Content = TextContent> = Content & {
 }
 
 /** A record that is durable on this device and waits for the server. */
-export type WaitingRecord<Content = TextContent> = Content & {
+export type PendingRecord<Content = TextContent> = Content & {
   /** True: the record waits for the server. */
   readonly isPending: true
   /** Stays the same from pending to confirmed: a key for rows of a list. Unique in the stream. */
@@ -66,4 +66,4 @@ export type WaitingRecord<Content = TextContent> = Content & {
 }
 
 /** A record of a synced stream: confirmed, or pending. */
-export type SyncedRecord<Content = TextContent> = ConfirmedRecord<Content> | WaitingRecord<Content>
+export type SyncedRecord<Content = TextContent> = ConfirmedRecord<Content> | PendingRecord<Content>

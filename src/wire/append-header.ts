@@ -1,16 +1,25 @@
 import type { AppendConditions } from '../model/append-input.ts'
 import { HeadwaterError } from '../model/errors.ts'
+import { INTEGER_MAX } from '../model/limits.ts'
+import { APPEND_HEADER } from './append-header-name.ts'
 
 /**
- * The header of an append with a producer or a `streamSeq`, and of its response (docs/protocol.md
- * "Producers"). Other servers ignore it, and their responses do not have it.
+ * The `match_seq_num` in the body of an append whose header has the condition that counts. No stream has this
+ * tail, so a server that ignores the header rejects the append instead of storing it without a check.
  */
-export const APPEND_HEADER = 'headwater-append'
+export const UNMATCHED_SEQ_NUM = INTEGER_MAX
 
-type HeaderConditions = Pick<AppendConditions, 'producer' | 'streamSeq'>
+/** The `match_seq_num` of a header that replaces that of the body with no condition. */
+const ANY = 'any'
 
-/** Returns the value of the header; undefined if the append has no such condition. */
-export function encodeAppendHeader({ producer, streamSeq }: HeaderConditions): string | undefined {
+type HeaderConditions = Pick<AppendConditions, 'producer' | 'streamSeq' | 'matchSeqNum'>
+
+/** Returns the value of the header; undefined if the append has neither a producer nor a `streamSeq`. */
+export function encodeAppendHeader({
+  producer,
+  streamSeq,
+  matchSeqNum,
+}: HeaderConditions): string | undefined {
   if (producer === undefined && streamSeq === undefined) return undefined
   const parts: string[] = []
   if (producer !== undefined) {
@@ -18,12 +27,16 @@ export function encodeAppendHeader({ producer, streamSeq }: HeaderConditions): s
     parts.push(`producer=${encodeURIComponent(id)}`, `epoch=${epoch}`, `seq=${seq}`)
   }
   if (streamSeq !== undefined) parts.push(`stream_seq=${encodeURIComponent(streamSeq)}`)
+  parts.push(`match_seq_num=${matchSeqNum ?? ANY}`)
   return parts.join('&')
 }
 
-const NAMES = ['producer', 'epoch', 'seq', 'stream_seq']
+const NAMES = ['producer', 'epoch', 'seq', 'stream_seq', 'match_seq_num']
 
-/** Decodes the value of the header. Limits are left to `appendBatch`. Throws 400 `bad_header`. */
+/**
+ * Decodes the value of the header. The result has the member `matchSeqNum` only if it replaces that of the
+ * body. Limits are left to `appendBatch`. Throws 400 `bad_header`.
+ */
 export function decodeAppendHeader(value: string): HeaderConditions {
   const members = new Map<string, string>()
   for (const part of value.split('&')) {
@@ -31,10 +44,14 @@ export function decodeAppendHeader(value: string): HeaderConditions {
     if (text === undefined || more.length > 0 || !NAMES.includes(name) || members.has(name)) throw malformed()
     members.set(name, decoded(text))
   }
-  const [id, epoch, seq, streamSeq] = NAMES.map((name) => members.get(name))
-  if (id === undefined && epoch === undefined && seq === undefined) return { streamSeq }
+  const [id, epoch, seq, streamSeq, match] = NAMES.map((name) => members.get(name))
+  const conditions = {
+    streamSeq,
+    ...(match !== undefined && { matchSeqNum: match === ANY ? undefined : integerOf(match) }),
+  }
+  if (id === undefined && epoch === undefined && seq === undefined) return conditions
   if (id === undefined || epoch === undefined || seq === undefined) throw malformed()
-  return { producer: { id, epoch: integerOf(epoch), seq: integerOf(seq) }, streamSeq }
+  return { producer: { id, epoch: integerOf(epoch), seq: integerOf(seq) }, ...conditions }
 }
 
 function decoded(text: string): string {
@@ -51,11 +68,8 @@ function integerOf(text: string): number {
 }
 
 function malformed(): HeadwaterError {
-  const form = '`producer=ID&epoch=N&seq=N&stream_seq=TEXT`, percent-encoded'
+  const form = '`producer=ID&epoch=N&seq=N&stream_seq=TEXT&match_seq_num=N`, percent-encoded'
   return new HeadwaterError('bad_header', `Invalid header \`${APPEND_HEADER}\`: must be ${form}`, {
     field: APPEND_HEADER,
   })
 }
-
-/** What the header of a response says about the append. */
-export type AppendHeaderReply = 'stored' | 'duplicate'

@@ -1,18 +1,18 @@
 import { SYSTEM_STREAM_CONFIG } from '../core/config.ts'
-import {
-  assertBasinConfig,
-  assertStreamConfig,
-  type BasinConfig,
-  type BasinConfigInput,
-  type BasinReconfiguration,
-  type Cipher,
-  type RetentionPolicy,
-  type StorageClass,
-  type StreamConfig,
-  type StreamConfigInput,
-  type StreamReconfiguration,
-  type TimestampingMode,
+import { assertBasinConfig } from '../model/basin-config.ts'
+import type {
+  BasinConfig,
+  BasinConfigInput,
+  BasinReconfiguration,
+  Cipher,
+  RetentionPolicy,
+  StorageClass,
+  StreamConfig,
+  StreamConfigInput,
+  StreamReconfiguration,
+  TimestampingMode,
 } from '../model/config.ts'
+import { assertStreamConfig } from '../model/config.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
 import {
   booleanOf,

@@ -1,9 +1,6 @@
-import {
-  assertBasinConfig,
-  assertStreamConfig,
-  type BasinConfigInput,
-  type StreamConfigInput,
-} from '../model/config.ts'
+import { assertBasinConfig } from '../model/basin-config.ts'
+import type { BasinConfigInput, StreamConfigInput } from '../model/config.ts'
+import { assertStreamConfig } from '../model/config.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import type { BasinInfo, LocationInfo, Page, StreamInfo } from '../model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../model/limits.ts'

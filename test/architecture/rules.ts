@@ -49,13 +49,18 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/testing': [],
   'adapters/conformance': [],
   'adapters/aegis-256': [],
-  'adapters/react': [],
+  'adapters/stream-view': [],
+  'adapters/react': ['adapters/stream-view'],
+  'adapters/vue': ['adapters/stream-view'],
+  'adapters/svelte': ['adapters/stream-view'],
+  'adapters/solid': ['adapters/stream-view'],
   'adapters/sync': [],
   'adapters/fold': [],
   'adapters/browser': ['adapters/storage/'],
   'adapters/client/node': ['adapters/client'],
   'adapters/client': ['adapters/client/node'],
-  'adapters/http': [],
+  // The document that it serves.
+  'adapters/http': ['docs/openapi.yaml?json'],
   'adapters/durable-streams': ['adapters/http'],
   'adapters/node': ['adapters/http', 'adapters/durable-streams'],
   'adapters/console': ['adapters/http', 'adapters/client'],
@@ -76,7 +81,11 @@ const ON_PUBLIC_API: readonly string[] = [
   'adapters/http',
   'adapters/durable-streams',
   'adapters/node',
+  'adapters/stream-view',
   'adapters/react',
+  'adapters/vue',
+  'adapters/svelte',
+  'adapters/solid',
 ]
 const PUBLIC_LAYERS: readonly string[] = ['src/index.ts', 'src/wire', 'src/sync', 'src/runtime', 'src/model']
 /** Adapters that speak the wire protocol with a server. */
@@ -114,7 +123,11 @@ const BROWSER_LAYERS = [
     'adapters/durable-streams',
     'adapters/testing',
     'adapters/aegis-256',
+    'adapters/stream-view',
     'adapters/react',
+    'adapters/vue',
+    'adapters/svelte',
+    'adapters/solid',
     'adapters/sync',
     'adapters/fold',
     'adapters/console',
@@ -225,8 +238,7 @@ function layerViolations({ path, imports }: SourceModule): string[] {
   if (layer === undefined) return [`${path} is in no layer`]
   return imports.flatMap(({ target }) => {
     if (isPackage(target)) return PURE_LAYERS.includes(layer) ? [`${path} imports the package ${target}`] : []
-    const to = layerOf(target)
-    return to !== undefined && mayImport(layer, to) ? [] : [`${path} imports ${target}`]
+    return mayImport(layer, layerOf(target) ?? target) ? [] : [`${path} imports ${target}`]
   })
 }
 

@@ -4,8 +4,6 @@ import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-// @ts-expect-error: a plain script without types
-import { buildExample } from '../../examples/build.mjs'
 import { reservedPort } from '../support/port.ts'
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -31,6 +29,7 @@ const EXAMPLES = join(import.meta.dirname, '..', '..', 'examples')
 
 /** Serves an example: with its own server on new data, if it has one. */
 export async function serveExample(name: string): Promise<AppServer> {
+  const { buildExample } = await import(pathToFileURL(join(EXAMPLES, 'build.mjs')).href)
   const files: string = await buildExample(name, await mkdtemp(join(tmpdir(), 'headwater-example-')))
   const server = join(EXAMPLES, name, 'server.mjs')
   return existsSync(server) ? serveWithStreams(server, files) : serveDirectory(files)

@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
 import { build, type Plugin } from 'esbuild'
+import { bundledAssets } from '../../scripts/bundled-assets.mjs'
 
 const PROJECT = resolve(import.meta.dirname, '../..')
 
@@ -46,7 +47,7 @@ export async function bundle(script: string, variant: Variant): Promise<Map<stri
   const outdir = join(PROJECT, 'dist', 'pages')
   const { outputFiles, warnings } = await build({
     entryPoints: [join(import.meta.dirname, 'pages', `${script}.ts`)],
-    plugins: variant === 'package' ? [usePackage] : [],
+    plugins: variant === 'package' ? [usePackage] : [bundledAssets],
     external: [...EXTERNAL[variant]],
     outdir,
     write: false,
@@ -69,6 +70,7 @@ export async function bundle(script: string, variant: Variant): Promise<Map<stri
 export async function bundleServiceWorker(script: string): Promise<Uint8Array> {
   const { outputFiles } = await build({
     entryPoints: [join(import.meta.dirname, 'pages', `${script}.ts`)],
+    plugins: [bundledAssets],
     external: [...EXTERNAL.sources],
     write: false,
     bundle: true,

@@ -6,7 +6,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { resultOf } from './run.ts'
 
 const COMMANDS =
-  'serve, append, read, tail, ls, info, create, config, delete, fence, trim, check-tail, login, logout, contexts, token, metrics, verify, export, import, copy, bench, completion, help'
+  'serve, append, read, tail, ls, info, create, config, delete, fence, trim, check-tail, login, logout, contexts, token, metrics, verify, export, import, copy, init, bench, completion, help'
 
 describe('headwater', () => {
   it.each([['--version'], ['-v']])('%s prints the version', async (option) => {

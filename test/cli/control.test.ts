@@ -45,6 +45,7 @@ describe.each(TARGETS)('on %s', (_, makeTarget, retention) => {
       first_seq_num: 0,
       next_seq_num: 2,
       last_write: 2000,
+      records_per_second: 0,
       created_at: expect.stringMatching(/^20.*Z$/),
       cipher: null,
     })
@@ -55,9 +56,15 @@ describe.each(TARGETS)('on %s', (_, makeTarget, retention) => {
       bytes: '0',
       'first sequence number': '0',
       'next sequence number': '0',
+      rate: '0 records/s in the last minute',
       retention: '30 days',
       'created at': expect.any(String),
     })
+    await command('append app-logs/now --json', '{"body":"a"}\n{"body":"b"}\n{"body":"c"}')
+    expect((await command('info app-logs/now')).out).toContainEqual(
+      expect.stringMatching(/^rate +0\.05 records\/s in the last minute$/),
+    )
+    await command('delete app-logs/now')
     expect((await command('info app-logs/missing')).err).toEqual([
       expect.stringContaining('(stream_not_found)'),
     ])
@@ -150,8 +157,12 @@ describe.each(TARGETS)('on %s', (_, makeTarget, retention) => {
     expect((await command('metrics --set active-basins')).out).toContainEqual(
       expect.stringMatching(/^active-basins +active_basins +metered-basin$/),
     )
-    const { exitCode, err } = await command('metrics app')
-    expect([exitCode, err]).toEqual([2, [expect.stringContaining('at least 8 characters')]])
+    await command('append app/s 12345')
+    expect((await command('metrics app --set storage')).out).toContainEqual(
+      expect.stringMatching(/^storage +metered_size +\S+Z +13 +bytes$/),
+    )
+    expect(JSON.parse((await command('metrics app/s --json')).out[0]!)).toMatchObject({ set: 'storage' })
+    expect(JSON.parse((await command('info app/s --json')).out[0]!)).toMatchObject({ bytes: 13 })
   })
 })
 

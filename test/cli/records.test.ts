@@ -146,6 +146,7 @@ it.each([
   ],
   ['read a/b --format \\q', 'invalid `--format`: unknown escape'],
   ['read a/b --format %o{x}', 'unknown directive `%o{x}`'],
+  ['read a/b --format %h{tenant', 'invalid `--format`: `%h{` without `}`'],
   ['read a/b --grep (', 'invalid `--grep`: Invalid regular expression'],
   ['read a/b --header =x', 'invalid header `=x`; `--header` must be NAME=VALUE or NAME'],
   ['read a/b --select a', 'invalid `--select` `a`; it must be a path such as .user.name or .items[0]'],
@@ -154,7 +155,7 @@ it.each([
   ['read a/b -i', '`--ignore-case` requires `--grep`'],
   ['append a/b --count 3', '`--count` requires TEXT, the template of the records'],
   ['append a/b x --count 3 --json', '`--count` cannot be combined with `--json`'],
-  ['append a/b x --rate 0', 'invalid rate `0`; `--rate` must be a number of records a second'],
+  ['append a/b x --rate 0', 'invalid rate `0`; `--rate` must be a positive number of records a second'],
   ['append a/b %q --count 1', 'invalid TEXT: unknown directive `%q`; expected %i %T %D %u %n %r, or %%'],
   ['append a/b --json --header a=b', '`--header` cannot be combined with `--json`'],
 ])('%s is rejected with exit code 2', async (words, message) => {

@@ -2,8 +2,10 @@ import { PassThrough } from 'node:stream'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { CliContext } from '../../adapters/cli/context.ts'
 import { welcome } from '../../adapters/cli/root-token.ts'
+import { SignIn } from '../../adapters/cli/sign-in.ts'
 import { hasStreamResetLimits } from '../../adapters/node/limits.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
+import { virtualClock } from '../../adapters/testing/index.ts'
 import { open } from '../../src/index.ts'
 import type { Storage, StorageSession } from '../../src/storage/contract.ts'
 import { reservedPort } from '../support/port.ts'
@@ -55,27 +57,49 @@ it('the server recommends a newer Node if it runs on an old one', async () => {
 })
 
 describe('the link to the console', () => {
-  const linkOf = (text: string) => /^Console, signed in: \S+\/#token=(\S+)$/m.exec(text)?.[1]
+  const codeOf = (text: string) => /^Console, signed in once.*: (\S+)\/#code=([\w-]{22})$/m.exec(text)
+  const signIn = async (text: string, code = codeOf(text)![2]!) => {
+    const headers = { authorization: `Bearer ${code}` }
+    const response = await fetch(`${codeOf(text)![1]!}/sign-in`, { method: 'POST', headers })
+    const { access_token: token } = (await response.json()) as { access_token?: string }
+    return { status: response.status, token, isKept: response.headers.get('cache-control') !== 'no-store' }
+  }
 
-  it('has the root token at the first start, and later a token of its own on a terminal only', async () => {
+  it('has a code for a token of its own, at the first start, and later on a terminal only', async () => {
     const storages = testStorages()
     const first = await started(['--storage', './here'], { storages })
     const root = /^Root token: (\S{40,})$/m.exec(first.text)![1]!
-    expect(decodeURIComponent(linkOf(first.text)!)).toBe(root)
+    expect(await signIn(first.text, 'another')).toEqual({ status: 401, token: undefined, isKept: false })
+    const { token } = await signIn(first.text)
+    expect([token === root, await first.status(token)]).toEqual([false, 200])
+    expect(await signIn(first.text)).toEqual({ status: 401, token: undefined, isKept: false })
     await first.stop()
     const kept = await started(['--storage', './here'], { storages })
     expect(kept.text).toMatch(/^Console: http:\/\/[^#]*$/m)
+    expect(await kept.status(token)).toBe(200)
     await kept.stop()
     const output = () => Object.assign(new PassThrough(), { isTTY: true })
     const second = await started(['--storage', './here'], { storages, output })
-    const token = decodeURIComponent(linkOf(second.text)!)
-    expect([token === root, await second.status(token)]).toEqual([false, 200])
+    expect((await signIn(second.text, codeOf(first.text)![2])).status).toBe(401)
+    const next = (await signIn(second.text)).token
+    expect([await second.status(token), await second.status(next)]).toEqual([401, 200])
     await second.stop()
-    const third = await started(['--storage', './here'], { storages, output })
-    expect([await third.status(token), await third.status(decodeURIComponent(linkOf(third.text)!))]).toEqual([
-      401, 200,
-    ])
-    await third.stop()
+  })
+
+  it('has a code that is valid for ten minutes', async () => {
+    const clock = virtualClock()
+    const hw = await open({ storage: memory(), clock })
+    onTestFinished(() => hw.close())
+    const signIn = new SignIn(hw, clock)
+    const late = signIn.offer()
+    await clock.advance(600_000)
+    expect(await signIn.exchange(late)).toBeUndefined()
+    const code = signIn.offer()
+    await clock.advance(599_999)
+    expect(await signIn.exchange('')).toBeUndefined()
+    const [token, again] = await Promise.all([signIn.exchange(code), signIn.exchange(code)])
+    expect([token?.length ?? 0, again]).toEqual([expect.any(Number), undefined])
+    expect((await hw.listAccessTokens()).items[0]?.expiresAt?.getTime()).toBe(clock.now() + 12 * 3_600_000)
   })
 
   it('has no token without authentication', async () => {

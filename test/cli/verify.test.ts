@@ -16,7 +16,7 @@ describe('headwater verify', () => {
       exitCode: 0,
       out: [
         expect.stringMatching(
-          /^Intact\. Read 1 file \([\d.]+ (?:B|KiB)\): \d+ documents, 1 log, 1 block, 2 records$/,
+          /^Intact\. Read 1 file of format \d+ \([\d.]+ (?:B|KiB)\): \d+ documents, 1 log, 1 block, 2 records$/,
         ),
       ],
       err: [],

@@ -46,7 +46,7 @@ describe('a client with a producer', () => {
     expect(await readAll(own)).toEqual(['a', 'b'])
   })
 
-  it('does not repeat the first batch, because the server may not know producers', async () => {
+  it('repeats the first batch too', async () => {
     let losing = true
     const { stream, own } = await openClient(async (request, send) => {
       const isAppend = request.method === 'POST' && request.url.endsWith('/records')
@@ -55,30 +55,36 @@ describe('a client with a producer', () => {
       losing = false
       throw new TypeError('connection reset')
     })
-    await expect(stream.append('a', batch(0))).rejects.toMatchObject({ mayHaveEffects: true })
     expect(await stream.append('a', batch(0))).toMatchObject({ start: { seqNum: 0 }, duplicate: true })
     expect(await readAll(own)).toEqual(['a'])
   })
 
-  it('rejects if the server ignores the header: once after storing the batch, then before', async () => {
-    const { stream, own, requests } = await openClient(async (request, send) => {
-      request.headers.delete('headwater-append')
+  it.each([
+    ['a producer', batch(0)],
+    ['a producer and the next sequence number', { ...batch(0), matchSeqNum: 1 }],
+    ['a stream sequence', { streamSeq: '1' }],
+  ])('with %s stores nothing on a server that ignores the header', async (_, options) => {
+    let isIgnored = true
+    const { stream, own } = await openClient(async (request, send) => {
+      if (isIgnored) request.headers.delete('headwater-append')
       return send(request)
     })
     await stream.append('plain')
-    await expect(stream.append('a', batch(0))).rejects.toMatchObject({
-      code: 'unsupported',
-      mayHaveEffects: true,
-    })
-    const { length } = requests
-    for (const options of [batch(1), { streamSeq: '1' }]) {
-      await expect(stream.append('b', options)).rejects.toMatchObject({
-        code: 'unsupported',
-        mayHaveEffects: false,
-      })
-    }
-    expect(requests).toHaveLength(length)
+    const unsupported = { code: 'unsupported', field: 'producer', mayHaveEffects: false }
+    await expect(stream.append('a', options)).rejects.toMatchObject(unsupported)
+    expect(await readAll(own)).toEqual(['plain'])
+    isIgnored = false
+    expect(await stream.append('a', options)).toMatchObject({ start: { seqNum: 1 } })
     expect(await readAll(own)).toEqual(['plain', 'a'])
+  })
+
+  it('does not take another tail for a server that ignores the header', async () => {
+    const { stream } = await openClient((request, send) => send(request))
+    await stream.append('plain')
+    await expect(stream.append('a', { ...batch(0), matchSeqNum: 0 })).rejects.toMatchObject({
+      code: 'seq_num_mismatch',
+      seqNum: 1,
+    })
   })
 
   it('gets the details of rejections', async () => {

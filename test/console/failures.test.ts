@@ -54,6 +54,22 @@ describeInChromium('a server that fails', () => {
     await expect.poll(() => bodies(page)).toEqual(['first', 'second'])
   })
 
+  it('is said to be lost in every view, with the next attempt, and what failed is loaded again', async () => {
+    const { stream } = await createStream()
+    await stream.append('first')
+    const page = await served.open('#/tokens')
+    await page.getByRole('heading', { name: 'Access tokens' }).waitFor()
+    await page.route('**/v1/**', (route) => route.abort('connectionrefused'))
+    await page.getByRole('link', { name: 'Basins' }).click()
+    await page.getByText(/^Connection lost: .*(Next attempt in \d+ s\.|Trying again …)/).waitFor()
+    await page.getByRole('link', { name: 'Usage' }).click()
+    await page.getByText('Connection lost').waitFor()
+    await page.getByRole('link', { name: 'Basins' }).click()
+    await page.unroute('**/v1/**')
+    await page.getByText('Connection lost').waitFor({ state: 'detached' })
+    await page.locator('tbody').getByRole('link').first().waitFor()
+  })
+
   it('ends the tail with an error that would recur', async () => {
     const { stream, fragment } = await createStream()
     await stream.append('first')

@@ -5,7 +5,7 @@ import { type ConsoleOptions, mountConsole } from '../../adapters/console/index.
 import { fragmentOf, routeOf } from '../../adapters/console/route.ts'
 import { batchesOf, recordsOfJson, recordsOfLines } from '../../adapters/console/stream/append-input.ts'
 import { trimEffect, withoutTrimmed } from '../../adapters/console/stream/commands.ts'
-import { renderBody } from '../../adapters/console/stream/record.ts'
+import { type Format, renderBody } from '../../adapters/console/stream/record.ts'
 import { BYTES_MAX, RECORDS_MAX, RecordWindow } from '../../adapters/console/stream/record-window.ts'
 import { fixedStart, follow } from '../../adapters/console/stream/tail.ts'
 import { OPERATION_NAMES, scopeSentences, scopeWarnings } from '../../adapters/console/tokens/scope-words.ts'
@@ -18,6 +18,8 @@ import { trimRecord } from '../../src/model/command.ts'
 import { OPERATIONS } from '../../src/model/operations.ts'
 
 const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' }
+
+const shownAs = (as: Format) => ({ as, types: new Map(), type: '' })
 
 const STREAM = { basin: 'shop', stream: "a/it's", encryptionKey: '' }
 
@@ -100,20 +102,20 @@ describe('a body', () => {
     '{"id":12345678901234567890}',
     '{"a":1,"a":2}',
   ])('is a tree if it is JSON, which keeps every digit: %s', (json) => {
-    const rendered = renderBody(utf8(` ${json}`), 'auto')
+    const rendered = renderBody(utf8(` ${json}`), shownAs('auto'))
     expect(rendered.json?.text).toBe(json)
-    expect(renderBody(utf8(json), 'text').json).toBeUndefined()
+    expect(renderBody(utf8(json), shownAs('text')).json).toBeUndefined()
   })
 
   it.each(['{"a":', '['.repeat(200) + ']'.repeat(200), 'plain'])('that has no tree is text', (text) => {
-    expect(renderBody(utf8(text), 'auto')).toEqual({ text, isHex: false, json: undefined })
+    expect(renderBody(utf8(text), shownAs('auto'))).toEqual({ text, isHex: false, json: undefined })
   })
 
   it('may be cut within a character', () => {
     const truncated = utf8('aü').subarray(0, 2)
-    expect(renderBody(truncated, 'text', true)).toEqual({ text: 'a', isHex: false, json: undefined })
-    expect(renderBody(truncated, 'text').note).toBe('Not UTF-8, shown as hex')
-    expect(renderBody(new Uint8Array([97, 255, 98]), 'text', true).isHex).toBe(true)
+    expect(renderBody(truncated, shownAs('text'), true)).toEqual({ text: 'a', isHex: false, json: undefined })
+    expect(renderBody(truncated, shownAs('text')).note).toBe('Not UTF-8, shown as hex')
+    expect(renderBody(new Uint8Array([97, 255, 98]), shownAs('text'), true).isHex).toBe(true)
   })
 })
 

@@ -105,6 +105,27 @@ describe('a pager', () => {
     expect(pager.window.records().map(({ seqNum }) => seqNum)).toEqual([...Array(40).keys()])
   })
 
+  it('loads enough records to fill a view where one reply holds fewer', async () => {
+    const { connection } = await served(60, (index) => `${index} ${'x'.repeat(100_000)}`.slice(0, 100_000))
+    const pager = pagerOf(connection)
+    pager.open({ seqNum: 5 })
+    await expect.poll(() => pager.window.held).toBeGreaterThanOrEqual(25)
+    await expect.poll(() => pager.isLoading).toBe(false)
+    pager.window.scan()
+    expect(pager.window.records().map(({ seqNum }) => seqNum - 5)).toEqual([
+      ...Array(pager.window.held).keys(),
+    ])
+    expect([pager.window.held < 40, pager.hasNewer, pager.state.kind]).toEqual([true, true, 'idle'])
+  })
+
+  it('has no older records where it starts with the first one', async () => {
+    const { connection } = await served(10)
+    const pager = pagerOf(connection)
+    pager.open({ tailOffset: 100 })
+    await expect.poll(() => extent(pager)).toEqual([0, 10])
+    expect(pager.hasOlder).toBe(false)
+  })
+
   it('starts at a time, and at the tail if nothing is later', async () => {
     const { connection, stream } = await served(10)
     const { end } = await stream.append([{ body: 'later' }])

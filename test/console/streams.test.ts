@@ -27,20 +27,21 @@ describeInChromium('the console', () => {
   /** The bodies of the rows, without sequence numbers and times. */
   const bodies = async (page: Page) => (await rows(page)).map((text) => text.slice(text.indexOf('.') + 4))
 
-  it('lists basins by prefix and in pages', async () => {
+  it('lists basins by prefix, more of them on request, and sorts those that are loaded', async () => {
     const names = Array.from({ length: 120 }, (_, index) => `many-${String(index).padStart(4, '0')}`)
     for (const name of ['first-of-all', ...names]) await served.hw.createBasin(name)
     const page = await served.open()
     const links = page.locator('tbody').getByRole('link')
     await page.getByRole('searchbox').fill('many-')
     await expect.poll(() => links.allTextContents()).toEqual(names.slice(0, 50))
-    await page.getByRole('button', { name: 'Next' }).click()
-    await page.getByText('Page 2').waitFor()
-    await page.getByRole('button', { name: 'Next' }).click()
-    await expect.poll(() => links.allTextContents()).toEqual(names.slice(100))
-    await expect.poll(() => page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
-    await page.getByRole('button', { name: 'Previous' }).click()
-    await expect.poll(() => links.allTextContents()).toEqual(names.slice(50, 100))
+    await page.getByText('50 basins loaded, and there are more').waitFor()
+    await page.getByRole('button', { name: 'Load more' }).click()
+    await expect.poll(() => links.allTextContents()).toEqual(names)
+    await page.getByRole('button', { name: 'Load more' }).waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Name' }).click()
+    await page.getByRole('button', { name: 'Name' }).click()
+    await expect.poll(() => links.allTextContents()).toEqual(names.toReversed())
+    await page.getByRole('button', { name: 'Name' }).click()
     await page.getByRole('searchbox').fill('many-007')
     await expect.poll(() => links.allTextContents()).toEqual(names.slice(70, 80))
     await page.getByRole('searchbox').press('Enter')
@@ -155,7 +156,7 @@ describeInChromium('the console', () => {
     await expect.poll(() => bodies(page)).toEqual(['two', 'three'])
     await page.getByLabel('Sequence number').fill('9')
     await page.getByRole('button', { name: 'Start' }).click()
-    await page.getByText('No records yet. New ones appear here.').waitFor()
+    await page.getByText('No records from here on. New ones appear here.').waitFor()
     await page.getByLabel('Start from').selectOption('Time')
     const local = (ms: number) => {
       const date = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000)

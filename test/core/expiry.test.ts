@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { decideExpiry, expiresAt, isReadRecorded } from '../../src/core/expiry.ts'
+import { decideExpiry } from '../../src/core/deadlines.ts'
+import { expiresAt, isReadRecorded } from '../../src/core/expiry.ts'
 
 const USE = { createdAt: 1_000, appendedAt: 1_000 }
 

@@ -1,11 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  basinConfig,
-  mergeStreamConfig,
-  reconfiguredBasin,
-  reconfiguredStream,
-} from '../../src/core/config.ts'
+import { basinConfig, mergeStreamConfig } from '../../src/core/config.ts'
+import { reconfiguredBasin, reconfiguredStream } from '../../src/core/config-change.ts'
 import {
   basinCreationKey,
   decideCreate,

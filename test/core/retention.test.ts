@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decideDeleteOnEmpty, expiryOf, isExpired } from '../../src/core/retention.ts'
+import { decideDeleteOnEmpty } from '../../src/core/deadlines.ts'
+import { expiryOf, isExpired } from '../../src/core/retention.ts'
 import { INTEGER_MAX } from '../../src/model/limits.ts'
 
 describe('expiry of records', () => {

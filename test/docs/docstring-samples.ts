@@ -56,10 +56,22 @@ function samplesOf(path: string): Sample[] {
 }
 
 /**
- * Compiles samples, each as a module of its own, as an app with the package would. Returns what is wrong with
- * each, in the order of the samples.
+ * Compiles samples. Returns what is wrong with each, in the order of the samples.
  */
 export function errorsOf(samples: readonly Sample[]): string[][] {
+  const { program, files } = programOf(samples)
+  return files.map((file) => {
+    const diagnostics = [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]
+    return diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
+  })
+}
+
+/** A program of samples, each a module of its own, as in an app with the package. */
+export function programOf(samples: readonly Sample[]): {
+  readonly program: ts.Program
+  /** In the order of the samples. */
+  readonly files: readonly ts.SourceFile[]
+} {
   const options: ts.CompilerOptions = {
     target: ts.ScriptTarget.ES2022,
     lib: ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
@@ -89,11 +101,7 @@ export function errorsOf(samples: readonly Sample[]): string[][] {
       : ts.createSourceFile(path, text, languageVersion)
   }
   const program = ts.createProgram([...modules.keys()], options, host)
-  return [...modules.keys()].map((path) => {
-    const file = program.getSourceFile(path)!
-    const diagnostics = [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]
-    return diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
-  })
+  return { program, files: [...modules.keys()].map((path) => program.getSourceFile(path)!) }
 }
 
 /** The subpath of each exported name. */

@@ -14,10 +14,15 @@ const all = await Promise.all(
   (await pages()).filter(isRun).map(async (page) => ({ page, examples: await examplesOf(page) })),
 )
 
+/** The programs of these pages are JavaScript: readers save them as `.mjs`. */
+const AS_IT_IS = ['README.md', 'docs/getting-started.md']
+
 let directory: string
+let folder: string
 // Inside the project, so that `headwater` is the package itself as it was built.
 beforeAll(async () => {
   directory = await mkdtemp(join(PROJECT, 'dist', 'examples-'))
+  folder = await mkdtemp(join(directory, 'run-'))
 })
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
@@ -26,10 +31,11 @@ describe.each(all.filter(({ examples }) => examples.length > 0))('$page', ({ pag
     'the example in line $line prints the documented output',
     async ({ line, code, output }) => {
       const file = join(directory, `${page.replaceAll('/', '-')}-${line}.mjs`)
-      await writeFile(file, (await transform(code, { loader: 'ts', target: 'es2022' })).code)
+      const javaScript = async () => (await transform(code, { loader: 'ts', target: 'es2022' })).code
+      await writeFile(file, AS_IT_IS.includes(page) ? code : await javaScript())
       const { stdout, stderr } = await promisify(execFile)(process.execPath, [file], {
-        // Some keep files where they run.
-        cwd: await mkdtemp(join(directory, 'run-')),
+        // Some keep files where they run. A reader tries one after the other in one folder.
+        cwd: folder,
         timeout: 100_000,
       })
       expect({ stdout: lines(stdout), stderr }).toEqual({ stdout: lines(output), stderr: '' })

@@ -33,9 +33,26 @@ describe.each(recipes)('the recipe of $files', ({ files, lines }) => {
   })
 })
 
+describe('the guide to AI chats', () => {
+  const app = join(APPS, 'next-chat')
+  const guide = readFileSync(join(PROJECT, 'docs/ai-chat.md'), 'utf8')
+  const shown = [...guide.matchAll(/^```jsx? (\S+)\n([\s\S]*?)^```$/gm)]
+
+  it.each(shown.map(([, file, code]) => [file!, code!]))('shows %s as it is', (file, code) => {
+    expect(code).toBe(readFileSync(join(app, file), 'utf8'))
+  })
+
+  it('shows every file of the app', () => {
+    const files = readdirSync(app, { recursive: true, encoding: 'utf8' }).filter((file) =>
+      file.endsWith('.js'),
+    )
+    expect(shown.map(([, file]) => file).sort()).toEqual(files.sort())
+  })
+})
+
 it('every app has a recipe', () => {
   const withRecipe = new Set(recipes.flatMap(({ files }) => files.map((file) => file.split('/')[0]!)))
-  expect([...withRecipe].sort()).toEqual(apps.sort())
+  expect([...withRecipe, 'next-chat'].sort()).toEqual(apps.sort())
 })
 
 function linesOf(code: string): string[] {

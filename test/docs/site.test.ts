@@ -72,6 +72,14 @@ describeInChromium('the site', () => {
     }
   })
 
+  it('shows each operation of the protocol', async () => {
+    const { paths } = JSON.parse(await readFile(join(SITE, 'openapi.json'), 'utf8'))
+    const { page, problems } = await open('openapi.html')
+    const text = await page.locator('main').innerText()
+    for (const path of Object.keys(paths)) expect(text).toContain(path)
+    expect(problems).toEqual([])
+  })
+
   it('has an index and a full text for language models', async () => {
     const index = await readFile(join(SITE, 'llms.txt'), 'utf8')
     const pages = [...index.matchAll(/\]\(([\w-]+)\.html\)/g)].map(([, page]) => page)

@@ -20,6 +20,11 @@ describe('a path', () => {
       404, 400, 400, 400,
     ])
     expect((await call('PUT', 'x'.repeat(512))).status).toBe(201)
+    // Reserved for subscriptions, which this server does not have.
+    expect(
+      await statusesOf(['__ds', '__ds/subscriptions/a', '%5F_ds/a'].map((name) => call('PUT', name))),
+    ).toEqual([404, 404, 404])
+    expect((await call('PUT', '__dss')).status).toBe(201)
     const { status, headers } = await call('PATCH', 's')
     expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, PUT, POST, DELETE'])
   })
@@ -122,6 +127,12 @@ describe('limits', () => {
     for (const bytes of [1_048_569, 3 * 1_048_576]) {
       const response = await call('POST', 's', { headers, body: new Uint8Array(bytes) })
       expect([bytes, response.status]).toEqual([bytes, 413])
+      expect(await response.json()).toEqual({
+        code: 'too_large',
+        message:
+          'an append has at most 1000 messages and 1048576 bytes, where each message counts 8 bytes more; ' +
+          'divide it into several',
+      })
     }
     expect((await call('POST', 's', { headers, body: new Uint8Array(1_048_568) })).status).toBe(204)
     await call('PUT', 'j', { headers: JSON_TYPE })
@@ -176,6 +187,33 @@ describe('a creation', () => {
     ])
   })
 
+  it('conflicts with a stream that is closed, unless it closes the stream too', async () => {
+    const { call } = await startService()
+    const closing = { ...TEXT, 'stream-closed': 'true' }
+    await call('PUT', 'open', { headers: TEXT })
+    await call('PUT', 'closed', { headers: closing })
+    const put = (name: string, headers: Readonly<Record<string, string>>) => call('PUT', name, { headers })
+    expect(
+      await statusesOf([
+        put('open', TEXT),
+        put('open', closing),
+        put('closed', TEXT),
+        put('closed', closing),
+      ]),
+    ).toEqual([200, 409, 409, 200])
+  })
+
+  it.each([
+    ['stream-ttl', '0'],
+    ['stream-expires-at', '2020-01-01T00:00:00.000Z'],
+  ])('succeeds if the stream expires at once: %s %s', async (name, value) => {
+    const { call } = await startService()
+    const created = await call('PUT', 's', { headers: { ...TEXT, [name]: value }, body: 'a' })
+    expect([created.status, created.headers.get(name)]).toEqual([201, value])
+    expect(created.headers.get('stream-next-offset')).toBe('0000000000000001_0000000000000000')
+    expect((await call('GET', 's')).status).toBe(404)
+  })
+
   it('happens once, however many ask for it', async () => {
     const { call } = await startService()
     const calls = Array.from({ length: 10 }, () => call('PUT', 's', { headers: TEXT, body: 'a' }))
@@ -195,6 +233,58 @@ describe('a creation', () => {
   })
 })
 
+describe('errors', () => {
+  it('are kept by no cache', async () => {
+    const { call, with: withOptions } = await startService()
+    await call('PUT', 's', { headers: TEXT })
+    const responses = await Promise.all([
+      call('GET', 'missing'),
+      call('GET', 's?offset=x'),
+      call('POST', 's', { headers: { ...TEXT, 'stream-seq': '' }, body: 'a' }),
+      withOptions({ limits: { bodyBytes: 1 } })('POST', 's', { headers: TEXT, body: 'ab' }),
+    ])
+    expect(responses.map(({ status, headers }) => [status, headers.get('cache-control')])).toEqual([
+      [404, 'no-store'],
+      [400, 'no-store'],
+      [400, 'no-store'],
+      [413, 'no-store'],
+    ])
+  })
+
+  it('tell a content type that is none from one that differs, and from the end of the stream', async () => {
+    const { call } = await startService()
+    await call('PUT', 's', { headers: TEXT })
+    const post = (type: string) => call('POST', 's', { headers: { 'content-type': type }, body: 'a' })
+    expect(await statusesOf([post('none'), post('text/html')])).toEqual([400, 409])
+    await call('POST', 's', { headers: { 'stream-closed': 'true' } })
+    const { status, headers } = await post('text/html')
+    expect([status, headers.get('stream-closed')]).toEqual([409, 'true'])
+    expect(headers.get('stream-next-offset')).toBe('0000000000000001_0000000000000000')
+  })
+})
+
+describe('a long poll', () => {
+  it('has an entity tag, as a read that does not wait', async () => {
+    const { call } = await startService()
+    await call('PUT', 's', { headers: TEXT, body: 'a' })
+    const [poll, read] = [await call('GET', 's?offset=-1&live=long-poll'), await call('GET', 's')]
+    expect(poll.headers.get('etag')).toMatch(/^W\/".+:0:1:t"$/)
+    expect(poll.headers.get('etag')).toBe(read.headers.get('etag'))
+  })
+})
+
+describe('events', () => {
+  it('of a closed stream end with one that says so, and that nothing is missing', async () => {
+    const { call } = await startService()
+    await call('PUT', 's', { headers: { ...TEXT, 'stream-closed': 'true' }, body: 'a' })
+    const end = { streamNextOffset: '0000000000000002_0000000000000000', upToDate: true, streamClosed: true }
+    for (const offset of ['-1', 'now']) {
+      const text = await (await call('GET', `s?offset=${offset}&live=sse`)).text()
+      expect(text.endsWith(`event: control\ndata:${JSON.stringify(end)}\n\n`)).toBe(true)
+    }
+  })
+})
+
 describe('options', () => {
   it('are validated', async () => {
     const { hw } = await startService()
@@ -205,5 +295,21 @@ describe('options', () => {
     expect(make({ basin: BASIN, sseMs: 0 })).toThrow('sseMs')
     expect(make({ basin: BASIN, page: {} })).toThrow('unknown member `page`')
     expect(() => createDurableStreamsHandler(undefined as never, { basin: BASIN })).toThrow('open engine')
+  })
+})
+
+describe('a stream of an encrypted basin', () => {
+  it('is created with a body and forked by requests that have its key', async () => {
+    const { hw, call } = await startService()
+    await hw.createBasin(BASIN, { streamCipher: 'aes-256-gcm' })
+    const key = { 'svc-encryption-key': Buffer.alloc(32, 1).toString('base64') }
+    const created = { headers: { ...TEXT, ...key }, body: 'one' }
+    expect((await call('PUT', 's', { headers: TEXT, body: 'one' })).status).toBe(400)
+    expect((await call('PUT', 's', created)).status).toBe(201)
+    const forked = { 'stream-forked-from': '/v1/stream/s' }
+    expect((await call('PUT', 'fork', { headers: forked })).status).toBe(400)
+    expect((await call('PUT', 'fork', { headers: { ...forked, ...key } })).status).toBe(201)
+    expect(await (await call('GET', 'fork', { headers: key })).text()).toBe('one')
+    expect((await call('GET', 'fork')).status).toBe(400)
   })
 })

@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 // @ts-expect-error: a plain script without types
 import { serveExample } from '../../examples/serve.mjs'
@@ -8,6 +11,7 @@ it.each([
   [['local-first-chat'], { name: 'local-first-chat', port: 8788 }],
   [['published-client'], { name: 'published-client', port: 8789 }],
   [['shared-todo'], { name: 'shared-todo', port: 8790 }],
+  [['resumable-chat'], { name: 'resumable-chat', port: 8791 }],
   [['published-client', '--port', '0'], { name: 'published-client', port: 0 }],
   [[], undefined],
   [['toString'], undefined],
@@ -19,8 +23,11 @@ it.each([
   expect(exampleArguments(args)).toEqual(expected)
 })
 
-it('npm run example lists the examples', () => {
-  expect(USAGE).toContain('local-first-chat, published-client, shared-todo')
+it('npm run example lists every example that can be served', async () => {
+  const examples = join(import.meta.dirname, '..', '..', 'examples')
+  const names = (await readdir(examples)).filter((name) => existsSync(join(examples, name, 'public')))
+  const [, listed] = /^examples: (.*)$/m.exec(USAGE)!
+  expect(listed!.split(', ').sort()).toEqual(names.sort())
 })
 
 it('serves the files of an example, and no others', async () => {

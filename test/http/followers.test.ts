@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createDurableStreamsHandler } from '../../adapters/durable-streams/index.ts'
 import { BASIN, RECORDS, startService, startWithStream } from './support.ts'
 
 interface Follower {
@@ -37,6 +38,28 @@ test('lists the open read sessions with their distance from the tail', async () 
 
   await frames.body!.cancel()
   await events.body!.cancel()
+  await expect.poll(async () => (await list()).followers).toEqual([])
+})
+
+test('lists the followers of other handlers of the engine, by Durable Streams too', async () => {
+  const { hw, call, clock } = await startWithStream()
+  const handler = createDurableStreamsHandler(hw, { basin: BASIN, auth: 'none' })
+  const url = 'http://localhost/v1/stream/s?offset=now&live=sse'
+  const { body } = await handler(new Request(url, { headers: { 'user-agent': 'a-page' } }))
+  await clock.settle()
+  const list = async (): Promise<Followers> => (await call('GET', '/followers')).json()
+  expect((await list()).followers).toEqual([
+    {
+      basin: BASIN,
+      stream: 's',
+      protocol: 'durable-streams',
+      client: 'a-page',
+      since: expect.any(String),
+      next_seq_num: 0,
+      behind: 0,
+    },
+  ])
+  await body!.cancel()
   await expect.poll(async () => (await list()).followers).toEqual([])
 })
 

@@ -7,6 +7,7 @@ const PATHS: [path: string, accept?: string][] = [
   ['/health'],
   ['/ping'],
   ['/metrics'],
+  ['/openapi.json'],
   ['/v1/basins'],
   [`/v1/basins/${BASIN}`],
   ['/v1/basins/missing-basin'],

@@ -97,7 +97,6 @@ describe('the command', () => {
       evidence.find({ [name]: tokens[name] }, [place]).filter((finding) => finding.includes('as text in'))
     expect(findToken('the root token', 'printed at first start')).toEqual([
       'the root token as text in printed at first start: Root token',
-      'the root token as text in printed at first start: Console, s',
       "the root token as text in printed at first start: curl -w '\\",
     ])
     expect(findToken('a token issued by HTTP', 'answers to issuers')).toHaveLength(1)

@@ -1,13 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { assertValid } from '../../src/model/errors.ts'
 import {
-  basinNameProblem,
   basinPrefixProblem,
-  fencingTokenProblem,
   requestTokenProblem,
-  streamNameProblem,
   streamPrefixProblem,
-} from '../../src/model/names.ts'
+} from '../../src/model/control-names.ts'
+import { assertValid } from '../../src/model/errors.ts'
+import { basinNameProblem, fencingTokenProblem, streamNameProblem } from '../../src/model/names.ts'
 import { titled } from '../support/titled.ts'
 import { invalidMessage } from './rejection.ts'
 

@@ -54,6 +54,19 @@ describe('close', () => {
     expect(server.counts()).toEqual({ connections: 0, http2Sessions: 0, requests: 0 })
   })
 
+  it('stops waiting when its signal aborts, and goes on closing', async () => {
+    const gate = gated()
+    const { server } = await startServer(gate.handler)
+    const client = new RawClient(server.port)
+    client.socket.write(GET)
+    await until(() => gate.waiting() === 1)
+    await expect(server.close({ signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
+    await expect(fetch(server.url)).rejects.toThrow()
+    gate.open()
+    await Promise.all([server.close(), client.closed])
+    expect(client.received).toMatch(/done$/)
+  })
+
   it('drops idle, silent and incomplete connections at once', async () => {
     const { server } = await startServer(() => ok())
     const idle = new RawClient(server.port)

@@ -8,6 +8,8 @@ import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type InstalledApp, installApp } from './installed-app.ts'
 
+const PROJECT = resolve(import.meta.dirname, '../..')
+
 let app: InstalledApp
 let installed: string
 beforeAll(async () => {
@@ -128,6 +130,23 @@ describe('the package', () => {
       join(installed, directory, name),
     )
 
+  it('has at most 1.3 MB as it is published', () => {
+    expect(app.packedBytes).toBeLessThanOrEqual(1_300_000)
+  })
+
+  it('contains the source of every declaration', () => {
+    const declarations = filesIn('dist/types').filter((path) => path.endsWith('.d.ts'))
+    expect(declarations).toContain(join(installed, 'dist/types/adapters/storage/filesystem/index.d.ts'))
+    expect(declarations.filter((path) => !existsSync(`${path}.map`))).toEqual([])
+  })
+
+  it('contains all sources of the engine', () => {
+    const sources = readdirSync(join(PROJECT, 'src'), { recursive: true, encoding: 'utf8' })
+    const missing = sources.filter((path) => !existsSync(join(installed, 'src', path)))
+    expect(sources).not.toEqual([])
+    expect(missing).toEqual([])
+  })
+
   it('contains every source that its maps name', () => {
     const maps = filesIn('dist').filter((path) => path.endsWith('.map'))
     const named = maps.flatMap((path) =>
@@ -137,6 +156,13 @@ describe('the package', () => {
     expect(named.filter((path) => !existsSync(path))).toEqual([])
   })
 
+  it('imports no module only for its effects, which none has', () => {
+    const modules = filesIn('dist').filter((path) => path.endsWith('.js'))
+    const imports = modules.flatMap((path) => readFileSync(path, 'utf8').match(/^import ".*/gm) ?? [])
+    expect(modules).toContain(join(installed, 'dist', 'client.js'))
+    expect(imports).toEqual([])
+  })
+
   it('has no module that is minified but those that come so', () => {
     const modules = filesIn('dist').filter((path) => path.endsWith('.js'))
     const isMinified = (code: string) => code.length > 200 * code.split('\n').length
@@ -144,6 +170,8 @@ describe('the package', () => {
     expect(minified.map((path) => relative(installed, path).replace(/-[A-Z0-9]{8}/, '')).sort()).toEqual([
       join('dist', 'browser.js'),
       join('dist', 'console-program.js'),
+      // The document is one string.
+      join('dist', 'openapi.js'),
       join('dist', 'zstd-module.js'),
     ])
   })

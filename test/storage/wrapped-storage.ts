@@ -7,7 +7,7 @@ import type {
   StoredBlock,
 } from '../../src/storage/contract.ts'
 import { StorageFailure } from '../../src/storage/errors.ts'
-import { splitBlock } from '../../src/storage/record-spans.ts'
+import { splitBlock } from '../../src/storage/split-block.ts'
 
 export type Change = (session: StorageSession, context: StorageContext) => Partial<StorageSession>
 

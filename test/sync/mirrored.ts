@@ -8,6 +8,7 @@ import type { WakeUps } from '../../adapters/sync/page-events.ts'
 import { faultyHandler, type VirtualClock, virtualClock } from '../../adapters/testing/index.ts'
 import { type OpenOptions, open, type Stream } from '../../src/index.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
+import { APPEND_HEADER } from '../../src/wire/append-header-name.ts'
 
 /** A server behind an unreliable network, on a virtual clock. */
 export async function openServer(options: Partial<OpenOptions> = {}) {
@@ -19,8 +20,15 @@ export async function openServer(options: Partial<OpenOptions> = {}) {
     return { hw, handler: createHandler(hw, { auth: 'none' }), stream: hw.basin('basin').stream('stream') }
   }
   let running = await serve()
-  const network = faultyHandler((request) => running.handler(request), { clock })
+  const settings = { ignoresProducers: false }
+  const handle = (request: Request) => {
+    if (settings.ignoresProducers) request.headers.delete(APPEND_HEADER)
+    return running.handler(request)
+  }
+  const network = faultyHandler(handle, { clock })
   return {
+    /** Whether the server, or a proxy before it, ignores the header of producers. */
+    settings,
     clock,
     network,
     get hw() {
@@ -35,7 +43,7 @@ export async function openServer(options: Partial<OpenOptions> = {}) {
       running = await serve()
     },
     /** Handles a request without the network. */
-    handle: (request: Request) => running.handler(request),
+    handle,
     /** Connects another client. */
     connected: async () => {
       const client = await connect({ url: 'http://localhost', fetch: network, clock, random: () => 0.5 })

@@ -332,6 +332,32 @@ test('an append that may have been stored in records that are trimmed is in doub
   expect(synced.outbox.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
 })
 
+test('an append in doubt of an earlier outbox may be anywhere in what a copy does not have', async () => {
+  const { remote, hw, local, start, origin, clock, server, storage } = await openBoth()
+  server.settings.ignoresProducers = true
+  await origin.readBatch({}, { create: true })
+  const append = remote.append.bind(remote)
+  remote.append = async (records, options) => {
+    if (options?.matchSeqNum === 0) await origin.append(numbered(0, 1_000))
+    if (options?.matchSeqNum === 1_000) await origin.append(numbered(1_000, 1_200))
+    const ack = await append(records, options)
+    // The response is lost, and the position of this attempt is in no log.
+    throw new HeadwaterError('unavailable', `lost: ${ack.start.seqNum}`)
+  }
+  const box = startOn({ hw, remote })
+  await box.append('x')
+  await clock.advance(100)
+  await box.close()
+  expect((await bodies(server)).at(-1)).toBe('x')
+  await origin.append(numbered(1_200, 1_210))
+  start({ from: { tailOffset: 5 } })
+  await clock.settle()
+  const later = startOn({ hw, remote: (await openDevice(server, storage)).remote }, { examined: local })
+  await clock.advance('1m')
+  expect(later.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
+  expect((await bodies(server)).filter((body) => body === 'x')).toEqual(['x'])
+})
+
 test('a closed outbox rejects appends and calls that wait', async () => {
   const { box, network } = await openOutbox()
   network.refuse()

@@ -74,3 +74,11 @@ test('a name beside which no outbox can be stored is refused', async () => {
     expect.objectContaining({ code: 'invalid', field: 'local', message: expect.stringContaining('504') }),
   )
 })
+
+test('the wait for its end stops when the signal aborts', async () => {
+  const { startSynced } = await openSynced()
+  const synced = startSynced()
+  await expect(synced.close({ signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
+  await synced.close()
+  expect(synced.mirror.state.kind).toBe('closed')
+})

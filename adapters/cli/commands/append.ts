@@ -5,7 +5,7 @@ import { utf8 } from '../../../src/model/bytes.ts'
 import { lineBatch } from '../../../src/model/line-batch.ts'
 import { TextLines } from '../../../src/storage/text-lines.ts'
 import { appendAckJson } from '../../../src/wire/json-append.ts'
-import { integerArgument, type Values } from '../arguments.ts'
+import { flag, integerArgument, positional, type Values, withValue } from '../arguments.ts'
 import { type ByteSource, descriptorSource, fileSource, streamSource } from '../byte-source.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
@@ -21,31 +21,20 @@ import { encryptionKey, KEY_DEFINITION, parseTarget, TARGET_DEFINITIONS, withHea
 import { checkFencingToken, FENCING_DEFINITION } from './stream-commands.ts'
 
 const DEFINITIONS = {
-  stream: { type: 'positional', description: 'Stream to append to: BASIN/STREAM' },
-  text: {
-    type: 'positional',
+  stream: positional('Stream to append to: BASIN/STREAM'),
+  text: positional('Record to append, or template of --count. Default: lines of standard input', {
     required: false,
-    description: 'Record to append, or template of --count. Default: lines of standard input',
-  },
-  file: { type: 'string', value: 'FILE', description: 'File whose lines are the records' },
-  'skip-empty': { type: 'boolean', description: 'Empty lines are no records' },
-  header: {
-    type: 'string',
-    value: 'NAME=VALUE',
-    isRepeated: true,
-    description: 'Header of every record; may be repeated',
-  },
-  json: { type: 'boolean', description: 'Records are JSON objects, one a line; print the ack as JSON' },
-  base64: { type: 'boolean', description: 'With --json: bodies and headers are base64' },
-  count: { type: 'string', value: 'N', description: 'Append N records that are made of TEXT' },
-  rate: {
-    type: 'string',
-    value: 'R',
-    description: 'Append R records of TEXT a second, until Ctrl+C without --count',
-  },
-  create: { type: 'boolean', default: true, description: 'Fail if the stream does not exist' },
+  }),
+  file: withValue('FILE', 'File whose lines are the records'),
+  'skip-empty': flag('Skip empty lines'),
+  header: withValue('NAME=VALUE', 'Header of every record; may be repeated', { isRepeated: true }),
+  json: flag('Records are JSON objects, one a line; print the ack as JSON'),
+  base64: flag('With --json: bodies and headers are base64'),
+  count: withValue('N', 'Append N records made from the template TEXT'),
+  rate: withValue('R', 'Append R records of TEXT a second, until Ctrl+C without --count'),
+  create: flag('Fail if the stream does not exist', { default: true }),
   ...FENCING_DEFINITION,
-  quiet: { type: 'boolean', description: 'No progress bar and no summary' },
+  quiet: flag('No progress bar and no summary'),
   ...KEY_DEFINITION,
   ...TARGET_DEFINITIONS,
 } as const
@@ -97,7 +86,10 @@ function parseGeneration(
   if (json) throw new CliError(2, `\`${option}\` cannot be combined with \`--json\``)
   const perSecond = rate === undefined ? Number.POSITIVE_INFINITY : Number(rate)
   if (rate !== undefined && !(/^[0-9.]+$/.test(rate) && perSecond > 0)) {
-    throw new CliError(2, `invalid rate ${quoteArg(rate)}; \`--rate\` must be a number of records a second`)
+    throw new CliError(
+      2,
+      `invalid rate ${quoteArg(rate)}; \`--rate\` must be a positive number of records a second`,
+    )
   }
   return {
     template: recordTemplate(text),
@@ -115,8 +107,8 @@ export const APPEND = command({
     'headwater read a/b --json --base64 | headwater append c/d --json --base64',
   ],
   notes: [
-    'Each line is a record without its line break (LF or CRLF). Lines of a pipe are appended as they arrive. A',
-    'missing stream is created when the first record is there. With --json, a line is',
+    'Each line is a record without its line break (LF or CRLF). Lines of a pipe are appended as they arrive.',
+    'A missing stream is created with the first record. With --json, a line is',
     '{"body": "...", "headers": [["name", "value"]], "timestamp": 1767225600000}, all optional.',
     'TEXT is a template with --count or --rate only; see `headwater help format`.',
   ],

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Basin, type Headwater, HeadwaterError, type Stream } from '../../../src/index.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import { RECORD_METERED_BYTES } from '../../../src/model/record.ts'
-import { integerArgument } from '../arguments.ts'
+import { flag, integerArgument, positional, withValue } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { expectedFailure } from '../create-missing.ts'
@@ -29,21 +29,17 @@ export const BENCH = command({
     'headwater bench --url https://streams.example.com --records 10000 --json',
   ],
   notes: [
-    'Appends to a new stream, reads it, then measures how long a follower waits for a record. Several appends',
-    'are in flight at a time. Removes the stream afterwards, and the basin if it created it, also after a',
-    'failure and after Ctrl+C. --storage memory measures the engine alone.',
+    'Appends to a new stream, reads it, then measures how long a follower waits for a record. Several',
+    'appends are in flight at a time. Removes the stream afterwards, and the basin if it created it, also',
+    'after a failure and after Ctrl+C. --storage memory measures the engine alone.',
   ],
   definitions: {
-    basin: {
-      type: 'positional',
-      required: false,
-      description: 'BASIN of the stream. Default: a new one',
-    },
-    records: { type: 'string', value: 'N', default: '100000', description: 'Records to append and read' },
-    size: { type: 'string', value: 'N', default: '100', description: 'Bytes of each record' },
-    batch: { type: 'string', value: 'N', default: '1000', description: 'Records of each append' },
-    json: { type: 'boolean', description: 'Print the results as JSON' },
-    quiet: { type: 'boolean', description: 'No progress bar' },
+    basin: positional('BASIN of the stream. Default: a new one', { required: false }),
+    records: withValue('N', 'Records to append and read', { default: '100000' }),
+    size: withValue('N', 'Bytes of each record', { default: '100' }),
+    batch: withValue('N', 'Records of each append', { default: '1000' }),
+    json: flag('Print the results as JSON'),
+    quiet: flag('No progress bar'),
     ...TARGET_DEFINITIONS,
   },
   parse(values, { env }) {

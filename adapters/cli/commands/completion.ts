@@ -1,4 +1,4 @@
-import { aliasOf, choiceArgument, type Definitions, isOn } from '../arguments.ts'
+import { aliasOf, choiceArgument, type Definitions, isOn, positional } from '../arguments.ts'
 import { type CliCommand, type CommandEntry, command } from '../command.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
@@ -11,7 +11,7 @@ export function completionCommand(root: CommandEntry): CliCommand {
       `zsh:  headwater completion zsh > "\${fpath[1]}/_headwater"`,
       'fish: headwater completion fish > ~/.config/fish/completions/headwater.fish',
     ],
-    definitions: { shell: { type: 'positional', description: 'bash, zsh or fish' } },
+    definitions: { shell: positional('bash, zsh or fish') },
     parse: ({ shell }) => choiceArgument(shell, 'SHELL', SHELLS),
     async run(shell, context) {
       const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript }

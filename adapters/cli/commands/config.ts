@@ -14,7 +14,7 @@ import {
   decodeEnsureStream,
   streamInfoJson,
 } from '../../../src/wire/json-resources.ts'
-import { choiceArgument } from '../arguments.ts'
+import { choiceArgument, flag, positional, withValue } from '../arguments.ts'
 import { command } from '../command.ts'
 import { creationText, retentionOf } from '../create-missing.ts'
 import { CliError, quoteArg, quoteName, validateArgument } from '../errors.ts'
@@ -25,43 +25,18 @@ import { durationMs, parseRetention, retentionForm } from '../times.ts'
 
 /** Options that set the configuration of a basin or a stream. */
 const CONFIG_DEFINITIONS = {
-  retention: {
-    type: 'string',
-    value: 'DURATION',
-    description: 'How long records are kept: 12h, 30d, ... or forever',
-  },
-  'storage-class': { type: 'string', value: 'CLASS', description: 'standard or express' },
-  timestamping: { type: 'string', value: 'MODE', description: 'client-prefer, client-require or arrival' },
-  uncapped: {
-    type: 'string',
-    value: 'BOOLEAN',
-    description: 'Whether timestamps may lie in the future: true or false',
-  },
-  'delete-on-empty': {
-    type: 'string',
-    value: 'DURATION',
-    description: 'Delete if empty, this long after the last append: 1h, ... or off',
-  },
-  cipher: {
-    type: 'string',
-    value: 'CIPHER',
-    description: 'Basins only: aes-256-gcm, aegis-256 or none, for new streams',
-  },
-  'create-on-append': {
-    type: 'string',
-    value: 'BOOLEAN',
-    description: 'Basins only: appends create streams: true or false',
-  },
-  'create-on-read': {
-    type: 'string',
-    value: 'BOOLEAN',
-    description: 'Basins only: reads create streams: true or false',
-  },
-  config: {
-    type: 'string',
-    value: 'JSON',
-    description: 'JSON of the HTTP API, instead of the options above',
-  },
+  retention: withValue('DURATION', 'How long records are kept: 12h, 30d, ... or forever'),
+  'storage-class': withValue('CLASS', 'standard or express'),
+  timestamping: withValue('MODE', 'client-prefer, client-require or arrival'),
+  uncapped: withValue('BOOLEAN', 'Whether timestamps may lie in the future: true or false'),
+  'delete-on-empty': withValue(
+    'DURATION',
+    'Delete if empty, this long after the last append: 1h, ... or off',
+  ),
+  cipher: withValue('CIPHER', 'Basins only: aes-256-gcm, aegis-256 or none, for new streams'),
+  'create-on-append': withValue('BOOLEAN', 'Basins only: appends create streams: true or false'),
+  'create-on-read': withValue('BOOLEAN', 'Basins only: reads create streams: true or false'),
+  config: withValue('JSON', 'JSON of the HTTP API, instead of the options above'),
 } as const
 
 const CONFIG_NOTES = [
@@ -69,7 +44,7 @@ const CONFIG_NOTES = [
   'returns a setting to its default.',
 ]
 
-const NAME = { type: 'positional', description: 'BASIN, or BASIN/STREAM' } as const
+const NAME = positional('BASIN, or BASIN/STREAM')
 
 export const CREATE = command({
   examples: [
@@ -78,14 +53,14 @@ export const CREATE = command({
     'headwater create app-logs/audit --retention forever',
   ],
   notes: [
-    'A stream without a retention has that of its basin, else that of the server (serve --retention), or in a',
-    'storage (--storage) keeps its records forever.',
+    'A stream without a retention has that of its basin, else that of the server (serve --retention), or in',
+    'a storage (--storage) keeps its records forever.',
     ...CONFIG_NOTES,
   ],
   definitions: {
     name: NAME,
     ...CONFIG_DEFINITIONS,
-    json: { type: 'boolean', description: 'Print the new basin or stream as JSON' },
+    json: flag('Print the new basin or stream as JSON'),
     ...TARGET_DEFINITIONS,
   },
   parse(values, { env }) {
@@ -136,7 +111,7 @@ export const CONFIG = command({
   definitions: {
     name: NAME,
     ...CONFIG_DEFINITIONS,
-    json: { type: 'boolean', description: 'Print the configuration as JSON' },
+    json: flag('Print the configuration as JSON'),
     ...TARGET_DEFINITIONS,
   },
   parse(values, { env }) {
@@ -201,9 +176,11 @@ function parseConfig(values: ConfigValues, isBasin: boolean): object | undefined
     ...(Object.keys(stream).length > 0 && { default_stream_config: stream }),
     ...(values.cipher !== undefined && { stream_cipher: cipherOf(values.cipher) }),
     ...optional('create_stream_on_append', values['create-on-append'], (text) =>
-      flag(text, '--create-on-append'),
+      booleanOf(text, '--create-on-append'),
     ),
-    ...optional('create_stream_on_read', values['create-on-read'], (text) => flag(text, '--create-on-read')),
+    ...optional('create_stream_on_read', values['create-on-read'], (text) =>
+      booleanOf(text, '--create-on-read'),
+    ),
   }
 }
 
@@ -213,7 +190,7 @@ function streamSettings(values: ConfigValues): object {
   const mode = optional('mode', values.timestamping, (text) =>
     choiceArgument(text, '--timestamping', ['client-prefer', 'client-require', 'arrival']),
   )
-  const uncapped = optional('uncapped', values.uncapped, (text) => flag(text, '--uncapped'))
+  const uncapped = optional('uncapped', values.uncapped, (text) => booleanOf(text, '--uncapped'))
   const timestamping = { ...mode, ...uncapped }
   return {
     ...optional('retention_policy', values.retention, (text) => retentionForm(parseRetention(text))),
@@ -249,10 +226,11 @@ function secondsOf(text: string): number {
   if (ms !== undefined) return ms / 1000
   throw new CliError(
     2,
-    `invalid duration ${quoteArg(text)}; \`--delete-on-empty\` must be a positive integer with s, m, h or d, such as 12h, or \`off\``,
+    `invalid duration ${quoteArg(text)}; \`--delete-on-empty\` must be a positive integer with s, m, ` +
+      'h or d, such as 12h, or `off`',
   )
 }
 
-function flag(text: string, option: string): boolean {
+function booleanOf(text: string, option: string): boolean {
   return choiceArgument(text, option, ['true', 'false']) === 'true'
 }

@@ -1,5 +1,5 @@
 import { CopySource, copy, type ExportCounts, Service, TransferError } from '../../transfer/index.ts'
-import type { Values } from '../arguments.ts'
+import { flag, positional, type Values } from '../arguments.ts'
 import { command } from '../command.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
@@ -14,9 +14,9 @@ import {
 } from '../transfer-target.ts'
 
 const COPY_DEFINITIONS = {
-  from: { type: 'positional', description: 'Storage or URL of a server to copy from' },
-  to: { type: 'positional', description: 'Storage or URL of a server to copy to' },
-  follow: { type: 'boolean', description: 'Keep copying new records until Ctrl+C' },
+  from: positional('Storage or URL of a server to copy from'),
+  to: positional('Storage or URL of a server to copy to'),
+  follow: flag('Keep copying new records until Ctrl+C'),
   basin: TRANSFER_DEFINITIONS.basin,
   stream: TRANSFER_DEFINITIONS.stream,
   'encryption-key': TRANSFER_DEFINITIONS['encryption-key'],

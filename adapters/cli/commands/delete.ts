@@ -1,4 +1,5 @@
 import type { Headwater } from '../../../src/index.ts'
+import { positional } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { nameText, parseResourceName, resourceOf } from '../stream-name.ts'
@@ -10,7 +11,7 @@ export const DELETE = command({
     'A server deletes the streams of a basin in the background; with --storage, the command waits for that.',
   ],
   definitions: {
-    name: { type: 'positional', isRepeated: true, description: 'BASIN, or BASIN/STREAM; may be repeated' },
+    name: positional('BASIN, or BASIN/STREAM; may be repeated', { isRepeated: true }),
     ...TARGET_DEFINITIONS,
   },
   parse: (values, { env }) => ({

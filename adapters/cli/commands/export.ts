@@ -11,7 +11,7 @@ import {
   type Service,
   TransferError,
 } from '../../transfer/index.ts'
-import type { Values } from '../arguments.ts'
+import { flag, type Values, withValue } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError } from '../errors.ts'
@@ -27,12 +27,8 @@ import {
 
 const EXPORT_DEFINITIONS = {
   ...TRANSFER_DEFINITIONS,
-  out: {
-    type: 'string',
-    value: 'FILE',
-    description: 'File to write; it must not exist. Default: standard output',
-  },
-  gzip: { type: 'boolean', description: 'Compress; implied by FILE.gz' },
+  out: withValue('FILE', 'File to write; it must not exist. Default: standard output'),
+  gzip: flag('Compress; implied by FILE.gz'),
 } as const
 
 const EXPORT_NOTES = [

@@ -8,7 +8,7 @@ import {
   type Service,
   TransferError,
 } from '../../transfer/index.ts'
-import type { Values } from '../arguments.ts'
+import { positional, type Values } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable, quotePath, redact } from '../errors.ts'
@@ -22,11 +22,7 @@ import {
 } from '../transfer-target.ts'
 
 const IMPORT_DEFINITIONS = {
-  file: {
-    type: 'positional',
-    required: false,
-    description: 'File to read, compressed or not. Default: standard input',
-  },
+  file: positional('File to read, compressed or not. Default: standard input', { required: false }),
   ...TRANSFER_DEFINITIONS,
 } as const
 

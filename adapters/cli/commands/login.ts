@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { HeadwaterError } from '../../../src/index.ts'
+import { flag, positional } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { checkContextName, DEFAULT_CONTEXT, readContexts, writeContexts } from '../contexts.ts'
@@ -23,17 +24,17 @@ export const LOGIN = command({
     'headwater login local --url http://127.0.0.1:8787 --no-token',
   ],
   notes: [
-    'Asks for the access token, or reads it from standard input if that is no terminal. Checks it, stores it in',
-    'a file that only you can read, and makes the context the current one. Names are default unless given.',
+    'Asks for the access token, or reads it from standard input if that is not a terminal. Checks it, stores',
+    'it in a file that only you can read, and makes the context the current one.',
   ],
   definitions: {
-    name: { type: 'positional', required: false, description: 'Name of the context. Default: default' },
+    name: positional('Name of the context. Default: default', { required: false }),
     url: {
       ...URL_DEFINITION,
       description: `${URL_DEFINITION.description}. Default: HEADWATER_URL`,
       isShared: false,
     },
-    token: { type: 'boolean', default: true, description: 'The server requires no token' },
+    token: flag('The server requires no token', { default: true }),
   },
   parse: (values, { env }) => ({
     name: checkContextName(values.name ?? DEFAULT_CONTEXT),
@@ -77,11 +78,7 @@ export const LOGOUT = command({
   examples: ['headwater logout', 'headwater logout staging'],
   notes: ['The token stays valid; `headwater token revoke` ends it.'],
   definitions: {
-    name: {
-      type: 'positional',
-      required: false,
-      description: 'Name of the context. Default: the current one',
-    },
+    name: positional('Name of the context. Default: the current one', { required: false }),
   },
   parse: ({ name }) => name,
   async run(given, { env, printError }) {
@@ -99,8 +96,8 @@ export const CONTEXTS = command({
   examples: ['headwater contexts', 'headwater contexts staging'],
   notes: ['Tokens are not shown. HEADWATER_CONTEXT and --context choose a context for some commands only.'],
   definitions: {
-    name: { type: 'positional', required: false, description: 'Context to make the current one' },
-    json: { type: 'boolean', description: 'Print JSON' },
+    name: positional('Context to make the current one', { required: false }),
+    json: flag('Print JSON'),
   },
   parse: (values) => values,
   async run({ name, json }, { env, print, printError }) {

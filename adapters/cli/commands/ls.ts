@@ -1,13 +1,14 @@
 import type { BasinInfo, Headwater, StreamInfo } from '../../../src/index.ts'
-import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/names.ts'
+import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/control-names.ts'
 import { dateTimeText } from '../../../src/wire/json-members.ts'
 import { basinInfoJson, streamInfoJson } from '../../../src/wire/json-resources.ts'
+import { flag, positional, withValue } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
 import { table } from '../output.ts'
 import { bytesText } from '../progress.ts'
-import { basinDetails, type Details, ifKnown, streamDetails } from '../resource-details.ts'
+import { appendRate, basinDetails, type Details, ifKnown, streamDetails } from '../resource-details.ts'
 import { nameText, parseStreamName, splitName, streamOf } from '../stream-name.ts'
 import { parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
 import { retentionPeriod } from '../times.ts'
@@ -23,14 +24,10 @@ export const LS = command({
     'not know or the token does not permit is -. Of a basin it knows the bytes and the default retention.',
   ],
   definitions: {
-    name: {
-      type: 'positional',
-      required: false,
-      description: 'BASIN, or BASIN/PREFIX. Default: list basins',
-    },
-    prefix: { type: 'string', value: 'PREFIX', description: 'Only names with this prefix' },
-    long: { type: 'boolean', alias: 'l', description: 'Also print sizes, retention and last writes' },
-    json: { type: 'boolean', description: 'Print each basin or stream as a JSON object on a line' },
+    name: positional('BASIN, or BASIN/PREFIX. Default: list basins', { required: false }),
+    prefix: withValue('PREFIX', 'Only names with this prefix'),
+    long: flag('Also print sizes, retention and last writes', { alias: 'l' }),
+    json: flag('Print each basin or stream as a JSON object on a line'),
     ...TARGET_DEFINITIONS,
   },
   parse(values, { env }) {
@@ -103,12 +100,13 @@ function stateOf(item: BasinInfo | StreamInfo): string {
 export const INFO = command({
   examples: ['headwater info app-logs/web/1', 'headwater info app-logs/web/1 --json'],
   notes: [
-    'Bytes are metered bytes: bodies, headers and 8 bytes a record. What the server does not know or the token',
-    'does not permit is left out.',
+    'Bytes are metered bytes: bodies, headers and 8 bytes a record. The rate is that of the last minute, by',
+    'the timestamps of the records. What the server does not know or the token does not permit is left out,',
+    'and so is what needs the key of an encrypted stream.',
   ],
   definitions: {
-    stream: { type: 'positional', description: 'BASIN/STREAM' },
-    json: { type: 'boolean', description: 'Print JSON' },
+    stream: positional('BASIN/STREAM'),
+    json: flag('Print JSON'),
     ...TARGET_DEFINITIONS,
   },
   parse: (values, { env }) => ({
@@ -121,17 +119,28 @@ export const INFO = command({
       const stream = streamOf(hw, name)
       // Reports a missing stream.
       await stream.checkTail()
-      const [details, listed] = await Promise.all([
-        streamDetails(stream, context.clock.now()),
+      const now = context.clock.now()
+      const [details, rate, listed] = await Promise.all([
+        streamDetails(stream, now),
+        appendRate(stream, now),
         ifKnown(hw.basin(name.basin).listStreams({ prefix: name.stream, limit: 1 })),
       ])
       const info = listed?.items.find((item) => item.name === name.stream)
-      if (json) context.print(JSON.stringify(infoForm(nameText(name), details, info)))
-      else for (const line of table(infoRows(nameText(name), details, info))) context.print(line)
+      if (json) context.print(JSON.stringify(infoForm(nameText(name), { ...details, rate }, info)))
+      else for (const line of table(infoRows(nameText(name), { ...details, rate }, info))) context.print(line)
     }),
 })
 
-function infoForm(name: string, { retention, lastWrite, ...details }: Details, info: StreamInfo | undefined) {
+interface RatedDetails extends Details {
+  /** Records per second. */
+  readonly rate: number | undefined
+}
+
+function infoForm(
+  name: string,
+  { retention, lastWrite, ...details }: RatedDetails,
+  info: StreamInfo | undefined,
+) {
   return {
     name,
     records: details.records,
@@ -139,6 +148,7 @@ function infoForm(name: string, { retention, lastWrite, ...details }: Details, i
     first_seq_num: details.firstSeqNum,
     next_seq_num: details.nextSeqNum,
     last_write: lastWrite,
+    records_per_second: details.rate,
     retention_secs:
       retention === undefined ? undefined : retention === 'infinite' ? null : retention.ageSeconds,
     created_at: info === undefined ? undefined : dateTimeText(info.createdAt),
@@ -151,8 +161,12 @@ function bytesRow(bytes: number): string {
   return `${bytes.toLocaleString('en-US')}${bytes < 1024 ? '' : ` (${bytesText(bytes)})`}`
 }
 
-function infoRows(name: string, details: Details, info: StreamInfo | undefined): string[][] {
-  const { records, bytes, firstSeqNum, nextSeqNum, lastWrite, retention } = details
+function rateText(rate: number): string {
+  return rate.toLocaleString('en-US', { maximumFractionDigits: rate < 10 ? 2 : 0 })
+}
+
+function infoRows(name: string, details: RatedDetails, info: StreamInfo | undefined): string[][] {
+  const { records, bytes, firstSeqNum, nextSeqNum, lastWrite, rate, retention } = details
   const rows = [
     ['stream', name],
     ['records', records?.toLocaleString('en-US')],
@@ -160,6 +174,7 @@ function infoRows(name: string, details: Details, info: StreamInfo | undefined):
     ['first sequence number', firstSeqNum],
     ['next sequence number', nextSeqNum],
     ['last write', lastWrite === undefined ? undefined : dateTimeText(lastWrite)],
+    ['rate', rate === undefined ? undefined : `${rateText(rate)} records/s in the last minute`],
     ['retention', retention === undefined ? undefined : retentionPeriod(retention)],
     ['created at', info === undefined ? undefined : dateTimeText(info.createdAt)],
     ['cipher', info?.cipher ?? undefined],

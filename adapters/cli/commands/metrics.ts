@@ -1,4 +1,3 @@
-import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
 import {
   ACCOUNT_METRIC_SETS,
   BASIN_METRIC_SETS,
@@ -11,43 +10,28 @@ import {
 } from '../../../src/model/metrics.ts'
 import { dateTimeText } from '../../../src/wire/json-members.ts'
 import { metricsJson } from '../../../src/wire/json-resources.ts'
-import { choiceArgument, type Values } from '../arguments.ts'
+import { choiceArgument, flag, positional, type Values, withValue } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
-import { CliError, quoteArg, quoteName } from '../errors.ts'
+import { CliError, quoteArg } from '../errors.ts'
 import { table } from '../output.ts'
 import { parseResourceName, type ResourceName, resourceOf } from '../stream-name.ts'
 import { parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
 import { timeArgument } from '../times.ts'
 
 const DEFINITIONS = {
-  name: { type: 'positional', required: false, description: 'BASIN, or BASIN/STREAM. Default: the account' },
-  set: {
-    type: 'string',
-    value: 'SETS',
-    description: 'Metric sets, separated by commas; see below. Default: all',
-  },
-  start: { type: 'string', value: 'TIME', default: '1d', description: 'Start of the range' },
-  end: { type: 'string', value: 'TIME', description: 'End of the range. Default: now' },
-  interval: {
-    type: 'string',
-    value: 'INTERVAL',
-    description: 'minute, hour or day. The default depends on the set',
-  },
-  json: { type: 'boolean', description: 'Print each set as a JSON object on a line' },
+  name: positional('BASIN, or BASIN/STREAM. Default: the account', { required: false }),
+  set: withValue('SETS', 'Metric sets, separated by commas; see below. Default: all'),
+  start: withValue('TIME', 'Start of the range', { default: '1d' }),
+  end: withValue('TIME', 'End of the range. Default: now'),
+  interval: withValue('INTERVAL', 'minute, hour or day. The default depends on the set'),
+  json: flag('Print each set as a JSON object on a line'),
   ...TARGET_DEFINITIONS,
 } as const
 
 function parse(parsed: Values<typeof DEFINITIONS>, { env, clock }: CliContext) {
   const { name: text, set, start, end, interval, json } = parsed
   const name = text === undefined ? undefined : parseResourceName(text, env)
-  if (name !== undefined && name.basin.length < BASIN_NAME_BYTES_MIN_ON_POST) {
-    throw new CliError(
-      2,
-      `the API has no usage metrics of basin ${quoteName(name.basin)}: ` +
-        `its name must have at least ${BASIN_NAME_BYTES_MIN_ON_POST} characters`,
-    )
-  }
   const known: readonly string[] = setsOf(name)
   const sets = (set === undefined ? known : set.split(',')) as readonly MetricSet[]
   const unknown = sets.find((one) => !known.includes(one))

@@ -1,7 +1,7 @@
 import type { SessionOf } from '../../../src/api/read-session.ts'
 import type { Headwater, ReadQuery, SequencedRecord, Stream } from '../../../src/index.ts'
 import { concatBytes } from '../../../src/model/bytes.ts'
-import { integerArgument } from '../arguments.ts'
+import { flag, integerArgument, positional, withValue } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError } from '../errors.ts'
@@ -21,7 +21,7 @@ import {
 } from '../target.ts'
 import { timeArgument } from '../times.ts'
 
-const STREAM = { type: 'positional', description: 'Stream to read: BASIN/STREAM' } as const
+const STREAM = positional('Stream to read: BASIN/STREAM')
 
 interface Read {
   readonly name: StreamName
@@ -88,17 +88,13 @@ export const READ = command({
   ],
   definitions: {
     stream: STREAM,
-    'seq-num': { type: 'string', value: 'N', description: 'Start at this sequence number. Default: 0' },
-    timestamp: { type: 'string', value: 'TIME', description: 'Start at this time' },
-    'tail-offset': { type: 'string', value: 'N', description: 'Start this many records before the tail' },
-    count: { type: 'string', value: 'N', description: 'Stop when this many records are printed' },
-    bytes: { type: 'string', value: 'N', description: 'Stop before this many metered bytes are exceeded' },
-    until: {
-      type: 'string',
-      value: 'TIME',
-      description: 'Stop before the first record of this time or later',
-    },
-    follow: { type: 'boolean', alias: 'f', description: 'Wait for further records at the tail' },
+    'seq-num': withValue('N', 'Start at this sequence number. Default: 0'),
+    timestamp: withValue('TIME', 'Start at this time'),
+    'tail-offset': withValue('N', 'Start this many records before the tail'),
+    count: withValue('N', 'Stop when this many records are printed'),
+    bytes: withValue('N', 'Stop before this many metered bytes are exceeded'),
+    until: withValue('TIME', 'Stop before the first record of this time or later'),
+    follow: flag('Wait for further records at the tail', { alias: 'f' }),
     ...RECORD_DEFINITIONS,
     ...KEY_DEFINITION,
     ...TARGET_DEFINITIONS,
@@ -149,8 +145,8 @@ export const TAIL = command({
   ],
   definitions: {
     stream: STREAM,
-    lines: { type: 'string', value: 'N', alias: 'n', default: '10', description: 'Number of records' },
-    follow: { type: 'boolean', alias: 'f', description: 'Print records as they are appended' },
+    lines: withValue('N', 'Number of records', { alias: 'n', default: '10' }),
+    follow: flag('Print records as they are appended', { alias: 'f' }),
     ...RECORD_DEFINITIONS,
     ...KEY_DEFINITION,
     ...TARGET_DEFINITIONS,

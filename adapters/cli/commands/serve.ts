@@ -11,7 +11,7 @@ import type { RequestExchange } from '../../http/exchange.ts'
 import { bearerToken } from '../../http/options.ts'
 import { type NodeServer, type TlsIdentity, toNodeHandler } from '../../node/index.ts'
 import { serveHandler } from '../../node/serve.ts'
-import { parseArguments, withEnvironment } from '../arguments.ts'
+import { flag, parseArguments, withEnvironment, withValue } from '../arguments.ts'
 import type { CliCommand } from '../command.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, printable, quoteArg, quotePath, redact } from '../errors.ts'
@@ -24,7 +24,7 @@ import {
   ROOT_TOKEN_VARIABLE,
   welcome,
 } from '../root-token.ts'
-import { signInToken } from '../sign-in.ts'
+import { SignIn } from '../sign-in.ts'
 import {
   describeStorage,
   openEngine,
@@ -37,74 +37,45 @@ import { parseRetention } from '../times.ts'
 const DEFAULT_DIRECTORY = './data'
 
 const SERVE_DEFINITIONS = {
-  port: { type: 'string', value: 'PORT', default: '8787', description: 'TCP port; 0 selects a free one' },
-  host: { type: 'string', value: 'HOST', default: '127.0.0.1', description: 'Address to listen on' },
+  port: withValue('PORT', 'TCP port; 0 selects a free one', { default: '8787' }),
+  host: withValue('HOST', 'Address to listen on', { default: '127.0.0.1' }),
   storage: {
     ...STORAGE_DEFINITIONS.storage,
     description: `${STORAGE_DEFINITIONS.storage.description}. Default: ${DEFAULT_DIRECTORY}`,
   },
   dir: STORAGE_DEFINITIONS.dir,
-  auth: {
-    type: 'boolean',
-    default: true,
-    description: 'Disable authentication: anyone who can connect has full access',
-  },
-  'allow-origin': {
-    type: 'string',
-    value: 'ORIGINS',
-    description:
-      'Origins whose web pages may call the server, separated by commas; * for any. Default: any, or none with --no-auth',
-  },
-  'allowed-host': {
-    type: 'string',
-    value: 'HOST',
-    isRepeated: true,
-    description:
-      'Name besides localhost and IP addresses that clients use for the server; may be repeated. Default: any, or none with --no-auth on a loopback address',
-  },
-  location: {
-    type: 'string',
-    value: 'NAME',
-    isRepeated: true,
-    description: 'Location of basins; may be repeated, the first is the default. Default: aws:us-east-1',
-  },
-  'root-token': { type: 'string', value: 'TOKEN', description: 'Set the root token; see below' },
-  'tls-cert': {
-    type: 'string',
-    value: 'FILE',
-    description: 'File with the TLS certificate and its chain, in PEM: serves https',
-  },
-  'tls-key': {
-    type: 'string',
-    value: 'FILE',
-    description: 'File with the private key of the certificate, in PEM',
-  },
-  log: {
-    type: 'string',
-    value: 'FORMAT',
-    description: 'Log each request on a line of standard output: text or json',
-  },
-  retention: {
-    type: 'string',
-    value: 'DURATION',
-    description: 'How long streams keep records by default: 12h, 30d, ... or forever. Default: 7d',
-  },
-  'durable-streams-basin': {
-    type: 'string',
-    value: 'BASIN',
+  auth: flag('Disable authentication: anyone who can connect has full access', { default: true }),
+  'allow-origin': withValue(
+    'ORIGINS',
+    'Origins whose web pages may call the server, separated by commas; * for any. Default: any, or ' +
+      'none with --no-auth',
+  ),
+  'allowed-host': withValue(
+    'HOST',
+    'Name besides localhost and IP addresses that clients use for the server; may be repeated. ' +
+      'Default: any, or none with --no-auth on a loopback address',
+    { isRepeated: true },
+  ),
+  location: withValue(
+    'NAME',
+    'Location of basins; may be repeated, the first is the default. Default: aws:us-east-1',
+    { isRepeated: true },
+  ),
+  'root-token': withValue('TOKEN', 'Set the root token; see below'),
+  'tls-cert': withValue('FILE', 'File with the TLS certificate and its chain, in PEM: serves https'),
+  'tls-key': withValue('FILE', 'File with the private key of the certificate, in PEM'),
+  log: withValue('FORMAT', 'Log each request on a line of standard output: text or json'),
+  retention: withValue(
+    'DURATION',
+    'How long streams keep records by default: 12h, 30d, ... or forever. Default: 7d',
+  ),
+  'durable-streams-basin': withValue('BASIN', 'Basin that is served by the Durable Streams protocol', {
     default: 'durable-streams',
-    description: 'Basin that is served by the Durable Streams protocol',
-  },
-  'durable-streams-path': {
-    type: 'string',
-    value: 'PATH',
+  }),
+  'durable-streams-path': withValue('PATH', 'Path below which each path is a stream of that protocol', {
     default: '/v1/stream',
-    description: 'Path below which each path is a stream of that protocol',
-  },
-  'public-metrics': {
-    type: 'boolean',
-    description: 'Serve /metrics, for Prometheus, without an access token',
-  },
+  }),
+  'public-metrics': flag('Serve /metrics, for Prometheus, without an access token'),
 } as const
 
 /** The root token has its own variable, and `--dir` is a synonym. */
@@ -244,7 +215,8 @@ function parseOrigins(text: string): true | readonly string[] {
   if (wrong === undefined) return origins
   throw new CliError(
     2,
-    `invalid origin ${quoteArg(wrong)}; \`--allow-origin\` must list origins such as http://localhost:3000, or be *`,
+    `invalid origin ${quoteArg(wrong)}; \`--allow-origin\` must list origins such as ` +
+      'http://localhost:3000, or be *',
   )
 }
 
@@ -257,6 +229,7 @@ async function serveCommand(args: ServeArguments, context: CliContext): Promise<
   // Standard output is for log lines that a program can parse.
   const print = args.log === 'json' ? context.printError : context.print
   const hw = await openEngine(args, context, onError)
+  const signIn = new SignIn(hw, context.clock)
   const stop = stopSignal(context)
   let admitRequests!: () => void
   const rootTokenInForce = new Promise<void>((resolve) => {
@@ -265,14 +238,16 @@ async function serveCommand(args: ServeArguments, context: CliContext): Promise<
   let server: NodeServer | undefined
   try {
     // The port comes first, because a start that fails must not replace the token. Requests wait for it.
-    server = await listen(hw, { ...args, tls }, rootTokenInForce, onError, context)
+    server = await listen(hw, { ...args, tls, signIn }, rootTokenInForce, onError, context)
     const access = args.auth ? await establishRootToken(hw, given) : 'open'
     admitRequests()
     const storage = describeStorage(args.location)
     const retention = args.retention ?? SYSTEM_STREAM_CONFIG.retentionPolicy
     const node = process.versions.node
-    const signIn = await signInToken(hw, access, context.output().isTTY === true)
-    for (const line of welcome({ url: server.url, storage, retention, access, node, signIn })) print(line)
+    // Output that is kept has no link, except beside a new root token.
+    const isOffered = access !== 'open' && (access.source === 'new' || context.output().isTTY === true)
+    const code = isOffered ? signIn.offer() : undefined
+    for (const line of welcome({ url: server.url, storage, retention, access, node, code })) print(line)
     for (const line of warnings(args, given)) context.printError(line)
     if (!stop.signal.aborted) {
       await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }))
@@ -339,7 +314,7 @@ async function readPem(path: string, option: string): Promise<Buffer> {
 
 async function listen(
   hw: Engine,
-  args: Omit<ServeArguments, 'tls'> & { readonly tls: TlsIdentity | undefined },
+  args: Omit<ServeArguments, 'tls'> & { readonly tls: TlsIdentity | undefined; readonly signIn: SignIn },
   rootTokenInForce: Promise<void>,
   onError: (error: unknown) => void,
   context: CliContext,
@@ -352,7 +327,7 @@ async function listen(
   }
   try {
     const cors = allowedOrigins ?? requiresToken
-    const handler = toNodeHandler(hw, {
+    const served = toNodeHandler(hw, {
       auth,
       getToken,
       cors,
@@ -363,6 +338,7 @@ async function listen(
       onError,
       ...(allowedHosts && { allowedHosts }),
     })
+    const handler = args.signIn.around(served)
     const logged = log === undefined ? handler : withRequestLog(handler, log, context)
     return await serveHandler(logged, { host, port, ...(tls && { tls }) })
   } catch (error) {

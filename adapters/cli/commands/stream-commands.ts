@@ -2,33 +2,25 @@ import { fenceRecord, type RecordInput, trimRecord } from '../../../src/index.ts
 import { fencingTokenProblem } from '../../../src/model/names.ts'
 import { appendAckJson } from '../../../src/wire/json-append.ts'
 import { dateTimeText } from '../../../src/wire/json-members.ts'
-import { integerArgument, type Values } from '../arguments.ts'
+import { flag, integerArgument, positional, type Values, withValue } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError } from '../errors.ts'
 import { nameText, parseStreamName, streamOf } from '../stream-name.ts'
 import { encryptionKey, KEY_DEFINITION, parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
 
-const STREAM_DEFINITION = { type: 'positional', description: 'BASIN/STREAM' } as const
+const STREAM_DEFINITION = positional('BASIN/STREAM')
 
 /** The option of commands that append. */
 export const FENCING_DEFINITION = {
-  'fencing-token': {
-    type: 'string',
-    value: 'TOKEN',
-    description: 'Fail unless the stream has this fencing token',
-  },
+  'fencing-token': withValue('TOKEN', 'Fail unless the stream has this fencing token'),
 } as const
 
 /** What `fence` and `trim` have in common: both append a command record. */
 const COMMAND_DEFINITIONS = {
   ...FENCING_DEFINITION,
-  'match-seq-num': {
-    type: 'string',
-    value: 'N',
-    description: 'Fail unless this is the next sequence number',
-  },
-  json: { type: 'boolean', description: 'Print the ack as JSON' },
+  'match-seq-num': withValue('N', 'Fail unless this is the next sequence number'),
+  json: flag('Print the ack as JSON'),
   ...KEY_DEFINITION,
   ...TARGET_DEFINITIONS,
 } as const
@@ -74,10 +66,7 @@ export const FENCE = command({
   notes: ['Appends that state another token fail from then on. The command itself is stored as a record.'],
   definitions: {
     stream: STREAM_DEFINITION,
-    fencing_token: {
-      type: 'positional',
-      description: 'New fencing token, at most 36 bytes; an empty one clears it',
-    },
+    fencing_token: positional('New fencing token, at most 36 bytes; an empty one clears it'),
     ...COMMAND_DEFINITIONS,
   },
   parse(values, context): CommandAppend {
@@ -94,7 +83,7 @@ export const TRIM = command({
   notes: ['The command itself is stored as a record.'],
   definitions: {
     stream: STREAM_DEFINITION,
-    seq_num: { type: 'positional', description: 'First sequence number to keep' },
+    seq_num: positional('First sequence number to keep'),
     ...COMMAND_DEFINITIONS,
   },
   parse(values, context): CommandAppend {
@@ -109,7 +98,7 @@ export const CHECK_TAIL = command({
   examples: ['headwater check-tail app-logs/web/1'],
   definitions: {
     stream: STREAM_DEFINITION,
-    json: { type: 'boolean', description: 'Print the tail as JSON' },
+    json: flag('Print the tail as JSON'),
     ...TARGET_DEFINITIONS,
   },
   parse: (values, { env }) => ({

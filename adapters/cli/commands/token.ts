@@ -4,7 +4,7 @@ import { accessScope, accessTokenIdProblem, accessTokenPrefixProblem } from '../
 import { OPERATIONS } from '../../../src/model/operations.ts'
 import { accessTokenPageJson } from '../../../src/wire/json-access.ts'
 import { dateTimeText } from '../../../src/wire/json-members.ts'
-import type { Values } from '../arguments.ts'
+import { flag, positional, type Values, withValue } from '../arguments.ts'
 import { type CliCommand, command, entryOf } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable, quoteArg, redact } from '../errors.ts'
@@ -14,43 +14,23 @@ import { type IssueOptions, issuedToken, operationGroupsText, resourceSetText } 
 
 const TOKEN_DEFINITIONS = {
   ...TARGET_DEFINITIONS,
-  json: { type: 'boolean', description: 'Print JSON' },
+  json: flag('Print JSON'),
 } as const
 
 const ISSUE_DEFINITIONS = {
-  id: { type: 'positional', description: 'Unique id of the new token, 1 to 96 bytes' },
-  basins: {
-    type: 'string',
-    value: 'SET',
-    description: 'Basins in scope: NAME, PREFIX* or * for all. Default: none',
-  },
-  streams: {
-    type: 'string',
-    value: 'SET',
-    description: 'Streams of these basins in scope, in the same form',
-  },
-  'access-tokens': {
-    type: 'string',
-    value: 'SET',
-    description: 'Ids of access tokens that it may list, issue and revoke, in the same form',
-  },
-  ops: { type: 'string', value: 'LIST', description: 'Permitted operations, such as read,append,check-tail' },
-  'op-groups': {
-    type: 'string',
-    value: 'LIST',
-    description: 'Permitted groups of operations, such as account:read,stream:read+write',
-  },
-  scope: {
-    type: 'string',
-    value: 'JSON',
-    description: 'The scope as JSON, instead of the five options above',
-  },
-  'expires-in': { type: 'string', value: 'DURATION', description: 'Lifetime: 90s, 15m, 24h, 30d' },
-  'expires-at': { type: 'string', value: 'TIME', description: 'Expiry time, such as 2030-01-31T12:00:00Z' },
-  'auto-prefix': {
-    type: 'boolean',
-    description: 'Prepend the prefix of --streams to every stream name in its requests',
-  },
+  id: positional('Unique id of the new token, 1 to 96 bytes'),
+  basins: withValue('SET', 'Basins in scope: NAME, PREFIX* or * for all. Default: none'),
+  streams: withValue('SET', 'Streams of these basins in scope, in the same form'),
+  'access-tokens': withValue(
+    'SET',
+    'Ids of access tokens that it may list, issue and revoke, in the same form',
+  ),
+  ops: withValue('LIST', 'Permitted operations, such as read,append,check-tail'),
+  'op-groups': withValue('LIST', 'Permitted groups of operations, such as account:read,stream:read+write'),
+  scope: withValue('JSON', 'The scope as JSON, instead of the five options above'),
+  'expires-in': withValue('DURATION', 'Lifetime: 90s, 15m, 24h, 30d'),
+  'expires-at': withValue('TIME', 'Expiry time, such as 2030-01-31T12:00:00Z'),
+  'auto-prefix': flag('Prepend the prefix of --streams to every stream name in its requests'),
   ...TOKEN_DEFINITIONS,
 } as const
 
@@ -65,12 +45,12 @@ const ISSUE_NOTES = [
 ]
 
 const LIST_DEFINITIONS = {
-  prefix: { type: 'string', value: 'PREFIX', description: 'Only tokens whose ids have this prefix' },
+  prefix: withValue('PREFIX', 'Only tokens whose ids have this prefix'),
   ...TOKEN_DEFINITIONS,
 } as const
 
 const REVOKE_DEFINITIONS = {
-  id: { type: 'positional', isRepeated: true, description: 'Id of the token; may be repeated' },
+  id: positional('Id of the token; may be repeated', { isRepeated: true }),
   ...TOKEN_DEFINITIONS,
 } as const
 

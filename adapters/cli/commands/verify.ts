@@ -5,16 +5,16 @@ import {
   type VerifyReport,
   verifyDirectory,
 } from '../../storage/filesystem/index.ts'
-import type { Values } from '../arguments.ts'
+import { flag, positional, type Values } from '../arguments.ts'
 import { command } from '../command.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, Interrupted, printable, quotePath } from '../errors.ts'
 import { bytesText, countText, progressBar } from '../progress.ts'
 
 const VERIFY_DEFINITIONS = {
-  directory: { type: 'positional', description: 'Directory to verify' },
-  json: { type: 'boolean', description: 'Print the report as JSON' },
-  quiet: { type: 'boolean', description: 'Print only problems' },
+  directory: positional('Directory to verify'),
+  json: flag('Print the report as JSON'),
+  quiet: flag('Print only problems'),
 } as const
 
 const VERIFY_NOTES = [
@@ -95,7 +95,8 @@ function noteLine({ file, offset, note, log }: VerifyNote): string {
   return printable(`Note: ${place}: ${note}${log === undefined ? '' : ` (log ${log})`}`)
 }
 
-function summary({ files, bytes, documents, logs, blocks, records, problemCount }: VerifyReport): string {
+function summary(report: VerifyReport): string {
+  const { files, bytes, formatVersions, documents, logs, blocks, records, problemCount } = report
   const contents = [
     countText(documents, 'document'),
     countText(logs, 'log'),
@@ -104,7 +105,8 @@ function summary({ files, bytes, documents, logs, blocks, records, problemCount 
   ]
   const intact = files === 0 ? 'Empty' : 'Intact'
   const verdict = problemCount === 0 ? intact : `Damaged: ${countText(problemCount, 'problem')}`
-  return `${verdict}. Read ${countText(files, 'file')} (${bytesText(bytes)}): ${contents.join(', ')}`
+  const format = formatVersions.length > 0 ? ` of format ${formatVersions.join(' and ')}` : ''
+  return `${verdict}. Read ${countText(files, 'file')}${format} (${bytesText(bytes)}): ${contents.join(', ')}`
 }
 
 export const VERIFY = command({

@@ -44,7 +44,7 @@ export function BasinList() {
               </>
             ),
           },
-          ...numberColumns<BasinInfo>(['Stored', 'Appended', 'Retention']),
+          ...numberColumns<BasinInfo>(['Stored', 'Appended', 'Last write', 'Retention']),
           {
             title: 'Created',
             isSecondary: true,

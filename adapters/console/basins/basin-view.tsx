@@ -24,7 +24,7 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
           {basin}
         </h1>
         <Facts
-          columns={['Stored', 'Appended']}
+          columns={['Stored', 'Appended', 'Last write']}
           load={(_, signal) => basinNumbers(connection, basin, signal)}
         />
       </div>

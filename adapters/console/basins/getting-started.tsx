@@ -37,7 +37,7 @@ export function GettingStarted({ onCreate }: { readonly onCreate: () => void }) 
     <section class="start">
       <h2>Nothing is stored yet</h2>
       <p>
-        Records are appended to <strong>streams</strong>, which live in <strong>basins</strong>.{' '}
+        Basins hold streams of records.{' '}
         <button type="button" class="link" onClick={onCreate}>
           Create a basin here
         </button>

@@ -12,7 +12,10 @@ export interface Numbers {
   /** The sequence numbers of the first record that remains in a stream, and of the next one. */
   readonly first?: number | undefined
   readonly next?: number | undefined
-  /** The time of the last record, in milliseconds since the Unix epoch; 0 if there never was one. */
+  /**
+   * The time of the last record of a stream, or the minute of the last append to a basin in the last hour, in
+   * milliseconds since the Unix epoch; 0 if there was none.
+   */
   readonly lastWrite?: number | undefined
   /** Records of a stream, or bytes of a basin, per second. */
   readonly rate?: number | undefined
@@ -73,7 +76,8 @@ export async function basinNumbers(
   )
   const last = Math.floor(Date.now() / 60_000) * 60_000
   const rates = Array.from({ length: 60 }, (_, index) => minutes.get(last - (59 - index) * 60_000) ?? 0)
-  return { bytes, retention, rate: rates.at(-2), rates }
+  const lastWrite = Math.max(0, ...[...minutes].flatMap(([time, value]) => (value > 0 ? [time] : [])))
+  return { bytes, retention, rate: rates.at(-2), rates, lastWrite }
 }
 
 async function storedBytes(

@@ -58,7 +58,7 @@ function Fence({ target, stream, onDone }: CommandProps) {
   return (
     <form class="panel" onSubmit={onSubmit}>
       <h2>Fence</h2>
-      <p>Sets the token that cooperating writers name in their appends, so that only one of them succeeds.</p>
+      <p>Sets the token that cooperating writers name in their appends.</p>
       <TextField
         label="New fencing token"
         hint="Up to 36 bytes; empty clears it"

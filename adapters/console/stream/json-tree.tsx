@@ -11,11 +11,11 @@ const OPEN_ITEMS_MAX = 100
 /** What is folded deeper has no elements until it is opened. */
 const OPEN_DEPTH = 3
 
-/** JSON as a tree. A value that is chosen can be copied, filtered by, and shown in a column. */
+/** A value as a tree. A part that is chosen can be copied and, of JSON, filtered by and shown in a column. */
 export function JsonTree(props: {
   readonly root: JsonNode
-  readonly onFilter: (term: string) => void
-  readonly onColumn: (column: string) => void
+  readonly onFilter?: ((term: string) => void) | undefined
+  readonly onColumn?: ((column: string) => void) | undefined
 }) {
   const { root, onFilter, onColumn } = props
   const [chosen, setChosen] = useState<{ readonly path: string; readonly node: JsonNode }>()
@@ -32,10 +32,12 @@ export function JsonTree(props: {
           <code>{chosen.path}</code>
           <CopyButton class="quiet" label="Copy value" text={() => textOfNode(chosen.node)} />
           <CopyButton class="quiet" label="Copy path" text={() => chosen.path} />
-          <button type="button" class="quiet" onClick={() => onColumn(chosen.path)}>
-            Show as column
-          </button>
-          {chosen.node.items === undefined && (
+          {onColumn && (
+            <button type="button" class="quiet" onClick={() => onColumn(chosen.path)}>
+              Show as column
+            </button>
+          )}
+          {onFilter && chosen.node.items === undefined && (
             <button
               type="button"
               class="quiet"

@@ -8,6 +8,8 @@ import { fixedStart, follow, type Start } from './tail.ts'
 
 /** How many records a page has, unless they exceed what one reply holds. */
 export const PAGE_RECORDS = 500
+/** How many records an opened position loads at least, because a reply holds few large ones. */
+const VIEW_RECORDS = 25
 
 /** What a pager does at the tail: nothing while it is `idle`. */
 export type PagerState =
@@ -151,12 +153,17 @@ export class Pager {
   }
 
   async #loadNewer(start: Start, signal: AbortSignal): Promise<void> {
-    const { records, tail } = await this.#read(start, PAGE_RECORDS, signal)
-    if (signal.aborted) return
-    this.#append(records)
-    if (tail !== undefined) this.tail = tail.seqNum
-    if (records.length === 0 && tail !== undefined) this.#start = { seqNum: tail.seqNum }
-    this.hasNewer = records.length > 0 && (tail === undefined || records.at(-1)!.seqNum + 1 < tail.seqNum)
+    let next = start
+    do {
+      const { records, tail } = await this.#read(next, PAGE_RECORDS, signal)
+      if (signal.aborted) return
+      this.#append(records)
+      if (tail !== undefined) this.tail = tail.seqNum
+      if (records.length === 0 && tail !== undefined) this.#start = { seqNum: tail.seqNum }
+      this.hasNewer = records.length > 0 && (tail === undefined || this.window.end! < tail.seqNum)
+      next = { seqNum: this.window.end }
+      this.#onChange()
+    } while (this.hasNewer && this.window.held < VIEW_RECORDS)
     if (this.hasNewer) this.#checkTail(signal)
     // The tail is reached: what follows is new.
     else if (!this.isPaused) this.#follow()
@@ -189,6 +196,7 @@ export class Pager {
     const { first } = this.window
     this.window.append(records)
     if (first !== undefined && this.window.first !== first) this.hasOlder = true
+    else if (this.window.first === 0) this.hasOlder = false
   }
 
   #follow(): void {

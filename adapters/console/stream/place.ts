@@ -1,3 +1,4 @@
+import type { Options } from '../ui/field.tsx'
 import type { Format } from './record.ts'
 import type { Start } from './tail.ts'
 
@@ -11,19 +12,30 @@ export interface RecordsPlace {
   /** The terms of values that are shown in columns. */
   readonly columns?: readonly string[] | undefined
   readonly format?: Format | undefined
+  /** The message type of protobuf whose records state none. */
+  readonly type?: string | undefined
 }
+
+/** The formats of bodies that can be chosen. */
+export const FORMATS: Options<Format> = [
+  ['auto', 'JSON or text'],
+  ['text', 'Text'],
+  ['hex', 'Hex'],
+  ['protobuf', 'Protobuf'],
+]
 
 /** The records tab without a choice. */
 export const AT_TAIL: Start = { tailOffset: 100 }
 
 /** A place as the query of a fragment: `from=12&q=a%3Db&column=.id`; empty for the tail. */
-export function placeText({ from, record, filter, columns = [], format }: RecordsPlace): string {
+export function placeText({ from, record, filter, columns = [], format, type }: RecordsPlace): string {
   const text = new URLSearchParams()
   if (from !== undefined && from !== AT_TAIL) text.set('from', startText(from))
   if (record !== undefined) text.set('record', String(record))
   if (filter) text.set('q', filter)
   for (const column of columns) text.append('column', column)
   if (format !== undefined && format !== 'auto') text.set('as', format)
+  if (type) text.set('type', type)
   return text.toString()
 }
 
@@ -36,7 +48,8 @@ export function placeOf(text = ''): RecordsPlace {
     record: integerOf(parts.get('record') ?? ''),
     filter: parts.get('q') ?? '',
     columns: parts.getAll('column'),
-    format: format === 'text' || format === 'hex' ? format : 'auto',
+    format: FORMATS.find(([one]) => one === format)?.[0] ?? 'auto',
+    type: parts.get('type') ?? '',
   }
 }
 

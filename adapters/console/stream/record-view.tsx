@@ -10,14 +10,16 @@ import { Scroll } from '../ui/notice.tsx'
 import { download } from './download.tsx'
 import { JsonTree } from './json-tree.tsx'
 import { columnValue } from './match.ts'
+import { hexTextOf } from './protobuf.ts'
+import { ProtobufType } from './protobuf-type.tsx'
 import { quoted, quotedTerm } from './query.ts'
-import { commandText, type Format, hexTextOf, previewOf, type RenderedBody, renderBody } from './record.ts'
+import { type BodyFormat, commandText, formatOf, previewOf, type RenderedBody, renderBody } from './record.ts'
 import { readCommand, readProgram } from './snippets.ts'
 
 /** A record on one line. */
 export function RecordRow(props: {
   readonly record: SequencedRecord
-  readonly format: Format
+  readonly format: BodyFormat
   /** What is shown in place of headers and body, if there are any. */
   readonly columns: readonly string[]
 }) {
@@ -49,7 +51,7 @@ export function RecordRow(props: {
               {lossyTextOf(name)}={lossyTextOf(value).slice(0, 40)}
             </span>
           ))}
-          {previewOf(record.body, format)}
+          {previewOf(record, format)}
         </span>
       )}
     </>
@@ -64,7 +66,8 @@ const SHOWN_BYTES_MAX = 49_152
 export function RecordDetail(props: {
   readonly target: CurlTarget
   readonly record: SequencedRecord
-  readonly format: Format
+  readonly format: BodyFormat
+  readonly onType: (type: string) => void
   readonly onClose: () => void
   /** Adds a term to the filter. */
   readonly onFilter: (term: string) => void
@@ -72,12 +75,14 @@ export function RecordDetail(props: {
   /** Shows the record among those around it. */
   readonly onContext?: (() => void) | undefined
 }) {
-  const { target, record, format, onClose, onFilter, onColumn, onContext } = props
+  const { target, record, format, onType, onClose, onFilter, onColumn, onContext } = props
   const { connection, hasAddress, drafts, navigate } = useConsole()
   const { seqNum, timestamp, headers, body, command } = record
   const [isWhole, setWhole] = useState(false)
   const isCut = !isWhole && body.length > SHOWN_BYTES_MAX
-  const shown = renderBody(isCut ? body.subarray(0, SHOWN_BYTES_MAX) : body, format, isCut)
+  const bodyFormat = formatOf(record, format)
+  const isProtobuf = bodyFormat.as === 'protobuf'
+  const shown = renderBody(isCut ? body.subarray(0, SHOWN_BYTES_MAX) : body, bodyFormat, isCut)
   const curlText = () =>
     curlCommand(readCall(target, { seqNum, count: 1 }), connection.target, connection.isAuthorized)
   return (
@@ -92,7 +97,7 @@ export function RecordDetail(props: {
           </button>
         )}
         <Menu label="Copy">
-          <CopyButton text={() => renderBody(body, format).text} label="Body" />
+          <CopyButton text={() => renderBody(body, bodyFormat).text} label="Body" />
           {hasAddress && (
             <>
               <CopyButton label="As curl" done="Copied the curl command" text={curlText} />
@@ -159,17 +164,18 @@ export function RecordDetail(props: {
                       {lossyTextOf(name) || '(empty)'}
                     </button>
                   </td>
-                  <td>{format === 'hex' ? hexTextOf(value) : lossyTextOf(value)}</td>
+                  <td>{format.as === 'hex' ? hexTextOf(value) : lossyTextOf(value)}</td>
                 </tr>
               ))}
             </tbody>
           </table>
         )}
         {shown.note !== undefined && <p class="hint">{shown.note}</p>}
+        {isProtobuf && <ProtobufType format={bodyFormat} chosen={format.type} onType={onType} />}
         {body.length === 0 ? (
           <p class="hint">The body is empty.</p>
         ) : (
-          <Body shown={shown} onFilter={onFilter} onColumn={onColumn} />
+          <Body shown={shown} {...(!isProtobuf && { onFilter, onColumn })} />
         )}
         {isCut && (
           <button type="button" onClick={() => setWhole(true)}>
@@ -183,8 +189,8 @@ export function RecordDetail(props: {
 
 function Body(props: {
   readonly shown: RenderedBody
-  readonly onFilter: (term: string) => void
-  readonly onColumn: (column: string) => void
+  readonly onFilter?: ((term: string) => void) | undefined
+  readonly onColumn?: ((column: string) => void) | undefined
 }) {
   const { shown, onFilter, onColumn } = props
   if (shown.json !== undefined) return <JsonTree root={shown.json} onFilter={onFilter} onColumn={onColumn} />

@@ -1,9 +1,21 @@
-import { textOf } from '../../../src/model/bytes.ts'
-import type { Command } from '../../../src/model/record.ts'
+import { lossyTextOf, textOf } from '../../../src/model/bytes.ts'
+import type { Command, SequencedRecord } from '../../../src/model/record.ts'
 import { type JsonNode, jsonTreeOf } from './json-text.ts'
+import { hexTextOf, type ProtobufTypes, protobufTree } from './protobuf.ts'
 
-/** How bytes are shown. `auto` is a tree if they are JSON, else text, else hex. */
-export type Format = 'auto' | 'text' | 'hex'
+/**
+ * How bytes are shown. `auto` is protobuf if the record states it, a tree if they are JSON, else text, else
+ * hex.
+ */
+export type Format = 'auto' | 'text' | 'hex' | 'protobuf'
+
+/** How bodies are shown. */
+export interface BodyFormat {
+  readonly as: Format
+  readonly types: ProtobufTypes
+  /** The message type of records that state none; empty if it is not known. */
+  readonly type: string
+}
 
 /** What a command does, in words. */
 export function commandText(command: Command): string {
@@ -13,21 +25,37 @@ export function commandText(command: Command): string {
   return `sets the fencing token to ${JSON.stringify(command.token)}`
 }
 
-/** A row does not show more bytes than this. */
-const PREVIEW_BYTES = 384
+/** Parameters that name the type of a message: there is no standard. */
+const PROTOBUF =
+  /^application\/(?:[\w.]+[.-])?protobuf\b(?:.*;\s*(?:messageType|message|type|proto)="?([\w.]+))?/i
 
-/** The beginning of a body on one line. */
-export function previewOf(body: Uint8Array, format: Format): string {
-  const bytes = body.subarray(0, PREVIEW_BYTES)
-  if (format === 'hex') return hexTextOf(bytes)
-  // The end may be in the middle of a character.
-  const text = new TextDecoder().decode(bytes, { stream: bytes.length < body.length })
-  return text.replace(/\s+/g, ' ')
+/** How a record is shown, and as which type of message. */
+export function formatOf({ headers }: SequencedRecord, { as, types, type }: BodyFormat): BodyFormat {
+  if (as === 'text' || as === 'hex') return { as, types, type }
+  const [, value] = headers.find(([name]) => /^content-type$/i.test(lossyTextOf(name))) ?? []
+  const stated = value && PROTOBUF.exec(lossyTextOf(value))
+  // A type that is not loaded gives way to the one that was chosen.
+  const known = [stated?.[1], type].find((one) => types.has(`.${one}`)) ?? stated?.[1] ?? ''
+  return { as: stated ? 'protobuf' : as, types, type: known }
 }
 
-/** Bytes as pairs of digits. */
-export function hexTextOf(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join(' ')
+/** A row does not show more bytes than this. */
+const PREVIEW_BYTES = 384
+/** Longer messages are not decoded for a row. */
+const PREVIEW_MESSAGE_BYTES_MAX = 16_384
+
+/** The beginning of a body on one line. */
+export function previewOf(record: SequencedRecord, format: BodyFormat): string {
+  const { body } = record
+  const { as, types, type } = formatOf(record, format)
+  const bytes = body.subarray(0, PREVIEW_BYTES)
+  if (as === 'protobuf' && body.length <= PREVIEW_MESSAGE_BYTES_MAX) {
+    const tree = protobufTree(body, types, type)
+    if (tree !== undefined) return tree.text.slice(0, PREVIEW_BYTES)
+  }
+  // The end may be in the middle of a character.
+  const text = as === 'hex' ? undefined : as === 'text' ? lossyTextOf(bytes) : beginningOf(bytes)
+  return text?.replace(/\s+/g, ' ') ?? hexTextOf(bytes)
 }
 
 /** Bytes as lines of offset, digits and ASCII. */
@@ -51,13 +79,17 @@ export interface RenderedBody {
 }
 
 /** A body, or the beginning of one, in a format. */
-export function renderBody(bytes: Uint8Array, format: Format, isCut = false): RenderedBody {
+export function renderBody(bytes: Uint8Array, format: BodyFormat, isCut = false): RenderedBody {
+  const { as, types, type } = format
+  const json = as === 'protobuf' && !isCut ? protobufTree(bytes, types, type) : undefined
+  if (json !== undefined) return { text: json.text, isHex: false, json }
   const text = isCut ? beginningOf(bytes) : textOf(bytes)
-  if (format === 'hex' || text === undefined) {
-    const note = format === 'hex' ? undefined : 'Not UTF-8, shown as hex'
-    return { text: hexDump(bytes), isHex: true, note }
+  if (as === 'hex' || as === 'protobuf' || text === undefined) {
+    const problem =
+      as === 'protobuf' ? (isCut ? 'Too long to decode it at once' : 'Not protobuf') : 'Not UTF-8'
+    return { text: hexDump(bytes), isHex: true, note: as === 'hex' ? undefined : `${problem}, shown as hex` }
   }
-  return { text, isHex: false, json: format === 'text' || isCut ? undefined : jsonTreeOf(text) }
+  return { text, isHex: false, json: as === 'text' || isCut ? undefined : jsonTreeOf(text) }
 }
 
 /** The text of bytes that may end within a character; undefined if they are not UTF-8. */

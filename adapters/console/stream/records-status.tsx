@@ -1,3 +1,5 @@
+import { useEffect } from 'preact/hooks'
+import { useConsole } from '../context.ts'
 import { formatCount, plural } from '../format.ts'
 import { LostConnection, Problem } from '../ui/notice.tsx'
 import type { Pager } from './pager.ts'
@@ -13,11 +15,17 @@ export function RecordsStatus(props: {
 }) {
   const { records, hasFilter, needsKey } = props
   const { pager, search, window, isFiltered, rate } = records
-  if (search !== undefined) return <SearchStatus search={search} records={records} />
   const { state, behind } = pager
+  const { loss } = useConsole()
+  useEffect(() => {
+    if (loss === undefined && state.kind === 'retrying') pager.resume()
+  }, [loss])
+  if (search !== undefined) return <SearchStatus search={search} records={records} />
   return (
     <>
-      {state.kind === 'retrying' && <LostConnection {...state} onRetry={() => pager.resume()} />}
+      {state.kind === 'retrying' && loss === undefined && (
+        <LostConnection {...state} onRetry={() => pager.resume()} />
+      )}
       <p class="status">
         <span class={`state ${needsKey ? 'paused' : state.kind}`} role="status">
           {needsKey ? 'The encryption key is missing' : stateText(pager)}
@@ -99,7 +107,7 @@ function SearchStatus({
 }
 
 function stateText({ state, isPaused, isLoading }: Pager): string {
-  if (isPaused) return 'Paused: not reading; resuming skips nothing'
+  if (isPaused) return 'Paused; resuming skips nothing'
   if (isLoading) return 'Loading'
   return {
     idle: 'Not following',

@@ -7,7 +7,7 @@ import { Select } from '../ui/field.tsx'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { DownloadMenu } from './download.tsx'
 import { EncryptionKeyField, useEncryptionKey } from './encryption-key.tsx'
-import { AT_TAIL, placeOf, placeText, type RecordsPlace } from './place.ts'
+import { AT_TAIL, FORMATS, placeOf, placeText, type RecordsPlace } from './place.ts'
 import { RecordDetail, RecordRow } from './record-view.tsx'
 import { RecordsStatus } from './records-status.tsx'
 import { StartForm } from './start-form.tsx'
@@ -31,7 +31,9 @@ export function Records(props: {
   const encryptionKey = useEncryptionKey(basin, stream)
   const target = { basin, stream, encryptionKey }
   const [place, setPlace] = usePlace(basin, stream, initial)
-  const { record: selected, filter = '', columns = [], format = 'auto' } = place
+  const { record: selected, filter = '', columns = [], format = 'auto', type = '' } = place
+  const { protobufTypes } = useConsole()
+  const bodies = { as: format, types: protobufTypes, type }
   const [start, setStart] = useState(() => startOf(place))
   const [isFollowing, setFollowing] = useState(start === AT_TAIL)
   const [typedColumns, setTypedColumns] = useState(columns.join(' '))
@@ -107,11 +109,7 @@ export function Records(props: {
         <Select
           label="Show bodies as"
           value={format}
-          options={[
-            ['auto', 'JSON or text'],
-            ['text', 'Text'],
-            ['hex', 'Hex'],
-          ]}
+          options={FORMATS}
           onChange={(next) => setPlace({ format: next })}
         />
         <EncryptionKeyField
@@ -150,7 +148,7 @@ export function Records(props: {
               label="Records"
               count={window.length}
               rowHeight={ROW_HEIGHT}
-              renderRow={(row) => <RecordRow record={window.at(row)!} format={format} columns={columns} />}
+              renderRow={(row) => <RecordRow record={window.at(row)!} format={bodies} columns={columns} />}
               // Scrolling may come between a change of the window and the next frame.
               keyOf={(row) => window.at(row)?.seqNum ?? 0}
               rowOf={(seqNum) => window.lowerBound(seqNum)}
@@ -191,7 +189,8 @@ export function Records(props: {
             key={record.seqNum}
             target={target}
             record={record}
-            format={format}
+            format={bodies}
+            onType={(next) => setPlace({ type: next })}
             onClose={() => setPlace({ record: undefined })}
             onFilter={(term) => setPlace({ filter: `${filter} ${term}`.trim() })}
             onColumn={(column) => {
@@ -239,6 +238,7 @@ function emptyText({ pager, search, isFiltered }: PagedRecords, filter: string):
   if (search !== undefined) return search.state === 'running' ? 'Nothing found yet.' : 'Nothing found.'
   if (pager.window.held > 0)
     return isFiltered ? `No record that is loaded matches “${filter}”.` : 'Filtering …'
-  if (pager.state.kind === 'live') return 'No records yet. New ones appear here.'
+  if (pager.state.kind === 'live')
+    return `No records ${pager.tail ? 'from here on' : 'yet'}. New ones appear here.`
   return pager.isLoading || pager.state.kind !== 'idle' ? '' : 'No records from here on.'
 }

@@ -34,7 +34,7 @@ export function IssueToken({ onClose }: { readonly onClose: () => void }) {
         <div class="fields">
           <TextField
             label="Id"
-            hint="Unique; 1 to 96 bytes, such as tenant-7/browser"
+            hint="1 to 96 bytes, such as tenant-7/browser"
             problem={problem}
             isRequired
             value={id}
@@ -83,7 +83,7 @@ function Issued(props: { readonly id: string; readonly token: string; readonly o
   const { id, token, onClose } = props
   return (
     <Dialog title={`Token ${id}`} onClose={onClose}>
-      <p>Copy the token now. The server stores only its hash, so that it cannot be shown again.</p>
+      <p>Copy the token now. It cannot be shown again.</p>
       <Scroll label="Access token">
         <pre class="secret">{token}</pre>
       </Scroll>

@@ -221,7 +221,7 @@ function Words({ scope }: { readonly scope: ScopeFields }) {
           {warning}
         </p>
       ))}
-      {hasGroup && <p class="hint">Groups include operations that later versions add to them.</p>}
+      {hasGroup && <p class="hint">Groups include operations that later versions add.</p>}
     </section>
   )
 }

@@ -79,8 +79,7 @@ export function TokenList() {
           }}
         >
           <p>
-            Requests with the token <strong>{revoking}</strong> are rejected from now on, and its open
-            sessions end.
+            Requests with the token <strong>{revoking}</strong> are rejected, and its open sessions end.
           </p>
         </Confirm>
       )}

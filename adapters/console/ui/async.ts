@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
+import { useConsole } from '../context.ts'
 
 export interface Loaded<Result> {
   /** The result of the last load that succeeded with these dependencies or earlier ones. */
@@ -8,7 +9,10 @@ export interface Loaded<Result> {
   reload(): void
 }
 
-/** Loads once, again when a dependency changes, and on `reload`. */
+/**
+ * Loads once, again when a dependency changes, and on `reload`. What failed is loaded again when a lost
+ * connection is back.
+ */
 export function useLoad<Result>(
   load: (signal: AbortSignal) => Promise<Result>,
   dependencies: readonly unknown[],
@@ -28,7 +32,13 @@ export function useLoad<Result>(
     )
     return () => abort.abort()
   }, [...dependencies, count])
-  return { ...state, reload: () => setCount((value) => value + 1) }
+  const reload = () => setCount((value) => value + 1)
+  const { loss } = useConsole()
+  useEffect(() => {
+    // The connection is back.
+    if (loss === undefined && state.error !== undefined) reload()
+  }, [loss])
+  return { ...state, reload }
 }
 
 /** A value that follows another one after a pause in its changes. */

@@ -2,12 +2,17 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { CallOptions } from '../../../src/api/call-options.ts'
 import type { ListQuery, Page } from '../../../src/model/info.ts'
+import { plural } from '../format.ts'
 import { useDebounced, useLoad } from './async.ts'
 import { Loading, Problem } from './notice.tsx'
 import { useNumbers } from './use-numbers.ts'
 
-/** How many names a page of a list shows. */
-const PAGE_SIZE = 50
+/** How many names a list loads at first, how many times as many on request, and at the most. */
+const NAMES_MIN = 50
+const NAMES_FACTOR = 4
+const NAMES_MAX = 3200
+/** How many names one reply has at the most. */
+const REPLY_NAMES_MAX = 1000
 
 export interface Column<Item, Value = undefined> {
   readonly title: string
@@ -15,11 +20,11 @@ export interface Column<Item, Value = undefined> {
   readonly isSecondary?: boolean | undefined
   readonly isNumber?: boolean | undefined
   readonly cell: (item: Item, value: Value | undefined) => ComponentChildren
-  /** The value that the page is sorted by; undefined if it is not known. */
+  /** The value that the names are sorted by; undefined if it is not known. */
   readonly sortBy?: ((item: Item, value: Value | undefined) => number | string | undefined) | undefined
 }
 
-/** A list in the order of names: a search by prefix, pages, and actions. */
+/** A list of names: a search by prefix, more of them on request, sorted by any column, and actions. */
 export function NameList<Item, Value = undefined>(props: {
   readonly noun: string
   readonly load: (query: ListQuery, options?: CallOptions) => Promise<Page<Item>>
@@ -40,23 +45,22 @@ export function NameList<Item, Value = undefined>(props: {
   const { noun, load, nameOf, columns, loadValue, onOpen, empty, actions, version } = props
   const [typed, setTyped] = useState('')
   const prefix = useDebounced(typed.trim(), 150)
-  // The names after which the pages up to this one begin.
-  const [starts, setStarts] = useState<readonly string[]>([''])
-  useEffect(() => setStarts(['']), [prefix])
-  const start = starts.at(-1)!
+  const [count, setCount] = useState(NAMES_MIN)
+  useEffect(() => setCount(NAMES_MIN), [prefix])
   const { data, error, isLoading, reload } = useLoad(
-    async (signal) => ({
-      start,
-      ...(await load({ prefix, startAfter: start, limit: PAGE_SIZE }, { signal })),
-    }),
-    [prefix, start, version],
+    async (signal) => {
+      const items: Item[] = []
+      for (;;) {
+        const startAfter = items.length > 0 ? nameOf(items.at(-1)!) : ''
+        const limit = Math.min(count - items.length, REPLY_NAMES_MAX)
+        const page = await load({ prefix, startAfter, limit }, { signal })
+        items.push(...page.items)
+        if (!page.hasMore || items.length >= count) return { items, hasMore: page.hasMore }
+      }
+    },
+    [prefix, count, version],
   )
   const isEmpty = data !== undefined && data.items.length === 0
-  const isUnfiltered = prefix === '' && starts.length === 1
-  const section = useRef<HTMLElement>(null)
-  useEffect(() => {
-    section.current!.closest('.content')!.scrollTop = 0
-  }, [start])
   const openTyped = async () => {
     const name = typed.trim()
     if (name === '' || onOpen === undefined) return
@@ -66,7 +70,7 @@ export function NameList<Item, Value = undefined>(props: {
     onOpen(first === undefined ? name : nameOf(first))
   }
   return (
-    <section ref={section} class="list" aria-busy={isLoading}>
+    <section class="list" aria-busy={isLoading}>
       <form
         class="toolbar"
         onSubmit={(event) => {
@@ -96,32 +100,25 @@ export function NameList<Item, Value = undefined>(props: {
       )}
       {isEmpty &&
         error === undefined &&
-        (isUnfiltered ? (
+        (prefix === '' ? (
           empty
         ) : (
           <p class="empty">
             No {noun} begins with “{prefix}”.
           </p>
         ))}
-      {data !== undefined && (data.hasMore || starts.length > 1) && (
-        <nav class="pager" aria-label={`Pages of ${noun}s`}>
-          <button type="button" disabled={starts.length === 1} onClick={() => setStarts(starts.slice(0, -1))}>
-            Previous
-          </button>
-          <span>Page {starts.length}</span>
-          <button
-            type="button"
-            // The next page begins after the last name of this one, which may still be loading.
-            disabled={!data.hasMore || data.start !== start}
-            onClick={() => {
-              const next = nameOf(data.items.at(-1)!)
-              // A second click before the page is rendered is still about this one.
-              setStarts((current) => (current.at(-1) === data.start ? [...current, next] : current))
-            }}
-          >
-            Next
-          </button>
-        </nav>
+      {data?.hasMore && (
+        <p class="pager">
+          {count < NAMES_MAX && (
+            <button type="button" disabled={isLoading} onClick={() => setCount(count * NAMES_FACTOR)}>
+              Load more
+            </button>
+          )}
+          <span>
+            {plural(data.items.length, noun)} loaded, and there are more. Sorting concerns those that are
+            loaded.
+          </span>
+        </p>
       )}
     </section>
   )
@@ -141,7 +138,11 @@ function Table<Item, Value>(props: {
   const [sorting, setSorting] = useState<{ readonly title: string; readonly isDescending: boolean }>()
   const className = ({ isSecondary, isNumber }: Column<Item, Value>) =>
     `${isSecondary ? 'secondary' : ''} ${isNumber ? 'number' : ''}`
-  const sortBy = columns.find(({ title }) => title === sorting?.title)?.sortBy
+  const { sortBy, isNumber } = columns.find(({ title }) => title === sorting?.title) ?? {}
+  useEffect(() => {
+    // Those out of view count, too.
+    if (isNumber) request(items.map(nameOf).filter((name) => !values.has(name)))
+  }, [isNumber, items])
   const keyOf = (item: Item) => sortBy!(item, values.get(nameOf(item)))
   const sorted = sortBy === undefined ? items : items.toSorted((a, b) => compared(keyOf(a), keyOf(b)))
   // What is not known comes last in either direction.
@@ -171,11 +172,10 @@ function Table<Item, Value>(props: {
                   <button
                     type="button"
                     class="sort"
-                    title={`Sort this page by ${title.toLowerCase()}`}
-                    onClick={() => {
-                      request(items.map(nameOf).filter((name) => !values.has(name)))
+                    title={`Sort by ${title.toLowerCase()}`}
+                    onClick={() =>
                       setSorting({ title, isDescending: isSorted ? !sorting.isDescending : title !== 'Name' })
-                    }}
+                    }
                   >
                     {title}
                     {isSorted && (sorting.isDescending ? ' ↓' : ' ↑')}

@@ -13,8 +13,7 @@ export function Problem(props: {
   return (
     <p class="notice bad" role="alert">
       {messageOf(error)}
-      {HeadwaterError.is(error) && <code>{error.code}</code>}
-      <Retry onRetry={onRetry} />
+      {HeadwaterError.is(error) && <code>{error.code}</code>} <Retry onRetry={onRetry} />
     </p>
   )
 }
@@ -44,8 +43,8 @@ export function LostConnection(props: {
   const seconds = Math.ceil((retryAt - now) / 1000)
   return (
     <p class="notice bad">
-      Connection lost: {message}. {seconds > 0 ? `Next attempt in ${seconds} s.` : 'Trying again …'}
-      <Retry onRetry={onRetry} />
+      <span role="alert">Connection lost: {message}.</span>{' '}
+      {seconds > 0 ? `Next attempt in ${seconds} s.` : 'Trying again …'} <Retry onRetry={onRetry} />
     </p>
   )
 }

@@ -68,9 +68,7 @@ export function Followers({ of }: { readonly of: UsageOf }) {
           </tbody>
         </table>
       )}
-      <Note>
-        Read sessions of this server, up to 1,000, the farthest behind first. Long polls are not listed.
-      </Note>
+      <Note>Up to 1,000 read sessions, the farthest behind first. Long polls are not listed.</Note>
     </section>
   )
 }

@@ -1,4 +1,3 @@
-import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
 import type {
   Metric,
   MetricInterval,
@@ -6,9 +5,6 @@ import type {
   MetricSet,
   MetricUnit,
 } from '../../../src/model/metrics.ts'
-import { metricsOf } from '../../../src/wire/decode-account.ts'
-import { metricsQueryParts } from '../../../src/wire/encode-list-query.ts'
-import { queryText } from '../../../src/wire/encode-query.ts'
 import type { Connection } from '../connection.ts'
 
 /** The account, a basin, or a stream. */
@@ -66,12 +62,6 @@ export function queryMetrics(
 ): Promise<readonly Metric[]> {
   const { hw } = connection
   const interval = takesInterval ? range.interval : undefined
-  if (basin !== undefined && basin.length < BASIN_NAME_BYTES_MIN_ON_POST) {
-    // The paths of the protocol have no place for shorter names; those of headwater's own do.
-    const names = stream === undefined ? [basin] : [basin, stream]
-    const query = queryText(metricsQueryParts({ set, start: end - range.ms, end, interval }))
-    return connection.own(`/metrics/${names.map(encodeURIComponent).join('/')}${query}`, metricsOf, signal)
-  }
   const account = hw as { metrics(query: object, options: object): Promise<readonly Metric[]> }
   const level =
     basin === undefined ? account : stream === undefined ? hw.basin(basin) : hw.basin(basin).stream(stream)

@@ -1,4 +1,5 @@
-import { APPEND_HEADER, type AppendHeaderReply, decodeAppendHeader } from '../../../src/wire/append-header.ts'
+import { decodeAppendHeader } from '../../../src/wire/append-header.ts'
+import { APPEND_HEADER, type AppendHeaderReply } from '../../../src/wire/append-header-name.ts'
 import { appendAckJson, decodeAppendJson } from '../../../src/wire/json-append.ts'
 import { ackForm, appendForm } from '../../../src/wire/media-type.ts'
 import { decodeAppendInput, encodeAppendAck } from '../../../src/wire/proto-records.ts'

@@ -1,4 +1,4 @@
-import { basinPrefixProblem } from '../../../src/model/names.ts'
+import { basinPrefixProblem } from '../../../src/model/control-names.ts'
 import { basinConfigJson, decodeBasinReconfiguration } from '../../../src/wire/json-config.ts'
 import {
   basinInfoJson,

@@ -1,4 +1,4 @@
-import { type OpenSession, openSessions } from '../open-sessions.ts'
+import type { OpenSession } from '../open-sessions.ts'
 import { jsonReply } from '../reply.ts'
 import type { Endpoint } from '../request.ts'
 
@@ -6,13 +6,13 @@ import type { Endpoint } from '../request.ts'
 const FOLLOWERS_MAX = 1000
 
 /**
- * Lists the read sessions that this handler serves, those that are the farthest behind first
+ * Lists the read sessions of all handlers of the engine, those that are the farthest behind first
  * (docs/protocol.md "Followers"). `basin` and `stream` select those of one basin or stream.
  */
 export const followers: Endpoint = async (request) => {
   const query = new URLSearchParams(request.query)
   const [basin, stream] = [query.get('basin'), query.get('stream')]
-  const listed = [...openSessions(request.settings)]
+  const listed = [...request.sessions]
     .map(followerOf)
     .filter((one) => (basin === null || one.basin === basin) && (stream === null || one.stream === stream))
     .sort((a, b) => b.behind - a.behind)
@@ -24,9 +24,9 @@ export const followers: Endpoint = async (request) => {
   )
 }
 
-function followerOf({ cursor, request, protocol, openedAt }: OpenSession) {
+function followerOf({ cursor, exchange, protocol, openedAt }: OpenSession) {
   const { basin, stream, position, tail } = cursor.state
-  const client = request.exchange.header('user-agent')?.slice(0, 200)
+  const client = exchange.header('user-agent')?.slice(0, 200)
   return {
     ...{ basin, stream, protocol, client },
     since: new Date(openedAt).toISOString(),

@@ -1,7 +1,7 @@
 import type { EngineStream, ReadBatch, ReadQuery } from '../../../src/index.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import type { Compression } from '../../../src/wire/codec.ts'
-import { encodeTerminalFrame } from '../../../src/wire/frame.ts'
+import { encodeTerminalFrame } from '../../../src/wire/encode-frame.ts'
 import { sessionCompressionOf } from '../../../src/wire/frame-compression.ts'
 import { pingJson, sharedBatchJson } from '../../../src/wire/json-records.ts'
 import { sessionContentType } from '../../../src/wire/media-type.ts'

@@ -1,5 +1,5 @@
 import type { Engine, EngineBasin } from '../../../src/index.ts'
-import { streamPrefixProblem } from '../../../src/model/names.ts'
+import { streamPrefixProblem } from '../../../src/model/control-names.ts'
 import { decodeStreamReconfiguration, streamConfigJson } from '../../../src/wire/json-config.ts'
 import { tailJson } from '../../../src/wire/json-records.ts'
 import {

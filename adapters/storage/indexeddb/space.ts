@@ -9,8 +9,8 @@ export interface StorageUsage {
    */
   readonly usedBytes: number | undefined
   /**
-   * The quota in bytes; undefined where the browser does not report it. Chromium hides the true quota and reports 10
-   * GiB more than is used, or the size of the disk if that is less.
+   * The quota in bytes; undefined where the browser does not report it. Chromium hides the true quota and
+   * reports 10 GiB more than is used, or the size of the disk if that is less.
    */
   readonly quotaBytes: number | undefined
   /** Whether the browser keeps the data under storage pressure, and asks the user before deleting it. */

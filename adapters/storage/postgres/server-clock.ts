@@ -45,7 +45,9 @@ export class ServerClock {
     const { clock, onBackgroundError } = this.#context
     this.#offset = refineOffset(this.#offset, measuredOffset(sentAt, clock.now(), numberOf(value)))
     const isFar = exceedsOffset(this.#offset, WARN_MS)
-    if (isFar && !this.#isReported) onBackgroundError?.(new Error(`${this.#difference()}: synchronize them`))
+    if (isFar && !this.#isReported) {
+      onBackgroundError?.(unwrittenFailure('blocked', `${this.#difference()}: synchronize them`))
+    }
     this.#isReported = isFar
   }
 

@@ -25,6 +25,7 @@ export default defineConfig({
     outline: [2, 3],
     nav: [
       { text: 'Guide', link: '/getting-started' },
+      { text: 'Examples', link: '/examples' },
       { text: 'API', link: '/api/' },
       { text: 'Command line', link: '/cli' },
       { text: `v${version}`, link: '/changelog' },

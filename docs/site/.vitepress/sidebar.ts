@@ -21,6 +21,7 @@ export function sidebar() {
       collapsed: true,
       items: apiPages.map((name) => ({ text: name, link: `/api/${name}` })),
     },
+    { text: 'HTTP reference', link: '/openapi' },
     { text: 'Changelog', link: '/changelog' },
   ]
 }

@@ -13,7 +13,7 @@ import {
 } from '../../model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
 import type { StreamRef } from '../../model/names.ts'
-import { RedactedKey } from '../../model/redacted-key.ts'
+import { type EncryptionKeyInput, RedactedKey } from '../../model/redacted-key.ts'
 import { assertMembers, assertText, notText } from '../../model/validation.ts'
 import type { Permit } from '../service/permit.ts'
 import type { InitialContent } from '../service/stream-builder.ts'
@@ -47,7 +47,7 @@ export class EngineBasin extends Basin {
     return new EngineStream(this.#services, this.#caller, {
       ref: { basin: this.name, stream: name },
       creation: { always: this.#autoCreate, config, defaultRetention: this.#caller.defaultRetention },
-      key: encryptionKey === undefined ? undefined : new RedactedKey(encryptionKey),
+      key: keyOf(encryptionKey),
       connection: this.#caller.connection,
     })
   }
@@ -77,7 +77,7 @@ export class EngineBasin extends Basin {
   #contentOf(
     permit: Permit,
     ref: StreamRef,
-    { fork, records }: CreateStreamOptions,
+    { fork, records, encryptionKey }: CreateStreamOptions,
   ): InitialContent | undefined {
     if (fork === undefined && records === undefined) return undefined
     const batch = records && appendBatch(records)
@@ -86,20 +86,21 @@ export class EngineBasin extends Basin {
       permit.authorizeCommands(ref, batch)
       ownBytes(batch)
     }
+    const key = keyOf(encryptionKey)
     return {
-      fork: fork && { target: this.#sourceOf(permit, fork.stream), seqNum: fork.seqNum },
+      fork: fork && { target: this.#sourceOf(permit, fork.stream, key), seqNum: fork.seqNum },
       records: batch,
-      key: undefined,
+      key,
     }
   }
 
-  #sourceOf(permit: Permit, stream: string): StreamTarget {
+  #sourceOf(permit: Permit, stream: string, key: RedactedKey | undefined): StreamTarget {
     assertText(stream, 'fork.stream')
     const source = this.#ref(stream)
     permit.authorize(['read'], source)
     const creation = { always: false }
     const { connection } = this.#caller
-    return { ref: permit.resolveRef(source), creation, key: undefined, connection }
+    return { ref: permit.resolveRef(source), creation, key, connection }
   }
 
   override async ensureStream(
@@ -185,4 +186,8 @@ function shown(permit: Permit, { result, info }: Provisioned<StreamInfo>): Provi
 /** The info as the caller names the stream. */
 function shownInfo(permit: Permit, info: StreamInfo): StreamInfo {
   return { ...info, name: permit.shownName(info.name) }
+}
+
+function keyOf(given: EncryptionKeyInput | undefined): RedactedKey | undefined {
+  return given === undefined ? undefined : new RedactedKey(given)
 }

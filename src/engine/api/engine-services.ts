@@ -6,7 +6,6 @@ import type { ReadBudget } from '../log/read-budget.ts'
 import type { Admission } from '../service/admission.ts'
 import type { AppendService } from '../service/append-service.ts'
 import type { Control } from '../service/control.ts'
-import type { LocationService } from '../service/location-service.ts'
 import type { ReadService } from '../service/read-service.ts'
 import type { EngineStats } from '../service/stats.ts'
 import type { TokenAccess } from '../service/token-access.ts'
@@ -18,7 +17,6 @@ import type { UsageMeter } from '../service/usage.ts'
 export interface EngineServices {
   /** Loads what manages basins and streams. */
   control(): Promise<Control>
-  readonly locations: LocationService
   readonly admission: Admission
   readonly appends: AppendService
   readonly reads: ReadService

@@ -229,12 +229,16 @@ export class Engine extends Headwater {
 
   /** @internal Lists the locations where basins can be. */
   async listLocations(options?: CallOptions): Promise<readonly LocationInfo[]> {
-    return this.#caller.run('list-locations', {}, options, () => this.#services.locations.list())
+    return this.#caller.run('list-locations', {}, options, async () =>
+      (await this.#services.control()).locations.list(),
+    )
   }
 
   /** @internal Resolves to the location of basins that are created without one. */
   async defaultLocation(options?: CallOptions): Promise<LocationInfo> {
-    return this.#caller.run('get-default-location', {}, options, () => this.#services.locations.default())
+    return this.#caller.run('get-default-location', {}, options, async () =>
+      (await this.#services.control()).locations.default(),
+    )
   }
 
   /**
@@ -242,8 +246,8 @@ export class Engine extends Headwater {
    * location.
    */
   async setDefaultLocation(name: string, options?: CallOptions): Promise<LocationInfo> {
-    return this.#caller.run('set-default-location', {}, options, () =>
-      this.#services.locations.setDefault(name),
+    return this.#caller.run('set-default-location', {}, options, async () =>
+      (await this.#services.control()).locations.setDefault(name),
     )
   }
 

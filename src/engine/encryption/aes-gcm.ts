@@ -4,7 +4,7 @@ import { trackExternalWork } from '../../runtime/clock.ts'
 import { type NodeCrypto, nodeCrypto } from '../../runtime/node-crypto.ts'
 import type { CipherSuite } from './cipher-suite.ts'
 
-/** AES-256-GCM of the runtime. Requires that `Ciphers.assertAvailable` passes. */
+/** AES-256-GCM of the runtime. Requires that `cipherProblem` finds none. */
 export function aesGcm(): CipherSuite {
   const node = nodeCrypto()
   return node === undefined ? aesGcmOfWeb(globalThis.crypto.subtle) : aesGcmOfNode(node)

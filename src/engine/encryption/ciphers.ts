@@ -1,7 +1,6 @@
 import type { Cipher } from '../../model/config.ts'
-import { type HeadwaterError, invalid } from '../../model/errors.ts'
+import { invalid } from '../../model/errors.ts'
 import { LazyModule } from '../../runtime/lazy-module.ts'
-import { nodeCrypto } from '../../runtime/node-crypto.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import { PLAIN, type RecordCodec } from '../log/record-codec.ts'
 import type { CipherSuite } from './cipher-suite.ts'
@@ -24,10 +23,13 @@ export class Ciphers {
     }
   }
 
-  /** Throws `invalid` if a cipher is missing: records are never stored in plain text instead. */
-  assertAvailable(cipher: Cipher): void {
-    const problem = this.#problem(cipher)
-    if (problem !== undefined) throw missingCipher(cipher, problem)
+  /**
+   * Loads a function that throws `invalid` if a cipher is missing: records are never stored in plain text
+   * instead.
+   */
+  async loadCheck(): Promise<(cipher: Cipher) => void> {
+    const { assertCipher } = await import('./cipher-availability.ts')
+    return (cipher) => assertCipher(cipher, this.#suites.get(cipher))
   }
 
   /**
@@ -38,41 +40,7 @@ export class Ciphers {
   async codecFor(document: StreamDocument): Promise<RecordCodec> {
     const { cipher } = document
     if (cipher === null) return PLAIN
-    const problem = this.#problem(cipher)
-    if (problem !== undefined) return missingCodec(cipher, problem)
     const { streamCodec } = await this.#codecs.load()
-    return streamCodec(document, this.#suites.get(cipher))
+    return streamCodec(document, cipher, this.#suites.get(cipher))
   }
-
-  /** Describes what a cipher lacks; undefined if it is available. */
-  #problem(cipher: Cipher): string | undefined {
-    const suite = this.#suites.get(cipher)
-    if (suite !== undefined) return suite.missing
-    if (cipher === 'aegis-256') {
-      return 'it needs open({ ciphers: [await aegis256()] }), from headwater/aegis-256'
-    }
-    if (nodeCrypto() === undefined && globalThis.crypto?.subtle === undefined) {
-      return 'WebCrypto is missing, which browsers have on secure pages only (https, localhost)'
-    }
-    return undefined
-  }
-}
-
-/** The codec of a stream whose cipher is missing. Its tail can be checked, and it can be deleted. */
-function missingCodec(cipher: Cipher, problem: string): RecordCodec {
-  const fail = (): never => {
-    throw missingCipher(cipher, problem)
-  }
-  return {
-    pending: 0,
-    checkKey: fail,
-    append: (_batch, _key, listener) => listener.failed(missingCipher(cipher, problem)),
-    reader: fail,
-    split: fail,
-    async close() {},
-  }
-}
-
-function missingCipher(cipher: Cipher, problem: string): HeadwaterError {
-  return invalid(`\`streamCipher\` ${cipher} is not available: ${problem}`, 'streamCipher')
 }

@@ -1,5 +1,6 @@
 import { type AppendBatch, ownBytes } from '../../model/append-input.ts'
 import { utf8 } from '../../model/bytes.ts'
+import type { Cipher } from '../../model/config.ts'
 import { type EncryptionKey, requiredKey } from '../../model/encryption-key.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
 import type { RedactedKey } from '../../model/redacted-key.ts'
@@ -12,6 +13,7 @@ import type { AppendGroup, AppendListener, AppendSink, BlockEncoder } from '../l
 import type { RecordCodec, RecordReader } from '../log/record-codec.ts'
 import { aesGcm } from './aes-gcm.ts'
 import { BlockOpener, splitSealedBlock } from './block-opener.ts'
+import { cipherProblem, missingCodec } from './cipher-availability.ts'
 import type { CipherSuite } from './cipher-suite.ts'
 import { EncryptedReader } from './encrypted-reader.ts'
 import { OrderedDelivery } from './ordered-delivery.ts'
@@ -22,9 +24,17 @@ const LABEL = 'headwater records 1'
 /** How long `close` waits for a batch that is being sealed, in milliseconds. */
 const SEALING_GRACE_MS = 5_000
 
-/** Returns the codec of an encrypted stream; without a suite, with the AES-256-GCM of the runtime. */
-export function streamCodec(document: StreamDocument, suite: CipherSuite | undefined): RecordCodec {
-  return new StreamCodec(suite ?? aesGcm(), document)
+/**
+ * Returns the codec of an encrypted stream; without a suite, with the AES-256-GCM of the runtime. If the
+ * cipher is missing, the codec rejects every use.
+ */
+export function streamCodec(
+  document: Pick<StreamDocument, 'basin' | 'name'>,
+  cipher: Cipher,
+  suite: CipherSuite | undefined,
+): RecordCodec {
+  const problem = cipherProblem(cipher, suite)
+  return problem === undefined ? new StreamCodec(suite ?? aesGcm(), document) : missingCodec(cipher, problem)
 }
 
 /**

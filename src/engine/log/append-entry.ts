@@ -33,6 +33,8 @@ export interface AppendTarget {
   readonly head: Head
   /** Reads head and configuration from the storage. Resolves to false when the log no longer exists. */
   reload(): Promise<boolean>
+  /** The head is read again before the next use. */
+  markStale(): void
   /** Called in order, once an append is durable and before its acknowledgement. */
   onDurable(written: WrittenAppend): void
   /** See `AppendPipeline.endWhenIdle`. If `isInvalid`, the next pipeline has to read the log first. */

@@ -26,6 +26,8 @@ export async function recoverAppends(
   target: AppendTarget,
   shared: boolean,
 ): Promise<boolean> {
+  // A caller whose append fails may read at once, and finds what was stored.
+  target.markStale()
   settleKnownOutcomes(entries, target, shared)
   // Before the head is read: it may be older than appends that are added meanwhile.
   for (const entry of entries) entry.sawReload = true

@@ -1,3 +1,4 @@
+import { deletedUnderReadError } from '../../api/errors.ts'
 import { afterDelivering, isExhausted } from '../../core/read-limits.ts'
 import type { ReadPlan } from '../../core/read-plan.ts'
 import { extendedExpiry, isExpired } from '../../core/retention.ts'
@@ -12,10 +13,17 @@ import { expectedBytes, SMALL_BYTES } from './read-scheduler.ts'
 import { PLAIN } from './record-codec.ts'
 import type { StreamLog } from './stream-log.ts'
 
+/** Whether a unary read wants few stored records of a plain stream, by their sequence numbers. */
+export function isSmallRead(log: StreamLog, { start, floor, limits }: ReadPlan): boolean {
+  if (!('seqNum' in start) || log.codec !== PLAIN) return false
+  const count = log.head.tail.seqNum - Math.max(start.seqNum, floor)
+  return count > 0 && expectedBytes(count, limits, log.recordBytes) <= SMALL_BYTES
+}
+
 /**
- * Reads one small batch of stored records in one request to the storage, as most unary reads do. Resolves to
- * undefined if more is needed, and a cursor has to read: a search by time, a cipher, a wait for memory, or a
- * second look because records have expired or the stream has changed.
+ * Reads one small batch in one request to the storage, as most unary reads do. Resolves to undefined if a
+ * cursor has to read it: after a wait for memory, or because records have expired or the stream has changed.
+ * Rejects with `stream_deleted`.
  */
 export async function storedBatch(
   log: StreamLog,
@@ -23,25 +31,24 @@ export async function storedBatch(
   budget: ReadBudget,
   now: number,
 ): Promise<ReadBatch | undefined> {
-  if (!('seqNum' in start) || log.codec !== PLAIN) return undefined
-  const from = Math.max(start.seqNum, floor)
   const { extensions, tail } = log.head
   const endSeqNum = tail.seqNum
-  if (from >= endSeqNum) return undefined
-  const expected = expectedBytes(endSeqNum - from, limits, log.recordBytes)
+  const from = Math.max((start as { readonly seqNum: number }).seqNum, floor)
   // The storage stops after the block that reaches the limit.
   const cost = readCost(limits.bytes + READ_METERED_BYTES_MAX, limits.count)
-  if (expected > SMALL_BYTES || !budget.scheduler.tryTake(expected) || !budget.tryTake(cost)) return undefined
+  const expected = expectedBytes(endSeqNum - from, limits, log.recordBytes)
+  if (!budget.scheduler.tryTake(expected) || !budget.tryTake(cost)) return undefined
   try {
     const blocks = await log.readBlocks(from, endSeqNum, limits)
-    if (log.isStale || log.isDeleted) return undefined
+    if (log.isDeleted) throw log.loss ?? deletedUnderReadError()
+    if (log.isStale) return undefined
     const parts: Uint8Array[] = []
     let count = 0
     let meteredBytes = 0
     let position = from
     let lastSeqNum = -1
     let left = limits
-    let hasEnded = false
+    let isDone = false
     for (const block of blocks) {
       if (isExpired(extendedExpiry(block, extensions), now)) return undefined
       const part = blockPart(block, position, endSeqNum, left, (cut) => decodeStored(() => spansOf(cut)))
@@ -53,10 +60,9 @@ export async function storedBatch(
       meteredBytes += part.meteredBytes
       position = part.next
       left = afterDelivering(limits, count, meteredBytes)
-      hasEnded = part.ended
-      if (hasEnded || isExhausted(left)) break
+      isDone = part.ended || isExhausted(left) || position >= endSeqNum
+      if (isDone) break
     }
-    const isDone = position >= endSeqNum || isExhausted(left) || hasEnded
     if (count === 0 || !isDone) return undefined
     log.recordBytes = meteredBytes / count
     const summary = { count, meteredBytes, lastSeqNum }

@@ -1,12 +1,12 @@
 import { basinConfig, withDefaultRetention } from '../../core/config.ts'
 import type { BasinConfig, RetentionPolicy } from '../../model/config.ts'
 import { assertValid } from '../../model/errors.ts'
+import type { LocationInfo } from '../../model/info.ts'
 import { basinNameProblem } from '../../model/names.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange } from '../../storage/contract.ts'
 import { asJson, type BasinDocument } from '../../storage/documents.ts'
 import type { Catalog } from './catalog.ts'
-import type { LocationService } from './location-service.ts'
 
 /** Where a basin is located; the default location when neither is given. */
 export interface BasinPlacement {
@@ -19,12 +19,12 @@ export interface BasinPlacement {
 /** Creates basins: explicitly, and on first use. */
 export class BasinCreator {
   readonly #catalog: Catalog
-  readonly #locations: LocationService
+  readonly #defaultLocation: () => Promise<LocationInfo>
   readonly #clock: Clock
 
-  constructor(catalog: Catalog, locations: LocationService, clock: Clock) {
+  constructor(catalog: Catalog, defaultLocation: () => Promise<LocationInfo>, clock: Clock) {
     this.#catalog = catalog
-    this.#locations = locations
+    this.#defaultLocation = defaultLocation
     this.#clock = clock
   }
 
@@ -48,7 +48,7 @@ export class BasinCreator {
   ): Promise<BasinDocument> {
     return {
       name,
-      scope: scope ?? location ?? (await this.#locations.default()).name,
+      scope: scope ?? location ?? (await this.#defaultLocation()).name,
       location: location ?? null,
       createdAt: this.#clock.now(),
       deletedAt: null,

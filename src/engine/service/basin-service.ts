@@ -1,5 +1,7 @@
-import { basinConfig, reconfiguredBasin, withDefaultRetention } from '../../core/config.ts'
+import { basinConfig, withDefaultRetention } from '../../core/config.ts'
+import { reconfiguredBasin } from '../../core/config-change.ts'
 import { basinCreationKey, decideCreate, decideEnsure, sameConfig } from '../../core/provision.ts'
+import { assertBasinConfig } from '../../model/basin-config.ts'
 import type {
   BasinConfig,
   BasinConfigInput,
@@ -7,10 +9,10 @@ import type {
   Cipher,
   RetentionPolicy,
 } from '../../model/config.ts'
-import { assertBasinConfig } from '../../model/config.ts'
+import { basinPrefixProblem, requestTokenProblem } from '../../model/control-names.ts'
 import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
 import type { BasinInfo, ListQuery, Page, Provisioned } from '../../model/info.ts'
-import { basinNameProblem, basinPrefixProblem, requestTokenProblem } from '../../model/names.ts'
+import { basinNameProblem } from '../../model/names.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { BasinDocument } from '../../storage/documents.ts'
 import { type BasinCreator, type BasinPlacement, putBasin } from './basin-creator.ts'

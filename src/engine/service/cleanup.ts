@@ -59,10 +59,13 @@ export class Cleanup {
 
   /** Deletes empty streams whose delete-on-empty deadline has passed. */
   async deleteEmptyStreams(): Promise<boolean> {
-    const now = await this.#context.confirmedClock.now()
+    const { confirmedClock, control } = this.#context
+    const now = await confirmedClock.now()
     await this.#forEachPage('deadlines', DEADLINE_PREFIX, async (documents) => {
       const due = documents.filter(({ key }) => deadlineTimeOf(key) <= now)
-      for (const deadline of due) await this.#attempt(this.#checkDeadline(deadline, now))
+      for (const deadline of due) {
+        await this.#attempt(control.load().then(({ removal }) => removal.checkDeadline(deadline, now)))
+      }
       // Deadlines are ordered by time.
       return due.length === documents.length
     })
@@ -105,15 +108,9 @@ export class Cleanup {
     return false
   }
 
-  async #checkDeadline(deadline: Document, now: number): Promise<void> {
-    const { removal } = await this.#context.control.load()
-    await removal.checkDeadline(deadline, now)
-  }
-
   /** Deletes the streams of a basin that gets no more of them: see `removal.ts`. */
-  async deleteStreams(basin: string): Promise<void> {
-    const { removal } = await this.#context.control.load()
-    await removal.deleteStreams(basin)
+  deleteStreams(basin: string): Promise<void> {
+    return this.#context.control.load().then(({ removal }) => removal.deleteStreams(basin))
   }
 
   /** Calls `process` with each page of documents, until it resolves to false or the engine closes. */

@@ -60,5 +60,5 @@ export class ConfirmedClock {
 
 function stepError({ at }: ConfirmedTime, now: number): HeadwaterError {
   const [from, to] = [at, now].map((time) => new Date(time).toJSON())
-  return new HeadwaterError('storage', `the clock stepped from ${from} to ${to}; is it right?`)
+  return new HeadwaterError('storage', `the clock stepped from ${from} to ${to}`)
 }

@@ -1,10 +1,13 @@
+import type { LocationInfo } from '../../model/info.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { StorageSession } from '../../storage/contract.ts'
 import type { StreamCache } from '../log/stream-cache.ts'
 import type { BasinCreator } from './basin-creator.ts'
 import { BasinService, type CipherCheck } from './basin-service.ts'
 import type { Catalog } from './catalog.ts'
-import type { LocationService } from './location-service.ts'
+import type { ConfirmedClock } from './confirmed-clock.ts'
+import { EndedStreams } from './ended-streams.ts'
+import { LocationService } from './location-service.ts'
 import type { ReadService } from './read-service.ts'
 import { Removal, type RemovalContext } from './removal.ts'
 import { StreamBuilder } from './stream-builder.ts'
@@ -20,12 +23,13 @@ interface ControlContext {
   readonly session: StorageSession
   readonly catalog: Catalog
   readonly cache: StreamCache
-  readonly locations: LocationService
+  readonly locations: readonly LocationInfo[]
   readonly basinCreator: BasinCreator
   readonly streamCreator: StreamCreator
   readonly work: WorkRequests
   readonly usage: UsageRecorder
   readonly clock: Clock
+  readonly confirmedClock: ConfirmedClock
   readonly closing: RemovalContext['closing']
   readonly checkCipher: CipherCheck
   readonly expiry: ExpiryChecks
@@ -41,13 +45,17 @@ export class Control {
   readonly basins: BasinService
   readonly streams: StreamService
   readonly removal: Removal
+  readonly ended: EndedStreams
+  readonly locations: LocationService
 
   constructor(context: ControlContext) {
-    const { session, catalog, cache, locations, basinCreator, work, usage, clock, closing } = context
+    const { session, catalog, cache, basinCreator, work, usage, clock, closing } = context
     const changes = new StreamChanges(session, cache, usage, work, clock)
     const builder = new StreamBuilder(context)
-    this.basins = new BasinService(catalog, locations, basinCreator, work, clock, context.checkCipher)
+    this.locations = new LocationService(session, catalog, context.locations)
+    this.basins = new BasinService(catalog, this.locations, basinCreator, work, clock, context.checkCipher)
     this.streams = new StreamService(catalog, context.streamCreator, changes, builder, context.expiry)
     this.removal = new Removal({ session, changes, closing })
+    this.ended = new EndedStreams(context.confirmedClock, this.removal)
   }
 }

@@ -24,13 +24,6 @@ export function noStreamToAppendTo(ref: StreamRef): HeadwaterError {
   return new HeadwaterError('stream_not_found', `${message}; ${remedy}`, { field })
 }
 
-export function streamExists({ basin, stream, shownAs = stream }: StreamRef): HeadwaterError {
-  return new HeadwaterError(
-    'resource_already_exists',
-    `stream \`${shownAs}\` in basin \`${basin}\` already exists`,
-  )
-}
-
 /** The message is the same whether the resource exists or not. */
 export function permissionDenied(message = 'the access token does not permit this'): HeadwaterError {
   return new HeadwaterError('permission_denied', message)

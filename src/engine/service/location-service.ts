@@ -3,14 +3,7 @@ import type { LocationInfo } from '../../model/info.ts'
 import { locationNameProblem } from '../../model/names.ts'
 import type { StorageSession } from '../../storage/contract.ts'
 import type { Catalog } from './catalog.ts'
-
-/** Key in the collection `settings`. Persisted. */
-const DEFAULT_LOCATION_KEY = 'default-location'
-
-/** Under {@link DEFAULT_LOCATION_KEY}. Persisted. */
-interface DefaultLocationDocument {
-  readonly name: string
-}
+import { DEFAULT_LOCATION_KEY, defaultLocation } from './default-location.ts'
 
 /** The locations of basins, and the default for basins created without one (docs/protocol.md "Locations"). */
 export class LocationService {
@@ -32,14 +25,8 @@ export class LocationService {
     return this.#locations.map((location) => ({ ...location }))
   }
 
-  /**
-   * Resolves to the chosen default, or to the first location when none was chosen or the chosen one no longer
-   * exists.
-   */
-  async default(): Promise<LocationInfo> {
-    const document = await this.#session.get('settings', DEFAULT_LOCATION_KEY)
-    const chosen = (document?.value as unknown as DefaultLocationDocument | undefined)?.name
-    return { ...(this.#locations.find(({ name }) => name === chosen) ?? this.#locations[0]!) }
+  default(): Promise<LocationInfo> {
+    return defaultLocation(this.#session, this.#locations)
   }
 
   /** Rejects with `invalid` for an unknown location. */

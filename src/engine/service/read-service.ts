@@ -21,7 +21,7 @@ import { closedError, deletedError } from '../log/errors.ts'
 import type { ReadBudget } from '../log/read-budget.ts'
 import { ReadCursor } from '../log/read-cursor.ts'
 import type { RecordReader } from '../log/record-codec.ts'
-import { storedBatch } from '../log/stored-batch.ts'
+import { isSmallRead, storedBatch } from '../log/stored-batch.ts'
 import type { StreamLease } from '../log/stream-cache.ts'
 import type { StreamLog } from '../log/stream-log.ts'
 import type { Admission } from './admission.ts'
@@ -105,13 +105,13 @@ export class ReadService {
     const opening = this.#openCursor(target, query, 'unary', policy)
     const closeLate = (late: unknown) => void (late instanceof ReadCursor && late.close())
     const opened = await (signal === undefined ? opening : unlessAborted(signal, opening, closeLate))
-    if (opened instanceof ReadBatch) {
-      usage.delivered(target.ref.basin, opened.meteredBytes)
-      usage.unaryRead(target.ref.basin)
-      return opened
-    }
+    const { basin } = target.ref
     if (!(opened instanceof ReadCursor)) {
-      usage.unaryRead(target.ref.basin)
+      usage.unaryRead(basin)
+      if (opened instanceof ReadBatch) {
+        usage.delivered(basin, opened.meteredBytes)
+        return opened
+      }
       const empty = mergeBatches([])
       // Published clients of the public service get no tail here.
       return policy.allowsEmpty === 'always' ? empty.withTail(opened) : empty
@@ -131,8 +131,8 @@ export class ReadService {
       const read = mergeBatches(live?.kind === 'batch' ? [live.batch] : batches)
       // A poller must learn that nothing will follow.
       const batch = read.count === 0 && cursor.tail.closed ? read.withTail(cursor.tail) : read
-      if (batch.count > 0) usage.delivered(target.ref.basin, batch.meteredBytes)
-      usage.unaryRead(target.ref.basin)
+      if (batch.count > 0) usage.delivered(basin, batch.meteredBytes)
+      usage.unaryRead(basin)
       return batch
     } finally {
       ignoreSignal?.()
@@ -169,6 +169,7 @@ export class ReadService {
     query: ReadQuery,
     kind: ReadKind,
     options: OpenReadOptions,
+    startsOver = false,
   ): Promise<ReadCursor | ReadBatch | StreamTail> {
     assertReadQuery(query)
     const endSession = this.#context.admission.openSession()
@@ -191,12 +192,12 @@ export class ReadService {
       }
       if (outcome.kind === 'unsatisfiable') throw unsatisfiable(log.head.tail)
       const { plan } = outcome
-      if (kind === 'unary') {
+      if (kind === 'unary' && !startsOver && isSmallRead(log, plan)) {
         const batch = await storedBatch(log, plan, this.#context.readBudget, clock.now())
-        if (batch !== undefined && !this.#context.closing.aborted) {
-          release()
-          return batch
-        }
+        release()
+        if (batch !== undefined && !this.#context.closing.aborted) return batch
+        // The plan is of another state of the stream.
+        return this.#openCursor(target, query, kind, options, true)
       }
       return await this.#locate({ log, release }, reader, kind, plan, options)
     } catch (error) {

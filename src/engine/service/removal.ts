@@ -1,5 +1,5 @@
-import { decideExpiry } from '../../core/expiry.ts'
-import { decideDeleteOnEmpty, extendedExpiry, isExpired } from '../../core/retention.ts'
+import { decideDeleteOnEmpty, decideExpiry } from '../../core/deadlines.ts'
+import { extendedExpiry, isExpired } from '../../core/retention.ts'
 import type { StreamRef } from '../../model/names.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'
 import { macrotask } from '../../runtime/macrotask.ts'

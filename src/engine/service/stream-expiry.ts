@@ -1,21 +1,27 @@
 import { expiresAt, isReadRecorded } from '../../core/expiry.ts'
-import { HeadwaterError } from '../../model/errors.ts'
 import type { StreamRef } from '../../model/names.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import type { MaybePromise } from '../../runtime/maybe-promise.ts'
+import type { LazyModule } from '../../runtime/lazy-module.ts'
 import type { StorageSession } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import type { StreamLog } from '../log/stream-log.ts'
-import type { ConfirmedClock } from './confirmed-clock.ts'
+import type { EndedStreams } from './ended-streams.ts'
+
+/** What is loaded when a stream seems to have ended, and when a read is to be recorded. */
+interface ExpiryControl {
+  readonly ended: Pick<EndedStreams, 'unlessEnded'>
+  readonly streams: {
+    /** Stores the time of a read, in milliseconds. */
+    recordRead(ref: StreamRef, logId: string, readAt: number): Promise<void>
+  }
+}
+
+type KnownUse = Pick<StreamLog, 'document' | 'head' | 'readAt'>
 
 export interface StreamExpiryContext {
   readonly session: Pick<StorageSession, 'head'>
-  /** Deletes the stream if it has expired at `now`. Resolves to whether it is deleted. */
-  readonly expire: (ref: StreamRef, logId: string, now: number) => Promise<boolean>
-  /** Stores the time of a read, in milliseconds. */
-  readonly recordRead: (ref: StreamRef, logId: string, readAt: number) => Promise<void>
+  readonly control: LazyModule<ExpiryControl>
   readonly clock: Clock
-  readonly confirmedClock: ConfirmedClock
   readonly onBackgroundError: (error: unknown) => void
 }
 
@@ -28,16 +34,22 @@ export class ExpiryChecks {
   }
 
   /**
-   * Returns the document of a stream that was found by its name, or undefined if the stream has expired: it
-   * is deleted then. Throws or rejects with `stream_deletion_pending` if only the name is in use.
+   * Resolves to the document of a stream that was found by its name, or to undefined if the stream has
+   * expired: it is deleted then. Rejects with `stream_deletion_pending` if only the name is in use.
    */
-  live(document: StreamDocument): MaybePromise<StreamDocument | undefined> {
-    if (document.deletedAt !== undefined) throw nameReserved(document)
-    return document.expiry === undefined ? document : this.#unlessExpired(document)
+  async live(document: StreamDocument): Promise<StreamDocument | undefined> {
+    const { session, control } = this.#context
+    const { deletedAt, expiry, logId, readAt } = document
+    if (deletedAt === undefined) {
+      const head = expiry && (await session.head(logId))
+      // One without a head was deleted meanwhile, which its user notices.
+      if (head === undefined || !this.isOverdue({ document, head, readAt })) return document
+    }
+    return (await control.load()).ended.unlessEnded(document)
   }
 
-  /** Whether a cached stream has expired, unless another engine has used it. */
-  isOverdue({ document, head, readAt }: StreamLog): boolean {
+  /** Whether a stream has expired by what is known of it here, unless another engine has used it. */
+  isOverdue({ document, head, readAt }: KnownUse): boolean {
     const { expiry, createdAt } = document
     if (expiry === undefined) return false
     const { appendedAt } = head
@@ -47,36 +59,14 @@ export class ExpiryChecks {
   /** Records a read if it is time to. */
   noteRead(log: StreamLog): void {
     const { document, head, readAt } = log
-    const now = this.#context.clock.now()
-    const { expiry, createdAt } = document
+    const { clock, control, onBackgroundError } = this.#context
+    const now = clock.now()
+    const { basin, name, logId, expiry, createdAt } = document
     if (!isReadRecorded(expiry, { createdAt, appendedAt: head.appendedAt, readAt }, now)) return
     log.noteReadAt(now)
-    void this.#record(document, now)
+    control
+      .load()
+      .then(({ streams }) => streams.recordRead({ basin, stream: name }, logId, now))
+      .catch(onBackgroundError)
   }
-
-  async #record({ basin, name, logId }: StreamDocument, now: number): Promise<void> {
-    const { recordRead, onBackgroundError } = this.#context
-    try {
-      await recordRead({ basin, stream: name }, logId, now)
-    } catch (error) {
-      onBackgroundError(error)
-    }
-  }
-
-  async #unlessExpired(document: StreamDocument): Promise<StreamDocument | undefined> {
-    const { session, clock, confirmedClock, expire } = this.#context
-    const { basin, name, logId, expiry, createdAt, readAt } = document
-    const head = await session.head(logId)
-    // Deleted meanwhile, which its user notices.
-    if (head === undefined) return document
-    const at = expiresAt(expiry!, { createdAt, readAt, appendedAt: head.appendedAt })
-    if (at > clock.now()) return document
-    const now = await confirmedClock.now()
-    return (await expire({ basin, stream: name }, logId, now)) ? undefined : document
-  }
-}
-
-function nameReserved({ name }: StreamDocument): HeadwaterError {
-  const message = `stream \`${name}\` was deleted; its name stays reserved until its forks are deleted`
-  return new HeadwaterError('stream_deletion_pending', message)
 }

@@ -1,23 +1,20 @@
-import { mergeStreamConfig, reconfiguredStream } from '../../core/config.ts'
+import { mergeStreamConfig } from '../../core/config.ts'
+import { reconfiguredStream } from '../../core/config-change.ts'
 import type { Expiry } from '../../core/expiry.ts'
 import { decideCreate, decideEnsure, sameConfig, streamCreationKey } from '../../core/provision.ts'
+import { assertBasinConfig } from '../../model/basin-config.ts'
 import type {
   RetentionPolicy,
   StreamConfig,
   StreamConfigInput,
   StreamReconfiguration,
 } from '../../model/config.ts'
-import { assertBasinConfig, assertStreamConfig } from '../../model/config.ts'
+import { assertStreamConfig } from '../../model/config.ts'
+import { requestTokenProblem, streamPrefixProblem } from '../../model/control-names.ts'
 import { assertStreamCreation } from '../../model/creation-rules.ts'
 import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../../model/info.ts'
-import {
-  fencingTokenProblem,
-  requestTokenProblem,
-  type StreamRef,
-  streamNameProblem,
-  streamPrefixProblem,
-} from '../../model/names.ts'
+import { fencingTokenProblem, type StreamRef, streamNameProblem } from '../../model/names.ts'
 import type { StreamPosition } from '../../model/position.ts'
 import { RESTORED_STREAM, type RestoredStream } from '../../model/restored-stream.ts'
 import type { StreamCreation } from '../../model/stream-creation.ts'
@@ -26,7 +23,7 @@ import { type BasinDocument, type StreamDocument, streamKey } from '../../storag
 import { StorageConflict } from '../../storage/errors.ts'
 import type { ChangeCheck } from './basin-service.ts'
 import type { Catalog, Commit, Versioned } from './catalog.ts'
-import { streamExists, streamNotFound } from './errors.ts'
+import { streamNotFound } from './errors.ts'
 import { addFork } from './fork-links.ts'
 import type { BuiltLog, InitialContent, StreamBuilder } from './stream-builder.ts'
 import type { StreamChanges } from './stream-changes.ts'
@@ -81,8 +78,7 @@ export class StreamService {
       if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!) }
       const document: StreamDocument = {
         ...this.#creator.newStream(basin.value, ref, config, creationKey, defaultRetention),
-        ...(metadata !== undefined && { metadata: { ...metadata } }),
-        ...(expiry !== undefined && { expiry: storedExpiry(expiry) }),
+        ...lastingMembers({ metadata, expiry }),
       }
       if (content === undefined) await this.#creator.add(commit, document, basin)
       else await this.#createWith(content, commit, document, basin)
@@ -170,7 +166,7 @@ export class StreamService {
     defaultRetention: RetentionPolicy | undefined,
   ): Promise<StreamInfo> {
     assertMembers(restored, RESTORED_STREAM, 'restored')
-    const { config = {}, start, fencingToken = '', cipher } = restored
+    const { config = {}, start, fencingToken = '', cipher, metadata, expiry } = restored
     if (start === undefined) throw invalid('`start` is required', 'start')
     assertValid(streamNameProblem(ref.stream), 'stream')
     assertStreamConfig(config)
@@ -179,11 +175,16 @@ export class StreamService {
     assertInteger(tail.timestamp, 'start.timestamp')
     assertValid(fencingTokenProblem(fencingToken), 'fencingToken')
     assertBasinConfig({ streamCipher: cipher })
+    assertStreamCreation({ metadata, expiry })
     return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await this.#catalog.activeBasin(ref.basin)
       if ((await this.#stream(ref)) !== undefined) throw streamExists(ref)
       const stream = this.#creator.newStream(basin.value, ref, config, null, defaultRetention)
-      const document = cipher === undefined ? stream : { ...stream, cipher }
+      const document: StreamDocument = {
+        ...stream,
+        ...(cipher !== undefined && { cipher }),
+        ...lastingMembers({ metadata, expiry }),
+      }
       await this.#creator.add(commit, document, basin, { tail, fencingToken })
       return streamInfo(document)
     })
@@ -267,6 +268,24 @@ function streamInfo({ name, createdAt, deletedAt, cipher, metadata, expiry }: St
   }
 }
 
+/** What a stream keeps from its creation on. */
+function lastingMembers({
+  metadata,
+  expiry,
+}: Pick<StreamCreation, 'metadata' | 'expiry'>): Pick<StreamDocument, 'metadata' | 'expiry'> {
+  return {
+    ...(metadata !== undefined && { metadata: { ...metadata } }),
+    ...(expiry !== undefined && { expiry: storedExpiry(expiry) }),
+  }
+}
+
 function storedExpiry(expiry: NonNullable<StreamCreation['expiry']>): Expiry {
   return 'at' in expiry ? { at: millisecondsOf(expiry.at) } : { idleSeconds: expiry.idleSeconds }
+}
+
+function streamExists({ basin, stream, shownAs = stream }: StreamRef): HeadwaterError {
+  return new HeadwaterError(
+    'resource_already_exists',
+    `stream \`${shownAs}\` in basin \`${basin}\` already exists`,
+  )
 }

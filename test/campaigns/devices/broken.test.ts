@@ -5,6 +5,7 @@ import type { SequencedRecord } from '../../../src/model/record.ts'
 import type { Prng } from '../../../src/runtime/prng.ts'
 import type { StreamChange } from '../../../src/sync/changes.ts'
 import type { SyncedRecord } from '../../../src/sync/synced-record.ts'
+import { codeOf } from '../../support/engine.ts'
 import { wrapped } from '../../support/wrapped-storage.ts'
 import { report } from './report.ts'
 import type { Sabotage } from './sabotage.ts'
@@ -125,6 +126,39 @@ const BROKEN: readonly [string, expected: RegExp, Sabotage][] = [
       const ack = await remote.append(records, options)
       if (triggers()) await remote.append(records)
       return ack
+    }),
+  ],
+  [
+    'an outbox that numbers a batch anew when it sends it again',
+    /a record is on the server once|records of a (device|tab) keep their order/,
+    onAppend((remote) => {
+      let epoch = 0
+      return (records, options) => {
+        if (!options?.producer?.seq) return remote.append(records, options)
+        const id = `${options.producer.id}/${++epoch}`
+        return remote.append(records, { ...options, producer: { id, epoch: 0, seq: 0 } })
+      }
+    }),
+  ],
+  [
+    'an outbox that takes a batch for the one before',
+    /an acknowledged append reaches the server|a record stays in the view|shows every record/,
+    onAppend((remote, triggers) => (records, options) => {
+      const { producer } = options ?? {}
+      if (!producer?.seq || !triggers()) return remote.append(records, options)
+      return remote.append(records, { ...options, producer: { ...producer, seq: producer.seq - 1 } })
+    }),
+  ],
+  [
+    'an outbox that sends without a condition to a server that ignores producers',
+    /a record is on the server once|records of a (device|tab) keep their order/,
+    onAppend((remote) => async (records, options) => {
+      try {
+        return await remote.append(records, options)
+      } catch (error) {
+        if (codeOf(error) !== 'unsupported' || !options?.producer?.seq) throw error
+        return remote.append(records)
+      }
     }),
   ],
   [

@@ -17,6 +17,8 @@ const EXPECTED_EVENTS = [
   'closes',
   'the server crashes',
   'the server starts',
+  'the server ignores 1 of',
+  'the server ignores 0.3 of',
   'another program appends',
   'the clock of d',
   'the clock of the server',

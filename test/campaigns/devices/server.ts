@@ -6,6 +6,7 @@ import { lossyTextOf } from '../../../src/model/bytes.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { decodeRecords } from '../../../src/storage/block-codec.ts'
 import type { AppendRequest } from '../../../src/storage/contract.ts'
+import { APPEND_HEADER } from '../../../src/wire/append-header-name.ts'
 import { wrapped } from '../../support/wrapped-storage.ts'
 import { EngineClock } from '../simulation/engine-clock.ts'
 import type { Sabotage } from './sabotage.ts'
@@ -28,6 +29,7 @@ interface RunningServer {
   readonly faulty: FaultyStorage
   readonly clock: EngineClock
   readonly handler: (request: Request) => Promise<Response>
+  readonly ignoredPart: number
 }
 
 /** The server that all devices share. It can crash, and loses nothing that it acknowledged. */
@@ -35,6 +37,7 @@ export class SimulatedServer {
   readonly #time: VirtualClock
   readonly #prng: Prng
   readonly #delayMs: number
+  readonly #producers: DeviceSettings['producers']
   readonly #storage: Storage
   readonly lives: Life[] = []
   #isMissing = true
@@ -45,6 +48,7 @@ export class SimulatedServer {
     this.#time = time
     this.#prng = new Prng(prng.below(2 ** 31))
     this.#delayMs = settings.storageDelayMs
+    this.#producers = settings.producers
     // The history has what is stored, whatever a sabotaged storage says.
     const recorded = wrapped(memory(), {}, (session) => ({
       append: async (request) => {
@@ -57,6 +61,11 @@ export class SimulatedServer {
 
   get handler(): ((request: Request) => Promise<Response>) | undefined {
     return this.#running?.handler
+  }
+
+  /** The part of the requests whose header of producers the server ignores. */
+  get ignoredPart(): number {
+    return this.#running?.ignoredPart ?? 0
   }
 
   get isRunning(): boolean {
@@ -92,7 +101,13 @@ export class SimulatedServer {
     const faulty = faultyStorage(this.#storage, { rates, seed, notifications: 'reliable' })
     const random = () => this.#prng.next()
     const hw = await this.#within(open({ storage: faulty, clock, random, trimGraceMs: 0 }))
-    this.#running = { hw, faulty, clock, handler: createHandler(hw, { auth: 'none', onError: () => {} }) }
+    const ignoredPart = { offered: 0, ignored: 1, changing: this.#prng.pick([0, 0.3, 1]) }[this.#producers]
+    const handle = createHandler(hw, { auth: 'none', onError: () => {} })
+    const handler = async (request: Request) => {
+      if (this.#prng.chance(ignoredPart)) request.headers.delete(APPEND_HEADER)
+      return handle(request)
+    }
+    this.#running = { hw, faulty, clock, handler, ignoredPart }
     if (this.lives.length === 0) await this.create()
   }
 

@@ -20,6 +20,8 @@ export interface DeviceSettings {
   readonly snapshotEvery: number
   /** What folds do about trimmed history. */
   readonly trimmed: 'fail' | 'skip'
+  /** Whether the server knows producers. One that changes, or a proxy, may ignore a part of the headers. */
+  readonly producers: 'offered' | 'ignored' | 'changing'
 }
 
 /** Draws the settings of a seed. */
@@ -48,6 +50,7 @@ export function settingsOf(seed: number): DeviceSettings {
     storageDelayMs: prng.pick([0, 0, 5, 300]),
     snapshotEvery: prng.pick([1, 3, 10, 30]),
     trimmed: prng.pick(['fail', 'skip']),
+    producers: prng.pick(['offered', 'ignored', 'changing']),
   }
 }
 

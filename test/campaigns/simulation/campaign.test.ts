@@ -3,7 +3,7 @@ import { byRun } from '../../support/run-size.ts'
 import { report } from './report.ts'
 import { run } from './simulation.ts'
 
-const SEEDS = byRun({ quick: 50, full: 200 })
+const SEEDS = byRun({ quick: 100, full: 200 })
 const STEPS = 400
 
 /** The runs must contain each of these; otherwise they would prove too little. */

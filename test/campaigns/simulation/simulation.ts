@@ -1,3 +1,4 @@
+import '../loaded-code.ts'
 import { macrotask } from '../../../src/runtime/macrotask.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { openCountsOf } from '../../support/open-counts.ts'

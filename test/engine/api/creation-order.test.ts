@@ -2,7 +2,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type Engine, open } from '../../../src/index.ts'
 import { testClock, testStorage } from '../../support/index.ts'
 
-// The code of creations takes many turns to load: for an engine and, where the tests run through one, for a client.
+// The code of creations takes many turns to load: for an engine and, where the tests run through one, for a
+// client.
 const { lateModule } = vi.hoisted(() => ({
   lateModule: async (importOriginal: () => Promise<object>) => {
     for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve))

@@ -27,9 +27,9 @@ export class App {
   /**
    * Starts a command in a directory, with the environment variable `PORT`. `start` is the command and its
    * arguments; `http2` makes all requests over HTTP/2 with prior knowledge; `leaveMs` is how long it takes
-   * to notice that a client has left.
+   * to notice that a client has left; a `chat` has neither a handler at `/streams` nor a token.
    */
-  static async start({ start: [command, ...args], http2 = false, leaveMs, env }, directory, givenPort) {
+  static async start({ start: [command, ...args], http2 = false, leaveMs, env, chat }, directory, givenPort) {
     const port = givenPort ?? (await freePort())
     const app = new App(`http://127.0.0.1:${port}`, directory, { http2, leaveMs })
     // A process group of its own: package managers and development servers have children.
@@ -49,7 +49,7 @@ export class App {
       app.errors += text
     })
     try {
-      await app.#ready()
+      await app.#ready(chat)
     } catch (error) {
       await app.stop()
       throw Object.assign(error, { output: app.output })
@@ -128,12 +128,15 @@ export class App {
     await this.#ended
   }
 
-  async #ready() {
+  async #ready(isChat) {
     const isUp = async () => {
       if (this.#process.exitCode !== null) throw new Error(`the app exited with ${this.#process.exitCode}`)
-      return await this.stats(AbortSignal.timeout(START_MS_MAX)).catch(() => undefined)
+      const signal = AbortSignal.timeout(START_MS_MAX)
+      const replying = isChat ? this.client.request('/', { signal }) : this.stats(signal)
+      return await replying.catch(() => undefined)
     }
     await until('the app to listen', isUp, START_MS_MAX)
+    if (isChat) return
     this.#token = await until('the token', () => /(?:root|access) token: (\S+)/.exec(this.output)?.[1])
     // An app that is started again has it.
     await this.#create('/v1/basins', { basin: BASIN }, [201, 409])

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { gunzipSync } from 'node:zlib'
 import { AppendInput, AppendRecord, S2 } from '@s2-dev/streamstore'
 import { BUNDLE_CHECKS } from './bundle.mjs'
+import { CHAT_CHECKS } from './chat.mjs'
 import { batchesOf } from './client.mjs'
 import { EDIT_CHECKS } from './edits.mjs'
 import { SYNCED_CHECKS } from './synced.mjs'
@@ -165,7 +166,8 @@ const MOUNT_CHECKS = {
 }
 
 /** The checks of an app, by title. */
-export function checksOf({ mounts = [], bundled = false, edited, synced = false }) {
+export function checksOf({ mounts = [], bundled = false, edited, synced = false, chat = false }) {
+  if (chat) return CHAT_CHECKS
   return {
     ...Object.assign({}, CHECKS, ...mounts.map((mount) => MOUNT_CHECKS[mount])),
     ...(bundled && BUNDLE_CHECKS),
@@ -186,9 +188,12 @@ async function needsHttp2(app) {
 }
 
 /** The titles of all checks, in their order. */
-export const TITLES = Object.keys(
-  checksOf({ mounts: Object.keys(MOUNT_CHECKS), bundled: true, edited: 'engine.js', synced: true }),
-)
+export const TITLES = [
+  ...Object.keys(
+    checksOf({ mounts: Object.keys(MOUNT_CHECKS), bundled: true, edited: 'engine.js', synced: true }),
+  ),
+  ...Object.keys(CHAT_CHECKS),
+]
 
 /** For runtimes that do not tell a handler that its client has left: a long poll lasts for its `wait`. */
 export async function endsWithItsWait(app) {

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
 import { cp, readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { build } from 'esbuild'
-import { chromium } from 'playwright-core'
 import { App, freePort } from './app.mjs'
+import { launchChromium } from './chromium.mjs'
 import { until } from './until.mjs'
 
-const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 const ROUNDS = 2
 
 /** What an app has to pass that can be killed and started again, with its streams on disk. */
@@ -61,9 +59,6 @@ function bodiesOf(name, round) {
 
 /** Opens Chromium for pages that run the package of an app. Each has storage of its own. */
 async function openBrowser(directory, tokenOf) {
-  const { CHROMIUM_PATH } = process.env
-  const executablePath = (CHROMIUM_PATH ? [CHROMIUM_PATH] : PLACES).find((path) => existsSync(path))
-  assert.ok(executablePath, 'Chromium was not found; set CHROMIUM_PATH')
   const script = await bundleFor(directory)
   const server = createServer(({ url: path }, response) => {
     if (path === '/token') response.end(tokenOf())
@@ -71,7 +66,7 @@ async function openBrowser(directory, tokenOf) {
     else response.setHeader('content-type', 'text/html').end('<script type="module" src="page.js"></script>')
   })
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'], headless: true })
+  const browser = await launchChromium()
   return {
     async open(stream) {
       const context = await browser.newContext()

@@ -1,6 +1,6 @@
 const LEGEND = {
   limited: 'does not work there, and fails as docs/frameworks.md says',
-  '–': 'concerns a mount that the app does not have',
+  '–': 'concerns what the app does not have',
 }
 
 /** Prints a row for each app and a column for each check. */

@@ -90,7 +90,7 @@ describe('a process whose clock is two hours ahead', () => {
     expect(Math.abs(hw.now() - Date.now())).toBeLessThan(HOUR)
     expect(errors).toEqual([
       expect.stringMatching(
-        /^Error: the clock of this process is 7\d{6} ms ahead of that of the database: synchronize/,
+        /^StorageFailure: the clock of this process is 7\d{6} ms ahead of that of the database: synchronize/,
       ),
     ])
     expect(await page(hw, '/health')).toMatch(/^OK\nclock offset: -7\d{6} ms$/)

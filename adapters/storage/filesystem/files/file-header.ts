@@ -70,6 +70,14 @@ function decodeSyncedEnd(bytes: Buffer, salt: number): number | undefined {
   return bytes.equals(end === 0 ? Buffer.alloc(bytes.length) : encodeSyncedEnd(end, salt)) ? end : undefined
 }
 
+/** The bytes that {@link formatVersionOf} needs. */
+export const HEADER_START_BYTES = 6
+
+/** Returns the format version in the first bytes of a file, or undefined if it is no file of the storage. */
+export function formatVersionOf(start: Uint8Array): number | undefined {
+  return new TextDecoder('latin1').decode(start.subarray(0, 4)) === MAGIC ? start[5] : undefined
+}
+
 /** The kind and number of a file, which its header and its name must agree on. */
 export type FileIdentity = Pick<FileHeader, 'kind' | 'number'>
 

@@ -32,6 +32,11 @@ export interface VerifyReport {
   readonly files: number
   /** Bytes read. */
   readonly bytes: number
+  /**
+   * The format versions of the files, ascending. More than one after an upgrade: old files keep theirs until
+   * they are freed or compacted.
+   */
+  readonly formatVersions: readonly number[]
   /** Number of documents in the directory, as far as it could be read. */
   readonly documents: number
   /** Number of logs in the directory, as far as it could be read. */
@@ -54,6 +59,7 @@ export interface VerifyReport {
 export const EMPTY_REPORT: VerifyReport = {
   files: 0,
   bytes: 0,
+  formatVersions: [],
   documents: 0,
   logs: 0,
   blocks: 0,

@@ -4,6 +4,7 @@ import type { Files } from '../files/files.ts'
 import { Segment, type SegmentUse } from '../state/segment.ts'
 import { checkCheckpoint } from './checkpoint-check.ts'
 import { checkEngineDocuments, streamsOfLogs } from './document-check.ts'
+import { formatVersionsOf } from './format-versions.ts'
 import type { Inventory } from './inventory.ts'
 import { takeInventory } from './inventory.ts'
 import { checkJournal, previousEndOf } from './journal-check.ts'
@@ -35,7 +36,7 @@ export async function verifyFiles(files: Files, options: VerifyFilesOptions = {}
     if (options.ofEngine ?? true) checkEngineDocuments(scan)
   }
   options.signal?.throwIfAborted()
-  return reportOf(scan)
+  return reportOf(scan, await formatVersionsOf(files, inventory.sizes.keys()))
 }
 
 async function checkJournals(scan: Scan, { journals }: Inventory): Promise<void> {
@@ -94,7 +95,7 @@ function runsBySegment({ state }: Scan): ReadonlyMap<number, readonly PlacedRun[
   return bySegment
 }
 
-function reportOf(scan: Scan): VerifyReport {
+function reportOf(scan: Scan, formatVersions: readonly number[]): VerifyReport {
   const { state, findings, read, bytes } = scan
   let { blocks, records } = scan
   for (const log of state.logs.values()) {
@@ -109,5 +110,8 @@ function reportOf(scan: Scan): VerifyReport {
   const { problemCount, notes, noteCount } = findings
   const documents = [...state.catalog.entries()].length
   const logs = [...state.logs.values()].length
-  return { files: read, bytes, documents, logs, blocks, records, problems, problemCount, notes, noteCount }
+  return {
+    ...{ files: read, bytes, formatVersions, documents, logs, blocks, records },
+    ...{ problems, problemCount, notes, noteCount },
+  }
 }

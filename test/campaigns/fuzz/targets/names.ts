@@ -6,12 +6,11 @@ import {
 } from '../../../../src/engine/service/tokens/token-format.ts'
 import { accessTokenIdProblem, resourceSetProblem } from '../../../../src/model/access.ts'
 import { utf8 } from '../../../../src/model/bytes.ts'
+import { basinPrefixProblem, requestTokenProblem } from '../../../../src/model/control-names.ts'
 import {
   basinNameProblem,
-  basinPrefixProblem,
   fencingTokenProblem,
   locationNameProblem,
-  requestTokenProblem,
   streamNameProblem,
 } from '../../../../src/model/names.ts'
 import { equal, ok } from '../harness/equal.ts'

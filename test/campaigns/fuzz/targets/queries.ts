@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { planMetrics } from '../../../../src/core/usage/metrics-plan.ts'
 import { accessTokenPrefixProblem } from '../../../../src/model/access.ts'
+import { basinPrefixProblem, streamPrefixProblem } from '../../../../src/model/control-names.ts'
 import { HeadwaterError } from '../../../../src/model/errors.ts'
 import { INTEGER_MAX, LIST_LIMIT_MAX, WAIT_SECONDS_MAX } from '../../../../src/model/limits.ts'
 import {
@@ -10,7 +11,6 @@ import {
   type MetricsQuery,
   STREAM_METRIC_SETS,
 } from '../../../../src/model/metrics.ts'
-import { basinPrefixProblem, streamPrefixProblem } from '../../../../src/model/names.ts'
 import { assertReadQuery, type ReadQuery } from '../../../../src/model/read-query.ts'
 import { millisecondsOf, type Time } from '../../../../src/model/validation.ts'
 import {

@@ -1,4 +1,4 @@
-import { type ErrorCode, HeadwaterError } from '../../src/model/errors.ts'
+import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
 
 /** Returns the code of a `HeadwaterError`, and undefined for any other value. */
 export function codeOf(error: unknown): ErrorCode | undefined {

@@ -1,0 +1,11 @@
+export type {
+  ChangingSource,
+  FollowedSource,
+  ItemOf,
+  RecordSource,
+  StateSource,
+  StreamView,
+  UseStreamOptions,
+} from '../stream-view/index.ts'
+export { useStream } from './use-stream.ts'
+export { useSyncState } from './use-sync-state.ts'

@@ -1,0 +1,3 @@
+export declare function apiReports(
+  entries: readonly (readonly [name: string, path: string])[],
+): ReadonlyMap<string, string>

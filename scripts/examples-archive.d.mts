@@ -1,0 +1,2 @@
+/** The contents of the files by path, as compressed JSON. */
+export function examplesArchive(): Buffer

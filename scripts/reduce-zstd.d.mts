@@ -1,0 +1,1 @@
+export declare function reduceZstd(wasm: Uint8Array): Buffer

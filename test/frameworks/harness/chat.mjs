@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { App } from './app.mjs'
+import { launchChromium } from './chromium.mjs'
+import { until } from './until.mjs'
+
+/** What the stand-in for a model answers. */
+const ANSWER =
+  'This answer is written token by token, and each token is a record of a stream. ' +
+  'Reload the page while it is being written: the page continues where it was, without a gap or a repeat. ' +
+  'Open it in a second tab: both show the same answer. ' +
+  'Stop the server and start it again: what was written is still there, and the rest follows.'
+const SHOWN_MS_MAX = 60_000
+
+/** What the app of docs/ai-chat.md has to pass. */
+export const CHAT_CHECKS = {
+  'resumable chat': async (app, mode) => {
+    const browser = await launchChromium()
+    let server = app
+    try {
+      // The development server takes its own host only.
+      const { port } = new URL(app.url)
+      const asking = await openChat(browser, `http://localhost:${port}/`)
+      const url = asking.page.url()
+      const before = await openChat(browser, url)
+      await asking.ask('why?')
+      await asking.untilMoreThan(0)
+      const shown = await asking.answer()
+      await asking.page.reload()
+      await asking.untilMoreThan(shown.length)
+      await before.untilMoreThan(0)
+      const later = await openChat(browser, url)
+      await later.untilMoreThan(0)
+
+      await app.stop()
+      const stopped = await asking.answer()
+      assert.ok(stopped.length < ANSWER.length, 'the answer was complete before the server stopped')
+      server = await App.start(mode, app.directory, Number(port))
+
+      for (const viewer of [asking, before, later]) await viewer.untilMoreThan(ANSWER.length - 1)
+      const name = url.split('/').at(-1)
+      const read = async (path) => (await server.client.request(`/v1/stream/${path}`)).json()
+      // The answer becomes a message shortly after its last token.
+      await until('the message', async () => (await read(`chats/${name}`)).length > 1)
+      const [question, answer, ...others] = await read(`chats/${name}`)
+      assert.deepEqual(others, [])
+      assert.deepEqual(answer.parts, [{ type: 'text', text: ANSWER }])
+      const chunks = await read(`answers/${name}/${question.id}`)
+      assert.deepEqual(typesOf(chunks), [
+        'start',
+        'start-step',
+        'text-start',
+        'text-end',
+        'finish-step',
+        'finish',
+      ])
+      assert.equal(chunks.map(({ delta }) => delta ?? '').join(''), ANSWER)
+
+      // Nothing is asked twice, and the chat goes on.
+      await asking.ask('really?')
+      await until('the second answer', async () => (await before.messages()).length === 4, SHOWN_MS_MAX)
+      assert.deepEqual((await before.messages()).slice(0, 3), ['why?', ANSWER, 'really?'])
+    } finally {
+      await browser.close()
+      await server.stop()
+    }
+  },
+}
+
+/** The types of the chunks around the tokens. */
+function typesOf(chunks) {
+  return chunks.map(({ type }) => type).filter((type) => type !== 'text-delta')
+}
+
+/** Opens a page of a profile of its own. */
+async function openChat(browser, url) {
+  const page = await (await browser.newContext()).newPage()
+  await page.goto(url, { timeout: SHOWN_MS_MAX })
+  const messages = () => page.locator('ol li').allTextContents()
+  /** What is shown of the first answer, of which nothing is missing in between. */
+  const answer = async () => {
+    const [, shown = ''] = await messages()
+    assert.ok(ANSWER.startsWith(shown), `the page shows: ${shown}`)
+    return shown
+  }
+  return {
+    page,
+    messages,
+    answer,
+    untilMoreThan: (length) =>
+      until(`more than ${length} characters`, async () => (await answer()).length > length, SHOWN_MS_MAX),
+    async ask(question) {
+      await page.getByRole('status').filter({ hasText: 'Ready' }).waitFor()
+      await page.getByLabel('Question').fill(question)
+      await page.getByRole('button', { name: 'Ask' }).click()
+    },
+  }
+}

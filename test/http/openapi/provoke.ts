@@ -1,0 +1,115 @@
+import { createDurableStreamsHandler } from '../../../adapters/durable-streams/index.ts'
+import { createHandler, type HandlerOptions } from '../../../adapters/http/index.ts'
+import type { Engine } from '../../../src/index.ts'
+import { Contract, type LocatedOperation } from './contract.ts'
+
+export const BASIN = 'test-basin'
+export const DURABLE = 'durable'
+/** 44 characters: a key for each cipher. */
+export const KEY = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='
+
+export interface Init {
+  readonly headers?: Readonly<Record<string, string>>
+  readonly json?: unknown
+  readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
+  readonly origin?: string
+}
+
+type Send = (method: string, path: string, init?: Init) => Promise<Response>
+
+/** Sends requests; `open` leaves the body to the caller, and compares nothing. */
+export type Call = Send & { readonly open: Send }
+
+type Target = Engine | (() => Promise<Engine>)
+
+const contract = new Contract()
+const problems: string[] = []
+
+/** What differed from the document since the last call. */
+export function problemsFound(): string[] {
+  return problems.splice(0)
+}
+
+export function unseen(): string[] {
+  return contract.unseen()
+}
+
+/** A page for `/`. */
+const PAGE = { html: '<!doctype html>', contentSecurityPolicy: "default-src 'none'" }
+
+/** Calls both protocols on an engine. Each reply is compared with the document. */
+export function callerOf(hw: Target, options: HandlerOptions = {}): Call {
+  const common: HandlerOptions = { auth: 'none', onError: () => {}, ...options }
+  const wire = createHandler(hw, { page: PAGE, ...common })
+  const { basin: _basin, page: _page, publicMetrics: _public, basinDomains: _domains, ...shared } = common
+  const durable = createDurableStreamsHandler(hw as Engine, { ...shared, basin: DURABLE, longPollMs: 1 })
+  const send = (request: Request) =>
+    new URL(request.url).pathname.startsWith('/v1/stream/') ? durable(request) : wire(request)
+  const open: Send = (method, path, init = {}) => send(requestOf(method, path, init))
+  const call: Send = async (method, path, init = {}) => {
+    const request = requestOf(method, path, init)
+    const text = typeof init.body === 'string' ? init.body : undefined
+    const requestBody = init.json === undefined ? text : JSON.stringify(init.json)
+    const requestHeaders = new Headers(request.headers)
+    const response = await send(request)
+    const body = new Uint8Array(await response.arrayBuffer())
+    const { status, headers } = response
+    const exchange = { method, url: request.url, requestHeaders, requestBody, status, headers, body }
+    problems.push(...contract.check(exchange))
+    // `Response` refuses a body for these, even an empty one.
+    return new Response(body.length === 0 ? null : body, { status, headers })
+  }
+  return Object.assign(call, { open })
+}
+
+function requestOf(method: string, path: string, init: Init): Request {
+  const { headers = {}, json, body, origin = 'http://localhost:8080' } = init
+  const options: RequestInit & { duplex: 'half' } = {
+    method,
+    duplex: 'half',
+    headers: {
+      ...(path.startsWith('/v1/streams') && { 'svc-basin': BASIN }),
+      ...(json !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+  }
+  const sent = json === undefined ? body : JSON.stringify(json)
+  if (sent !== undefined) options.body = sent as BodyInit
+  return new Request(`${origin}${path}`, options)
+}
+
+const PARAMETERS: Readonly<Record<string, string>> = { basin: BASIN, stream: 's', id: 'a-token', path: 's' }
+
+/** Bodies that are accepted. */
+const BODIES: Readonly<Record<string, unknown>> = {
+  createBasin: { basin: 'another-basin' },
+  ensureBasin: {},
+  reconfigureBasin: {},
+  createStream: { stream: 'another' },
+  ensureStream: {},
+  reconfigureStream: {},
+  append: { records: [{ body: 'hello' }] },
+  issueAccessToken: { id: 'issued', scope: { ops: ['read'] } },
+  setDefaultLocation: 'aws:us-east-1',
+}
+
+const METRIC_SETS: Readonly<Record<string, string>> = {
+  accountMetrics: 'account-ops',
+  basinMetrics: 'append-ops',
+  anyBasinMetrics: 'append-ops',
+  streamMetrics: 'storage',
+  anyStreamMetrics: 'storage',
+}
+
+/** An ordinary request for an operation. */
+export function sampleOf({ path, method, operation }: LocatedOperation): [string, string, Init] {
+  const { operationId } = operation
+  const concrete = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => PARAMETERS[name]!)
+  const set = METRIC_SETS[operationId]
+  const query = set === undefined ? '' : `?set=${set}&start=0&end=60`
+  const json = BODIES[operationId]
+  const isDurableAppend = operationId === 'appendToDurableStream'
+  const plain = { headers: { 'content-type': 'application/octet-stream' }, body: 'hello' }
+  const init = json === undefined ? (isDurableAppend ? plain : {}) : { json }
+  return [method.toUpperCase(), `${concrete}${query}`, init]
+}

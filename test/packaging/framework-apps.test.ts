@@ -1,0 +1,185 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { build, type Plugin } from 'esbuild'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { serveDirectory } from '../browser/app-server.ts'
+import { inChromium } from '../browser/support.ts'
+import { namedExample, PROJECT } from '../docs/examples.ts'
+import { type InstalledApp, installApp } from './installed-app.ts'
+
+const PAGE = 'docs/vue-svelte-solid.md'
+
+/** Compiles components of Vue, as its plugins for bundlers do. */
+const vueComponents: Plugin = {
+  name: 'vue-components',
+  setup({ onLoad }) {
+    onLoad({ filter: /\.vue$/ }, async () => {
+      const { compileScript, parse } = await import('vue/compiler-sfc')
+      const { descriptor } = parse(await namedExample(PAGE, 'Room', 'vue'))
+      const options = { id: 'room', inlineTemplate: true }
+      return { contents: compileScript(descriptor, options).content, loader: 'ts' }
+    })
+  },
+}
+
+/** Compiles components of Svelte: the example, and one that shows it. */
+const svelteComponents: Plugin = {
+  name: 'svelte-components',
+  setup({ onLoad }) {
+    onLoad({ filter: /\.svelte$/ }, async ({ path }) => {
+      const { compile } = await import('svelte/compiler')
+      const isApp = path.endsWith('App.svelte')
+      const source = isApp ? SVELTE_APP : await namedExample(PAGE, 'Room', 'svelte')
+      return { contents: compile(source, { generate: 'client' }).js.code, loader: 'js' }
+    })
+  },
+}
+
+const SVELTE_APP = `
+<script>
+  import Room from './Room.svelte'
+  let name = $state('general')
+  export function show(room) { name = room }
+</script>
+{#if name}<Room {name} />{/if}`
+
+/** The component of Solid without its JSX, which only a Babel plugin compiles. */
+const SOLID_ROOM = `
+import { useStream } from 'headwater/solid'
+import { createSignal, For, Show } from 'solid-js'
+import h from 'solid-js/h'
+import { hw } from './streams.js'
+
+export function Room(props) {
+  const [message, setMessage] = createSignal('')
+  const stream = () => hw.basin('my-app').stream('rooms/' + props.name)
+  const room = useStream(stream, () => ({ tailOffset: 50 }), { create: true })
+  async function send(event) {
+    event.preventDefault()
+    const text = message()
+    setMessage('')
+    await stream().append(text)
+  }
+  return [
+    h(Show, { when: () => room().error }, (error) => h('p', { role: 'alert' }, () => error().message)),
+    h('ol', h(For, { each: () => room().records }, ({ body }) => h('li', body))),
+    h('form', { onSubmit: send }, h('input', {
+      'aria-label': 'Message',
+      value: message,
+      onInput: (event) => setMessage(event.target.value),
+    })),
+  ]
+}`
+
+/** An app that shows the room that a test names, and none if the name is empty. */
+const MAIN = {
+  Vue: `
+import { createApp, h, shallowRef } from 'vue'
+import Room from './Room.vue'
+const name = shallowRef('general')
+createApp(() => name.value && h(Room, { name: name.value })).mount('#root')
+globalThis.show = (room) => { name.value = room }`,
+  Svelte: `
+import { mount } from 'svelte'
+import App from './App.svelte'
+const app = mount(App, { target: document.getElementById('root') })
+globalThis.show = (room) => app.show(room)`,
+  Solid: `
+import { createSignal, createComponent, Show } from 'solid-js'
+import { render } from 'solid-js/web'
+import { Room } from './Room.js'
+const [name, show] = createSignal('general')
+render(() => createComponent(Show, {
+  get when() { return name() !== '' },
+  get children() { return createComponent(Room, { get name() { return name() } }) },
+}), document.getElementById('root'))
+globalThis.show = show`,
+}
+
+declare global {
+  var show: (room: string) => void
+  var openReads: () => number
+}
+
+inChromium('the components of docs/vue-svelte-solid.md', (browser) => {
+  let app: InstalledApp
+  beforeAll(async () => {
+    app = await installApp()
+  })
+  afterAll(() => app?.remove())
+
+  async function openApp(framework: keyof typeof MAIN): Promise<Page> {
+    const directory = join(app.directory, framework)
+    await mkdir(directory)
+    const readings = 'globalThis.openReads = () => hw.stats().openReads'
+    const files = {
+      'streams.js': await namedExample(PAGE, 'streams', 'js'),
+      'Room.js': SOLID_ROOM,
+      'Room.vue': '',
+      'Room.svelte': '',
+      'App.svelte': '',
+      'start.js': `import { hw } from './streams.js'\n${MAIN[framework]}\n${readings}`,
+      'index.html': `<!doctype html><title>Rooms</title><link rel="icon" href="data:,">
+<div id="root"></div><script type="module" src="main.js"></script>`,
+    }
+    for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text)
+    await build({
+      entryPoints: [join(directory, 'start.js')],
+      outfile: join(directory, 'main.js'),
+      bundle: true,
+      format: 'esm',
+      platform: 'browser',
+      conditions: ['browser', 'production'],
+      define: {
+        'process.env.NODE_ENV': '"production"',
+        __VUE_OPTIONS_API__: 'false',
+        __VUE_PROD_DEVTOOLS__: 'false',
+        __VUE_PROD_HYDRATION_MISMATCH_DETAILS__: 'false',
+      },
+      // The frameworks themselves; headwater is in the app.
+      nodePaths: [join(PROJECT, 'node_modules')],
+      external: ['./zstd-module-*'],
+      plugins: [vueComponents, svelteComponents],
+      logLevel: 'error',
+    })
+    const page = await browser.page()
+    const problems: string[] = []
+    page.on('pageerror', (error) => problems.push(String(error)))
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) problems.push(message.text())
+    })
+    onTestFinished(() => expect(problems).toEqual([]))
+    const server = await serveDirectory(directory)
+    onTestFinished(() => server.remove())
+    await page.goto(server.url)
+    await page.getByLabel('Message').waitFor()
+    return page
+  }
+
+  it.each(Object.keys(MAIN) as (keyof typeof MAIN)[])('%s shows one room at a time, live', async (name) => {
+    const page = await openApp(name)
+    const shows = (...messages: string[]) =>
+      expect.poll(() => page.getByRole('listitem').allTextContents()).toEqual(messages)
+    const send = async (message: string) => {
+      await page.getByLabel('Message').fill(message)
+      await page.getByLabel('Message').press('Enter')
+    }
+    const openReads = () => page.evaluate(() => globalThis.openReads())
+    await send('hello')
+    await send('hi')
+    await shows('hello', 'hi')
+    await page.evaluate(() => globalThis.show('random'))
+    await shows()
+    await send('elsewhere')
+    await shows('elsewhere')
+    await expect.poll(openReads).toBe(1)
+    await page.evaluate(() => globalThis.show('general'))
+    await shows('hello', 'hi')
+    // Without the component, nothing is read.
+    await page.evaluate(() => globalThis.show(''))
+    await expect.poll(openReads).toBe(0)
+    await page.evaluate(() => globalThis.show('general'))
+    await shows('hello', 'hi')
+  })
+})
