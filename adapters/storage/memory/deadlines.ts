@@ -1,28 +1,35 @@
 import { OrderedList } from '../../../src/storage/ordered-list.ts'
+import type { MemoryLog } from './log.ts'
 
-/**
- * The numbers of the logs that have something to free, by time, so that finding those that are due examines
- * no others.
- */
-export class Deadlines {
-  /** The times by log; infinite for none. */
-  readonly #times: number[] = []
-  readonly #order = new OrderedList<number>((a, b) => this.#times[a]! - this.#times[b]! || a - b)
-
+/** The logs that have something to free, by time, so that finding those that are due examines no others. */
+export interface Deadlines {
   /** Sets the time of a log, or removes the log if the time is undefined. */
-  set(log: number, time = Number.POSITIVE_INFINITY): void {
-    const times = this.#times
-    const before = times[log] ?? Number.POSITIVE_INFINITY
-    if (before === time) return
-    if (before < Number.POSITIVE_INFINITY) this.#order.delete(log)
-    while (times.length < log) times.push(Number.POSITIVE_INFINITY)
-    times[log] = time
-    if (time < Number.POSITIVE_INFINITY) this.#order.add(log)
+  set(log: MemoryLog, time: number | undefined): void
+  /** Returns the log with the earliest time if that is at or before `now`. */
+  due(now: number): MemoryLog | undefined
+}
+
+/** Deadlines of a few logs, which have objects. */
+export class LogDeadlines implements Deadlines {
+  readonly #member: 'expiryDue' | 'trimDue'
+  readonly #order: OrderedList<MemoryLog>
+
+  /** Keeps the time of a log in this member of the log. */
+  constructor(member: 'expiryDue' | 'trimDue') {
+    this.#member = member
+    this.#order = new OrderedList((a, b) => a[member]! - b[member]! || a.serial - b.serial)
   }
 
-  /** Returns the log with the earliest time if that is at or before `now`. */
-  due(now: number): number | undefined {
+  set(log: MemoryLog, time: number | undefined): void {
+    const member = this.#member
+    if (log[member] === time) return
+    if (log[member] !== undefined) this.#order.delete(log)
+    log[member] = time
+    if (time !== undefined) this.#order.add(log)
+  }
+
+  due(now: number): MemoryLog | undefined {
     const log = this.#order.first()
-    return log !== undefined && this.#times[log]! <= now ? log : undefined
+    return log !== undefined && log[this.#member]! <= now ? log : undefined
   }
 }

@@ -9,54 +9,26 @@ import {
 } from '../../../src/storage/block-pages.ts'
 import type { Head, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
 import { copyHead } from '../../../src/storage/heads.ts'
-import { lowerBound, OrderedList } from '../../../src/storage/ordered-list.ts'
+import { OrderedList } from '../../../src/storage/ordered-list.ts'
 import { Arena, SMALL_PIECE_BYTES } from './arena.ts'
-
-/** Larger logs are not packed: the objects of a log are few then compared with its records. */
-export const PACKED_BYTES_MAX = 8_192
 
 /** The bytes that are searched for a record. */
 const PAGE_BYTES = 4096
 
-/** A log as it is packed. */
-interface PackedState {
-  readonly number: number
-  readonly head: Head
-  readonly meteredBytes: number
-  readonly lastExpiry: number
-}
-
-/** A log as it was packed. */
-export interface PackedLog extends PackedState {
-  readonly id: string
-  /** Decodes the blocks. Their data are views. */
-  readonly older: () => StoredBlock[]
-}
-
-/** A log that is to be packed. */
-export interface PackableLog extends PackedState {
-  /** Whether the blocks that are packed already are the first ones of the log. */
-  readonly keepsOlder: boolean
-  /** The other blocks. */
-  readonly newer: Iterable<StoredBlock>
-}
-
-/**
- * One log: its head and its blocks as they were appended. Merging blocks would gain nothing in memory. A log
- * that was packed still has its older blocks in that form.
- */
+/** One log: its head and its blocks as they were appended. Merging blocks would gain nothing in memory. */
 export class MemoryLog {
   readonly id: string
-  /** The number of the log among those that exist. */
-  readonly number: number
+  /** The number of the log, which no other one has. Set by what keeps the logs. */
+  serial: number
+  /** When its next block expires, and when its first block was trimmed. Set by {@link Deadlines} only. */
+  expiryDue: number | undefined
+  trimDue: number | undefined
   /** The stored head. Never handed out. */
   current: Head
-  /** Whether it was used since it was last considered for being packed. Reset by `MemoryLogs`. */
-  wasUsed = true
+  /** Whether it was used since it was last considered for being packed. Set by what packs logs. */
+  wasUsed: boolean | undefined
   #meteredBytes = 0
-  /** Decodes the older blocks, whose data are views of what is packed. */
-  #older: (() => StoredBlock[]) | undefined
-  readonly #blocks = new OrderedList<StoredBlock>(bySeqNum)
+  #blocks = new OrderedList<StoredBlock>(bySeqNum)
   /** Blocks by expiry, if that is not the order of the log: a retention policy was shortened. */
   #expiring: OrderedList<StoredBlock> | undefined
   /** When the block that was appended last expires; Infinity for never. */
@@ -65,37 +37,14 @@ export class MemoryLog {
   /** The memory for later blocks. Freed with this log. */
   #arena: Arena | undefined
 
-  constructor(id: string, number: number, head: Head, firstArena: Arena) {
+  constructor(id: string, serial: number, head: Head, firstArena: Arena) {
     this.id = id
-    this.number = number
+    this.serial = serial
     this.current = head
     this.#firstArena = firstArena
   }
 
-  /** Makes an object for a packed log. */
-  static unpacked({ id, number, head, meteredBytes, lastExpiry, older }: PackedLog, arena: Arena): MemoryLog {
-    const log = new MemoryLog(id, number, head, arena)
-    log.#meteredBytes = meteredBytes
-    log.#lastExpiry = lastExpiry
-    if (meteredBytes > 0) log.#older = older
-    return log
-  }
-
-  /** The state to pack; undefined if its blocks do not expire in the order of the log. */
-  get packable(): PackableLog | undefined {
-    if (this.#expiring !== undefined) return undefined
-    return {
-      number: this.number,
-      head: this.current,
-      meteredBytes: this.#meteredBytes,
-      lastExpiry: this.#lastExpiry,
-      keepsOlder: this.#older !== undefined,
-      newer: this.#blocks.from(() => true),
-    }
-  }
-
   get head(): Head {
-    this.wasUsed = true
     return copyHead(this.current)
   }
 
@@ -106,19 +55,17 @@ export class MemoryLog {
 
   /**
    * A piece is no larger than what the log holds. Only its first block shares one with those of other logs,
-   * so that a log never retains more than one such piece; four blocks, if they will be packed.
+   * so that a log never retains more than one such piece.
    */
-  allocate(bytes: number, isPacked: boolean): Uint8Array {
+  allocate(bytes: number): Uint8Array {
     const held = this.#meteredBytes
-    const isShared = held === 0 || (isPacked && held < PACKED_BYTES_MAX && this.#blocks.size < 4)
-    if (isShared) return this.#firstArena.allocate(bytes, SMALL_PIECE_BYTES)
+    if (held === 0) return this.#firstArena.allocate(bytes, SMALL_PIECE_BYTES)
     this.#arena ??= new Arena()
     return this.#arena.allocate(bytes, held)
   }
 
   /** Returns whether blocks may have to be freed at another time than before. */
   append(block: StoredBlock, head: Head): boolean {
-    this.wasUsed = true
     const { data } = block
     // Asking for the buffer of a short array would create one.
     const isTight =
@@ -128,7 +75,7 @@ export class MemoryLog {
     const expiry = stored.expiresAt ?? Number.POSITIVE_INFINITY
     if (expiry < this.#lastExpiry) this.#expiring ??= this.#byExpiry()
     this.#lastExpiry = expiry
-    const isFirst = this.#blocks.add(stored) && this.#older === undefined
+    const isFirst = this.#blocks.add(stored)
     this.#meteredBytes += stored.meteredBytes
     const expiresFirst =
       this.#expiring === undefined ? isFirst : stored.expiresAt !== null && this.#expiring.add(stored)
@@ -137,7 +84,6 @@ export class MemoryLog {
   }
 
   read(range: ReadRange): StoredBlock[] {
-    this.wasUsed = true
     const { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY } = range
     if ('seqNum' in from && from.seqNum >= endSeqNum) return []
     const reached =
@@ -147,7 +93,7 @@ export class MemoryLog {
     const found: StoredBlock[] = []
     let bytes = 0
     let records = 0
-    for (const block of this.#older === undefined ? this.#blocks.from(reached) : this.#from(reached)) {
+    for (const block of this.#blocks.from(reached)) {
       if (block.firstSeqNum >= endSeqNum) break
       const wanted = (found.length === 0 && this.#partOf(block, range)) || block
       found.push(wanted)
@@ -165,8 +111,6 @@ export class MemoryLog {
 
   /** When the first block was trimmed; undefined if it was not. */
   get trimmedAt(): number | undefined {
-    if (this.current.trims.length === 0) return undefined
-    this.#unpackBlocks()
     const first = this.#blocks.first()
     return first && this.current.trims.find(({ point }) => first.endSeqNum <= point)?.at
   }
@@ -175,14 +119,22 @@ export class MemoryLog {
   freeExpired(now: number): boolean {
     const block = this.#expiresNext!
     const expiresAt = extendedExpiry(block, this.current.extensions)
-    if (isExpired(expiresAt, now)) this.#free(block)
-    else this.#extend(block, expiresAt)
-    return isExpired(expiresAt, now)
+    if (isExpired(expiresAt, now)) {
+      this.#free(block)
+      return true
+    }
+    // It may expire after later blocks now.
+    this.#expiring ??= this.#byExpiry()
+    const extended = { ...block, expiresAt }
+    this.#blocks.delete(block)
+    this.#blocks.add(extended)
+    this.#expiring.delete(block)
+    if (expiresAt !== null) this.#expiring.add(extended)
+    return false
   }
 
   /** Frees the first block. */
   freeFirst(): void {
-    this.#unpackBlocks()
     this.#free(this.#blocks.first()!)
   }
 
@@ -198,35 +150,10 @@ export class MemoryLog {
 
   /** The next block, if it expires at all. */
   get #expiresNext(): StoredBlock | undefined {
-    this.#unpackBlocks()
     return (this.#expiring ?? this.#blocks).first()
   }
 
-  *#from(reached: (block: StoredBlock) => boolean): Generator<StoredBlock, void, undefined> {
-    const older = this.#older?.() ?? []
-    yield* older.slice(lowerBound(older, reached))
-    yield* this.#blocks.from(reached)
-  }
-
-  /** Unpacks the older blocks, before one may be freed or changed. */
-  #unpackBlocks(): void {
-    const older = this.#older?.() ?? []
-    this.#older = undefined
-    for (const block of older) this.#blocks.add(copyBlock(block))
-  }
-
-  #extend(block: StoredBlock, expiresAt: number | null): void {
-    // It may expire after later blocks now.
-    this.#expiring ??= this.#byExpiry()
-    const extended = { ...block, expiresAt }
-    this.#blocks.delete(block)
-    this.#blocks.add(extended)
-    this.#expiring.delete(block)
-    if (expiresAt !== null) this.#expiring.add(extended)
-  }
-
   #byExpiry(): OrderedList<StoredBlock> {
-    this.#unpackBlocks()
     const list = new OrderedList<StoredBlock>(byExpiry)
     for (const block of this.#blocks.from(() => true)) if (block.expiresAt !== null) list.add(block)
     return list
@@ -236,16 +163,10 @@ export class MemoryLog {
     this.#blocks.delete(block)
     this.#meteredBytes -= block.meteredBytes
     if (block.expiresAt !== null) this.#expiring?.delete(block)
-    if (this.#arena?.wastes(this.#meteredBytes)) this.#copyBlocks()
-  }
-
-  #copyBlocks(): void {
-    const blocks = [...this.#blocks.from(() => true)]
-    for (const block of blocks) {
-      const copy = copyBlock(block)
-      this.#blocks.delete(block)
-      this.#blocks.add(copy)
-    }
+    if (!this.#arena?.wastes(this.#meteredBytes)) return
+    const before = this.#blocks
+    this.#blocks = new OrderedList(bySeqNum)
+    for (const other of before.from(() => true)) this.#blocks.add(copyBlock(other))
     this.#expiring &&= this.#byExpiry()
     this.#arena = undefined
   }
@@ -274,12 +195,7 @@ function byExpiry(a: StoredBlock, b: StoredBlock): number {
 /** Copies a block. Also keeps a small block from retaining the large buffer that it is a view of. */
 function copyBlock(block: StoredBlock): StoredBlock {
   return {
-    firstSeqNum: block.firstSeqNum,
-    endSeqNum: block.endSeqNum,
-    firstTimestamp: block.firstTimestamp,
-    lastTimestamp: block.lastTimestamp,
-    meteredBytes: block.meteredBytes,
-    expiresAt: block.expiresAt,
+    ...block,
     // Not `slice`, which returns a view for a Node `Buffer`.
     data: new Uint8Array(block.data),
   }

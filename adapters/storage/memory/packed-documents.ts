@@ -8,6 +8,7 @@ import { PackedTable } from './packed-table.ts'
 const BASES_MAX = 255
 /** The number of them that a text is compared with. */
 const COMPARED_MAX = 4
+
 /**
  * The documents of a collection, without an object for each. Most texts begin and end as another one of the
  * collection does: only what is between is stored, in a {@link PackedTable}.
@@ -34,11 +35,6 @@ export class PackedDocuments implements DocumentStore {
     return slot === 0 ? undefined : this.#document(slot)
   }
 
-  versionOf(key: string): number | undefined {
-    const slot = this.#table.find(key)
-    return slot === 0 ? undefined : this.#fields(slot).number()
-  }
-
   set(key: string, { text, version }: DocumentText): void {
     const base = this.#baseFor(text)
     const { head, tail } = likeness(this.#bases[base]!, text)
@@ -60,10 +56,10 @@ export class PackedDocuments implements DocumentStore {
     this.#table.delete(key)
   }
 
-  *from(first: string): Generator<[string, DocumentText], void, undefined> {
+  *keysFrom(first: string): Generator<string, void, undefined> {
     const wanted = utf8(first)
     for (const slot of this.#order.from((slot) => compareBytes(this.#table.key(slot), wanted) >= 0)) {
-      yield [lossyTextOf(this.#table.key(slot)), this.#document(slot)]
+      yield lossyTextOf(this.#table.key(slot))
     }
   }
 

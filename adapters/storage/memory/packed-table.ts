@@ -3,6 +3,8 @@ import { lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
 const PAGE_BYTES = 65_536
 /** Longer entries get a page of their own, because they would waste the end of a shared one. */
 const SHARED_BYTES_MAX = PAGE_BYTES / 8
+/** The most pages that wait for being used again. */
+const SPARE_MAX = 16
 /** Slot, length of the key, length of the value. */
 const HEADER_BYTES = 10
 /** The index grows part by part, so that no insertion waits until all of it is copied. */
@@ -33,13 +35,15 @@ interface Shard {
 /**
  * Byte strings by key, in a few large buffers, which the garbage collector does not visit: an entry takes
  * about 30 bytes beside its key and value, and no object. An entry keeps its slot number until it is removed.
- * Buffers are dropped but never reused, so views of them stay as they are.
+ * Views are valid until the next change, because buffers are reused: V8 collects all garbage whenever some
+ * tens of MiB of new ones were made.
  */
 export class PackedTable {
   readonly #pages: (Page | undefined)[] = []
   /** The page to which entries are added. */
   #page: Page | undefined
   readonly #freePages: number[] = []
+  readonly #spare: Uint8Array[] = []
   readonly #shards: Shard[] = []
   /** The places by slot. */
   readonly #places: number[] = [NOWHERE]
@@ -160,7 +164,7 @@ export class PackedTable {
     const isShared = length <= SHARED_BYTES_MAX
     let page = this.#page
     if (!isShared || page === undefined || page.end + length > PAGE_BYTES) {
-      const bytes = new Uint8Array(isShared ? PAGE_BYTES : length)
+      const bytes = (isShared && this.#spare.pop()) || new Uint8Array(isShared ? PAGE_BYTES : length)
       const number = this.#freePages.pop() ?? this.#pages.length
       page = { number, bytes, view: new DataView(bytes.buffer), end: 0, live: 0 }
       this.#pages[number] = page
@@ -201,6 +205,7 @@ export class PackedTable {
     }
     this.#pages[number] = undefined
     this.#freePages.push(number)
+    if (page.bytes.length === PAGE_BYTES && this.#spare.length < SPARE_MAX) this.#spare.push(page.bytes)
   }
 }
 

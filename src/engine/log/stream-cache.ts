@@ -204,26 +204,22 @@ export class StreamCache {
     const streams = this.#byName.get(basin) ?? new Map<string, StreamLog>()
     this.#byName.set(basin, streams.set(name, log))
     this.#byId.set(logId, log)
-    this.#evict(log)
+    log.wasUsed = true
+    this.#evict()
     if (this.#drained !== undefined) log.close(this.#drained)
     return log
   }
 
   #remove(log: StreamLog): void {
-    this.#forgetName(log)
-    if (this.#byId.get(log.document.logId) === log) this.#byId.delete(log.document.logId)
-  }
-
-  #forgetName(log: StreamLog): void {
-    const { basin, name } = log.document
+    const { basin, name, logId } = log.document
     const streams = this.#byName.get(basin)
-    if (streams?.get(name) !== log) return
-    streams.delete(name)
-    if (streams.size === 0) this.#byName.delete(basin)
+    if (streams?.get(name) === log) streams.delete(name)
+    if (streams?.size === 0) this.#byName.delete(basin)
+    if (this.#byId.get(logId) === log) this.#byId.delete(logId)
   }
 
   /** Evicts logs that are idle and were not used since they were last considered. */
-  #evict(added: StreamLog): void {
+  #evict(): void {
     for (
       let left = EVICTION_SCAN_MAX;
       left > 0 && this.#byId.size > this.#options.limits.cachedStreams;
@@ -232,7 +228,7 @@ export class StreamCache {
       this.#hand ??= this.#byId.values()
       const { value: log } = this.#hand.next()
       if (log === undefined) this.#hand = undefined
-      else if (log.wasUsed || log === added || !log.isIdle) log.wasUsed = false
+      else if (log.wasUsed || !log.isIdle) log.wasUsed = false
       else this.#remove(log)
     }
   }
