@@ -38,11 +38,8 @@ export class MemoryCatalog implements DocumentVersions {
   }
 
   apply({ collection, key, content }: DocumentUpdate): void {
-    let store = this.stores.get(collection)
-    if (store === undefined) {
-      store = this.newStore()
-      this.stores.set(collection, store)
-    }
+    const store = this.stores.get(collection) ?? this.newStore()
+    this.stores.set(collection, store)
     if (content === undefined) store.delete(key)
     else store.set(key, content)
   }

@@ -204,8 +204,7 @@ export class StreamCache {
     const streams = this.#byName.get(basin) ?? new Map<string, StreamLog>()
     this.#byName.set(basin, streams.set(name, log))
     this.#byId.set(logId, log)
-    log.wasUsed = true
-    this.#evict()
+    this.#evict(log)
     if (this.#drained !== undefined) log.close(this.#drained)
     return log
   }
@@ -219,7 +218,7 @@ export class StreamCache {
   }
 
   /** Evicts logs that are idle and were not used since they were last considered. */
-  #evict(): void {
+  #evict(added: StreamLog): void {
     for (
       let left = EVICTION_SCAN_MAX;
       left > 0 && this.#byId.size > this.#options.limits.cachedStreams;
@@ -228,7 +227,7 @@ export class StreamCache {
       this.#hand ??= this.#byId.values()
       const { value: log } = this.#hand.next()
       if (log === undefined) this.#hand = undefined
-      else if (log.wasUsed || !log.isIdle) log.wasUsed = false
+      else if (log.wasUsed || log === added || !log.isIdle) log.wasUsed = false
       else this.#remove(log)
     }
   }
