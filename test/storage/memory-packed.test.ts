@@ -59,6 +59,30 @@ describe('packed logs of the memory storage', () => {
     await session.close()
   })
 
+  test('logs that are used in turn keep their objects until others are created', async () => {
+    const session = await open(memoryStorage(10))
+    const before = queryObjects(MemoryLog, { format: 'count' })
+    const objects = () => queryObjects(MemoryLog, { format: 'count' }) - before
+    for (let i = 0; i < 300; i++) await fill(session, `log-${i}`)
+    expect(objects()).toBeLessThanOrEqual(11)
+    for (let round = 0; round < 4; round++) {
+      for (let i = 0; i < 300; i++) await session.head(`log-${i}`)
+    }
+    expect(objects()).toBe(300)
+    for (let i = 0; i < 600; i++) await fill(session, `idle-${i}`)
+    expect(objects()).toBeLessThanOrEqual(11)
+    await session.close()
+  })
+
+  test('more logs than may have objects stay packed although they are used in turn', async () => {
+    const session = await open(memoryStorage(10))
+    const before = queryObjects(MemoryLog, { format: 'count' })
+    for (let i = 0; i < 1_000; i++) await fill(session, `log-${i}`)
+    for (let i = 0; i < 3_000; i++) await session.head(`log-${i % 1_000}`)
+    expect(queryObjects(MemoryLog, { format: 'count' }) - before).toBeLessThanOrEqual(11)
+    await session.close()
+  })
+
   test('a log that is packed and used again keeps its records, wherever it was changed', async () => {
     const session = await open(packing(memoryStorage(0)))
     const writer = await LogWriter.create(session, 'a')

@@ -50,9 +50,15 @@ export class PackedLogTable {
     return lossyTextOf(this.#table.key(slot))
   }
 
+  /** Returns the number that the log in a slot was added with. */
+  packingOf(slot: number): number {
+    return new FieldReader(this.#table.value(slot)).number()
+  }
+
   /** Removes the log in a slot. Returns it with objects of its own. */
   take(id: string, slot: number): MemoryLog {
     const fields = new FieldReader(this.#table.value(slot))
+    fields.number()
     const serial = fields.number()
     const head = this.#readHead(fields)
     const log = this.#newLog(id, head)
@@ -63,14 +69,15 @@ export class PackedLogTable {
     return log
   }
 
-  /** Adds a log. Returns its slot; undefined if it is too large or unusual. */
-  put(log: MemoryLog): number | undefined {
+  /** Adds a log, with a number. Returns its slot; undefined if it is too large or unusual. */
+  put(log: MemoryLog, packing: number): number | undefined {
     const { id } = log
     // The table has no ids with lone surrogates.
     if (log.meteredBytes > PACKED_BYTES_MAX || utf8Length(id) !== id.length) return undefined
     const blocks = log.read(WHOLE_LOG)
     if (blocks.length > PACKED_BLOCKS_MAX) return undefined
     const fields = this.#writer
+    fields.number(packing)
     fields.number(log.serial)
     this.#writeHead(log.current)
     for (const block of blocks) writeBlock(fields, block)

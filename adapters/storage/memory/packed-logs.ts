@@ -2,12 +2,19 @@ import type { MemoryLog } from './log.ts'
 import type { LogMap } from './logs.ts'
 import { type NewLog, PackedLogTable } from './packed-log-table.ts'
 
+/** By how much more logs have objects while they are used in turn. */
+const GROWTH_MAX = 32
+
 /** The number of logs that are considered for being packed when one more has an object. */
 const SCAN_MAX = 8
 
 /** Logs of which idle ones with few records have no objects, but an entry of a {@link PackedLogTable}. */
 export class PackedLogMap implements LogMap {
-  readonly #unpackedMax: number
+  readonly #idleMax: number
+  /** How many logs may have objects now. */
+  #unpackedMax: number
+  /** How many were packed so far. */
+  #packings = 0
   readonly #unpacked = new Map<string, MemoryLog>()
   readonly #packed: PackedLogTable
   /** The log to consider next for being packed. */
@@ -16,9 +23,14 @@ export class PackedLogMap implements LogMap {
   readonly #bySerial: (MemoryLog | number | undefined)[] = []
   readonly #freeSerials: number[] = []
 
-  constructor(newLog: NewLog, unpackedMax: number) {
+  /**
+   * @param idleMax How many logs may have objects if no more than that are in use. If more are, packing them
+   *   would take more time than a garbage collector needs for their objects.
+   */
+  constructor(newLog: NewLog, idleMax: number) {
     this.#packed = new PackedLogTable(newLog)
-    this.#unpackedMax = unpackedMax
+    this.#idleMax = idleMax
+    this.#unpackedMax = idleMax
   }
 
   get size(): number {
@@ -44,6 +56,7 @@ export class PackedLogMap implements LogMap {
     log.serial = this.#freeSerials.pop() ?? this.#bySerial.length
     this.#bySerial[log.serial] = log
     this.#unpacked.set(logId, log)
+    this.#lowerMax()
     this.#packIdle(log)
   }
 
@@ -62,11 +75,19 @@ export class PackedLogMap implements LogMap {
   }
 
   #unpack(logId: string, slot: number): MemoryLog {
+    // It would still have its object if that many more were allowed.
+    const missing = this.#packings - this.#packed.packingOf(slot)
+    if (this.#unpackedMax + missing <= GROWTH_MAX * this.#idleMax) this.#unpackedMax++
+    else this.#lowerMax()
     const log = this.#packed.take(logId, slot)
     this.#bySerial[log.serial] = log
     this.#unpacked.set(logId, log)
     this.#packIdle(log)
     return log
+  }
+
+  #lowerMax(): void {
+    if (this.#unpackedMax > this.#idleMax) this.#unpackedMax--
   }
 
   /** Packs a few logs, but not the one that has just got an object, if there are more objects than allowed. */
@@ -77,8 +98,9 @@ export class PackedLogMap implements LogMap {
       if (log === undefined) this.#hand = undefined
       else if (log.wasUsed || log === except) log.wasUsed = false
       else {
-        const slot = this.#packed.put(log)
+        const slot = this.#packed.put(log, this.#packings)
         if (slot === undefined) continue
+        this.#packings++
         this.#bySerial[log.serial] = slot
         this.#unpacked.delete(log.id)
       }

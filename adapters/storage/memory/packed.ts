@@ -4,7 +4,7 @@ import { NumberedDeadlines } from './numbered-deadlines.ts'
 import { PackedDocuments } from './packed-documents.ts'
 import { PackedLogMap } from './packed-logs.ts'
 
-/** Packs all documents, and idle logs. From now on, at most `unpackedMax` of those have objects. */
+/** Packs all documents, and idle logs if more than `unpackedMax` have objects, from now on. */
 export function pack(catalog: MemoryCatalog, logs: MemoryLogs, unpackedMax: number): void {
   catalog.newStore = () => new PackedDocuments()
   for (const [collection, before] of catalog.stores) {
