@@ -1,13 +1,14 @@
-import type { AppendAck, Engine, RecordInput } from '../../src/index.ts'
+import type { AppendAck, Engine, ProducerBatch, RecordInput } from '../../src/index.ts'
 import { closeRecord } from '../../src/model/command.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import type { RequestExchange } from '../http/exchange.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
 import { bodyOf } from './body.ts'
 import { assertContentType, isSameType } from './content.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
-import { isClosing } from './header-values.ts'
+import { headerIntegerOf, isClosing } from './header-values.ts'
 import { offsetOf } from './offsets.ts'
-import { earlierOutcome, outcomeOf, producerBatch, producerHeaders } from './producer.ts'
 import { type DescribedStream, describedStream, stateForAppend } from './state.ts'
 
 /** Appends a body: one record, or the messages of a JSON stream. Closes the stream if the request says so. */
@@ -67,4 +68,41 @@ function recordsOf(
   const records = content.recordsOf(body)
   if (records.length === 0) throw new DurableStreamsError(400, 'the array must not be empty')
   return closes ? [...records, closeRecord()] : records
+}
+
+/** The batch that a request identifies; undefined if it does not. Throws 400. */
+function producerBatch(exchange: RequestExchange): ProducerBatch | undefined {
+  const id = exchange.header('producer-id')
+  const epoch = exchange.header('producer-epoch')
+  const seq = exchange.header('producer-seq')
+  if (id === undefined && epoch === undefined && seq === undefined) return undefined
+  if (id === undefined || epoch === undefined || seq === undefined) {
+    throw new DurableStreamsError(
+      400,
+      '`producer-id`, `producer-epoch` and `producer-seq` require each other',
+    )
+  }
+  return { id, epoch: headerIntegerOf(epoch, 'producer-epoch'), seq: headerIntegerOf(seq, 'producer-seq') }
+}
+
+/** The outcome of an append of a producer: what was stored now, or before. */
+interface ProducerOutcome {
+  readonly isDuplicate: boolean
+  /** The last batch of the producer. */
+  readonly lastSeq: number
+}
+
+/** The outcome of an append that succeeded. */
+function outcomeOf({ seq }: ProducerBatch, ack: AppendAck): ProducerOutcome {
+  return { isDuplicate: ack.duplicate === true, lastSeq: seq }
+}
+
+/** The outcome of a batch that the producer has appended before others; undefined for other errors. */
+function earlierOutcome(error: unknown): ProducerOutcome | undefined {
+  if (!HeadwaterError.is(error) || error.code !== 'already_appended') return undefined
+  return { isDuplicate: true, lastSeq: error.lastSeq! }
+}
+
+function producerHeaders({ epoch }: ProducerBatch, { lastSeq }: ProducerOutcome): Record<string, string> {
+  return { 'producer-epoch': String(epoch), 'producer-seq': String(lastSeq) }
 }

@@ -6,9 +6,8 @@ import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
 import { bodyOf } from './body.ts'
 import { contentOf, DEFAULT_CONTENT_TYPE, isSameType } from './content.ts'
-import { type CreateRequest, parseCreateRequest } from './create-request.ts'
+import { type CreateRequest, type ForkRequest, parseCreateRequest } from './create-request.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
-import { type ForkPoint, forkPoint } from './fork-point.ts'
 import { streamInPath } from './paths.ts'
 import {
   type DescribedStream,
@@ -161,3 +160,41 @@ async function createBasin(owner: Engine, { basin, settings }: ApiRequest): Prom
     if (!HeadwaterError.is(error) || error.code !== 'resource_already_exists') throw error
   }
 }
+
+/** Where a fork ends its copy. */
+interface ForkPoint {
+  /** Exclusive. Undefined is the tail. */
+  readonly seqNum: number | undefined
+  /** The beginning of the next record. */
+  readonly part: Uint8Array | undefined
+}
+
+/**
+ * Finds the end of a fork: `within` bytes after an offset, or messages of a JSON stream. Throws 400 if the
+ * source has fewer.
+ */
+async function forkPoint(
+  stream: EngineStream,
+  { content, tail }: DescribedStream,
+  { seqNum, within }: ForkRequest,
+): Promise<ForkPoint> {
+  if (seqNum !== undefined && seqNum > tail.seqNum) throw new DurableStreamsError(400, BEYOND)
+  if (seqNum === undefined || within === 0) return { seqNum, part: undefined }
+  const countsMessages = content.empty !== ''
+  let left = within
+  for (let next = seqNum; next < tail.seqNum; ) {
+    const batch = await stream.readUnary({ seqNum: next }, { allowsEmpty: 'always' })
+    if (batch.count === 0) break
+    for (const record of batch.withoutCommands().records) {
+      const size = countsMessages ? 1 : record.body.length
+      if (left < size) return { seqNum: record.seqNum, part: record.body.slice(0, left) }
+      left -= size
+      if (left === 0) return { seqNum: record.seqNum + 1, part: undefined }
+    }
+    next = batch.lastSeqNum + 1
+  }
+  const unit = countsMessages ? 'messages' : 'bytes'
+  throw new DurableStreamsError(400, `${BEYOND}: \`stream-fork-sub-offset\` exceeds the ${unit} after it`)
+}
+
+const BEYOND = 'the offset of the fork is beyond the end of its source'

@@ -5,20 +5,23 @@ import {
   deleteBasin,
   ensureBasin,
   getBasinConfig,
+  getDefaultLocation,
   listBasins,
+  listLocations,
   reconfigureBasin,
+  setDefaultLocation,
 } from './endpoints/basins.ts'
-import { followers } from './endpoints/followers.ts'
-import { getDefaultLocation, listLocations, setDefaultLocation } from './endpoints/locations.ts'
 import {
   accountMetrics,
   anyBasinMetrics,
   anyStreamMetrics,
   basinMetrics,
+  followers,
+  health,
+  openApi,
+  prometheus,
   streamMetrics,
-} from './endpoints/metrics.ts'
-import { health, prometheus } from './endpoints/monitoring.ts'
-import { openApi } from './endpoints/open-api.ts'
+} from './endpoints/monitoring.ts'
 import { servePage } from './endpoints/page.ts'
 import { read } from './endpoints/read.ts'
 import {

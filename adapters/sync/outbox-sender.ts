@@ -268,14 +268,14 @@ export class OutboxSender {
     at: number,
     isPlain: boolean,
   ): Promise<void> {
-    const { log, remote, examined } = this.#context
+    const { log } = this.#context
     const outcome = attemptOutcome(error)
     const isConditional = position !== undefined
     if (outcome === 'conflict' && isConditional) {
-      // The remote stream is shorter than the copy: another one, which the mirror notices.
-      const isShorter = error.seqNum !== undefined && error.seqNum < this.#position
-      if (examined !== remote && isShorter) throw error
-      this.#tailMin = error.seqNum ?? this.#position
+      // Nothing is left to examine first: the remote stream is another one, or the server contradicts itself.
+      const { seqNum = 0 } = error
+      if (seqNum <= this.#position) throw error
+      this.#tailMin = seqNum
       this.#contention.lost()
       this.#abandonedAt = at
     } else if (outcome === 'broken') {

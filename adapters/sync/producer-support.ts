@@ -4,7 +4,7 @@ import { asHeadwaterError } from '../../src/sync/errors.ts'
 import { attemptOutcome } from '../../src/sync/outbox-plan.ts'
 
 /** What the name of a producer that never appends adds to that of the device. */
-const SUFFIX = '/probe'
+export const PROBE_SUFFIX = '/probe'
 
 /** How long batches are sent without a producer to a server that rejects producers, in milliseconds. */
 const PLAIN_MS = 600_000
@@ -39,7 +39,10 @@ export class ProducerSupport {
    */
   async isOffered(remote: Stream, device: string, signal: AbortSignal): Promise<boolean> {
     try {
-      await remote.append([{ body: '' }], { producer: { id: device + SUFFIX, epoch: 0, seq: 1 }, signal })
+      await remote.append([{ body: '' }], {
+        producer: { id: device + PROBE_SUFFIX, epoch: 0, seq: 1 },
+        signal,
+      })
     } catch (cause) {
       const error = asHeadwaterError(cause)
       if (error.code === 'producer_gap') return true

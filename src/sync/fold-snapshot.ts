@@ -2,7 +2,6 @@ import type { RecordInput } from '../model/append-input.ts'
 import { concatBytes, lossyTextOf, textOf, utf8 } from '../model/bytes.ts'
 import { isCommandShaped } from '../model/command.ts'
 import type { SequencedRecord } from '../model/record.ts'
-import { foldChecksum } from './fold-checksum.ts'
 import type { RecordMark } from './fold-state.ts'
 
 /** The name of the header that describes a part of a snapshot. */
@@ -138,4 +137,22 @@ function isDescribed(
 function isMark(last: unknown): boolean {
   const { seqNum, timestamp } = Object(last)
   return Number.isSafeInteger(seqNum) && typeof timestamp === 'number'
+}
+
+const POLYNOMIAL = 0xedb8_8320
+
+/** The remainders of all bytes. */
+const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let remainder = byte
+  for (let bit = 0; bit < 8; bit++) remainder = (remainder >>> 1) ^ (remainder & 1 ? POLYNOMIAL : 0)
+  return remainder
+})
+
+/** Returns the CRC-32 of bytes, continued from that of the bytes before them. */
+export function foldChecksum(bytes: Uint8Array, before = 0): number {
+  let crc = ~before
+  for (let index = 0; index < bytes.length; index++) {
+    crc = (crc >>> 8) ^ TABLE[(crc ^ bytes[index]!) & 0xff]!
+  }
+  return ~crc >>> 0
 }

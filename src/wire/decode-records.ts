@@ -2,7 +2,13 @@ import { commandOf } from '../model/command.ts'
 import type { AppendAck } from '../model/info.ts'
 import { READ_RECORDS_MAX } from '../model/limits.ts'
 import { STREAM_START, type StreamTail } from '../model/position.ts'
-import { type Header, meteredBytesOf, type SequencedRecord } from '../model/record.ts'
+import {
+  type Header,
+  meteredBytesOf,
+  type SequencedRecord,
+  type TextRecord,
+  textRecord,
+} from '../model/record.ts'
 import {
   BlockReader,
   TAG_BODY,
@@ -13,9 +19,36 @@ import {
   TAG_TIMESTAMP,
   TAG_VALUE,
 } from '../storage/block-codec.ts'
-import { ReadBatch } from '../storage/record-batch.ts'
-import { ReceivedRecords } from './received-records.ts'
+import { type BatchRecords, ReadBatch } from '../storage/record-batch.ts'
 import { integerOfJson, MalformedResponse, recordOf } from './response-json.ts'
+
+/** Records that a client received. They belong to one reader, so nothing is copied. */
+class ReceivedRecords implements BatchRecords {
+  readonly records: readonly SequencedRecord[]
+  #text: readonly TextRecord[] | undefined
+
+  constructor(records: readonly SequencedRecord[]) {
+    this.records = records
+  }
+
+  get text(): readonly TextRecord[] {
+    this.#text ??= this.records.map(textRecord)
+    return this.#text
+  }
+
+  get copy(): ReceivedRecords {
+    return this
+  }
+
+  /** Not needed: only the engine stores and sends blocks. */
+  get data(): never {
+    throw new TypeError('received records have no block')
+  }
+
+  of(records: readonly SequencedRecord[]): ReceivedRecords {
+    return new ReceivedRecords(records)
+  }
+}
 
 /** The records of a response and, if it has one, the tail of the stream. */
 export interface ReceivedBatch {

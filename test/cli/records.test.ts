@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseJsonPath, selectedText } from '../../adapters/cli/json-path.ts'
+import { parseJsonPath, selectedText } from '../../adapters/cli/record-format.ts'
 import { recordTemplate } from '../../adapters/cli/record-template.ts'
 import { resultOf, run, service } from './run.ts'
 import { TARGETS } from './targets.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { cursorsOf } from '../../adapters/durable-streams/cursor.ts'
 import { offsetOf, parseOffset, parseStart } from '../../adapters/durable-streams/offsets.ts'
+import { cursorsOf } from '../../adapters/durable-streams/read.ts'
 
 describe('offsets', () => {
   it('sort as text in the order of their sequence numbers', () => {

@@ -4,10 +4,10 @@ import { expect, test } from 'vitest'
 import { utf8 } from '../../src/model/bytes.ts'
 import { trimRecord } from '../../src/model/command.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
-import { foldChecksum } from '../../src/sync/fold-checksum.ts'
 import {
   EMPTY_SCAN,
   type FoldSnapshot,
+  foldChecksum,
   recordsOfSnapshot,
   scanSnapshots,
   snapshotPartOf,

@@ -113,6 +113,24 @@ test('another writer comes first', async () => {
   expect(await bodies(server)).toEqual(['a', 'b', 'mine'])
 })
 
+test('an outbox pauses between attempts if a server rejects them and shows no reason', async () => {
+  const { box, clock, remote, server } = await openOutbox()
+  const append = remote.append.bind(remote)
+  let attempts = 0
+  // The server says that the tail is another one than the attempt requires, and names just that.
+  remote.append = async () => {
+    if (++attempts > 1_000) return new Promise(() => {})
+    throw new HeadwaterError('seq_num_mismatch', 'not the tail', { seqNum: 0 })
+  }
+  await box.append('x')
+  await clock.advance('1m')
+  expect(attempts).toBeLessThan(10)
+  expect(box.state).toMatchObject({ kind: 'offline', error: { code: 'seq_num_mismatch' } })
+  remote.append = append
+  await clock.advance('1m')
+  expect(await bodies(server)).toEqual(['x'])
+})
+
 test('records survive a tab that ends, and another tab sends them', async () => {
   const { box, network, clock, server, storage } = await openOutbox()
   network.refuse()

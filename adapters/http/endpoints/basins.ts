@@ -5,6 +5,9 @@ import {
   basinPageJson,
   decodeCreateBasin,
   decodeEnsureBasin,
+  decodeLocation,
+  locationJson,
+  locationsJson,
 } from '../../../src/wire/json-resources.ts'
 import { decodeListQuery } from '../../../src/wire/query.ts'
 import { jsonBody, optionalBody } from '../body.ts'
@@ -44,4 +47,14 @@ export const reconfigureBasin: Endpoint = async (request, hw) => {
 export const deleteBasin: Endpoint = async (request, hw) => {
   await hw.basin(request.basin).delete()
   return { status: 202 }
+}
+
+export const listLocations: Endpoint = async (_, hw) => jsonReply(locationsJson(await hw.listLocations()))
+
+export const getDefaultLocation: Endpoint = async (_, hw) =>
+  jsonReply(locationJson(await hw.defaultLocation()))
+
+export const setDefaultLocation: Endpoint = async (request, hw) => {
+  const location = decodeLocation(await jsonBody(request))
+  return jsonReply(locationJson(await hw.setDefaultLocation(location)))
 }

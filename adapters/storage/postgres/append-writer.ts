@@ -1,12 +1,12 @@
 import { utf8 } from '../../../src/model/bytes.ts'
 import { macrotask } from '../../../src/runtime/macrotask.ts'
-import type { AppendRequest } from '../../../src/storage/contract.ts'
+import type { AppendRequest, StoredBlock } from '../../../src/storage/contract.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
 import { identityOf, isSameHead } from '../../../src/storage/heads.ts'
+import { mergeableAppends, mergedBlock } from '../../../src/storage/merge-blocks.ts'
 import type { Database } from './database.ts'
-import { GroupMemory } from './group-memory.ts'
+import { GroupMemory, joinBytes } from './group-memory.ts'
 import { stateOf, writeStateOf } from './heads.ts'
-import { type BlockRow, mergeBlocks } from './merge-blocks.ts'
 import type { Tables } from './schema.ts'
 import { prepared, type Statement } from './statement.ts'
 
@@ -210,4 +210,21 @@ function blocksOf(count: number): string {
     return `(${BLOCK_COLUMNS.map((type, column) => `$${first + column}::${type}`).join(', ')})`
   })
   return `b.* FROM head, (VALUES ${rows.join(', ')}) AS b`
+}
+
+/** A row of blocks: the records of one append, or of several. */
+export interface BlockRow extends StoredBlock {
+  /** The last append in the block. */
+  readonly appendId: string
+}
+
+/** Joins the blocks of consecutive appends, as far as the contract allows. */
+function mergeBlocks(requests: readonly AppendRequest[]): BlockRow[] {
+  return mergeableAppends(requests).map((group) => {
+    const block = mergedBlock(
+      group.map(({ block }) => block),
+      joinBytes,
+    )
+    return { ...block, appendId: group.at(-1)!.head.appendId }
+  })
 }

@@ -29,6 +29,8 @@ export interface DeviceWorld {
   readonly settings: DeviceSettings
   readonly sabotage: Sabotage
   readonly note: (line: string) => void
+  /** Counts a request. Returns false after the last one that is answered. */
+  readonly admits: () => boolean
 }
 
 /** One user's device: a storage that several tabs share, a clock and a network. */
@@ -50,11 +52,11 @@ export class Device {
   #opened = 0
 
   constructor(name: string, prng: Prng, world: DeviceWorld) {
-    const { time, server, settings } = world
+    const { time, server, settings, admits } = world
     this.name = name
     this.#world = world
     this.#prng = new Prng(prng.below(2 ** 31))
-    this.network = new SimulatedNetwork(time, new Prng(prng.below(2 ** 31)), () => server.handler)
+    this.network = new SimulatedNetwork(time, new Prng(prng.below(2 ** 31)), () => server.handler, admits)
     this.#skewMs = settings.skewMs === 0 ? 0 : prng.below(2 * settings.skewMs) - settings.skewMs
   }
 

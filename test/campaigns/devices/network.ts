@@ -55,12 +55,17 @@ export class SimulatedNetwork {
   readonly #clock: Clock
   readonly #prng: Prng
   readonly #handlerOf: () => Handler | undefined
+  readonly #admits: () => boolean
   readonly #exchanges = new Set<AbortController>()
   rates: NetworkRates = HEALTHY
   #isConnected = true
 
-  /** `handlerOf` returns undefined while the server is down. */
-  constructor(clock: Clock, prng: Prng, handlerOf: () => Handler | undefined) {
+  /**
+   * `handlerOf` returns undefined while the server is down. A request that `admits` does not admit waits until
+   * the client gives up on it, so that no number of them takes long.
+   */
+  constructor(clock: Clock, prng: Prng, handlerOf: () => Handler | undefined, admits: () => boolean) {
+    this.#admits = admits
     this.#clock = clock
     this.#prng = prng
     this.#handlerOf = handlerOf
@@ -83,6 +88,7 @@ export class SimulatedNetwork {
 
   readonly fetch = async (request: Request): Promise<Response> => {
     const body = request.body === null ? null : new Uint8Array(await request.arrayBuffer())
+    if (!this.#admits()) return unlessAborted(new Promise<never>(() => {}), request.signal)
     if (!this.#isConnected) throw fetchFailed('ECONNREFUSED', 'offline')
     const exchange = new AbortController()
     const giveUp = () => exchange.abort(request.signal.reason)

@@ -26,6 +26,9 @@ export interface DevicesResult {
 /** How long devices may take to agree once everything works, in milliseconds. */
 const CONVERGENCE_MS = 3_600_000
 
+/** How many requests all devices may send for each step: about three times as many as any seed needs. */
+const STEP_REQUESTS_MAX = 100
+
 export interface RunOptions {
   readonly seed: number
   readonly steps: number
@@ -33,16 +36,20 @@ export interface RunOptions {
   readonly onEvent?: ((line: string) => void) | undefined
   /** What is broken. Nothing by default. */
   readonly sabotage?: Sabotage | undefined
+  /** Ends the run between two steps, which rejects with its reason then. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Runs devices, tabs and a server from a seed, then lets them converge and checks every promise. */
-export async function run({ seed, steps, onEvent, sabotage = {} }: RunOptions): Promise<DevicesResult> {
-  const settings = settingsOf(seed)
-  const simulation = new DevicesSimulation(seed, settings, sabotage, onEvent)
+export async function run(options: RunOptions): Promise<DevicesResult> {
+  const { seed, steps, sabotage = {}, signal } = options
+  const settings = { ...settingsOf(seed), ...sabotage.settings }
+  const simulation = new DevicesSimulation(options, settings, sabotage)
   let violation: Violation | undefined
   try {
     await simulation.run(steps)
   } catch (error) {
+    signal?.throwIfAborted()
     violation = error instanceof Violation ? error : new Violation('no unexpected error', stackOf(error))
   } finally {
     await simulation.end()
@@ -58,22 +65,23 @@ class DevicesSimulation {
   readonly #server: SimulatedServer
   readonly #devices: Device[]
   readonly #onEvent: ((line: string) => void) | undefined
+  readonly #signal: AbortSignal | undefined
+  readonly #requestsMax: number
+  #requests = 0
   /** Records that the app discarded because their outcome cannot be known. */
   readonly #parked = new Set<string>()
   readonly #states = new Map<string, string>()
 
-  constructor(
-    seed: number,
-    settings: DeviceSettings,
-    sabotage: Sabotage,
-    onEvent: ((line: string) => void) | undefined,
-  ) {
+  constructor({ seed, steps, onEvent, signal }: RunOptions, settings: DeviceSettings, sabotage: Sabotage) {
+    this.#requestsMax = steps * STEP_REQUESTS_MAX
     this.#onEvent = onEvent
+    this.#signal = signal
     this.#prng = new Prng(seed)
     this.#settings = settings
     this.#server = new SimulatedServer(this.#time, this.#prng, settings, sabotage)
     const note = (line: string) => this.#note(line)
-    const world = { time: this.#time, server: this.#server, settings, sabotage, note }
+    const admits = () => ++this.#requests <= this.#requestsMax
+    const world = { time: this.#time, server: this.#server, settings, sabotage, note, admits }
     this.#devices = Array.from(
       { length: settings.devices },
       (_, index) => new Device(`d${index + 1}`, this.#prng, world),
@@ -231,6 +239,10 @@ class DevicesSimulation {
   }
 
   #checkTabs(): void {
+    this.#signal?.throwIfAborted()
+    if (this.#requests > this.#requestsMax) {
+      throw new Violation('devices pause between requests', `more than ${this.#requestsMax} requests`)
+    }
     const { lives } = this.#server
     checkServer(lives)
     for (const device of this.#devices) {

@@ -1,12 +1,10 @@
 import { mapFileErrors } from '../files/errors.ts'
-import { fileName } from '../files/file-header.ts'
+import { fileName, formatVersionOf, HEADER_START_BYTES } from '../files/file-header.ts'
 import type { Files } from '../files/files.ts'
 import { Segment, type SegmentUse } from '../state/segment.ts'
 import { checkCheckpoint } from './checkpoint-check.ts'
 import { checkEngineDocuments, streamsOfLogs } from './document-check.ts'
-import { formatVersionsOf } from './format-versions.ts'
-import type { Inventory } from './inventory.ts'
-import { takeInventory } from './inventory.ts'
+import { type Inventory, takeInventory } from './inventory.ts'
 import { checkJournal, previousEndOf } from './journal-check.ts'
 import { checkLogs } from './log-check.ts'
 import type { VerifyReport } from './report.ts'
@@ -113,5 +111,32 @@ function reportOf(scan: Scan, formatVersions: readonly number[]): VerifyReport {
   return {
     ...{ files: read, bytes, formatVersions, documents, logs, blocks, records },
     ...{ problems, problemCount, notes, noteCount },
+  }
+}
+
+/**
+ * Returns the format versions of files, ascending: a directory that an earlier release has written gets files
+ * of the present version as it changes. Leaves out what has no header.
+ */
+async function formatVersionsOf(files: Files, names: Iterable<string>): Promise<number[]> {
+  const versions = new Set<number>()
+  for (const name of names) {
+    const version = await versionOf(files, name)
+    if (version !== undefined) versions.add(version)
+  }
+  return [...versions].sort((a, b) => a - b)
+}
+
+/** Resolves to undefined for a damaged file, which is reported where it is checked. */
+async function versionOf(files: Files, name: string): Promise<number | undefined> {
+  const file = await files.open(name, 'read').catch(() => undefined)
+  if (file === undefined) return undefined
+  try {
+    const start = new Uint8Array(HEADER_START_BYTES)
+    return (await file.read(start, 0)) === start.length ? formatVersionOf(start) : undefined
+  } catch {
+    return undefined
+  } finally {
+    await file.close()
   }
 }
