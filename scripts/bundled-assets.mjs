@@ -24,11 +24,11 @@ const WITHOUT_NODE = 'export const isUnsent = () => false; export class RequestC
  * views, frames.
  */
 const NOT_USED =
-  /[\\/](runtime[\\/]observable|api[\\/](observables|exists-by|list-all|json-stream|json-codec|producer|append-all|web-streams)|wire[\\/]frame)\.ts$/
+  /[\\/](runtime[\\/]observable|api[\\/](observables|exists-by|list-all|json-stream|json-codec|producer|append-all|input-sink|web-streams)|wire[\\/]frame)\.ts$/
 /** The exports of these modules, as empty classes. */
 const EMPTY_CLASSES = [
   ...['Observable', 'observe', 'existsBy', 'listAll', 'JsonStream', 'JsonCodec', 'Producer', 'appendAll'],
-  ...['APPEND_ALL_OPTIONS', 'readableOf', 'writableTo', 'FrameDecoder', 'FRAME_PAYLOAD_MAX'],
+  ...['inputSink', 'readableOf', 'writableTo', 'FrameDecoder', 'FRAME_PAYLOAD_MAX'],
 ]
   .map((name) => `export class ${name} {}`)
   .join('\n')

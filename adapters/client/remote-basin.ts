@@ -62,6 +62,7 @@ export class RemoteBasin extends Basin {
       await this.#core.settled(this.name)
       return loadControl()
     }
-    return this.#core.creating(streamId(this.name, name), load, create)
+    // Not checked yet: it may be a symbol.
+    return this.#core.creating(streamId(this.name, String(name)), load, create)
   }
 }

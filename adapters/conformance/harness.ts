@@ -8,15 +8,15 @@ export interface ConformanceOptions {
   readonly manifest: StorageManifest
   /** Creates an empty storage for one test. */
   readonly make: () => Promise<ConformanceFixture>
-  /** The clock of the storage. Default: the system clock. */
+  /** The clock of the storage. The system clock by default. */
   readonly clock?: Clock | undefined
-  /** Whether data survives when every session is closed. Default: true unless durability is `none`. */
+  /** Whether data survives when every session is closed. True by default, unless durability is `none`. */
   readonly keepsDataWhenClosed?: boolean | undefined
-  /** How long a notification may take, in milliseconds of real time. Default: 5,000. */
+  /** How long a notification may take, in milliseconds of real time. 5,000 by default. */
   readonly notificationMsMax?: number | undefined
-  /** Seeds of the random tests. Default: 1 to 5. */
+  /** Seeds of the random tests. 1 to 5 by default. */
   readonly seeds?: readonly number[] | undefined
-  /** Number of operations of each random test. Default: 300. */
+  /** Number of operations of each random test. 300 by default. */
   readonly randomOperations?: number | undefined
 }
 
@@ -26,7 +26,7 @@ export interface ConformanceFixture {
   readonly storage: Storage
   /**
    * Returns another storage over the same data, as a new process would create it. Called with every session
-   * closed. Default: returns `storage`.
+   * closed. Returns `storage` by default.
    */
   readonly reopen?: (() => Promise<Storage>) | undefined
   /** Removes the data. Called last, with every session closed. */

@@ -25,7 +25,7 @@ export interface AppendSpec extends Omit<BlockSpec, 'firstSeqNum'> {
   readonly trimPoint?: number | undefined
   readonly trimmedAt?: number | undefined
   readonly fencingToken?: string | undefined
-  /** Default: that of the head. */
+  /** That of the head by default. */
   readonly writeState?: WriteState | undefined
 }
 
@@ -130,20 +130,20 @@ export const FAR = NOW + 1_000_000_000
 
 export interface BlockSpec {
   readonly firstSeqNum: number
-  /** Number of records. Default: 1. */
+  /** Number of records. 1 by default. */
   readonly count?: number | undefined
-  /** Timestamp of all records. Default: `NOW` plus the sequence number. */
+  /** Timestamp of all records. `NOW` plus the sequence number by default. */
   readonly timestamp?: number | undefined
-  /** Default: null, which lets adjacent blocks be merged. */
+  /** Null by default, which lets adjacent blocks be merged. */
   readonly expiresAt?: number | null | undefined
-  /** Length of each body. Default: as short as possible. */
+  /** Length of each body. As short as possible by default. */
   readonly bodyBytes?: number | undefined
   /**
    * Number of headers per record, each with a name and a value of one byte: their encoding takes twice their
-   * metered size. Default: 0.
+   * metered size. 0 by default.
    */
   readonly headers?: number | undefined
-  /** Included in the bodies, to distinguish two writers. Default: none. */
+  /** Included in the bodies, to distinguish two writers. None by default. */
   readonly tag?: string | undefined
 }
 

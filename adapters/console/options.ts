@@ -10,13 +10,13 @@ export interface ConsoleOptions {
    */
   readonly fetch: (request: Request) => Promise<Response>
   /**
-   * The address of the server, such as `https://streams.example`. Default: none, for an engine in this page,
-   * and no curl commands are offered.
+   * The address of the server, such as `https://streams.example`. None by default, for an engine in this
+   * page, and no curl commands are offered.
    */
   readonly url?: string | undefined
   /**
    * The address of the server's basins if each has a host of its own, such as `https://{basin}.example`.
-   * Default: `url`, with the basin in a header.
+   * `url` by default, with the basin in a header.
    */
   readonly basinUrl?: string | undefined
   /** The prefix of protocol headers: `svc` or `s2`. Default `svc`. */

@@ -15,7 +15,7 @@ import {
 export interface FoldOptions<State, Item> {
   /**
    * The name of the fold among those of its stream: at most 64 characters, without `/`. Folds with the same
-   * name share their snapshots. Default: `default`.
+   * name share their snapshots. `default` by default.
    */
   readonly name?: string | undefined
   /** The value of a stream without records. */
@@ -33,11 +33,11 @@ export interface FoldOptions<State, Item> {
   readonly version: number | string
   /**
    * The number of records between two snapshots, and so the most that opening has to read. `Infinity` stores
-   * none. Default: 1,000.
+   * none. 1,000 by default.
    */
   readonly snapshotEvery?: number | undefined
   /**
-   * The stream for the snapshots, of this fold alone. Default: one in the same basin, named
+   * The stream for the snapshots, of this fold alone. By default one in the same basin, named
    * `.fold/NAME/STREAM`.
    */
   readonly snapshots?: Stream | undefined
@@ -54,7 +54,7 @@ export interface FoldOptions<State, Item> {
   readonly trimmed?: 'fail' | 'skip' | undefined
   /**
    * Whether a missing stream is created instead of failing with `stream_not_found`. Synced streams ignore it.
-   * Default: false.
+   * False by default.
    */
   readonly create?: boolean | undefined
   /**

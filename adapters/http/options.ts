@@ -24,13 +24,13 @@ import { hostNameOf } from './hosts.ts'
 /** Options of a handler. */
 export interface HandlerOptions {
   /**
-   * `'token'` (default) requires an access token with every request except `/health` and `/ping`. `'none'`
-   * disables authentication: anyone who can reach the handler has full access.
+   * `'token'` (the default) requires an access token with every request except `/health` and `/ping`.
+   * `'none'` disables authentication: anyone who can reach the handler has full access.
    */
   readonly auth?: 'token' | 'none' | undefined
   /**
-   * Returns the access token of a request, or undefined if it has none. Default: the header
-   * `Authorization: Bearer`. Throw a `HeadwaterError` to reject the request with another status.
+   * Returns the access token of a request, or undefined if it has none. By default the token is that of the
+   * header `Authorization: Bearer`. Throw a `HeadwaterError` to reject the request with another status.
    */
   readonly getToken?:
     | ((exchange: RequestExchange) => string | undefined | Promise<string | undefined>)
@@ -56,23 +56,23 @@ export interface HandlerOptions {
    */
   readonly compression?: boolean | undefined
   /**
-   * Names of hosts besides localhost, the basin domains and IP addresses: requests to any
-   * other host are rejected with 421. Default: none on a loopback address without authentication, where a web
-   * page could otherwise use the server by DNS rebinding, if the runtime exposes the address, as Node does;
-   * any host elsewhere.
+   * Names of hosts besides localhost, the basin domains and IP addresses: requests to any other host are
+   * rejected with 421. By default none on a loopback address without authentication, where a web page could
+   * otherwise use the server by DNS rebinding, if the runtime exposes the address, as Node does; any host
+   * elsewhere.
    */
   readonly allowedHosts?: readonly string[] | undefined
   /** Requests to `{basin}.{domain}` address that basin, on any port. Default `['localhost']`. */
   readonly basinDomains?: readonly string[] | undefined
   /**
-   * The basin of requests that name none, such as those of `EventSource`, which cannot set headers. Default:
-   * they are rejected.
+   * The basin of requests that name none, such as those of `EventSource`, which cannot set headers. By
+   * default they are rejected.
    */
   readonly basin?: string | undefined
   /**
    * How long streams keep their records if neither the request that creates them nor their basin says:
    * `'infinite'` or `{ ageSeconds }`. Basins that are created without a default retention get it as theirs.
-   * Default: 604,800 seconds.
+   * 604,800 seconds by default.
    */
   readonly retention?: RetentionPolicy | undefined
   /** Limits of requests. */
@@ -83,13 +83,13 @@ export interface HandlerOptions {
    */
   readonly prefix?: string | undefined
   /**
-   * A page for people, served at `/` (after the prefix) without a token. Default: none, so that an app keeps
-   * its own.
+   * A page for people, served at `/` (after the prefix) without a token. None by default, so that an app
+   * keeps its own.
    */
   readonly page?: HtmlPage | undefined
   /**
    * Receives every failure that clients see only as status 500, and other unexpected errors. A lasting
-   * failure, such as the loss of the storage's directory, is reported once. Default: `console.error`.
+   * failure, such as the loss of the storage's directory, is reported once. `console.error` by default.
    */
   readonly onError?: ((error: unknown, exchange: RequestExchange) => void) | undefined
 }

@@ -97,7 +97,7 @@ export interface NodeServer {
   /** Counts what is open now. */
   counts(): ConnectionCounts
   /**
-   * Stops accepting, asks clients to leave, waits up to `graceMs` (default 10,000) for requests in flight,
+   * Stops accepting, asks clients to leave, waits up to `graceMs` (10,000 by default) for requests in flight,
    * then drops the rest. Resolves when nothing is open. Later calls return the same promise. `signal` ends
    * the wait of the call, which rejects with its reason, and not what the call began.
    */

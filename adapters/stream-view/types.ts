@@ -42,7 +42,10 @@ export interface RecordSource<Item> {
       | { readonly kind: 'heartbeat' }
     >
   }
-  /** Returns whether another handle reads the same stream in the same way. Default: compares by identity. */
+  /**
+   * Returns whether another handle reads the same stream in the same way. Handles are compared by identity by
+   * default.
+   */
   equals?(other: unknown): boolean
 }
 
@@ -58,7 +61,10 @@ export interface ChangingSource<Item> {
     readonly pending: readonly { readonly item: Item }[]
     readonly isCaughtUp: boolean
   }>
-  /** Returns whether another handle reads the same stream in the same way. Default: compares by identity. */
+  /**
+   * Returns whether another handle reads the same stream in the same way. Handles are compared by identity by
+   * default.
+   */
   equals?(other: unknown): boolean
 }
 

@@ -7,7 +7,7 @@ import { millisecondsIn } from './duration.ts'
 
 /** Options of `virtualClock`. */
 export interface VirtualClockOptions {
-  /** The start time: a `Date` or milliseconds since the Unix epoch. Default: 2025-01-01T00:00:00Z. */
+  /** The start time: a `Date` or milliseconds since the Unix epoch. 2025-01-01T00:00:00Z by default. */
   readonly now?: number | Date | undefined
 }
 

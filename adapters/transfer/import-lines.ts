@@ -15,7 +15,7 @@ export interface ImportOptions {
   readonly resume: boolean
   /** Called after each chunk of lines, with the stream that they belong to. */
   readonly onProgress?: ((counts: ExportCounts, stream: string | undefined) => void) | undefined
-  /** The time in milliseconds that decides whether a stream has expired. Default: now. */
+  /** The time in milliseconds that decides whether a stream has expired. Now by default. */
   readonly now?: number | undefined
   /** Called for a condition that could not be verified, and for what is left out. */
   readonly onWarning?: ((message: string) => void) | undefined

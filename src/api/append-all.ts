@@ -1,21 +1,12 @@
-import { isFencingToken } from '../model/append-input.ts'
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { unlessAborted } from '../runtime/abort.ts'
-import { loaded } from '../runtime/lazy-module.ts'
-import type { AppendOptions } from './append-session.ts'
-import { CALL_OPTIONS } from './call-options.ts'
 import { ClosableIterator } from './closable-iterator.ts'
-import type { AckSource } from './generate-acks.ts'
+import type { InputSink } from './input-sink.ts'
+import { loadSessions } from './load-sessions.ts'
 
 /** The reason of a consumer that left the loop. */
 const LEFT = new Error('left')
-
-/** Options of `appendAll`. */
-export type AppendAllOptions = Pick<AppendOptions, 'fencingToken' | 'signal'>
-
-/** The members of {@link AppendAllOptions}. */
-export const APPEND_ALL_OPTIONS = { ...CALL_OPTIONS, fencingToken: isFencingToken }
 
 /**
  * Submits each input to a session and yields the acks in order. When an input is rejected, the acks of the
@@ -24,24 +15,24 @@ export const APPEND_ALL_OPTIONS = { ...CALL_OPTIONS, fencingToken: isFencingToke
  */
 export function appendAll<Input>(
   source: AsyncIterable<Input> | Iterable<Input>,
-  options: AckSource<Input>,
+  sink: InputSink<Input>,
 ): AsyncGenerator<AppendAck, void, undefined> {
   const isIterable = Symbol.asyncIterator in Object(source) || Symbol.iterator in Object(source)
   // The characters of a string are not meant as records.
   if (typeof source !== 'object' || !isIterable) throw invalid('`appendAll` needs an iterable', 'source')
-  return new AckIterator(source, options)
+  return new AckIterator(source, sink)
 }
 
 class AckIterator<Input> extends ClosableIterator<AppendAck> {
   readonly #source: AsyncIterable<Input> | Iterable<Input>
-  readonly #options: AckSource<Input>
+  readonly #sink: InputSink<Input>
   readonly #left = new AbortController()
   #acks: Promise<AsyncGenerator<AppendAck, void, undefined>> | undefined
 
-  constructor(source: AsyncIterable<Input> | Iterable<Input>, options: AckSource<Input>) {
+  constructor(source: AsyncIterable<Input> | Iterable<Input>, sink: InputSink<Input>) {
     super()
     this.#source = source
-    this.#options = { ...options, signals: [...options.signals, this.#left.signal] }
+    this.#sink = { ...sink, signals: [...sink.signals, this.#left.signal] }
   }
 
   async next(): Promise<IteratorResult<AppendAck, void>> {
@@ -62,9 +53,11 @@ class AckIterator<Input> extends ClosableIterator<AppendAck> {
   }
 
   async #begin(): Promise<AsyncGenerator<AppendAck, void, undefined>> {
-    const loading = loaded('the code of `appendAll`', import('./generate-acks.ts'))
-    const { signals } = this.#options
-    const { generateAcks } = await signals.reduce((work, signal) => unlessAborted(signal, work), loading)
-    return generateAcks(this.#source, this.#options)
+    const { signals } = this.#sink
+    const { generateAcks } = await signals.reduce(
+      (work, signal) => unlessAborted(signal, work),
+      loadSessions(),
+    )
+    return generateAcks(this.#source, this.#sink)
   }
 }

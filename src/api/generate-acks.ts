@@ -1,21 +1,14 @@
 import type { AppendAck } from '../model/info.ts'
-import { type AnySignal, onAnyAbort } from '../runtime/abort.ts'
-import type { AppendSession, AppendTicket } from './append-session.ts'
+import { onAnyAbort } from '../runtime/abort.ts'
+import type { InputSession, InputSink } from './input-sink.ts'
 
 /** How many acks may be outstanding before no more input is taken. */
 const OUTSTANDING_MAX = 1_000
 
-export interface AckSource<Input> {
-  readonly open: () => Promise<AppendSession>
-  readonly submit: (session: AppendSession, input: Input) => Promise<AppendTicket>
-  /** End the generator with their reasons. */
-  readonly signals: readonly (AnySignal | undefined)[]
-}
-
 /** Submits each input to a session and yields the acks in order: see `appendAll`, which loads it. */
 export async function* generateAcks<Input>(
   source: AsyncIterable<Input> | Iterable<Input>,
-  { open, submit, signals }: AckSource<Input>,
+  { open, submit, signals }: InputSink<Input>,
 ): AsyncGenerator<AppendAck, void, undefined> {
   const cleanups: (() => void)[] = []
   const aborted = new Promise<never>((_, reject) => {
@@ -24,7 +17,7 @@ export async function* generateAcks<Input>(
   aborted.catch(() => {})
   const inputs = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
   let isExhausted = false
-  let session: AppendSession | undefined
+  let session: InputSession<Input> | undefined
   let failure: { readonly error: unknown } | undefined
   try {
     const opening = open()

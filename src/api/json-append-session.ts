@@ -23,12 +23,13 @@ export class JsonAppendSession<Input> {
 
   /** Accepts one value. Rejects with `invalid` for a value that is not JSON or does not match the schema. */
   async submit(value: Input, options?: AppendOptions): Promise<AppendTicket> {
-    return this.#order.run(this.#encode(value), (body) => this.#session.submit(body, options))
+    const submit = (body: string) => this.#session.submit(body, options)
+    return this.#order.run(this.#encode(value), submit, options?.signal)
   }
 
   /** Accepts no more values. Resolves when every accepted value is durable. */
   async close(options?: CallOptions): Promise<void> {
-    await this.#order.idle()
+    await this.#order.idle(options)
     await this.#session.close(options)
   }
 

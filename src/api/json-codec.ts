@@ -1,8 +1,8 @@
 import { HeadwaterError, invalid } from '../model/errors.ts'
 import type { SequencedRecord } from '../model/record.ts'
-import { loaded } from '../runtime/lazy-module.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { JsonRecord } from './json-decoder.ts'
+import { loadSessions } from './load-sessions.ts'
 import { issueText, type StandardResult, type StandardSchema } from './standard-schema.ts'
 
 /** Converts values to JSON and back, and validates them by a schema, if there is one. */
@@ -35,18 +35,13 @@ export class JsonCodec<Value> {
 
   /** Rejects with `undecodable_record`. Commands are left out. */
   async decode(records: readonly SequencedRecord[]): Promise<JsonRecord<Value>[]> {
-    const { decodeJsonRecords } = await loadDecoder()
+    const { decodeJsonRecords } = await loadSessions()
     return decodeJsonRecords(records, (value) => this.#validate(value))
   }
 
   #validate(value: unknown): MaybePromise<StandardResult<Value>> {
     return this.schema === undefined ? { value: value as Value } : this.schema['~standard'].validate(value)
   }
-}
-
-/** Loads the code that reads JSON records. Rejects with `unavailable`. */
-export function loadDecoder(): Promise<typeof import('./json-decoder.ts')> {
-  return loaded('the code of JSON records', import('./json-decoder.ts'))
 }
 
 /** Throws `invalid` for a value that JSON cannot represent or would silently change. */

@@ -17,18 +17,19 @@ export class JsonProducer<Input> {
 
   /** Accepts one value. Rejects with `invalid` for a value that is not JSON or does not match the schema. */
   async submit(value: Input, options?: CallOptions): Promise<RecordTicket> {
-    return this.#order.run(this.#encode(value), (body) => this.#producer.submit(body, options))
+    const submit = (body: string) => this.#producer.submit(body, options)
+    return this.#order.run(this.#encode(value), submit, options?.signal)
   }
 
   /** Sends the collected values. Resolves when everything submitted so far is durable. */
   async flush(options?: CallOptions): Promise<void> {
-    await this.#order.idle()
+    await this.#order.idle(options)
     await this.#producer.flush(options)
   }
 
   /** Flushes and ends. Rejects with the failure that ended the producer. */
   async close(options?: CallOptions): Promise<void> {
-    await this.#order.idle()
+    await this.#order.idle(options)
     await this.#producer.close(options)
   }
 

@@ -2,24 +2,26 @@ import type { RecordInput } from '../model/append-input.ts'
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { BATCH_RECORDS_MAX } from '../model/limits.ts'
-import type { StreamPosition } from '../model/position.ts'
+import type { StreamPosition, StreamTail } from '../model/position.ts'
 import { followQuery, historyQuery, type ReadQuery } from '../model/read-query.ts'
-import { assertMembers, assertSignal, type MembersOf } from '../model/validation.ts'
+import { assertMembers, type MembersOf } from '../model/validation.ts'
 import { type AnySignal, unlessAborted } from '../runtime/abort.ts'
-import { loaded } from '../runtime/lazy-module.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
-import { APPEND_ALL_OPTIONS, appendAll } from './append-all.ts'
+import { appendAll } from './append-all.ts'
 import type { AppendOptions, AppendSession } from './append-session.ts'
 import { type CallOptions, signalOf } from './call-options.ts'
+import { type AppendAllOptions, inputSink } from './input-sink.ts'
 import type { JsonAppendSession } from './json-append-session.ts'
-import { type JsonCodec, loadDecoder } from './json-codec.ts'
+import type { JsonCodec } from './json-codec.ts'
 import type { JsonRecord } from './json-decoder.ts'
 import { JsonProducer } from './json-producer.ts'
+import { loadSessions } from './load-sessions.ts'
 import { OrderedEncoder } from './ordered-encoder.ts'
 import type { Producer, ProducerOptions } from './producer.ts'
 import { READ_OPTIONS, type ReadOptions, ReadSession } from './read-session.ts'
 import type { CursorOptions, RecordCursor } from './record-cursor.ts'
+import { readableOf, writableTo } from './web-streams.ts'
 
 /** Consecutive records of a read, without commands. */
 export interface JsonBatch<Value> {
@@ -50,7 +52,8 @@ export interface JsonStreamContext {
   producer(options?: ProducerOptions): Producer
   fence(token: string, options?: AppendOptions): Promise<AppendAck>
   trim(seqNum: number, options?: AppendOptions): Promise<AppendAck>
-  checkTail(options?: CallOptions): Promise<StreamPosition>
+  close(options?: AppendOptions): Promise<AppendAck>
+  checkTail(options?: CallOptions): Promise<StreamTail>
   openCursor(query: ReadQuery, options: CursorOptions): Promise<RecordCursor | undefined>
   readUnary(
     query: ReadQuery,
@@ -115,21 +118,14 @@ export class JsonStream<Value, Input = Value> {
   /** Appends values from an iterable, each as a batch of its own, and yields their acks in order. */
   appendAll(
     values: AsyncIterable<Input> | Iterable<Input>,
-    options: Pick<AppendOptions, 'fencingToken' | 'signal'> = {},
+    options: AppendAllOptions = {},
   ): AsyncGenerator<AppendAck, void, undefined> {
-    assertMembers(options, APPEND_ALL_OPTIONS, 'options')
-    const { fencingToken, signal } = options
-    return appendAll(values, {
-      open: () => this.#stream.appendSession({ signal }),
-      submit: async (session, value) => session.submit(await this.#codec.encode(value), { fencingToken }),
-      signals: [this.#closing, signal],
-    })
+    return appendAll(values, inputSink(this, options, this.#closing))
   }
 
   /** Opens a session of pipelined appends, one value each. */
   async appendSession(options?: CallOptions): Promise<JsonAppendSession<Input>> {
-    const loading = loaded('the code of JSON sessions', import('./json-append-session.ts'))
-    const { JsonAppendSession } = await unlessAborted(signalOf(options), loading)
+    const { JsonAppendSession } = await unlessAborted(signalOf(options), loadSessions())
     const session = await this.#stream.appendSession(options)
     return new JsonAppendSession<Input>(session, (value) => this.#codec.encode(value))
   }
@@ -149,8 +145,13 @@ export class JsonStream<Value, Input = Value> {
     return this.#stream.trim(seqNum, options)
   }
 
+  /** Closes the stream for good: see `Stream.close`. */
+  close(options?: AppendOptions): Promise<AppendAck> {
+    return this.#stream.close(options)
+  }
+
   /** Resolves to the tail: see `Stream.checkTail`. */
-  checkTail(options?: CallOptions): Promise<StreamPosition> {
+  checkTail(options?: CallOptions): Promise<StreamTail> {
     return this.#stream.checkTail(options)
   }
 
@@ -172,6 +173,16 @@ export class JsonStream<Value, Input = Value> {
     )
   }
 
+  /** Returns a `ReadableStream` of the records that `follow` yields: see `Stream.readable`. */
+  readable(query?: ReadQuery, options?: JsonReadOptions): ReadableStream<JsonRecord<Value>> {
+    return readableOf(this.follow(query, options)[Symbol.asyncIterator]())
+  }
+
+  /** Returns a `WritableStream` whose chunks are appended, each as one value: see `Stream.writable`. */
+  writable(options: AppendAllOptions = {}): WritableStream<Input> {
+    return writableTo(inputSink(this, options, this.#closing))
+  }
+
   #session(
     queryOf: () => ReadQuery,
     options: JsonReadOptions = {},
@@ -182,7 +193,7 @@ export class JsonStream<Value, Input = Value> {
       (heartbeats) => {
         const query = queryOf()
         // The first batch needs it.
-        loadDecoder().catch(() => {})
+        loadSessions().catch(() => {})
         return this.#stream.openCursor(query, { heartbeats, create, allowsEmpty: 'always' })
       },
       (batch) => this.#decode(batch),
@@ -196,10 +207,8 @@ export class JsonStream<Value, Input = Value> {
   ): Promise<AppendAck> {
     const encoded = encode()
     const append = (bodies: readonly string[]) => this.#stream.append(bodies, options)
-    if (!isPromise(encoded)) return this.#order.run(encoded, append)
-    const signal = options?.signal
-    if (signal !== undefined) assertSignal(signal, 'signal')
-    return this.#order.run(unlessAborted(signal, unlessAborted(this.#closing, encoded)), append)
+    const encoding = isPromise(encoded) ? unlessAborted(this.#closing, encoded) : encoded
+    return this.#order.run(encoding, append, options?.signal)
   }
 
   #encode(values: readonly unknown[]): MaybePromise<readonly string[]> {

@@ -9,10 +9,10 @@ import { invalid } from '../model/errors.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 import { assertInteger, assertMembers, type Check, type MembersOf } from '../model/validation.ts'
 import { unlessAborted } from '../runtime/abort.ts'
-import { loaded } from '../runtime/lazy-module.ts'
 import type { Reservation } from './append-session.ts'
 import { CALL_OPTIONS, type CallOptions, signalOf } from './call-options.ts'
 import { producerClosedError } from './errors.ts'
+import { loadSessions } from './load-sessions.ts'
 import type {
   RecordBatcher,
   RecordBatcherContext,
@@ -130,7 +130,7 @@ export class Producer {
 
   async #load(): Promise<RecordBatcher> {
     try {
-      const { RecordBatcher } = await loaded('the code of producers', import('./record-batcher.ts'))
+      const { RecordBatcher } = await loadSessions()
       this.#batcher = new RecordBatcher(this.#context, this.#options)
       return this.#batcher
     } catch (error) {

@@ -9,10 +9,11 @@ import type { RecordAs, RecordFormat } from '../model/record.ts'
 import type { RestoredStream } from '../model/restored-stream.ts'
 import { assertMembers } from '../model/validation.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
-import { APPEND_ALL_OPTIONS, type AppendAllOptions, appendAll } from './append-all.ts'
+import { appendAll } from './append-all.ts'
 import type { AppendOptions, AppendSession } from './append-session.ts'
 import type { CallOptions } from './call-options.ts'
 import { existsBy } from './exists-by.ts'
+import { type AppendAllOptions, inputSink } from './input-sink.ts'
 import { JsonCodec } from './json-codec.ts'
 import { JsonStream } from './json-stream.ts'
 import { Producer, type ProducerOptions } from './producer.ts'
@@ -233,13 +234,7 @@ export abstract class Stream {
     batches: AsyncIterable<AppendInput> | Iterable<AppendInput>,
     options: AppendAllOptions = {},
   ): AsyncGenerator<AppendAck, void, undefined> {
-    assertMembers(options, APPEND_ALL_OPTIONS, 'options')
-    const { fencingToken, signal } = options
-    return appendAll(batches, {
-      open: () => this.appendSession({ signal }),
-      submit: (session, batch) => session.submit(batch, { fencingToken }),
-      signals: [this.context.closing, signal],
-    })
+    return appendAll(batches, inputSink(this, options, this.context.closing))
   }
 
   /**
@@ -378,12 +373,7 @@ export abstract class Stream {
    * ```
    */
   writable(options: AppendAllOptions = {}): WritableStream<AppendInput> {
-    assertMembers(options, APPEND_ALL_OPTIONS, 'options')
-    const { fencingToken, signal } = options
-    return writableTo(
-      () => this.appendSession({ signal }),
-      (session, chunk) => session.submit(chunk, { fencingToken }),
-    )
+    return writableTo(inputSink(this, options, this.context.closing))
   }
 
   #session(queryOf: () => ReadQuery, options: ReadOptions): SessionOf<RecordFormat> {

@@ -1,4 +1,4 @@
-import type { AppendSession, AppendTicket } from './append-session.ts'
+import type { InputSession, InputSink } from './input-sink.ts'
 
 /** A readable stream of what an iterator yields. It takes one item ahead of its reader. */
 export function readableOf<Item>(items: AsyncGenerator<Item, void, undefined>): ReadableStream<Item> {
@@ -15,24 +15,26 @@ export function readableOf<Item>(items: AsyncGenerator<Item, void, undefined>): 
 }
 
 /** A writable stream that submits its chunks to a session, which it opens when it is made. */
-export function writableTo<Chunk>(
-  open: () => Promise<AppendSession>,
-  submit: (session: AppendSession, chunk: Chunk) => Promise<AppendTicket>,
-): WritableStream<Chunk> {
-  let session: AppendSession | undefined
+export function writableTo<Chunk>({ open, submit }: InputSink<Chunk>): WritableStream<Chunk> {
+  let session: InputSession<Chunk> | undefined
+  // Chunks that were written before are still appended. The writer has a reason of its own.
+  const end = async () => session?.close().catch(() => {})
   return new WritableStream<Chunk>({
     async start() {
       session = await open()
     },
     async write(chunk) {
-      await submit(session!, chunk)
+      try {
+        await submit(session!, chunk)
+      } catch (error) {
+        // A failed stream calls neither `close` nor `abort`.
+        void end()
+        throw error
+      }
     },
     async close() {
       await session!.close()
     },
-    async abort() {
-      // Chunks that were written before are still appended. The abort has a reason of its own.
-      await session?.close().catch(() => {})
-    },
+    abort: end,
   })
 }

@@ -1,5 +1,5 @@
 import { HeadwaterError } from '../model/errors.ts'
-import { SharedSignal } from '../runtime/abort.ts'
+import { onAbort, SharedSignal, unlessAborted } from '../runtime/abort.ts'
 import { type Clock, offsetClock } from '../runtime/clock.ts'
 import { LazyModule } from '../runtime/lazy-module.ts'
 import type { StorageSession } from '../storage/contract.ts'
@@ -42,12 +42,15 @@ export async function open(options: OpenOptions): Promise<Engine> {
   const closing = new SharedSignal()
   let hint = (_logId: string): void => {}
   let onHistoryChanged = (): void => {}
-  const session = await acquireSession(storage, {
+  const { signal } = options
+  signal?.throwIfAborted()
+  const opening = acquireSession(storage, {
     clock: settings.clock,
     onLogChanged: (logId) => hint(logId),
     onHistoryChanged: () => onHistoryChanged(),
     onBackgroundError,
   })
+  const session = await unlessAborted(signal, opening, (late) => late.close())
   const clock = clockOf(settings.clock, session)
   let lostTails = 0
   const usage = settings.usage.open({ session, clock, onBackgroundError })
@@ -150,6 +153,14 @@ export async function open(options: OpenOptions): Promise<Engine> {
     await session.close()
   }
   let closed: Promise<void> | undefined
+  const close = () => {
+    closed ??= closeAll()
+    return closed
+  }
+  if (signal !== undefined) {
+    const ignore = onAbort(signal, () => close().catch(onBackgroundError))
+    onAbort(closing, ignore)
+  }
   work.start(cleanup)
   const caller = Caller.owner({ tokens, usage, clock, closing, admission })
   return new Engine(
@@ -174,10 +185,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
           expiryPaused: confirmedClock.isPaused,
           lostTails,
         }),
-      close: () => {
-        closed ??= closeAll()
-        return closed
-      },
+      close,
     },
     caller,
   )

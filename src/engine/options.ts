@@ -5,6 +5,7 @@ import { locationNameProblem } from '../model/names.ts'
 import {
   assertMembers,
   assertOptions,
+  assertSignal,
   hasMethod,
   listOf,
   type MembersOf,
@@ -54,7 +55,7 @@ export interface EngineLimits {
   readonly openSessions: number
 }
 
-const DEFAULT_LIMITS: EngineLimits = {
+const DEFAULT_LIMITS: Record<keyof EngineLimits, number> = {
   appendInFlightBytes: 128 * MIB,
   appendWaitingBytes: 256 * MIB,
   sessionInFlightBytes: 8 * MIB,
@@ -114,6 +115,11 @@ export interface OpenOptions {
    * reject with `unsupported`.
    */
   readonly usage?: UsageModule | undefined
+  /**
+   * Closes the engine when it aborts. Before that, `open` rejects with its reason, and a storage that still
+   * opens is closed.
+   */
+  readonly signal?: AbortSignal | undefined
   /** Receives errors of background work, which is retried. By default they are ignored. */
   readonly onBackgroundError?: ((error: unknown) => void) | undefined
 }
@@ -131,6 +137,7 @@ const OPEN_OPTIONS: MembersOf<OpenOptions> = {
   }),
   ciphers: listOf(hasMethod('seal', 'a cipher, such as `await aegis256()`')),
   usage: hasMethod('open', 'a usage module, such as `usageMetrics()`'),
+  signal: assertSignal,
   onBackgroundError: 'function',
 }
 
@@ -165,12 +172,13 @@ export interface EngineSettings {
 
 export function engineSettings(options: OpenOptions): EngineSettings {
   assertOpenOptions(options)
-  const given = Object.entries(options.limits ?? {}).filter(([, value]) => value !== undefined)
-  const limits: EngineLimits = { ...DEFAULT_LIMITS, ...Object.fromEntries(given) }
-  for (const [name, value] of Object.entries(limits)) {
+  const limits = { ...DEFAULT_LIMITS }
+  for (const [name, value] of Object.entries(options.limits ?? {})) {
+    if (value === undefined) continue
     const least = LEAST[name] ?? 1
     const field = `limits.${name}`
     if (!(value >= least)) throw invalid(`${field} must be at least ${least}, not ${value}`, field)
+    limits[name as keyof EngineLimits] = value
   }
   const { random } = options
   const trimGraceMs = options.trimGraceMs ?? 10_000

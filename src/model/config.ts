@@ -54,11 +54,11 @@ export interface StreamConfigInput {
   /** @internal The storage class, which only the wire protocol has. */
   readonly storageClass?: StorageClass | undefined
   /**
-   * How long a record is kept after its append. Default: forever in process, 7 days over HTTP. With
+   * How long a record is kept after its append. Forever in process and 7 days over HTTP by default. With
    * `ensureStream`, a longer one extends the records that are stored.
    */
   readonly retentionPolicy?: RetentionPolicy | undefined
-  /** How records get their timestamps. System default: `client-prefer`, capped. */
+  /** How records get their timestamps. `client-prefer` and capped by default. */
   readonly timestamping?:
     | {
         /** Which timestamps records get. */
@@ -67,7 +67,7 @@ export interface StreamConfigInput {
         readonly uncapped?: boolean | undefined
       }
     | undefined
-  /** When a stream without records is deleted. System default: never. */
+  /** When a stream without records is deleted. Never by default. */
   readonly deleteOnEmpty?:
     | {
         /** Seconds since the last write after which an empty stream is deleted; 0 is never. */
@@ -101,16 +101,16 @@ export interface BasinConfig {
 export interface BasinConfigInput {
   /** The defaults of new streams. In process, their retention is infinite unless it is given. */
   readonly defaultStreamConfig?: StreamConfigInput | undefined
-  /** The cipher of new streams. Default: null, which stores them in plain form. */
+  /** The cipher of new streams. Null by default, which stores them in plain form. */
   readonly streamCipher?: Cipher | null | undefined
   /**
    * Whether an append creates a missing stream: over HTTP, for holders of access tokens, and with
-   * `autoCreate: false`. Otherwise every append does. Default: false.
+   * `autoCreate: false`. Otherwise every append does. False by default.
    */
   readonly createStreamOnAppend?: boolean | undefined
   /**
    * Whether reads and tail checks create a missing stream. Read sessions of the engine's owner always do,
-   * unless `autoCreate` is false. Default: false.
+   * unless `autoCreate` is false. False by default.
    */
   readonly createStreamOnRead?: boolean | undefined
 }

@@ -4,7 +4,7 @@ import { type MembersOf, type Time, unchecked } from './validation.ts'
 
 /** A stream that continues another one whose records before `start` are gone. */
 export interface RestoredStream {
-  /** Settings over the basin's defaults. Default: none. */
+  /** Settings over the basin's defaults. None by default. */
   readonly config?: StreamConfigInput | undefined
   /**
    * The sequence number of its next record, and the lowest timestamp that a record may get, in milliseconds.
@@ -14,9 +14,9 @@ export interface RestoredStream {
   readonly fencingToken?: string | undefined
   /** `null` stores plain text. By default the cipher of the basin's configuration applies. */
   readonly cipher?: Cipher | null | undefined
-  /** The texts of {@link StreamCreation}. Default: none. */
+  /** The texts of {@link StreamCreation}. None by default. */
   readonly metadata?: StreamMetadata | undefined
-  /** The end as in {@link StreamCreation}; idle seconds begin with the restoration. Default: never. */
+  /** The end as in {@link StreamCreation}; idle seconds begin with the restoration. Never by default. */
   readonly expiry?: StreamCreation['expiry'] | undefined
 }
 

@@ -16,13 +16,13 @@ export type StreamExpiry =
 export interface StreamCreation {
   /**
    * Texts that are stored with the stream and listed with it: at most 16, and 2 KiB of UTF-8 with their
-   * names. Default: none.
+   * names. None by default.
    */
   readonly metadata?: StreamMetadata | undefined
   /**
    * When the stream is deleted: at a time, or after a number of idle seconds. Appends and the opening of
    * reads renew the latter; tail checks do not. Reads are recorded only now and then, so an idle stream is
-   * deleted up to a tenth of the time later, at most a minute. Default: never.
+   * deleted up to a tenth of the time later, at most a minute. Never by default.
    */
   readonly expiry?: { readonly at: Time } | { readonly idleSeconds: number } | undefined
   /**

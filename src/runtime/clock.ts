@@ -8,15 +8,15 @@ export interface Clock {
    */
   schedule(delayMs: number, callback: () => void, options?: ScheduleOptions): () => void
   /**
-   * Whether a test sets the time. A storage with a clock of its own then uses this one instead. Default:
-   * false.
+   * Whether a test sets the time. A storage with a clock of its own then uses this one instead. False by
+   * default.
    */
   readonly isVirtual?: boolean | undefined
 }
 
 /** Options of a timer. */
 export interface ScheduleOptions {
-  /** Whether the timer lets a process with nothing else to do exit before it fires. Default: false. */
+  /** Whether the timer lets a process with nothing else to do exit before it fires. False by default. */
   readonly background?: boolean | undefined
 }
 

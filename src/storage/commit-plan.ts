@@ -32,7 +32,7 @@ export interface LogHeads {
   headOf(logId: string): Head | undefined
   /**
    * Returns whether anything of a deleted log with this id is still stored, so that the id cannot be used.
-   * Default: never.
+   * Never by default.
    */
   hasRemains?(logId: string): boolean
 }

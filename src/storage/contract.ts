@@ -44,7 +44,7 @@ export interface StorageManifest {
   readonly notifications: 'reliable' | 'hint' | 'none'
   /**
    * Whether nothing else refers to the memory of the blocks that `read` returns. The engine then passes it to
-   * callers without a defensive copy. Default: false.
+   * callers without a defensive copy. False by default.
    */
   readonly readsIntoNewMemory?: boolean | undefined
 }
@@ -224,7 +224,7 @@ export type CatalogChange =
       readonly epoch: number
       /** Milliseconds since the Unix epoch. */
       readonly createdAt: number
-      /** Where the log starts. Default: at 0. */
+      /** Where the log starts. At 0 by default. */
       readonly start?: LogStart | undefined
     }
   /**
@@ -361,11 +361,11 @@ export interface ReadRange {
   readonly endSeqNum: number
   /** Stops once the metered bytes of the returned blocks reach this. */
   readonly bytesMax: number
-  /** Stops once the records of the returned blocks reach this. Default: no limit. */
+  /** Stops once the records of the returned blocks reach this. No limit by default. */
   readonly recordsMax?: number | undefined
   /**
-   * Whether the records of one append must be in one block, for callers that tell appends apart. Default:
-   * false.
+   * Whether the records of one append must be in one block, for callers that tell appends apart. False by
+   * default.
    */
   readonly unsplit?: boolean | undefined
 }

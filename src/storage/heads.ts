@@ -54,7 +54,7 @@ const NO_TRIMS: Head['trims'] = Object.freeze([])
  * Returns the head of a log that was just created.
  *
  * @param createdAt Milliseconds since the Unix epoch.
- * @param start Where the log starts. Default: at 0.
+ * @param start Where the log starts. At 0 by default.
  */
 export function emptyHead(epoch: number, createdAt: number, start: LogStart = BEGINNING): Head {
   const { tail, fencingToken } = start

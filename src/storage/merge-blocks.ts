@@ -30,7 +30,7 @@ export function mergeableAppends(requests: readonly AppendRequest[]): readonly A
 /**
  * Merges consecutive blocks with the same `expiresAt`, at least one. Returns a single block as it is.
  *
- * @param join Concatenates their data. Default: copies it.
+ * @param join Concatenates their data; copies it by default.
  */
 export function mergedBlock(
   blocks: readonly StoredBlock[],

@@ -18,10 +18,10 @@ import { type AfterRefusal, entriesToSend } from './outbox-plan.ts'
  *
  * Batch 0 of an epoch is conditional on the tail, after everything below was examined. So it needs no server
  * that knows producers, and whatever was sent in an earlier epoch is either found or comes too late. As the
- * position is a part of the attempt, all attempts at lower ones are settled. If others append first, batch 0 is
- * sent without a condition, to a server that has just shown that it knows producers: but only if each attempt
- * to send its entries had a position, and is settled. A later batch never has a condition: it is only made once
- * a server with producers has acknowledged the one before.
+ * position is a part of the attempt, all attempts at lower ones are settled. If others append first, batch 0
+ * is sent without a condition, to a server that has just shown that it knows producers: but only if each
+ * attempt to send its entries had a position, and is settled. A later batch never has a condition: it is only
+ * made once a server with producers has acknowledged the one before.
  */
 
 /** A batch to send. */

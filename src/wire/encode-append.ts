@@ -21,9 +21,13 @@ export function encodeAppendInput(
   allocate: (length: number) => Uint8Array = (length) => new Uint8Array(length),
 ): Uint8Array {
   const token = fencingToken === undefined ? undefined : utf8(fencingToken)
-  const sizes = records.map(recordSize)
+  const sizes = new Array<number>(records.length)
   let length = 0
-  for (const size of sizes) length += 1 + varintSize(size) + size
+  for (let i = 0; i < records.length; i++) {
+    const size = recordSize(records[i]!)
+    sizes[i] = size
+    length += 1 + varintSize(size) + size
+  }
   // Conditions are present or absent, so 0 and '' are written too.
   if (matchSeqNum !== undefined) length += 1 + varintSize(matchSeqNum)
   if (token !== undefined) length += fieldSize(token)
@@ -47,12 +51,16 @@ class Writer {
 
   record({ timestamp, headers, body }: AppendRecord): void {
     if (timestamp !== undefined) this.varint(TAG_TIMESTAMP, timestamp)
+    if (headers.length > 0) this.#headers(headers)
+    this.#bytesUnlessEmpty(TAG_BODY, body)
+  }
+
+  #headers(headers: readonly Header[]): void {
     for (const header of headers) {
       this.varint(TAG_HEADER, headerSize(header))
       this.#bytesUnlessEmpty(TAG_NAME, header[0])
       this.#bytesUnlessEmpty(TAG_VALUE, header[1])
     }
-    this.#bytesUnlessEmpty(TAG_BODY, body)
   }
 
   varint(tag: number, value: number): void {
@@ -73,11 +81,18 @@ class Writer {
 
 function recordSize({ timestamp, headers, body }: AppendRecord): number {
   let size = timestamp === undefined ? 0 : 1 + varintSize(timestamp)
+  // Iterating over the empty headers of most records would allocate more than the rest does.
+  if (headers.length > 0) size += headersSize(headers)
+  return size + sizeUnlessEmpty(body)
+}
+
+function headersSize(headers: readonly Header[]): number {
+  let size = 0
   for (const header of headers) {
     const inner = headerSize(header)
     size += 1 + varintSize(inner) + inner
   }
-  return size + sizeUnlessEmpty(body)
+  return size
 }
 
 function headerSize([name, value]: Header): number {

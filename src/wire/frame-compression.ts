@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Compression } from './codec.ts'
 import { compress, decompress } from './compression.ts'
 import { encodeMessageFrame } from './encode-frame.ts'
@@ -33,10 +34,10 @@ export async function frameMessage(
 }
 
 /**
- * The protobuf message of a frame. Rejects with `bad_frame` if it is damaged or decompresses to more than a
- * frame may hold.
+ * The protobuf message of a frame: at once if it is not compressed. Rejects with `bad_frame` if it is damaged
+ * or decompresses to more than a frame may hold.
  */
-export async function messageOf(frame: MessageFrame): Promise<Uint8Array> {
+export function messageOf(frame: MessageFrame): MaybePromise<Uint8Array> {
   if (frame.compression === undefined) return frame.payload
   return decompress(frame.compression, frame.payload, { bytesMax: FRAME_PAYLOAD_MAX, code: 'bad_frame' })
 }

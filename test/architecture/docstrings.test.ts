@@ -8,6 +8,9 @@ const PARTICIPLES = 'Called|Closed|Dropped|Given|Kept|Marked|Shared|Stored|Used'
 /** A docstring that only continues the name below it: "By digest.", "In bytes; …". A comma makes a clause. */
 const FRAGMENT = new RegExp(`^(?:(?:${PREPOSITIONS})\\b[^,]*?[.;:](?:\\s|$)|(?:${PARTICIPLES})\\.)`)
 
+/** A default that is named by other words. */
+const OTHER_DEFAULT = /\bdefaults? to\b|(?<!by )\bdefault:|\(default\b|\bthe default is\b/i
+
 /** The docstrings of a file, each as one line. */
 function docstringsOf(text: string): string[] {
   return [...text.matchAll(/\/\*\*([\s\S]*?)\*\//g)].map(([, inner]) =>
@@ -25,6 +28,15 @@ it('docstrings begin with a noun or a verb', () => {
       .map((docstring) => `${path}: ${docstring.slice(0, 60)}`),
   )
   expect(fragments).toEqual([])
+})
+
+it('docstrings name defaults by one phrase: `30 by default`', () => {
+  const others = [...readSources(ROOT, ['src', 'adapters'])].flatMap(([path, text]) =>
+    docstringsOf(text)
+      .filter((docstring) => OTHER_DEFAULT.test(docstring))
+      .map((docstring) => `${path}: ${docstring.slice(0, 60)}`),
+  )
+  expect(others).toEqual([])
 })
 
 it('a fragment is told from a sentence', () => {

@@ -1,10 +1,6 @@
 // Code that the library loads on first use. A campaign loads it before it begins: how long that takes must
 // not change the order of what happens.
-import '../../src/api/append-session.ts'
-import '../../src/api/generate-acks.ts'
-import '../../src/api/json-append-session.ts'
-import '../../src/api/json-decoder.ts'
-import '../../src/api/record-batcher.ts'
+import '../../src/api/session-parts.ts'
 import '../../src/core/append-rules.ts'
 import '../../src/engine/encryption/cipher-availability.ts'
 import '../../src/engine/encryption/stream-codec.ts'

@@ -10,7 +10,7 @@ import { type ConnectOptions, connect } from '../../adapters/client/index.ts'
 import { type NodeServer, serve, toNodeHandler } from '../../adapters/node/index.ts'
 import { type Engine, open } from '../../src/index.ts'
 import { MIB } from '../../src/model/limits.ts'
-import { bodies, outcomeOf, testStorage } from '../support/index.ts'
+import { bodies, outcomeOf, testClock, testStorage } from '../support/index.ts'
 import { failureOf } from './network.ts'
 
 interface Server {
@@ -201,6 +201,29 @@ describe('sessions in Node', () => {
     const errors = await Promise.all(tickets.map((ticket) => failureOf(ticket.ack())))
     for (const error of errors) expect(error).toMatchObject({ code: 'unavailable', mayHaveEffects: true })
     expect(await outcomeOf(session.close())).toBe('unavailable')
+  })
+
+  it('fail when no ack comes in time, which begins anew with each ack', async () => {
+    const { server } = await startServer()
+    const relay = await startRelay(server.port)
+    const clock = testClock()
+    const { stream } = await connected(relay.url, { clock, requestTimeoutMs: 10_000, retries: 0 })
+    const session = await stream.appendSession()
+    await (await session.submit('a')).ack()
+    await clock.advance(6_000)
+    await (await session.submit('b')).ack()
+    await clock.advance(1_000)
+    relay.swallow(true)
+    const ticket = await session.submit('c')
+    let failure: unknown
+    ticket.ack().catch((error: unknown) => {
+      failure = error
+    })
+    await clock.advance(9_999)
+    expect(failure).toBeUndefined()
+    await clock.advance(1)
+    await expect.poll(() => failure).toMatchObject({ code: 'unavailable', mayHaveEffects: true })
+    expect(String(failure)).toContain('no acknowledgement within 10 seconds')
   })
 
   it('resume reads after a lost connection', async () => {

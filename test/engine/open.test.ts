@@ -155,3 +155,87 @@ onEveryKindOfStorage(() =>
     })
   }),
 )
+
+describe('the signal of `open`', () => {
+  const enough = new Error('enough')
+
+  it('closes the engine, which settles what is in flight', async () => {
+    const storage = gated(testStorage())
+    const ending = new AbortController()
+    engine = await openEngine({ storage, signal: ending.signal })
+    const { stream, hw, clock } = engine
+    storage.holding = true
+    const append = outcomeOf(stream.append('a'))
+    await clock.settle()
+    ending.abort(enough)
+    expect(await outcomeOf(stream.append('b'))).toBe('closed')
+    storage.release()
+    await hw.close()
+    expect([await append, clock.pending]).toEqual(['ok', 0])
+  })
+
+  it('rejects before the storage is opened, if it has aborted', async () => {
+    let opened = 0
+    const inner = testStorage()
+    const storage: Storage = {
+      manifest: inner.manifest,
+      open(context) {
+        opened++
+        return inner.open(context)
+      },
+    }
+    await expect(open({ storage, signal: AbortSignal.abort(enough) })).rejects.toBe(enough)
+    expect(opened).toBe(0)
+  })
+
+  it('rejects while the storage opens, and closes what still opens', async () => {
+    const opening = deferred()
+    const closed = deferred()
+    const inner = testStorage()
+    const storage = wrapped(inner, {}, (session) => ({
+      async close() {
+        await session.close()
+        closed.resolve()
+      },
+    }))
+    const slow: Storage = {
+      manifest: storage.manifest,
+      async open(context) {
+        await opening.promise
+        return storage.open(context)
+      },
+    }
+    const ending = new AbortController()
+    const opened = open({ storage: slow, signal: ending.signal })
+    ending.abort(enough)
+    await expect(opened).rejects.toBe(enough)
+    opening.resolve()
+    await closed.promise
+  })
+
+  it('keeps nothing of an engine that is closed', async () => {
+    const { signal } = new AbortController()
+    const removed = vi.spyOn(signal, 'removeEventListener')
+    const { hw } = await openEngine({ signal })
+    expect(removed).not.toHaveBeenCalled()
+    await hw.close()
+    expect(removed).toHaveBeenCalledOnce()
+  })
+
+  it('reports a failure to close as one of background work', async () => {
+    const errors: unknown[] = []
+    const storage = wrapped(testStorage(), {}, () => ({
+      close: () => Promise.reject(new StorageFailure('io', 'x', { nothingWritten: true })),
+    }))
+    const ending = new AbortController()
+    await open({ storage, signal: ending.signal, onBackgroundError: (error) => errors.push(error) })
+    ending.abort(enough)
+    await vi.waitUntil(() => errors.length > 0)
+    expect(errors).toMatchObject([{ code: 'storage' }])
+  })
+
+  it('must be a signal', async () => {
+    const options = { storage: testStorage(), signal: {} as AbortSignal }
+    await expect(open(options)).rejects.toMatchObject({ code: 'invalid', field: 'signal' })
+  })
+})

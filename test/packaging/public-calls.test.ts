@@ -21,7 +21,6 @@ const WITHOUT_SIGNAL: Readonly<Record<string, string>> = {
   'CipherSuite.*': 'The engine calls a cipher, for a time that the size of a record bounds.',
   'UsageMeter.*': 'The engine calls its module for usage.',
   'MetricsService.*': 'The engine calls its module for usage, and takes the signal of `metrics`.',
-  open: 'Only the storage is waited for, and one that begins to open cannot be stopped. `close` ends the rest.',
   serve: 'It ends as soon as the system has given it the port, or not.',
   aegis256: 'It loads code, as `import()` does.',
   'IndexedDbStorage.usage': 'A question to the browser, which takes no signal.',
@@ -41,6 +40,7 @@ const WITHOUT_SIGNAL: Readonly<Record<string, string>> = {
 const WITHOUT_DISPOSE: Readonly<Record<string, string>> = {
   Stream: '`close` changes the stream: it ends it for good.',
   EngineStream: '`close` changes the stream: it ends it for good.',
+  JsonStream: '`close` changes the stream: it ends it for good.',
   StorageSession: 'The engine closes it.',
   UsageMeter: 'The engine closes it.',
   OrderedKeyValueStore: 'The kit for storages closes it.',
@@ -50,14 +50,12 @@ const WITHOUT_DISPOSE: Readonly<Record<string, string>> = {
 /** Members of a stream that its view for JSON values does not have. */
 const NOT_OF_JSON_STREAMS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
-    ['name', 'basinName', 'config', 'reconfigure', 'delete', 'exists', 'metrics', 'close'].map((member) => [
+    ['name', 'basinName', 'config', 'reconfigure', 'delete', 'exists', 'metrics'].map((member) => [
       member,
       'It is about the stream as a whole.',
     ]),
   ),
   json: 'It makes the view.',
-  readable: '`ReadableStream.from(view.follow())` is the same.',
-  writable: 'Chunks are appended by `appendAll`.',
 }
 
 /** How many names `headwater` may export. */

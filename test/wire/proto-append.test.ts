@@ -45,7 +45,7 @@ function oracle(data: Uint8Array) {
   return {
     inputs: records.map(({ timestamp, headers, body }) => ({
       timestamp: optional(timestamp),
-      headers: headers.map(({ name, value }) => [name, value]),
+      headers: headers.length === 0 ? undefined : headers.map(({ name, value }) => [name, value]),
       body,
     })),
     conditions: { matchSeqNum: optional(matchSeqNum), fencingToken },
@@ -124,7 +124,7 @@ describe('decodeAppendInput', () => {
     expect(decode(encode({})).conditions).toEqual({ matchSeqNum: undefined, fencingToken: undefined })
     expect(decode(encode({ records: [{ timestamp: 0n }] })).inputs).toMatchObject([{ timestamp: 0 }])
     expect(decode(encode({ records: [{}] })).inputs).toEqual([
-      { timestamp: undefined, headers: [], body: new Uint8Array(0) },
+      { timestamp: undefined, headers: undefined, body: new Uint8Array(0) },
     ])
   })
 

@@ -41,7 +41,10 @@ export class AppendLink {
   readonly #sent: SentBatch[] = []
   #listener: AppendLinkListener | undefined
   #isOver = false
-  #cancelTimer = () => {}
+  /** One timer for all acks: they move the time at which it is due, and leave the timer alone. */
+  #cancelTimer: (() => void) | undefined
+  #dueAt = 0
+  #isDueLater = false
 
   constructor(core: ClientCore, opened: OpenResponse, body: FrameUpload) {
     this.#core = core
@@ -66,7 +69,7 @@ export class AppendLink {
   /** Ends the session: no further batches. */
   end(): void {
     this.#isOver = true
-    this.#cancelTimer()
+    this.#cancelTimer?.()
     this.#body.end()
     // Without acks that are due, the server has nothing left to say.
     this.#opened.exchange.end()
@@ -101,7 +104,6 @@ export class AppendLink {
     const batch = this.#sent.shift()
     if (batch === undefined) throw new MalformedResponse('an acknowledgement of nothing')
     assertAck(ack, batch)
-    this.#cancelTimer()
     if (this.#sent.length > 0) this.#awaitAck()
     this.#listener?.onAck(ack)
   }
@@ -134,7 +136,24 @@ export class AppendLink {
 
   #awaitAck(): void {
     const { clock, requestTimeoutMs } = this.#core.settings
-    this.#cancelTimer = clock.schedule(requestTimeoutMs, () => {
+    this.#dueAt = clock.now() + requestTimeoutMs
+    this.#isDueLater = this.#cancelTimer !== undefined
+    if (!this.#isDueLater) this.#schedule(requestTimeoutMs)
+  }
+
+  #schedule(delayMs: number): void {
+    const { clock, requestTimeoutMs } = this.#core.settings
+    this.#cancelTimer = clock.schedule(delayMs, () => {
+      this.#cancelTimer = undefined
+      if (this.#sent.length === 0) return
+      if (this.#isDueLater) {
+        this.#isDueLater = false
+        const remainingMs = this.#dueAt - clock.now()
+        // The clock may have been set meanwhile.
+        const isPlausible = remainingMs > 0 && remainingMs <= requestTimeoutMs
+        this.#schedule(isPlausible ? remainingMs : requestTimeoutMs)
+        return
+      }
       const message = `no acknowledgement within ${Math.ceil(requestTimeoutMs / 1000)} seconds`
       this.#end(new HeadwaterError('unavailable', message, { mayHaveEffects: true }), true)
     })

@@ -1,7 +1,9 @@
 import type { AppendSession, AppendTicket, Stream } from '../../../src/index.ts'
+import type { AppendInput } from '../../../src/model/append-input.ts'
 import { concatBytes } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import { macrotask } from '../../../src/runtime/macrotask.ts'
+import { andThen, isPromise, type MaybePromise } from '../../../src/runtime/maybe-promise.ts'
 import type { RejectingQuota } from '../../../src/runtime/rejecting-quota.ts'
 import { encodeMessageFrame, encodeTerminalFrame } from '../../../src/wire/encode-frame.ts'
 import { errorBody } from '../../../src/wire/error-body.ts'
@@ -74,8 +76,11 @@ async function takeFrames(
       if (chunk === undefined || acks.isOver) return
       if (chunk.done) break
       for (const frame of decoder.decode(chunk.value)) {
-        const { inputs, conditions } = await inputOf(frame)
-        await acks.room()
+        // Awaited only if need be: a session has many small batches.
+        const input = inputOf(frame)
+        const { inputs, conditions } = isPromise(input) ? await input : input
+        const room = acks.room()
+        if (room !== undefined) await room
         if (acks.isOver) return
         const submitting = session.submit(inputs, conditions)
         // The session has encoded or copied the bytes.
@@ -91,11 +96,11 @@ async function takeFrames(
   }
 }
 
-async function inputOf(frame: Frame) {
+function inputOf(frame: Frame): MaybePromise<AppendInput> {
   if (frame.kind === 'terminal') {
     throw new HeadwaterError('bad_frame', 'a client must not send a terminal frame')
   }
-  return decodeAppendInput(await messageOf(frame), 'bad_frame')
+  return andThen(messageOf(frame), (message) => decodeAppendInput(message, 'bad_frame'))
 }
 
 /** Acks that a client may leave unread, about 2 MiB. */
@@ -165,11 +170,15 @@ class AckFrames implements AsyncIterableIterator<Uint8Array> {
   }
 
   /**
-   * Resolves when the client may have one more unread ack, or the response is over. If the runtime has not
-   * begun to send the response, it may wait for the end of the request first: waiting for it would be a
-   * deadlock, so the session fails.
+   * Resolves when the client may have one more unread ack, or the response is over; undefined if that is so
+   * now. If the runtime has not begun to send the response, it may wait for the end of the request first:
+   * waiting for it would be a deadlock, so the session fails.
    */
-  async room(): Promise<void> {
+  room(): Promise<void> | undefined {
+    return this.#unread >= UNREAD_ACKS_MAX && !this.#isOver ? this.#awaitRoom() : undefined
+  }
+
+  async #awaitRoom(): Promise<void> {
     while (this.#unread >= UNREAD_ACKS_MAX && !this.#isOver) {
       if (!this.#isRead) {
         this.end(new HeadwaterError('unavailable', 'too many inputs before the runtime sends the first ack'))

@@ -10,9 +10,9 @@ export { type VerifyOptions, verifyDirectory } from './verify/verify-directory.t
 /** Options of {@link filesystem}. */
 export interface FilesystemOptions {
   /**
-   * What an append survives once it resolves. `'power-loss'` (default): a power loss; all pending appends are
-   * written and synced together. `'process-crash'`: a crash of the process, but not of the machine; appends
-   * do not wait for the disk.
+   * What an append survives once it resolves. `'power-loss'` (the default): a power loss; all pending appends
+   * are written and synced together. `'process-crash'`: a crash of the process, but not of the machine;
+   * appends do not wait for the disk.
    */
   readonly durability?: Durability | undefined
 }

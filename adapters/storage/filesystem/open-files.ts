@@ -16,11 +16,11 @@ import { SharedStorage } from './shared-storage.ts'
 
 export interface OpenFilesOptions {
   readonly durability: 'power-loss' | 'process-crash'
-  /** The size at which journals are rolled, in bytes. Default: derived from the size of the state. */
+  /** The size at which journals are rolled, in bytes. Derived from the size of the state by default. */
   readonly rollBytes?: number | undefined
-  /** The size from which blocks are not copied when journals are rolled, in bytes. Default: 128 KiB. */
+  /** The size from which blocks are not copied when journals are rolled, in bytes. 128 KiB by default. */
   readonly largeBlockBytes?: number | undefined
-  /** The space that is reserved for a full disk, in bytes. Default: 4 MiB. */
+  /** The space that is reserved for a full disk, in bytes. 4 MiB by default. */
   readonly reserveBytes?: number | undefined
 }
 

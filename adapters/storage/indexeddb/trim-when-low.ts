@@ -30,7 +30,7 @@ export interface TrimmableStream {
 export interface TrimWhenLowOptions<Stream extends TrimmableStream = TrimmableStream> {
   /** Returns the streams whose oldest records may be trimmed. Called each time that space is low. */
   readonly streams: () => Iterable<Stream> | Promise<Iterable<Stream>>
-  /** The share of the quota, in (0, 1), to free up to. Defaults to 0.3. */
+  /** The share of the quota, in (0, 1), to free up to. 0.3 by default. */
   readonly freeShare?: number | undefined
   /** Called after each trim. */
   readonly onTrim?: ((stream: Stream, trimPoint: number) => void) | undefined
@@ -39,7 +39,7 @@ export interface TrimWhenLowOptions<Stream extends TrimmableStream = TrimmableSt
    * ignored.
    */
   readonly onError?: ((error: unknown) => void) | undefined
-  /** The source of time. Defaults to the system clock. */
+  /** The source of time. The system clock by default. */
   readonly clock?: Clock | undefined
 }
 

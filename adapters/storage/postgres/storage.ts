@@ -16,34 +16,34 @@ export interface PostgresOptions {
   readonly connectionString?: string | undefined
   /** A client in place of `connectionString`, which the caller closes: a `Pool` of `pg`, a `PGlite`, ... */
   readonly client?: PostgresClient | undefined
-  /** The schema of the tables, which is created. Default: `headwater`. */
+  /** The schema of the tables, which is created. `headwater` by default. */
   readonly schema?: string | undefined
-  /** The most connections that `connectionString` opens, besides one that listens. Default: 10. */
+  /** The most connections that `connectionString` opens, besides one that listens. 10 by default. */
   readonly connectionsMax?: number | undefined
   /**
-   * Whether to listen for changes by other processes (`LISTEN`). Otherwise followers poll every second.
-   * Default: true.
+   * Whether to listen for changes by other processes (`LISTEN`). Otherwise followers poll every second. True
+   * by default.
    */
   readonly listen?: boolean | undefined
   /**
    * Where to listen if `connectionString` leads to a pooler in transaction mode: the database itself.
-   * Default: `connectionString`.
+   * `connectionString` by default.
    */
   readonly listenConnectionString?: string | undefined
   /**
    * Opens tables that exist for reading only: on a standby, or with a role that may not write. Appends reject
-   * with `storage`. Otherwise such a database is an error. Default: false.
+   * with `storage`. Otherwise such a database is an error. False by default.
    */
   readonly readOnly?: boolean | undefined
-  /** How long a statement may take, in milliseconds. Default: 30,000. */
+  /** How long a statement may take, in milliseconds. 30,000 by default. */
   readonly statementTimeoutMs?: number | undefined
-  /** How long a statement waits for a lock before it is repeated, in milliseconds. Default: 5,000. */
+  /** How long a statement waits for a lock before it is repeated, in milliseconds. 5,000 by default. */
   readonly lockTimeoutMs?: number | undefined
-  /** How long calls are repeated while the database is unreachable, in milliseconds. Default: 30,000. */
+  /** How long calls are repeated while the database is unreachable, in milliseconds. 30,000 by default. */
   readonly retryMs?: number | undefined
   /**
    * How far the clock of this process may be from that of the database, in milliseconds. Beyond it, `open`
-   * rejects. Default: 300,000.
+   * rejects. 300,000 by default.
    */
   readonly clockOffsetMsMax?: number | undefined
 }

@@ -2,7 +2,7 @@ import { invalid } from '../../../src/model/errors.ts'
 import type { MembersOf } from '../../../src/model/validation.ts'
 import type { Clock } from '../../../src/runtime/clock.ts'
 
-/** Selects the calls that a fault affects. Default: all from now on, until `heal()`. */
+/** Selects the calls that a fault affects. All from now on by default, until `heal()`. */
 export interface FaultPoint<Args extends readonly unknown[]> {
   /** Only the nth call from now on; 1 is the next. With `when`, only matching calls count. */
   readonly nth?: number | undefined

@@ -19,11 +19,11 @@ export type Handler = (request: Request) => Response | Promise<Response>
 
 /** Options of `faultyHandler`. */
 export interface FaultyHandlerOptions {
-  /** Seed of random faults. Equal seeds and equal requests give equal faults. Default: 1. */
+  /** Seed of random faults. Equal seeds and equal requests give equal faults. 1 by default. */
   readonly seed?: number | undefined
-  /** Random faults from the first request on. Default: none. */
+  /** Random faults from the first request on. None by default. */
   readonly rates?: HandlerRates | undefined
-  /** Measures delays. Default: the system clock. */
+  /** Measures delays. The system clock by default. */
   readonly clock?: Clock | undefined
 }
 

@@ -15,20 +15,20 @@ import {
   drawOne,
 } from '../faults/random-faults.ts'
 
-/** Selects the requests that a fault affects. Default: all from now on, until `heal()`. */
+/** Selects the requests that a fault affects. All from now on by default, until `heal()`. */
 export type RequestPoint = FaultPoint<[request: Request]>
 
 /** Which requests `respond` applies to, and what else the response has. */
 export interface ResponseOptions extends RequestPoint {
-  /** The code in the body. Default: `unavailable`. */
+  /** The code in the body. `unavailable` by default. */
   readonly code?: string | undefined
-  /** Headers of the response. Default: none. */
+  /** Headers of the response. None by default. */
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
 /** Which requests `delay` applies to, and on which side. */
 export interface RequestDelayOptions extends RequestPoint {
-  /** Delays the response instead of the request. Default: false. */
+  /** Delays the response instead of the request. False by default. */
   readonly after?: boolean | undefined
 }
 

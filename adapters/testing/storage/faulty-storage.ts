@@ -22,12 +22,12 @@ import type {
 
 /** Options of `faultyStorage`. */
 export interface FaultyStorageOptions {
-  /** Seed of random faults. Equal seeds and equal calls give equal faults. Default: 1. */
+  /** Seed of random faults. Equal seeds and equal calls give equal faults. 1 by default. */
   readonly seed?: number | undefined
-  /** Random faults from the first call on. Default: none. */
+  /** Random faults from the first call on. None by default. */
   readonly rates?: StorageRates | undefined
   /**
-   * The guarantee of notifications in the manifest. Default: that of the storage, but `hint` instead of
+   * The guarantee of notifications in the manifest. By default that of the storage, but `hint` instead of
    * `reliable`, because notifications may be lost here, and the engine must poll. With `reliable` they cannot
    * be dropped or delayed.
    */

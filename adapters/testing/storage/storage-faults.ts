@@ -46,12 +46,12 @@ export type InjectedKind = StorageFailureKind | 'conflict'
 /** Which calls `fail` applies to, and how they fail. */
 export interface FailOptions<Operation extends StorageOperation>
   extends FaultPoint<StorageArguments<Operation>> {
-  /** Default: `io`. */
+  /** `io` by default. */
   readonly kind?: InjectedKind | undefined
   /**
    * The call takes effect and its result is lost, so its outcome is unknown to the caller. Calls after it
-   * take effect too, and their success may reveal it. Default: false; the call has no effect, and the failure
-   * says so.
+   * take effect too, and their success may reveal it. False by default: the call has no effect, and the
+   * failure says so.
    */
   readonly after?: boolean | undefined
 }
@@ -59,29 +59,29 @@ export interface FailOptions<Operation extends StorageOperation>
 /** Which calls `delay` applies to, and on which side. */
 export interface DelayOptions<Operation extends StorageOperation>
   extends FaultPoint<StorageArguments<Operation>> {
-  /** Delays the result instead of the call. Default: false. */
+  /** Delays the result instead of the call. False by default. */
   readonly after?: boolean | undefined
 }
 
 /** The probabilities of faults for each call of an operation, from 0 to 1. */
 export interface CallRates {
-  /** That the call fails without effect. Default: 0. */
+  /** That the call fails without effect. 0 by default. */
   readonly before?: number | undefined
   /**
-   * That the call takes effect and its result is lost. The sum with `before` must not exceed 1. Default: 0.
+   * That the call takes effect and its result is lost. The sum with `before` must not exceed 1. 0 by default.
    */
   readonly after?: number | undefined
-  /** The kind of failure. Default: `io`. */
+  /** The kind of failure. `io` by default. */
   readonly kind?: StorageFailureKind | undefined
-  /** The delay of the call or of its result, with equal probability. Default: none. */
+  /** The delay of the call or of its result, with equal probability. None by default. */
   readonly delay?: DelayRange | undefined
 }
 
 /** Probabilities of faults of a read. */
 export interface ReadRates extends CallRates {
   /**
-   * That a read returns only some of its blocks: at least the first, and not all if there are several.
-   * Default: 0.
+   * That a read returns only some of its blocks: at least the first, and not all if there are several. 0 by
+   * default.
    */
   readonly torn?: number | undefined
 }

@@ -22,10 +22,7 @@ import type { StreamTarget } from '../service/stream-target.ts'
 import type { Caller } from './caller.ts'
 import type { EngineServices } from './engine-services.ts'
 
-const APPEND_SESSIONS = new LazyModule(
-  'the code of append sessions',
-  () => import('../../api/append-session.ts'),
-)
+const SESSIONS = new LazyModule('the code of sessions', () => import('../../api/session-parts.ts'))
 
 /** A stream of an engine. */
 export class EngineStream extends Stream {
@@ -120,7 +117,7 @@ export class EngineStream extends Stream {
     const { admission, appends, clock, sessionInFlightBytes } = this.#services
     const { ref } = this.#target
     return this.#caller.open('append', this.#target, signal, async ({ permit, target, watch }) => {
-      const { AppendSession } = APPEND_SESSIONS.part ?? (await unlessAborted(signal, APPEND_SESSIONS.load()))
+      const { AppendSession } = SESSIONS.part ?? (await unlessAborted(signal, SESSIONS.load()))
       const appender = await unlessAborted(signal, appends.openAppender(target), (late) => late.release())
       return new AppendSession({
         appender,

@@ -19,7 +19,7 @@ export interface StreamCacheOptions
   readonly session: StorageSession
   readonly readBudget: ReadBudget
   readonly limits: StreamLogOptions['limits'] & { readonly cachedStreams: number }
-  /** Whether a log may have expired: its document is then loaded again. */
+  /** Whether a log that can expire may have done so: its document is then loaded again. */
   readonly isOverdue: (log: StreamLog) => boolean
   /** Called before a log enters the cache. */
   readonly codecFor: (document: StreamDocument) => Promise<RecordCodec>
@@ -74,7 +74,8 @@ export class StreamCache {
   /** Returns a cached log. On a shared storage another engine may have deleted it, which using it reveals. */
   get(ref: StreamRef): StreamLog | undefined {
     const log = this.#byName.get(ref.basin)?.get(ref.stream)
-    if (log === undefined || log.isDeleted || this.#options.isOverdue(log)) return undefined
+    if (log === undefined || log.isDeleted) return undefined
+    if (log.document.expiry !== undefined && this.#options.isOverdue(log)) return undefined
     log.wasUsed = true
     return log
   }

@@ -48,12 +48,14 @@ export class ExpiryChecks {
     return (await control.load()).ended.unlessEnded(document)
   }
 
-  /** Whether a stream has expired by what is known of it here, unless another engine has used it. */
+  /**
+   * Whether a stream that can expire has expired by what is known of it here, unless another engine has used
+   * it.
+   */
   isOverdue({ document, head, readAt }: KnownUse): boolean {
     const { expiry, createdAt } = document
-    if (expiry === undefined) return false
     const { appendedAt } = head
-    return expiresAt(expiry, { createdAt, appendedAt, readAt }) <= this.#context.clock.now()
+    return expiresAt(expiry!, { createdAt, appendedAt, readAt }) <= this.#context.clock.now()
   }
 
   /** Records a read if it is time to. */

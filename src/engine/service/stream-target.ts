@@ -25,7 +25,7 @@ export interface CreationPolicy {
   readonly always: boolean
   /** Configuration of a stream that is created. */
   readonly config?: StreamConfigInput | undefined
-  /** The retention of a basin or stream for which nothing else sets one. Default: the protocol's. */
+  /** The retention of a basin or stream for which nothing else sets one. The protocol's by default. */
   readonly defaultRetention?: RetentionPolicy | undefined
   /** Rejects the creation with `permission_denied`: the caller may not choose the configuration it gave. */
   readonly isConfigDenied?: boolean | undefined

@@ -16,12 +16,12 @@ export interface OrderedKeyValueOptions {
   readonly durability: 'none' | Durability
   /**
    * Whether several engines may have the store open at the same time: then `transact` must check what a batch
-   * expects. Default: false.
+   * expects. False by default.
    */
   readonly shared?: boolean | undefined
   /**
-   * The longest value of the store in bytes, at least 65,536. Longer blocks are stored in parts. Default: no
-   * limit.
+   * The longest value of the store in bytes, at least 65,536. Longer blocks are stored in parts. No limit by
+   * default.
    */
   readonly valueBytesMax?: number | undefined
   /** Opens the store, and creates it if it is missing. */

@@ -61,8 +61,8 @@ export class SimulatedNetwork {
   #isConnected = true
 
   /**
-   * `handlerOf` returns undefined while the server is down. A request that `admits` does not admit waits until
-   * the client gives up on it, so that no number of them takes long.
+   * `handlerOf` returns undefined while the server is down. A request that `admits` does not admit waits
+   * until the client gives up on it, so that no number of them takes long.
    */
   constructor(clock: Clock, prng: Prng, handlerOf: () => Handler | undefined, admits: () => boolean) {
     this.#admits = admits

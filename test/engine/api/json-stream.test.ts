@@ -288,6 +288,28 @@ describe('with a schema', () => {
     await expect(ack).rejects.toBe('stop')
   })
 
+  it('stops waiting for an asynchronous schema in sessions and producers too', async () => {
+    const enough = new Error('enough')
+    const stuck = schema<string, string>(() => new Promise(() => {}))
+    const json = stream.json(stuck)
+    const session = await json.appendSession()
+    const producer = json.producer()
+    const ended = (call: (options: { readonly signal: AbortSignal }) => Promise<unknown>) => {
+      const ending = new AbortController()
+      const result = expect(call({ signal: ending.signal })).rejects.toBe(enough)
+      ending.abort(enough)
+      return result
+    }
+    for (const accepting of [session, producer]) await ended((options) => accepting.submit('a', options))
+    for (const accepting of [session, producer]) {
+      void accepting.submit('a').catch(() => {})
+      await ended((options) => accepting.close(options))
+    }
+    await ended((options) => producer.flush(options))
+    expect((await failure(() => session.submit('a', { signal: 5 as never }))).field).toBe('signal')
+    expect(await bodies()).toEqual([])
+  })
+
   it('stops waiting for an asynchronous schema when the engine is closed', async () => {
     const ack = stream.json(schema<string, string>(() => new Promise(() => {}))).append('a')
     const rejected = expect(ack).rejects.toMatchObject({ code: 'closed' })

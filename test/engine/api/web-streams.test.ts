@@ -120,3 +120,55 @@ describe('a writable stream', () => {
     expect(await readAll(copy)).toEqual(['a', 'b', 'c'])
   })
 })
+
+describe('the streams of a JSON view', () => {
+  it('append values and yield them with their sequence numbers', async () => {
+    engine = await openEngine()
+    const { stream, hw, clock } = engine
+    const values = stream.json<{ readonly n: number }>()
+    const writer = values.writable().getWriter()
+    for (const n of [1, 2]) void writer.write({ n })
+    await writer.close()
+    const reader = values.readable({ seqNum: 0 }).getReader()
+    const read = async () => (await reader.read()).value
+    expect(await read()).toMatchObject({ seqNum: 0, value: { n: 1 } })
+    expect(await read()).toMatchObject({ seqNum: 1, value: { n: 2 } })
+    const next = read()
+    await values.append({ n: 3 })
+    expect(await next).toMatchObject({ seqNum: 2, value: { n: 3 } })
+    await reader.cancel()
+    await clock.settle()
+    expect(hw.stats()).toMatchObject({ openReads: 0, openSessions: 0 })
+  })
+
+  it('reject a value that is not JSON, after what was written before it, and end the session', async () => {
+    engine = await openEngine()
+    const { stream, hw, clock } = engine
+    const writer = stream.json().writable().getWriter()
+    writer.closed.catch(() => {})
+    await writer.write('a')
+    expect(await outcomeOf(writer.write(Number.NaN))).toBe('invalid')
+    expect(await outcomeOf(writer.write('b'))).toBe('invalid')
+    await clock.settle()
+    expect(await readAll(stream)).toEqual(['"a"'])
+    expect(hw.stats()).toMatchObject({ openSessions: 0 })
+  })
+
+  it('append with a fencing token, until the signal aborts', async () => {
+    engine = await openEngine()
+    const { stream } = engine
+    await stream.fence('mine')
+    const ending = new AbortController()
+    const options = { fencingToken: 'mine', signal: ending.signal }
+    const writer = stream.json().writable(options).getWriter()
+    await writer.write('a')
+    await writer.close()
+    const ended = stream.json().writable(options).getWriter()
+    ended.closed.catch(() => {})
+    await ended.ready
+    ending.abort(new Error('enough'))
+    expect(await ended.write('b').catch(codeOf)).toBe('Error: enough')
+    const records = await stream.json().read().toArray()
+    expect(records.map(({ value }) => value)).toEqual(['a'])
+  })
+})

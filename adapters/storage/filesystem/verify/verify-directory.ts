@@ -19,7 +19,7 @@ export interface VerifyOptions {
   readonly onProgress?: ((progress: VerifyProgress) => void) | undefined
   /** Aborts the verification: the lock is released, and the call rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /** Source of the time in the owner file. Default: the system clock. */
+  /** Source of the time in the owner file. The system clock by default. */
   readonly clock?: Clock | undefined
 }
 

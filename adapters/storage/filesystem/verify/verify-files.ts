@@ -13,7 +13,7 @@ import { checkSegment, type PlacedRun } from './segment-check.ts'
 import { checkUnreferenced, walkSegment } from './unreferenced-segment.ts'
 
 export interface VerifyFilesOptions extends ScanOptions {
-  /** Whether an engine wrote the documents. Default: true. */
+  /** Whether an engine wrote the documents. True by default. */
   readonly ofEngine?: boolean | undefined
 }
 
