@@ -2,7 +2,7 @@ import type { MemoryLog } from './log.ts'
 import type { LogMap } from './logs.ts'
 import { type NewLog, PackedLogTable } from './packed-log-table.ts'
 
-/** By how much more logs have objects while they are used in turn. */
+/** Factor by which more logs may have objects while they are used in turn. */
 const GROWTH_MAX = 32
 
 /** The number of logs that are considered for being packed when one more has an object. */
