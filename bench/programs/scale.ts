@@ -58,6 +58,30 @@ host({
     return appending(streams, () => headwater.close())
   },
 
+  async 'idle streams'() {
+    // Loads the code, whose memory does not depend on the streams.
+    const few = await openHeadwater()
+    await streamNumber(few, 0).append(bodyOf(0, SMALL_BODY_BYTES))
+    await few.close()
+    const headwater = await openHeadwater()
+    return {
+      turn: (count) =>
+        atOnce(count, (number) => streamNumber(headwater, number).append(bodyOf(number, SMALL_BODY_BYTES))),
+      close: () => headwater.close(),
+    }
+  },
+
+  /** Keeps so many bytes a unit. */
+  async bytes({ bytesEach }: { bytesEach: number }) {
+    let kept = new Uint8Array()
+    return {
+      async turn(count) {
+        kept = new Uint8Array(count * bytesEach).fill(1)
+      },
+      close: () => kept.fill(0),
+    }
+  },
+
   async 'create streams'() {
     let headwater = await openHeadwater()
     return {

@@ -17,16 +17,21 @@ export const scaleRows: Readonly<Record<string, Measurement>> = {
   },
   'growing-stream': growing(false, 10_000_000),
   'growing-stream-disk': growing(true, 1_000_000),
-  'growing-engine': {
-    work: 'append of 1 KiB, memory: an engine with 100,000 streams',
-    each: 'an append',
-    most: 50_000,
-    ours: { program, side: 'many streams', params: { streams: 100_000 } },
+  'growing-engine': growingEngine(100_000, 0.7),
+  'growing-engine-million': growingEngine(1_000_000, 0.6),
+  'idle-streams': {
+    work: 'memory of {size} streams with a record of 8 bytes each',
+    each: 'a stream',
+    size: 1_000_000,
+    exactly: 'size',
+    isFresh: true,
+    ours: { program, side: 'idle streams' },
     rivals: [
       {
-        against: 'an engine with 10 streams',
-        contestant: { program, side: 'many streams', params: { streams: 10 } },
-        atLeast: 0.8,
+        against: '400 bytes each, memory',
+        contestant: { program, side: 'bytes', params: { bytesEach: 400 } },
+        by: 'growth',
+        atLeast: 1,
       },
     ],
   },
@@ -55,6 +60,21 @@ export const scaleRows: Readonly<Record<string, Measurement>> = {
       },
     ],
   },
+}
+
+function growingEngine(streams: number, atLeast: number): Measurement {
+  const contestant = (count: number): Contestant => ({
+    program,
+    side: 'many streams',
+    params: { streams: count },
+  })
+  return {
+    work: `append of 1 KiB, memory: an engine with ${streams.toLocaleString('en')} streams`,
+    each: 'an append',
+    most: 50_000,
+    ours: contestant(streams),
+    rivals: [{ against: 'an engine with 10 streams', contestant: contestant(10), atLeast }],
+  }
 }
 
 function foldOpening(onDisk: boolean): Measurement {

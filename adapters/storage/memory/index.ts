@@ -1,3 +1,4 @@
+import { trackExternalWork } from '../../../src/runtime/clock.ts'
 import { ChangeNotifier } from '../../../src/storage/change-notifier.ts'
 import { planCommit } from '../../../src/storage/commit-plan.ts'
 import type {
@@ -29,11 +30,17 @@ import { MemoryLogs } from './logs.ts'
  * Several engines may have one `memory()` open at the same time, and each sees the changes of the others. The
  * data lives as long as the object: an engine that opens it again finds the same data, as after a restart.
  *
- * Memory: what is stored, about 300 bytes per append, 2 % of large appends for finding single records, and
- * the catalog's keys twice.
+ * Memory: what is stored, about 300 bytes per append, and 2 % of large appends for finding single records.
+ * Of thousands of streams, those that are idle and hold up to 8 KiB take about 300 bytes each and 10 per
+ * append.
  */
 export function memory(): Storage {
-  const data = new MemoryData()
+  return memoryStorage()
+}
+
+/** Makes a storage that packs documents and idle logs if there are more logs than this. */
+export function memoryStorage(unpackedMax = 4_096): Storage {
+  const data = new MemoryData(unpackedMax)
   return {
     manifest: { name: 'memory', durability: 'none', shared: true, notifications: 'reliable' },
     async open({ onLogChanged }) {
@@ -50,11 +57,28 @@ class MemoryData {
   readonly catalog = new MemoryCatalog()
   readonly logs = new MemoryLogs()
   readonly sessions = new Set<MemorySession>()
+  readonly #unpackedMax: number
+  #packing: Promise<void> | undefined
+
+  constructor(unpackedMax: number) {
+    this.#unpackedMax = unpackedMax
+  }
 
   commit(changes: readonly CatalogChange[]): void {
     const plan = planCommit(changes, this.catalog, this.logs)
     for (const update of plan.documents) this.catalog.apply(update)
     for (const update of plan.logs) this.logs.apply(update)
+  }
+
+  /** Loads the code that packs idle streams if there are many. Resolves when that is done. */
+  packIfLarge(): Promise<void> | undefined {
+    if (this.logs.parts.logs.size > this.#unpackedMax) {
+      this.#packing ??= trackExternalWork(import('./packed.ts'))
+        .then(({ pack }) => pack(this.catalog, this.logs, this.#unpackedMax))
+        // Without the code, more memory is used. Nothing else depends on it.
+        .catch(() => {})
+    }
+    return this.#packing
   }
 
   notifyOthers(author: MemorySession, logId: string): void {
@@ -86,8 +110,11 @@ class MemorySession implements StorageSession {
   }
 
   async commit(changes: readonly CatalogChange[]): Promise<void> {
-    this.#open().commit(changes)
-    for (const change of changes) if ('logId' in change) this.#data.notifyOthers(this, change.logId)
+    const data = this.#open()
+    data.commit(changes)
+    for (const change of changes) if ('logId' in change) data.notifyOthers(this, change.logId)
+    // Waits, although the changes are made, so that objects do not become many before they can be packed.
+    await data.packIfLarge()
   }
 
   async head(logId: string): Promise<Head | undefined> {
