@@ -72,7 +72,7 @@ class MemoryData {
 
   /** Loads the code that packs idle streams if there are many. Resolves when that is done. */
   packIfLarge(): Promise<void> | undefined {
-    if (this.logs.parts.logs.size > this.#unpackedMax) {
+    if (this.logs.logs.size > this.#unpackedMax) {
       this.#packing ??= trackExternalWork(import('./packed.ts'))
         .then(({ pack }) => pack(this.catalog, this.logs, this.#unpackedMax))
         // Without the code, more memory is used. Nothing else depends on it.

@@ -8,12 +8,32 @@ import {
   wantsPart,
 } from '../../../src/storage/block-pages.ts'
 import type { Head, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
-import { copyHead } from '../../../src/storage/heads.ts'
 import { OrderedList } from '../../../src/storage/ordered-list.ts'
-import { Arena, SMALL_PIECE_BYTES } from './arena.ts'
 
 /** The bytes that are searched for a record. */
 const PAGE_BYTES = 4096
+const PIECE_BYTES_MAX = 16_384
+/** What a piece of this size may waste is not worth a copy. */
+const SMALL_PIECE_BYTES = 4_096
+
+/** The blocks of a log, in order. */
+export interface BlockList {
+  /** Adds a block. Returns whether it is the first one. */
+  add(block: StoredBlock): boolean
+  delete(block: StoredBlock): unknown
+  first(): StoredBlock | undefined
+  /** Iterates over the blocks from the first one for which `reached` is true, which is monotonic. */
+  from(reached: (block: StoredBlock) => boolean): Iterable<StoredBlock>
+}
+
+/** The blocks of a small log, in memory that logs share. They are added in order. */
+export interface SmallBlockList extends BlockList {
+  /** Returns memory for a block, if the log stays small with it. */
+  allocate(bytes: number): Uint8Array | undefined
+  takes(block: StoredBlock): boolean
+  /** Removes all blocks. */
+  clear(): void
+}
 
 /** One log: its head and its blocks as they were appended. Merging blocks would gain nothing in memory. */
 export class MemoryLog {
@@ -27,56 +47,57 @@ export class MemoryLog {
   current: Head
   /** Whether it was used since it was last considered for being packed. Set by what packs logs. */
   wasUsed: boolean | undefined
-  #meteredBytes = 0
-  #blocks = new OrderedList<StoredBlock>(bySeqNum)
+  /** Metered bytes of the blocks that are not freed. Set by this class only. */
+  meteredBytes = 0
+  /** The blocks as long as they are few. Copies what is added. */
+  #small: SmallBlockList | undefined
+  #blocks: BlockList
   /** Blocks by expiry, if that is not the order of the log: a retention policy was shortened. */
   #expiring: OrderedList<StoredBlock> | undefined
   /** When the block that was appended last expires; Infinity for never. */
   #lastExpiry = 0
-  readonly #firstArena: Arena
-  /** The memory for later blocks. Freed with this log. */
-  #arena: Arena | undefined
+  /** Memory that small blocks share, because a buffer of its own costs more than the rest of an append. */
+  #piece: ArrayBuffer | undefined
+  #pieceUsed = 0
 
-  constructor(id: string, serial: number, head: Head, firstArena: Arena) {
+  constructor(id: string, serial: number, head: Head, small: SmallBlockList | undefined) {
     this.id = id
     this.serial = serial
     this.current = head
-    this.#firstArena = firstArena
+    this.#small = small
+    this.#blocks = small ?? new OrderedList(bySeqNum)
   }
 
-  get head(): Head {
-    return copyHead(this.current)
-  }
-
-  /** Metered bytes of the blocks that are not freed. */
-  get meteredBytes(): number {
-    return this.#meteredBytes
-  }
-
-  /**
-   * A piece is no larger than what the log holds. Only its first block shares one with those of other logs,
-   * so that a log never retains more than one such piece.
-   */
+  /** Returns memory for a block. A piece is no larger than what the log holds. */
   allocate(bytes: number): Uint8Array {
-    const held = this.#meteredBytes
-    if (held === 0) return this.#firstArena.allocate(bytes, SMALL_PIECE_BYTES)
-    this.#arena ??= new Arena()
-    return this.#arena.allocate(bytes, held)
+    const shared = this.#small?.allocate(bytes)
+    if (shared !== undefined) return shared
+    if (this.#piece === undefined || this.#pieceUsed + bytes > this.#piece.byteLength) {
+      const pieceBytes = Math.min(this.meteredBytes, PIECE_BYTES_MAX)
+      // Longer blocks would waste the end of a piece.
+      if (pieceBytes < 4 * bytes) return new Uint8Array(bytes)
+      this.#piece = new ArrayBuffer(pieceBytes)
+      this.#pieceUsed = 0
+    }
+    this.#pieceUsed += bytes
+    return new Uint8Array(this.#piece, this.#pieceUsed - bytes, bytes)
   }
 
   /** Returns whether blocks may have to be freed at another time than before. */
   append(block: StoredBlock, head: Head): boolean {
     const { data } = block
+    if (this.#small?.takes(block) === false) this.#copyBlocks()
     // Asking for the buffer of a short array would create one.
     const isTight =
-      data.length > UNBUFFERED_BYTES_MAX &&
-      (data.length === data.buffer.byteLength || this.#firstArena.has(data) || this.#arena?.has(data))
+      this.#small !== undefined ||
+      (data.length > UNBUFFERED_BYTES_MAX &&
+        (data.length === data.buffer.byteLength || data.buffer === this.#piece))
     const stored = isTight ? block : copyBlock(block)
-    const expiry = stored.expiresAt ?? Number.POSITIVE_INFINITY
+    const expiry = block.expiresAt ?? Number.POSITIVE_INFINITY
     if (expiry < this.#lastExpiry) this.#expiring ??= this.#byExpiry()
     this.#lastExpiry = expiry
     const isFirst = this.#blocks.add(stored)
-    this.#meteredBytes += stored.meteredBytes
+    this.meteredBytes += stored.meteredBytes
     const expiresFirst =
       this.#expiring === undefined ? isFirst : stored.expiresAt !== null && this.#expiring.add(stored)
     this.current = head
@@ -86,10 +107,8 @@ export class MemoryLog {
   read(range: ReadRange): StoredBlock[] {
     const { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY } = range
     if ('seqNum' in from && from.seqNum >= endSeqNum) return []
-    const reached =
-      'seqNum' in from
-        ? (block: StoredBlock) => block.endSeqNum > from.seqNum
-        : (block: StoredBlock) => block.lastTimestamp >= from.timestamp
+    const reached = (block: StoredBlock) =>
+      'seqNum' in from ? block.endSeqNum > from.seqNum : block.lastTimestamp >= from.timestamp
     const found: StoredBlock[] = []
     let bytes = 0
     let records = 0
@@ -154,6 +173,7 @@ export class MemoryLog {
   }
 
   #byExpiry(): OrderedList<StoredBlock> {
+    if (this.#small !== undefined) this.#copyBlocks()
     const list = new OrderedList<StoredBlock>(byExpiry)
     for (const block of this.#blocks.from(() => true)) if (block.expiresAt !== null) list.add(block)
     return list
@@ -161,14 +181,26 @@ export class MemoryLog {
 
   #free(block: StoredBlock): void {
     this.#blocks.delete(block)
-    this.#meteredBytes -= block.meteredBytes
+    this.meteredBytes -= block.meteredBytes
     if (block.expiresAt !== null) this.#expiring?.delete(block)
-    if (!this.#arena?.wastes(this.#meteredBytes)) return
+    const pieceBytes = this.#piece?.byteLength ?? 0
+    if (pieceBytes > SMALL_PIECE_BYTES && this.meteredBytes < SMALL_PIECE_BYTES) this.#copyBlocks()
+  }
+
+  /** Gives each block memory of its own. */
+  #copyBlocks(): void {
     const before = this.#blocks
     this.#blocks = new OrderedList(bySeqNum)
-    for (const other of before.from(() => true)) this.#blocks.add(copyBlock(other))
+    for (const block of before.from(() => true)) this.#blocks.add(copyBlock(block))
+    this.release()
     this.#expiring &&= this.#byExpiry()
-    this.#arena = undefined
+    this.#piece = undefined
+  }
+
+  /** Gives back memory that logs share. A log that is not used any more has no other. */
+  release(): void {
+    this.#small?.clear()
+    this.#small = undefined
   }
 }
 
@@ -176,11 +208,8 @@ export class MemoryLog {
 const PAGES = new WeakMap<StoredBlock, readonly BlockPage[]>()
 
 function knownPages(block: StoredBlock): readonly BlockPage[] {
-  let pages = PAGES.get(block)
-  if (pages === undefined) {
-    pages = pagesOf(block, PAGE_BYTES)
-    PAGES.set(block, pages)
-  }
+  const pages = PAGES.get(block) ?? pagesOf(block, PAGE_BYTES)
+  PAGES.set(block, pages)
   return pages
 }
 

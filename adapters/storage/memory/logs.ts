@@ -8,9 +8,9 @@ import type {
   StoredBlock,
 } from '../../../src/storage/contract.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
-import { Arena } from './arena.ts'
+import { copyHead } from '../../../src/storage/heads.ts'
 import { type Deadlines, LogDeadlines } from './deadlines.ts'
-import { MemoryLog } from './log.ts'
+import { MemoryLog, type SmallBlockList } from './log.ts'
 
 /** The logs by id. */
 export interface LogMap {
@@ -23,44 +23,35 @@ export interface LogMap {
   delete(logId: string): void
 }
 
-/** The parts of `MemoryLogs` that depend on how logs are kept. */
-export interface LogParts {
-  readonly logs: LogMap
-  readonly expiries: Deadlines
-  readonly trims: Deadlines
-}
-
-/** All logs, and which of them have blocks to free. */
+/** All logs, and which of them have blocks to free. The code that packs logs replaces the members. */
 export class MemoryLogs implements LogHeads {
-  /** Replaced by the code that packs logs. */
-  parts: LogParts = {
-    logs: new Map<string, MemoryLog>(),
-    expiries: new LogDeadlines('expiryDue'),
-    trims: new LogDeadlines('trimDue'),
-  }
-  /** The memory for the first block of each log. */
-  readonly #arena = new Arena()
+  logs: LogMap = new Map<string, MemoryLog>()
+  expiries: Deadlines = new LogDeadlines('expiryDue')
+  trims: Deadlines = new LogDeadlines('trimDue')
+  /** Makes the list of the blocks of a new log, which is small. By default, logs have lists with objects. */
+  smallBlocks: (() => SmallBlockList) | undefined
   #created = 0
 
   /** Makes the object of a log, without keeping it. */
   newLog(logId: string, head: Head): MemoryLog {
-    return new MemoryLog(logId, ++this.#created, head, this.#arena)
+    return new MemoryLog(logId, ++this.#created, head, this.smallBlocks?.())
   }
 
   head(logId: string): Head | undefined {
-    return this.parts.logs.get(logId)?.head
+    const head = this.headOf(logId)
+    return head && copyHead(head)
   }
 
   read(logId: string, range: ReadRange): StoredBlock[] {
-    return this.parts.logs.get(logId)?.read(range) ?? []
+    return this.logs.get(logId)?.read(range) ?? []
   }
 
   allocate(logId: string, bytes: number): Uint8Array {
-    return this.parts.logs.get(logId)?.allocate(bytes) ?? new Uint8Array(bytes)
+    return this.logs.get(logId)?.allocate(bytes) ?? new Uint8Array(bytes)
   }
 
   append({ logId, expected, block, head }: AppendRequest): void {
-    const log = this.parts.logs.get(logId)
+    const log = this.logs.get(logId)
     // Compared here, because appends are frequent: a function would be called with new objects.
     if (
       log?.current.appendId !== expected.appendId ||
@@ -74,29 +65,30 @@ export class MemoryLogs implements LogHeads {
 
   /** Returns the stored head, which must not be handed out. */
   headOf(logId: string): Head | undefined {
-    return this.parts.logs.get(logId)?.current
+    return this.logs.get(logId)?.current
   }
 
   /** Frees the blocks of a deleted log at once: dropping it costs the same whatever its size. */
   apply({ logId, head, isNew }: LogUpdate): void {
-    const log = this.parts.logs.get(logId)!
+    const log = this.logs.get(logId)!
     if (head === undefined) {
-      this.parts.logs.delete(logId)
-      this.parts.expiries.set(log, undefined)
-      this.parts.trims.set(log, undefined)
-    } else if (isNew) this.parts.logs.set(logId, this.newLog(logId, head))
+      this.logs.delete(logId)
+      log.release()
+      this.expiries.set(log, undefined)
+      this.trims.set(log, undefined)
+    } else if (isNew) this.logs.set(logId, this.newLog(logId, head))
     else log.current = head
   }
 
   meteredBytes(logId: string): number {
-    return this.parts.logs.get(logId)?.meteredBytes ?? 0
+    return this.logs.get(logId)?.meteredBytes ?? 0
   }
 
   reclaim({ now, trimmedBefore, blocksMax }: ReclaimLimits): Reclaimed {
     const touched = new Set<string>()
     for (let freed = 0; ; freed++) {
-      const expired = this.parts.expiries.due(now)
-      const log = expired ?? this.parts.trims.due(trimmedBefore)
+      const expired = this.expiries.due(now)
+      const log = expired ?? this.trims.due(trimmedBefore)
       if (log === undefined || freed >= blocksMax) {
         return { more: log !== undefined, logIds: [...touched] }
       }
@@ -107,7 +99,7 @@ export class MemoryLogs implements LogHeads {
   }
 
   #watch(log: MemoryLog): void {
-    this.parts.expiries.set(log, log.expiresAt)
-    this.parts.trims.set(log, log.trimmedAt)
+    this.expiries.set(log, log.expiresAt)
+    this.trims.set(log, log.trimmedAt)
   }
 }

@@ -103,6 +103,7 @@ export class PackedLogMap implements LogMap {
         this.#packings++
         this.#bySerial[log.serial] = slot
         this.#unpacked.delete(log.id)
+        log.release()
       }
     }
   }

@@ -3,6 +3,7 @@ import type { MemoryLogs } from './logs.ts'
 import { NumberedDeadlines } from './numbered-deadlines.ts'
 import { PackedDocuments } from './packed-documents.ts'
 import { PackedLogMap } from './packed-logs.ts'
+import { SlabBlocks, Slabs } from './slab-blocks.ts'
 
 /** Packs all documents, and idle logs if more than `unpackedMax` have objects, from now on. */
 export function pack(catalog: MemoryCatalog, logs: MemoryLogs, unpackedMax: number): void {
@@ -16,8 +17,12 @@ export function pack(catalog: MemoryCatalog, logs: MemoryLogs, unpackedMax: numb
   const logOf = (serial: number) => map.withSerial(serial)
   const expiries = new NumberedDeadlines(logOf)
   const trims = new NumberedDeadlines(logOf)
-  const unpacked = logs.parts.logs.values()
-  logs.parts = { logs: map, expiries, trims }
+  const unpacked = logs.logs.values()
+  const slabs = new Slabs()
+  logs.logs = map
+  logs.expiries = expiries
+  logs.trims = trims
+  logs.smallBlocks = () => new SlabBlocks(slabs)
   for (const log of unpacked) {
     map.set(log.id, log)
     expiries.set(log, log.expiryDue)
