@@ -19,6 +19,16 @@ export const scaleRows: Readonly<Record<string, Measurement>> = {
   'growing-stream-disk': growing(true, 1_000_000),
   'growing-engine': growingEngine(100_000, 0.7),
   'growing-engine-million': growingEngine(1_000_000, 0.6),
+  'bare-copies': {
+    work: 'a copy of 1 KiB, appended to one of 100,000 arrays in a bare `Map`',
+    each: 'a copy',
+    most: 50_000,
+    ours: bareCopies(100_000),
+    rivals: [{ against: 'the same with 10 arrays', contestant: bareCopies(10) }],
+  },
+  'bulk-delete': bulk('delete', 'a basin with {size} streams is deleted'),
+  'bulk-trim': bulk('trim', '{size} streams are trimmed'),
+  'bulk-expire': bulk('expire', 'the records of {size} streams expire'),
   'idle-streams': {
     work: 'memory of {size} streams with a record of 8 bytes each',
     each: 'a stream',
@@ -73,7 +83,26 @@ function growingEngine(streams: number, atLeast: number): Measurement {
     each: 'an append',
     most: 50_000,
     ours: contestant(streams),
-    rivals: [{ against: 'an engine with 10 streams', contestant: contestant(10), atLeast }],
+    rivals: [
+      { against: 'an engine with 10 streams', contestant: contestant(10), atLeast },
+      { against: 'a copy into as many arrays in a bare `Map`', contestant: bareCopies(streams) },
+    ],
+  }
+}
+
+function bareCopies(streams: number): Contestant {
+  return { program, side: 'bare copies', params: { streams } }
+}
+
+function bulk(change: string, happening: string): Measurement {
+  return {
+    work: `the longest time that an append waits while ${happening} at once, memory`,
+    each: 'the longest',
+    size: 100_000,
+    exactly: 1,
+    isFresh: true,
+    ours: { program, side: 'bulk', params: { change } },
+    rivals: [{ against: '', atMostMicroseconds: 50_000 }],
   }
 }
 

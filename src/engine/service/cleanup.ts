@@ -11,7 +11,8 @@ import type { Removal } from './removal.ts'
 import type { UsageRecorder } from './usage.ts'
 
 const PAGE_DOCUMENTS = 100
-const RECLAIMED_BLOCKS_MAX = 1_000
+/** So few that appends wait for some milliseconds only. */
+const RECLAIMED_BLOCKS_MAX = 250
 /** How often expired tokens are looked for, in milliseconds. */
 const TOKEN_CHECK_MS = 3_600_000
 
