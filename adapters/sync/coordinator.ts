@@ -10,7 +10,7 @@ interface Candidate {
 
 /** A candidate's part in an election. */
 export interface Membership {
-  /** Sends a message to all other candidates: a value that can be cloned. */
+  /** Sends a message to all other candidates, a value that can be cloned. Does nothing after `leave`. */
   post(message: unknown): void
   /** Withdraws the candidate for good. It is not called back any more. */
   leave(): void
@@ -57,6 +57,7 @@ export const coordinateInThread: Coordinator = (name, { onElected, onMessage }) 
   if (others[0] === self) self.onElected(true)
   return {
     post: (message) => {
+      if (hasLeft) return
       for (const other of others) if (other !== self) other.onMessage(message)
     },
     leave: () => {

@@ -1,5 +1,6 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { isStreamMissing } from '../../src/sync/errors.ts'
+import type { Confirmation } from '../../src/sync/outbox-log.ts'
 import { type PauseContext, pauseUntil } from './pause.ts'
 
 /** How long the sender waits for the copy before it reads again, in milliseconds. */
@@ -28,4 +29,15 @@ export async function waitForCopy(
     if (!isStreamMissing(error)) throw error
     await pauseUntil(clock, COPY_WAIT_MS, signal, wakeUps)
   }
+}
+
+/** Resolves to whether a copy has any record where the server has stored those of an append. */
+export async function hasRecordIn(
+  copy: Stream,
+  { start, end }: Confirmation,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const query = { seqNum: start.seqNum, count: 1, clamp: true }
+  const [record] = await copy.read(query, { as: 'bytes', signal }).toArray()
+  return record !== undefined && record.seqNum < end.seqNum
 }

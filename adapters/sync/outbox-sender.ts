@@ -27,7 +27,7 @@ import {
   sentRecords,
 } from '../../src/sync/outbox-plan.ts'
 import { Contention } from './contention.ts'
-import { tailOrZero, waitForCopy } from './examined-stream.ts'
+import { hasRecordIn, tailOrZero, waitForCopy } from './examined-stream.ts'
 import { KnownAttempts } from './known-attempts.ts'
 import type { OutboxLog } from './outbox-log.ts'
 import { type PauseContext, pauseAfter, pauseUntil } from './pause.ts'
@@ -77,8 +77,8 @@ export class OutboxSender {
   #mustExamine = false
   /** Whether the server has acknowledged the attempt, and the copy does not have its records yet. */
   #isAcknowledged = false
-  /** The place of an attempt that was stored in a new stream, while the copy has the deleted one. */
-  #restartedAt: number | undefined
+  /** Whether the copy has other records where an attempt was stored: those of a deleted stream. */
+  #isInNewStream = false
   readonly #support: ProducerSupport
   /** How often in succession a server without producers rejected a batch without a condition. */
   #rejectionCount = 0
@@ -161,6 +161,8 @@ export class OutboxSender {
 
   async #send(): Promise<void> {
     const { log, remote, clock } = this.#context
+    if (this.#isInNewStream)
+      throw new HeadwaterError('unavailable', 'the copy has other records where these were stored')
     const planned = this.#next()
     let knowsProducers = false
     if (planned?.position !== undefined) {
@@ -231,17 +233,18 @@ export class OutboxSender {
     onSent?.()
     // Entries leave the outbox only when a copy has them, so that a view never loses them.
     if (examined !== remote) {
-      if (start.seqNum < this.#position) {
+      const isBelow = start.seqNum < this.#position
+      if (!isBelow) {
+        this.#isAcknowledged = true
+        await this.#examine(end.seqNum).finally(() => (this.#isAcknowledged = false))
+      }
+      const isLeft = () => entries.some(({ number }) => log.state.entries.has(number))
+      if (isBelow || (isLeft() && (await hasRecordIn(examined, confirmation, this.#signal)))) {
         // The mirror will replace the copy, and the records will be found in the new one.
         this.#position = start.seqNum
-        this.#restartedAt = at
-        await this.#note([], true)
-        throw new HeadwaterError('unavailable', 'the copy is of a stream that was deleted')
+        this.#isInNewStream = true
+        return this.#note([], true)
       }
-      this.#isAcknowledged = true
-      await this.#examine(end.seqNum).finally(() => {
-        this.#isAcknowledged = false
-      })
     } else this.#position = Math.max(this.#position, end.seqNum)
     this.#isDoubtHere = true
     this.#entriesMax *= 2
@@ -331,9 +334,8 @@ export class OutboxSender {
     const tail = isKnown ? least : await tailOrZero(examined, this.#signal)
     // The stream was deleted and created again. The condition of a late attempt could hold there once more.
     if (tail < this.#position) {
-      const { attempt, inDoubt } = this.#context.log.state
-      const isStored = this.#isAcknowledged || (attempt !== undefined && attempt.at === this.#restartedAt)
-      if (inDoubt && !isStored) await this.#park()
+      const { inDoubt } = this.#context.log.state
+      if (inDoubt && !this.#isAcknowledged) await this.#park()
       this.#position = 0
       // Views and later senders use the position.
       await this.#note([], inDoubt)
@@ -368,10 +370,8 @@ export class OutboxSender {
     const query = { seqNum: start, count: BATCH_RECORDS_MAX, clamp: true }
     const { records } = await remote.readBatch(query, { as: 'bytes', signal: this.#signal })
     // A view gets the records from `end` on only when its copy has them.
-    const confirmed = confirmationsIn(
-      log.state,
-      records.filter(({ seqNum }) => seqNum < end),
-    )
+    const before = records.filter(({ seqNum }) => seqNum < end)
+    const confirmed = confirmationsIn(log.state, before)
     if (confirmed.length > 0) await this.#note(confirmed)
     const isKnown = this.#isDoubtHere || start + records.length >= end
     if (records[0]?.seqNum !== start || !isKnown) await this.#park()

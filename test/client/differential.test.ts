@@ -4,8 +4,9 @@ import { connect } from '../../adapters/client/index.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { open } from '../../src/index.ts'
 import { testClock, testStorage } from '../support/index.ts'
-import { calls, type DrawnCall, type Outcome, outcomeOf } from './differential-calls.ts'
+import { calls, type DrawnCall } from './differential-calls.ts'
 import { extensionCalls } from './differential-extensions.ts'
+import { type Outcome, outcomeOf } from './differential-outcome.ts'
 
 /** What a client may do differently, by the reason. Each makes the outcomes equal where it applies. */
 const INTENDED: Readonly<Record<string, (expected: Outcome, actual: Outcome) => void>> = {

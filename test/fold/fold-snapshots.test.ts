@@ -1,39 +1,25 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { connect } from '../../adapters/client/index.ts'
-import { type Fold, fold } from '../../adapters/fold/index.ts'
+import { fold } from '../../adapters/fold/index.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { faultyStorage } from '../../adapters/testing/index.ts'
-import { type Engine, open, type Stream, type TextRecord } from '../../src/index.ts'
+import { open } from '../../src/index.ts'
 import { recordsOfSnapshot } from '../../src/sync/fold-snapshot.ts'
 import { outcomeOf } from '../support/engine.ts'
 import { gated } from '../support/gated-storage.ts'
-import { foldText, joiner, logOf, openLog, STORAGES, snapshotsOf, storedSnapshots } from './fold-support.ts'
-
-const numbered = (count: number, from = 0) =>
-  Array.from({ length: count }, (_, index) => String(from + index))
-const textOf = (bodies: readonly string[]) => bodies.map((body) => `${body} `).join('')
-
-/** Folds the log to the end, and closes the fold. Resolves to the value, and the number of records read. */
-async function reopened(log: Stream, options: Parameters<typeof foldText>[1] = {}) {
-  const reducer = joiner()
-  const text = foldText(log, { reduce: reducer.reduce, ...options })
-  const value = await text.loaded()
-  await text.close()
-  return { value, calls: reducer.calls }
-}
-
-/** A fold whose state is as large as a test wants, and which changes with each record. */
-function foldPadded(log: Stream, bytes: number, options: { readonly onSnapshotError?: () => void } = {}) {
-  const initial = { bodies: [] as string[], padding: 'x'.repeat(bytes) }
-  return fold(log, {
-    initial,
-    reduce: ({ bodies, padding }, { body }: TextRecord) => ({ bodies: [...bodies, body], padding }),
-    version: 1,
-    snapshotEvery: 1,
-    ...options,
-  })
-}
+import {
+  foldPadded,
+  foldText,
+  logOf,
+  numbered,
+  openLog,
+  reopened,
+  STORAGES,
+  snapshotsOf,
+  storedSnapshots,
+  textOf,
+} from './fold-support.ts'
 
 describe('a snapshot', () => {
   test('is stored when enough records are new, and none while nothing changes', async () => {
@@ -373,127 +359,5 @@ describe.each(STORAGES)('on %s', (_, create) => {
     // Eleven parts and a trim; all others are trimmed.
     expect(await snapshotsOf(hw).read({}, { as: 'bytes' }).toArray()).toHaveLength(12)
     expect(await storedSnapshots(hw)).toMatchObject([{ position: 5 }])
-  })
-})
-
-describe('several tabs', () => {
-  /** Engines on one storage, as tabs of a browser. */
-  async function tabs(count: number): Promise<Engine[]> {
-    const storage = memory()
-    const { hw } = await openLog(storage)
-    const others = Array.from({ length: count - 1 }, async () => (await openLog(storage)).hw)
-    return [hw, ...(await Promise.all(others))]
-  }
-
-  test('store one snapshot of those that are due', async () => {
-    const [hw, other] = (await tabs(2)) as [Engine, Engine]
-    await logOf(hw).append(numbered(10))
-    const texts = [hw, other].map((engine) => foldText(logOf(engine), { snapshotEvery: 10 }))
-    await Promise.all(texts.map((text) => text.loaded()))
-    await Promise.all(texts.map((text) => text.close()))
-    const snapshots = await snapshotsOf(hw).read({}, { commands: false }).toArray()
-    expect(snapshots).toHaveLength(1)
-    expect((await snapshotsOf(hw).checkTail()).seqNum).toBe(1)
-    expect(await reopened(logOf(other))).toEqual({ value: textOf(numbered(10)), calls: 0 })
-  })
-
-  test('never mix the parts of large snapshots', async () => {
-    const engines = await tabs(3)
-    const [hw] = engines as [Engine]
-    await logOf(hw).append('first')
-    const folds = engines.map((engine) => foldPadded(logOf(engine), 1_500_000, { onSnapshotError: () => {} }))
-    await Promise.all(folds.map((each) => each.loaded()))
-    for (let round = 0; round < 5; round++) {
-      const { end } = await logOf(hw).append(String(round))
-      await Promise.all(folds.map((each) => each.reached(end.seqNum)))
-    }
-    await Promise.all(folds.map((each) => each.close()))
-    const [newest] = await storedSnapshots(hw)
-    expect(newest?.position).toBe(6)
-    const restored = foldPadded(logOf(hw), 0)
-    expect(await restored.loaded()).toEqual(folds[0]!.value)
-    await restored.close()
-  })
-
-  test('with two versions of an app keep the snapshot of the one that was opened last', async () => {
-    const [hw, other] = (await tabs(2)) as [Engine, Engine]
-    await logOf(hw).append('a')
-    const old = foldText(logOf(hw), { version: 1, snapshotEvery: 1 })
-    await old.loaded()
-    await vi.waitFor(async () => expect(await storedSnapshots(hw)).toMatchObject([{ version: 1 }]))
-    const next = foldText(logOf(other), { version: 2, snapshotEvery: 1 })
-    await next.loaded()
-    await next.close()
-    for (const [index, body] of ['b', 'c'].entries()) {
-      await logOf(hw).append(body)
-      await old.reached(index + 2)
-    }
-    await old.close()
-    expect(await storedSnapshots(hw)).toMatchObject([{ version: 2, position: 1 }])
-    expect(await reopened(logOf(hw), { version: 2, snapshotEvery: 1 })).toEqual({ value: 'a b c ', calls: 2 })
-    // The app was rolled back.
-    expect(await reopened(logOf(hw), { version: 1, snapshotEvery: 1 })).toEqual({ value: 'a b c ', calls: 3 })
-    expect(await storedSnapshots(hw)).toMatchObject([{ version: 1, position: 3 }])
-  })
-})
-
-describe('trimmed history', () => {
-  test('that no snapshot covers is an error with the first record left', async () => {
-    const { log } = await openLog()
-    await log.append(['a', 'b', 'c'])
-    await log.trim(2)
-    const text = foldText(log)
-    await expect(text.loaded()).rejects.toMatchObject({ code: 'history_trimmed', seqNum: 2 })
-    await log.trim(4)
-    await expect(foldText(log).loaded()).rejects.toMatchObject({ code: 'history_trimmed', seqNum: 4 })
-  })
-
-  test('is an error for values of JSON too, and command records are none', async () => {
-    const { log } = await openLog()
-    const options = { initial: 0, reduce: (n: number) => n + 1, version: 1 }
-    await log.fence('')
-    await log.json().append('a')
-    await using whole = fold(log.json(), options)
-    expect(await whole.loaded()).toBe(1)
-    await log.trim(1)
-    await using rest = fold(log.json(), options)
-    await expect(rest.loaded()).rejects.toMatchObject({ code: 'history_trimmed', seqNum: 1 })
-  })
-
-  test('is covered by a snapshot', async () => {
-    const { log } = await openLog()
-    await log.append(['a', 'b', 'c'])
-    await reopened(log, { snapshotEvery: 1 })
-    await log.trim(3)
-    await log.append('d')
-    expect(await reopened(log)).toEqual({ value: 'a b c d ', calls: 1 })
-    await log.trim(5)
-    expect(await reopened(log, { version: 2, trimmed: 'skip' })).toEqual({ value: '', calls: 0 })
-    await expect(foldText(log, { version: 2 }).loaded()).rejects.toMatchObject({ code: 'history_trimmed' })
-  })
-
-  test('is skipped if the app says so', async () => {
-    const { log, clock } = await openLog()
-    await log.append(['a', 'b', 'c'])
-    await log.trim(2)
-    const text = foldText(log, { trimmed: 'skip' })
-    expect(await text.loaded()).toBe('c ')
-    await log.append('d')
-    await clock.settle()
-    expect(text).toMatchObject({ value: 'c d ', position: 5 })
-  })
-
-  test('names the failure of the snapshot that may cover it', async () => {
-    const storage = faultyStorage(memory())
-    const { log } = await openLog(storage)
-    await log.append(['a', 'b', 'c'])
-    await reopened(log, { snapshotEvery: 1 })
-    await log.trim(3)
-    const other = await open({ storage })
-    onTestFinished(() => other.close())
-    storage.failNext('read', { kind: 'io' })
-    const text: Fold<string> = foldText(logOf(other), { onSnapshotError: () => {} })
-    const cause = expect.objectContaining({ code: 'storage' })
-    await expect(text.loaded()).rejects.toMatchObject({ code: 'history_trimmed', cause })
   })
 })

@@ -71,3 +71,34 @@ export function foldText(log: Stream, options: Partial<FoldOptions<string, TextR
   onTestFinished(() => made.close())
   return made
 }
+
+/** As many bodies as asked for, from a number on. */
+export const numbered = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, index) => String(from + index))
+/** What {@link foldText} makes of bodies. */
+export const textOf = (bodies: readonly string[]) => bodies.map((body) => `${body} `).join('')
+
+/** Folds the log to the end, and closes the fold. Resolves to the value, and the number of records read. */
+export async function reopened(log: Stream, options: Parameters<typeof foldText>[1] = {}) {
+  const reducer = joiner()
+  const text = foldText(log, { reduce: reducer.reduce, ...options })
+  const value = await text.loaded()
+  await text.close()
+  return { value, calls: reducer.calls }
+}
+
+/** A fold whose state is as large as a test wants, and which changes with each record. */
+export function foldPadded(
+  log: Stream,
+  bytes: number,
+  options: { readonly onSnapshotError?: () => void } = {},
+) {
+  const initial = { bodies: [] as string[], padding: 'x'.repeat(bytes) }
+  return fold(log, {
+    initial,
+    reduce: ({ bodies, padding }, { body }: TextRecord) => ({ bodies: [...bodies, body], padding }),
+    version: 1,
+    snapshotEvery: 1,
+    ...options,
+  })
+}

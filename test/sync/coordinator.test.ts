@@ -41,6 +41,18 @@ it('messages reach the other candidates of the name', async () => {
   for (const member of members) member.leave()
 })
 
+it('a candidate that left sends no message any more', async () => {
+  const notes: string[] = []
+  const [a, b] = [join('silent', notes, 'a'), join('silent', notes, 'b')]
+  a.leave()
+  await turn()
+  notes.length = 0
+  a.post('x')
+  await turn()
+  expect(notes).toEqual([])
+  b.leave()
+})
+
 it('a candidate that left is not called back any more', async () => {
   const notes: string[] = []
   const [a, b] = [join('left', notes, 'a'), join('left', notes, 'b')]

@@ -63,6 +63,40 @@ test('an append to a stream that was replaced unnoticed is tried again with paus
   expect(appends.length).toBeLessThan(20)
 })
 
+test('a record in a stream that was created again is pending while the copy is of the one before', async () => {
+  const { origin, network, clock, startSynced } = await openSynced()
+  const synced = startSynced()
+  network.delay('30s', { nth: 1, when: ({ method }) => method === 'POST' })
+  await synced.append('mine')
+  await clock.settle()
+  await origin.append('a')
+  await until(synced.mirror, 'live', clock)
+  const texts = async () => (await synced.read().toArray()).map(({ body, isPending }) => [body, isPending])
+  expect(await texts()).toEqual([
+    ['a', false],
+    ['mine', true],
+  ])
+  // The mirror does not notice that the stream is another one, in which the append finds its position.
+  network.delay('1h', { when: ({ method }) => method === 'GET' })
+  await origin.delete()
+  await origin.readBatch({}, { create: true })
+  await clock.advance('1m')
+  expect((await origin.read().toArray()).map(({ body }) => body)).toEqual(['mine'])
+  expect(await texts()).toEqual([
+    ['a', false],
+    ['mine', true],
+  ])
+  await clock.advance('5m')
+  network.heal()
+  await clock.advance('2h')
+  expect(synced.mirror.state).toMatchObject({ kind: 'stopped', reason: 'replaced' })
+  await synced.mirror.restart()
+  await until(synced.mirror, 'live', clock)
+  await clock.advance('1m')
+  expect(await texts()).toEqual([['mine', false]])
+  expect((await contentOf(origin)).records).toHaveLength(1)
+})
+
 test('a name beside which no outbox can be stored is refused', async () => {
   const { hw, server, startSynced } = await openSynced()
   const name = 'x'.repeat(504)

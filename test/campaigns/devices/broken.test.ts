@@ -150,7 +150,8 @@ const BROKEN: readonly [string, expected: RegExp, Sabotage][] = [
   ],
   [
     'an outbox that gives a batch another number when it sends it again',
-    /a record is on the server once|records of a (device|tab) keep their order/,
+    // A tab that gives the number of another batch never finds its records where the server says they are.
+    /a record is on the server once|records of a (device|tab) keep their order|converge/,
     onAppend(
       (remote) => {
         let epoch = 0
