@@ -9,9 +9,9 @@ import { bodiesFrom, bodyOf } from '../harness/records.ts'
 const IN_FLIGHT = 256
 const RECORDS_EACH = 3
 const SMALL_BODY_BYTES = 8
-const EXPIRY_MS = 30_000
+const EXPIRY_MS = 20_000
 /** How long work in the background is waited for: trims are completed after 10 s. */
-const AFTERMATH_MS = 20_000
+const AFTERMATH_MS = 12_000
 type BulkChange = 'delete' | 'trim' | 'expire'
 /** A prime, whose multiples visit all streams without a pattern. */
 const STRIDE = 611_953
