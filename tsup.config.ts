@@ -107,7 +107,7 @@ async function writeConsoleProgram(): Promise<void> {
   await writeFile(join(DIST, CONSOLE_PROGRAM), await assetModule(path, 'function'))
 }
 
-/** Leaves out what packs thousands of streams in memory: the storage does without it if it cannot be loaded. */
+/** Leaves out what packs thousands of streams in memory: the storage does without it if it is missing. */
 const withoutPacking: Plugin = {
   name: 'without-packing',
   setup({ onResolve, onLoad }) {

@@ -55,7 +55,7 @@ export async function fanout({ port, followers, follow, append }: Fanout): Promi
   }
 }
 
-/** Opens as many followers as there are units. `{number}` in the path stands for the number of the follower. */
+/** Opens as many followers as there are units. `{number}` in the path stands for that of the follower. */
 export async function idleFollowers({ port, follow }: Fanout): Promise<Prepared> {
   const sockets = await openFollowers(port, FIRST_FOLLOWERS, follow, () => {})
   return {

@@ -90,7 +90,7 @@ export class PackedLogMap implements LogMap {
     if (this.#unpackedMax > this.#idleMax) this.#unpackedMax--
   }
 
-  /** Packs a few logs, but not the one that has just got an object, if there are more objects than allowed. */
+  /** Packs a few logs, but not the one that has just got an object, if too many have objects. */
   #packIdle(except: MemoryLog): void {
     for (let left = SCAN_MAX; left > 0 && this.#unpacked.size > this.#unpackedMax; left--) {
       this.#hand ??= this.#unpacked.values()

@@ -101,7 +101,7 @@ export class Slabs {
     this.#noteSparse(slab)
   }
 
-  /** Drops the slabs of which at most half is left, and moves their blocks. Called between changes of lists. */
+  /** Drops the slabs of which at most half is left, and moves their blocks. Never called within a change. */
   compact(): void {
     for (let slab = this.#sparse.pop(); slab !== undefined; slab = this.#sparse.pop()) {
       if (this.#slabs[slab.number] !== slab) continue

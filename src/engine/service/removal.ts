@@ -67,7 +67,7 @@ export class Removal {
     throw conflictError()
   }
 
-  /** Deletes the streams of a basin that is being deleted, then the basin. Rejects if one cannot be deleted. */
+  /** Deletes the streams of a basin that is being deleted, then the basin. Rejects if one is left. */
   async deleteBasin({ key, version }: Document): Promise<void> {
     await this.deleteStreams(key)
     await this.#context.session.commit([{ kind: 'delete', collection: 'basins', key, expect: version }])
