@@ -1,13 +1,16 @@
-import type { Engine, EngineStream } from '../../src/index.ts'
+import type { Engine, EngineStream, StreamDescription } from '../../src/index.ts'
 import { closeRecord } from '../../src/model/command.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { streamNameProblem } from '../../src/model/names.ts'
+import { dateTimeOf } from '../../src/wire/json-members.ts'
+import type { RequestExchange } from '../http/exchange.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
 import { bodyOf } from './body.ts'
-import { contentOf, DEFAULT_CONTENT_TYPE, isSameType } from './content.ts'
-import { type CreateRequest, type ForkRequest, parseCreateRequest } from './create-request.ts'
+import { assertContentType, contentOf, DEFAULT_CONTENT_TYPE, isSameType } from './content.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
+import { headerIntegerOf, isClosing } from './header-values.ts'
+import { parseOffset } from './offsets.ts'
 import { streamInPath } from './paths.ts'
 import {
   type DescribedStream,
@@ -198,3 +201,60 @@ async function forkPoint(
 }
 
 const BEYOND = 'the offset of the fork is beyond the end of its source'
+
+/** The headers of a `PUT`. */
+interface CreateRequest {
+  readonly contentType: string | undefined
+  readonly expiry: StreamDescription['expiry']
+  /** Whether the stream is closed after its first records. */
+  readonly isClosed: boolean
+  readonly fork: ForkRequest | undefined
+}
+
+/** A stream that begins as a copy of another one. */
+interface ForkRequest {
+  /** The path of the source. */
+  readonly path: string
+  /** The sequence number after the last whole record; undefined is the tail. */
+  readonly seqNum: number | undefined
+  /** How many bytes or messages follow it. */
+  readonly within: number
+}
+
+/** Parses the headers of a `PUT`. Throws 400. */
+function parseCreateRequest(exchange: RequestExchange): CreateRequest {
+  const contentType = exchange.header('content-type')
+  if (contentType !== undefined) assertContentType(contentType)
+  return {
+    contentType,
+    expiry: expiryOf(exchange),
+    isClosed: isClosing(exchange),
+    fork: forkOf(exchange),
+  }
+}
+
+function expiryOf(exchange: RequestExchange): CreateRequest['expiry'] {
+  const ttl = exchange.header('stream-ttl')
+  const at = exchange.header('stream-expires-at')
+  if (ttl !== undefined && at !== undefined) {
+    throw new DurableStreamsError(400, '`stream-ttl` and `stream-expires-at` exclude each other')
+  }
+  if (ttl !== undefined) return { idleSeconds: headerIntegerOf(ttl, 'stream-ttl') }
+  return at === undefined ? undefined : { at: dateTimeOf(at, 'stream-expires-at').getTime() }
+}
+
+function forkOf(exchange: RequestExchange): ForkRequest | undefined {
+  const path = exchange.header('stream-forked-from')
+  const offset = exchange.header('stream-fork-offset')
+  const sub = exchange.header('stream-fork-sub-offset')
+  const within = sub === undefined ? 0 : headerIntegerOf(sub, 'stream-fork-sub-offset')
+  if (path === undefined) {
+    if (offset === undefined && sub === undefined) return undefined
+    throw new DurableStreamsError(400, 'an offset of a fork requires `stream-forked-from`')
+  }
+  if (offset === undefined && within > 0) {
+    throw new DurableStreamsError(400, '`stream-fork-sub-offset` requires `stream-fork-offset`')
+  }
+  const seqNum = offset === undefined ? undefined : parseOffset(offset, 'stream-fork-offset')
+  return { path, seqNum, within }
+}

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { Histogram } from '../../src/usage/counters.ts'
+import { Histogram } from '../../src/usage/usage-meter.ts'
 
 it('counts values up to each bound and above the previous one', () => {
   const histogram = new Histogram([1, 10])

@@ -9,11 +9,11 @@ import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { AppendWriter } from './append-writer.ts'
 import { contendForBackgroundLock } from './background-lock.ts'
 import { ChangeChannel } from './change-channel.ts'
+import { choresUntil } from './chores.ts'
 import { commitTransaction } from './commit.ts'
 import { DatabaseConnection } from './connection.ts'
 import { getDocument, listDocuments } from './documents.ts'
 import { loadHead, measureLogs, readLogRange } from './log-reader.ts'
-import { isReclaimDue } from './reclaim-due.ts'
 import { isQuotaFailure, SpaceReserve } from './reserve.ts'
 import type { SpaceMonitor } from './space.ts'
 import type { TransactionDurability } from './transactions.ts'
@@ -99,4 +99,27 @@ export async function openSession(
       })
     },
   }
+}
+
+/**
+ * Resolves to whether there may be something to free. Most runs of the engine find nothing: they lock no
+ * store for writing.
+ */
+function isReclaimDue(
+  connection: DatabaseConnection,
+  { now, trimmedBefore }: ReclaimLimits,
+): Promise<boolean> {
+  return connection.run(async (db) => {
+    const transaction = db.transaction(['pages', 'chores'])
+    const chores = transaction.objectStore('chores')
+    const due = await Promise.all([
+      chores.getKey(choresUntil('deleted', 0)),
+      chores.getKey(choresUntil('expired', now)),
+      chores.getKey(choresUntil('trimmed', trimmedBefore)),
+      transaction.objectStore('pages').index('by-expiry').getKey(IDBKeyRange.upperBound(now)),
+    ])
+    // The engine may close the database next, which open transactions would delay.
+    await transaction.done
+    return due.some((key) => key !== undefined)
+  })
 }
