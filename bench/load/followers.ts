@@ -9,7 +9,7 @@ const MARK_BYTE = MARK.charCodeAt(0)
 /** 40 records a second. */
 const INTERVAL_MS = 25
 /** Followers that make the server compile its code and fill its pools before its memory is measured. */
-const FIRST_FOLLOWERS = 50
+export const FIRST_FOLLOWERS = 50
 
 export interface Fanout {
   readonly port: number
@@ -55,12 +55,12 @@ export async function fanout({ port, followers, follow, append }: Fanout): Promi
   }
 }
 
-/** Opens as many followers as there are units. */
+/** Opens as many followers as there are units. `{number}` in the path stands for that of the follower. */
 export async function idleFollowers({ port, follow }: Fanout): Promise<Prepared> {
   const sockets = await openFollowers(port, FIRST_FOLLOWERS, follow, () => {})
   return {
     async turn(count) {
-      sockets.push(...(await openFollowers(port, count, follow, () => {})))
+      sockets.push(...(await openFollowers(port, count, follow, () => {}, sockets.length)))
     },
     close() {
       for (const socket of sockets) socket.destroy()
@@ -74,11 +74,14 @@ async function openFollowers(
   count: number,
   follow: Request,
   receive: (length: number, chunk: Buffer) => void,
+  firstNumber = 0,
 ): Promise<Socket[]> {
-  const request = encodeRequest(follow)
   const sockets: Socket[] = []
   // The kernel drops connections beyond its queue, so they are opened one after the other.
-  for (let i = 0; i < count; i++) sockets.push(await openFollower(port, request, receive))
+  for (let i = 0; i < count; i++) {
+    const path = follow.path.replace('{number}', String(firstNumber + i))
+    sockets.push(await openFollower(port, encodeRequest({ ...follow, path }), receive))
+  }
   return sockets
 }
 

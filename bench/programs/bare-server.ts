@@ -44,8 +44,9 @@ host({
     })
   },
 
-  events() {
-    const followers = new Set<ServerResponse>()
+  /** Keeps `bytesEach` bytes for each follower. */
+  events({ bytesEach = 0 }: { bytesEach?: number | undefined }) {
+    const followers = new Map<ServerResponse, Uint8Array>()
     let seqNum = 0
     return listen((request, response) => {
       if (request.method === 'GET') {
@@ -54,7 +55,7 @@ host({
           'cache-control': 'no-cache, no-transform',
         })
         response.write('event: ping\ndata: {"timestamp":1700000000000}\n\n')
-        followers.add(response)
+        followers.set(response, new Uint8Array(bytesEach).fill(1))
         response.on('close', () => followers.delete(response))
         return
       }
@@ -67,7 +68,7 @@ host({
         })
         const event = `event: batch\nid: ${seqNum},1,1024\ndata: ${batch}\n\n`
         seqNum++
-        for (const follower of followers) follower.write(event)
+        for (const follower of followers.keys()) follower.write(event)
         sendJson(response, '{}')
       })
     })

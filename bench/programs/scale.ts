@@ -1,4 +1,5 @@
 import { readdirSync } from 'node:fs'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { Stream } from '../../src/index.ts'
 import { openHeadwater, streamNumber } from '../harness/headwater.ts'
 import { host, type Prepared } from '../harness/host.ts'
@@ -8,6 +9,10 @@ import { bodiesFrom, bodyOf } from '../harness/records.ts'
 const IN_FLIGHT = 256
 const RECORDS_EACH = 3
 const SMALL_BODY_BYTES = 8
+const EXPIRY_MS = 20_000
+/** How long work in the background is waited for: trims are completed after 10 s. */
+const AFTERMATH_MS = 12_000
+type BulkChange = 'delete' | 'trim' | 'expire'
 /** A prime, whose multiples visit all streams without a pattern. */
 const STRIDE = 611_953
 
@@ -117,6 +122,81 @@ host({
     }
   },
 
+  /** Copies into one of `streams` arrays in turn: what the process itself permits. */
+  'bare copies'({ streams: count }: { streams: number }) {
+    const names = Array.from({ length: count }, (_, number) => `streams/${number}`)
+    const copies = new Map(names.map((name, number) => [name, [new Uint8Array(bodyOf(number))]]))
+    const append = async (name: string, body: Uint8Array) => {
+      copies.get(name)!.push(new Uint8Array(body))
+    }
+    let next = 0
+    return {
+      async turn(turns) {
+        for (let i = 0; i < turns; i++) {
+          next = (next + STRIDE) % count
+          await append(names[next]!, bodyOf(i))
+        }
+      },
+    }
+  },
+
+  /** The longest time that an append waits while something happens to all other streams at once. */
+  async bulk({ size, change }: { size: number; change: BulkChange }) {
+    const headwater = await openHeadwater()
+    const others = headwater.basin('others')
+    const retentionPolicy = { ageSeconds: EXPIRY_MS / 1_000 }
+    const defaultStreamConfig = change === 'expire' ? { retentionPolicy } : {}
+    await headwater.ensureBasin('others', { defaultStreamConfig, createStreamOnAppend: true })
+    const streamOf = (number: number) => others.stream(`streams/${number}`)
+    await atOnce(size, (number) => streamOf(number).append(bodyOf(number)))
+    const filledAt = performance.now()
+    const appended = streamNumber(headwater, 0)
+    await appended.append(bodyOf(0))
+    return {
+      async turn() {
+        const before = process.memoryUsage.rss()
+        const waits = appendsInRhythm(() => appended.append(bodyOf(0)))
+        if (change === 'delete') await others.delete()
+        // As requests arrive: each batch with others between.
+        for (let first = 0; change === 'trim' && first < size; first += IN_FLIGHT) {
+          const numbers = Array.from({ length: IN_FLIGHT }, (_, index) => first + index)
+          await Promise.all(numbers.map((number) => streamOf(number % size).trim(1)))
+          await setImmediate()
+        }
+        const rest = change === 'expire' ? filledAt + EXPIRY_MS - performance.now() : 0
+        await setTimeout(rest + AFTERMATH_MS)
+        const { longestMs, peakBytes } = await waits.stop()
+        if (peakBytes > 2 * before) throw new Error(`memory grew from ${before} to ${peakBytes} bytes`)
+        return { wallMs: longestMs, units: 1 }
+      },
+      close: () => headwater.close(),
+    }
+  },
+
+  async 'idle streams'() {
+    // Loads the code, whose memory does not depend on the streams.
+    const few = await openHeadwater()
+    await streamNumber(few, 0).append(bodyOf(0, SMALL_BODY_BYTES))
+    await few.close()
+    const headwater = await openHeadwater()
+    return {
+      turn: (count) =>
+        atOnce(count, (number) => streamNumber(headwater, number).append(bodyOf(number, SMALL_BODY_BYTES))),
+      close: () => headwater.close(),
+    }
+  },
+
+  /** Keeps so many bytes a unit. */
+  async bytes({ bytesEach }: { bytesEach: number }) {
+    let kept = new Uint8Array()
+    return {
+      async turn(count) {
+        kept = new Uint8Array(count * bytesEach).fill(1)
+      },
+      close: () => kept.fill(0),
+    }
+  },
+
   async 'create streams'() {
     let headwater = await openHeadwater()
     return {
@@ -151,4 +231,26 @@ async function atOnce(count: number, work: (number: number) => Promise<unknown>)
     for (let number = next++; number < count; number = next++) await work(number)
   }
   await Promise.all(Array.from({ length: IN_FLIGHT }, run))
+}
+
+/** Appends every two milliseconds. An append that begins late has waited since its time. */
+function appendsInRhythm(append: () => Promise<unknown>) {
+  const periodMs = 2
+  let [longestMs, peakBytes, isStopped] = [0, 0, false]
+  const run = async () => {
+    for (let due = performance.now(); !isStopped; due = Math.max(due + periodMs, performance.now())) {
+      await setTimeout(due - performance.now())
+      await append()
+      longestMs = Math.max(longestMs, performance.now() - due - periodMs)
+      peakBytes = Math.max(peakBytes, process.memoryUsage.rss())
+    }
+  }
+  const running = run()
+  return {
+    async stop() {
+      isStopped = true
+      await running
+      return { longestMs, peakBytes }
+    },
+  }
 }

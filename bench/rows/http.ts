@@ -60,6 +60,8 @@ const download = {
   path: '/v1/streams/streams%2F1/records?seq_num=0',
 }
 const idleFollowers = { side: 'idle followers', params: { follow } }
+const followStream = { ...follow, path: '/v1/streams/streams%2F{number}/records?tail_offset=0' }
+const idleFollowersOfStreams = { side: 'idle followers', params: { follow: followStream } }
 
 export const httpRows: Readonly<Record<string, Measurement>> = {
   'http-append': {
@@ -133,6 +135,27 @@ export const httpRows: Readonly<Record<string, Measurement>> = {
         contestant: { program: 'bare-server', side: 'events', load: idleFollowers },
         by: 'growth',
         atLeast: 0.66,
+      },
+    ],
+  },
+  'sse-memory-streams': {
+    work: 'SSE: memory of an idle follower, {size} on as many streams',
+    each: 'a follower',
+    size: 15_000,
+    exactly: 'size',
+    isFresh: true,
+    ours: { ...headwater, side: 'server with streams', load: idleFollowersOfStreams },
+    rivals: [
+      {
+        against: 'bare `node:http` and 10 KiB',
+        contestant: {
+          program: 'bare-server',
+          side: 'events',
+          params: { bytesEach: 10_240 },
+          load: idleFollowersOfStreams,
+        },
+        by: 'growth',
+        atLeast: 1,
       },
     ],
   },

@@ -44,16 +44,31 @@ export const scaleRows: Readonly<Record<string, Measurement>> = {
   'random-million-disk': randomStreams(1_000_000, 0.6),
   'growing-stream': growing(false, 10_000_000),
   'growing-stream-disk': growing(true, 1_000_000),
-  'growing-engine': {
-    work: 'append of 1 KiB, memory: an engine with 100,000 streams',
-    each: 'an append',
+  'growing-engine': growingEngine(100_000, 0.7),
+  'growing-engine-million': growingEngine(1_000_000, 0.6),
+  'bare-copies': {
+    work: 'a copy of 1 KiB, appended to one of 100,000 arrays in a bare `Map`',
+    each: 'a copy',
     most: 50_000,
-    ours: { program, side: 'many streams', params: { streams: 100_000 } },
+    ours: bareCopies(100_000),
+    rivals: [{ against: 'the same with 10 arrays', contestant: bareCopies(10) }],
+  },
+  'bulk-delete': bulk('delete', 'a basin with {size} streams is deleted'),
+  'bulk-trim': bulk('trim', '{size} streams are trimmed'),
+  'bulk-expire': bulk('expire', 'the records of {size} streams expire'),
+  'idle-streams': {
+    work: 'memory of {size} streams with a record of 8 bytes each',
+    each: 'a stream',
+    size: 1_000_000,
+    exactly: 'size',
+    isFresh: true,
+    ours: { program, side: 'idle streams' },
     rivals: [
       {
-        against: 'an engine with 10 streams',
-        contestant: { program, side: 'many streams', params: { streams: 10 } },
-        atLeast: 0.8,
+        against: '400 bytes each, memory',
+        contestant: { program, side: 'bytes', params: { bytesEach: 400 } },
+        by: 'growth',
+        atLeast: 1,
       },
     ],
   },
@@ -82,6 +97,40 @@ export const scaleRows: Readonly<Record<string, Measurement>> = {
       },
     ],
   },
+}
+
+function growingEngine(streams: number, atLeast: number): Measurement {
+  const contestant = (count: number): Contestant => ({
+    program,
+    side: 'many streams',
+    params: { streams: count },
+  })
+  return {
+    work: `append of 1 KiB, memory: an engine with ${streams.toLocaleString('en')} streams`,
+    each: 'an append',
+    most: 50_000,
+    ours: contestant(streams),
+    rivals: [
+      { against: 'an engine with 10 streams', contestant: contestant(10), atLeast },
+      { against: 'a copy into as many arrays in a bare `Map`', contestant: bareCopies(streams) },
+    ],
+  }
+}
+
+function bareCopies(streams: number): Contestant {
+  return { program, side: 'bare copies', params: { streams } }
+}
+
+function bulk(change: string, happening: string): Measurement {
+  return {
+    work: `the longest time that an append waits while ${happening} at once, memory`,
+    each: 'the longest',
+    size: 100_000,
+    exactly: 1,
+    isFresh: true,
+    ours: { program, side: 'bulk', params: { change } },
+    rivals: [{ against: '', atMostMicroseconds: 50_000 }],
+  }
 }
 
 function foldOpening(onDisk: boolean): Measurement {

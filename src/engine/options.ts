@@ -46,7 +46,7 @@ export interface EngineLimits {
    * by default.
    */
   readonly readBufferBytes: number
-  /** How many idle streams stay in the cache. 131,072 by default. */
+  /** How many idle streams stay in the cache. 100,000 by default. */
   readonly cachedStreams: number
   /**
    * Open reads and append sessions, in this process and over HTTP. Further ones reject with `rate_limited`.
@@ -62,7 +62,7 @@ const DEFAULT_LIMITS: Record<keyof EngineLimits, number> = {
   followerLagBatches: 100,
   followerLagBytes: 8 * MIB,
   readBufferBytes: 256 * MIB,
-  cachedStreams: 131_072,
+  cachedStreams: 100_000,
   openSessions: 50_000,
 }
 

@@ -54,20 +54,6 @@ describe('memory', () => {
     expect(new Set(stored.map(({ data }) => data.buffer)).size).toBeLessThan(20)
   })
 
-  test('keeps the first blocks of several logs in shared memory', async () => {
-    const session = await open()
-    const appended: StoredBlock[] = []
-    for (let i = 0; i < 12; i++) {
-      appended.push(await (await LogWriter.create(session, `log-${i}`)).append({ bodyBytes: 1_000 }))
-    }
-    for (const [i, block] of appended.entries()) {
-      const stored = await session.read(`log-${i}`, WHOLE_LOG)
-      expect(stored).toEqual([block])
-      expect(stored[0]!.data.buffer).toBe(block.data.buffer)
-    }
-    expect(new Set(appended.map(({ data }) => data.buffer)).size).toBe(3)
-  })
-
   test('retains little more than the records of a log when others are deleted', async () => {
     const session = await open()
     const logIds = Array.from({ length: 60 }, (_, i) => `log-${i}`)

@@ -11,7 +11,7 @@ import { StreamLog, type StreamLogOptions } from './stream-log.ts'
 
 const LOADS_MAX = 10
 /** How many streams are considered for eviction when one is added. */
-const EVICTION_SCAN_MAX = 64
+const EVICTION_SCAN_MAX = 16
 
 export interface StreamCacheOptions
   extends Omit<StreamLogOptions, 'readAhead' | 'onDeleted' | 'onPipeline'>,
@@ -44,8 +44,9 @@ export class StreamCache {
   readonly #watch: ChangeWatch
   /** The logs by basin, then by stream: joining the names would take longer than both look-ups. */
   readonly #byName = new Map<string, Map<string, StreamLog>>()
-  /** The logs in the order in which they are considered for eviction. */
   readonly #byId = new Map<string, StreamLog>()
+  /** The log to consider next. Iterating anew each time would pass over all that was deleted before. */
+  #hand: Iterator<StreamLog> | undefined
   readonly #loading = new Set<Loading>()
   /** Set when the engine begins to close. */
   #drained: Promise<unknown> | undefined
@@ -204,34 +205,31 @@ export class StreamCache {
     const streams = this.#byName.get(basin) ?? new Map<string, StreamLog>()
     this.#byName.set(basin, streams.set(name, log))
     this.#byId.set(logId, log)
-    this.#evict()
+    this.#evict(log)
     if (this.#drained !== undefined) log.close(this.#drained)
     return log
   }
 
   #remove(log: StreamLog): void {
-    this.#forgetName(log)
-    if (this.#byId.get(log.document.logId) === log) this.#byId.delete(log.document.logId)
-  }
-
-  #forgetName(log: StreamLog): void {
-    const { basin, name } = log.document
+    const { basin, name, logId } = log.document
     const streams = this.#byName.get(basin)
-    if (streams?.get(name) !== log) return
-    streams.delete(name)
-    if (streams.size === 0) this.#byName.delete(basin)
+    if (streams?.get(name) === log) streams.delete(name)
+    if (streams?.size === 0) this.#byName.delete(basin)
+    if (this.#byId.get(logId) === log) this.#byId.delete(logId)
   }
 
-  /** Evicts the first log that is idle and was not used since it was last considered. */
-  #evict(): void {
-    // All but the one that was just added.
-    let left = Math.min(EVICTION_SCAN_MAX, this.#byId.size - 1)
-    for (const [id, log] of this.#byId) {
-      if (this.#byId.size <= this.#options.limits.cachedStreams || left-- === 0) return
-      this.#byId.delete(id)
-      if (log.isIdle && !log.wasUsed) this.#forgetName(log)
-      else this.#byId.set(id, log)
-      log.wasUsed = false
+  /** Evicts logs that are idle and were not used since they were last considered. */
+  #evict(added: StreamLog): void {
+    for (
+      let left = EVICTION_SCAN_MAX;
+      left > 0 && this.#byId.size > this.#options.limits.cachedStreams;
+      left--
+    ) {
+      this.#hand ??= this.#byId.values()
+      const { value: log } = this.#hand.next()
+      if (log === undefined) this.#hand = undefined
+      else if (log.wasUsed || log === added || !log.isIdle) log.wasUsed = false
+      else this.#remove(log)
     }
   }
 }

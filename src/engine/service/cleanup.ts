@@ -2,24 +2,19 @@ import type { SharedSignal } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { LazyModule } from '../../runtime/lazy-module.ts'
 import { macrotask } from '../../runtime/macrotask.ts'
-import type { CatalogChange, Collection, Document, StorageSession } from '../../storage/contract.ts'
-import {
-  type BasinDocument,
-  DEADLINE_PREFIX,
-  deadlineTimeOf,
-  type TokenDocument,
-} from '../../storage/documents.ts'
+import type { Collection, Document, StorageSession } from '../../storage/contract.ts'
+import { type BasinDocument, DEADLINE_PREFIX, deadlineTimeOf } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import type { ConfirmedClock } from './confirmed-clock.ts'
 import type { Control } from './control.ts'
+import type { Removal } from './removal.ts'
 import type { UsageRecorder } from './usage.ts'
 
 const PAGE_DOCUMENTS = 100
-const RECLAIMED_BLOCKS_MAX = 1_000
+/** So few that appends wait for some milliseconds only. */
+const RECLAIMED_BLOCKS_MAX = 250
 /** How often expired tokens are looked for, in milliseconds. */
 const TOKEN_CHECK_MS = 3_600_000
-/** How long an expired token stays listed, in milliseconds. */
-const EXPIRED_LISTED_MS = 86_400_000
 
 export interface CleanupContext {
   readonly session: StorageSession
@@ -59,12 +54,11 @@ export class Cleanup {
 
   /** Deletes empty streams whose delete-on-empty deadline has passed. */
   async deleteEmptyStreams(): Promise<boolean> {
-    const { confirmedClock, control } = this.#context
-    const now = await confirmedClock.now()
+    const now = await this.#context.confirmedClock.now()
     await this.#forEachPage('deadlines', DEADLINE_PREFIX, async (documents) => {
       const due = documents.filter(({ key }) => deadlineTimeOf(key) <= now)
       for (const deadline of due) {
-        await this.#attempt(control.load().then(({ removal }) => removal.checkDeadline(deadline, now)))
+        await this.#attempt((removal) => removal.checkDeadline(deadline, now))
       }
       // Deadlines are ordered by time.
       return due.length === documents.length
@@ -74,14 +68,12 @@ export class Cleanup {
 
   /** Deletes the streams of basins that are being deleted, then the basins. */
   async finishDeletions(): Promise<boolean> {
-    const { session, usage } = this.#context
     await this.#forEachPage('basins', '', async (basins) => {
-      for (const { key, value, version } of basins) {
-        if ((value as unknown as BasinDocument).deletedAt === null) continue
-        const change: CatalogChange = { kind: 'delete', collection: 'basins', key, expect: version }
-        const deleting = this.deleteStreams(key).then(() => session.commit([change]))
+      for (const basin of basins) {
+        if ((basin.value as unknown as BasinDocument).deletedAt === null) continue
         // If some could not be deleted, the next run tries again.
-        if (await this.#attempt(deleting)) usage.basinDeleted(key)
+        const isDeleted = await this.#attempt((removal) => removal.deleteBasin(basin))
+        if (isDeleted) this.#context.usage.basinDeleted(basin.key)
       }
       return true
     })
@@ -90,17 +82,13 @@ export class Cleanup {
 
   /** Deletes tokens that expired more than a day ago. Runs once an hour. */
   async deleteExpiredTokens(): Promise<boolean> {
-    const { session, confirmedClock } = this.#context
-    const now = await confirmedClock.now()
+    const now = await this.#context.confirmedClock.now()
     // The absolute difference, in case the clock was set back.
     if (Math.abs(now - this.#tokensCheckedAt) < TOKEN_CHECK_MS) return false
     await this.#forEachPage('tokens', '', async (documents) => {
-      for (const { key, value, version } of documents) {
-        const { expiresAt } = value as unknown as TokenDocument
-        if (expiresAt === null || expiresAt + EXPIRED_LISTED_MS > now) continue
-        const change: CatalogChange = { kind: 'delete', collection: 'tokens', key, expect: version }
+      for (const token of documents) {
         // A token that was revoked or replaced meanwhile stays as it is.
-        await this.#attempt(session.commit([change]))
+        await this.#attempt((removal) => removal.deleteExpiredToken(token, now))
       }
       return true
     })
@@ -109,8 +97,8 @@ export class Cleanup {
   }
 
   /** Deletes the streams of a basin that gets no more of them: see `removal.ts`. */
-  deleteStreams(basin: string): Promise<void> {
-    return this.#context.control.load().then(({ removal }) => removal.deleteStreams(basin))
+  async deleteStreams(basin: string): Promise<void> {
+    await (await this.#context.control.load()).removal.deleteStreams(basin)
   }
 
   /** Calls `process` with each page of documents, until it resolves to false or the engine closes. */
@@ -133,10 +121,10 @@ export class Cleanup {
    * Resolves to whether the work succeeded. A conflict means that another engine did it, or that the stream
    * was used.
    */
-  async #attempt(work: Promise<void>): Promise<boolean> {
-    const { closing, onBackgroundError } = this.#context
+  async #attempt(work: (removal: Removal) => Promise<void>): Promise<boolean> {
+    const { control, closing, onBackgroundError } = this.#context
     try {
-      await work
+      await work((await control.load()).removal)
       return true
     } catch (error) {
       if (!StorageConflict.is(error) && !closing.aborted) onBackgroundError(error)

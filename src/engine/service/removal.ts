@@ -10,6 +10,7 @@ import {
   putDeadline,
   type StreamDocument,
   streamKey,
+  type TokenDocument,
 } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { closedError, conflictError } from '../log/errors.ts'
@@ -17,6 +18,8 @@ import { CONFLICTS_MAX, type Commit } from './catalog.ts'
 import type { StreamChanges } from './stream-changes.ts'
 
 const PAGE_STREAMS = 100
+/** How long an expired token stays listed, in milliseconds. */
+const EXPIRED_LISTED_MS = 86_400_000
 
 export interface RemovalContext {
   readonly session: StorageSession
@@ -25,7 +28,7 @@ export interface RemovalContext {
   readonly closing: SharedSignal
 }
 
-/** Removes streams for background work. */
+/** Removes streams, basins and tokens for background work. */
 export class Removal {
   readonly #context: RemovalContext
 
@@ -62,6 +65,19 @@ export class Removal {
       await macrotask()
     }
     throw conflictError()
+  }
+
+  /** Deletes the streams of a basin that is being deleted, then the basin. Rejects if one is left. */
+  async deleteBasin({ key, version }: Document): Promise<void> {
+    await this.deleteStreams(key)
+    await this.#context.session.commit([{ kind: 'delete', collection: 'basins', key, expect: version }])
+  }
+
+  /** Deletes a token if it expired more than a day ago. Rejects if it was changed meanwhile. */
+  async deleteExpiredToken({ key, value, version }: Document, now: number): Promise<void> {
+    const { expiresAt } = value as unknown as TokenDocument
+    if (expiresAt === null || expiresAt + EXPIRED_LISTED_MS > now) return
+    await this.#context.session.commit([{ kind: 'delete', collection: 'tokens', key, expect: version }])
   }
 
   /**

@@ -1,10 +1,21 @@
+import { queryObjects } from 'node:v8'
 import { describe, expect, it, vi } from 'vitest'
 import { AppendPipeline } from '../../../src/engine/log/append-pipeline.ts'
 import { LiveTail } from '../../../src/engine/log/live-tail.ts'
+import { StreamLog } from '../../../src/engine/log/stream-log.ts'
 import { open } from '../../../src/index.ts'
 import type { AppendRequest, ReadRange, ReclaimLimits } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { bodies, gated, openEngine, outcomeOf, testClock, testStorage, wrapped } from '../../support/index.ts'
+import {
+  bodies,
+  gated,
+  openEngine,
+  outcomeOf,
+  readAll,
+  testClock,
+  testStorage,
+  wrapped,
+} from '../../support/index.ts'
 
 describe('the stream cache', () => {
   for (const shared of [false, true]) {
@@ -220,6 +231,34 @@ describe('the stream cache', () => {
     for (const subscription of subscriptions) subscription.unsubscribe()
     await hw.close()
     expect(cachedStreams).toBeLessThanOrEqual(70 + 10 + 1)
+  })
+
+  it('keeps as many objects for 3,000 idle streams as for those that it may cache', async () => {
+    const { hw } = await openEngine({ limits: { cachedStreams: 50 } })
+    const basin = hw.basin('basin')
+    const countOf = (type: unknown) => queryObjects(type as () => void, { format: 'count' })
+    const before = [StreamLog, AppendPipeline].map(countOf)
+    for (let i = 0; i < 3_000; i++) await basin.stream(`idle/${i}`).append('x')
+    for (let i = 0; i < 3_000; i += 7) await basin.stream(`idle/${i}`).checkTail()
+    const [logs, pipelines] = [StreamLog, AppendPipeline].map((type, i) => countOf(type) - before[i]!)
+    // The one that was added last is beyond the limit until the next one is.
+    expect(logs).toBeLessThanOrEqual(51)
+    expect(pipelines).toBeLessThanOrEqual(2)
+    expect(hw.stats().cachedStreams).toBeLessThanOrEqual(51)
+    await hw.close()
+  })
+
+  it('continues a stream that was evicted where it ended', async () => {
+    const { hw } = await openEngine({ limits: { cachedStreams: 3 } })
+    const basin = hw.basin('basin')
+    for (let round = 0; round < 4; round++) {
+      for (let i = 0; i < 20; i++) {
+        const ack = await basin.stream(`s/${i}`).append(`${round}`, { matchSeqNum: round })
+        expect(ack.end.seqNum).toBe(round + 1)
+      }
+    }
+    expect(await readAll(basin.stream('s/0'))).toEqual(['0', '1', '2', '3'])
+    await hw.close()
   })
 
   it('concurrent reconfigurations in one engine all succeed', async () => {

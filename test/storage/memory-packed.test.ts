@@ -1,0 +1,194 @@
+import { queryObjects } from 'node:v8'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { conformanceSuite } from '../../adapters/conformance/index.ts'
+import { LogWriter, NOW, WHOLE_LOG } from '../../adapters/conformance/log-writer.ts'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { MemoryLog } from '../../adapters/storage/memory/log.ts'
+import { memoryStorage } from '../../adapters/storage/memory/memory-storage.ts'
+import { PackedDocuments } from '../../adapters/storage/memory/packed-documents.ts'
+import { PackedTable } from '../../adapters/storage/memory/packed-table.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import type { Storage, StorageSession } from '../../src/storage/contract.ts'
+
+describe('memory conforms to the storage contract while all documents and all idle logs are packed', () => {
+  const suite = conformanceSuite({
+    manifest: memory().manifest,
+    make: async () => ({ storage: packing(memoryStorage(0)), dispose: async () => {} }),
+    keepsDataWhenClosed: true,
+  })
+  for (const { title, skip, run } of suite) {
+    if (skip !== undefined) test.skip(`${title} (${skip})`)
+    else test(title, run)
+  }
+})
+
+const DECOYS = ['decoy-1', 'decoy-2', 'decoy-3']
+
+/** Uses other logs before each call, so that the log of the call was packed before. */
+function packing(storage: Storage): Storage {
+  return {
+    manifest: storage.manifest,
+    async open(context) {
+      const session = await storage.open(context)
+      if ((await session.head(DECOYS[0]!)) === undefined) {
+        const decoys = DECOYS.map((logId) => ({ kind: 'create-log', logId, epoch: 1, createdAt: 0 }) as const)
+        await session.commit(decoys)
+      }
+      return new Proxy(session, {
+        get(target, name) {
+          const member = Reflect.get(target, name)
+          if (typeof member !== 'function') return member
+          return (...args: unknown[]) => {
+            // They fail when the session is closed.
+            for (const logId of DECOYS) target.head(logId).catch(() => {})
+            return member.apply(target, args)
+          }
+        },
+      })
+    },
+  }
+}
+
+describe('packed logs of the memory storage', () => {
+  test('10,000 idle logs and documents keep a bounded number of objects', async () => {
+    const session = await open(memoryStorage(100))
+    const before = queryObjects(MemoryLog, { format: 'count' })
+    for (let i = 0; i < 10_000; i++) await fill(session, `log-${i}`)
+    expect(queryObjects(MemoryLog, { format: 'count' }) - before).toBeLessThanOrEqual(101)
+    expect(await session.read('log-0', WHOLE_LOG)).toHaveLength(1)
+    await session.close()
+  })
+
+  test('logs that are used in turn keep their objects until others are created', async () => {
+    const session = await open(memoryStorage(10))
+    const before = queryObjects(MemoryLog, { format: 'count' })
+    const objects = () => queryObjects(MemoryLog, { format: 'count' }) - before
+    for (let i = 0; i < 300; i++) await fill(session, `log-${i}`)
+    expect(objects()).toBeLessThanOrEqual(11)
+    for (let round = 0; round < 4; round++) {
+      for (let i = 0; i < 300; i++) await session.head(`log-${i}`)
+    }
+    expect(objects()).toBe(300)
+    for (let i = 0; i < 600; i++) await fill(session, `idle-${i}`)
+    expect(objects()).toBeLessThanOrEqual(11)
+    await session.close()
+  })
+
+  test('more logs than may have objects stay packed although they are used in turn', async () => {
+    const session = await open(memoryStorage(10))
+    const before = queryObjects(MemoryLog, { format: 'count' })
+    for (let i = 0; i < 1_000; i++) await fill(session, `log-${i}`)
+    for (let i = 0; i < 3_000; i++) await session.head(`log-${i % 1_000}`)
+    expect(queryObjects(MemoryLog, { format: 'count' }) - before).toBeLessThanOrEqual(11)
+    await session.close()
+  })
+
+  test('a log that is packed and used again keeps its records, wherever it was changed', async () => {
+    const session = await open(packing(memoryStorage(0)))
+    const writer = await LogWriter.create(session, 'a')
+    const appended = []
+    for (let i = 0; i < 40; i++) appended.push(await writer.append({ bodyBytes: 300, expiresAt: NOW + i }))
+    expect(await session.read('a', WHOLE_LOG)).toEqual(appended)
+    await session.reclaim({ now: NOW + 9, trimmedBefore: 0, blocksMax: 100 })
+    expect(await session.read('a', WHOLE_LOG)).toEqual(appended.slice(10))
+    appended.push(await writer.append({ bodyBytes: 10, expiresAt: null }))
+    await session.reclaim({ now: NOW + 100, trimmedBefore: 0, blocksMax: 100 })
+    expect(await session.read('a', WHOLE_LOG)).toEqual(appended.slice(-1))
+    await session.close()
+  })
+
+  test('blocks that were read stay as they are when their log is packed again or deleted', async () => {
+    const session = await open(packing(memoryStorage(0)))
+    const writer = await LogWriter.create(session, 'a')
+    const appended = [await writer.append({ bodyBytes: 300 })]
+    const read = await session.read('a', WHOLE_LOG)
+    for (let i = 0; i < 400; i++) {
+      await writer.append({ bodyBytes: 10 })
+      await fill(session, `other-${i}`)
+    }
+    await session.commit([{ kind: 'delete-log', logId: 'a' }])
+    for (let i = 0; i < 400; i++) await fill(session, `another-${i}`)
+    expect(read).toEqual(appended)
+    await session.close()
+  })
+
+  test('finds the records that are due among packed logs', async () => {
+    const session = await open(memoryStorage(0))
+    for (let i = 0; i < 300; i++) {
+      await (await LogWriter.create(session, `log-${i}`)).append({ expiresAt: NOW + (i % 3) })
+    }
+    const { more, logIds } = await session.reclaim({ now: NOW + 1, trimmedBefore: 0, blocksMax: 1_000 })
+    expect({ more, count: logIds.length }).toEqual({ more: false, count: 200 })
+    expect(await session.measure(['log-0', 'log-1'])).toEqual([0, 0])
+    expect(await session.read('log-2', WHOLE_LOG)).toHaveLength(1)
+    await session.close()
+  })
+})
+
+describe('packed documents', () => {
+  test('match a map for any sequence of changes', () => {
+    const name = fc.oneof(
+      fc.constantFrom('a', 'b', 'ab', 'a\0b', '\ufffd', 'é', '😀', ''),
+      fc.string({ unit: 'grapheme', maxLength: 5 }),
+    )
+    const text = fc
+      .tuple(name, fc.string({ unit: 'binary', maxLength: 30 }))
+      .map((parts) => JSON.stringify(parts))
+    const change = fc.tuple(name, fc.option(text))
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 200 }), (changes) => {
+        const packed = new PackedDocuments()
+        const expected = new Map<string, { text: string; version: number }>()
+        for (const [version, [key, text]] of changes.entries()) {
+          if (text === null) packed.delete(key)
+          else packed.set(key, { text, version })
+          if (text === null) expected.delete(key)
+          else expected.set(key, { text, version })
+        }
+        const keys = [...expected.keys()].toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+        expect([...packed.keysFrom('')]).toEqual(keys)
+        for (const [key, document] of expected) expect(packed.get(key)).toEqual(document)
+      }),
+    )
+  })
+
+  test('do not mistake a lone surrogate for U+FFFD', () => {
+    const packed = new PackedDocuments()
+    packed.set('\ufffd', { text: '1', version: 1 })
+    expect(packed.get('\ud800')).toBeUndefined()
+  })
+
+  test('store little more of a text than what distinguishes it from others', () => {
+    const table = new PackedTable()
+    const packed = new PackedDocuments(table)
+    for (let i = 0; i < 10_000; i++) {
+      const text = JSON.stringify({ name: `stream-${i}`, config: 'the same for all of them, '.repeat(20) })
+      packed.set(`stream-${i}`, { text, version: i })
+    }
+    expect(table.pageBytes / 10_000).toBeLessThan(60)
+  })
+})
+
+describe('a packed table', () => {
+  test('gives the memory of removed and replaced values back', () => {
+    const table = new PackedTable()
+    const value = new Uint8Array(1_000)
+    for (let round = 0; round < 10; round++) {
+      for (let i = 0; i < 2_000; i++) table.set(`key-${i}`, value)
+      expect(table.pageBytes).toBeLessThan(2.2 * 2_000 * 1_017)
+    }
+    for (let i = 0; i < 1_999; i++) table.delete(`key-${i}`)
+    expect(table.size).toBe(1)
+    expect(table.pageBytes).toBeLessThan(3 * 65_536)
+    expect(table.value(table.find('key-1999'))).toEqual(value)
+  })
+})
+
+function open(storage: Storage): Promise<StorageSession> {
+  return storage.open({ clock: systemClock, onLogChanged() {}, onBackgroundError() {} })
+}
+
+async function fill(session: StorageSession, logId: string): Promise<void> {
+  await (await LogWriter.create(session, logId)).append({ bodyBytes: 20 })
+}
