@@ -89,7 +89,7 @@ const BUDGETS = [
   {
     name: 'headwater/browser, one file with everything but the handler',
     document: () => readFile(inProject('dist/browser.js')),
-    KiB: 68.2,
+    KiB: 68.5,
   },
   {
     name: 'headwater/console, with its charts and styles',
@@ -99,7 +99,7 @@ const BUDGETS = [
   {
     name: 'the page that headwater serve shows, as it is sent',
     document: async () => (await import('headwater/console-page')).consolePage().html,
-    KiB: 69.5,
+    KiB: 69.6,
   },
 ]
 
