@@ -98,6 +98,24 @@ describe('packed logs of the memory storage', () => {
     await session.close()
   })
 
+  test('a log whose retention was shortened keeps its records when it is packed and used again', async () => {
+    const session = await open(packing(memoryStorage(0)))
+    const writer = await LogWriter.create(session, 'a')
+    const expiries = [null, NOW + 50, NOW + 40, NOW + 60]
+    const appended = []
+    for (const expiresAt of expiries) appended.push(await writer.append({ bodyBytes: 300, expiresAt }))
+    const read = await session.read('a', WHOLE_LOG)
+    for (let i = 0; i < 400; i++) {
+      await fill(session, `other-${i}`)
+      await session.commit([{ kind: 'delete-log', logId: `other-${i - 5}` }])
+    }
+    expect(read).toEqual(appended)
+    expect(await session.read('a', WHOLE_LOG)).toEqual(appended)
+    await session.reclaim({ now: NOW + 50, trimmedBefore: 0, blocksMax: 100 })
+    expect(await session.read('a', WHOLE_LOG)).toEqual([appended[0], appended[3]])
+    await session.close()
+  })
+
   test('blocks that were read stay as they are when their log is packed again or deleted', async () => {
     const session = await open(packing(memoryStorage(0)))
     const writer = await LogWriter.create(session, 'a')

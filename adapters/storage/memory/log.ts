@@ -87,15 +87,16 @@ export class MemoryLog {
   append(block: StoredBlock, head: Head): boolean {
     const { data } = block
     if (this.#small?.takes(block) === false) this.#copyBlocks()
+    const expiry = block.expiresAt ?? Number.POSITIVE_INFINITY
+    // It may replace the list of small blocks, which copies what is added.
+    if (expiry < this.#lastExpiry) this.#expiring ??= this.#byExpiry()
+    this.#lastExpiry = expiry
     // Asking for the buffer of a short array would create one.
     const isTight =
       this.#small !== undefined ||
       (data.length > UNBUFFERED_BYTES_MAX &&
         (data.length === data.buffer.byteLength || data.buffer === this.#piece))
     const stored = isTight ? block : copyBlock(block)
-    const expiry = block.expiresAt ?? Number.POSITIVE_INFINITY
-    if (expiry < this.#lastExpiry) this.#expiring ??= this.#byExpiry()
-    this.#lastExpiry = expiry
     const isFirst = this.#blocks.add(stored)
     this.meteredBytes += stored.meteredBytes
     const expiresFirst =
