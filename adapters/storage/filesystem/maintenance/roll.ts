@@ -52,8 +52,8 @@ export async function roll(
   const used = usedSegments({ segments, logs: rolled })
   const logs = frozen.map((log): LogFacts => {
     const runs = rolled.get(log.number)?.runs
-    const { number, id, head } = log
-    return runs === undefined ? log : { number, id, head, runs: [...log.runs, ...runs] }
+    const { number, id, head, reclaimedPoint } = log
+    return runs === undefined ? log : { number, id, head, reclaimedPoint, runs: [...log.runs, ...runs] }
   })
   const snapshot = {
     ...plan.snapshot,

@@ -152,7 +152,7 @@ class CheckpointWriter {
       let due = Number.POSITIVE_INFINITY
       for (const item of items) {
         if (!Buffer.isBuffer(item)) {
-          due = Math.min(due, dueOf(item.head, item.runs) ?? Number.POSITIVE_INFINITY)
+          due = Math.min(due, dueOf(item) ?? Number.POSITIVE_INFINITY)
           this.#hashes.add(Buffer.from(item.id), item.number)
           continue
         }

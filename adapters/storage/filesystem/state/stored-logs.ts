@@ -209,6 +209,8 @@ export interface LogFacts {
   readonly id: string
   readonly head: Head
   readonly runs: readonly RunFacts[]
+  /** Everything that could be freed below this trim point is. 0 by default. Only the due time tells of it. */
+  readonly reclaimedPoint?: number | undefined
 }
 
 /** What can be read without decoding the log. */
@@ -220,10 +222,11 @@ interface LogKey {
   readonly due: number
 }
 
-export function writeLog(writer: ByteWriter, { number, id, head, runs }: LogFacts): void {
+export function writeLog(writer: ByteWriter, log: LogFacts): void {
+  const { number, id, head, runs } = log
   const fields = new ByteWriter(256)
   fields.varint(number)
-  fields.optional(dueOf(head, runs))
+  fields.optional(dueOf(log))
   fields.string(id)
   writeHead(fields, head)
   fields.varint(runs.length)
@@ -268,13 +271,14 @@ export function readLog(item: Buffer, segments: ReadonlyMap<number, Segment>): L
 
 /**
  * When something in a log has to be freed at the earliest; null for never. A log in a checkpoint has no
- * blocks in journals.
+ * blocks in journals. What was examined in vain is not due again: a trim often ends within a block.
  */
-export function dueOf({ trims, extensions }: Head, runs: readonly RunFacts[]): number | null {
+export function dueOf({ head: { trims, extensions }, runs, reclaimedPoint }: LogFacts): number | null {
   const [first] = runs
-  let due = first && nextTrimOf(trims, liveFromOf(first))
+  let due = first && nextTrimOf(trims, liveFromOf(first), reclaimedPoint)
   for (const run of runs) {
-    const expiry = earliestExpiry(run, extensions)
+    const keptUntil = run instanceof Run ? run.keptUntil : 0
+    const expiry = Math.max(earliestExpiry(run, extensions), keptUntil)
     if (expiry < Number.POSITIVE_INFINITY) due = Math.min(due ?? expiry, expiry)
   }
   return due ?? null

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { LogWriter, NOW } from '../../../../adapters/conformance/log-writer.ts'
 import { fileName, parseFileName } from '../../../../adapters/storage/filesystem/files/file-header.ts'
 import { writeCheckpoint } from '../../../../adapters/storage/filesystem/state/checkpoint.ts'
 import { compareUtf8 } from '../../../../src/model/bytes.ts'
@@ -212,5 +213,37 @@ test('a read that began in a checkpoint that was replaced meanwhile begins again
   for (let i = 0; i < 50; i++) await put(session, 'c', i)
   gate.open()
   expect(await reading).toMatchObject({ value: 2 })
+  await session.close()
+})
+
+test('a trim that ends within a block is examined once, however many checkpoints follow', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  let reads = 0
+  const files = hookedFiles(disk, (operation, name) => {
+    if (operation === 'read' && parseFileName(name)?.kind === 'segment') reads++
+  })
+  const session = await openSimulated(files, 2_000)
+  const checkpoint = () => disk.names.findLast((name) => parseFileName(name)?.kind === 'checkpoint')
+  const awaitRoll = async () => {
+    const before = checkpoint()
+    for (let i = 0; i < 2_000 && checkpoint() === before; i++) {
+      await session.commit([{ kind: 'put', collection: 'settings', key: 'a', value: i }])
+    }
+    expect(checkpoint()).not.toBe(before)
+  }
+  const reclaim = async () => {
+    const before = reads
+    const limits = { now: NOW, trimmedBefore: NOW, blocksMax: 100 }
+    expect(await session.reclaim(limits)).toEqual({ more: false, logIds: [] })
+    return reads - before
+  }
+  const writer = await LogWriter.create(session, 'a')
+  await writer.append({ count: 10 })
+  await writer.append({ trimPoint: 5 })
+  await awaitRoll()
+  expect(await reclaim()).toBeGreaterThan(0)
+  await awaitRoll()
+  await awaitRoll()
+  expect(await reclaim()).toBe(0)
   await session.close()
 })
