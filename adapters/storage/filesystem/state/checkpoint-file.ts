@@ -33,9 +33,10 @@ export async function openCheckpoint(files: Files, number: number): Promise<Open
     if (version < INDEXED_VERSION) {
       return { state: await readWhole(reader, salt), bytes: reader.size, close: async () => {} }
     }
-    const pages = new CheckpointPages(name, salt, await mapFileErrors(files.open(name, 'read')))
+    const { size } = reader
+    const pages = new CheckpointPages(name, salt, size, await mapFileErrors(files.open(name, 'read')))
     try {
-      return { state: await readIndexed(reader, salt, pages), bytes: reader.size, close: () => pages.close() }
+      return { state: await readIndexed(reader, salt, pages), bytes: size, close: () => pages.close() }
     } catch (error) {
       await pages.close()
       throw error
@@ -114,18 +115,24 @@ function fieldsOf(payload: Buffer, letter: string): ByteReader {
 class CheckpointPages {
   readonly #name: string
   readonly #salt: number
+  readonly #size: number
   readonly #file: File
   readonly #reading = new Set<Promise<unknown>>()
   #closing: Promise<void> | undefined
 
-  constructor(name: string, salt: number, file: File) {
+  constructor(name: string, salt: number, size: number, file: File) {
     this.#name = name
     this.#salt = salt
+    this.#size = size
     this.#file = file
   }
 
   async read<Page>({ offset, bytes }: PagePlace, decode: (payload: Buffer) => Page): Promise<Page> {
     if (this.#closing !== undefined) throw new Error(`${this.#name} is closed`)
+    // Memory is allocated only for what the file can have.
+    if (bytes > CHECKPOINT_FRAME_BYTES_MAX || offset + bytes > this.#size) {
+      throw corrupt(this.#name, offset, 'a frame is incomplete or damaged')
+    }
     const reading = mapFileErrors(readExactly(this.#file, this.#name, offset, bytes))
     this.#reading.add(reading)
     try {

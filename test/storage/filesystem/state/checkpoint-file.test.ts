@@ -1,7 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { LogWriter, NOW } from '../../../../adapters/conformance/log-writer.ts'
+import { ByteWriter } from '../../../../adapters/storage/filesystem/files/bytes.ts'
 import { fileName, parseFileName } from '../../../../adapters/storage/filesystem/files/file-header.ts'
+import type { File, OpenMode } from '../../../../adapters/storage/filesystem/files/files.ts'
+import { beginFrame, endFrame } from '../../../../adapters/storage/filesystem/files/frame.ts'
 import { writeCheckpoint } from '../../../../adapters/storage/filesystem/state/checkpoint.ts'
+import {
+  CheckpointIndex,
+  readTrailer,
+  TRAILER_BYTES,
+  writeTrailer,
+} from '../../../../adapters/storage/filesystem/state/checkpoint-index.ts'
 import { compareUtf8 } from '../../../../src/model/bytes.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
 import type { StorageSession } from '../../../../src/storage/contract.ts'
@@ -245,5 +254,51 @@ test('a trim that ends within a block is examined once, however many checkpoints
   await awaitRoll()
   await awaitRoll()
   expect(await reclaim()).toBe(0)
+  await session.close()
+})
+
+test.each([
+  ['behind the end of the file', 2 ** 40, 100],
+  ['longer than memory', 48, 2 ** 52],
+  ['longer than the file', 48, 2 ** 29],
+])('a frame that is %s by the index is damage, and no memory is taken for it', async (_, offset, bytes) => {
+  const disk = await filledDisk()
+  const content = Buffer.from(disk.contentOf(NAME))
+  const salt = content.readUInt32LE(24)
+  const index = new CheckpointIndex()
+  index.addDocuments('settings', { firstKey: Buffer.from('a'), offset, bytes })
+  const { index: indexStart, ...trailer } = readTrailer(content.subarray(-TRAILER_BYTES))
+  const writer = new ByteWriter()
+  let start = beginFrame(writer)
+  writer.byte('I'.charCodeAt(0))
+  for (const write of index.entries()) write(writer)
+  endFrame(writer, start, salt)
+  start = beginFrame(writer)
+  writer.byte('T'.charCodeAt(0))
+  writeTrailer(writer, { ...trailer, index: indexStart })
+  endFrame(writer, start, salt)
+  const journal = fileName('journal', 1)
+  const contents = new Map([
+    [NAME, Buffer.concat([content.subarray(0, indexStart), writer.bytes])],
+    [journal, disk.contentOf(journal)],
+  ])
+  let longest = 0
+  const files = hookedFiles(new SimulatedDisk(new Prng(1), contents), () => {})
+  const session = await openSimulated({ ...files, open: async (name, mode) => measured(name, mode) }, LARGE)
+  async function measured(name: string, mode: OpenMode): Promise<File> {
+    const file = await files.open(name, mode)
+    return {
+      ...file,
+      read: (buffer, position) => {
+        longest = Math.max(longest, buffer.length)
+        return file.read(buffer, position)
+      },
+    }
+  }
+  await expect(session.get('settings', 'b')).rejects.toMatchObject({
+    kind: 'corrupt',
+    message: expect.stringContaining(`${NAME} is damaged at offset ${offset}`),
+  })
+  expect(longest).toBeLessThan(2 * content.length)
   await session.close()
 })
