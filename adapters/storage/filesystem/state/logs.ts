@@ -190,31 +190,36 @@ export class DirectoryLogs {
   /** Iterates over all logs, ascending by number, also while they change. Keeps none in memory. */
   async *values(): AsyncGenerator<Log, void, undefined> {
     let after = 0
-    for (let index = 0, stored = this.#stored; index < stored.pageCount; index++) {
-      // Pages are read without a turn of the event loop if the system has them in memory.
-      if (index % TURN_PAGES === 0) await macrotask()
-      let page: StoredPage | undefined
-      try {
-        page = await stored.page(index)
-      } catch (error) {
-        if (stored === this.#stored) throw error
+    // A checkpoint that replaces the one before has logs that were only in memory.
+    for (let stored: StoredLogs | undefined; stored !== this.#stored; ) {
+      stored = this.#stored
+      let index = stored.pageIndexOf(after + 1)
+      for (let pages = 0; index < stored.pageCount && stored === this.#stored; index++) {
+        // Pages are read without a turn of the event loop if the system has them in memory.
+        if (pages++ % TURN_PAGES === 0) await macrotask()
+        let page: StoredPage | undefined
+        try {
+          page = await stored.page(index)
+        } catch (error) {
+          if (stored === this.#stored) throw error
+        }
+        for (const item of page === undefined ? [] : itemsIn(page)) {
+          if (stored !== this.#stored) break
+          const number = logNumber(item)
+          if (number <= after) continue
+          after = number
+          const known = this.#numbered(number)
+          if (known !== null) yield known ?? this.#decode(item)
+        }
       }
-      for (const item of page === undefined ? [] : itemsIn(page)) {
+      const numbers = new Set([...(this.#frozen?.byNumber.keys() ?? []), ...this.#changed.byNumber.keys()])
+      for (const number of [...numbers].sort((a, b) => a - b)) {
         if (stored !== this.#stored) break
-        const number = logNumber(item)
         if (number <= after) continue
         after = number
-        const known = this.#numbered(number)
-        if (known !== null) yield known ?? this.#decode(item)
+        const log = this.#numbered(number)
+        if (log) yield log
       }
-      if (stored === this.#stored) continue
-      stored = this.#stored
-      index = stored.pageIndexOf(after + 1) - 1
-    }
-    const numbers = new Set([...(this.#frozen?.byNumber.keys() ?? []), ...this.#changed.byNumber.keys()])
-    for (const number of [...numbers].sort((a, b) => a - b)) {
-      const log = number > after ? this.#numbered(number) : undefined
-      if (log) yield log
     }
   }
 

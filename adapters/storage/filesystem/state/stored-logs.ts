@@ -110,7 +110,7 @@ export class StoredLogs {
     for (const [index, { due }] of this.#facts.entries()) if (due <= time) yield index
   }
 
-  /** The index of the page in which a log would be. There must be a page. */
+  /** The index of the page in which a log would be; 0 without pages. */
   pageIndexOf(number: number): number {
     return Math.max(lowestIndex(this.#facts.length, (i) => this.#facts[i]!.first > number) - 1, 0)
   }

@@ -115,6 +115,19 @@ test('an iteration continues in the checkpoint that replaces the one it began wi
   expect(numbersOf(found)).toEqual([1, 2, 3, 5, 6])
 })
 
+test('an iteration does not miss the logs that leave memory with a checkpoint', async () => {
+  const logs = logsOf(frameOf([1, 2]))
+  for (const number of [3, 4, 5]) logs.add(new Log(number, `log-${number}`, emptyHead(1, number)))
+  const scan = logs.values()
+  const found: Log[] = []
+  for (let i = 0; i < 3; i++) found.push((await scan.next()).value!)
+  logs.freeze()
+  logs.rebase(logsOf(frameOf([1, 2, 3]), frameOf([4, 5])))
+  logs.add(new Log(6, 'log-6', emptyHead(1, 6)))
+  found.push(...(await collected(scan)))
+  expect(numbersOf(found)).toEqual([1, 2, 3, 4, 5, 6])
+})
+
 test('what changes while a checkpoint is written does not change what it captured', async () => {
   const logs = logsOf(frameOf([1, 2, 3, 4]))
   for (const number of [2, 3]) await logs.retain(number)
