@@ -30,6 +30,8 @@ export class StoredPages {
   readonly #decode: (payload: Buffer) => StoredPage
   readonly #pages: (StoredPage | PagePlace)[] = []
   readonly #recent = new RecentMap<number, StoredPage>(RECENT_PAGES)
+  /** The pages that are being read, so that calls which need the same one read and decode it once. */
+  readonly #loading = new Map<number, Promise<StoredPage>>()
   readonly #read: PageReader | undefined
 
   /** @param decode Decodes the payload of a frame. */
@@ -48,7 +50,13 @@ export class StoredPages {
 
   at(index: number): StoredPage | Promise<StoredPage> {
     const page = this.#recent.get(index) ?? this.#pages[index]!
-    return 'starts' in page ? page : this.#load(index, page)
+    if ('starts' in page) return page
+    let loading = this.#loading.get(index)
+    if (loading === undefined) {
+      loading = this.#load(index, page).finally(() => this.#loading.delete(index))
+      this.#loading.set(index, loading)
+    }
+    return loading
   }
 
   async #load(index: number, place: PagePlace): Promise<StoredPage> {

@@ -28,7 +28,7 @@ const ALL = { prefix: '', after: '', limit: 1_000_000 }
 const keyOf = (i: number) => `k${String(i).padStart(6, '0')}`
 
 /** A disk with a checkpoint of so many documents and logs, and an empty journal. */
-async function filledDisk(): Promise<SimulatedDisk> {
+async function filledDisk(nextLog = STREAMS + 1): Promise<SimulatedDisk> {
   const disk = new SimulatedDisk(new Prng(1))
   const numbers = Array.from({ length: STREAMS }, (_, i) => i + 1)
   const documents = numbers.map((i) => ({ key: keyOf(i), document: { version: i, text: `"${i}"` } }))
@@ -39,7 +39,7 @@ async function filledDisk(): Promise<SimulatedDisk> {
     runs: [],
   }))
   const collections = [{ collection: 'settings' as const, documents: [documents] }]
-  const counters = { nextLog: STREAMS + 1, nextVersion: STREAMS + 1 }
+  const counters = { nextLog, nextVersion: STREAMS + 1 }
   await writeCheckpoint(
     disk,
     { journal: 1, ...counters, segments: [], collections, logs: [logs] },
@@ -94,6 +94,19 @@ describe('a checkpoint of many documents and logs', () => {
     const page = await session.list('settings', { prefix: 'k01', after: keyOf(12_345), limit: 1_000 })
     expect(page.map(({ key }) => key)).toEqual(Array.from({ length: 1_000 }, (_, i) => keyOf(12_346 + i)))
     expect(bytes - before).toBeLessThan(100_000)
+    await session.close()
+  })
+
+  test('is read once for the calls that need the same part at the same time', async () => {
+    let reads = 0
+    const files = hookedFiles(await filledDisk(), (operation, name) => {
+      if (operation === 'read' && name === NAME) reads++
+    })
+    const session = await openSimulated(files, LARGE)
+    const before = reads
+    const keys = Array.from({ length: 1_000 }, (_, i) => keyOf(i + 1))
+    await session.commit(keys.map((key) => ({ kind: 'put', collection: 'settings', key, value: 1 })))
+    expect(reads - before).toBeLessThan(10)
     await session.close()
   })
 
@@ -206,22 +219,24 @@ test.each([
 test('a read that began in a checkpoint that was replaced meanwhile begins again', async () => {
   const disk = new SimulatedDisk(new Prng(1))
   const first = await openSimulated(disk, 300)
-  const put = (session: StorageSession, key: string, value: number) =>
-    session.commit([{ kind: 'put', collection: 'settings', key, value }])
+  const put = (session: StorageSession, value: number) =>
+    session.commit([{ kind: 'put', collection: 'settings', key: 'a', value }])
   const checkpoints = () => disk.names.filter((name) => parseFileName(name)?.kind === 'checkpoint')
-  await put(first, 'a', 1)
-  for (let i = 0; checkpoints().length === 0; i++) await put(first, 'b', i)
+  const { head } = await LogWriter.create(first, 'a')
+  for (let i = 0; checkpoints().length === 0; i++) await put(first, i)
   await first.close()
   const [before] = checkpoints()
   const gate = new Gate((operation, name) => operation === 'read' && name === before)
   const session = await openSimulated(hookedFiles(disk, gate.hook), 300)
   const arrived = gate.arm()
-  const reading = session.get('settings', 'a')
+  const reading = session.head('a')
   await arrived
-  await put(session, 'a', 2)
-  for (let i = 0; i < 50; i++) await put(session, 'c', i)
+  const writer = new LogWriter(session, 'a', head)
+  await writer.append()
+  for (let i = 0; i < 50; i++) await put(session, i)
+  expect(checkpoints().at(-1)).not.toBe(before)
   gate.open()
-  expect(await reading).toMatchObject({ value: 2 })
+  expect(await reading).toEqual(writer.head)
   await session.close()
 })
 
@@ -300,5 +315,20 @@ test.each([
     message: expect.stringContaining(`${NAME} is damaged at offset ${offset}`),
   })
   expect(longest).toBeLessThan(2 * content.length)
+  await session.close()
+})
+
+test('many changes are written to a checkpoint, however many logs were deleted before', async () => {
+  const disk = await filledDisk(10_000_000)
+  const session = await openSimulated(disk, LARGE)
+  const changes = Array.from({ length: 65_536 }, (_, i) => {
+    return { kind: 'put', collection: 'settings', key: keyOf(i), value: 1 } as const
+  })
+  await session.commit(changes)
+  const hasRolled = () =>
+    disk.names.some((name) => parseFileName(name)?.kind === 'checkpoint' && name !== NAME)
+  for (let i = 0; i < 1_000 && !hasRolled(); i++) await session.get('settings', keyOf(i))
+  await session.reclaim({ now: 0, trimmedBefore: 0, blocksMax: 1 })
+  expect(hasRolled()).toBe(true)
   await session.close()
 })
