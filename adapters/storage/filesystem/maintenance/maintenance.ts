@@ -26,8 +26,8 @@ const ROLL_BYTES_MAX = 64 * 1_048_576
 /** Limits the number of journals: each opening that writes creates one. */
 const JOURNALS_MAX = 16
 /**
- * How many changed documents and logs are kept in memory until journals are rolled, or an eighth of those in
- * the checkpoint. Also limits what an opening has to look up.
+ * How many changed documents and logs are kept in memory until journals are rolled, or an eighth of the logs
+ * in the checkpoint. Also limits what an opening has to look up.
  */
 const CHANGED_MAX = 65_536
 /** While journals are rolled, appends continue up to this many times the size. */
@@ -201,7 +201,9 @@ export class Maintenance implements Housekeeping {
     const { state, journals } = this.#parts
     const { bytes, ended } = journals
     if (bytes < this.#retryBytes) return false
-    if (state.changedSize >= Math.max(CHANGED_MAX, state.nextLog / 8)) return true
+    // Numbers of deleted logs are not used again, so the next one says little about how many there are.
+    const changedMax = Math.max(CHANGED_MAX, (this.#checkpoint?.logs ?? 0) / 8)
+    if (state.changedSize >= changedMax) return true
     return bytes >= this.#rollBytes || ended.length >= JOURNALS_MAX
   }
 

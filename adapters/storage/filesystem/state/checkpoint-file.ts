@@ -16,6 +16,8 @@ export const INDEXED_VERSION = 7
 /** The state in a checkpoint, whose pages are read on use. */
 export interface OpenCheckpoint {
   readonly state: State
+  /** How many logs it has. */
+  readonly logs: number
   /** Length of the file. */
   readonly bytes: number
   /** Waits for the reads in progress. Later ones reject. */
@@ -31,12 +33,14 @@ export async function openCheckpoint(files: Files, number: number): Promise<Open
   try {
     const { salt, version } = await reader.header()
     if (version < INDEXED_VERSION) {
-      return { state: await readWhole(reader, salt), bytes: reader.size, close: async () => {} }
+      const state = await readWhole(reader, salt)
+      return { state, logs: state.logs.storedSize, bytes: reader.size, close: async () => {} }
     }
     const { size } = reader
     const pages = new CheckpointPages(name, salt, size, await mapFileErrors(files.open(name, 'read')))
     try {
-      return { state: await readIndexed(reader, salt, pages), bytes: size, close: () => pages.close() }
+      const read = await readIndexed(reader, salt, pages)
+      return { ...read, bytes: size, close: () => pages.close() }
     } catch (error) {
       await pages.close()
       throw error
@@ -55,7 +59,11 @@ async function readWhole(reader: SequentialReader, salt: number): Promise<State>
 }
 
 /** Reads the index, the segments and the counts, but neither documents nor logs. */
-async function readIndexed(reader: SequentialReader, salt: number, pages: CheckpointPages): Promise<State> {
+async function readIndexed(
+  reader: SequentialReader,
+  salt: number,
+  pages: CheckpointPages,
+): Promise<Pick<OpenCheckpoint, 'state' | 'logs'>> {
   const state = new State()
   const { offset: start, size } = reader
   const end = size - FRAME_HEADER_BYTES - TRAILER_BYTES
@@ -72,11 +80,12 @@ async function readIndexed(reader: SequentialReader, salt: number, pages: Checkp
   // What may be compacted was decided before: looking for it reads all logs.
   state.hasChangedSegments = false
   seek(reader, trailer.counts)
-  await decodeNext(reader, salt, (payload) => {
-    const [segments] = readCounts(fieldsOf(payload, 'E'), state)
+  const logs = await decodeNext(reader, salt, (payload) => {
+    const [segments, , count] = readCounts(fieldsOf(payload, 'E'), state)
     if (segments !== state.segments.size) {
       throw new RangeError(`it has ${state.segments.size} segments; expected ${segments}`)
     }
+    return count!
   })
   seek(reader, trailer.index)
   const index = new CheckpointIndex()
@@ -86,7 +95,7 @@ async function readIndexed(reader: SequentialReader, salt: number, pages: Checkp
   const read: CheckpointPages['read'] = (place, decode) => pages.read(place, decode)
   for (const [collection, places] of index.documents) state.catalog.addPlaces(collection, places, read)
   state.logs.setPlaces(index.logs, index.buckets, state.nextLog - 1, read)
-  return state
+  return { state, logs }
 }
 
 function seek(reader: SequentialReader, offset: number): void {
