@@ -42,7 +42,7 @@ export interface Rival {
   /** What the ratio compares. Default: wall time. `growth` is that of the memory of the process. */
   readonly by?: Quantity
   /** The required ratio. */
-  readonly atLeast?: number
+  readonly atLeast?: number | undefined
   /** The required upper limit of our own wall time, in microseconds a unit. */
   readonly atMostMicroseconds?: number
   /** Returns why this rival cannot be measured here. */

@@ -1,20 +1,56 @@
+import { open } from 'node:fs/promises'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { host, type Prepared } from '../harness/host.ts'
 import { textOf } from '../harness/records.ts'
+
+const POSITION = { seq_num: 1_000_000, timestamp: 1_700_000_000_000 }
+const ACK = JSON.stringify({ start: POSITION, end: POSITION, tail: POSITION })
 
 /** Each server sends the bytes that headwater sends for the same request, and does nothing else. */
 host({
   append() {
-    const position = { seq_num: 1_000_000, timestamp: 1_700_000_000_000 }
-    const ack = JSON.stringify({ start: position, end: position, tail: position })
     return listen((request, response) =>
       readBody(request, (text) => {
         const { records } = JSON.parse(text) as { records: readonly unknown[] }
         if (records.length === 0) throw new Error('no records')
-        sendJson(response, ack)
+        sendJson(response, ACK)
       }),
     )
+  },
+
+  /** The same, once the record is synced to a file: while a sync lasts, the next group gathers. */
+  async 'append synced'({ directory }: { directory: string }) {
+    const file = await open(join(directory, 'log'), 'w')
+    let waiting: { readonly body: string; readonly response: ServerResponse }[] = []
+    let isWriting = false
+    const write = async () => {
+      if (isWriting) return
+      isWriting = true
+      while (waiting.length > 0) {
+        const group = waiting
+        waiting = []
+        await file.write(Buffer.from(group.map(({ body }) => body).join('')))
+        await file.datasync()
+        for (const { response } of group) sendJson(response, ACK)
+      }
+      isWriting = false
+    }
+    const server = await listen((request, response) =>
+      readBody(request, (text) => {
+        const { records } = JSON.parse(text) as { records: readonly { body: string }[] }
+        for (const { body } of records) waiting.push({ body, response })
+        void write()
+      }),
+    )
+    return {
+      ...server,
+      async close() {
+        server.close?.()
+        await file.close()
+      },
+    }
   },
 
   read() {

@@ -14,6 +14,26 @@ const LINE = `${'x'.repeat(99)}\n`
 const LINES_AT_ONCE = 10_000
 const STREAM = 'app-logs/web/1'
 
+/** A program for `node -e`. */
+const COPY_LINES = `
+const { crc32 } = require('node:zlib')
+const { open } = require('node:fs/promises')
+const copy = async () => {
+  const file = await open(process.argv[1], 'w')
+  let lines = 0
+  for await (const chunk of process.stdin) {
+    for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) lines++
+    const sum = Buffer.alloc(4)
+    sum.writeUInt32LE(crc32(chunk))
+    await file.writev([sum, chunk])
+  }
+  await file.datasync()
+  await file.close()
+  if (lines === 0) throw new Error('no lines')
+}
+copy()
+`
+
 host({
   /** `cat FILE | headwater append` into a new directory. */
   'headwater append'(place: Place) {
@@ -36,6 +56,15 @@ host({
         fsyncSync(file)
         closeSync(file)
       },
+    }
+  },
+  /** `cat FILE | node`, which finds the lines and sums, writes and syncs each chunk, and knows no records. */
+  'bare lines'(place: Place) {
+    const log = writeLog(place)
+    const copy = join(place.directory, 'copy')
+    return {
+      reset: () => rmSync(copy, { force: true }),
+      turn: () => pipe(log, [process.execPath, '-e', COPY_LINES, copy]),
     }
   },
   /** A line over HTTP until `headwater tail -f` has printed it. */

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import { openHeadwater, streamNumber } from '../harness/headwater.ts'
 import { host, type Prepared } from '../harness/host.ts'
 import { BODY_BYTES, bodiesFrom, bodyOf, timestampOf } from '../harness/records.ts'
@@ -39,6 +40,7 @@ host({
     }),
   bare: ({ records, ...place }: Place & Batch) =>
     afresh(place, (directory) => writeAndSync(directory, records)),
+  'bare checked': (place: Place) => afresh(place, writeChecked),
   'level batches': (place: Place) =>
     afresh(place, async (directory) => {
       const level = await openLevel(directory)
@@ -94,6 +96,34 @@ host({
           for await (const batch of session.batches()) for (const { body } of batch.records) use(body)
         }),
       close,
+    }
+  },
+  /** Reads a file in pieces of 1 MiB, each with a checksum, of records whose length is known. */
+  async 'checked reading'({ directory, size }: Place) {
+    const file = await open(join(directory, 'log'), 'w+')
+    const sums: number[] = []
+    for (let first = 0; first < size; first += BATCH_RECORDS) {
+      const batch = Buffer.concat(bodiesFrom(first, Math.min(BATCH_RECORDS, size - first)))
+      sums.push(crc32(batch))
+      await file.write(batch)
+    }
+    const pieceBytes = BATCH_RECORDS * BODY_BYTES
+    return {
+      turn: () =>
+        readAll(size, async (use) => {
+          const read = (piece: number) =>
+            file.read(Buffer.allocUnsafeSlow(pieceBytes), 0, pieceBytes, piece * pieceBytes)
+          let next = read(0)
+          for (let piece = 0; piece < sums.length; piece++) {
+            const { buffer, bytesRead } = await next
+            next = read(piece + 1)
+            const batch = buffer.subarray(0, bytesRead)
+            if (crc32(batch) !== sums[piece]) throw new Error(`piece ${piece} is damaged`)
+            for (let at = 0; at < bytesRead; at += BODY_BYTES) use(batch.subarray(at, at + BODY_BYTES))
+          }
+          await next
+        }),
+      close: () => file.close(),
     }
   },
   async 'level reading'({ directory, size }: Place) {
@@ -198,6 +228,25 @@ async function writeAndSync(directory: string, records: number): Promise<Prepare
       for (let i = 0; i < count; i++) {
         await file.write(batch, 0, batch.length, i * batch.length)
         await file.datasync()
+      }
+    },
+    close: () => file.close(),
+  }
+}
+
+/** What each storage does that keeps bytes of its own and can verify them: copies, sums, writes, syncs. */
+async function writeChecked(directory: string): Promise<Prepared> {
+  const file = await open(join(directory, 'log'), 'w')
+  let position = 0
+  return {
+    async turn(count) {
+      for (let i = 0; i < count; i++) {
+        const batch = Buffer.concat(bodiesFrom(i * BATCH_RECORDS, BATCH_RECORDS))
+        const sum = Buffer.alloc(4)
+        sum.writeUInt32LE(crc32(batch))
+        await file.writev([sum, batch], position)
+        await file.datasync()
+        position += sum.length + batch.length
       }
     },
     close: () => file.close(),

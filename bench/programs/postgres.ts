@@ -49,6 +49,14 @@ host({
     }),
   'bare writers': () =>
     onTable(WRITERS, (insert) => ({ turn: (count) => atOnce(count, (i) => insert(bodyOf(i))) })),
+  /** What sharing each sync among the waiting appends permits. */
+  'bare groups': () =>
+    onTable(1, (insert) => ({
+      async turn(count) {
+        for (let first = 0; first < count; first += WRITERS) await insert(...bodiesFrom(first, WRITERS))
+        return Math.ceil(count / WRITERS) * WRITERS
+      },
+    })),
   // Serves one of the processes below.
   'headwater process': async ({ connectionString, number }: ProcessParams) => {
     const hw = await openPostgres(connectionString)
@@ -133,13 +141,19 @@ async function onCluster(prepare: (connectionString: string) => Promise<Prepared
 /** A row of the same bytes for each append, by the same driver and a pool. */
 function onTable(
   connections: number,
-  prepare: (insert: (body: Uint8Array) => Promise<unknown>) => Prepared,
+  prepare: (insert: (...bodies: readonly Uint8Array[]) => Promise<unknown>) => Prepared,
 ): Promise<Prepared> {
   return onCluster(async (connectionString) => {
     const pool = new Pool({ connectionString, max: connections })
     await pool.query('CREATE TABLE bare (id bigint PRIMARY KEY, data bytea NOT NULL)')
     let id = 0
-    const insert = (body: Uint8Array) => pool.query('INSERT INTO bare VALUES ($1, $2)', [id++, body])
+    const insert = (...bodies: readonly Uint8Array[]) => {
+      const rows = bodies.map((_, index) => `($${2 * index + 1}, $${2 * index + 2})`)
+      return pool.query(
+        `INSERT INTO bare VALUES ${rows.join()}`,
+        bodies.flatMap((body) => [id++, body]),
+      )
+    }
     return { ...prepare(insert), close: () => pool.end() }
   })
 }

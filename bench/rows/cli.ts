@@ -13,6 +13,10 @@ export const cliRows: Readonly<Record<string, Measurement>> = {
       {
         against: '`cat` into a file, and one `fsync`',
         contestant: { program, side: 'cat' },
+      },
+      {
+        against: '`cat` into a bare program of Node that finds lines, and sums, writes and syncs chunks',
+        contestant: { program, side: 'bare lines' },
         atLeast: 0.33,
       },
     ],

@@ -1,4 +1,4 @@
-import type { Measurement } from '../harness/measurement.ts'
+import type { Measurement, Rival } from '../harness/measurement.ts'
 
 const program = 'clients'
 /** How many times as fast as the published client each row must be. */
@@ -32,6 +32,17 @@ function session(
     each: 'a record',
     most: Math.ceil(100_000 / records),
     ...both('session', { records, ...where }),
+    // Both wait for the disk of their servers.
+    ...(where.onDisk === true && {
+      rivals: [
+        { ...published('session', { records, ...where }), atLeast: 1 },
+        {
+          ...published('session', { records, ...where }),
+          against: '`@s2-dev/streamstore`, CPU time',
+          by: 'cpu',
+        },
+      ],
+    }),
   }
 }
 
@@ -49,12 +60,14 @@ function read(where: { readonly onDisk?: boolean }): Measurement {
 function both(work: string, params: Readonly<Record<string, unknown>>): Pick<Measurement, 'ours' | 'rivals'> {
   return {
     ours: { program, side: `headwater ${work}`, params },
-    rivals: [
-      {
-        against: '`@s2-dev/streamstore`',
-        contestant: { program, side: `published ${work}`, params },
-        atLeast: AT_LEAST,
-      },
-    ],
+    rivals: [published(work, params)],
+  }
+}
+
+function published(work: string, params: Readonly<Record<string, unknown>>): Rival {
+  return {
+    against: '`@s2-dev/streamstore`',
+    contestant: { program, side: `published ${work}`, params },
+    atLeast: AT_LEAST,
   }
 }

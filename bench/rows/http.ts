@@ -90,9 +90,13 @@ export const httpRows: Readonly<Record<string, Measurement>> = {
         atLeast: 1.5,
       },
       {
+        against: 'bare `node:http` that parses the JSON, writes groups to a file and syncs them',
+        contestant: { program: 'bare-server', side: 'append synced', load: appends },
+        atLeast: 0.5,
+      },
+      {
         against: 'Redis Streams, `appendfsync always`',
         contestant: redis,
-        atLeast: 0.7,
         unavailable: () =>
           existsSync('/usr/bin/redis-server') ? undefined : '`redis-server` is not installed in /usr/bin',
       },

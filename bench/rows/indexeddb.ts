@@ -16,7 +16,7 @@ const rows: Readonly<Record<string, Measurement>> = {
     exactly: 1,
     rounds: 2,
     ours: page('append awaited'),
-    rivals: [{ ...BARE_PUT, atLeast: 0.8 }],
+    rivals: [{ ...BARE_PUT, atLeast: 0.4 }],
   },
   'indexeddb-append-many': {
     work: 'IndexedDB: awaited appends of one record of 256 B, {size} a turn',

@@ -106,6 +106,10 @@ export class LivePhase implements Follower {
     const { clock } = this.#options
     const cancel = clock.schedule(at - clock.now(), () => {
       this.#timer = undefined
+      // If the clock was set back meanwhile, nothing is due later for that.
+      const early = Math.max(at - clock.now(), 0)
+      this.#deadline! -= early
+      this.#nextHeartbeatAt -= early
       this.wake()
     })
     this.#timer = { at, cancel }

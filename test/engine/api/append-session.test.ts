@@ -135,7 +135,7 @@ onEveryKindOfStorage(() =>
     })
 
     it('keep their order through conflicts with another engine', async () => {
-      const storage = testStorage()
+      const storage = testStorage({ shared: true })
       engine = await openEngine({ storage })
       const other = await open({ storage, clock: engine.clock })
       const sessions = [

@@ -8,7 +8,8 @@ import { execute, install, installRuntime, pack } from './install.mjs'
 import { printTable } from './table.mjs'
 
 const APPS = join(import.meta.dirname, '..')
-const CHECK_MS_MAX = 120_000
+/** Apps that compile as they go take minutes on a busy machine. */
+const CHECK_MS_MAX = 300_000
 const PARALLEL = Math.min(2, availableParallelism())
 
 /** The names of all apps: the folders with a `framework.mjs`. */

@@ -25,8 +25,8 @@ interface Entry {
 
 export interface TokenWatcherContext {
   readonly session: StorageSession
-  /** Whether other engines may ever revoke tokens. */
-  readonly shared: boolean
+  /** Whether tokens may be revoked without a call of `onRevoked` or `onRootReplaced`. */
+  readonly mayEndUnseen: () => boolean
   readonly clock: Clock
   readonly onBackgroundError: (error: unknown) => void
   readonly closing: SharedSignal
@@ -79,6 +79,7 @@ export class TokenWatcher {
 
   /** Ends sessions whose token no longer exists. Never rejects. */
   checkNow(): Promise<void> {
+    this.#scheduleCheck()
     return this.#check(true)
   }
 
@@ -142,11 +143,11 @@ export class TokenWatcher {
   }
 
   #scheduleCheck(): void {
-    const { clock, shared, closing } = this.#context
+    const { clock, mayEndUnseen, closing } = this.#context
     if (this.#cancelCheck !== undefined || this.#entries.size === 0) return
-    // On an exclusive storage, this engine knows of every other way in which a token ends.
     const mayExpire = [...this.#entries.values()].some(({ identity }) => identity.grant.expiresAt !== null)
-    if (!shared && !mayExpire) return
+    // Else this engine knows of every way in which one of them ends.
+    if (!mayExpire && !mayEndUnseen()) return
     const check = () => {
       this.#cancelCheck = undefined
       void this.#check()
@@ -156,7 +157,7 @@ export class TokenWatcher {
   }
 
   /** Checks all tokens at once, so that a slow check does not delay the others. */
-  async #check(isNeeded: boolean = this.#context.shared): Promise<void> {
+  async #check(isNeeded: boolean = this.#context.mayEndUnseen()): Promise<void> {
     const { clock, onBackgroundError, closing } = this.#context
     const now = clock.now()
     const entries = [...this.#entries.values()]

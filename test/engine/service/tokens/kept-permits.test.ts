@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { memory } from '../../../../adapters/storage/memory/index.ts'
 import { open } from '../../../../src/index.ts'
-import type { Collection } from '../../../../src/storage/contract.ts'
+import type { CatalogChange, Collection } from '../../../../src/storage/contract.ts'
+import { StorageFailure } from '../../../../src/storage/errors.ts'
 import { wrapped } from '../../../support/index.ts'
-import { openWithTokens, outcome } from './support.ts'
+import { EVERYTHING, openWithTokens, outcome } from './support.ts'
 
 /** An engine on a storage that may be shared, and its look-ups of tokens. */
 async function openCounting(isExclusive: () => boolean) {
@@ -68,6 +69,30 @@ describe('the permit of a token that was used before', () => {
     const [first] = await Promise.all([works(token), hw.revokeAccessToken('token')])
     expect(['ok', 'authn']).toContain(first)
     expect(await works(token)).toBe('authn')
+    await hw.close()
+  })
+
+  it('is compared with its document once a revocation has failed, which may still take effect', async () => {
+    let late = async () => {}
+    const storage = wrapped(memory(), { shared: false }, (session) => ({
+      commit: async (changes: readonly CatalogChange[]) => {
+        if (!changes.some(({ kind }) => kind === 'delete')) return session.commit(changes)
+        late = () => session.commit(changes)
+        throw new StorageFailure('io', 'no answer', { nothingWritten: false })
+      },
+    }))
+    const { hw, clock } = await openWithTokens({ storage })
+    const token = await hw.issueAccessToken({ id: 'token', scope: EVERYTHING })
+    const works = () => outcome(hw.asHolder(token, ['read']))
+    const following = hw.as(token).basin('basin').stream('stream').follow().toArray()
+    const ended = outcome(following)
+    await clock.settle()
+    expect(await outcome(hw.revokeAccessToken('token'))).toBe('storage')
+    expect([await works(), await works()]).toEqual(['ok', 'ok'])
+    await late()
+    expect(await works()).toBe('authn')
+    await clock.advance('1s')
+    expect(await ended).toBe('authn')
     await hw.close()
   })
 

@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest'
+import { type Clock, open } from '../../../src/index.ts'
+import { testClock, testStorage } from '../../support/index.ts'
+
+async function openFollowing(waitMs?: number) {
+  const inner = testClock()
+  let aheadMs = 0
+  const clock: Clock = { now: () => inner.now() + aheadMs, schedule: (...a) => inner.schedule(...a) }
+  const hw = await open({ storage: testStorage(), clock, random: () => 0.5 })
+  await hw.ensureBasin('my-basin')
+  const stream = hw.basin('my-basin').stream('stream')
+  await hw.basin('my-basin').ensureStream('stream')
+  const seen: string[] = []
+  const read = async () => {
+    for await (const { kind } of stream.follow({ seqNum: 0, waitMs }).events()) seen.push(kind)
+    seen.push('end')
+  }
+  void read().catch((error) => seen.push(error.code))
+  await inner.settle()
+  const setBack = (ms: number) => {
+    aheadMs -= ms
+  }
+  return { hw, clock: inner, seen, setBack }
+}
+
+it.each([3_600_000, 5_000])('heartbeats go on while the clock is set back by %d ms', async (ms) => {
+  const { hw, clock, seen, setBack } = await openFollowing()
+  expect(seen).toEqual(['heartbeat'])
+  await clock.advance(1_000)
+  setBack(ms)
+  await clock.advance(14_000)
+  expect(seen).toEqual(['heartbeat', 'heartbeat'])
+  await hw.close()
+})
+
+it('a wait ends in time although the clock is set back', async () => {
+  const { hw, clock, seen, setBack } = await openFollowing(4_000)
+  setBack(3_600_000)
+  await clock.advance(4_000)
+  expect(seen).toEqual(['heartbeat', 'end'])
+  await hw.close()
+})
