@@ -16,7 +16,8 @@ import { checkBatch } from './json-append.ts'
 
 interface ProtoRecord {
   readonly timestamp: number | undefined
-  readonly headers: readonly Header[]
+  /** Undefined for none. */
+  readonly headers: readonly Header[] | undefined
   readonly body: Uint8Array
 }
 
@@ -28,7 +29,9 @@ const append: fc.Arbitrary<ProtoAppend> = fc.record({
   inputs: fc.array(
     fc.record({
       timestamp: fc.option(integer, { nil: undefined }),
-      headers: fc.array(fc.tuple(bytes, bytes), { maxLength: 3 }),
+      headers: fc.option(fc.array(fc.tuple(bytes, bytes), { minLength: 1, maxLength: 3 }), {
+        nil: undefined,
+      }),
       body: bytes,
     }),
     { maxLength: 4 },
@@ -44,7 +47,7 @@ function encoded({ inputs, conditions }: ProtoAppend): Uint8Array {
   const message = create(AppendInputSchema, {
     records: inputs.map(({ timestamp, headers, body }) => ({
       ...(timestamp !== undefined && { timestamp: BigInt(timestamp) }),
-      headers: headers.map(([name, value]) => ({ name, value })),
+      headers: headers?.map(([name, value]) => ({ name, value })) ?? [],
       body,
     })),
     ...(matchSeqNum !== undefined && { matchSeqNum: BigInt(matchSeqNum) }),
@@ -59,7 +62,7 @@ function oracle(data: Uint8Array): AppendInput {
   return {
     inputs: records.slice(0, BATCH_RECORDS_MAX + 1).map(({ timestamp, headers, body }) => ({
       timestamp: timestamp === undefined ? undefined : Number(timestamp),
-      headers: headers.map(({ name, value }) => [name, value] as const),
+      headers: headers.length > 0 ? headers.map(({ name, value }) => [name, value] as const) : undefined,
       body,
     })),
     conditions: {
