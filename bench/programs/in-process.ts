@@ -1,4 +1,4 @@
-import { concatAll, map, Subject } from 'rxjs'
+import { concatAll, Subject } from 'rxjs'
 import { openHeadwater, streamNumber } from '../harness/headwater.ts'
 import { host } from '../harness/host.ts'
 import { bodiesFrom, bodyOf } from '../harness/records.ts'
@@ -79,6 +79,8 @@ host({
         headwater = await openHeadwater()
         deliveries = new Deliveries()
         const stream = streamNumber(headwater, 0)
+        // Creates the stream: a follower of a missing one fails.
+        await stream.append('')
         for (let i = 0; i < followers; i++) {
           const { records$ } = stream.follow({ seqNum: 0 }, { as: 'bytes' })
           // Closing the engine ends the sessions with an error.
@@ -118,44 +120,6 @@ host({
         for (let i = 0; i < count; i++) {
           const timestamp = Date.now()
           subject.next(bodies.map((body) => ({ seqNum: seqNum++, timestamp, headers: [], body })))
-        }
-        await delivered
-        return count * records * followers
-      },
-    }
-  },
-
-  /** A subject that keeps the bytes of each batch, and gives each follower bytes of its own. */
-  'keeping subject followed'({ records, bytes, followers }: Followed) {
-    const bodies = bodiesFrom(0, records, bytes)
-    let kept: Uint8Array[] = []
-    let subject = new Subject<readonly PlainRecord[]>()
-    let deliveries = new Deliveries()
-    return {
-      reset() {
-        kept = []
-        subject = new Subject()
-        deliveries = new Deliveries()
-        const copied = subject.pipe(
-          concatAll(),
-          map((record) => ({ ...record, body: record.body.slice() })),
-        )
-        for (let i = 0; i < followers; i++) copied.subscribe(deliveries.add)
-      },
-      async turn(count) {
-        const delivered = deliveries.expect(count * records * followers)
-        let seqNum = 0
-        const append = async () => {
-          const timestamp = Date.now()
-          const block = Buffer.concat(bodies)
-          kept.push(block)
-          const bodyAt = (index: number) => block.subarray(index * bytes, (index + 1) * bytes)
-          subject.next(
-            bodies.map((_, index) => ({ seqNum: seqNum++, timestamp, headers: [], body: bodyAt(index) })),
-          )
-        }
-        for (let i = 0; i < count; i += IN_FLIGHT) {
-          await Promise.all(Array.from({ length: Math.min(IN_FLIGHT, count - i) }, append))
         }
         await delivered
         return count * records * followers
