@@ -10,7 +10,7 @@ import { decoded, isMissing, withEffects } from './errors.ts'
 import { loadControl } from './on-demand.ts'
 import type { RemoteTarget } from './stream-target.ts'
 
-/** What only appends with a producer or a `streamSeq` need, once it is loaded. */
+/** The code that only appends with a producer or a `streamSeq` need, once it is loaded. */
 let extendedAppend: typeof import('./extended-append.ts') | undefined
 
 /** How often the stream is created, should others keep deleting it. */

@@ -7,6 +7,9 @@ import { build as bundle, type OutputFile } from 'esbuild'
 import { afterAll, beforeAll } from 'vitest'
 import { bundledAssets } from '../../scripts/bundled-assets.mjs'
 
+const REQUIRE = `import { createRequire as requireFrom } from 'node:module'
+const require = requireFrom(import.meta.url)`
+
 let building: Promise<OutputFile[]> | undefined
 
 /** Bundles the program into modules of one directory. The test files of a process share them. */
@@ -24,9 +27,7 @@ async function build(): Promise<OutputFile[]> {
     external: ['libsodium-wrappers'],
     plugins: [bundledAssets],
     // Packages that are CommonJS ask for Node's modules.
-    banner: {
-      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url)",
-    },
+    banner: { js: REQUIRE },
   })
   return outputFiles
 }

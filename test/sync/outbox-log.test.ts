@@ -75,7 +75,7 @@ test('a record of a synced stream is sent once if it cannot be stored that it is
   expect(synced.outbox.isFlushed).toBe(true)
 })
 
-test('an append that is stored together with where the last record is fails for its caller alone', async () => {
+test('an append that is stored with the place of the last record fails for its caller alone', async () => {
   const { start, server, clock, storage } = await openFaulty()
   const box = start()
   await (await box.append('a')).confirmed()

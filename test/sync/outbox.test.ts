@@ -1,39 +1,11 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
-import { Outbox, type OutboxOptions, outbox } from '../../adapters/sync/outbox.ts'
-import { syncedStream } from '../../adapters/sync/synced.ts'
+import { Outbox, outbox } from '../../adapters/sync/outbox.ts'
 import { HeadwaterError } from '../../src/index.ts'
-import { textOf, utf8 } from '../../src/model/bytes.ts'
-import {
-  attemptRecord,
-  batchRecords,
-  emptyOutbox,
-  progressRecord,
-  withLogRecords,
-} from '../../src/sync/outbox-log.ts'
+import { textOf } from '../../src/model/bytes.ts'
 import { gated } from '../support/index.ts'
-import { openBoth, openDevice, openServer, type Server } from './mirrored.ts'
-
-type Device = Awaited<ReturnType<typeof openDevice>>
-
-function startOn({ hw, remote }: Pick<Device, 'hw' | 'remote'>, options: OutboxOptions = {}): Outbox {
-  const log = hw.basin('basin').stream('.outbox/stream')
-  const box = outbox(log, remote, { random: () => 0.5, coordinator: coordinateInThread, ...options })
-  onTestFinished(() => box.close())
-  return box
-}
-
-/** A server with an empty stream, and a device with an outbox. */
-async function openOutbox(options: OutboxOptions = {}) {
-  const both = await openBoth()
-  await both.origin.readBatch({}, { create: true })
-  return { ...both, box: startOn(both, options) }
-}
-
-const numbered = (from: number, to: number) =>
-  Array.from({ length: to - from }, (_, index) => `${from + index}`)
-const bodies = async (server: Server) => (await server.stream.read().toArray()).map(({ body }) => body)
+import { openBoth, openDevice, openServer } from './mirrored.ts'
+import { bodies, isPost, numbered, openOutbox, startOn } from './outboxes.ts'
 
 test('records appended while the server cannot be reached arrive in order, once each', async () => {
   const { box, network, clock, server } = await openOutbox()
@@ -290,186 +262,6 @@ test('an idle outbox has no timers and makes no requests', async () => {
   expect(clock.pending).toBeLessThanOrEqual(before)
 })
 
-test('an append in doubt is not sent again to a stream that was deleted and created again', async () => {
-  const { box, origin, clock, network, server } = await openOutbox()
-  await origin.append(numbered(0, 4))
-  const late: (() => Promise<unknown>)[] = []
-  network.drop({
-    nth: 1,
-    when: (request) => {
-      if (request.method !== 'POST') return false
-      const copy = request.clone()
-      late.push(() => server.handle(copy))
-      return true
-    },
-  })
-  await box.append('x')
-  await clock.settle()
-  await origin.delete()
-  await origin.append(['a', 'b'])
-  await clock.advance('1m')
-  expect(box.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
-  // The first attempt finds its position.
-  await origin.append(['c', 'd'])
-  for (const deliver of late) await deliver()
-  expect(await bodies(server)).toEqual(['a', 'b', 'c', 'd', 'x'])
-})
-
-test('a later outbox examines a stream that was created again from its start', async () => {
-  const { box, hw, remote, origin, clock, network, server } = await openOutbox()
-  await origin.append(numbered(0, 4))
-  network.drop({ nth: 1, when: ({ method }) => method === 'POST' })
-  await box.append('in doubt')
-  await clock.settle()
-  await origin.delete()
-  await server.hw.basin('basin').stream('stream').readBatch({}, { create: true })
-  await clock.advance('1m')
-  await box.discard(box.failed[0]!.number)
-  network.loseResponse({ nth: 1, when: ({ method }) => method === 'POST' })
-  await box.append('x')
-  await clock.advance('200ms')
-  expect(await bodies(server)).toEqual(['x'])
-  await box.close()
-  await origin.append(numbered(0, 10))
-  const later = startOn({ hw, remote })
-  await clock.advance('1m')
-  expect(later.state.kind).toBe('idle')
-  expect(await bodies(server)).toEqual(['x', ...numbered(0, 10)])
-})
-
-/** A device whose copy of a stream of 20 records will begin with the last 5, and that is offline. */
-async function openAtEnd() {
-  const both = await openBoth()
-  await both.origin.append(numbered(0, 20))
-  both.network.refuse()
-  const synced = syncedStream(both.remote, both.local, {
-    from: { tailOffset: 5 },
-    random: () => 0.5,
-    coordinator: coordinateInThread,
-  })
-  onTestFinished(() => synced.close())
-  return { ...both, synced }
-}
-
-test('an append before a copy begins behind it is sent once, and not in doubt', async () => {
-  const { synced, network, clock, server } = await openAtEnd()
-  const appended = await synced.append('x')
-  await clock.advance('1m')
-  network.heal()
-  await clock.advance('2m')
-  expect(await bodies(server)).toEqual([...numbered(0, 20), 'x'])
-  expect(synced.outbox.failed).toEqual([])
-  expect(await appended.confirmed()).toMatchObject({ start: { seqNum: 20 } })
-})
-
-test('an append that was stored where a copy has no records is found on the server', async () => {
-  const { synced, origin, network, clock, server } = await openAtEnd()
-  await origin.delete()
-  await server.hw.basin('basin').stream('stream').readBatch({}, { create: true })
-  const appended = await synced.append('x')
-  network.heal()
-  network.refuse({ when: ({ method }) => method === 'GET' })
-  network.loseResponse({ when: ({ method }) => method === 'POST' })
-  await clock.advance('1m')
-  await server.stream.append(numbered(0, 20))
-  network.heal()
-  await clock.advance('2m')
-  expect(await bodies(server)).toEqual(['x', ...numbered(0, 20)])
-  expect(synced.outbox.failed).toEqual([])
-  expect(await appended.confirmed()).toMatchObject({ start: { seqNum: 0 } })
-})
-
-test('an append that may have been stored in records that are trimmed is in doubt', async () => {
-  const { synced, origin, network, clock, server } = await openAtEnd()
-  await origin.delete()
-  await server.hw.basin('basin').stream('stream').readBatch({}, { create: true })
-  await synced.append('x')
-  network.heal()
-  network.refuse({ when: ({ method }) => method === 'GET' })
-  network.loseResponse({ when: ({ method }) => method === 'POST' })
-  await clock.advance('1m')
-  await server.stream.append(numbered(0, 20))
-  await server.stream.trim(10)
-  // Reads over HTTP have trimmed records for a while.
-  await clock.advance('1m')
-  network.heal()
-  await clock.advance('2m')
-  expect(synced.outbox.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
-})
-
-test('an append in doubt of an earlier outbox is found where a copy does not have it', async () => {
-  const { remote, hw, local, start, origin, clock, server, storage } = await openBoth()
-  server.settings.ignoresProducers = true
-  await origin.readBatch({}, { create: true })
-  const append = remote.append.bind(remote)
-  remote.append = async (records, options) => {
-    if (options?.matchSeqNum === 0) await origin.append(numbered(0, 1_000))
-    if (options?.matchSeqNum === 1_000) await origin.append(numbered(1_000, 1_200))
-    const ack = await append(records, options)
-    throw new HeadwaterError('unavailable', `lost: ${ack.start.seqNum}`)
-  }
-  const box = startOn({ hw, remote })
-  await box.append('x')
-  await clock.advance(100)
-  await box.close()
-  expect((await bodies(server)).at(-1)).toBe('x')
-  await origin.append(numbered(1_200, 1_210))
-  start({ from: { tailOffset: 5 } })
-  await clock.settle()
-  const later = startOn({ hw, remote: (await openDevice(server, storage)).remote }, { examined: local })
-  await clock.advance('1m')
-  expect(later.failed).toEqual([])
-  expect(later.isFlushed).toBe(true)
-  expect((await bodies(server)).filter((body) => body === 'x')).toEqual(['x'])
-})
-
-test('an append of an earlier attempt may be anywhere in what a copy does not have', async () => {
-  const { remote, hw, local, start, origin, clock, server } = await openBoth()
-  server.settings.ignoresProducers = true
-  const log = hw.basin('basin').stream('.outbox/stream')
-  const progress = { device: 'device', attemptAt: -1, position: 0, inDoubt: false, confirmed: [] }
-  const first = { epoch: 0, seq: 1, numbers: [1], position: undefined, isSettled: false, after: -1 }
-  await log.append([
-    progressRecord(progress),
-    ...batchRecords([{ timestamp: undefined, headers: [], body: utf8('x') }]),
-    attemptRecord(first),
-    attemptRecord({ ...first, epoch: 1, seq: 0, position: 100, after: 2 }),
-  ])
-  for (let from = 0; from < 2_000; from += 1_000) await origin.append(numbered(from, from + 1_000))
-  await origin.append({ body: 'x', headers: [['headwater-origin', 'device/1']] })
-  await origin.append(numbered(2_000, 2_010))
-  start({ from: { tailOffset: 5 } })
-  await clock.settle()
-  const box = startOn({ hw, remote }, { examined: local })
-  await clock.advance('1m')
-  expect(box.failed).toMatchObject([{ number: 1, error: { code: 'outcome_unknown' } }])
-  expect((await bodies(server)).filter((body) => body === 'x')).toEqual(['x'])
-})
-
-test('records that were examined are examined again for an attempt of another sender', async () => {
-  const { box, hw, origin, server, clock } = await openOutbox()
-  server.settings.ignoresProducers = true
-  await box.append('0')
-  await clock.settle()
-  // A record that this tab learns of later: its reading of the log is behind.
-  await origin.append({ body: 'x', headers: [['headwater-origin', `${box.device}/100`]] })
-  await box.append('1')
-  await clock.advance('1m')
-  expect(await bodies(server)).toEqual(['0', 'x', '1'])
-  const log = hw.basin('basin').stream('.outbox/stream')
-  const records = await log.read({}, { as: 'bytes' }).toArray()
-  const { attempt, next } = withLogRecords(emptyOutbox(), records)
-  await log.append(numbered(next, 100))
-  const { epoch, at } = attempt!
-  await log.append([
-    ...batchRecords([{ timestamp: undefined, headers: [], body: utf8('x') }]),
-    attemptRecord({ epoch: epoch + 1, seq: 0, numbers: [100], position: 1, isSettled: true, after: at }),
-  ])
-  await clock.advance('1m')
-  expect(box.isFlushed).toBe(true)
-  expect(await bodies(server)).toEqual(['0', 'x', '1'])
-})
-
 test('a closed outbox rejects appends and calls that wait', async () => {
   const { box, network } = await openOutbox()
   network.refuse()
@@ -550,10 +342,6 @@ test('two senders at once store every record once, in order', async () => {
   expect(await bodies(server)).toEqual(Array.from({ length: 40 }, (_, index) => `r${index}`))
   for (const box of boxes) await box.close()
 })
-
-function isPost({ method }: Request): boolean {
-  return method === 'POST'
-}
 
 test('rejects options that are not valid', async () => {
   const { hw, remote } = await openBoth()

@@ -63,7 +63,7 @@ test('an append to a stream that was replaced unnoticed is tried again with paus
   expect(appends.length).toBeLessThan(20)
 })
 
-test('a record in a stream that was created again is pending while the copy is of the one before', async () => {
+test('a record in a stream created again is pending while the copy is of the one before', async () => {
   const { origin, network, clock, startSynced } = await openSynced()
   const synced = startSynced()
   network.delay('30s', { nth: 1, when: ({ method }) => method === 'POST' })

@@ -45,7 +45,7 @@ export class StreamCache {
   /** The logs by basin, then by stream: joining the names would take longer than both look-ups. */
   readonly #byName = new Map<string, Map<string, StreamLog>>()
   readonly #byId = new Map<string, StreamLog>()
-  /** The log to consider next. Iterating anew each time would pass over all that was deleted before. */
+  /** The log to consider next. A new iteration each time would pass over all that was deleted before. */
   #hand: Iterator<StreamLog> | undefined
   readonly #loading = new Set<Loading>()
   /** Set when the engine begins to close. */

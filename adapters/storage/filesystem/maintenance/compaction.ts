@@ -25,7 +25,7 @@ export interface CompactionPlan {
   readonly groups: (isAborted: () => boolean) => AsyncIterable<RunGroup>
   /** Whether it was chosen because the disk is full. */
   readonly mayUseReserve: boolean
-  /** Called once all groups were compacted. */
+  /** A callback for when all groups were compacted. */
   readonly done: () => void
 }
 

@@ -26,9 +26,9 @@ export interface CollectionSnapshot {
 interface CatalogCollection {
   /** The documents of the checkpoint, which are read from its file. */
   stored: StoredDocuments
-  /** What was changed since the checkpoint. */
+  /** The changes since the checkpoint. */
   changed: DocumentLayer
-  /** What was changed before the checkpoint that is being written began. */
+  /** The changes before the checkpoint that is being written began. */
   frozen: DocumentLayer | undefined
   /** Stored documents that the current group needs. Undefined: there is none. */
   readonly retained: Map<string, StoredDocument | undefined>
@@ -230,7 +230,7 @@ async function findDocument(documents: CatalogCollection, key: string): Promise<
 /** Consecutive pages. */
 interface PageRange {
   readonly pages: readonly StoredPage[]
-  /** Where the next page begins, if it may have more documents of the list. */
+  /** The first key of the next page, if it may have more documents of the list. */
   readonly end: Buffer | undefined
 }
 

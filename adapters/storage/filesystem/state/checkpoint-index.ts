@@ -8,7 +8,7 @@ export interface DocumentPageFacts extends PagePlace {
   readonly firstKey: Buffer
 }
 
-/** Where everything is in a checkpoint that is read on use. */
+/** The places of everything in a checkpoint that is read on use. */
 export class CheckpointIndex {
   readonly documents = new Map<Collection, DocumentPageFacts[]>()
   readonly logs: (LogPageFacts & PagePlace)[] = []
@@ -89,11 +89,11 @@ export const TRAILER_BYTES = 25
 
 /** The last frame, which has a fixed length. */
 export interface Trailer {
-  /** Where the frames of segments end. */
+  /** The end of the frames of segments, in bytes. */
   readonly segmentsEnd: number
-  /** Where the frame is that has the counts. */
+  /** The offset of the frame with the counts, in bytes. */
   readonly counts: number
-  /** Where the index begins. */
+  /** The offset of the index, in bytes. */
   readonly index: number
 }
 

@@ -42,9 +42,9 @@ class LogLayer {
 export class DirectoryLogs {
   readonly #segments: ReadonlyMap<number, Segment>
   #stored = new StoredLogs()
-  /** What was changed since the checkpoint. */
+  /** The changes since the checkpoint. */
   #changed = new LogLayer()
-  /** What was changed before the checkpoint that is being written began. Not modified. */
+  /** The changes before the checkpoint that is being written began. Not modified. */
   #frozen: LogLayer | undefined
   /** Stored logs that the current group needs. */
   #retained = new LogLayer()

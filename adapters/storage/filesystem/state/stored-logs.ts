@@ -271,7 +271,7 @@ export function readLog(item: Buffer, segments: ReadonlyMap<number, Segment>): L
 
 /**
  * When something in a log has to be freed at the earliest; null for never. A log in a checkpoint has no
- * blocks in journals. What was examined in vain is not due again: a trim often ends within a block.
+ * blocks in journals. What was examined without effect is not due again: a trim often ends within a block.
  */
 export function dueOf({ head: { trims, extensions }, runs, reclaimedPoint }: LogFacts): number | null {
   const [first] = runs

@@ -1,0 +1,84 @@
+import { onTestFinished } from 'vitest'
+import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
+import { type Outbox, type OutboxOptions, outbox } from '../../adapters/sync/outbox.ts'
+import type { HeadwaterError, Stream } from '../../src/index.ts'
+import { openBoth, type openDevice, type Server } from './mirrored.ts'
+
+type Device = Awaited<ReturnType<typeof openDevice>>
+export type AppendCall = Parameters<Stream['append']>
+type Conditions = Pick<NonNullable<AppendCall[1]>, 'matchSeqNum' | 'producer'>
+
+/** Starts the outbox of a device. */
+export function startOn({ hw, remote }: Pick<Device, 'hw' | 'remote'>, options: OutboxOptions = {}): Outbox {
+  const log = hw.basin('basin').stream('.outbox/stream')
+  const box = outbox(log, remote, { random: () => 0.5, coordinator: coordinateInThread, ...options })
+  onTestFinished(() => box.close())
+  return box
+}
+
+/** A server with an empty stream, and a device with an outbox. */
+export async function openOutbox(options: OutboxOptions = {}) {
+  const both = await openBoth()
+  await both.origin.readBatch({}, { create: true })
+  return { ...both, box: startOn(both, options) }
+}
+
+/** Texts with the numbers from one to before another. */
+export const numbered = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => `${from + index}`)
+export const bodies = async (server: Server) => (await server.stream.read().toArray()).map(({ body }) => body)
+export const isPost = ({ method }: Request) => method === 'POST'
+
+/** The conditions of the appends of a stream from now on. `reply` may answer instead of the server. */
+export function conditionsOf(
+  remote: Stream,
+  reply: (conditions: Conditions) => HeadwaterError | undefined = () => undefined,
+): Conditions[] {
+  const append = remote.append.bind(remote)
+  const seen: Conditions[] = []
+  remote.append = async (...[records, options]: AppendCall) => {
+    const { matchSeqNum, producer } = options ?? {}
+    seen.push({ matchSeqNum, producer })
+    const error = reply({ matchSeqNum, producer })
+    if (error !== undefined) throw error
+    return append(records, options)
+  }
+  return seen
+}
+
+/** A server, and a device whose outbox has sent the first batch of an epoch. */
+export async function openSent(reply?: (conditions: Conditions) => HeadwaterError | undefined) {
+  const both = await openBoth()
+  await both.origin.readBatch({}, { create: true })
+  const conditions = conditionsOf(both.remote, reply)
+  const box = startOn(both)
+  await box.append('0')
+  await both.clock.settle()
+  return { ...both, box, conditions }
+}
+
+/** The methods of the requests from now on. */
+export function watch(network: Server['network']): string[] {
+  const methods: string[] = []
+  network.drop({
+    when: ({ method }) => {
+      methods.push(method)
+      return false
+    },
+  })
+  return methods
+}
+
+/** Drops the next append for the client, and returns a function that delivers it. */
+export function delayNext({ network, handle }: Server) {
+  let late: Request | undefined
+  network.drop({
+    nth: 1,
+    when: (request) => {
+      if (!isPost(request) || late !== undefined) return false
+      late = request.clone()
+      return true
+    },
+  })
+  return async () => (await handle(late!.clone())).status
+}
