@@ -67,6 +67,19 @@ describeInChromium('the console in daily work', () => {
     await page.getByRole('heading', { name: 'Record 3' }).waitFor()
   })
 
+  it('misses no key that comes before the next frame', async () => {
+    const { fragment } = await createStream('basin-of-quick-keys', 5)
+    const page = await served.open(fragment)
+    const list = page.locator('[role=listbox]')
+    await page.locator('[role=option]').nth(4).waitFor()
+    await list.evaluate((element) => {
+      for (const key of ['ArrowUp', 'ArrowUp', 'ArrowUp']) {
+        element.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))
+      }
+    })
+    await page.getByRole('heading', { name: 'Record 2' }).waitFor()
+  })
+
   it('sorts streams by their numbers, which it loads for those in view', async () => {
     await createStream('basin-of-lists', 10)
     const basin = served.hw.basin('basin-of-lists')

@@ -34,6 +34,9 @@ export function VirtualList(props: {
   const [top, setTop] = useState(0)
   const [height, setHeight] = useState(0)
   const lastTop = useRef(0)
+  // Keys may come faster than frames.
+  const current = useRef(selected)
+  current.current = selected
   /** The row at the top, which stays where it is when rows are added or removed before it. */
   const anchor = useRef<{ readonly key: number; readonly offset: number }>(undefined)
 
@@ -67,13 +70,16 @@ export function VirtualList(props: {
     const element = viewport.current!
     const rowTop = index * rowHeight
     if (rowTop < element.scrollTop) element.scrollTop = rowTop
-    if (rowTop + rowHeight > element.scrollTop + height) element.scrollTop = rowTop + rowHeight - height
+    const { clientHeight } = element
+    if (rowTop + rowHeight > element.scrollTop + clientHeight)
+      element.scrollTop = rowTop + rowHeight - clientHeight
   }
   const select = (index: number) => {
     if (index < 0) onNear('first')
     if (index >= count) onNear('last')
     const next = Math.min(Math.max(index, 0), count - 1)
     if (next < 0) return
+    current.current = next
     onSelect(next)
     reveal(next)
   }
@@ -87,9 +93,13 @@ export function VirtualList(props: {
   }, [height])
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Escape') onEscape()
-    const page = Math.max(1, Math.floor(height / rowHeight) - 1)
+    const { scrollTop, clientHeight } = viewport.current!
+    const page = Math.max(1, Math.floor(clientHeight / rowHeight) - 1)
     // Nothing selected: the last visible row is where a reader looks.
-    const from = selected === -1 ? Math.min(count, Math.floor((top + height) / rowHeight)) : selected
+    const isSelected = current.current !== -1
+    const from = isSelected
+      ? current.current
+      : Math.min(count, Math.floor((scrollTop + clientHeight) / rowHeight))
     const target: Readonly<Record<string, number>> = {
       ArrowDown: from + 1,
       ArrowUp: from - 1,
@@ -101,7 +111,7 @@ export function VirtualList(props: {
     const next = target[event.key]
     if (next === undefined) return
     event.preventDefault()
-    select(selected === -1 && next >= count ? count - 1 : next)
+    select(!isSelected && next >= count ? count - 1 : next)
   }
   return (
     <div
