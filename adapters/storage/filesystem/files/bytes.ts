@@ -157,7 +157,9 @@ export class ByteReader {
   #varint(): number {
     let value = 0
     for (let scale = 1; scale <= 2 ** 49; scale *= 128) {
-      const byte = this.byte()
+      // Not by a call of its own: an opening and a list decode numbers before the compiler has seen them.
+      if (this.offset >= this.#end) throw new RangeError('truncated')
+      const byte = this.#buffer[this.offset++]!
       value += (byte & 0x7f) * scale
       if (byte < 0x80) return value
     }

@@ -3,13 +3,15 @@ import type { Collection, Document, ListRange } from '../../../../src/storage/co
 import { StorageFailure } from '../../../../src/storage/errors.ts'
 import { DocumentLayer, overlaid } from './document-layer.ts'
 import {
+  type DocumentPlaces,
   decodeDocument,
+  documentAt,
   indexInPage,
   type KeyedDocument,
   type StoredDocument,
   StoredDocuments,
 } from './stored-documents.ts'
-import { itemsIn, itemsOf, type PagePlace, type PageReader, type StoredPage } from './stored-pages.ts'
+import { itemsIn, itemsOf, type PageReader, type StoredPage } from './stored-pages.ts'
 
 export interface CatalogEntry extends StoredDocument {
   readonly collection: Collection
@@ -100,15 +102,9 @@ export class DirectoryCatalog {
     this.#collection(collection).stored.add(bytes)
   }
 
-  /** Adds the pages of a collection, which are read on use. */
-  addPlaces(
-    collection: Collection,
-    places: Iterable<PagePlace & { firstKey: Buffer }>,
-    read: PageReader,
-  ): void {
-    const documents = this.#collection(collection)
-    if (documents.stored.pageCount === 0) documents.stored = new StoredDocuments(read)
-    for (const { firstKey, ...place } of places) documents.stored.addPlace(firstKey, place)
+  /** Sets the pages of a collection, which are read on use. */
+  setPlaces(collection: Collection, places: DocumentPlaces, read: PageReader): void {
+    this.#collection(collection).stored = new StoredDocuments(read, places)
   }
 
   /** The number of documents that {@link addStored} added. */
@@ -244,19 +240,19 @@ async function pagesFrom(
   const pages: StoredPage[] = []
   if (stored.pageCount === 0) return { pages, end: undefined }
   const start = Buffer.from(first)
-  const prefixBytes = Buffer.from(prefix)
-  let items = 0
-  for (let index = stored.pageIndexOf(start); ; index++) {
-    const firstKey = pages.length === 0 ? undefined : stored.firstKeyOf(index)
-    const isPast =
-      index === stored.pageCount ||
-      (firstKey !== undefined && prefixBytes.compare(firstKey.subarray(0, prefixBytes.length)) < 0)
-    if (isPast) return { pages, end: undefined }
-    if (items >= itemsMin) return { pages, end: firstKey }
-    const page = await stored.page(index)
+  let index = stored.pageIndexOf(start)
+  const endIndex = stored.endIndexOf(Buffer.from(prefix), index)
+  for (let items = 0; index < endIndex && items < itemsMin; index++) {
+    // The first page tells how many pages are needed.
+    const wanted = pages.length === 0 ? 1 : Math.ceil((itemsMin - items) / Math.max(itemsOf(pages[0]!), 1))
+    const reading = stored.readAhead(index, Math.min(index + wanted, endIndex))
+    if (reading !== undefined) await reading
+    const found = stored.page(index)
+    const page = found instanceof Promise ? await found : found
     items += itemsOf(page) - (pages.length === 0 ? indexInPage(page, start) : 0)
     pages.push(page)
   }
+  return { pages, end: index < endIndex ? stored.firstKeyOf(index) : undefined }
 }
 
 /** Returns undefined if the pages have too few documents. */
@@ -267,22 +263,35 @@ function listIn(
   { prefix, after, limit }: ListRange,
 ): KeyedDocument[] | undefined {
   const found: KeyedDocument[] = []
+  /** Returns whether the list is complete. */
+  const take = (keyed: KeyedDocument): boolean => {
+    if (!keyed.key.startsWith(prefix)) return true
+    if (keyed.document !== undefined && keyed.key !== after) found.push(keyed)
+    return found.length >= limit
+  }
+  const start = Buffer.from(first)
+  const changes = changesFrom(documents, first)[Symbol.iterator]()
+  let change = changes.next()
+  // Without an iterator of items: a list after opening would run most of it before it is compiled.
+  for (const page of pages) {
+    for (let i = page === pages[0] ? indexInPage(page, start) : 0; i < itemsOf(page); i++) {
+      const stored = documentAt(page, i)
+      let isReplaced = false
+      for (; change.done !== true; change = changes.next()) {
+        const order = compareUtf8(change.value.key, stored.key)
+        if (order > 0) break
+        if (take(change.value)) return found
+        isReplaced = order === 0
+      }
+      if (!isReplaced && take(stored)) return found
+    }
+  }
   const endKey = end?.toString()
-  for (const entry of overlaid(itemsFrom(pages, first), changesFrom(documents, first))) {
-    const keyed = Buffer.isBuffer(entry) ? decodeDocument(entry) : entry
-    const { key, document } = keyed
-    if (!key.startsWith(prefix)) return found
-    if (endKey !== undefined && compareUtf8(key, endKey) >= 0) return undefined
-    if (document === undefined || key === after) continue
-    found.push(keyed)
-    if (found.length >= limit) return found
+  for (; change.done !== true; change = changes.next()) {
+    if (endKey !== undefined && compareUtf8(change.value.key, endKey) >= 0) return undefined
+    if (take(change.value)) return found
   }
   return end === undefined ? found : undefined
-}
-
-function* itemsFrom(pages: readonly StoredPage[], first: string): Generator<Buffer, void, undefined> {
-  const start = Buffer.from(first)
-  for (const [i, page] of pages.entries()) yield* itemsIn(page, i === 0 ? indexInPage(page, start) : 0)
 }
 
 /** The changes since the checkpoint, the latest of each document. */

@@ -8,7 +8,7 @@ import { CHECKPOINT_FRAME_BYTES_MAX, CheckpointContent, readCounts } from './che
 import { CheckpointIndex, readTrailer, TRAILER_BYTES } from './checkpoint-index.ts'
 import { readSegment, readUse } from './field-codec.ts'
 import { State } from './state.ts'
-import type { PagePlace } from './stored-pages.ts'
+import type { PagePlace, PageReader } from './stored-pages.ts'
 
 /** The first format version whose checkpoints have an index. Earlier ones are read as a whole. */
 export const INDEXED_VERSION = 7
@@ -92,9 +92,8 @@ async function readIndexed(
   while (reader.offset < end) {
     await decodeNext(reader, salt, (payload) => index.add(fieldsOf(payload, 'I')))
   }
-  const read: CheckpointPages['read'] = (place, decode) => pages.read(place, decode)
-  for (const [collection, places] of index.documents) state.catalog.addPlaces(collection, places, read)
-  state.logs.setPlaces(index.logs, index.buckets, state.nextLog - 1, read)
+  for (const [collection, places] of index.documents) state.catalog.setPlaces(collection, places, pages)
+  state.logs.setPlaces(index.logs, state.nextLog - 1, pages)
   return { state, logs }
 }
 
@@ -121,7 +120,7 @@ function fieldsOf(payload: Buffer, letter: string): ByteReader {
 }
 
 /** Reads single pages of a checkpoint. */
-class CheckpointPages {
+class CheckpointPages implements PageReader {
   readonly #name: string
   readonly #salt: number
   readonly #size: number
@@ -137,6 +136,31 @@ class CheckpointPages {
   }
 
   async read<Page>({ offset, bytes }: PagePlace, decode: (payload: Buffer) => Page): Promise<Page> {
+    const frame = await this.#read(offset, bytes)
+    return decodeOrThrowCorrupt(this.#name, offset, () => decode(this.#payload(frame)))
+  }
+
+  async readAhead<Page>(places: readonly PagePlace[], decode: (payload: Buffer) => Page): Promise<Page[]> {
+    const start = places[0]!.offset
+    let end = start
+    for (const { offset, bytes } of places) if (offset === end) end += bytes
+    const frames = await this.#read(start, end - start)
+    const pages: Page[] = []
+    for (const { offset, bytes } of places) {
+      if (offset + bytes > end) break
+      // Copied, because a view would keep all of them in memory.
+      const frame = Buffer.allocUnsafeSlow(bytes)
+      frames.copy(frame, 0, offset - start)
+      try {
+        pages.push(decode(this.#payload(frame)))
+      } catch {
+        break
+      }
+    }
+    return pages
+  }
+
+  async #read(offset: number, bytes: number): Promise<Buffer> {
     if (this.#closing !== undefined) throw new Error(`${this.#name} is closed`)
     // Memory is allocated only for what the file can have.
     if (bytes > CHECKPOINT_FRAME_BYTES_MAX || offset + bytes > this.#size) {
@@ -145,15 +169,16 @@ class CheckpointPages {
     const reading = mapFileErrors(readExactly(this.#file, this.#name, offset, bytes))
     this.#reading.add(reading)
     try {
-      const frame = await reading
-      return decodeOrThrowCorrupt(this.#name, offset, () => {
-        const payload = payloadEnd(frame, 0) === bytes ? framePayload(frame, 0, this.#salt) : undefined
-        if (payload === undefined) throw new RangeError('a frame is incomplete or damaged')
-        return decode(payload)
-      })
+      return await reading
     } finally {
       this.#reading.delete(reading)
     }
+  }
+
+  #payload(frame: Buffer): Buffer {
+    const payload = payloadEnd(frame, 0) === frame.length ? framePayload(frame, 0, this.#salt) : undefined
+    if (payload === undefined) throw new RangeError('a frame is incomplete or damaged')
+    return payload
   }
 
   close(): Promise<void> {

@@ -1,51 +1,46 @@
 import type { Collection } from '../../../../src/storage/contract.ts'
 import { ByteReader, type ByteWriter } from '../files/bytes.ts'
-import type { BucketPlace, LogPageFacts } from './stored-logs.ts'
+import { DocumentPlaces } from './stored-documents.ts'
+import { LogPlaces } from './stored-logs.ts'
 import type { PagePlace } from './stored-pages.ts'
-
-/** A page of documents as the index describes it. */
-export interface DocumentPageFacts extends PagePlace {
-  readonly firstKey: Buffer
-}
 
 /** The places of everything in a checkpoint that is read on use. */
 export class CheckpointIndex {
-  readonly documents = new Map<Collection, DocumentPageFacts[]>()
-  readonly logs: (LogPageFacts & PagePlace)[] = []
-  /** The frames of the hashes, one for each bucket. */
-  readonly buckets: BucketPlace[] = []
+  readonly documents = new Map<Collection, DocumentPlaces>()
+  readonly logs = new LogPlaces()
 
-  addDocuments(collection: Collection, page: DocumentPageFacts): void {
-    const pages = this.documents.get(collection)
-    if (pages === undefined) this.documents.set(collection, [page])
-    else pages.push(page)
+  addDocuments(collection: Collection, frame: PagePlace, firstKey: Buffer): void {
+    this.#documentsOf(collection).add(frame, firstKey)
   }
 
   /** The payloads of the frames of the index, without their letter. */
   *entries(): Generator<(writer: ByteWriter) => void, void, undefined> {
-    for (const [collection, pages] of this.documents) {
-      for (const { firstKey, ...place } of pages) {
+    for (const [collection, { frames, firstKeys }] of this.documents) {
+      for (let i = 0; i < frames.count; i++) {
         yield (writer) => {
           writer.byte(KINDS.documents)
           writer.string(collection)
-          writePlace(writer, place)
+          writePlace(writer, frames.at(i))
+          const firstKey = firstKeys.at(i)
           writer.varint(firstKey.length)
           writer.raw(firstKey)
         }
       }
     }
-    for (const { first, due, ...place } of this.logs) {
+    const { frames, facts, buckets } = this.logs
+    for (let i = 0; i < frames.count; i++) {
       yield (writer) => {
         writer.byte(KINDS.logs)
-        writePlace(writer, place)
-        writer.varint(first)
+        writePlace(writer, frames.at(i))
+        writer.varint(facts.firsts.at(i))
+        const due = facts.dues.at(i)
         writer.optional(due === Number.POSITIVE_INFINITY ? null : due)
       }
     }
-    for (const place of this.buckets) {
+    for (let i = 0; i < buckets.count; i++) {
       yield (writer) => {
         writer.byte(KINDS.bucket)
-        writePlace(writer, place ?? { offset: 0, bytes: 0 })
+        writePlace(writer, buckets.at(i))
       }
     }
   }
@@ -55,20 +50,25 @@ export class CheckpointIndex {
     while (fields.left > 0) {
       const kind = fields.byte()
       if (kind === KINDS.documents) {
-        const collection = fields.string() as Collection
-        const place = readPlace(fields)
-        this.addDocuments(collection, { ...place, firstKey: fields.raw(fields.varint()) })
+        const pages = this.#documentsOf(fields.string() as Collection)
+        pages.add(readPlace(fields), fields.raw(fields.varint()))
       } else if (kind === KINDS.logs) {
-        const place = readPlace(fields)
-        const first = fields.varint()
-        this.logs.push({ ...place, first, due: fields.optional() ?? Number.POSITIVE_INFINITY })
+        this.logs.add(readPlace(fields), fields.varint(), fields.optional() ?? Number.POSITIVE_INFINITY)
       } else if (kind === KINDS.bucket) {
-        const place = readPlace(fields)
-        this.buckets.push(place.bytes === 0 ? undefined : place)
+        this.logs.buckets.add(readPlace(fields))
       } else {
         throw new RangeError(`unknown kind of index entry: ${kind}`)
       }
     }
+  }
+
+  #documentsOf(collection: Collection): DocumentPlaces {
+    let pages = this.documents.get(collection)
+    if (pages === undefined) {
+      pages = new DocumentPlaces()
+      this.documents.set(collection, pages)
+    }
+    return pages
   }
 }
 

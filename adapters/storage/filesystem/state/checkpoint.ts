@@ -11,7 +11,7 @@ import type { SegmentFacts, SegmentUse } from './segment.ts'
 import { State } from './state.ts'
 import { type KeyedDocument, keyBytes, writeDocument } from './stored-documents.ts'
 import { dueOf, type LogFacts, logNumber, readLogKey, writeHashes, writeLog } from './stored-logs.ts'
-import type { PagePlace } from './stored-pages.ts'
+import { EMPTY_BUCKET, type PagePlace } from './stored-pages.ts'
 
 /**
  * Limits the memory of a frame, and what is read to find an item in it; a frame with a single item may be
@@ -138,9 +138,8 @@ class CheckpointWriter {
       collection,
       write: encodedOr(writeDocument),
       addToIndex: ([first], place) => {
-        // Copied: it would keep its whole page in memory.
-        const firstKey = Buffer.isBuffer(first) ? Buffer.from(keyBytes(first)) : Buffer.from(first!.key)
-        this.#index.addDocuments(collection, { firstKey, ...place })
+        const firstKey = Buffer.isBuffer(first) ? keyBytes(first) : Buffer.from(first!.key)
+        this.#index.addDocuments(collection, place, firstKey)
       },
     }
   }
@@ -163,7 +162,7 @@ class CheckpointWriter {
       }
       const [first] = items
       const number = Buffer.isBuffer(first) ? logNumber(first) : first!.number
-      this.#index.logs.push({ first: number, due, ...place })
+      this.#index.logs.add(place, number, due)
     },
   }
 
@@ -172,11 +171,11 @@ class CheckpointWriter {
     const kind: FrameKind<readonly IdHash[]> = {
       letter: 'H',
       write: writeHashes,
-      addToIndex: (_, place) => this.#index.buckets.push(place),
+      addToIndex: (_, place) => this.#index.logs.buckets.add(place),
     }
     for (let bucket = 0; bucket < 2 ** this.#hashes.bucketBits; bucket++) {
       const entries = this.#hashes.bucket(bucket)
-      if (entries.length === 0) this.#index.buckets.push(undefined)
+      if (entries.length === 0) this.#index.logs.buckets.add(EMPTY_BUCKET)
       else await this.#writeList(kind, [[entries]])
     }
   }

@@ -4,16 +4,8 @@ import { RecentMap } from '../../../../src/storage/recent-map.ts'
 import { ByteReader } from '../files/bytes.ts'
 import type { Log } from './log.ts'
 import type { Segment } from './segment.ts'
-import {
-  type BucketPlace,
-  type LogFacts,
-  type LogPageFacts,
-  logNumber,
-  readLog,
-  readLogKey,
-  StoredLogs,
-} from './stored-logs.ts'
-import { itemAt, itemsIn, itemsOf, type PagePlace, type PageReader, type StoredPage } from './stored-pages.ts'
+import { type LogFacts, type LogPlaces, logNumber, readLog, readLogKey, StoredLogs } from './stored-logs.ts'
+import { itemAt, itemsIn, itemsOf, type PageReader, type StoredPage } from './stored-pages.ts'
 
 /** How many logs that were only read stay decoded. */
 const RECENT_LOGS = 1024
@@ -63,15 +55,8 @@ export class DirectoryLogs {
   }
 
   /** Sets the pages of the logs and the buckets of their hashes, which are read on use. */
-  setPlaces(
-    pages: Iterable<LogPageFacts & PagePlace>,
-    buckets: readonly BucketPlace[],
-    lastNumber: number,
-    read: PageReader,
-  ): void {
-    this.#stored = new StoredLogs(read)
-    for (const page of pages) this.#stored.addPlace(page, page)
-    this.#stored.setBuckets(buckets, lastNumber)
+  setPlaces(places: LogPlaces, lastNumber: number, read: PageReader): void {
+    this.#stored = new StoredLogs(read, places, lastNumber)
   }
 
   /** The number of logs that {@link addStored} added. */

@@ -1,9 +1,11 @@
 import { ByteReader, type ByteWriter } from '../files/bytes.ts'
+import { NumberList } from './number-list.ts'
 import {
   itemAt,
   itemsOf,
   lowestIndex,
   type PagePlace,
+  PagePlaces,
   type PageReader,
   type StoredPage,
   StoredPages,
@@ -18,17 +20,29 @@ export interface StoredDocument {
   readonly version: number
 }
 
+/** The pages of a collection as the index describes them. */
+export class DocumentPlaces {
+  readonly frames = new PagePlaces()
+  readonly firstKeys = new KeyList()
+
+  add(frame: PagePlace, firstKey: Buffer): void {
+    this.frames.add(frame)
+    this.firstKeys.push(firstKey)
+  }
+}
+
 /** The documents of a collection as a checkpoint stores them, in key order. */
 export class StoredDocuments {
   readonly #pages: StoredPages
-  readonly #firstKeys: Buffer[] = []
+  readonly #firstKeys: KeyList
   /** The last key of the last page that {@link add} added. */
   #lastKey: Buffer | undefined
   #added = 0
 
-  /** @param read Reads the pages that {@link addPlace} adds. */
-  constructor(read?: PageReader) {
-    this.#pages = new StoredPages(decodePage, read)
+  /** @param places The pages that are read on use. */
+  constructor(read?: PageReader, places = new DocumentPlaces()) {
+    this.#pages = new StoredPages(decodePage, read, places.frames)
+    this.#firstKeys = places.firstKeys
   }
 
   get pageCount(): number {
@@ -56,24 +70,31 @@ export class StoredDocuments {
     this.#pages.add(page)
   }
 
-  /** Adds a page that is read on use. */
-  addPlace(firstKey: Buffer, place: PagePlace): void {
-    this.#firstKeys.push(firstKey)
-    this.#pages.add(place)
-  }
-
   page(index: number): StoredPage | Promise<StoredPage> {
     return this.#pages.at(index)
   }
 
+  /** Reads pages that {@link page} will be asked for, if that is faster. */
+  readAhead(start: number, end: number): Promise<void> | undefined {
+    return this.#pages.readAhead(start, end)
+  }
+
   firstKeyOf(page: number): Buffer | undefined {
-    return this.#firstKeys[page]
+    return page < this.#firstKeys.length ? this.#firstKeys.at(page) : undefined
   }
 
   /** The index of the page in which a key would be. There must be a page. */
   pageIndexOf(key: Buffer): number {
-    const next = lowestIndex(this.#firstKeys.length, (index) => this.#firstKeys[index]!.compare(key) > 0)
+    const next = lowestIndex(this.#firstKeys.length, (index) => this.#firstKeys.at(index).compare(key) > 0)
     return Math.max(next - 1, 0)
+  }
+
+  /** The index of the page after `start` that begins with the first key past those with the prefix. */
+  endIndexOf(prefix: Buffer, start: number): number {
+    const isPast = (index: number): boolean => {
+      return index > start && prefix.compare(this.#firstKeys.at(index).subarray(0, prefix.length)) < 0
+    }
+    return lowestIndex(this.#firstKeys.length, isPast)
   }
 
   async get(key: string): Promise<StoredDocument | undefined> {
@@ -82,7 +103,7 @@ export class StoredDocuments {
     const page = await this.page(this.pageIndexOf(bytes))
     const index = indexInPage(page, bytes)
     if (index === itemsOf(page) || !keyBytes(itemAt(page, index)).equals(bytes)) return undefined
-    return decodeDocument(itemAt(page, index)).document
+    return documentAt(page, index).document
   }
 }
 
@@ -103,12 +124,16 @@ function decodePage(payload: Buffer): StoredPage {
 export function documentPage(bytes: Buffer): StoredPage {
   const starts: number[] = []
   const fields = new ByteReader(bytes)
-  let before: Buffer | undefined
+  // Strings of one character a byte are in the order of the bytes. A view for each key would take longer.
+  const text = bytes.toString('latin1')
+  let before: string | undefined
   while (fields.left > 0) {
     starts.push(fields.offset)
-    const key = fields.raw(fields.varint())
-    assertOrder(before, key)
+    const length = fields.varint()
+    const key = text.substring(fields.offset, fields.offset + length)
+    if (before !== undefined && before >= key) throw disordered()
     before = key
+    fields.skip(length)
     fields.varint()
     fields.skipString()
   }
@@ -117,7 +142,11 @@ export function documentPage(bytes: Buffer): StoredPage {
 }
 
 function assertOrder(before: Buffer | undefined, key: Buffer): void {
-  if (before !== undefined && before.compare(key) >= 0) throw new RangeError('documents are not in order')
+  if (before !== undefined && before.compare(key) >= 0) throw disordered()
+}
+
+function disordered(): RangeError {
+  return new RangeError('documents are not in order')
 }
 
 /** A document with its key. */
@@ -139,7 +168,15 @@ export function keyOf(item: Buffer): string {
 }
 
 export function decodeDocument(item: Buffer): KeyedDocument {
-  const fields = new ByteReader(item)
+  return readDocument(new ByteReader(item))
+}
+
+/** Decodes an item of a page. */
+export function documentAt({ bytes, starts }: StoredPage, index: number): KeyedDocument {
+  return readDocument(new ByteReader(bytes, starts[index], starts[index + 1]))
+}
+
+function readDocument(fields: ByteReader): KeyedDocument {
   return { key: fields.string(), document: { version: fields.varint(), text: fields.string() } }
 }
 
@@ -147,4 +184,35 @@ export function decodeDocument(item: Buffer): KeyedDocument {
 export function keyBytes(item: Buffer): Buffer {
   const fields = new ByteReader(item)
   return fields.raw(fields.varint())
+}
+
+/** Keys as bytes, outside of the heap that a garbage collection visits. */
+class KeyList {
+  #bytes = Buffer.alloc(1024)
+  readonly #ends = new NumberList()
+
+  get length(): number {
+    return this.#ends.length
+  }
+
+  push(key: Buffer): void {
+    const start = this.#startOf(this.length)
+    const end = start + key.length
+    if (end > this.#bytes.length) {
+      const larger = Buffer.alloc(Math.max(end, 2 * this.#bytes.length))
+      this.#bytes.copy(larger)
+      this.#bytes = larger
+    }
+    key.copy(this.#bytes, start)
+    this.#ends.push(end)
+  }
+
+  /** The key at an index below the length: a view. */
+  at(index: number): Buffer {
+    return this.#bytes.subarray(this.#startOf(index), this.#ends.at(index))
+  }
+
+  #startOf(index: number): number {
+    return index === 0 ? 0 : this.#ends.at(index - 1)
+  }
 }

@@ -13,6 +13,7 @@ import {
 } from './field-codec.ts'
 import { hashBucket, type IdHash, IdHashes, idHash } from './id-hashes.ts'
 import { Log, nextTrimOf } from './log.ts'
+import { NumberList } from './number-list.ts'
 import { earliestExpiry, liveFromOf, Run, type RunFacts, type Segment } from './segment.ts'
 import {
   itemAt,
@@ -20,37 +21,59 @@ import {
   itemsOf,
   lowestIndex,
   type PagePlace,
+  PagePlaces,
   type PageReader,
   type StoredPage,
   StoredPages,
 } from './stored-pages.ts'
 import { readWriteStateChange, writeWriteStateChange } from './write-state-codec.ts'
 
-/** A page of logs as an index of the checkpoint describes it. */
-export interface LogPageFacts {
-  /** Number of its first log. */
-  readonly first: number
-  /** When something in it may have to be freed at the earliest, in milliseconds; infinite for never. */
-  readonly due: number
+/** The pages of logs, and the buckets of their hashes, as the index describes them. */
+export class LogPlaces {
+  readonly frames = new PagePlaces()
+  readonly facts = new LogPageList()
+  /** The frames of the hashes, one for each bucket; of an empty bucket, without bytes. */
+  readonly buckets = new PagePlaces()
+
+  add(frame: PagePlace, first: number, due: number): void {
+    this.frames.add(frame)
+    this.facts.push(first, due)
+  }
 }
 
-/** Where the logs with a hash are listed: the frame of its bucket, if that is not empty. */
-export type BucketPlace = PagePlace | undefined
+/** What an index says of each page of logs. */
+class LogPageList {
+  /** Numbers of the first logs. */
+  readonly firsts = new NumberList()
+  /** When something in a page may have to be freed at the earliest, in milliseconds; infinite for never. */
+  readonly dues = new NumberList()
+
+  push(first: number, due: number): void {
+    this.firsts.push(first)
+    this.dues.push(due)
+  }
+}
 
 /** The logs as a checkpoint stores them, ascending by number. */
 export class StoredLogs {
   readonly #pages: StoredPages
-  readonly #facts: LogPageFacts[] = []
+  readonly #facts: LogPageList
   readonly #read: PageReader | undefined
-  #buckets: readonly BucketPlace[] | undefined
+  readonly #buckets: PagePlaces | undefined
   /** The ids of the logs that {@link add} added. */
   readonly #ids = new IdHashes()
-  #lastNumber = 0
+  #lastNumber: number
 
-  /** @param read Reads the pages that {@link addPlace} adds. */
-  constructor(read?: PageReader) {
+  /**
+   * @param places The pages and buckets that are read on use.
+   * @param lastNumber The greatest number of a log in them.
+   */
+  constructor(read?: PageReader, places?: LogPlaces, lastNumber = 0) {
     this.#read = read
-    this.#pages = new StoredPages(decodePage, read)
+    this.#pages = new StoredPages(decodePage, read, places?.frames)
+    this.#facts = places?.facts ?? new LogPageList()
+    this.#buckets = places?.buckets
+    this.#lastNumber = lastNumber
   }
 
   get pageCount(): number {
@@ -80,20 +103,8 @@ export class StoredLogs {
       this.#ids.add(fields.raw(fields.varint()), key.number)
     }
     this.#lastNumber = before
-    this.#facts.push({ first: logNumber(itemAt(page, 0)), due })
+    this.#facts.push(logNumber(itemAt(page, 0)), due)
     this.#pages.add(page)
-  }
-
-  /** Adds a page that is read on use. */
-  addPlace(facts: LogPageFacts, place: PagePlace): void {
-    this.#facts.push(facts)
-    this.#pages.add(place)
-  }
-
-  /** Sets the frames of the hashes, one for each bucket, and the greatest number of a log. */
-  setBuckets(buckets: readonly BucketPlace[], lastNumber: number): void {
-    this.#buckets = buckets
-    this.#lastNumber = lastNumber
   }
 
   /** The greatest number of a log, or a greater one; 0 without any. */
@@ -107,12 +118,14 @@ export class StoredLogs {
 
   /** The pages in which something may have to be freed at this time. */
   *duePages(time: number): Generator<number, void, undefined> {
-    for (const [index, { due }] of this.#facts.entries()) if (due <= time) yield index
+    const { dues } = this.#facts
+    for (let index = 0; index < dues.length; index++) if (dues.at(index) <= time) yield index
   }
 
   /** The index of the page in which a log would be; 0 without pages. */
   pageIndexOf(number: number): number {
-    return Math.max(lowestIndex(this.#facts.length, (i) => this.#facts[i]!.first > number) - 1, 0)
+    const { firsts } = this.#facts
+    return Math.max(lowestIndex(firsts.length, (i) => firsts.at(i) > number) - 1, 0)
   }
 
   async withNumber(number: number): Promise<Buffer | undefined> {
@@ -137,9 +150,8 @@ export class StoredLogs {
     const buckets = this.#buckets
     if (buckets === undefined) return this.#ids.numbersOf(id)
     const hash = idHash(id)
-    const place = buckets[hashBucket(hash, Math.log2(buckets.length))]
-    if (place === undefined) return []
-    return this.#read!(place, (payload) => numbersIn(payload, hash))
+    const place = buckets.at(hashBucket(hash, Math.log2(buckets.count)))
+    return place.bytes === 0 ? [] : this.#read!.read(place, (payload) => numbersIn(payload, hash))
   }
 }
 

@@ -1,4 +1,5 @@
 import { RecentMap } from '../../../../src/storage/recent-map.ts'
+import { NumberList } from './number-list.ts'
 
 /** Items in ascending order as a checkpoint stores them: decoded on use, because most are never used. */
 export interface StoredPage {
@@ -14,55 +15,136 @@ export interface PagePlace {
   readonly bytes: number
 }
 
-/**
- * Reads a frame and decodes its payload. Rejects with `StorageFailure` of kind `corrupt` if it is damaged, or
- * if `decode` throws.
- */
-export type PageReader = <Page>(place: PagePlace, decode: (payload: Buffer) => Page) => Promise<Page>
+/** Stands for the frame of an empty bucket of hashes. */
+export const EMPTY_BUCKET: PagePlace = { offset: 0, bytes: 0 }
+
+/** The places of the frames of a list. */
+export class PagePlaces {
+  readonly #offsets = new NumberList()
+  readonly #bytes = new NumberList()
+
+  get count(): number {
+    return this.#offsets.length
+  }
+
+  add({ offset, bytes }: PagePlace): void {
+    this.#offsets.push(offset)
+    this.#bytes.push(bytes)
+  }
+
+  at(index: number): PagePlace {
+    return { offset: this.#offsets.at(index), bytes: this.#bytes.at(index) }
+  }
+}
+
+/** Reads the frames of a checkpoint. */
+export interface PageReader {
+  /**
+   * Reads a frame and decodes its payload. Rejects with `StorageFailure` of kind `corrupt` if it is damaged,
+   * or if `decode` throws.
+   */
+  read<Page>(place: PagePlace, decode: (payload: Buffer) => Page): Promise<Page>
+  /**
+   * Reads frames that follow one another, in one call of the system, and decodes their payloads. Resolves to
+   * those before the first damaged one.
+   */
+  readAhead<Page>(places: readonly PagePlace[], decode: (payload: Buffer) => Page): Promise<Page[]>
+}
 
 /** How many pages of a list stay in memory after they were read. */
 const RECENT_PAGES = 128
 /** A larger page, which has a single item, is read each time. */
 const RECENT_BYTES_MAX = 64 * 1024
+/** How many pages, and bytes of them, are read at once. */
+const AHEAD_PAGES_MAX = RECENT_PAGES / 2
+const AHEAD_BYTES_MAX = 1_048_576
 
 /** The pages of a list: those of a checkpoint are read when they are used, others are kept. */
 export class StoredPages {
   readonly #decode: (payload: Buffer) => StoredPage
-  readonly #pages: (StoredPage | PagePlace)[] = []
+  readonly #kept: StoredPage[] = []
   readonly #recent = new RecentMap<number, StoredPage>(RECENT_PAGES)
   /** The pages that are being read, so that calls which need the same one read and decode it once. */
   readonly #loading = new Map<number, Promise<StoredPage>>()
+  /** The reads of several pages, by the first one. */
+  readonly #readingAhead = new Map<number, Promise<void>>()
   readonly #read: PageReader | undefined
+  readonly #places: PagePlaces
 
-  /** @param decode Decodes the payload of a frame. */
-  constructor(decode: (payload: Buffer) => StoredPage, read: PageReader | undefined) {
+  /**
+   * @param decode Decodes the payload of a frame.
+   * @param places The pages that are read on use.
+   */
+  constructor(
+    decode: (payload: Buffer) => StoredPage,
+    read: PageReader | undefined,
+    places = new PagePlaces(),
+  ) {
     this.#decode = decode
     this.#read = read
+    this.#places = places
   }
 
   get count(): number {
-    return this.#pages.length
+    return this.#kept.length + this.#places.count
   }
 
-  add(page: StoredPage | PagePlace): void {
-    this.#pages.push(page)
+  /** Adds a page that is kept. There must be none that are read on use. */
+  add(page: StoredPage): void {
+    this.#kept.push(page)
   }
 
   at(index: number): StoredPage | Promise<StoredPage> {
-    const page = this.#recent.get(index) ?? this.#pages[index]!
-    if ('starts' in page) return page
+    const page = this.#kept[index] ?? this.#recent.get(index)
+    if (page !== undefined) return page
     let loading = this.#loading.get(index)
     if (loading === undefined) {
-      loading = this.#load(index, page).finally(() => this.#loading.delete(index))
+      loading = this.#load(index, this.#places.at(index)).finally(() => this.#loading.delete(index))
       this.#loading.set(index, loading)
     }
     return loading
   }
 
+  /**
+   * Reads pages from an index on, up to `end`, a limited number of them at once, so that {@link at} finds
+   * them. A page that cannot be read is left to it. Returns undefined if there is nothing to read.
+   */
+  readAhead(start: number, end: number): Promise<void> | undefined {
+    const places: PagePlace[] = []
+    let bytes = 0
+    for (let index = start; index < end && places.length < AHEAD_PAGES_MAX; index++) {
+      if (this.#isInMemory(index)) break
+      const place = this.#places.at(index)
+      bytes += place.bytes
+      if (place.bytes > RECENT_BYTES_MAX || bytes > AHEAD_BYTES_MAX) break
+      places.push(place)
+    }
+    if (places.length < 2) return undefined
+    let reading = this.#readingAhead.get(start)
+    if (reading === undefined) {
+      reading = this.#loadAll(start, places).finally(() => this.#readingAhead.delete(start))
+      this.#readingAhead.set(start, reading)
+    }
+    return reading
+  }
+
+  #isInMemory(index: number): boolean {
+    return index < this.#kept.length || this.#recent.has(index) || this.#loading.has(index)
+  }
+
   async #load(index: number, place: PagePlace): Promise<StoredPage> {
-    const page = await this.#read!(place, this.#decode)
+    const page = await this.#read!.read(place, this.#decode)
     if (place.bytes <= RECENT_BYTES_MAX) this.#recent.set(index, page)
     return page
+  }
+
+  async #loadAll(first: number, places: readonly PagePlace[]): Promise<void> {
+    try {
+      const pages = await this.#read!.readAhead(places, this.#decode)
+      for (const [i, page] of pages.entries()) this.#recent.set(first + i, page)
+    } catch {
+      // The call that needs one of the pages reports it.
+    }
   }
 }
 

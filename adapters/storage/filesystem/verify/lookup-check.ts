@@ -4,7 +4,7 @@ import { CheckpointIndex, readTrailer, type Trailer } from '../state/checkpoint-
 import { IdHashes } from '../state/id-hashes.ts'
 import { documentPage, keyBytes } from '../state/stored-documents.ts'
 import { logPage, readHashes, readLogKey } from '../state/stored-logs.ts'
-import { itemAt, itemsIn, type PagePlace } from '../state/stored-pages.ts'
+import { EMPTY_BUCKET, itemAt, itemsIn, type PagePlace } from '../state/stored-pages.ts'
 
 /** Checks that what an opening uses to find documents and logs leads to all of them. */
 export class LookupCheck {
@@ -35,7 +35,7 @@ export class LookupCheck {
       case 'D': {
         const collection = fields.string() as Collection
         const page = documentPage(fields.raw(fields.left))
-        this.#found.addDocuments(collection, { ...place, firstKey: keyBytes(itemAt(page, 0)) })
+        this.#found.addDocuments(collection, place, keyBytes(itemAt(page, 0)))
         return false
       }
       case 'L':
@@ -62,8 +62,8 @@ export class LookupCheck {
 
   /** Whether something cannot be found. All frames must have been added. */
   get isWrong(): boolean {
-    const buckets = this.#found.buckets
-    while (buckets.length < 2 ** this.#hashes.bucketBits) this.#addEmpty()
+    const { buckets } = this.#found.logs
+    while (buckets.count < 2 ** this.#hashes.bucketBits) this.#addEmpty()
     const trailer = this.#trailer
     return (
       this.#areHashesWrong ||
@@ -84,26 +84,26 @@ export class LookupCheck {
       this.#hashes.add(fields.raw(fields.varint()), key.number)
     }
     const first = readLogKey(new ByteReader(itemAt(page, 0))).number
-    this.#found.logs.push({ ...place, first, due })
+    this.#found.logs.add(place, first, due)
   }
 
   /** A bucket without entries has no frame. */
   #addHashes(payload: Buffer, place: PagePlace): void {
-    const { buckets } = this.#found
+    const { buckets } = this.#found.logs
     const count = 2 ** this.#hashes.bucketBits
-    while (buckets.length < count && this.#hashes.bucket(buckets.length).length === 0) this.#addEmpty()
-    const expected = this.#hashes.bucket(buckets.length)
+    while (buckets.count < count && this.#hashes.bucket(buckets.count).length === 0) this.#addEmpty()
+    const expected = this.#hashes.bucket(buckets.count)
     const entries = readHashes(payload)
     const isSame = ({ hash, number }: (typeof entries)[number], i: number) =>
       hash === expected[i]?.hash && number === expected[i]?.number
     this.#areHashesWrong ||= entries.length !== expected.length || !entries.every(isSame)
-    buckets.push(place)
+    buckets.add(place)
   }
 
   #addEmpty(): void {
-    const { buckets } = this.#found
-    this.#areHashesWrong ||= this.#hashes.bucket(buckets.length).length > 0
-    buckets.push(undefined)
+    const { buckets } = this.#found.logs
+    this.#areHashesWrong ||= this.#hashes.bucket(buckets.count).length > 0
+    buckets.add(EMPTY_BUCKET)
   }
 }
 

@@ -281,7 +281,7 @@ test.each([
   const content = Buffer.from(disk.contentOf(NAME))
   const salt = content.readUInt32LE(24)
   const index = new CheckpointIndex()
-  index.addDocuments('settings', { firstKey: Buffer.from('a'), offset, bytes })
+  index.addDocuments('settings', { offset, bytes }, Buffer.from('a'))
   const { index: indexStart, ...trailer } = readTrailer(content.subarray(-TRAILER_BYTES))
   const writer = new ByteWriter()
   let start = beginFrame(writer)
