@@ -146,7 +146,10 @@ export class FilesystemSession implements StorageSession {
   }
 
   async check(): Promise<void> {
-    this.#open().committer.assertWritable()
+    const { committer, maintenance } = this.#open()
+    committer.assertWritable()
+    const refusal = maintenance.refusal()
+    if (refusal !== undefined) throw refusal
   }
 
   isFull(): boolean {

@@ -95,14 +95,16 @@ export function readFrame(bytes: Buffer, offset: number, salt: number): DataFram
   // Not a `Buffer`, which no other storage returns.
   const data = new Uint8Array(bytes.buffer, bytes.byteOffset + start, head.dataBytes)
   checkPages(data, head.pages, salt)
-  return { ...head, data }
+  return { fields: head.fields, pages: head.pages, dataBytes: head.dataBytes, data }
 }
 
 /** Throws `RangeError` unless the data of consecutive pages match their checksums. */
 export function checkPages(data: Uint8Array, pages: readonly CheckedPage[], salt: number): void {
   const start = pages[0]?.offset ?? 0
   for (const { offset, bytes, crc } of pages) {
-    const page = data.subarray(offset - start, offset - start + bytes)
+    // Most frames have a single page, and an opening reads hundreds of thousands: a view is not free.
+    const isWhole = offset === start && bytes === data.length
+    const page = isWhole ? data : data.subarray(offset - start, offset - start + bytes)
     if (crc32(page, salt) !== crc) throw new RangeError('data do not match their checksum')
   }
 }

@@ -41,6 +41,8 @@ export interface Housekeeping {
   groupWritten(): void
   /** Set while maintenance has fallen behind: nothing is written until it settles. */
   readonly backpressure: Promise<unknown> | undefined
+  /** Returns the failure of calls that add data while maintenance fails; undefined if they may be written. */
+  refusal(): StorageFailure | undefined
   /** Whether files are being rewritten or removed, which may free space and needs some. */
   readonly isBusy: boolean
 }
@@ -187,7 +189,9 @@ export class Committer {
   /** If the disk is full, writes only the calls that may use the reserve. */
   async #write(calls: readonly PendingCall[]): Promise<void> {
     const reserve = this.#reserve
-    const admitted = reserve.isMissing ? await this.#admit(calls) : calls
+    const refusal = this.#housekeeping.refusal()
+    const allowed = refusal === undefined ? calls : rejectOthers(calls, refusal)
+    const admitted = reserve.isMissing ? await this.#admit(allowed) : allowed
     if (admitted.length === 0) return
     let failure = await this.#writeGroup(admitted)
     if (failure === undefined) {

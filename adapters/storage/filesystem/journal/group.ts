@@ -113,7 +113,9 @@ export function groupFrames(group: Buffer, header: GroupHeader, salt: number): G
   try {
     for (let offset = GROUP_HEADER_BYTES; offset < bytes.length; ) {
       const end = frameEnd(bytes, offset)
-      frames.push({ ...readFrame(bytes, offset, salt), offset, bytes: end - offset })
+      // Not spread: an opening reads hundreds of thousands.
+      const { fields, pages, dataBytes, data } = readFrame(bytes, offset, salt)
+      frames.push({ fields, pages, dataBytes, data, offset, bytes: end - offset })
       offset = end
     }
   } catch (error) {

@@ -113,6 +113,12 @@ export class Journals {
     return { file, end, sequence: sequence + 1 }
   }
 
+  /** Whether the newest journal has groups, or cannot be written to, so that a roll needs another one. */
+  get hasGroups(): boolean {
+    const journal = this.#current
+    return journal === undefined || journal.isBroken || journal.end > FILE_HEADER_BYTES
+  }
+
   /** Number of the newest journal: earlier ones no longer change. */
   get currentNumber(): number {
     return this.#nextNumber - 1

@@ -14,6 +14,7 @@ import type { OpenCheckpoint } from '../state/checkpoint-file.ts'
 import type { State } from '../state/state.ts'
 import { compact, planCompaction, planCompactionOnFullDisk } from './compaction.ts'
 import { applyRoll, planRoll, RollGain, roll } from './roll.ts'
+import { RollFailures } from './roll-failures.ts'
 import type { UnresolvedRolls } from './unresolved-rolls.ts'
 
 /**
@@ -32,6 +33,11 @@ const JOURNALS_MAX = 16
 const CHANGED_MAX = 65_536
 /** While journals are rolled, appends continue up to this many times the size. */
 const BACKPRESSURE_FACTOR = 3
+/**
+ * How many times the size, or the number of changes, journals may reach while rolls fail. Beyond it, calls that
+ * add data are refused: an opening would read them all.
+ */
+const REFUSAL_FACTOR = 4
 /** How long after the last group its end is recorded in the journal, in milliseconds. */
 const IDLE_MS = 100
 
@@ -70,8 +76,7 @@ export class Maintenance implements Housekeeping {
   #rolled: Promise<void> | undefined
   #compacting: Promise<void> | undefined
   #removing: Promise<void> | undefined
-  /** The size of the journals, after a failed roll, at which it is retried. */
-  #retryBytes = 0
+  readonly #failedRolls: RollFailures
   readonly #gain = new RollGain()
   #failure: unknown
   #isClosing = false
@@ -81,6 +86,7 @@ export class Maintenance implements Housekeeping {
   constructor(parts: MaintenanceParts) {
     this.#parts = parts
     this.#checkpoint = parts.checkpoint
+    this.#failedRolls = new RollFailures(parts.clock)
   }
 
   start(committer: Committer): void {
@@ -171,6 +177,18 @@ export class Maintenance implements Housekeeping {
     return this.#parts.journals.bytes > BACKPRESSURE_FACTOR * this.#rollBytes ? this.#rolled : undefined
   }
 
+  refusal(): StorageFailure | undefined {
+    return this.#isOverLimit ? this.#failedRolls.refusal(this.#parts.journals.bytes) : undefined
+  }
+
+  get #isOverLimit(): boolean {
+    const { state, journals } = this.#parts
+    return (
+      journals.bytes > REFUSAL_FACTOR * this.#rollBytes ||
+      state.changedSize > REFUSAL_FACTOR * this.#changedMax
+    )
+  }
+
   /** Returns the last failure since the previous call, which would go unnoticed otherwise. */
   takeFailure(): unknown {
     const failure = this.#failure
@@ -197,13 +215,16 @@ export class Maintenance implements Housekeeping {
     return rollBytes ?? Math.min(Math.max(this.#checkpointBytes, ROLL_BYTES_MIN), ROLL_BYTES_MAX)
   }
 
+  get #changedMax(): number {
+    // Numbers of deleted logs are not used again, so the next one says little about how many there are.
+    return Math.max(CHANGED_MAX, (this.#checkpoint?.logs ?? 0) / 8)
+  }
+
   #isRollDue(): boolean {
     const { state, journals } = this.#parts
     const { bytes, ended } = journals
-    if (bytes < this.#retryBytes) return false
-    // Numbers of deleted logs are not used again, so the next one says little about how many there are.
-    const changedMax = Math.max(CHANGED_MAX, (this.#checkpoint?.logs ?? 0) / 8)
-    if (state.changedSize >= changedMax) return true
+    if (!this.#failedRolls.isRetryDue(bytes, this.#isOverLimit)) return false
+    if (state.changedSize >= this.#changedMax) return true
     return bytes >= this.#rollBytes || ended.length >= JOURNALS_MAX
   }
 
@@ -221,7 +242,7 @@ export class Maintenance implements Housekeeping {
     try {
       const plan = await this.#committer!.runExclusively(async () => {
         await this.#assertComplete()
-        await journals.rotate()
+        if (journals.hasGroups) await journals.rotate()
         const plan = planRoll(state, journals.currentNumber, journals.ended)
         isFrozen = true
         return plan
@@ -237,7 +258,7 @@ export class Maintenance implements Housekeeping {
       this.#checkpoint = rolled.checkpoint
       // Not awaited: a slow read must not delay appends.
       this.#closed = Promise.all([this.#closed, before?.close().catch(() => {})])
-      this.#retryBytes = 0
+      this.#failedRolls.clear()
       this.#gain.rolled()
       await unresolvedRolls.supersede()
       for (const number of journals.drop(plan.snapshot.journal)) {
@@ -247,7 +268,7 @@ export class Maintenance implements Housekeeping {
       this.#filesRemoved()
     } catch (error) {
       if (isFrozen) state.thaw()
-      this.#retryBytes = journals.bytes + this.#rollBytes
+      this.#failedRolls.add(error, journals.bytes + this.#rollBytes)
       throw error
     } finally {
       this.#rolled = undefined

@@ -83,7 +83,7 @@ async function started() {
   const state = new State()
   const reserve = await Reserve.open(disk, false, 4096)
   const journals = new Journals(disk, reserve, false, [], 1)
-  const housekeeping = { groupWritten() {}, backpressure: undefined, isBusy: false }
+  const housekeeping = { groupWritten() {}, backpressure: undefined, refusal: () => undefined, isBusy: false }
   return { disk, state, reserve, journals, committer: new Committer(state, journals, reserve, housekeeping) }
 }
 
