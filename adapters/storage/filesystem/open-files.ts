@@ -20,6 +20,8 @@ export interface OpenFilesOptions {
   readonly rollBytes?: number | undefined
   /** The size from which blocks are not copied when journals are rolled, in bytes. 128 KiB by default. */
   readonly largeBlockBytes?: number | undefined
+  /** How many runs a group of a compaction replaces. 64 by default. */
+  readonly groupRuns?: number | undefined
   /** The space that is reserved for a full disk, in bytes. 4 MiB by default. */
   readonly reserveBytes?: number | undefined
 }
@@ -34,7 +36,7 @@ export interface OpenContext {
 /** Opens the storage in these files, which nothing else may have open. Calls `release` on close. */
 export async function openStorage(
   files: Files,
-  { durability, rollBytes, largeBlockBytes, reserveBytes }: OpenFilesOptions,
+  { durability, rollBytes, largeBlockBytes, groupRuns, reserveBytes }: OpenFilesOptions,
   release: () => Promise<void>,
   { clock, isFull = false }: OpenContext = {},
 ): Promise<SharedStorage> {
@@ -59,6 +61,7 @@ export async function openStorage(
     checkpoint,
     rollBytes,
     largeBlockBytes,
+    groupRuns,
   })
   const committer = new Committer(state, journals, reserve, maintenance)
   const reclaimer = new Reclaimer(state, committer, runs, unresolvedRolls)

@@ -84,13 +84,14 @@ export async function runWorkload(
   return history
 }
 
+/** Divides compactions into as many groups as possible. */
 export function openSimulated(
   disk: Files,
   rollBytes: number,
   durability: 'power-loss' | 'process-crash' = 'power-loss',
   largeBlockBytes = LARGE_BLOCK_BYTES,
 ): Promise<StorageSession> {
-  return openFiles(disk, { durability, rollBytes, largeBlockBytes }, async () => {})
+  return openFiles(disk, { durability, rollBytes, largeBlockBytes, groupRuns: 1 }, async () => {})
 }
 
 /** Sets the outcomes of the calls that a killed process left open: the next opening determines them. */

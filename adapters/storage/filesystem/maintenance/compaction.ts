@@ -17,8 +17,12 @@ const FAN_IN = 8
 const CLASS_BYTES = 1_048_576
 /** Limits how many logs a compaction changes: they stay in memory until the next checkpoint. */
 const RUNS_MAX = 50_000
+/** How many runs a group in the journal replaces: their logs are loaded while appends wait. */
+const GROUP_RUNS_MAX = 64
 /** The system's errors for a damaged or missing file. */
 const DAMAGE = new Set(['EIO', 'ENOENT'])
+
+export type CompactChange = Extract<Change, { kind: 'compact' }>
 
 export interface CompactionPlan {
   readonly replaced: ReadonlySet<number>
@@ -157,7 +161,7 @@ export async function compact(
   plan: CompactionPlan,
   segmentNumber: number,
   isAborted: () => boolean,
-): Promise<Extract<Change, { kind: 'compact' }> | undefined> {
+): Promise<CompactChange | undefined> {
   const release = handles.hold([...plan.replaced].map((number) => fileName('segment', number)))
   try {
     return await writeCompacted(files, reader, plan, segmentNumber, isAborted)
@@ -172,7 +176,7 @@ async function writeCompacted(
   plan: CompactionPlan,
   segmentNumber: number,
   isAborted: () => boolean,
-): Promise<Extract<Change, { kind: 'compact' }> | undefined> {
+): Promise<CompactChange | undefined> {
   const writer = await SegmentWriter.create(files, segmentNumber)
   try {
     const runs: CompactedRun[] = []
@@ -199,6 +203,14 @@ async function writeCompacted(
     await files.unlink(fileName('segment', segmentNumber)).catch(() => {})
     throw error
   }
+}
+
+/** Divides a change into those that groups of their own make, so that appends proceed between them. */
+export function* partsOf(
+  { runs, ...change }: CompactChange,
+  runsMax = GROUP_RUNS_MAX,
+): Generator<CompactChange, void, undefined> {
+  for (let i = 0; i < runs.length; i += runsMax) yield { ...change, runs: runs.slice(i, i + runsMax) }
 }
 
 async function copyGroup(

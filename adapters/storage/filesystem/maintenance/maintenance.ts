@@ -9,10 +9,15 @@ import type { Reserve } from '../files/reserve.ts'
 import type { Committer, Housekeeping } from '../journal/committer.ts'
 import { type Journals, lostFile } from '../journal/journals.ts'
 import type { RunReader } from '../segment/run-reader.ts'
-import type { Change } from '../state/change.ts'
 import type { OpenCheckpoint } from '../state/checkpoint-file.ts'
 import type { State } from '../state/state.ts'
-import { compact, planCompaction, planCompactionOnFullDisk } from './compaction.ts'
+import {
+  type CompactChange,
+  compact,
+  partsOf,
+  planCompaction,
+  planCompactionOnFullDisk,
+} from './compaction.ts'
 import { applyRoll, planRoll, RollGain, roll } from './roll.ts'
 import { RollFailures } from './roll-failures.ts'
 import type { UnresolvedRolls } from './unresolved-rolls.ts'
@@ -59,6 +64,8 @@ export interface MaintenanceParts {
   readonly rollBytes: number | undefined
   /** Overrides the size from which blocks are not copied; for tests. */
   readonly largeBlockBytes: number | undefined
+  /** Overrides how many runs a group of a compaction replaces; for tests. */
+  readonly groupRuns: number | undefined
 }
 
 /**
@@ -75,6 +82,8 @@ export class Maintenance implements Housekeeping {
   /** Settles with the current roll. */
   #rolled: Promise<void> | undefined
   #compacting: Promise<void> | undefined
+  /** The segment that not all of its groups have put to use. */
+  #unfinishedSegment: number | undefined
   #removing: Promise<void> | undefined
   readonly #failedRolls: RollFailures
   readonly #gain = new RollGain()
@@ -328,21 +337,30 @@ export class Maintenance implements Housekeeping {
     })
   }
 
-  async #applyCompaction(change: Extract<Change, { kind: 'compact' }>): Promise<void> {
+  async #applyCompaction(change: CompactChange): Promise<void> {
+    const { state, groupRuns } = this.#parts
+    let isUsed = false
+    this.#unfinishedSegment = change.segment.number
     try {
-      const prepare = () => this.#parts.state.prepare(change)
-      await this.#committer!.commit(change.runs.length * 64, () => [change], true, prepare)
+      for (const part of partsOf(change, groupRuns)) {
+        if (isUsed && this.#isClosing) return
+        const prepare = () => state.prepare(part)
+        await this.#committer!.commit(part.runs.length * 64, () => [part], true, prepare)
+        isUsed = true
+      }
     } catch (error) {
       // Otherwise the next opening may find the change and need the segment.
-      const isSurelyUnused = StorageFailure.is(error) && error.nothingWritten
+      const isSurelyUnused = !isUsed && StorageFailure.is(error) && error.nothingWritten
       if (isSurelyUnused) await this.#removeSegment(change.segment.number).catch(() => {})
       throw error
+    } finally {
+      this.#unfinishedSegment = undefined
     }
   }
 
   #removeIfDue(): Promise<void> | undefined {
     const { state, journals } = this.#parts
-    const unused = new Set(state.takeUnusedSegments())
+    const unused = new Set(state.takeUnusedSegments(this.#unfinishedSegment))
     if (unused.size === 0) return undefined
     return this.#run(async () => {
       await this.#committer!.runExclusively(() => journals.syncUnsynced())

@@ -80,7 +80,7 @@ export class State {
         this.#free(this.log(change.log), change.ranges)
         return
       case 'compact': {
-        const segment = this.addSegment(change.segment)
+        const segment = this.#compactedSegment(change.segment)
         const replaced = new Set(change.replaced)
         for (const merged of change.runs) this.#applyCompaction(merged, segment, replaced)
         return
@@ -97,7 +97,8 @@ export class State {
 
   async #retainAll(runs: readonly CompactedRun[]): Promise<void> {
     for (const [index, { log }] of runs.entries()) {
-      if (index % TURN_LOGS === 0) await macrotask()
+      // Groups of earlier releases have up to 50,000.
+      if (index > 0 && index % TURN_LOGS === 0) await macrotask()
       const loading = this.logs.retain(log)
       if (loading !== undefined) await loading
     }
@@ -168,10 +169,12 @@ export class State {
     this.#drop(run)
   }
 
-  /** Removes and returns the segments without runs. */
-  takeUnusedSegments(): Segment[] {
-    const unused = [...this.#unused].filter(({ runs }) => runs === 0)
+  /** Removes and returns the segments without runs, except for the one with this number. */
+  takeUnusedSegments(except?: number): Segment[] {
+    const unused = [...this.#unused].filter(({ runs, number }) => runs === 0 && number !== except)
+    const kept = except === undefined ? undefined : this.segments.get(except)
     this.#unused.clear()
+    if (kept !== undefined) this.#unused.add(kept)
     for (const { number } of unused) this.segments.delete(number)
     return unused
   }
@@ -214,6 +217,15 @@ export class State {
     run.home.remove(run)
     if (run.home.runs === 0) this.#unused.add(run.home)
     this.hasChangedSegments = true
+  }
+
+  /** Several groups may put a segment to use. Throws `RangeError` if another one has its number. */
+  #compactedSegment(facts: SegmentFacts): Segment {
+    const known = this.segments.get(facts.number)
+    if (known === undefined) return this.addSegment(facts)
+    const isSame = known.salt === facts.salt && known.bytes === facts.bytes && known.journal === facts.journal
+    if (!isSame) throw new RangeError(`segment number ${facts.number} was used before`)
+    return known
   }
 
   /**

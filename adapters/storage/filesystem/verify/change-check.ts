@@ -45,10 +45,6 @@ export function checkChange(state: State, change: Change): void {
       return
     }
     case 'compact':
-      // Not necessarily the next number: a concurrent roll takes later ones.
-      if (state.segments.has(change.segment.number)) {
-        throw new RangeError(`segment number ${change.segment.number} was used before`)
-      }
       if (change.runs.some(({ run }) => run.segment !== change.segment.number)) {
         throw new RangeError('a compacted run is in another segment')
       }
