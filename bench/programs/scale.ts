@@ -1,5 +1,8 @@
 import { readdirSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setImmediate, setTimeout } from 'node:timers/promises'
+import { crc32 } from 'node:zlib'
 import type { Stream } from '../../src/index.ts'
 import { openHeadwater, streamNumber } from '../harness/headwater.ts'
 import { host, type Prepared } from '../harness/host.ts'
@@ -13,6 +16,12 @@ const EXPIRY_MS = 20_000
 /** How long work in the background is waited for: trims are completed after 10 s. */
 const AFTERMATH_MS = 12_000
 type BulkChange = 'delete' | 'trim' | 'expire'
+/** More than 1,000 documents take in a checkpoint, and where the first of them are read. */
+const LIST_BYTES = 512 * 1024
+const FIRST_LIST_OFFSET = 1_048_576
+const PAGE_BYTES = 8 * 1024
+const DOCUMENT_START = '{"basin"'
+const DOCUMENT_END = '"creationKey":null}'
 /** A prime, whose multiples visit all streams without a pattern. */
 const STRIDE = 611_953
 
@@ -96,6 +105,11 @@ host({
 
   /** Lists 1,000 streams of a filled directory by a prefix that differs each time. */
   async 'list streams'({ directory }: { directory: string }) {
+    // Loads the code, whose time does not depend on the streams.
+    const few = await openHeadwater()
+    await streamNumber(few, 0).append(bodyOf(0, SMALL_BODY_BYTES))
+    await few.basin('my-basin').listStreams({ prefix: 'streams/' })
+    await few.close()
     const headwater = await openHeadwater(directory)
     let next = 0
     return {
@@ -108,6 +122,43 @@ host({
         }
       },
       close: () => headwater.close(),
+    }
+  },
+
+  /** Reads 1,000 documents of a filled directory, and does only what a list cannot do without. */
+  async 'bare list'({ directory }: { directory: string }) {
+    const name = readdirSync(directory).find((file) => /^checkpoint-\d+$/.test(file))
+    if (name === undefined) throw new Error(`${directory} has no checkpoint`)
+    const file = await open(join(directory, name), 'r')
+    const lists: { readonly offset: number; readonly places: readonly (readonly [number, number])[] }[] = []
+    const content = Buffer.alloc(2 * LIST_BYTES)
+    for (let list = 0; list < 9; list++) {
+      const offset = FIRST_LIST_OFFSET + list * content.length
+      await file.read(content, 0, content.length, offset)
+      const places: (readonly [number, number])[] = []
+      for (let end = 0; places.length < 1_000; ) {
+        const start = content.indexOf(DOCUMENT_START, end)
+        end = content.indexOf(DOCUMENT_END, start) + DOCUMENT_END.length
+        if (start < 0 || end < start) throw new Error('a document was not found')
+        places.push([start, end])
+      }
+      lists.push({ offset, places })
+    }
+    let next = 0
+    return {
+      async turn(turns) {
+        for (let i = 0; i < turns; i++) {
+          const { offset, places } = lists[next++ % lists.length]!
+          const bytes = Buffer.allocUnsafeSlow(places.at(-1)![1])
+          await file.read(bytes, 0, bytes.length, offset)
+          for (let page = 0; page < bytes.length; page += PAGE_BYTES) {
+            crc32(bytes.subarray(page, page + PAGE_BYTES))
+          }
+          const found = places.map(([start, end]) => JSON.parse(bytes.toString('utf8', start, end)))
+          if (found.length !== 1_000) throw new Error(`${found.length} documents were read`)
+        }
+      },
+      close: () => file.close(),
     }
   },
 

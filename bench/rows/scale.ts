@@ -2,6 +2,8 @@ import type { Contestant, Measurement } from '../harness/measurement.ts'
 
 const program = 'scale'
 
+const bareList: Contestant = { program, side: 'bare list', fill: 'fill small' }
+
 export const scaleRows: Readonly<Record<string, Measurement>> = {
   opening: {
     work: 'open {size} streams with 3 records of 1 KiB each, filesystem',
@@ -38,7 +40,23 @@ export const scaleRows: Readonly<Record<string, Measurement>> = {
     size: 1_000_000,
     most: 500,
     ours: { program, side: 'list streams', fill: 'fill small' },
-    rivals: [{ against: '', atMostMicroseconds: 5_000 }],
+    rivals: [
+      { against: '', atMostMicroseconds: 5_000 },
+      { against: 'bare reads of as many documents, with a checksum and `JSON.parse`', contestant: bareList },
+    ],
+  },
+  'listing-disk-first': {
+    work: 'the first list after opening, of 1,000 of {size} streams by prefix, filesystem',
+    each: 'a list',
+    size: 1_000_000,
+    exactly: 1,
+    isFresh: true,
+    rounds: 3,
+    ours: { program, side: 'list streams', fill: 'fill small' },
+    rivals: [
+      { against: '', atMostMicroseconds: 5_000 },
+      { against: 'bare reads of as many documents, with a checksum and `JSON.parse`', contestant: bareList },
+    ],
   },
   'random-streams-disk': randomStreams(100_000, 0.7),
   'random-million-disk': randomStreams(1_000_000, 0.6),

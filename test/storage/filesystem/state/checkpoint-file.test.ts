@@ -110,6 +110,46 @@ describe('a checkpoint of many documents and logs', () => {
     await session.close()
   })
 
+  test('is read in a few calls of the system by a list', async () => {
+    let reads = 0
+    const files = hookedFiles(await filledDisk(), (operation, name) => {
+      if (operation === 'read' && name === NAME) reads++
+    })
+    const session = await openSimulated(files, LARGE)
+    const before = reads
+    const list = (i: number) => session.list('settings', { prefix: 'k', after: keyOf(i), limit: 2_000 })
+    const pages = await Promise.all([list(5_000), list(5_000)])
+    for (const page of pages) {
+      expect(page.map(({ value }) => value)).toEqual(Array.from({ length: 2_000 }, (_, i) => `${5_001 + i}`))
+    }
+    expect(reads - before).toBeLessThan(4)
+    const many = await session.list('settings', { prefix: 'k', after: keyOf(20_000), limit: 50_000 })
+    expect(many.map(({ key }) => key)).toEqual(Array.from({ length: 50_000 }, (_, i) => keyOf(20_001 + i)))
+    await session.close()
+  })
+
+  test('fails a list that needs a damaged part, but not one that ends before it', async () => {
+    const disk = await filledDisk()
+    const content = Buffer.from(disk.contentOf(NAME))
+    const place = content.indexOf(keyOf(7_777))
+    content[place]! ^= 1
+    const journal = fileName('journal', 1)
+    const contents = new Map([
+      [NAME, content],
+      [journal, disk.contentOf(journal)],
+    ])
+    const session = await openSimulated(new SimulatedDisk(new Prng(1), contents), LARGE)
+    const list = (after: number, limit: number) =>
+      session.list('settings', { prefix: 'k', after: keyOf(after), limit })
+    await expect(list(7_000, 1_000)).rejects.toMatchObject({
+      kind: 'corrupt',
+      message: expect.stringContaining(NAME),
+    })
+    expect(await list(5_000, 2_000)).toHaveLength(2_000)
+    expect(await list(8_500, 1_000)).toHaveLength(1_000)
+    await session.close()
+  })
+
   test('fails only the calls that need a damaged part', async () => {
     const disk = await filledDisk()
     const content = Buffer.from(disk.contentOf(NAME))
