@@ -24,9 +24,14 @@ export class ReadBuffers {
   }
 
   /** Takes a buffer back, to which nothing else may refer. */
-  giveBack({ buffer, length }: Buffer<ArrayBuffer>): void {
-    if (length < POOLED_BYTES_MIN || this.#freeBytes + buffer.byteLength > FREE_BYTES_MAX) return
+  giveBack({ buffer }: Buffer<ArrayBuffer>): void {
+    if (this.#freeBytes + buffer.byteLength > FREE_BYTES_MAX) return
     this.#free.push(Buffer.from(buffer))
     this.#freeBytes += buffer.byteLength
   }
+}
+
+/** Whether a buffer that was taken can be given back. */
+export function isPooled({ length }: Buffer): boolean {
+  return length >= POOLED_BYTES_MIN
 }
