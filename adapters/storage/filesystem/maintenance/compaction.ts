@@ -206,7 +206,7 @@ async function writeCompacted(
 }
 
 /** Divides a change into those that groups of their own make, so that appends proceed between them. */
-export function* partsOf(
+export function* compactionParts(
   { runs, ...change }: CompactChange,
   runsMax = GROUP_RUNS_MAX,
 ): Generator<CompactChange, void, undefined> {

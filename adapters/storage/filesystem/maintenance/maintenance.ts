@@ -14,7 +14,7 @@ import type { State } from '../state/state.ts'
 import {
   type CompactChange,
   compact,
-  partsOf,
+  compactionParts,
   planCompaction,
   planCompactionOnFullDisk,
 } from './compaction.ts'
@@ -342,7 +342,7 @@ export class Maintenance implements Housekeeping {
     let isUsed = false
     this.#unfinishedSegment = change.segment.number
     try {
-      for (const part of partsOf(change, groupRuns)) {
+      for (const part of compactionParts(change, groupRuns)) {
         if (isUsed && this.#isClosing) return
         const prepare = () => state.prepare(part)
         await this.#committer!.commit(part.runs.length * 64, () => [part], true, prepare)
