@@ -125,8 +125,8 @@ export interface StorageSession {
   measure(logIds: readonly string[]): Promise<number[]>
 
   /**
-   * Rejects if nothing can be written any more until the storage is opened again or repaired. Cheap enough for
-   * health checks, which call `get` if it is absent.
+   * Rejects if nothing can be written any more until the storage is opened again or repaired. Cheap enough
+   * for health checks, which call `get` if it is absent.
    */
   check?(): Promise<void>
 

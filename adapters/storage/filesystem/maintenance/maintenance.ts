@@ -39,8 +39,8 @@ const CHANGED_MAX = 65_536
 /** While journals are rolled, appends continue up to this many times the size. */
 const BACKPRESSURE_FACTOR = 3
 /**
- * How many times the size, or the number of changes, journals may reach while rolls fail. Beyond it, calls that
- * add data are refused: an opening would read them all.
+ * How many times the size, or the number of changes, journals may reach while rolls fail. Beyond it, calls
+ * that add data are refused: an opening would read them all.
  */
 const REFUSAL_FACTOR = 4
 /** How long after the last group its end is recorded in the journal, in milliseconds. */
