@@ -84,7 +84,11 @@ function forkIdentity({ fork }: CreateRequest, { name }: Source): string {
   return `${seqNum ?? 'tail'}+${within} ${name}`
 }
 
-function confirmExisting(existing: DescribedStream, wanted: CreateRequest, source: Source | undefined): Reply {
+function confirmExisting(
+  existing: DescribedStream,
+  wanted: CreateRequest,
+  source: Source | undefined,
+): Reply {
   const { contentType, expiry } = wantedContent(wanted, source)
   const fork = source && forkIdentity(wanted, source)
   const isSame =
