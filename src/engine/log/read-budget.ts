@@ -226,7 +226,7 @@ export class ReadBudget {
 class Share implements ReadShare {
   readonly #budget: ReadBudget
   readonly end: (reason: HeadwaterError) => void
-  /** Only the budget changes this and the members below. */
+  /** The bytes that the read holds. Only the budget changes this and the members below. */
   bytes = 0
   /** The time at which the read last made progress, or began to wait; 0 if it has done neither. */
   since = 0

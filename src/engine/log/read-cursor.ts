@@ -95,7 +95,7 @@ export class ReadCursor implements RecordCursor {
    * fails.
    */
   next(): MaybePromise<ReadEvent | undefined>
-  /** Like `next()`, but may also return `LATER` and call `receive` with the event. */
+  /** Does the same as `next()`, but may also return `LATER` and call `receive` with the event. */
   next(receive: Receiver<ReadEvent | undefined>): MaybePromise<ReadEvent | undefined> | typeof LATER
   next(receive?: Receiver<ReadEvent | undefined>): MaybePromise<ReadEvent | undefined> | typeof LATER {
     this.#receive = receive
@@ -279,7 +279,7 @@ export class ReadCursor implements RecordCursor {
     return this.#step(async () => undefined)
   }
 
-  /** With `isHeld`, the memory of the step is held already. */
+  /** Takes the step. With `isHeld`, its memory is reserved already. */
   #take(step: LiveStep, isHeld = false): MaybePromise<ReadEvent | undefined> {
     if (step === 'ended') {
       this.close()
