@@ -25,7 +25,7 @@ export interface ReplyStream {
 /** An async iterator, except that `next` may return a chunk that is ready without a promise. */
 export interface ReplyChunks {
   next(): MaybePromise<IteratorResult<Uint8Array, unknown>>
-  /** Like `next()`, but may also return `LATER` and call `receive` with the chunk. */
+  /** Does the same as `next()`, but may also return `LATER` and call `receive` with the chunk. */
   next(
     receive: Receiver<IteratorResult<Uint8Array, unknown>>,
   ): MaybePromise<IteratorResult<Uint8Array, unknown>> | typeof LATER

@@ -87,7 +87,7 @@ export function toNodeHandler(
   return nodeHandlerOf(hw, options, NODE_HANDLER_OPTIONS)
 }
 
-/** Like {@link toNodeHandler}, for options that may have further members. */
+/** Does the same as {@link toNodeHandler}, for options that may have further members. */
 export function nodeHandlerOf(
   hw: Engine | (() => Promise<Engine>),
   options: NodeHandlerOptions,

@@ -16,7 +16,7 @@ import { replaceCopy } from './open-copy.ts'
 /** How often a fetch is tried again while others fetch the same records. */
 const ATTEMPTS_MAX = 10
 
-/** What `fetchEarlier` stored. */
+/** The outcome of `fetchEarlier`. */
 export interface EarlierRecords {
   /** The number of records that are stored now and were not before; 0 if the remote stream has none. */
   readonly count: number

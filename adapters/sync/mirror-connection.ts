@@ -22,13 +22,13 @@ const SILENCE_MS_MAX = 20_000
 /** A connection of this age counts as a success without records too, in milliseconds. */
 const LASTING_MS = 10_000
 
-/** What a connection copies from where to where. */
+/** The streams between which a connection copies, and its environment. */
 export interface ConnectionOptions {
   readonly remote: Stream
   readonly copy: LocalCopy
   /** The identity of the copy. */
   readonly identity: string
-  /** Where a copy begins that has no records yet. */
+  /** The start of a copy that has no records yet. */
   readonly from: MirrorStart
   readonly clock: Clock
   readonly signal: AbortSignal

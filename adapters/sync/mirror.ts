@@ -28,7 +28,7 @@ import { StateCell } from './state-cell.ts'
 
 export type { MirrorStart } from './copy-start.ts'
 
-/** What few mirrors need: to start again, and earlier history. */
+/** The code that few mirrors need: restarts, and earlier history. */
 const HISTORY = new LazyModule('earlier history', () => import('./earlier-history.ts'))
 
 /**
@@ -45,8 +45,8 @@ const HISTORY = new LazyModule('earlier history', () => import('./earlier-histor
  */
 export interface MirrorOptions {
   /**
-   * Where a copy begins that has no records yet: at most one of `seqNum`, `timestamp` and `tailOffset`, as in
-   * a read. By default, with the first record. A start beyond the tail is moved to the tail.
+   * The start of a copy that has no records yet: at most one of `seqNum`, `timestamp` and `tailOffset`, as in
+   * a read. By default, the first record. A start beyond the tail is moved to the tail.
    */
   readonly from?: MirrorStart | undefined
   /** Closes the mirror when it aborts. */
@@ -101,7 +101,7 @@ export type MirrorReadOptions = Pick<ReadOptions, 'as' | 'signal'>
 
 /** Options of `restart`. */
 export interface RestartOptions extends CallOptions {
-  /** Where the new copy begins. By default where the mirror began. */
+  /** The start of the new copy. By default that of the mirror. */
   readonly from?: MirrorStart | undefined
 }
 

@@ -27,7 +27,7 @@ import { StateCell } from './state-cell.ts'
 
 export type { OutboxOptions } from './outbox-options.ts'
 
-/** What only the outbox that sends needs. */
+/** The code that only the outbox that sends needs. */
 const SENDER = new LazyModule('the code that sends', () => import('./outbox-sender.ts'))
 
 /**

@@ -34,7 +34,7 @@ export interface SyncedBasinOptions extends Omit<SyncedStreamOptions, 'as' | 'ex
   readonly remote: Basin
   /** The basin of an engine on this device. */
   readonly local: Basin
-  /** Only streams whose names begin with this are synced. All by default. */
+  /** The prefix of the names of streams to sync. By default `''`, which is all streams. */
   readonly prefix?: string | undefined
   /**
    * How many requests may be open at once, at least 2: one for appends and lists, the others for streams that

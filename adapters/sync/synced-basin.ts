@@ -30,7 +30,7 @@ import {
 import type { SyncedStream } from './synced-stream.ts'
 import { UseLog } from './use-log.ts'
 
-/** What a synced basin is made of. */
+/** The parts of a synced basin. */
 interface BasinParts {
   readonly options: SyncedBasinOptions
   readonly clock: Clock

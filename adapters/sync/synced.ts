@@ -13,7 +13,7 @@ import { type SyncedParts, SyncedStream } from './synced-stream.ts'
 export interface SyncedStreamOptions<Format extends RecordFormat = RecordFormat> extends OutboxOptions {
   /** The type of bodies and headers: `'string'` by default, or `'bytes'`. */
   readonly as?: Format | undefined
-  /** Where a copy begins that has no records yet: see `mirror`. By default, with the first record. */
+  /** The start of a copy that has no records yet: see `mirror`. By default, the first record. */
   readonly from?: MirrorStart | undefined
 }
 
