@@ -37,7 +37,7 @@ export interface ConnectionOptions {
 
 /** How a connection ended, unless its signal aborted. */
 export type ConnectionEnd =
-  /** Another connection may succeed. `hasLasted` tells whether this one was worth something. */
+  /** Another connection may succeed. `hasLasted` states whether this one counts as a success. */
   | { readonly kind: 'failed'; readonly error: HeadwaterError; readonly hasLasted: boolean }
   /** It may have been lost unnoticed, as after the computer was asleep. */
   | { readonly kind: 'silent' }
@@ -74,7 +74,7 @@ export class MirrorConnection {
   #cursor: RecordCursor | undefined
   #session: AppendSession | undefined
   #startedAt = 0
-  /** The time since when something of the remote stream is awaited. */
+  /** The time since which the connection has waited for the remote stream. */
   #waitingSince: number | undefined
   /** Ends what is awaited. */
   readonly #ending = new SharedSignal()
@@ -118,7 +118,7 @@ export class MirrorConnection {
     this.#ending.abort(new Ended({ kind: 'silent' }))
   }
 
-  /** Ends the connection: the device has no network any more. */
+  /** Ends the connection, because the device has lost its network. */
   lose(): void {
     const error = new HeadwaterError('unavailable', 'this device has lost the network')
     this.#ending.abort(new Ended({ kind: 'failed', error, hasLasted: true }))

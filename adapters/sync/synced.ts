@@ -34,7 +34,7 @@ const SYNCED_STREAM_OPTIONS: MembersOf<SyncedStreamOptions> = {
  * const server = await connect({ url: 'https://streams.example' })
  * const hw = await open({ storage: indexedDb('my-app') })
  * const chat = syncedStream(server.basin('my-app').stream('chat'), hw.basin('my-app').stream('chat'))
- * await chat.append('written here, whether there is a network or not')
+ * await chat.append('written offline or online')
  * ```
  */
 export function syncedStream<Format extends RecordFormat = 'string'>(
