@@ -17,7 +17,7 @@ export interface ReplyStream {
   [Symbol.asyncIterator](): ReplyChunks
   /**
    * Set by the bridge. Called when the memory of a client that does not read is needed: what was not sent is
-   * dropped, and the response breaks off.
+   * dropped, and the response is cut short.
    */
   onEvicted?: (() => void) | undefined
 }

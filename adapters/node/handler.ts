@@ -40,7 +40,7 @@ export interface NodeHandlerOptions extends HandlerOptions {
   /** Limits of requests. */
   readonly limits?: NodeHandlerLimits | undefined
   /**
-   * The same as in {@link HandlerOptions}; also receives the reason for a response that broke off.
+   * The same as in {@link HandlerOptions}; also receives the reason for a response that was cut short.
    * `console.error` by default.
    */
   readonly onError?: ((error: unknown, exchange: RequestExchange) => void) | undefined

@@ -68,7 +68,7 @@ async function fetchOnce(
     const same = records.find(({ seqNum }) => seqNum === end)
     if (same !== undefined && !equalRecords(same, known!)) {
       await deleteIfPresent(segment)
-      throw new HeadwaterError('stream_deleted', 'the remote stream is another one than that of the copy')
+      throw new HeadwaterError('stream_deleted', 'the remote stream is not the one that was copied')
     }
     if (earlier.length === 0) continue
     const { seqNum } = earlier[0]!
