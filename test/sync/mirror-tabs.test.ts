@@ -100,7 +100,7 @@ describe('mirrors in two tabs', () => {
     expect(await contentOf(one.local)).toEqual(await contentOf(server.stream))
   })
 
-  it('continue when any of them is restarted', async () => {
+  it('continue when `retry` of any of them is called', async () => {
     const { server, clock, network, one, other } = await openTabs()
     await server.stream.append('a')
     network.respond(403, { code: 'permission_denied' })
