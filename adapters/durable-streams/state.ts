@@ -1,5 +1,5 @@
 import type { EngineStream, Operation, StreamDescription } from '../../src/index.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
+import { isStreamMissing } from '../../src/model/errors.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { type Content, contentOf, DEFAULT_CONTENT_TYPE } from './content.ts'
 import { offsetOf } from './offsets.ts'
@@ -44,8 +44,7 @@ export async function stateIfExists(
   try {
     return await describedStream(stream, anyOf)
   } catch (error) {
-    const isMissing = HeadwaterError.is(error) && /^(stream|basin)_not_found$/.test(error.code)
-    if (isMissing) return undefined
+    if (isStreamMissing(error)) return undefined
     throw error
   }
 }

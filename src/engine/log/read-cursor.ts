@@ -60,7 +60,7 @@ export class ReadCursor implements RecordCursor {
     this.#options = options
     this.#end = log.head.tail.seqNum
     this.#progress = progress
-    this.#share = budget.open((reason) => this.#giveBack(reason))
+    this.#share = budget.open((reason) => this.#releaseMemory(reason))
     const recordsOf = (blocks: readonly Uint8Array[]) => log.recordsOf(blocks, plan.waitMs > 0)
     const { extensions } = log.head
     const openedAt = clock.now()
@@ -139,8 +139,8 @@ export class ReadCursor implements RecordCursor {
     this.close()
   }
 
-  /** Gives back the memory that others need, unless it waits for something else than its consumer. */
-  #giveBack(reason: HeadwaterError): void {
+  /** Releases the memory that others need, unless the cursor waits for something other than its consumer. */
+  #releaseMemory(reason: HeadwaterError): void {
     if (this.#abandon !== undefined) return
     if (this.onEvicted === undefined) {
       this.#history.forget()
