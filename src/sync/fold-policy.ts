@@ -26,8 +26,8 @@ export function isSnapshotDueOnClose({ position, saved, every }: SnapshotProgres
 
 /**
  * Whether a snapshot that another fold has begun to store makes the snapshot of this fold unnecessary. One of
- * the same kind does if it is less than `every` records older. One of another kind does if this fold has loaded
- * or stored a snapshot before: the version of the app that was opened last wins.
+ * the same kind does if it is less than `every` records older. One of another kind does if this fold has
+ * loaded or stored a snapshot before: the version of the app that was opened last wins.
  */
 export function isSuperseded(
   { position, saved, every }: SnapshotProgress,

@@ -95,8 +95,8 @@ export class ReadBudget {
   }
 
   /**
-   * Acquires `bytes` for a small read that ends at once, until `release`. Returns false, and acquires nothing,
-   * if it would have to wait.
+   * Acquires `bytes` for a small read that ends at once, until `release`. Returns false, and acquires
+   * nothing, if it would have to wait.
    */
   tryAcquire(bytes: number): boolean {
     if (this.#queued > 0 || !this.#fits(bytes, true)) return false
