@@ -148,7 +148,7 @@ async function* frames(
     }
   }
   if (decoder.isWithinFrame)
-    throw new LinkFailure(connectionFailure(new Error('the response is truncated'), false))
+    throw new LinkFailure(connectionFailure(new Error('truncated response'), false))
 }
 
 async function messageOf(frame: MessageFrame, { readForms }: ClientCore): Promise<Uint8Array> {
