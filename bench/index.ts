@@ -27,7 +27,7 @@ const { values, positionals } = parseArgs({
     save: { type: 'boolean', default: false },
     render: { type: 'boolean', default: false },
     results: { type: 'string', default: join('bench', 'results.json') },
-    page: { type: 'string', default: join('docs', 'benchmarks.md') },
+    page: { type: 'string', default: 'docs/benchmarks.md' },
   },
 })
 if (values.render) {

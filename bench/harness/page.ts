@@ -50,9 +50,20 @@ function conditionsOf(rows: readonly MeasuredRow[]): string {
     const names = [...new Set(measured.map(({ name }) => `\`${name}\``))].join(', ')
     return `${run}, ${load}${runs.size > 1 ? `: ${names}` : ''}`
   })
-  return lines.length === 1
-    ? `Measured on ${lines[0]}.`
-    : `Measured on\n\n${lines.map((line) => `- ${line}`).join('\n')}`
+  return lines.length === 1 ? `Measured on ${lines[0]}.` : `Measured on\n\n${lines.map(listItem).join('\n')}`
+}
+
+const COLUMNS = 110
+
+/** Returns an item of a Markdown list, wrapped as all prose of the documents is. */
+function listItem(text: string): string {
+  const lines = ['-']
+  for (const word of text.split(' ')) {
+    const last = lines.length - 1
+    if (`${lines[last]} ${word}`.length <= COLUMNS) lines[last] += ` ${word}`
+    else lines.push(`  ${word}`)
+  }
+  return lines.join('\n')
 }
 
 function otherVersions(): Readonly<Record<string, string>> {
