@@ -26,7 +26,7 @@ const { values, positionals } = parseArgs({
     baseline: { type: 'string' },
     save: { type: 'boolean', default: false },
     render: { type: 'boolean', default: false },
-    results: { type: 'string', default: join('bench', 'results.json') },
+    results: { type: 'string', default: 'bench/results.json' },
     page: { type: 'string', default: 'docs/benchmarks.md' },
   },
 })

@@ -6,8 +6,8 @@ const STEP_BYTES = 256 * 1024
 const FREE_BYTES_MAX = 8 * 1_048_576
 
 /**
- * Memory for large reads. V8 collects its whole heap after every few dozen MiB of new buffers, which takes longer
- * than reading them from the page cache. A buffer that is never given back is collected as usual.
+ * Memory for large reads. V8 collects its whole heap after every few dozen MiB of new buffers, which takes
+ * longer than reading them from the page cache. A buffer that is never given back is collected as usual.
  */
 export class ReadBuffers {
   readonly #free: Buffer<ArrayBuffer>[] = []
@@ -24,9 +24,14 @@ export class ReadBuffers {
   }
 
   /** Takes a buffer back, to which nothing else may refer. */
-  giveBack({ buffer, length }: Buffer<ArrayBuffer>): void {
-    if (length < POOLED_BYTES_MIN || this.#freeBytes + buffer.byteLength > FREE_BYTES_MAX) return
+  giveBack({ buffer }: Buffer<ArrayBuffer>): void {
+    if (this.#freeBytes + buffer.byteLength > FREE_BYTES_MAX) return
     this.#free.push(Buffer.from(buffer))
     this.#freeBytes += buffer.byteLength
   }
+}
+
+/** Whether a buffer that was taken can be given back. */
+export function isPooled({ length }: Buffer): boolean {
+  return length >= POOLED_BYTES_MIN
 }

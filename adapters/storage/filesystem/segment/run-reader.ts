@@ -5,7 +5,7 @@ import type { FileCache } from '../files/file-cache.ts'
 import { fileName } from '../files/file-header.ts'
 import { type File, readExactly } from '../files/files.ts'
 import { payloadEnd } from '../files/frame.ts'
-import { ReadBuffers } from '../files/read-buffers.ts'
+import { isPooled, ReadBuffers } from '../files/read-buffers.ts'
 import { PARTIAL_FRAME_BYTES, type PartReader } from '../part-reader.ts'
 import type { Run } from '../state/segment.ts'
 import type { Selection } from '../state/selection.ts'
@@ -149,7 +149,7 @@ export class RunReader {
   /** Gives `bytes` back when all blocks, which are views of it or copies, are released. */
   #releasable(bytes: Buffer<ArrayBuffer>, blocks: readonly StoredBlock[]): readonly StoredBlock[] {
     // A batch of several blocks is a copy, and releases none.
-    if (blocks.length > 2) return blocks
+    if (blocks.length > 2 || !isPooled(bytes)) return blocks
     let left = blocks.length
     const release = () => {
       if (--left === 0) this.#buffers.giveBack(bytes)
