@@ -30,11 +30,11 @@ import { readWriteStateChange, writeWriteStateChange } from './write-state-codec
 export interface LogPageFacts {
   /** Number of its first log. */
   readonly first: number
-  /** When something in it may have to be freed at the earliest, in milliseconds; infinite for never. */
+  /** The earliest time at which something in it may have to be freed, in milliseconds; infinite for never. */
   readonly due: number
 }
 
-/** Where the logs with a hash are listed: the frame of its bucket, if that is not empty. */
+/** The place of the list of logs with a hash: the frame of its bucket, if that is not empty. */
 export type BucketPlace = PagePlace | undefined
 
 /** The logs as a checkpoint stores them, ascending by number. */
@@ -213,12 +213,12 @@ export interface LogFacts {
   readonly reclaimedPoint?: number | undefined
 }
 
-/** What can be read without decoding the log. */
+/** The fields that can be read without decoding the log. */
 interface LogKey {
   /** Offset of its end. */
   readonly end: number
   readonly number: number
-  /** When something may have to be freed at the earliest, in milliseconds; infinite for never. */
+  /** The earliest time at which something may have to be freed, in milliseconds; infinite for never. */
   readonly due: number
 }
 
@@ -270,8 +270,9 @@ export function readLog(item: Buffer, segments: ReadonlyMap<number, Segment>): L
 }
 
 /**
- * When something in a log has to be freed at the earliest; null for never. A log in a checkpoint has no
- * blocks in journals. What was examined without effect is not due again: a trim often ends within a block.
+ * Returns the earliest time at which something in a log has to be freed; null for never. A log in a
+ * checkpoint has no blocks in journals. What was examined without effect is not due again: a trim often ends
+ * within a block.
  */
 export function dueOf({ head: { trims, extensions }, runs, reclaimedPoint }: LogFacts): number | null {
   const [first] = runs
