@@ -57,7 +57,7 @@ class FileSource implements ByteSource {
   }
 }
 
-/** What a pipe holds on most systems. */
+/** The capacity of a pipe on most systems, in bytes. */
 const PIPE_BYTES = 65_536
 
 /**

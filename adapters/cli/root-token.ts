@@ -8,7 +8,7 @@ import { retentionText } from './times.ts'
 export const ROOT_TOKEN_VARIABLE = 'HEADWATER_ROOT_TOKEN'
 
 /**
- * Where the root token of a server comes from: `option` and `environment` set it at this start, `new` was
+ * The source of the root token of a server: `option` and `environment` set it at this start, `new` was
  * created at this start, `stored` at an earlier one.
  */
 export type RootToken =

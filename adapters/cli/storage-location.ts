@@ -7,7 +7,7 @@ import type { CliContext, StorageFactory } from './context.ts'
 import { CliError, printable, quoteArg, quotePath } from './errors.ts'
 import { lazyCipher, optionalCiphers } from './optional-ciphers.ts'
 
-/** Where streams are stored. */
+/** The location of a storage. */
 export type StorageLocation =
   | { readonly kind: 'memory' }
   | { readonly kind: 'directory'; readonly path: string }

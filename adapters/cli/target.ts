@@ -23,7 +23,7 @@ const CONTEXT_VARIABLE = 'HEADWATER_CONTEXT'
 const KEY_VARIABLE = 'HEADWATER_ENCRYPTION_KEY'
 const DEFAULT_URL = 'http://127.0.0.1:8787'
 
-/** What a command works on: a service, or a storage that it opens itself. */
+/** The target of a command: a service, or a storage that the command opens. */
 export type CliTarget = ServiceTarget | StorageLocation
 
 export interface ServiceTarget {

@@ -3,10 +3,10 @@ import { DIRECTIVE_LINES } from './record-format.ts'
 import { TEMPLATE_LINES } from './record-template.ts'
 import { KEY_DEFINITION, TARGET_DEFINITIONS } from './target.ts'
 
-/** `headwater help options`: what commands have in common. */
+/** Returns the text of `headwater help options`: the options and terms that commands share. */
 export function optionsTopic(): string {
   return [
-    'What commands have in common',
+    'Options and terms of all commands',
     '',
     ...optionLines({ ...TARGET_DEFINITIONS, ...KEY_DEFINITION }),
     '',

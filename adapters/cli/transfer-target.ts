@@ -23,7 +23,7 @@ import {
   withHeadwater,
 } from './target.ts'
 
-/** What `export` and `import` have in common. */
+/** The options that `export` and `import` have in common. */
 export const TRANSFER_DEFINITIONS = {
   ...TARGET_DEFINITIONS,
   basin: withValue('NAME', 'Only this basin: NAME, or PREFIX* for all with this prefix'),

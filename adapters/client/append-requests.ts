@@ -1,4 +1,5 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
+import { isStreamMissing } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { loaded } from '../../src/runtime/lazy-module.ts'
 import { APPEND_HEADER } from '../../src/wire/append-header-name.ts'
@@ -6,7 +7,7 @@ import { decodeAppendAck } from '../../src/wire/decode-records.ts'
 import { encodeAppendInput } from '../../src/wire/encode-append.ts'
 import { MalformedResponse } from '../../src/wire/response-json.ts'
 import type { ClientCore } from './core.ts'
-import { decoded, isMissing, withEffects } from './errors.ts'
+import { decoded, withEffects } from './errors.ts'
 import { loadControl } from './on-demand.ts'
 import type { RemoteTarget } from './stream-target.ts'
 
@@ -50,7 +51,7 @@ export class AppendRequests {
         return await call()
       } catch (error) {
         const mayCreate = this.#target.autoCreate && creations < CREATIONS_MAX
-        if (!isMissing(error) || error.mayHaveEffects || !mayCreate) throw error
+        if (!isStreamMissing(error) || error.mayHaveEffects || !mayCreate) throw error
         const { createMissingStream } = await loadControl()
         await createMissingStream(this.#core.sender, this.#target, error)
       }

@@ -16,7 +16,7 @@ import {
   type StreamReconfiguration,
 } from '../../src/model/config.ts'
 import { basinPrefixProblem, streamPrefixProblem } from '../../src/model/control-names.ts'
-import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
+import { assertValid, HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { BasinInfo, ListQuery, Page, Provisioned, StreamInfo } from '../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
 import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
@@ -39,7 +39,6 @@ import {
 } from '../../src/wire/encode-resources.ts'
 import type { CallSender } from './call.ts'
 import { begin, creationOf, listSearch, provisionedOf } from './control-calls.ts'
-import { isMissing } from './errors.ts'
 import { jsonCall } from './json-call.ts'
 
 /** The control plane, which plain appends and reads of existing streams do not load. */
@@ -277,7 +276,7 @@ async function createShortName(
   try {
     await sender.send(jsonCall('GET', `/basins/${name}`, { signal }))
   } catch (error) {
-    if (!isMissing(error)) throw error
+    if (!isStreamMissing(error)) throw error
     return ensureBasin(sender, name, config, { signal })
   }
   throw new HeadwaterError('resource_already_exists', `basin \`${name}\` already exists`)

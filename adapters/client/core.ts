@@ -30,7 +30,7 @@ export class ClientCore {
   constructor(settings: Settings) {
     this.settings = settings
     this.sender = new Sender(settings, this.closing)
-    // The public service accepts the last prefix, and every server events.
+    // The hosted service accepts the last prefix, and every server events.
     this.readForms = { candidates: [...[...settings.headerPrefixes].reverse(), EVENTS] }
     this.#waitingBytes = new RejectingQuota('limits.appendWaitingBytes', settings.limits.appendWaitingBytes)
     this.streamContext = {

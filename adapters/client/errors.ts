@@ -141,8 +141,3 @@ export function connectionFailure(cause: unknown, mayHaveEffects: boolean): Fail
 export function connectionErrorOf(error: unknown): { readonly code?: unknown; readonly message?: unknown } {
   return Object((Object(error) as { cause?: unknown }).cause ?? error)
 }
-
-/** Whether the error says that the basin or the stream does not exist. */
-export function isMissing(error: unknown): error is HeadwaterError {
-  return HeadwaterError.is(error) && (error.code === 'stream_not_found' || error.code === 'basin_not_found')
-}

@@ -22,7 +22,7 @@ export async function* events({
       else if (decoded !== undefined) yield decoded
     }
   }
-  if (!isDone) throw new LinkFailure(connectionFailure(new Error('the response broke off'), false))
+  if (!isDone) throw new LinkFailure(connectionFailure(new Error('truncated response'), false))
 }
 
 /** Undefined for an event of a later version. */

@@ -147,8 +147,7 @@ async function* frames(
       yield { received: decodeReadBatch(await messageOf(frame, core)), sentAt: undefined }
     }
   }
-  if (decoder.isWithinFrame)
-    throw new LinkFailure(connectionFailure(new Error('the response broke off'), false))
+  if (decoder.isWithinFrame) throw new LinkFailure(connectionFailure(new Error('truncated response'), false))
 }
 
 async function messageOf(frame: MessageFrame, { readForms }: ClientCore): Promise<Uint8Array> {

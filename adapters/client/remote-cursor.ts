@@ -1,10 +1,11 @@
 import { deletedUnderReadError } from '../../src/api/errors.ts'
 import type { CursorOptions, ReadEvent, RecordCursor } from '../../src/api/record-cursor.ts'
+import { isStreamMissing } from '../../src/model/errors.ts'
 import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import { SharedSignal } from '../../src/runtime/abort.ts'
 import { batchOf } from '../../src/wire/decode-records.ts'
 import type { ClientCore } from './core.ts'
-import { connectionFailure, decoded, isMissing } from './errors.ts'
+import { connectionFailure, decoded } from './errors.ts'
 import { type LinkEvent, LinkFailure } from './link-event.ts'
 import { emptyAt } from './nothing-to-read.ts'
 import { openLink, type ReadLink } from './read-link.ts'
@@ -172,7 +173,7 @@ export class RemoteCursor implements RecordCursor {
     const { error } = opened
     if (emptyAt(query, error) !== undefined) return false
     // The stream was deleted, and there may be another one, without the records before.
-    const isGone = error.code === 'range_not_satisfiable' || isMissing(error)
+    const isGone = error.code === 'range_not_satisfiable' || isStreamMissing(error)
     if (this.#wasOpened && isGone) throw deletedUnderReadError()
     throw new LinkFailure(opened)
   }

@@ -60,7 +60,7 @@ export interface ConformanceFixture {
   readonly dispose: () => Promise<void>
 }
 
-/** What a test requires beyond the contract. */
+/** The requirements of a test beyond the contract. */
 export type Need = 'shared' | 'exclusive' | 'reliable-notifications' | 'new-memory' | 'reopen'
 
 export interface ConformanceCase {

@@ -141,7 +141,7 @@ function checkSelection(
   }
 }
 
-/** Where `bytesMax` ended the read; infinite if it did not. */
+/** The sequence number at which `bytesMax` ended the read; infinite if it did not. */
 function stoppedAt({ bytesMax }: ReadRange, blocks: readonly StoredBlock[]): number {
   const last = blocks.at(-1)
   if (last === undefined) return Number.POSITIVE_INFINITY

@@ -42,7 +42,7 @@ export function useAccess(connect: (token?: string) => Connection, credentials: 
   }
 }
 
-/** Where the access token is kept: nowhere but in memory, for this tab, or in this browser. */
+/** The place that keeps the access token: memory only, this tab, or this browser. */
 export type TokenPlace = 'memory' | 'tab' | 'browser'
 
 const KEY = 'headwater-console-token'

@@ -5,7 +5,7 @@ import type { Connection, Loss } from './connection.ts'
 import type { ConsoleRoute } from './route.ts'
 import type { ProtobufTypes } from './stream/protobuf.ts'
 
-/** What every part of the console uses. */
+/** The state and services that every part of the console uses. */
 export interface Console {
   readonly connection: Connection
   /** Set while the server cannot be reached, which the page shows above every view. */

@@ -1,4 +1,4 @@
-/** What the console shows. */
+/** The view that the console shows. */
 export type ConsoleRoute =
   | { readonly view: 'basins' }
   | { readonly view: 'tokens' }
@@ -9,7 +9,7 @@ export type ConsoleRoute =
       readonly basin: string
       readonly stream: string
       readonly tab: StreamTab
-      /** What its records tab shows: see `stream/place.ts`. */
+      /** The content of its records tab: see `stream/place.ts`. */
       readonly place?: string | undefined
     }
 
@@ -31,7 +31,7 @@ export function fragmentOf(route: ConsoleRoute): string {
   return route.tab === 'records' ? `${stream}${place}` : `${stream}/${route.tab}`
 }
 
-/** What a route shows, as the title of a page. */
+/** Returns the title of the page for a route. */
 export function titleOf(route: ConsoleRoute): string {
   if (route.view === 'basin') return route.basin
   if (route.view === 'stream') return `${route.stream} · ${route.basin}`

@@ -61,7 +61,7 @@ function recordsOf(
   if (given === undefined) throw new DurableStreamsError(400, '`content-type` is required')
   if (!isSameType(given, contentType)) {
     assertContentType(given)
-    // That the stream is closed is what the client has to know first.
+    // A closed stream takes precedence over a wrong content type.
     if (tail.closed) throw new DurableStreamsError(409, 'the stream is closed', headersOf(tail.seqNum, true))
     throw new DurableStreamsError(409, `the stream has content type ${contentType}`)
   }

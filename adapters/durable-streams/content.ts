@@ -5,16 +5,16 @@ import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
 import { jsonArray, jsonMessages } from './json-messages.ts'
 
-/** The content type of streams that have none: those of the wire protocol. */
+/** The content type of streams without one, such as those created over the wire protocol. */
 export const DEFAULT_CONTENT_TYPE = 'application/octet-stream'
 
-/** How the records of a stream and the bytes of the protocol correspond. */
+/** The conversion between the records of a stream and bodies and events, for its content type. */
 export interface Content {
   /** The records of a body. Throws 400 if it is malformed. */
   recordsOf(body: Uint8Array): readonly (Uint8Array | string)[]
   /** The body of a response with the records of a batch that has no commands. */
   bodyOf(batch: ReadBatch): string | Uint8Array
-  /** The lines of the event with these records. */
+  /** The data of the event with the records of a batch that has no commands. */
   eventDataOf(batch: ReadBatch): string
   /** Whether events contain base64. */
   readonly isBase64: boolean
@@ -48,14 +48,14 @@ const BINARY_CONTENT: Content = {
 
 /** The content of streams with this content type. */
 export function contentOf(contentType: string): Content {
-  // What most streams have.
+  // The common case needs no parsing.
   if (contentType === 'application/json') return JSON_CONTENT
   const essence = mediaTypeEssence(contentType)
   if (essence === 'application/json') return JSON_CONTENT
   return essence?.startsWith('text/') ? TEXT_CONTENT : BINARY_CONTENT
 }
 
-/** Whether a stream with one content type takes a body with the other. Parameters are ignored. */
+/** Whether two content types are equal apart from their parameters. */
 export function isSameType(one: string, other: string): boolean {
   return one === other || mediaTypeEssence(one) === mediaTypeEssence(other)
 }

@@ -32,9 +32,9 @@ export async function create(request: ApiRequest, hw: Engine, owner: Engine, roo
   const source = wanted.fork && (await sourceOf(request, wanted, hw, root))
   for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
     const existing = await stateIfExists(stream, ['create-stream'])
-    if (existing !== undefined) return confirmed(existing, wanted, source)
+    if (existing !== undefined) return confirmExisting(existing, wanted, source)
     try {
-      return await created(request, hw, stream, wanted, source, body)
+      return await createStream(request, hw, stream, wanted, source, body)
     } catch (error) {
       if (!HeadwaterError.is(error)) throw error
       if (error.code === 'basin_not_found') await createBasin(owner, request)
@@ -79,14 +79,18 @@ function streamNameOf(path: string, root: string): string {
 }
 
 /** Identifies the fork that a request asks for. */
-function forkText({ fork }: CreateRequest, { name }: Source): string {
+function forkIdentity({ fork }: CreateRequest, { name }: Source): string {
   const { seqNum, within } = fork!
   return `${seqNum ?? 'tail'}+${within} ${name}`
 }
 
-function confirmed(existing: DescribedStream, wanted: CreateRequest, source: Source | undefined): Reply {
+function confirmExisting(
+  existing: DescribedStream,
+  wanted: CreateRequest,
+  source: Source | undefined,
+): Reply {
   const { contentType, expiry } = wantedContent(wanted, source)
-  const fork = source && forkText(wanted, source)
+  const fork = source && forkIdentity(wanted, source)
   const isSame =
     isSameType(contentType, existing.contentType) &&
     JSON.stringify(expiry) === JSON.stringify(existing.expiry) &&
@@ -106,7 +110,7 @@ function wantedContent(
   }
 }
 
-async function created(
+async function createStream(
   { exchange, basin, stream: name, encryptionKey }: ApiRequest,
   hw: Engine,
   stream: EngineStream,
@@ -124,7 +128,7 @@ async function created(
     {
       metadata: {
         [METADATA.contentType]: contentType,
-        ...(source && { [METADATA.fork]: forkText(wanted, source) }),
+        ...(source && { [METADATA.fork]: forkIdentity(wanted, source) }),
       },
       expiry,
       fork: source && { stream: source.name, seqNum: point?.seqNum },
@@ -132,7 +136,7 @@ async function created(
       encryptionKey,
     },
   )
-  // A stream whose time is over when it is created has been there.
+  // A stream that expires at once was created nevertheless.
   const state = (await stateIfExists(stream, ['create-stream'])) ?? {
     contentType,
     expiry,
@@ -155,7 +159,7 @@ function recordsOf(
   return point?.part === undefined ? own : [point.part, ...own]
 }
 
-/** The operator has named the basin, so that no permission is needed. */
+/** Creates the basin without a permission of the caller: the operator has configured its name. */
 async function createBasin(owner: Engine, { basin, settings }: ApiRequest): Promise<void> {
   try {
     await owner.onConnection(settings.connection, settings.retention).createBasin(basin)

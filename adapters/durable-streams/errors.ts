@@ -14,7 +14,7 @@ const CODES: Readonly<Record<number, string>> = {
   413: 'too_large',
 }
 
-/** The reply to an append that does not fit one batch: several would not be stored as a whole. */
+/** The reply to an append that exceeds a batch: appending several batches would not be atomic. */
 const TOO_LARGE = JSON.stringify({
   code: CODES[413],
   message:
@@ -23,8 +23,8 @@ const TOO_LARGE = JSON.stringify({
 })
 
 /**
- * The reply to a failed request. Undefined for errors that every protocol reports alike. A deleted stream
- * with forks is gone for all methods but `PUT`, which it conflicts with.
+ * Returns the reply to a failed request; undefined for errors that all protocols report in the same way. A
+ * deleted stream that has forks is 410 for all methods except `PUT`, for which it is 409.
  */
 export function errorReplyOf(error: unknown, method: string): Reply | undefined {
   if (error instanceof DurableStreamsError) {
@@ -38,7 +38,7 @@ export function errorReplyOf(error: unknown, method: string): Reply | undefined 
   return status === undefined ? undefined : reply(status, text, headersOf(error))
 }
 
-/** What the headers say about an append that was rejected. */
+/** The headers of a reply to a rejected append. */
 function headersOf(error: HeadwaterError): Record<string, string> | undefined {
   switch (error.code) {
     case 'stream_closed':
@@ -69,7 +69,7 @@ function statusOf({ code, field, status }: HeadwaterError, method: string): numb
       // The other members of a record are never invalid here.
       return field === 'records' ? 413 : 400
     default:
-      // No cache may keep them. The others have headers of their own, or are reported.
+      // Client errors must not be cached. 401 has headers of its own, and server errors are logged.
       return status > 401 && status < 500 ? status : undefined
   }
 }

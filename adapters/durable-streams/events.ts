@@ -8,9 +8,9 @@ import { offsetOf } from './offsets.ts'
 import { assertAvailable, type ReadPosition } from './position.ts'
 
 export interface EventOptions {
-  /** The cursor of the next event. */
+  /** Returns the cursor of the next event. */
   readonly cursors: () => string
-  /** The milliseconds after which the response ends, and the client continues with another request. */
+  /** How long the response lasts before the client has to reconnect, in milliseconds. */
   readonly sseMs: number
 }
 
@@ -35,19 +35,21 @@ export async function eventStream(
     : reply
 }
 
-/** Requests that began together do not end together: their clients would all return at once. */
+/**
+ * The share of `sseMs` by which responses end early at random, so that clients do not all reconnect at once.
+ */
 const DURATION_JITTER = 0.1
 
 function endAfter(cursor: ReadCursor, sseMs: number): void {
   const timer = setTimeout(() => cursor.close(), sseMs * (1 - DURATION_JITTER * Math.random()))
-  // In Node, a response that is over must not keep the process alive.
+  // In Node, the timer of a response that has ended must not keep the process alive.
   Object(timer).unref?.()
 }
 
 const COMMENT = utf8(':\n\n')
 
 class EventEncoding implements SessionEncoding {
-  /** The event before the end of a response that had no other one. */
+  /** The final event of a response that has sent no other event. */
   end: Uint8Array | undefined
   readonly #content: Content
   readonly #cursors: () => string
@@ -76,7 +78,7 @@ class EventEncoding implements SessionEncoding {
     return sharedEvents(batch, this.#content, this.#cursors())
   }
 
-  /** The client asks again and learns the reason. */
+  /** Sends no event: the client reconnects, and the status of that response is the reason. */
   failure(): undefined {
     return undefined
   }
@@ -105,7 +107,10 @@ function sharedEvents(batch: ReadBatch, content: Content, cursor: string): Uint8
   return chunk
 }
 
-/** Readers remove one space after the colon, so a line that begins with one gets another. */
+/**
+ * Encodes the event. Parsers remove one space after the colon, so a line that begins with a space gets
+ * another.
+ */
 function dataEvent(data: string): string {
   const lines = data
     .split(/\r\n|\n|\r/)
@@ -122,7 +127,7 @@ function controlEvent(seqNum: number, cursor: string, isUpToDate: boolean): stri
   return `event: control\ndata:${JSON.stringify(control)}\n\n`
 }
 
-/** The last event of a closed stream: its reader does not come back, so it needs no cursor. */
+/** The last event of a closed stream. It has no cursor, because the client does not reconnect. */
 function closedEvent(seqNum: number): string {
   const control = { streamNextOffset: offsetOf(seqNum), upToDate: true, streamClosed: true }
   return `event: control\ndata:${JSON.stringify(control)}\n\n`

@@ -19,10 +19,9 @@ export type { DurableStreamsOptions } from './options.ts'
  * const response = await handler(new Request('http://localhost/v1/stream/chats/42', { method: 'PUT' }))
  * ```
  *
- * They are the streams that `createHandler` serves by the wire protocol, and `hw.basin('my-app')` in process:
- * append with one, follow with the other. Instead of an engine, it takes a function that opens one at the
- * first request, as `createHandler` does. The handler never rejects: every failure is a response. Throws
- * `invalid` for invalid options.
+ * The same streams are served over the wire protocol by `createHandler`, and are in `hw.basin('my-app')` in
+ * process. Instead of an engine, `hw` may be a function that opens one at the first request. The handler
+ * never rejects: every failure is a response. Throws `invalid` for invalid options.
  */
 export function createDurableStreamsHandler(
   hw: Engine | (() => Promise<Engine>),
@@ -37,8 +36,8 @@ export function createDurableStreamsHandler(
 }
 
 /**
- * Serves the protocol to the pages of a service worker, as `serveFetchEvents` of `headwater/http` does with
- * the wire protocol: an engine in the browser answers what their scripts fetch below `v1/stream/` of its
+ * Serves the protocol to the pages of a service worker, as `serveFetchEvents` of `headwater/http` serves the
+ * wire protocol: an engine in the browser answers their requests to paths below `v1/stream/` of the worker's
  * scope, without a network.
  *
  * ```ts

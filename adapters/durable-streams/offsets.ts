@@ -9,14 +9,14 @@ const DIGITS = 16
 const SUFFIX = `_${'0'.repeat(DIGITS)}`
 const PATTERN = /^(\d{16})_(\d{16})$/
 
-/** Where a read begins: a sequence number, the beginning of what is left, or the tail. */
+/** The start of a read: a sequence number, the first remaining record, or the tail. */
 export type StartOffset = number | 'beginning' | 'now'
 
 export function offsetOf(seqNum: number): string {
   return String(seqNum).padStart(DIGITS, '0') + SUFFIX
 }
 
-/** Parses an offset that a server has given. Throws 400. */
+/** Parses an offset in the form of {@link offsetOf}. Throws 400. */
 export function parseOffset(text: string, name: string): number {
   const [, seqNum, within] = PATTERN.exec(text) ?? []
   if (seqNum === undefined) throw new DurableStreamsError(400, `\`${name}\` is not an offset of this server`)

@@ -36,13 +36,11 @@ export interface DurableStreamsOptions
   > {
   /** The basin of all streams. It is created with the first stream. */
   readonly basin: string
-  /** The path below which each path is a stream. Default `/v1/stream`. */
+  /** The path of the streams: each path below it is a stream. Default `/v1/stream`. */
   readonly path?: string | undefined
   /** How long a long poll waits for an append, in milliseconds, at most 60,000. Default 30,000. */
   readonly longPollMs?: number | undefined
-  /**
-   * The milliseconds after which a response of events ends, so that its client asks again. Default 60,000.
-   */
+  /** How long an event stream lasts before the client has to reconnect, in milliseconds. Default 60,000. */
   readonly sseMs?: number | undefined
 }
 
@@ -71,11 +69,11 @@ export interface DurableStreamsSettings {
   readonly root: string
   readonly longPollMs: number
   readonly sseMs: number
-  /** How caches may keep what never changes. */
+  /** The header `cache-control` of responses that cannot change. */
   readonly cacheControl: string
 }
 
-/** The headers of responses that pages of other origins may read. */
+/** The response headers that pages of other origins may read. */
 const EXPOSED_HEADERS = [
   'stream-next-offset',
   'stream-cursor',

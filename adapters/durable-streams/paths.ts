@@ -10,7 +10,10 @@ export function streamInPath(path: string, root: string): string | undefined {
   return name === '' || RESERVED.test(name) ? undefined : name
 }
 
-/** Does as {@link streamInPath}, for a handler at `prefix`, which paths then begin with or not. */
+/**
+ * Returns the same for a handler that is mounted at `prefix`, whether the framework has removed the prefix or
+ * not.
+ */
 export function streamInMountedPath(path: string, root: string, prefix: string): string | undefined {
   const isMounted = prefix !== '' && path.startsWith(`${prefix}/`)
   return (isMounted ? streamInPath(path.slice(prefix.length), root) : undefined) ?? streamInPath(path, root)

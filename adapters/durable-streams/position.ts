@@ -3,16 +3,16 @@ import { DurableStreamsError } from './durable-streams-error.ts'
 import { offsetOf, type StartOffset } from './offsets.ts'
 import type { DescribedStream } from './state.ts'
 
-/** Where a read begins. */
+/** The start of a read. */
 export interface ReadPosition {
   readonly stream: EngineStream
   readonly state: DescribedStream
   readonly seqNum: number
-  /** Whether the client has named the position, so that it would miss records that are gone. */
+  /** Whether the client named the position, so that the read must fail if records there were removed. */
   readonly isExact: boolean
 }
 
-/** Returns the position of a read. Throws 400 beyond the tail, 410 below what is left. */
+/** Returns the position of a read. Throws 400 beyond the tail, and 410 below the first remaining record. */
 export function readPositionOf(
   start: StartOffset,
   stream: EngineStream,
@@ -26,7 +26,7 @@ export function readPositionOf(
   return { stream, state, seqNum: start, isExact: true }
 }
 
-/** Throws 410 if the client would miss records that have expired. */
+/** Rejects with 410 if records at the position have expired. */
 export async function assertAvailable({ stream, state, seqNum, isExact }: ReadPosition): Promise<void> {
   const { tail } = state
   if (!isExact || seqNum >= tail.seqNum) return
@@ -35,7 +35,7 @@ export async function assertAvailable({ stream, state, seqNum, isExact }: ReadPo
   if (first > seqNum) throw goneError(first)
 }
 
-/** The reply to a read whose first records are gone. */
+/** The error of a read whose first records were removed. */
 export function goneError(earliest: number): DurableStreamsError {
   return new DurableStreamsError(410, `the stream begins at offset ${offsetOf(earliest)}`)
 }

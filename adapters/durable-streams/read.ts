@@ -8,7 +8,7 @@ import type { DurableStreamsSettings } from './options.ts'
 import { goneError, type ReadPosition, readPositionOf } from './position.ts'
 import { type DescribedStream, describedStream } from './state.ts'
 
-/** Reads what is stored, waits for the next append, or follows by events. */
+/** Handles `GET`: a catch-up read, a long poll or an event stream. */
 export async function read(
   request: ApiRequest,
   hw: Engine,
@@ -59,13 +59,13 @@ interface Chunk {
   /** The sequence number after it. */
   readonly next: number
   readonly isUpToDate: boolean
-  /** Whether nothing follows it. */
+  /** Whether it ends with the last record of a closed stream. */
   readonly isLast: boolean
 }
 
 const CLOSED = { 'stream-closed': 'true' }
 
-/** Throws 410 if records at the position are gone. */
+/** Rejects with 410 if records at the position were removed. */
 async function readChunk(
   { stream, state, isExact }: ReadPosition,
   seqNum: number,
@@ -97,7 +97,7 @@ async function catchUp(
   const etag = etagOf(state, seqNum, next, isUpToDate)
   const headers = {
     etag,
-    // What is at the tail is soon out of date, and a client must read its own appends.
+    // A response that reaches the tail is soon stale, and a client must read its own appends.
     'cache-control': isUpToDate ? 'no-cache' : settings.cacheControl,
     'stream-next-offset': offsetOf(next),
     ...(isUpToDate && { 'stream-up-to-date': 'true' }),
@@ -111,7 +111,10 @@ async function catchUp(
   }
 }
 
-/** The end of the range alone would not tell a client that it has fallen behind. */
+/**
+ * The tag states whether the response reached the tail: a client with the same range may have fallen behind
+ * since.
+ */
 function etagOf({ id }: DescribedStream, start: number, next: number, isUpToDate: boolean): string {
   return `W/"${id}:${start}:${next}${isUpToDate ? ':t' : ''}"`
 }
@@ -152,7 +155,7 @@ async function longPoll(
         body: state.content.bodyOf(batch),
       }
     }
-    // Commands alone are not what the client waits for.
+    // A long poll does not end for commands, which are not visible to the client.
     if (next === seqNum || waitMs === 0 || isLast) {
       return { status: 204, headers: { ...headers, 'cache-control': 'no-store' } }
     }
@@ -167,9 +170,9 @@ const INTERVAL_MS = 20_000
 const JITTER_MAX = 180
 
 /**
- * Makes the cursors of one response. A cursor is the number of the present interval, so that requests of many
- * clients have the same address; it is always greater than the one that the client sent, so that no cache
- * answers it forever. `random` is in [0, 1).
+ * Returns a function that generates the cursors of one response. A cursor is the number of the current
+ * interval, so that the requests of many clients have the same URL. It is greater than the cursor that the
+ * client sent, so that a cache does not return the same response forever. `random` is in [0, 1).
  */
 export function cursorsOf(sent: string | null, now: number, random: () => number): (now: number) => string {
   const known = sent !== null && /^\d{1,15}$/.test(sent) ? Number(sent) : -1

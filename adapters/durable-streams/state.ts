@@ -1,5 +1,5 @@
 import type { EngineStream, Operation, StreamDescription } from '../../src/index.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
+import { isStreamMissing } from '../../src/model/errors.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { type Content, contentOf, DEFAULT_CONTENT_TYPE } from './content.ts'
 import { offsetOf } from './offsets.ts'
@@ -10,12 +10,12 @@ export interface DescribedStream extends StreamDescription {
   readonly content: Content
 }
 
-/** The names of what the handler keeps in the metadata of a stream. */
+/** The metadata entries of a stream that the handler sets. */
 export const METADATA = { contentType: 'content-type', fork: 'durable-streams-fork' } as const
 
 /**
- * Returns the state of a stream for an append, which fails if the stream is gone. What is known of it is
- * enough, because its content type never changes.
+ * Returns the state of a stream for an append. A cached state is enough: the content type never changes, and
+ * the append itself fails if the stream was deleted.
  */
 export function stateForAppend(stream: EngineStream): MaybePromise<DescribedStream> {
   const known = stream.known()
@@ -44,8 +44,7 @@ export async function stateIfExists(
   try {
     return await describedStream(stream, anyOf)
   } catch (error) {
-    const isMissing = HeadwaterError.is(error) && /^(stream|basin)_not_found$/.test(error.code)
-    if (isMissing) return undefined
+    if (isStreamMissing(error)) return undefined
     throw error
   }
 }

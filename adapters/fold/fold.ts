@@ -23,7 +23,7 @@ import { type FoldSource, foldSourceOf } from './source.ts'
 /**
  * Keeps a value derived from all records of a stream: loads the last snapshot, reads the records since then,
  * and follows. Records that are pending in a synced stream are applied on top of the confirmed ones. Command
- * records are left out. Throws `invalid` for options that break a rule.
+ * records are skipped. Throws `invalid` for options that break a rule.
  *
  * ```ts
  * const sum = fold(stream.json<number>(), {
@@ -57,7 +57,10 @@ interface FoldEnd {
   readonly isClosed: boolean
 }
 
-/** An error for a caller. Closing makes none if there is no caller to get it. */
+/**
+ * Returns the error for a caller. The one for a closed fold is created here, because most closed folds have
+ * no caller.
+ */
 function errorOf({ error, isClosed }: FoldEnd): unknown {
   return isClosed ? new HeadwaterError('closed', String(error)) : error
 }
@@ -70,11 +73,11 @@ interface Waiter {
 }
 
 /**
- * A value derived from all records of a stream, made by `fold`.
+ * A value derived from all records of a stream, returned by `fold`.
  *
  * It ends with an error that `value$` and the promises report: `reducer_failed` and `history_trimmed`, and
  * those of a read of the stream, such as `stream_not_found`, `stream_deleted`, `undecodable_record`, `closed`
- * and `storage`. It does not start again: make another one.
+ * and `storage`. It does not restart: create a new fold.
  */
 export class Fold<State> {
   readonly #source: FoldSource<FoldedRecord, unknown>
@@ -283,7 +286,7 @@ export class Fold<State> {
   #trimmedError({ from, to }: { readonly from: number; readonly to: number }): HeadwaterError {
     const message =
       `records ${from} to ${to - 1} were trimmed before the fold read them, and no snapshot covers them; ` +
-      "store them again, or pass `trimmed: 'skip'` to go on with what is left"
+      "store them again, or pass `trimmed: 'skip'` to continue with the remaining records"
     return new HeadwaterError('history_trimmed', message, { seqNum: to, cause: this.#snapshots.loadError })
   }
 }

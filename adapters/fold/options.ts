@@ -47,14 +47,14 @@ export interface FoldOptions<State, Item> {
   /** The value of a stream without records. */
   readonly initial: State
   /**
-   * Returns the value after a record. It must return a new object instead of changing the one that it was
-   * given, depend on nothing but its arguments, and ignore records that make no sense to it: if it throws,
-   * the fold ends with `reducer_failed`.
+   * Returns the value after a record. It must return a new object instead of mutating its argument, depend
+   * only on its arguments, and ignore records that do not apply: if it throws, the fold ends with
+   * `reducer_failed`.
    */
   readonly reduce: (state: State, record: Item) => State
   /**
-   * Identifies what `reduce`, `initial` and `encode` do. Snapshots of another version are ignored, so a new
-   * one derives the value from the first record again.
+   * Identifies `reduce`, `initial` and `encode`. Snapshots of another version are ignored: after a change of
+   * the version, the value is derived from the first record again.
    */
   readonly version: number | string
   /**
@@ -71,11 +71,11 @@ export interface FoldOptions<State, Item> {
   readonly encode?: ((state: State) => unknown) | undefined
   /** Converts what `encode` returned back to a value. If it throws, the snapshot is ignored. */
   readonly decode?: ((encoded: never) => State) | undefined
-  /** A Standard Schema of what is stored. A snapshot that does not match it is ignored. */
+  /** A Standard Schema of the stored form. A snapshot that does not match it is ignored. */
   readonly schema?: StandardSchema<unknown, unknown> | undefined
   /**
-   * What happens if records were trimmed before the fold read them and no snapshot covers them: `'fail'` (the
-   * default) ends the fold with `history_trimmed`, `'skip'` goes on with the first record left.
+   * The reaction to records that were trimmed before the fold read them and that no snapshot covers: `'fail'`
+   * (the default) ends the fold with `history_trimmed`, `'skip'` continues with the first remaining record.
    */
   readonly trimmed?: 'fail' | 'skip' | undefined
   /**

@@ -11,7 +11,7 @@ import {
   snapshotPartOf,
 } from '../../src/sync/fold-snapshot.ts'
 
-/** How often a snapshot is begun again because other folds store theirs at the same time. */
+/** The attempts at a snapshot while other folds store theirs at the same time. */
 const ATTEMPTS_MAX = 3
 /** The last part of a snapshot and the trim behind it. */
 const NEWEST = { tailOffset: 2 }
@@ -59,7 +59,7 @@ export class SnapshotStore {
     for (let attempt = 1; ; attempt++) {
       if (this.#end === undefined) {
         const newest = await this.#examine(signal)
-        // Unless another fold is about to complete it, an incomplete snapshot is what a crash left.
+        // An incomplete snapshot was left by a crash, unless another fold is about to complete it.
         const isUsable = newest !== undefined && (isContended || newest.index === newest.count - 1)
         if (isUsable && isSuperseded(newest)) return newest.position
       }

@@ -10,7 +10,7 @@ import { SnapshotStore } from './snapshot-store.ts'
 
 const SNAPSHOT_EVERY = 1_000
 
-/** Loads the last snapshot of a fold, and stores others beside the delivery of records. */
+/** Loads the last snapshot of a fold, and stores new ones between deliveries of records. */
 export class FoldSnapshots<State> {
   readonly #stored: Stream | undefined
   readonly #store: SnapshotStore | undefined
@@ -102,7 +102,7 @@ export class FoldSnapshots<State> {
   }
 
   async #saveWhileDue(): Promise<void> {
-    // The records are delivered first.
+    // Records that have arrived are delivered first.
     for (await macrotask(); this.#isDue; await macrotask()) await this.#save(this.#store!)
   }
 
@@ -156,7 +156,7 @@ export class FoldSnapshots<State> {
     try {
       this.#options.onSnapshotError?.(error)
     } catch {
-      // The fold goes on, as its options say.
+      // Exceptions of the callback are ignored, as its docstring states.
     }
   }
 }

@@ -16,7 +16,7 @@ import type { RequestRouter } from './router.ts'
 
 /** The reply to a client that has left, which never receives it. */
 const CLIENT_LEFT = rejection(499, 'client_hangup', 'the client closed the request')
-/** Does not repeat the path, in which a client may have put a secret. */
+/** The reply to an unknown path, which it does not repeat: a client may have put a secret into it. */
 const NO_ENDPOINT = rejection(404, 'not_found', 'no endpoint has this path')
 /** `Headers` joins the values of repeated headers. */
 const TWO_HOSTS = rejection(400, 'bad_header', 'Invalid header `host`: the request has more than one')

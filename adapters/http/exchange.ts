@@ -54,7 +54,7 @@ export interface RequestExchange {
   bytesIfReceived?(): Uint8Array | undefined
   /**
    * Reads the whole body. Resolves to undefined, and discards the rest, if the body is longer than `limit`
-   * bytes. Rejects if the body breaks off, if something else has read it, and with what `onProgress`, which
+   * bytes. Rejects if the body is truncated, if something else has read it, and with what `onProgress`, which
    * receives the bytes read so far, throws.
    *
    * @internal

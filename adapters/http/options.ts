@@ -137,7 +137,7 @@ export interface HandlerLimits {
 export interface HtmlPage {
   /** A complete document. Everyone can read it, so it must not contain a secret. */
   readonly html: string
-  /** What the page may load and run, as the value of the header `content-security-policy`. */
+  /** The value of the header `content-security-policy`, which limits what the page may load and run. */
   readonly contentSecurityPolicy: string
 }
 

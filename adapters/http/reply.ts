@@ -17,12 +17,12 @@ export interface ReplyStream {
   [Symbol.asyncIterator](): ReplyChunks
   /**
    * Set by the bridge. Called when the memory of a client that does not read is needed: what was not sent is
-   * dropped, and the response breaks off.
+   * dropped, and the response is cut short.
    */
   onEvicted?: (() => void) | undefined
 }
 
-/** What is left of a body: its next chunk or its end. */
+/** The next chunk of a body, or its end. */
 export type NextChunk = IteratorResult<Uint8Array, unknown> & {
   /** Called at most once, by bridges that know when nothing refers to the chunk and those before it. */
   readonly onSent?: (() => void) | undefined
@@ -31,7 +31,7 @@ export type NextChunk = IteratorResult<Uint8Array, unknown> & {
 /** An async iterator, except that `next` may return a chunk that is ready without a promise. */
 export interface ReplyChunks {
   next(): MaybePromise<NextChunk>
-  /** Like `next()`, but may also return `LATER` and call `receive` with the chunk. */
+  /** Does the same as `next()`, but may also return `LATER` and call `receive` with the chunk. */
   next(receive: Receiver<NextChunk>): MaybePromise<NextChunk> | typeof LATER
   /** Called when the client leaves, even during a pending `next`. */
   return?(): Promise<unknown>

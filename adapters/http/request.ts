@@ -81,8 +81,8 @@ export class ApiRequest {
   }
 
   /**
-   * What the address of the request names; invalid names are left out, for their errors come after the
-   * permission check.
+   * The resource that the address of the request names. Invalid names are omitted, because their errors come
+   * after the permission check.
    */
   get resource(): Resource {
     const { pattern, parameters: names } = this.#match

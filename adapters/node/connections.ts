@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { PIPELINED_REQUESTS_MAX } from './limits.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
 
-/** What a server has open. */
+/** The open connections and requests of a server. */
 export interface ConnectionCounts {
   /** Accepted TCP connections. */
   readonly connections: number

@@ -16,7 +16,10 @@ import type { HandlerOptions } from '../http/options.ts'
 import type { Reply } from '../http/reply.ts'
 import type { Router } from '../http/router.ts'
 
-/** What a handler serves by the Durable Streams protocol. Tokens, CORS and limits are the handler's own. */
+/**
+ * The part of a handler that serves the Durable Streams protocol. Tokens, CORS and limits are those of the
+ * handler.
+ */
 export type DurableStreamsMount = Pick<DurableStreamsOptions, 'basin' | 'path' | 'longPollMs' | 'sseMs'>
 
 /** The members of {@link DurableStreamsMount}. */
@@ -27,7 +30,7 @@ export const DURABLE_STREAMS_MOUNT: MembersOf<DurableStreamsMount> = {
   sseMs: DURABLE_STREAMS_OPTIONS.sseMs,
 }
 
-/** What replies to exchanges, as {@link HttpCore} does. */
+/** The methods of {@link HttpCore} that reply to exchanges. */
 export type ExchangeHandler = Pick<HttpCore, 'serves' | 'handle'>
 
 /**

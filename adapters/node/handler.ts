@@ -40,7 +40,7 @@ export interface NodeHandlerOptions extends HandlerOptions {
   /** Limits of requests. */
   readonly limits?: NodeHandlerLimits | undefined
   /**
-   * The same as in {@link HandlerOptions}; also receives the reason for a response that broke off.
+   * The same as in {@link HandlerOptions}; also receives the reason for a response that was cut short.
    * `console.error` by default.
    */
   readonly onError?: ((error: unknown, exchange: RequestExchange) => void) | undefined
@@ -87,7 +87,7 @@ export function toNodeHandler(
   return nodeHandlerOf(hw, options, NODE_HANDLER_OPTIONS)
 }
 
-/** Like {@link toNodeHandler}, for options that may have further members. */
+/** Does the same as {@link toNodeHandler}, for options that may have further members. */
 export function nodeHandlerOf(
   hw: Engine | (() => Promise<Engine>),
   options: NodeHandlerOptions,

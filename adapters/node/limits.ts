@@ -22,9 +22,11 @@ export const SHUTDOWN_GRACE_MS = 10_000
 export const PIPELINED_REQUESTS_MAX = 1_000
 
 const HEADERS_BYTES_MAX = 32 * KIB
-/** What one stream may have in flight towards the server: more than a whole batch with its framing. */
+/**
+ * The bytes that a stream may have in flight towards the server: more than a whole batch with its framing.
+ */
 const STREAM_WINDOW_BYTES = 2 * MIB
-/** What all streams of a connection may have in flight towards the server. */
+/** The bytes that all streams of a connection may have in flight towards the server. */
 const CONNECTION_WINDOW_BYTES = 16 * MIB
 
 /**
@@ -34,7 +36,10 @@ const CONNECTION_WINDOW_BYTES = 16 * MIB
  */
 const STREAM_RESETS_BURST = 20_000
 const STREAM_RESETS_PER_SECOND = 1_000
-/** What Node before 22.10 allows, which has no options for it: this many at once, and 33 a second. */
+/**
+ * The cancelled requests that Node before 22.10 permits, without an option for it: this many at once, and 33
+ * a second.
+ */
 export const STREAM_RESETS_OF_OLD_NODE = 1_000
 
 /** Returns whether a version of Node has options for the limit of cancelled HTTP/2 streams. */
@@ -70,7 +75,7 @@ export const HTTP2_OPTIONS: Http2ServerOptions & StreamResetLimits = {
   streamResetRate: STREAM_RESETS_PER_SECOND,
 }
 
-/** Not in the types of Node 20. */
+/** Options that the types of Node 20 lack. */
 interface StreamResetLimits {
   readonly streamResetBurst: number
   readonly streamResetRate: number

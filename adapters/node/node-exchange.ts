@@ -119,7 +119,7 @@ export class NodeExchange implements RequestExchange {
 
   /** The reason for the end of an incomplete body. */
   #brokenOff(): unknown {
-    return this.signal.aborted ? this.signal.reason : new Error('the request body broke off')
+    return this.signal.aborted ? this.signal.reason : new Error('the request body is truncated')
   }
 }
 

@@ -40,7 +40,7 @@ import {
   type TlsIdentity,
 } from './protocols.ts'
 
-/** Where and how a server listens. */
+/** The address and the protocols of a server. */
 export interface ListenOptions {
   /** Default 0: any free port. */
   readonly port?: number | undefined

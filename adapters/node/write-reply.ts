@@ -188,7 +188,7 @@ function isClosed(res: NodeResponse): boolean {
   return stream.destroyed || session === undefined || session.destroyed || session.socket.destroyed
 }
 
-/** What a response is written to, which knows when it has drained. */
+/** Returns the stream that a response is written to, which reports when it has drained. */
 function outletOf(res: NodeResponse): Writable {
   return http2StreamOf(res) ?? res.socket ?? (res as ServerResponse)
 }

@@ -14,7 +14,7 @@ import type { MirrorState } from '../../src/sync/mirror-state.ts'
 /** How long a stream outside of the window may keep its connection while others wait, in milliseconds. */
 const TURN_MS = 30_000
 
-/** What a leader needs to know and to do. */
+/** The state and the actions that a leader needs. */
 export interface LeaderContext {
   readonly clock: Clock
   readonly random: () => number

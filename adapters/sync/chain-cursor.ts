@@ -6,7 +6,7 @@ import type { ReadQuery } from '../../src/model/read-query.ts'
 export interface ChainPart {
   readonly stream: Stream
   readonly start: number
-  /** Where the next part starts; undefined for the last part, which may grow. */
+  /** The start of the next part; undefined for the last part, which may grow. */
   readonly end: number | undefined
 }
 

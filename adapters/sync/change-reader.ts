@@ -32,7 +32,7 @@ export class ChangeReader {
   #unsubscribe: (() => void) | undefined
   #overlay: Overlay<PendingEntry> = EMPTY_OVERLAY
   #cursor: RecordCursor | undefined
-  /** What was read and not passed on yet: a promise that has settled. */
+  /** The event that was read and not passed on yet, as a promise that has settled. */
   #arrival: Promise<ReadEvent | undefined> | undefined
   #isPulling = false
   /** There is no local copy, and nothing has happened since that was found. */

@@ -1,6 +1,6 @@
 import { onBrowserPause } from './page-events.ts'
 
-/** One of those that want to do the same work. */
+/** A candidate for work that only one should do. */
 interface Candidate {
   /** Called with true when the work is this candidate's, and with false when it no longer is. */
   readonly onElected: (isElected: boolean) => void
@@ -12,14 +12,14 @@ interface Candidate {
 export interface Membership {
   /** Sends a message to all other candidates, a value that can be cloned. Does nothing after `leave`. */
   post(message: unknown): void
-  /** Withdraws the candidate for good. It is not called back any more. */
+  /** Withdraws the candidate permanently. It receives no further calls. */
   leave(): void
 }
 
 /**
  * Elects one of the candidates with a name at a time, where they can know of each other. Nothing may depend
- * on there being only one: candidates in other processes are not known, and a paused one may believe that it
- * is elected still. Never throws, and calls back in a later microtask.
+ * on there being only one: candidates in other processes are not known, and a paused one may still believe
+ * that it is elected. Never throws, and calls back in a later microtask.
  */
 export type Coordinator = (name: string, candidate: Candidate) => Membership
 

@@ -2,7 +2,7 @@ import type { Stream } from '../../src/api/stream.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
 
-/** Where a mirror begins: the start of a read. */
+/** The start of a mirror: the start of a read. */
 export type MirrorStart = Pick<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>
 
 /** Returns the query of a read from where a copy begins, without an end. */

@@ -16,7 +16,7 @@ import { replaceCopy } from './open-copy.ts'
 /** How often a fetch is tried again while others fetch the same records. */
 const ATTEMPTS_MAX = 10
 
-/** What `fetchEarlier` stored. */
+/** The outcome of `fetchEarlier`. */
 export interface EarlierRecords {
   /** The number of records that are stored now and were not before; 0 if the remote stream has none. */
   readonly count: number
@@ -68,7 +68,7 @@ async function fetchOnce(
     const same = records.find(({ seqNum }) => seqNum === end)
     if (same !== undefined && !equalRecords(same, known!)) {
       await deleteIfPresent(segment)
-      throw new HeadwaterError('stream_deleted', 'the remote stream is another one than that of the copy')
+      throw new HeadwaterError('stream_deleted', 'the remote stream is not the one that was copied')
     }
     if (earlier.length === 0) continue
     const { seqNum } = earlier[0]!

@@ -12,7 +12,7 @@ interface DeferredNote {
   readonly appended: (acked: Promise<AppendAck>) => void
 }
 
-/** What the attempt to send the next entry depends on. */
+/** The conditions of the attempt to send the next entry. */
 interface Taking {
   /** The entries that have left the outbox when it is stored. */
   readonly leaving: ReadonlySet<number>

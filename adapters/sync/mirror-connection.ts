@@ -22,13 +22,13 @@ const SILENCE_MS_MAX = 20_000
 /** A connection of this age counts as a success without records too, in milliseconds. */
 const LASTING_MS = 10_000
 
-/** What a connection copies from where to where. */
+/** The streams between which a connection copies, and its environment. */
 export interface ConnectionOptions {
   readonly remote: Stream
   readonly copy: LocalCopy
   /** The identity of the copy. */
   readonly identity: string
-  /** Where a copy begins that has no records yet. */
+  /** The start of a copy that has no records yet. */
   readonly from: MirrorStart
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -37,7 +37,7 @@ export interface ConnectionOptions {
 
 /** How a connection ended, unless its signal aborted. */
 export type ConnectionEnd =
-  /** Another connection may succeed. `hasLasted` tells whether this one was worth something. */
+  /** Another connection may succeed. `hasLasted` states whether this one counts as a success. */
   | { readonly kind: 'failed'; readonly error: HeadwaterError; readonly hasLasted: boolean }
   /** It may have been lost unnoticed, as after the computer was asleep. */
   | { readonly kind: 'silent' }
@@ -74,7 +74,7 @@ export class MirrorConnection {
   #cursor: RecordCursor | undefined
   #session: AppendSession | undefined
   #startedAt = 0
-  /** The time since when something of the remote stream is awaited. */
+  /** The time since which the connection has waited for the remote stream. */
   #waitingSince: number | undefined
   /** Ends what is awaited. */
   readonly #ending = new SharedSignal()
@@ -118,7 +118,7 @@ export class MirrorConnection {
     this.#ending.abort(new Ended({ kind: 'silent' }))
   }
 
-  /** Ends the connection: the device has no network any more. */
+  /** Ends the connection, because the device has lost its network. */
   lose(): void {
     const error = new HeadwaterError('unavailable', 'this device has lost the network')
     this.#ending.abort(new Ended({ kind: 'failed', error, hasLasted: true }))

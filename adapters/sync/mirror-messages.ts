@@ -1,7 +1,7 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 
-/** What the mirrors of one copy tell each other. */
+/** The messages between the mirrors of one copy. */
 export type MirrorMessage =
   | { readonly kind: 'state'; readonly state: MirrorState }
   /** Asks for the state. */

@@ -15,13 +15,13 @@ import type { WakeUps } from './page-events.ts'
 import { pauseUntil } from './pause.ts'
 import type { StateCell } from './state-cell.ts'
 
-/** What only the mirror that copies needs. */
+/** The code that only the mirror that copies needs. */
 const CONNECTION = new LazyModule('the code of a connection', () => import('./mirror-connection.ts'))
 
 /** How often in succession a mirror looks for another copy at once. */
 const REPLACEMENTS_MAX = 3
 
-/** What a mirror runs with. */
+/** The parts and options that a mirror runs with. */
 export interface MirrorRunOptions {
   readonly remote: Stream
   readonly copy: LocalCopy

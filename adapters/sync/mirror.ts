@@ -28,7 +28,7 @@ import { StateCell } from './state-cell.ts'
 
 export type { MirrorStart } from './copy-start.ts'
 
-/** What few mirrors need: to start again, and earlier history. */
+/** The code that few mirrors need: restarts, and earlier history. */
 const HISTORY = new LazyModule('earlier history', () => import('./earlier-history.ts'))
 
 /**
@@ -45,8 +45,8 @@ const HISTORY = new LazyModule('earlier history', () => import('./earlier-histor
  */
 export interface MirrorOptions {
   /**
-   * Where a copy begins that has no records yet: at most one of `seqNum`, `timestamp` and `tailOffset`, as in
-   * a read. By default, with the first record. A start beyond the tail is moved to the tail.
+   * The start of a copy that has no records yet: at most one of `seqNum`, `timestamp` and `tailOffset`, as in
+   * a read. By default, the first record. A start beyond the tail is moved to the tail.
    */
   readonly from?: MirrorStart | undefined
   /** Closes the mirror when it aborts. */
@@ -101,15 +101,14 @@ export type MirrorReadOptions = Pick<ReadOptions, 'as' | 'signal'>
 
 /** Options of `restart`. */
 export interface RestartOptions extends CallOptions {
-  /** Where the new copy begins. By default where the mirror began. */
+  /** The start of the new copy. By default that of the mirror. */
   readonly from?: MirrorStart | undefined
 }
 
 /**
- * Keeps a copy of a remote stream on this device, made by {@link mirror}: gap-free, in order, with the
- * sequence numbers, timestamps, headers and commands of the remote stream. It resumes after every
- * interruption and follows the remote stream live. Read the copy as any stream; only the mirror appends to
- * it.
+ * A copy of a remote stream on this device, returned by {@link mirror}: gap-free, in order, with the sequence
+ * numbers, timestamps, headers and commands of the remote stream. It resumes after every interruption and
+ * follows the remote stream live. Read the copy as any stream; only the mirror appends to it.
  *
  * Mirrors of one copy in several tabs share one connection: one of them copies, and another one takes over
  * when it is closed, frozen or killed. All of them show the same state.
@@ -167,7 +166,7 @@ export class Mirror {
     return this.#state.current
   }
 
-  /** Emits the current state, and then each further one. Completes when the mirror is closed. */
+  /** Emits the current state, then each change. Completes when the mirror is closed. */
   get state$(): Observable<MirrorState> {
     return this.#state.states$
   }
@@ -178,9 +177,9 @@ export class Mirror {
   }
 
   /**
-   * Deletes the copy and starts again. Resolves when the new copy has begun, which the mirror fills. The copy
-   * is kept as it is if the remote stream cannot be read. Rejects with the errors of a read, and with
-   * `closed` if the mirror is closed before.
+   * Deletes the copy and starts again. Resolves when the new copy exists; the mirror then fills it. The old
+   * copy is kept if the remote stream cannot be read. Rejects with the errors of a read, and with `closed` if
+   * the mirror is closed before.
    *
    * ```ts
    * copy.state$.subscribe((state) => {
@@ -203,8 +202,8 @@ export class Mirror {
    * connection. They are deleted when the remote stream trims them, and by `restart`.
    *
    * Errors, in addition to those of a read:
-   * - `stream_deleted` when the remote stream is another one than that of the copy
-   * - `range_not_satisfiable` when the remote stream is trimmed meanwhile
+   * - `stream_deleted` when the remote stream is not the one that was copied
+   * - `range_not_satisfiable` when the remote stream is trimmed during the call
    * - `closed` when the mirror is closed before the records are stored
    * - `storage`, `storage_full` when the local storage fails
    *
@@ -224,9 +223,9 @@ export class Mirror {
   }
 
   /**
-   * Makes a session that reads what is stored on this device: the records that `fetchEarlier` stored, and
-   * then those of the copy, from the first one unless the query says where. With `waitMs`, it goes on as
-   * records arrive. It is a session like those of `stream.read`.
+   * Returns a session that reads the records on this device: those that `fetchEarlier` stored, then those of
+   * the copy. By default it starts at the first one. With `waitMs`, it continues as records arrive. The
+   * session has the members of `stream.read`.
    *
    * ```ts
    * for await (const { seqNum, body } of copy.read({ tailOffset: 5_000 })) console.log(seqNum, body)
@@ -250,7 +249,7 @@ export class Mirror {
     return new ReadSession(open, (batch) => batch.as(as), signal)
   }
 
-  /** Ends the mirror. The copy is kept. Resolves when nothing is under way any more. */
+  /** Ends the mirror. The copy is kept. Resolves when all work has ended. */
   async close(options?: CallOptions): Promise<void> {
     const signal = signalOf(options)
     this.#close()

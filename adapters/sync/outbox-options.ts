@@ -37,8 +37,7 @@ export interface OutboxOptions {
   /** How many metered bytes of records may wait for the server, at least 1 MiB. 64 MiB by default. */
   readonly bytesMax?: number | undefined
   /**
-   * Whether the records behind one that the server refused wait (`stop`, the default), or are sent
-   * (`continue`).
+   * Whether records wait behind one that the server refused (`stop`, the default) or are sent (`continue`).
    */
   readonly afterRefusal?: AfterRefusal | undefined
   /** Closes the outbox when it aborts. */

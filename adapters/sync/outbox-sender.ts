@@ -144,7 +144,7 @@ export class OutboxSender {
   async #send(planned: NextAttempt): Promise<void> {
     const { log, remote, clock } = this.#context
     if (this.#isInNewStream)
-      throw new HeadwaterError('unavailable', 'the copy has other records where these were stored')
+      throw new HeadwaterError('unavailable', 'the copy has other records at the positions of these')
     let attempt: NextAttempt | undefined = planned
     if (planned.position !== undefined) {
       await this.#locate()

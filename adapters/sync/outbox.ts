@@ -27,20 +27,20 @@ import { StateCell } from './state-cell.ts'
 
 export type { OutboxOptions } from './outbox-options.ts'
 
-/** What only the outbox that sends needs. */
+/** The code that only the outbox that sends needs. */
 const SENDER = new LazyModule('the code that sends', () => import('./outbox-sender.ts'))
 
 /**
  * The state of an outbox:
- * - `idle`: nothing is to be sent, or another tab sends, or the mirror of the copy is stopped
+ * - `idle`: there is nothing to send, another tab sends, or the mirror of the copy is stopped
  * - `sending`: records are being sent
  * - `offline`: it tries again at `nextAttemptAt`, in milliseconds since the Unix epoch; `error` says why
- * - `stopped`: it cannot send, for a reason that trying again does not resolve, such as a missing key
+ * - `stopped`: it cannot send, for a reason that a retry does not resolve, such as a missing key
  * - `closed`: the outbox was closed
  */
 export type OutboxStatus = SenderState | { readonly kind: 'closed' }
 
-/** A batch that the server refused, or of which it cannot be known whether it was stored. */
+/** A batch that the server refused, or whose outcome cannot be determined. */
 export interface FailedAppend {
   /** The number with which `retry` and `discard` name the batch. */
   readonly number: number
@@ -55,15 +55,15 @@ export interface OutboxAppend {
   /** The number of the first record in the outbox. The others have the numbers that follow. */
   readonly number: number
   /**
-   * Resolves to the place of the records on the server. Rejects with the reason of the refusal if the batch
-   * is discarded, and with `closed` if the outbox is closed before.
+   * Resolves to the positions of the records on the server. Rejects with the reason of the refusal if the
+   * batch is discarded, and with `closed` if the outbox is closed before.
    */
   confirmed(options?: CallOptions): Promise<Confirmation>
 }
 
 /**
- * Records that are durable on this device and are sent to a remote stream, each exactly once and in order,
- * made by {@link outbox}. Tabs share the log of the outbox; one of them sends.
+ * Records that are durable on this device and are sent to a remote stream, each exactly once and in order.
+ * Returned by {@link outbox}. Tabs share the log of the outbox; one of them sends.
  *
  * Each record on the server has the header `headwater-origin` (docs/protocol.md "Origin header").
  */
@@ -118,7 +118,7 @@ export class Outbox {
     return this.#state.current
   }
 
-  /** Emits the current state, and then each further one. Completes when the outbox is closed. */
+  /** Emits the current state, then each change. Completes when the outbox is closed. */
   get state$(): Observable<OutboxStatus> {
     return this.#state.states$
   }
@@ -209,7 +209,7 @@ export class Outbox {
 
   /**
    * Sends a refused batch again, before all batches that wait. With `afterRefusal: 'continue'`, later batches
-   * may have been sent already; they stay before it on the server. Resolves when the decision is durable on
+   * may have been sent already, and then precede it on the server. Resolves when the decision is durable on
    * this device.
    *
    * Rejects with `invalid` if there is no refused batch with this number, and with the errors of `append`.
@@ -243,14 +243,16 @@ export class Outbox {
     return entries.length === 0 || entries[0]!.error !== undefined
   }
 
-  /** @internal Sends until the signal aborts, or until only the app can go on. */
+  /**
+   * @internal Sends until the signal aborts, or until only the app can continue.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const running = this.#send(signal)
     this.#running.add(running)
     await running.finally(() => this.#running.delete(running))
   }
 
-  /** Ends the outbox. Records that wait stay on this device. Neither stream is closed. */
+  /** Ends the outbox. Pending records stay on this device. Neither stream is closed. */
   async close(options?: CallOptions): Promise<void> {
     const signal = signalOf(options)
     this.#ignoreSignals()
@@ -322,7 +324,9 @@ export class Outbox {
     if (!signal.aborted) this.#state.set(state)
   }
 
-  /** Takes room for records until the returned function is called. Throws `outbox_full` if there is none. */
+  /**
+   * Reserves room for records until the returned function is called. Throws `outbox_full` if there is none.
+   */
   #reserve(records: number, bytes: number): () => void {
     const { recordsMax = 100_000, bytesMax = 64 * 2 ** 20 } = this.#options
     const { load } = this.#log
@@ -360,9 +364,9 @@ export class Outbox {
 }
 
 /**
- * Sends what is appended on this device to a remote stream, each record exactly once and in order, whatever
- * is lost, delayed or repeated on the way. `local` is a stream of an engine on this device that only the
- * outbox uses; `remote` is one of a client.
+ * Sends records appended on this device to a remote stream, each exactly once and in order, even if requests
+ * are lost, delayed or repeated. `local` is a stream of an engine on this device that only the outbox uses;
+ * `remote` is one of a client.
  *
  * Throws `invalid` for options that are not valid.
  *

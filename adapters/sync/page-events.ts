@@ -1,6 +1,6 @@
 /**
  * Calls back when a connection may be possible again, or may have been lost unnoticed, and calls `lose` when
- * the network is lost. The returned function ends that.
+ * the network is lost. Returns a function that stops it.
  */
 export type WakeUps = (callback: () => void, lose?: () => void) => () => void
 
@@ -22,7 +22,7 @@ export const browserWakeUps: WakeUps = (callback, lose = () => {}) => {
 
 /**
  * Calls back before the page is frozen, put into the back/forward cache or left, and when it continues.
- * Workers receive no event when they are paused with their page. The returned function ends that.
+ * Workers receive no event when they are paused with their page. Returns a function that stops it.
  */
 export function onBrowserPause(pause: () => void, resume: () => void): () => void {
   const { document } = globalThis

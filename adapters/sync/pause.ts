@@ -6,7 +6,7 @@ import { asHeadwaterError } from '../../src/sync/errors.ts'
 import type { SenderState } from '../../src/sync/outbox-plan.ts'
 import type { WakeUps } from './page-events.ts'
 
-/** What pauses of an outbox depend on. */
+/** The environment of the pauses of an outbox. */
 export interface PauseContext {
   readonly clock: Clock
   readonly random: () => number

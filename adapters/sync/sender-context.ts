@@ -3,11 +3,11 @@ import type { AfterRefusal } from '../../src/sync/outbox-plan.ts'
 import type { OutboxLog } from './outbox-log.ts'
 import type { PauseContext } from './pause.ts'
 
-/** What a sender of an outbox works with. */
+/** The environment of a sender of an outbox. */
 export interface SenderContext extends PauseContext {
   readonly log: OutboxLog
   readonly remote: Stream
-  /** Where records are examined: the remote stream, or a copy of it that a mirror keeps. */
+  /** The stream in which records are examined: the remote one, or the copy of it that a mirror keeps. */
   readonly examined: Stream
   readonly afterRefusal: AfterRefusal
   readonly onSent: (() => void) | undefined

@@ -6,7 +6,7 @@ import { StateCell } from './state-cell.ts'
 export interface BasinStream {
   /** The name of the stream. */
   readonly name: string
-  /** What its mirror does, in whichever tab: see `MirrorState`. */
+  /** The state of its mirror, in whichever tab that runs: see `MirrorState`. */
   readonly state: MirrorState
 }
 

@@ -34,22 +34,22 @@ export interface SyncedBasinOptions extends Omit<SyncedStreamOptions, 'as' | 'ex
   readonly remote: Basin
   /** The basin of an engine on this device. */
   readonly local: Basin
-  /** Only streams whose names begin with this are synced. All by default. */
+  /** The prefix of the names of streams to sync. By default `''`, which is all streams. */
   readonly prefix?: string | undefined
   /**
    * How many requests may be open at once, at least 2: one for appends and lists, the others for streams that
-   * follow the server. 4 by default, so that 2 of the 6 connections of a browser remain for the app. More is
-   * of use with HTTP/2.
+   * follow the server. 4 by default, so that 2 of the 6 connections of a browser remain for the app. Higher
+   * values help with HTTP/2.
    */
   readonly connectionsMax?: number | undefined
   /** How often the streams of the server are listed, in milliseconds, at least 1,000. 30,000 by default. */
   readonly discoverMs?: number | undefined
   /**
-   * How often streams that follow nothing are caught up with, in milliseconds, at least 1,000. By default
-   * once, and whenever they have something to send.
+   * How often a stream that does not follow the server copies new records, in milliseconds, at least 1,000.
+   * By default once, and whenever it has records to send.
    */
   readonly catchUpMs?: number | undefined
-  /** How many streams of the server are taken over at most. 10,000 by default. */
+  /** How many streams of the server are synced at most. 10,000 by default. */
   readonly streamsMax?: number | undefined
   /** Whether streams that are used on this device are created on the server. True by default. */
   readonly createStreams?: boolean | undefined

@@ -30,7 +30,7 @@ import {
 import type { SyncedStream } from './synced-stream.ts'
 import { UseLog } from './use-log.ts'
 
-/** What a synced basin is made of. */
+/** The parts of a synced basin. */
 interface BasinParts {
   readonly options: SyncedBasinOptions
   readonly clock: Clock
@@ -42,7 +42,7 @@ interface BasinParts {
 }
 
 /**
- * The streams of a server below a prefix, kept in sync with streams on this device. Made by
+ * The streams of a server below a prefix, kept in sync with streams on this device. Returned by
  * {@link syncedBasin}. The tabs of an app share the connections: one of them syncs for all.
  */
 export class SyncedBasin {
@@ -83,13 +83,13 @@ export class SyncedBasin {
 
   /**
    * The state of the basin: `connecting`, `live` while the server can be reached, `offline`, `stopped` if the
-   * server does not permit to list streams, or `closed`. Each stream has a state of its own.
+   * token does not permit listing streams, or `closed`. Each stream has a state of its own.
    */
   get state(): MirrorState {
     return this.#state.current
   }
 
-  /** Emits the current state, and then each further one. Completes when the synced basin is closed. */
+  /** Emits the current state, then each change. Completes when the synced basin is closed. */
   get state$(): Observable<MirrorState> {
     return this.#state.states$
   }
@@ -105,9 +105,10 @@ export class SyncedBasin {
   }
 
   /**
-   * Opens a stream below the prefix, by its whole name, whether it exists or not. It can be read and appended
-   * to at once. That is a use: it connects before streams that were used earlier. Returns the same handle as
-   * long as it is open. It need not be closed, and its `close` does not end the sync of the stream.
+   * Opens a stream below the prefix by its full name, whether it exists or not. It can be read and appended
+   * to at once. Opening counts as a use: the stream connects before streams that were used earlier. Returns
+   * the same handle as long as it is open. The handle need not be closed, and its `close` does not end the
+   * sync of the stream.
    *
    * Throws `invalid` for a name that does not begin with the prefix or is too long, and `closed`.
    *
@@ -149,7 +150,9 @@ export class SyncedBasin {
     await this.close()
   }
 
-  /** @internal Takes over what the log says. */
+  /**
+   * @internal Applies the log of recent use.
+   */
   onLog(): void {
     this.#names.update(this.#log.state).catch(() => {})
     this.#leader?.plan()
@@ -259,7 +262,7 @@ export class SyncedBasin {
     if (isChange) this.#discovery.check()
   }
 
-  /** Sees to it that records are sent which wait in a stream without a connection. */
+  /** Requests a turn for a stream without a connection that has records to send. */
   #onPending(name: string): void {
     this.#names.foundOutbox(name)
     if (!this.#election.permitted.has(name)) this.#leader?.due([name])

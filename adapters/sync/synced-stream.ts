@@ -29,9 +29,9 @@ export interface SyncedParts {
 
 /** A synced stream in one form: text, bytes or JSON. */
 abstract class SyncedForm<Content extends object> extends SyncedReader<Content> {
-  /** The copy of the server's stream: its state, earlier history, and a new beginning. */
+  /** The mirror: the copy of the server's stream, its state, earlier history and restarts. */
   readonly mirror: Mirror
-  /** The records that wait for the server: refused ones, limits, and `flush`. */
+  /** The outbox: the records that wait for the server, the refused ones, and `flush`. */
   readonly outbox: Outbox
 
   /** @internal */
@@ -46,14 +46,14 @@ abstract class SyncedForm<Content extends object> extends SyncedReader<Content> 
     return this.mirror.state
   }
 
-  /** Emits the state of the connection, then each further one. */
+  /** Emits the current state of the connection, then each change. */
   get state$(): Observable<MirrorState> {
     return this.mirror.state$
   }
 }
 
 /**
- * A stream on this device that is kept in sync with the stream of a server, in both directions. Made by
+ * A stream on this device that is kept in sync with the stream of a server, in both directions. Returned by
  * {@link syncedStream}.
  */
 export class SyncedStream<Format extends RecordFormat = 'string'> extends SyncedForm<ContentOf<Format>> {
@@ -109,7 +109,7 @@ export class SyncedStream<Format extends RecordFormat = 'string'> extends Synced
     return new SyncedJsonStream<Value, Input>(this, codec, options)
   }
 
-  /** Ends the sync. Records that wait stay on this device. Neither stream is closed. */
+  /** Ends the sync. Pending records stay on this device. Neither stream is closed. */
   async close(options?: CallOptions): Promise<void> {
     const signal = signalOf(options)
     await unlessAborted(signal, this.#close())
@@ -124,13 +124,13 @@ export class SyncedStream<Format extends RecordFormat = 'string'> extends Synced
 /** Options of `json` of a synced stream. */
 export interface SyncedJsonOptions {
   /**
-   * Receives the error of each record that is not JSON or does not match the schema, which is left out then.
-   * By default such a record ends reads with `undecodable_record`.
+   * Receives the error of each record that is not JSON or does not match the schema, and skips the record. By
+   * default, such a record ends reads with `undecodable_record`.
    */
   readonly onUndecodable?: ((error: HeadwaterError) => void) | undefined
 }
 
-/** A view of a synced stream for JSON values, made by `synced.json()`. */
+/** A view of a synced stream for JSON values, returned by `synced.json()`. */
 export class SyncedJsonStream<Value, Input = Value> extends SyncedForm<JsonContent<Value>> {
   readonly #codec: JsonCodec<Value>
   readonly #order = new OrderedEncoder()

@@ -13,7 +13,7 @@ import { type SyncedParts, SyncedStream } from './synced-stream.ts'
 export interface SyncedStreamOptions<Format extends RecordFormat = RecordFormat> extends OutboxOptions {
   /** The type of bodies and headers: `'string'` by default, or `'bytes'`. */
   readonly as?: Format | undefined
-  /** Where a copy begins that has no records yet: see `mirror`. By default, with the first record. */
+  /** The start of a copy that has no records yet: see `mirror`. By default, the first record. */
   readonly from?: MirrorStart | undefined
 }
 
@@ -34,7 +34,7 @@ const SYNCED_STREAM_OPTIONS: MembersOf<SyncedStreamOptions> = {
  * const server = await connect({ url: 'https://streams.example' })
  * const hw = await open({ storage: indexedDb('my-app') })
  * const chat = syncedStream(server.basin('my-app').stream('chat'), hw.basin('my-app').stream('chat'))
- * await chat.append('written here, whether there is a network or not')
+ * await chat.append('written offline or online')
  * ```
  */
 export function syncedStream<Format extends RecordFormat = 'string'>(

@@ -71,7 +71,7 @@ export interface ExportedStream {
   readonly expiry?: StreamExpiry | undefined
   /** The sequence number of the first record that existed, of the tail if none did. */
   readonly start: number
-  /** When the export of the stream began. Later records are not part of it. */
+  /** The tail when the export of the stream began. Later records are not part of it. */
   readonly tail: StreamTail
   /** Empty without a fence. Undefined: unknown. */
   readonly fencingToken: string | undefined

@@ -1,3 +1,4 @@
+import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { aegis256 } from '../../adapters/aegis-256/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { aesGcmOfNode, aesGcmOfWeb } from '../../src/engine/encryption/aes-gcm.ts'
@@ -45,7 +46,53 @@ host({
     for (const body of bodiesFrom(0, records, bytes)) await stream.append(body)
     return repeated(() => stream.readBatch({ seqNum: 0 }, { as: 'bytes' }))
   },
+  /** An append to a plain stream, and a call of the cipher with the same record. */
+  'append and seal': async ({ records, bytes }: Shape) => {
+    const stream = await streamOf(undefined)
+    const bodies = bodiesFrom(0, records, bytes)
+    const plaintext = encodePlaintext(appendBatch(bodies).records)!
+    return repeated(() => {
+      sealByNode(plaintext)
+      return stream.append(bodies)
+    })
+  },
+  /** A read of a plain stream, and a call of the cipher with each of its records. */
+  'read and open': async ({ records, bytes }: Shape) => {
+    const stream = await streamOf(undefined)
+    const sealed: Sealed[] = []
+    for (const body of bodiesFrom(0, records, bytes)) {
+      await stream.append(body)
+      sealed.push(sealByNode(encodePlaintext(appendBatch([body]).records)!))
+    }
+    return repeated(() => {
+      for (const each of sealed) openByNode(each)
+      return stream.readBatch({ seqNum: 0 }, { as: 'bytes' })
+    })
+  },
 })
+
+interface Sealed {
+  readonly nonce: Uint8Array
+  readonly ciphertext: Buffer
+  readonly tag: Buffer
+}
+
+function sealByNode(plaintext: Uint8Array): Sealed {
+  const nonce = crypto.getRandomValues(new Uint8Array(12))
+  const cipher = createCipheriv('aes-256-gcm', KEY, nonce)
+  cipher.setAAD(ASSOCIATED_DATA)
+  const ciphertext = cipher.update(plaintext)
+  cipher.final()
+  return { nonce, ciphertext, tag: cipher.getAuthTag() }
+}
+
+function openByNode({ nonce, ciphertext, tag }: Sealed): void {
+  const decipher = createDecipheriv('aes-256-gcm', KEY, nonce, { authTagLength: 16 })
+  decipher.setAAD(ASSOCIATED_DATA)
+  decipher.setAuthTag(tag)
+  decipher.update(ciphertext)
+  decipher.final()
+}
 
 async function sealing(name: string, bytes: number) {
   const suite = await SUITES[name]!()

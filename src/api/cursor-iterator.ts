@@ -42,7 +42,7 @@ export class CursorIterator<Item> extends ClosableIterator<Item> {
    * turn. One call at a time, of this method or of `next`.
    */
   take(): MaybePromise<IteratorResult<Item, void>>
-  /** Like `take()`, but may also return `LATER` and call `receive` with the result. */
+  /** Does the same as `take()`, but may also return `LATER` and call `receive` with the result. */
   take(receive: Receiver<IteratorResult<Item, void>>): MaybePromise<IteratorResult<Item, void>> | typeof LATER
   take(
     receive?: Receiver<IteratorResult<Item, void>>,

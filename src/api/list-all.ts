@@ -5,9 +5,9 @@ import { assertMembers, type MembersOf } from '../model/validation.ts'
 
 /** Selects the items of a `listAll` method. */
 export interface ListAllQuery {
-  /** Only names that begin with this. */
+  /** The prefix of the names to list. */
   readonly prefix?: string | undefined
-  /** Only names after this one. */
+  /** The name after which the list begins. */
   readonly startAfter?: string | undefined
 }
 

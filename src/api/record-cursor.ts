@@ -19,7 +19,7 @@ export type ReadEvent = { readonly kind: 'batch'; readonly batch: ReadBatch } | 
 export interface RecordCursor {
   /** Resolves to the next event, or to undefined at the end of the read. One call at a time. */
   next(): MaybePromise<ReadEvent | undefined>
-  /** Like `next()`, but may also return `LATER` and call `receive` with the event. */
+  /** Does the same as `next()`, but may also return `LATER` and call `receive` with the event. */
   next(receive: Receiver<ReadEvent | undefined>): MaybePromise<ReadEvent | undefined> | typeof LATER
   /** Ends the read and frees what it holds. A pending `next` resolves to undefined. */
   close(): void

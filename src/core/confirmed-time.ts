@@ -1,5 +1,5 @@
 /**
- * What is known about a clock by which records are deleted for good. Persisted: keep stable. Times are in
+ * The knowledge about a clock by which records are deleted for good. Persisted: keep stable. Times are in
  * milliseconds.
  */
 export interface ConfirmedTime {

@@ -9,7 +9,7 @@ export interface ReadLimits {
   readonly count: number
   /** Metered bytes. */
   readonly bytes: number
-  /** Only records with a smaller timestamp, in milliseconds. */
+  /** The timestamp, in milliseconds, before which the records must lie. */
   readonly until: number
 }
 
@@ -91,7 +91,7 @@ export function admitSized(limits: ReadLimits, records: Iterable<SizedRecord>): 
   return { count, meteredBytes }
 }
 
-/** Like {@link admitSized}, for records that are not metered yet. */
+/** Does the same as {@link admitSized}, for records that are not metered yet. */
 export function admit(limits: ReadLimits, records: readonly SequencedRecord[]): Admitted {
   return admitSized(limits, sizesOf(records))
 }

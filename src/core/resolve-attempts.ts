@@ -13,7 +13,7 @@ export interface Attempt {
     | 'rejected'
     /** Stored before, or by one of the preceding attempts. */
     | 'duplicate'
-    /** Not attempted, because an earlier one of its group was rejected. */
+    /** It was skipped, because an earlier one of its group was rejected. */
     | 'discarded'
   /** Attempts of one group succeed or fail together, in order. */
   readonly group?: object | undefined

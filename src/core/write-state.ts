@@ -1,11 +1,11 @@
 import type { StreamPosition } from '../model/position.ts'
 
 /**
- * What appends have left that decides about later ones, beside the fencing token. Absent members have never
- * been set: most streams have none. Persisted: keep stable.
+ * The state left by appends that, besides the fencing token, decides about later appends. Absent members have
+ * never been set: most streams have none. Persisted: keep stable.
  */
 export interface WriteState {
-  /** Set once the stream is closed. */
+  /** True once the stream is closed. */
   readonly closed?: true | undefined
   /** The producers in the order of their last appends, the latest last. At most `PRODUCERS_MAX`. */
   readonly producers?: readonly ProducerState[] | undefined

@@ -38,7 +38,10 @@ export interface EngineLimits {
    * missed. 100 by default.
    */
   readonly followerLagBatches: number
-  /** Like `followerLagBatches`, in bytes, kept once for all followers of a stream. 8 MiB by default. */
+  /**
+   * The same limit as `followerLagBatches` in bytes, which are kept once for all followers of a stream. 8 MiB
+   * by default.
+   */
   readonly followerLagBytes: number
   /**
    * Bytes that open reads hold together: what is read ahead, and what is not sent or consumed yet. Beyond it
@@ -95,7 +98,7 @@ const LEAST: Readonly<Record<string, number>> = {
  */
 export interface OpenOptions {
   /**
-   * Where the data is kept: `memory()`, `filesystem(directory)`, `indexedDb(name)`, `postgres(options)`,
+   * The storage of the data: `memory()`, `filesystem(directory)`, `indexedDb(name)`, `postgres(options)`,
    * `durableObject(storage)`, or a storage of your own.
    */
   readonly storage: Storage

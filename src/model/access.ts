@@ -101,7 +101,7 @@ export interface AccessTokenInput {
 export interface AccessTokenInfo {
   /** The id that it was issued with. */
   readonly id: string
-  /** When it becomes invalid; null is never. */
+  /** The time at which it expires; null if it never does. */
   readonly expiresAt: Date | null
   /** @internal How it was written over HTTP; undefined for a token that was issued otherwise. */
   readonly expiresAtText?: string | undefined

@@ -30,7 +30,7 @@ export interface BlockMemory {
   allocate(bytes: number): Uint8Array
 }
 
-/** Up to this length, a loop is faster than a call of the encoder. */
+/** The length up to which a loop is faster than a call of the encoder. */
 const LOOP_LENGTH_MAX = 64
 
 /**

@@ -181,7 +181,7 @@ export interface StreamReconfiguration {
       }
     | null
     | undefined
-  /** When a stream without records is deleted. */
+  /** The rule for deleting a stream without records. */
   readonly deleteOnEmpty?:
     | {
         /** Seconds since the last write after which an empty stream is deleted; 0 is never. */

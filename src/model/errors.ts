@@ -249,3 +249,8 @@ export function invalid(message: string, field?: string): HeadwaterError {
 export function assertValid(problem: string | undefined, field: string): void {
   if (problem !== undefined) throw invalid(problem, field)
 }
+
+/** Whether the error says that the basin or the stream does not exist. */
+export function isStreamMissing(error: unknown): error is HeadwaterError {
+  return HeadwaterError.is(error) && (error.code === 'stream_not_found' || error.code === 'basin_not_found')
+}

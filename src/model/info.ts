@@ -22,9 +22,9 @@ export interface BasinInfo {
   readonly location: string
   /** Whether the basin can be used. */
   readonly state: 'active' | 'deleting'
-  /** When the basin was created. */
+  /** The time of creation. */
   readonly createdAt: Date
-  /** When its deletion was requested; null unless it is being deleted. */
+  /** The time at which its deletion was requested; null unless it is being deleted. */
   readonly deletedAt: Date | null
 }
 
@@ -40,11 +40,11 @@ export interface BasinInfo {
 export interface StreamInfo {
   /** The name of the stream. */
   readonly name: string
-  /** When the stream was created. */
+  /** The time of creation. */
   readonly createdAt: Date
   /**
-   * When its deletion was requested; null unless it is being deleted. The name of a stream with forks is free
-   * again when they are deleted.
+   * The time at which its deletion was requested; null unless it is being deleted. The name of a stream with
+   * forks is free again when they are deleted.
    */
   readonly deletedAt: Date | null
   /** The metadata that was given at its creation. Absent if there is none. */
@@ -94,9 +94,9 @@ export const EMPTY_PAGE: Page<never> = { items: [], hasMore: false }
 
 /** Selects a page of a list, in the order of the names' UTF-8 bytes. Both conditions apply. */
 export interface ListQuery {
-  /** Only names with this prefix. */
+  /** The prefix of the names to list. */
   readonly prefix?: string | undefined
-  /** Only names greater than this one, which need not have the prefix. */
+  /** The name after which the list begins. It need not exist or have the prefix. */
   readonly startAfter?: string | undefined
   /** The size of a page, 1 to 1,000. Anything else is 1,000. */
   readonly limit?: number | undefined
@@ -126,6 +126,8 @@ export interface AppendAck {
   readonly end: StreamPosition
   /** The tail of the stream when the ack was sent, at or beyond `end`. */
   readonly tail: StreamTail
-  /** Set if the batch was stored by an earlier append, whose positions these are: see `producer`. */
+  /**
+   * True if an earlier append has stored the batch; the positions are those of that append. See `producer`.
+   */
   readonly duplicate?: true | undefined
 }

@@ -11,7 +11,7 @@ export interface StreamPosition {
 
 /** The tail of a stream, and whether the stream is closed. */
 export interface StreamTail extends StreamPosition {
-  /** Set if the stream is closed: no record will follow. */
+  /** True if the stream is closed: no record will follow. */
   readonly closed?: true | undefined
 }
 

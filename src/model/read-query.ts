@@ -10,9 +10,9 @@ import {
 } from './validation.ts'
 
 /**
- * Where a read starts, what bounds it and how long it waits (docs/protocol.md "Read parameters"). At most one
- * of `seqNum`, `timestamp` and `tailOffset` can be given. Without one, `read` and `readBatch` start at the
- * first record, and `follow` at the tail.
+ * The start, the bounds and the wait of a read (docs/protocol.md "Read parameters"). At most one of `seqNum`,
+ * `timestamp` and `tailOffset` can be given. Without one, `read` and `readBatch` start at the first record,
+ * and `follow` at the tail.
  *
  * ```ts
  * // Everything of the last hour that there is now, in batches of up to 1 MiB.

@@ -107,7 +107,7 @@ export interface AppendRecord {
   readonly meteredBytes: number
   /** See {@link encodedBytesMaxOf}. */
   readonly encodedBytesMax: number
-  /** Set if the record is a command. */
+  /** The meaning of a command record; undefined for other records. */
   readonly command: Command | undefined
 }
 

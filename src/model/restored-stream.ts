@@ -10,7 +10,7 @@ export interface RestoredStream {
    * The sequence number of its next record, and the lowest timestamp that a record may get, in milliseconds.
    */
   readonly start: { readonly seqNum: number; readonly timestamp: Time }
-  /** At most 36 bytes. `''`, the default, sets none. */
+  /** The fencing token, at most 36 bytes. `''`, the default, sets none. */
   readonly fencingToken?: string | undefined
   /** `null` stores plain text. By default the cipher of the basin's configuration applies. */
   readonly cipher?: Cipher | null | undefined

@@ -20,9 +20,9 @@ export interface StreamCreation {
    */
   readonly metadata?: StreamMetadata | undefined
   /**
-   * When the stream is deleted: at a time, or after a number of idle seconds. Appends and the opening of
-   * reads renew the latter; tail checks do not. Reads are recorded only now and then, so an idle stream is
-   * deleted up to a tenth of the time later, at most a minute. Never by default.
+   * The time at which the stream is deleted, or the idle seconds after which it is. Appends and new reads
+   * restart the idle time; tail checks do not. Not every read is recorded, so an idle stream may be deleted
+   * later, by a tenth of the idle time and at most a minute. By default, the stream never expires.
    */
   readonly expiry?: { readonly at: Time } | { readonly idleSeconds: number } | undefined
   /**

@@ -109,7 +109,7 @@ export function unlessAborted<Result>(
   return settled
 }
 
-/** Like {@link unlessAborted}, with several signals. */
+/** Does the same as {@link unlessAborted}, with several signals. */
 export function unlessAnyAborted<Result>(
   signals: readonly (AnySignal | undefined)[],
   work: Promise<Result>,

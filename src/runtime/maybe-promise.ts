@@ -15,8 +15,8 @@ export function isPromise<Value>(value: MaybePromise<Value>): value is Promise<V
 }
 
 /**
- * What a call returns that was given a callback for its result and calls it later. Thousands of followers
- * wait at a time, and a callback costs them a fraction of a promise.
+ * The result of a call that will pass its actual result to a callback later. Thousands of followers wait at
+ * the same time, and a callback costs a fraction of a promise.
  */
 export const LATER = Symbol('later')
 

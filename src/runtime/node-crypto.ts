@@ -13,7 +13,7 @@ export interface NodeCrypto {
 interface NodeCipher {
   setAAD(associatedData: Uint8Array): void
   update(data: Uint8Array): Uint8Array
-  /** When decrypting, throws if the authentication tag does not match. */
+  /** Ends the operation. A decipher throws if the authentication tag does not match. */
   final(): Uint8Array
   getAuthTag(): Uint8Array
 }

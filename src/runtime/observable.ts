@@ -8,7 +8,7 @@ const { observable: INTEROP_SYMBOL = INTEROP_NAME } = Symbol as { readonly obser
 type Next<Value> = ((value: Value) => void) | null | undefined
 
 /**
- * What RxJS takes for an observable: its operators, `from`, `isObservable` and `firstValueFrom` accept it.
+ * An observable that RxJS accepts: its operators, `from`, `isObservable` and `firstValueFrom` work with it.
  * The class of RxJS itself is four times as large, and takes as long to load in Node as the rest of the
  * engine.
  */

@@ -19,7 +19,7 @@ export class SerialQueue {
     return this.#add(this.#last.then(task))
   }
 
-  /** Like `run`, but runs `task` at once if the queue is empty. */
+  /** Does the same as `run`, but calls `task` synchronously if the queue is empty. */
   runAtOnce<Result>(task: () => MaybePromise<Result>): Promise<Result> {
     if (this.#pending > 0) return this.#add(this.#last.then(task))
     try {

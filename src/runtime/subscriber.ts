@@ -7,8 +7,8 @@ export type Teardown = (() => void) | { readonly closed?: boolean | undefined; u
 const KEPT_MIN = 16
 
 /**
- * What an observer receives, and its subscription: the counterpart of the `Subscriber` of RxJS, whose
- * operators take it as their destination.
+ * An observer with its subscription: the counterpart of the `Subscriber` of RxJS, whose operators accept it
+ * as their destination.
  */
 export class Subscriber<Value> implements Observer<Value> {
   /** Whether it has ended: nothing is received any more. */

@@ -22,8 +22,8 @@ export interface Storage {
 }
 
 /**
- * What a batch or append survives once it resolves: the end of the process, or power loss too. After a
- * process crash, the operating system or the browser still has what it was given.
+ * The failure that a batch or append survives once it resolves: the end of the process, or also power loss.
+ * After a process crash, the operating system or the browser still has what it was given.
  */
 export type Durability = 'process-crash' | 'power-loss'
 
@@ -278,14 +278,19 @@ export interface Head {
    * appends, which then conflicts, the second must not find the head that it expects.
    */
   readonly appendId: string
-  /** When the last append was made, or else the log was created. Milliseconds since the Unix epoch. */
+  /**
+   * The time of the last append, or else of the creation of the log, in milliseconds since the Unix epoch.
+   */
   readonly appendedAt: number
   /**
    * The latest trims, at most three, ascending: which blocks `reclaim` may free, and when
    * (`core/retention.ts`).
    */
   readonly trims: readonly Trim[]
-  /** Set by `head` if the log has never had the known head, or other records before it: some were lost. */
+  /**
+   * True in the result of `head` if the log lacks the known head, or has other records before it: some were
+   * lost.
+   */
   readonly isReplaced?: boolean | undefined
   /**
    * Which blocks expire later than their `expiresAt`, at most four (`extendedExpiry` in `core/retention.ts`).
@@ -294,9 +299,9 @@ export interface Head {
    */
   readonly extensions?: readonly RetentionExtension[] | undefined
   /**
-   * What decides about later appends beside the fencing token: whether the log is closed, and what its
-   * producers have appended. Absent in most logs. An append replaces it; the objects and arrays in it that
-   * did not change are those of the expected head, so that a storage can write what changed
+   * The state, besides the fencing token, that decides about later appends: whether the log is closed, and
+   * what its producers have appended. Absent in most logs. An append replaces it; the objects and arrays in
+   * it that did not change are those of the expected head, so that a storage can write what changed
    * (`writeStateChange`).
    */
   readonly writeState?: WriteState | undefined
@@ -342,8 +347,8 @@ export interface StoredBlock {
   /** Metered bytes of the records. */
   readonly meteredBytes: number
   /**
-   * When the records expire for new readers, in milliseconds since the Unix epoch; null for never. The
-   * extensions of the head may keep them longer.
+   * The time at which the records expire for new readers, in milliseconds since the Unix epoch; null for
+   * never. The extensions of the head may keep them longer.
    */
   readonly expiresAt: number | null
   /**
@@ -352,7 +357,7 @@ export interface StoredBlock {
    */
   readonly data: Uint8Array
   /**
-   * Gives the memory of `data` back, so that the storage can read into it again. May be called once, when
+   * Releases the memory of `data`, so that the storage can read into it again. May be called once, when
    * nothing refers to `data`, or never.
    */
   readonly release?: (() => void) | undefined

@@ -17,7 +17,10 @@ export interface BasinDocument {
   readonly location: string | null
   /** Milliseconds. */
   readonly createdAt: number
-  /** When deletion was requested, in milliseconds. The document is removed after the basin's last stream. */
+  /**
+   * The time at which deletion was requested, in milliseconds. The document is removed after the basin's last
+   * stream.
+   */
   readonly deletedAt: number | null
   readonly config: BasinConfig
   /** See `core/provision.ts`. */

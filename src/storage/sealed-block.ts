@@ -2,7 +2,7 @@ import { EMPTY_BYTES } from '../model/bytes.ts'
 import { isCommandShaped } from '../model/command.ts'
 import type { Cipher } from '../model/config.ts'
 import { BATCH_ENCODED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
-import { meteredBytesOf, type SequencedRecord } from '../model/record.ts'
+import { type Header, meteredBytesOf, type SequencedRecord } from '../model/record.ts'
 import { decodeRecords, encodeRecords } from './block-codec.ts'
 
 /**
@@ -49,6 +49,7 @@ export const SEALED_FORMATS: Readonly<Record<Cipher, Format>> = {
   'aes-256-gcm': { id: 2, nonceBytes: 12, tagBytes: 16 },
 }
 
+const NO_HEADERS: readonly Header[] = []
 const MARK = 0x07
 const PREFIX_BYTES = 14
 
@@ -67,12 +68,11 @@ export function encodeSegment({ cipher, meteredBytes, skeleton, sealed }: Sealed
   const nonce = sealed?.nonce ?? EMPTY_BYTES
   const ciphertext = sealed?.ciphertext ?? EMPTY_BYTES
   const bytes = new Uint8Array(PREFIX_BYTES + skeleton.length + nonce.length + ciphertext.length)
-  const view = new DataView(bytes.buffer)
-  view.setUint8(0, MARK)
-  view.setUint8(1, SEALED_FORMATS[cipher].id)
-  view.setUint32(2, meteredBytes)
-  view.setUint32(6, skeleton.length)
-  view.setUint32(10, nonce.length + ciphertext.length)
+  bytes[0] = MARK
+  bytes[1] = SEALED_FORMATS[cipher].id
+  writeUint32(bytes, 2, meteredBytes)
+  writeUint32(bytes, 6, skeleton.length)
+  writeUint32(bytes, 10, nonce.length + ciphertext.length)
   bytes.set(skeleton, PREFIX_BYTES)
   bytes.set(nonce, PREFIX_BYTES + skeleton.length)
   bytes.set(ciphertext, PREFIX_BYTES + skeleton.length + nonce.length)
@@ -110,7 +110,11 @@ export function decodeSegments(data: Uint8Array): (SealedSegment & { readonly da
 /** Encodes what is stored of the records in plain text. */
 export function encodeSkeleton(records: readonly SequencedRecord[]): Uint8Array {
   return encodeRecords(
-    records.map((record) => (isSealed(record) ? { ...record, headers: [], body: EMPTY_BYTES } : record)),
+    records.map((record) => {
+      if (!isSealed(record)) return record
+      const { seqNum, timestamp } = record
+      return { seqNum, timestamp, headers: NO_HEADERS, body: EMPTY_BYTES }
+    }),
   )
 }
 
@@ -133,9 +137,12 @@ export function isSealed({ headers }: Pick<SequencedRecord, 'headers'>): boolean
 export function encodePlaintext(
   records: readonly Pick<SequencedRecord, 'headers' | 'body'>[],
 ): Uint8Array | undefined {
-  const ordinary = records.filter(isSealed)
-  if (ordinary.length === 0) return undefined
-  return encodeRecords(ordinary.map(({ headers, body }) => ({ seqNum: 0, timestamp: 0, headers, body })))
+  const ordinary: SequencedRecord[] = []
+  for (const record of records) {
+    const { headers, body } = record
+    if (isSealed(record)) ordinary.push({ seqNum: 0, timestamp: 0, headers, body })
+  }
+  return ordinary.length === 0 ? undefined : encodeRecords(ordinary)
 }
 
 /**
@@ -164,6 +171,14 @@ export function joinRecords(
   if (next !== ordinary.length) throw new RangeError('an encrypted block has too many records')
   if (metered !== meteredBytes) throw new RangeError('the metered size of an encrypted block is wrong')
   return records
+}
+
+/** Big-endian. A `DataView` for each append would cost more than this. */
+function writeUint32(bytes: Uint8Array, offset: number, value: number): void {
+  bytes[offset] = value >>> 24
+  bytes[offset + 1] = value >>> 16
+  bytes[offset + 2] = value >>> 8
+  bytes[offset + 3] = value
 }
 
 function cipherOf(id: number): Cipher {

@@ -8,7 +8,7 @@ import { TAG_BODY, TAG_RECORD, TAG_SEQ_NUM, TAG_TIMESTAMP, varintSize, writeVari
 export class TextLines implements Lines {
   /** The text. */
   readonly bytes: Uint8Array
-  /** Where the first line begins. */
+  /** The offset of the first line. */
   readonly start: number
   /** The end of each line, exclusive. The next line begins after one more byte, the line break. */
   readonly ends: Uint32Array

@@ -1,8 +1,8 @@
 import type { ProducerState, WriteState } from '../core/write-state.ts'
 
-/** What an append changed in the write state of a log, so that a storage need not write all producers. */
+/** The change of the write state of a log by an append, so that a storage need not write all producers. */
 export interface WriteStateChange {
-  /** Set if the log was closed. */
+  /** True if the append closed the log. */
   readonly closed?: true | undefined
   /** The new `streamSeq`. */
   readonly streamSeq?: string | undefined

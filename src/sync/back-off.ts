@@ -1,6 +1,6 @@
 const FIRST_MS = 500
 const MOST_MS = 30_000
-/** Longer requests of a server to wait are cut to this. */
+/** The longest wait that a server can ask for. */
 const ASKED_MS_MAX = 600_000
 
 const CONTENTION_MS_MAX = 5_000

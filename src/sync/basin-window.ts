@@ -1,4 +1,4 @@
-/** What decides which streams of a synced basin hold a connection. */
+/** The state that decides which streams of a synced basin get a connection. */
 export interface WindowInput {
   /** The streams that this device used, the one that was used last first. */
   readonly used: readonly string[]

@@ -22,7 +22,7 @@ export interface NumberedItem<Item> {
  * ```
  */
 export interface StreamChange<Confirmed, Pending> {
-  /** Whether the local copy was begun again: everything that was passed on before is void. */
+  /** Whether the local copy was replaced, which makes all records of earlier changes void. */
   readonly isReset?: boolean | undefined
   /**
    * The first sequence number that the change covers, command records included. It is greater than the

@@ -25,9 +25,9 @@ export function isSnapshotDueOnClose({ position, saved, every }: SnapshotProgres
 }
 
 /**
- * Whether a snapshot that another fold has begun to store makes one's own superfluous. One of the same kind
- * does if opening from it costs at most the records between two snapshots. One of another kind does if this
- * fold was there first: the version that was opened last is that of the app from now on.
+ * Whether a snapshot that another fold has begun to store makes the snapshot of this fold unnecessary. One of
+ * the same kind does if it is less than `every` records older. One of another kind does if this fold has
+ * loaded or stored a snapshot before: the version of the app that was opened last wins.
  */
 export function isSuperseded(
   { position, saved, every }: SnapshotProgress,

@@ -11,7 +11,7 @@ const PART_BYTES = 500_000
 /** Raised when the format changes. Snapshots of another format are ignored. */
 const FORMAT = 1
 
-/** What a snapshot is of: it is used only by a fold with the same kind. */
+/** The stream and the reducer that a snapshot belongs to. A fold uses only snapshots of its own kind. */
 export interface SnapshotKind {
   /** The identity of the folded stream, which differs if the stream was deleted and created again. */
   readonly source: string
@@ -66,7 +66,7 @@ export function snapshotPartOf({ headers, body }: SequencedRecord): SnapshotPart
   }
 }
 
-/** The snapshots of a stream as far as it was read. */
+/** The snapshots in the part of a stream that was read. */
 export interface SnapshotScan {
   /** The complete snapshots, from the newest to the oldest, at most two. */
   readonly complete: readonly FoldSnapshot[]
@@ -79,13 +79,13 @@ export interface SnapshotScan {
 /** The scan of a stream of which nothing was read. */
 export const EMPTY_SCAN: SnapshotScan = { complete: [], parts: [], end: 0 }
 
-/** Reads further records of a stream of snapshots. Damaged and incomplete snapshots are left out. */
+/** Reads further records of a stream of snapshots. Damaged and incomplete snapshots are ignored. */
 export function scanSnapshots(scan: SnapshotScan, records: readonly SequencedRecord[]): SnapshotScan {
   let { complete, parts, end } = scan
   for (const record of records) {
     const isNext = record.seqNum === end
     end = record.seqNum + 1
-    // The trim of what is older.
+    // The trim of older snapshots.
     if (isCommandShaped(record.headers)) continue
     const part = snapshotPartOf(record)
     const before = isNext ? parts.at(-1) : undefined
@@ -141,7 +141,7 @@ function isMark(last: unknown): boolean {
 
 const POLYNOMIAL = 0xedb8_8320
 
-/** The remainders of all bytes. */
+/** The remainder of each byte. */
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let remainder = byte
   for (let bit = 0; bit < 8; bit++) remainder = (remainder >>> 1) ^ (remainder & 1 ? POLYNOMIAL : 0)

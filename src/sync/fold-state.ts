@@ -60,16 +60,17 @@ export function foldStateAt<State>(
 }
 
 /**
- * Returns where a fold reads on: at the last record that it has reduced, so that the record can be compared.
+ * Returns the sequence number at which a fold continues to read: that of the last record that it has reduced,
+ * so that the record can be compared.
  */
 export function startOfChanges({ position, last }: FoldState<unknown>): number {
   return last?.seqNum ?? position
 }
 
 /**
- * Decides what a change makes of a state. Confirmed records that the state contains are compared and left
- * out. Pending records are applied on top of the confirmed state, again if that has changed. With
- * `skipsGaps`, trimmed records are left out. Throws `reducer_failed` with the record if the reducer throws.
+ * Decides how a change affects a state. Confirmed records that the state contains are compared and skipped.
+ * Pending records are applied to the confirmed state, again if that has changed. With `skipsGaps`, records
+ * that were trimmed unread are ignored. Throws `reducer_failed` with the record if the reducer throws.
  */
 export function foldChange<State, Confirmed extends FoldedRecord, Pending>(
   state: FoldState<State, Pending>,

@@ -1,7 +1,7 @@
 import type { HeadwaterError } from '../model/errors.ts'
 import type { StopReason } from './mirror-state.ts'
 
-/** What a mirror does after a failure: it tries again, or stops for a reason. */
+/** The outcome of a failure: the mirror tries again, or stops for a reason. */
 export type FailureOutcome = 'retry' | StopReason
 
 /**

@@ -1,14 +1,14 @@
 import type { HeadwaterError } from '../model/errors.ts'
 
 /**
- * What a mirror does at the moment:
- * - `connecting`: it connects to the remote stream, or waits for another tab to tell what it does
+ * The current activity of a mirror:
+ * - `connecting`: it connects to the remote stream, or waits for the state that another tab reports
  * - `catching-up`: it copies records that were appended before; `position` is the sequence number after the
  *   last one that is stored on this device, `tail` the end of the remote stream as far as it is known
  * - `live`: everything is stored on this device, and records arrive as they are appended
  * - `waiting`: other streams of its synced basin have the connections; it gets one in its turn
  * - `offline`: it tries again at `nextAttemptAt`, in milliseconds since the Unix epoch; `error` says why
- * - `stopped`: only the app can decide how to go on, for the `reason`; the local copy is kept as it is
+ * - `stopped`: only the app can decide how to continue, for the `reason`; the local copy is kept as it is
  * - `closed`: the mirror was closed
  *
  * ```ts
@@ -39,7 +39,7 @@ export type MirrorState =
  * ```
  */
 export interface StoppedMirror {
-  /** It waits for the app. */
+  /** The mirror waits for the app. */
   readonly kind: 'stopped'
   /** Why it stopped. */
   readonly reason: StopReason
@@ -55,7 +55,7 @@ export interface StoppedMirror {
  * - `replaced`: the remote stream is another one than that of the local copy, or has lost records of it
  * - `missing`: the remote stream, of which there is a local copy, was deleted
  * - `denied`: the server does not accept the access token, or the token does not permit to read the stream
- * - `failed`: another error that trying again does not resolve, such as a missing encryption key
+ * - `failed`: another error that a retry does not resolve, such as a missing encryption key
  */
 export type StopReason = 'trimmed' | 'replaced' | 'missing' | 'denied' | 'failed'
 

@@ -16,7 +16,7 @@ type Kind = 'record' | 'part' | 'progress' | 'attempt' | 'parked' | 'retry' | 'd
 
 const KINDS: readonly string[] = ['record', 'part', 'progress', 'attempt', 'parked', 'retry', 'discard']
 
-/** Where the records of an entry are on the server. */
+/** The positions of the records of an entry on the server. */
 export type Confirmation = Pick<AppendAck, 'start' | 'end'>
 
 /** A record that waits for the server. */
@@ -117,7 +117,7 @@ export const emptyOutbox = (): OutboxState => ({
   discarded: new Set(),
 })
 
-/** What an outbox reports about a change: entries that left it. */
+/** The receiver of entries that leave an outbox. */
 export interface OutboxNews {
   readonly confirmed: (number: number, confirmation: Confirmation) => void
   readonly discarded: (entry: OutboxEntry) => void

@@ -4,10 +4,10 @@ import type { AppendRecord, SequencedRecord } from '../model/record.ts'
 import { originHeader, originOf } from './origin.ts'
 import type { Confirmation, OutboxEntry, OutboxState, Progress } from './outbox-log.ts'
 
-/** What happens to the records behind one that the server refused: they wait, or are sent. */
+/** The treatment of records behind one that the server refused: they wait, or are sent. */
 export type AfterRefusal = 'stop' | 'continue'
 
-/** What a sender does at the moment. */
+/** The current activity of a sender. */
 export type SenderState =
   | { readonly kind: 'idle' }
   | { readonly kind: 'sending' }

@@ -12,7 +12,9 @@ const STREAMS_PER_STEP = 256
 export class BasinSize {
   /** Metered bytes of the streams measured so far. */
   bytes = 0
-  /** When the oldest of these streams was created, in milliseconds; undefined if there are none. */
+  /**
+   * The time at which the oldest of these streams was created, in milliseconds; undefined if there are none.
+   */
   since: number | undefined
   readonly #context: UsageContext
   readonly #prefix: string

@@ -40,8 +40,8 @@ export class UsageFlush {
   readonly changedLogs: ChangedLogs
   readonly #context: UsageContext
   /**
-   * Not from a seeded source: commits of another engine, or of an earlier run, must not be taken for this
-   * engine's.
+   * The id of this engine. It does not come from a seeded source, so that commits of another engine, or of an
+   * earlier run, are not taken for those of this one.
    */
   readonly #engineId = lazyId()
   readonly #activity = new Map<string, HourRange>()

@@ -34,7 +34,7 @@ const PAGE = 100
 interface SamplingPass {
   /** Hours since the Unix epoch. */
   readonly hour: number
-  /** When the lease was last claimed or found claimed by another engine, in seconds. */
+  /** The time at which the lease was last claimed, or found claimed by another engine, in seconds. */
   claimedAt: number
   /** Listed basins that are not measured yet. */
   readonly basins: Document[]

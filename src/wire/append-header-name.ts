@@ -4,5 +4,5 @@
  */
 export const APPEND_HEADER = 'headwater-append'
 
-/** What the header of a response says about the append. */
+/** The value of the header of a response: how the batch was stored. */
 export type AppendHeaderReply = 'stored' | 'duplicate'

@@ -177,7 +177,10 @@ function readHeader(reader: BlockReader): Header {
   return [name, value]
 }
 
-/** Without a callback, which would cost more than the rest: an append session reads three for each batch. */
+/**
+ * Reads a position without a callback, which would cost more than the rest: an append session reads three for
+ * each batch.
+ */
 function readPosition(reader: BlockReader): StreamTail {
   const end = reader.end()
   let seqNum = 0

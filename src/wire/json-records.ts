@@ -24,7 +24,10 @@ export function readBatchJson({ records, tail }: ReadBatch, format: DataFormat):
   })
 }
 
-/** Like {@link readBatchJson}, but made once for each batch and format: readers of a live batch share it. */
+/**
+ * Does the same as {@link readBatchJson}, but once for each batch and format: readers of a live batch share
+ * the result.
+ */
 export function sharedBatchJson(batch: ReadBatch, format: DataFormat): string {
   const known = texts[format].get(batch)
   if (known !== undefined) return known

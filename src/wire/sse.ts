@@ -51,7 +51,7 @@ export function parseLastEventId(value: string): DeliveredSoFar {
 }
 
 /**
- * What the id of an event contains: its last sequence number, and what the connection had delivered with it.
+ * The contents of the id of an event: its last sequence number, and the records and bytes delivered up to it.
  */
 export interface DeliveredSoFar {
   readonly lastSeqNum: number

@@ -1,5 +1,5 @@
 /**
- * What is used of `zstd-codec`, which ships no types. Codecs, vectors and streams live in wasm memory until
+ * The used part of `zstd-codec`, which ships no types. Codecs, vectors and streams live in wasm memory until
  * `delete`.
  */
 declare module 'zstd-codec/lib/module.js' {

@@ -70,7 +70,7 @@ export function zstdFrames(data: Uint8Array, bytesMax: number): ZstdFrame[] {
   return frames
 }
 
-/** What the remaining data may contain. */
+/** The limits of the remaining data. */
 interface Budget {
   bytes: number
   blocks: number

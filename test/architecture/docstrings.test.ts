@@ -6,7 +6,9 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const PREPOSITIONS = 'After|As|At(?! most| least)|Before|By|For|From|If|In|Of|On|To|Until|With|Without'
 const PARTICIPLES = 'Called|Closed|Dropped|Given|Kept|Marked|Shared|Stored|Used'
 /** A docstring that only continues the name below it: "By digest.", "In bytes; …". A comma makes a clause. */
-const FRAGMENT = new RegExp(`^(?:(?:${PREPOSITIONS})\\b[^,]*?[.;:](?:\\s|$)|(?:${PARTICIPLES})\\.)`)
+const FRAGMENT = new RegExp(
+  `^(?:(?:${PREPOSITIONS})\\b[^,]*?[.;:](?:\\s|$)|(?:${PARTICIPLES})\\.|(?:What|When|Where|Who|Like|Not)\\b)`,
+)
 
 /** A default that is named by other words. */
 const OTHER_DEFAULT = /\bdefaults? to\b|(?<!by )\bdefault:|\(default\b|\bthe default is\b/i
@@ -46,6 +48,9 @@ it('a fragment is told from a sentence', () => {
     'In bytes; undefined if it is not known.',
     'Of its\n * records.',
     'Shared.',
+    'What a caller may do.',
+    'When it expires.',
+    'Like `next()`, for several.',
   ])
     expect(isFragment(one), one).toBe(true)
   for (const one of ['Logs by digest.', 'If the disk is full, writes less.', 'Called with the tail.'])

@@ -46,7 +46,7 @@ inChromium('a mirror in pages', (browser) => {
     })
   })
 
-  it('goes on in another tab when the one that copies is closed', async () => {
+  it('continues in another tab when the one that copies is closed', async () => {
     const { service, stream, leader, other } = await openTabs(browser, 'closed')
     await leader.page.close()
     await stream.append('c')
@@ -56,7 +56,7 @@ inChromium('a mirror in pages', (browser) => {
     await service.idle()
   })
 
-  it('goes on in another tab when the one that copies is killed', async () => {
+  it('continues in another tab when the one that copies is killed', async () => {
     const { stream, leader, other } = await openTabs(browser, 'killed')
     const crashed = leader.page.waitForEvent('crash')
     const session = await browser.context.newCDPSession(leader.page)
@@ -72,7 +72,7 @@ inChromium('a mirror in pages', (browser) => {
 inChromium(
   'a mirror in hidden pages',
   (browser) => {
-    it('goes on in another tab while the one that copies is frozen', async () => {
+    it('continues in another tab while the one that copies is frozen', async () => {
       const { stream, leader, other } = await openTabs(browser, 'frozen')
       await setLifecycle(browser, leader.page, 'frozen')
       await stream.append('c')

@@ -85,7 +85,7 @@ describe('headwater', () => {
   it.each([
     ['options', ['--url URL', 'HEADWATER_CONTEXT', 'yesterday', 'Exit codes']],
     ['format', ['%h{NAME}', '%i', '\\xHH', '.items[-1]']],
-  ])('help %s explains what commands have in common', async (topic, words) => {
+  ])('help %s explains the options and terms that commands share', async (topic, words) => {
     const { exitCode, out } = await resultOf(['help', topic])
     expect(exitCode).toBe(0)
     for (const word of words) expect(out.join('\n')).toContain(word)

@@ -47,7 +47,7 @@ const NAMES: readonly (string | undefined)[] = ['basin', 'stream']
 /** A trim applies to all reads from then on over HTTP too: it has a grace period of 10 seconds there. */
 const PAUSE_MS = 11_000
 
-/** Servers may accept one prefix of protocol headers only: the public service accepts `s2`. */
+/** Servers may accept one prefix of protocol headers only: the hosted service accepts `s2`. */
 const PREFIXES = byRun({ quick: [['svc', 's2']], full: [['svc', 's2'], ['svc'], ['s2']] })
 
 describe.each(PREFIXES.map((prefixes) => ({ prefixes })))(

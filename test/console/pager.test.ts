@@ -77,7 +77,7 @@ describe('a pager', () => {
     expect([pager.appended, pager.behind]).toEqual([2, 0])
   })
 
-  it('begins at the first record that a trim has left, and knows that there is none before', async () => {
+  it('begins at the first record that a trim has left, and reports that there is none before', async () => {
     const { connection, stream } = await served(1000)
     await stream.trim(700)
     const pager = pagerOf(connection)

@@ -15,7 +15,7 @@ it('a claimed job can be claimed again when its lease ends, and only then', () =
   expect(claimable(queue, 1_000 + LEASE_MS)).toMatchObject({ id: 'a' })
 })
 
-it('a worker whose job was taken over does not hold it any more', () => {
+it('a worker whose job was taken over no longer holds it', () => {
   const queue = queueOf(
     { type: 'added', id: 'a', text: 'a' },
     { type: 'claimed', id: 'a', worker: 'one' },

@@ -100,7 +100,7 @@ test('reports records that were trimmed before the fold saw them', () => {
   expect(foldChange(state, empty, joined)).toEqual({ kind: 'gap', from: 1, to: 4 })
 })
 
-test('does not take command records, which are left out, for a gap', () => {
+test('does not treat skipped command records as a gap', () => {
   const state = next(EMPTY, { start: 0, confirmed: [record(2, 'c')], position: 5 })
   expect(state).toMatchObject({ value: 'c', position: 5 })
   expect(next(state, { start: 5, confirmed: [record(6, 'g')] }).value).toBe('cg')
@@ -121,7 +121,7 @@ test.each<[string, Partial<Change>]>([
   expect(foldChange(restored, change(part), joined)).toEqual({ kind: 'replaced' })
 })
 
-test('goes on if the record to compare was trimmed', () => {
+test('continues if the record to compare was trimmed', () => {
   const restored: FoldState<string, Letter> = foldStateAt('ab', 2, { seqNum: 1, timestamp: 1 })
   expect(next(restored, { start: 2, confirmed: [record(2, 'c')] }).value).toBe('abc')
   expect(next(restored, { start: 2, position: 2 }).value).toBe('ab')

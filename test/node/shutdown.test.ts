@@ -54,7 +54,7 @@ describe('close', () => {
     expect(server.counts()).toEqual({ connections: 0, http2Sessions: 0, requests: 0 })
   })
 
-  it('stops waiting when its signal aborts, and goes on closing', async () => {
+  it('stops waiting when its signal aborts, and continues to close', async () => {
     const gate = gated()
     const { server } = await startServer(gate.handler)
     const client = new RawClient(server.port)

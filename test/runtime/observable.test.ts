@@ -199,7 +199,7 @@ describe('an observable', () => {
     )
   })
 
-  it('is taken for one by RxJS, whichever name of the interface it looks for', () => {
+  it('is accepted by RxJS, whichever name of the interface it looks for', () => {
     const one = new Observable<number>((subscriber) => subscriber.next(1))
     expect(isObservable(one)).toBe(true)
     expect((one as unknown as Record<string, () => unknown>)['@@observable']!()).toBe(one)

@@ -41,7 +41,7 @@ it('messages reach the other candidates of the name', async () => {
   for (const member of members) member.leave()
 })
 
-it('a candidate that left sends no message any more', async () => {
+it('a candidate that left sends no further messages', async () => {
   const notes: string[] = []
   const [a, b] = [join('silent', notes, 'a'), join('silent', notes, 'b')]
   a.leave()
@@ -53,7 +53,7 @@ it('a candidate that left sends no message any more', async () => {
   b.leave()
 })
 
-it('a candidate that left is not called back any more', async () => {
+it('a candidate that left receives no further calls', async () => {
   const notes: string[] = []
   const [a, b] = [join('left', notes, 'a'), join('left', notes, 'b')]
   a.post('x')

@@ -151,7 +151,7 @@ describe('a read across earlier records and the copy', () => {
     expect(await numbersOf(copy, query)).toEqual(expected)
   })
 
-  it('goes on as records arrive', async () => {
+  it('continues as records arrive', async () => {
     const { copy, origin, clock } = await openEnd()
     await copy.fetchEarlier({ count: 10 })
     const seen: number[] = []

@@ -166,7 +166,7 @@ describe('a mirror with an access token', () => {
     return { hw, clock, handler, local: device.local, stream: hw.basin('basin').stream('stream') }
   }
 
-  it('goes on with another one when it ends during the read', async () => {
+  it('continues with another one when it ends during the read', async () => {
     const { hw, clock, handler, local, stream } = await openServed()
     const tokens = [await issue(hw, 'first'), await issue(hw, 'second')]
     const getToken = () => tokens[0]!

@@ -63,7 +63,7 @@ describe('mirrors in two tabs', () => {
     expect(await contentOf(other.local)).toEqual(await contentOf(server.stream))
   })
 
-  it('go on when the one that copies is closed', async () => {
+  it('continue when the one that copies is closed', async () => {
     const { server, clock, one, other } = await openTabs()
     await server.stream.append('a')
     const first = one.start()
@@ -77,7 +77,7 @@ describe('mirrors in two tabs', () => {
     expect(await contentOf(other.local)).toEqual(await contentOf(server.stream))
   })
 
-  it('go on when the one that copies is paused, and share again when it continues', async () => {
+  it('continue when the one that copies is paused, and share again when it continues', async () => {
     const { server, clock, one, other } = await openTabs()
     await server.stream.append('a')
     const { coordinator, pause } = pausable()
@@ -100,7 +100,7 @@ describe('mirrors in two tabs', () => {
     expect(await contentOf(one.local)).toEqual(await contentOf(server.stream))
   })
 
-  it('continue when any of them is told to', async () => {
+  it('continue when `retry` of any of them is called', async () => {
     const { server, clock, network, one, other } = await openTabs()
     await server.stream.append('a')
     network.respond(403, { code: 'permission_denied' })

@@ -232,7 +232,7 @@ describe('the attempts of a log', () => {
     expect(trimPoint(state)).toBe(1)
   })
 
-  it('are the same after a trim, also if one did not count because of an entry that is gone', () => {
+  it('are the same after a trim, also if one did not count because of an entry that has left', () => {
     const log = [entry, attempt(0, 0, [0]), confirmed(0), entry, entry, attempt(0, 1, [4], 1)]
     const later = [attempt(0, 1, [3], 1), confirmed(3)]
     const records = [...log, ...later].map((record, seqNum) => ({ ...record, seqNum, timestamp: 0 }))

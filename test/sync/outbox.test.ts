@@ -311,7 +311,7 @@ test('flush waits for records that were stored before the outbox was opened', as
   expect(await afterFlush).toEqual(['x'])
 })
 
-test('the log is trimmed when its records are not needed any more', async () => {
+test('the log is trimmed when its records are no longer needed', async () => {
   const { box, hw, clock } = await openOutbox()
   for (let index = 0; index < 100; index++) {
     await box.append(`r${index}`)

@@ -43,7 +43,7 @@ test('a record that is reached before the outbox names it is never pending', () 
   expect(shown(withOutbox(overlay, content([7, 8], 0, 9)))).toEqual([8])
 })
 
-test('numbers that the outbox cannot name any more are not kept', () => {
+test('numbers that the outbox can no longer name are not kept', () => {
   let overlay = withReached<string>(EMPTY_OVERLAY, [1, 2, 3])
   overlay = withOutbox(overlay, content([3], 9, 4))
   expect([...overlay.reached]).toEqual([3])

@@ -231,7 +231,7 @@ describe('the tabs of a device', () => {
     expect(await bodiesOf(server.basin, 'rooms/mine')).toEqual(['mine'])
   })
 
-  test('go on when the one that syncs is closed', async () => {
+  test('continue when the one that syncs is closed', async () => {
     const { server, clock, tab } = await openBoth()
     await server.basin.stream('rooms/a').append('a')
     const other = await openTab(server, tab.storage)

@@ -126,7 +126,7 @@ test('a view can start at the tail of a copy whose records were all trimmed', as
   view.stop()
 })
 
-test('a copy that is begun again while a view finds its start replaces everything', async () => {
+test('a copy that restarts while a view finds its start replaces everything', async () => {
   const { local, outbox, reads } = await copyOf()
   await local.append(['a', mine(4, 'mine'), 'b'])
   outbox.add(4, 'mine')
@@ -189,7 +189,7 @@ test('a trim removes records from the beginning of the view', async () => {
   view.stop()
 })
 
-test('a copy that was begun again replaces everything but the pending records', async () => {
+test('a restarted copy replaces everything but the pending records', async () => {
   const { local, outbox, reads } = await copyOf()
   await local.append(['a', 'b'])
   outbox.add(7, 'mine')

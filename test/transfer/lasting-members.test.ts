@@ -46,7 +46,7 @@ it.each<Kind>(['directory', 'address'])('keeps streams closed, into a %s', async
   expect(again.match(/"tail":[^}]*"closed":true/g)).toHaveLength(2)
 })
 
-it('says that a stream is open whose last record is gone', async () => {
+it('warns that a stream is open if the record that closed it has expired', async () => {
   const { basin, service, clock } = await openSource()
   await basin.createStream('s', { retentionPolicy: { ageSeconds: 60 } }, { records: ['a', closeRecord()] })
   await clock.advance(120_000)

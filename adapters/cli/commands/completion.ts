@@ -32,7 +32,7 @@ interface Word {
   readonly description: string
 }
 
-/** What may follow each command: the names of its commands, and its options. */
+/** Returns the words that may follow each command: its subcommands and its options. */
 async function wordsOf(root: CliCommand): Promise<Words[]> {
   return (await walk(root, [])).map(({ path, command }) => ({
     path: path.join(' '),

@@ -16,7 +16,7 @@ export const FENCING_DEFINITION = {
   'fencing-token': withValue('TOKEN', 'Fail unless the stream has this fencing token'),
 } as const
 
-/** What `fence` and `trim` have in common: both append a command record. */
+/** The definition that `fence` and `trim` share: both append a command record. */
 const COMMAND_DEFINITIONS = {
   ...FENCING_DEFINITION,
   'match-seq-num': withValue('N', 'Fail unless this is the next sequence number'),

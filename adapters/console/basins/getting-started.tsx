@@ -22,7 +22,7 @@ const STEPS: readonly (readonly [title: string, call: CurlCall])[] = [
 const IN_PROCESS = `const stream = hw.basin('${BASIN}').stream('greetings')
 await stream.append('hello')`
 
-/** What an empty server shows: how to begin. */
+/** The first steps, shown for an empty server. */
 export function GettingStarted({ onCreate }: { readonly onCreate: () => void }) {
   const { connection, hasAddress } = useConsole()
   const { isAuthorized, target } = connection

@@ -212,7 +212,7 @@ function HeaderFields(props: {
   )
 }
 
-/** What is safe after an append whose outcome is not known, or which was not stored. */
+/** States what is safe after an append that failed or whose outcome is unknown. */
 function Doubt(props: {
   readonly error: Error | undefined
   readonly basin: string
@@ -236,7 +236,7 @@ interface Draft {
   readonly headers: readonly Header[]
 }
 
-/** What the form begins with: nothing, or a record that is appended again. */
+/** The initial content of the form: nothing, or a record to append again. */
 function useDraft(basin: string, stream: string): Draft {
   const { drafts } = useConsole()
   return useMemo(() => {
@@ -259,7 +259,7 @@ function bytesOf(text: string): Uint8Array {
   return bytes
 }
 
-/** What cannot be appended is not in the command either. */
+/** Returns the records for the curl command, which omits records that cannot be appended. */
 function curlRecords(records: () => TextInput[]): TextInput[] {
   try {
     return records()

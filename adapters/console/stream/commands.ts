@@ -2,7 +2,7 @@ import type { Stream } from '../../../src/api/stream.ts'
 import type { StreamPosition } from '../../../src/model/position.ts'
 import { plural } from '../format.ts'
 
-/** What a stream holds: the first record that remains, if there is one, and the tail. */
+/** The extent of a stream: the first remaining record, if there is one, and the tail. */
 export interface Extent {
   readonly first: number | undefined
   readonly tail: StreamPosition
@@ -20,7 +20,7 @@ export function withoutTrimmed({ first, tail }: Extent, trimPoint: number): Exte
   return { first: remaining < tail.seqNum ? remaining : undefined, tail }
 }
 
-/** What a trim would do, in words. */
+/** Returns the effect of a trim in words. */
 export function trimEffect({ first, tail }: Extent, seqNum: number): string {
   if (first === undefined) return 'The stream holds no records: nothing is removed.'
   if (seqNum <= first) return `Nothing is removed: the first record is ${first}.`
@@ -33,7 +33,7 @@ export function trimEffect({ first, tail }: Extent, seqNum: number): string {
   return `${removed} ${plural(remaining, 'record')} and the trim command remain; ${seqNum} is the first.`
 }
 
-/** What a fence would do, in words. */
+/** Returns the effect of a fence in words. */
 export function fenceEffect(token: string): string {
   if (token === '') return 'The stream will have no fencing token: appends that name one are rejected.'
   return `Appends that name another token than ${JSON.stringify(token)} will be rejected with 412. Appends that name none are still accepted.`

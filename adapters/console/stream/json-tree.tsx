@@ -8,7 +8,7 @@ type Path = readonly (string | number)[]
 
 /** Longer arrays and objects are folded at first. */
 const OPEN_ITEMS_MAX = 100
-/** What is folded deeper has no elements until it is opened. */
+/** The depth to which the tree is open at first. Deeper values have no elements until they are opened. */
 const OPEN_DEPTH = 3
 
 /** A value as a tree. A part that is chosen can be copied and, of JSON, filtered by and shown in a column. */

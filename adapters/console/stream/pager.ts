@@ -11,7 +11,7 @@ export const PAGE_RECORDS = 500
 /** How many records an opened position loads at least, because a reply holds few large ones. */
 const VIEW_RECORDS = 25
 
-/** What a pager does at the tail: nothing while it is `idle`. */
+/** The activity of a pager at the tail: none while it is `idle`. */
 export type PagerState =
   | { readonly kind: 'idle' | 'connecting' | 'live' }
   | { readonly kind: 'retrying'; readonly message: string; readonly retryAt: number }
@@ -35,7 +35,7 @@ export class Pager {
   /** Whether a page is being loaded. */
   isLoading = false
   state: PagerState = { kind: 'idle' }
-  /** Where a reader starts while the window is empty. */
+  /** The start of a reader while the window is empty. */
   #start: Start = {}
   #olderRecords = PAGE_RECORDS
   #abort = new AbortController()
@@ -203,7 +203,7 @@ export class Pager {
     const signal = this.#restart()
     const { window } = this
     const from: Start = window.end === undefined ? this.#start : { seqNum: window.end }
-    /** What is before the first tail that is known is history. */
+    // Records before the first known tail are history.
     let liveFrom: number | undefined
     this.hasNewer = false
     this.#set({ kind: 'connecting' })

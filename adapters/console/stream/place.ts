@@ -2,7 +2,7 @@ import type { Options } from '../ui/field.tsx'
 import type { Format } from './record.ts'
 import type { Start } from './tail.ts'
 
-/** What the records tab of a stream shows, as its address keeps it. */
+/** The content of the records tab of a stream, as its address stores it. */
 export interface RecordsPlace {
   /** The first record in view; undefined at the tail. */
   readonly from?: Start | undefined

@@ -20,7 +20,7 @@ import { readCommand, readProgram } from './snippets.ts'
 export function RecordRow(props: {
   readonly record: SequencedRecord
   readonly format: BodyFormat
-  /** What is shown in place of headers and body, if there are any. */
+  /** The content in place of headers and body, if any. */
   readonly columns: readonly string[]
 }) {
   const { record, format, columns } = props

@@ -17,7 +17,7 @@ export interface BodyFormat {
   readonly type: string
 }
 
-/** What a command does, in words. */
+/** Returns the effect of a command in words. */
 export function commandText(command: Command): string {
   if (command.kind === 'trim') return `removes the records before ${command.seqNum}`
   if (command.kind === 'close') return 'closes the stream'

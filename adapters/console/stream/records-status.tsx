@@ -6,7 +6,7 @@ import type { Pager } from './pager.ts'
 import type { StreamSearch } from './search.ts'
 import type { PagedRecords } from './use-pager.ts'
 
-/** What is shown of a stream, how far it is from the tail, and the way to the rest. */
+/** The range of records that is shown, its distance to the tail, and the controls to reach the rest. */
 export function RecordsStatus(props: {
   readonly records: PagedRecords
   readonly hasFilter: boolean

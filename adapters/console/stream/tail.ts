@@ -8,7 +8,7 @@ import type { CurlTarget } from '../curl.ts'
 /** The first record of a tail. */
 export type Start = Pick<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>
 
-/** What a follower reports. */
+/** The events that a follower reports. */
 export interface FollowEvents {
   onRecords(records: readonly SequencedRecord[]): void
   /** The tail as far as known: records before it may still follow. */

@@ -1,6 +1,6 @@
 import type { TextInput } from './append-input.ts'
 
-/** What `{{…}}` in a template stands for. */
+/** The values of `{{…}}` in a template. */
 export const PLACEHOLDERS = ['{{n}}', '{{now}}', '{{random}}'] as const
 
 /** A record of a template: `{{n}}` counts from 1, `{{now}}` is the time, `{{random}}` is below 1,000. */

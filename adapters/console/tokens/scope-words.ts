@@ -2,7 +2,7 @@ import { permitsOperation } from '../../../src/core/permission.ts'
 import type { AccessScope, ResourceSet } from '../../../src/model/access.ts'
 import type { Operation } from '../../../src/model/operations.ts'
 
-/** What an operation acts on: the streams of basins, basins, access tokens, or the account. */
+/** The resources that an operation acts on: streams of basins, basins, access tokens, or the account. */
 type Subject = 'streams' | 'basins' | 'tokens' | 'account'
 
 /** An operation: what it acts on, and what it does. */
@@ -39,7 +39,7 @@ const OPERATION_WORDS: Readonly<Record<Operation, OperationWords>> = {
 /** The names of all operations, by the kind of resource that they act on. */
 export const OPERATION_NAMES = Object.keys(OPERATION_WORDS) as Operation[]
 
-/** What a scope permits on one kind of resource. */
+/** The permissions of a scope on one kind of resource. */
 export interface ScopeSentence {
   /** `On every stream that begins with “tenant-7/” in the basin “shop”`. */
   readonly where: string
@@ -47,7 +47,7 @@ export interface ScopeSentence {
   readonly verbs: readonly string[]
 }
 
-/** What a scope permits, in sentences; empty if it permits nothing. */
+/** Returns the permissions of a scope in sentences; empty if it permits nothing. */
 export function scopeSentences(scope: AccessScope): ScopeSentence[] {
   return (['streams', 'basins', 'tokens', 'account'] as const).flatMap((subject) => {
     const operations = OPERATION_NAMES.filter(

@@ -4,7 +4,7 @@ import { useSubmit } from './async.ts'
 import { TextField } from './field.tsx'
 import { Problem } from './notice.tsx'
 
-/** What has the focus first, rather than the button that closes the dialog. */
+/** The elements that get the focus first, rather than the button that closes the dialog. */
 const FIRST_FIELD = 'form input, form select, form footer button, footer button'
 
 /** A modal dialog, which Escape closes. Focus returns to where it was. */

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 
-/** What connects a control with its label, its hint and its problem. */
+/** The attributes that connect a control with its label, its hint and its problem. */
 export interface ControlAttributes {
   readonly id: string
   readonly 'aria-describedby': string | undefined
@@ -95,7 +95,7 @@ export function SelectField<Value extends string>(props: {
   readonly value: Value
   readonly options: Options<Value>
   readonly onChange: (value: Value) => void
-  /** What belongs to the chosen option. */
+  /** The content that belongs to the chosen option. */
   readonly children?: ComponentChildren | undefined
 }) {
   const { label, hint, value, options, onChange, children } = props

@@ -76,7 +76,7 @@ export interface ChartSeries {
   readonly summary: number
 }
 
-/** What a metric set returned, as one chart. */
+/** The result of a metric set, as one chart. */
 export interface ChartData {
   readonly unit: MetricUnit
   /** Totals are drawn as bars, measurements as a line. */

@@ -66,7 +66,7 @@ const MINUTE = 60_000
 /** The distances of times on the axis, in minutes. */
 const DISTANCES = [1, 5, 10, 15, 30, 60, 120, 240, 480, 1440, 2880, 7200]
 
-/** Up to seven round times of the local time zone. */
+/** Returns up to seven round times of the local time zone. */
 export function timesOf({ start, end }: TimeRange): number[] {
   const distance = MINUTE * (DISTANCES.find((minutes) => minutes * MINUTE * 6.5 >= end - start) ?? 14_400)
   const offset = new Date(start).getTimezoneOffset() * MINUTE

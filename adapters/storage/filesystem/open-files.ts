@@ -26,7 +26,7 @@ export interface OpenFilesOptions {
   readonly reserveBytes?: number | undefined
 }
 
-/** What an opening knows of its surroundings. */
+/** The environment of an opening. */
 export interface OpenContext {
   readonly clock?: Clock | undefined
   /** Whether the disk is known to be full. */

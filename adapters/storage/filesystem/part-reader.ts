@@ -21,7 +21,7 @@ const HEAD_BYTES = 4096
 /** How many pages of frames stay in memory: those of 1 GiB of records, in about 12 MiB. */
 const KEPT_PAGES_MAX = 131_072
 
-/** Where a frame is. */
+/** The place of a frame. */
 export interface FrameAddress {
   /** Name of its file. */
   readonly name: string

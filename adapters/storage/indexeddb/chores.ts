@@ -9,7 +9,7 @@ export interface RescheduledLog {
   readonly choresRemoved: readonly Chore[]
 }
 
-/** What determines the time of a `trimmed` chore. */
+/** The state that determines the time of a `trimmed` chore. */
 type TrimState = Pick<LogRow, 'head' | 'freedBelow'>
 
 /**

@@ -149,7 +149,7 @@ function firstRevision(): number {
   return secureRandom() * 2 ** 52
 }
 
-/** Does not decode tail rows, so it works on damaged ones. */
+/** Returns the log with a new epoch. Does not decode tail rows, so it works on damaged ones. */
 function withEpoch(
   { row, tailRows }: StoredLog,
   { epoch, extensions }: Pick<Head, 'epoch' | 'extensions'>,

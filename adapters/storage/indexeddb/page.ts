@@ -12,7 +12,7 @@ export const NO_BLOCKS: PackedBlocks = { numbers: new Float64Array(0), data: new
 /** The data of a block stored elsewhere: undefined if it is missing, null if the block is not wanted. */
 export type Part = Uint8Array | undefined | null
 
-/** What a block adds to the size of a page, in bytes. */
+/** The bytes that a block adds to the size of a page. */
 export function sizeInPage({ data }: StoredBlock): number {
   return NUMBERS_PER_BLOCK * Float64Array.BYTES_PER_ELEMENT + data.length
 }

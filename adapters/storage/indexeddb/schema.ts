@@ -67,7 +67,8 @@ export interface LogRow extends Partial<ChoreTimes> {
 }
 
 /**
- * When a log is due in `chores` as `expired` and as `trimmed`; undefined for never. May be early, never late.
+ * The times at which a log is due in `chores` as `expired` and as `trimmed`; undefined for never. They may be
+ * early, but never late.
  */
 export interface ChoreTimes {
   readonly expiryChoreAt: number | undefined

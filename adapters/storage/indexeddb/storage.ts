@@ -18,8 +18,8 @@ import { type LowSpace, measureUsage, persist, SpaceMonitor, type StorageUsage }
  */
 export interface IndexedDbOptions {
   /**
-   * What a resolved append survives: power loss, or only a crash of the browser (`process-crash`, faster).
-   * `power-loss` by default.
+   * The failure that a resolved append survives: power loss, or only a crash of the browser (`process-crash`,
+   * faster). `power-loss` by default.
    */
   readonly durability?: Durability | undefined
   /** The share of the quota, in (0, 1], above which space counts as low. 0.8 by default. */

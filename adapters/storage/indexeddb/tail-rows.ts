@@ -87,8 +87,8 @@ const TAIL_ROW_PRODUCERS_MAX = 16
 export const TAIL_ROW_RECORDS_MAX = 16
 
 /**
- * Beyond these limits, all tail rows and the tail of the log row become a page. High limits make that rare,
- * and reads of all tail rows slow.
+ * The limits beyond which all tail rows and the tail of the log row become a page. High limits make that
+ * rare, and reads of all tail rows slow.
  */
 const TAIL_ROWS_MAX = 100
 const TAIL_BYTES_MAX = 30 * 1024

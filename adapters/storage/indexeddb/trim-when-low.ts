@@ -9,7 +9,7 @@ import type { IndexedDbStorage } from './storage.ts'
  * its background work. The browser may need longer.
  */
 const FREEING_MS = 120_000
-/** What is trimmed when the browser reports no quota, in metered bytes. */
+/** The metered bytes to trim if the browser reports no quota. */
 const DEFAULT_TRIM_BYTES = 1024 * 1024
 /** The number of records per step. */
 const STEP_RECORDS = 100

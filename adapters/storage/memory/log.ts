@@ -13,7 +13,7 @@ import { OrderedList } from '../../../src/storage/ordered-list.ts'
 /** The bytes that are searched for a record. */
 const PAGE_BYTES = 4096
 const PIECE_BYTES_MAX = 16_384
-/** What a piece of this size may waste is not worth a copy. */
+/** The size up to which the waste of a piece is not worth a copy. */
 const SMALL_PIECE_BYTES = 4_096
 
 /** The blocks of a log, in order. */
@@ -40,7 +40,10 @@ export class MemoryLog {
   readonly id: string
   /** The number of the log, which no other one has. Set by what keeps the logs. */
   serial: number
-  /** When its next block expires, and when its first block was trimmed. Set by {@link Deadlines} only. */
+  /**
+   * The times at which its next block expires, and its first block was trimmed. Set by {@link Deadlines}
+   * only.
+   */
   expiryDue: number | undefined
   trimDue: number | undefined
   /** The stored head. Never handed out. */
@@ -54,7 +57,7 @@ export class MemoryLog {
   #blocks: BlockList
   /** Blocks by expiry, if that is not the order of the log: a retention policy was shortened. */
   #expiring: OrderedList<StoredBlock> | undefined
-  /** When the block that was appended last expires; Infinity for never. */
+  /** The time at which the last appended block expires; `Infinity` for never. */
   #lastExpiry = 0
   /** Memory that small blocks share, because a buffer of its own costs more than the rest of an append. */
   #piece: ArrayBuffer | undefined
@@ -124,12 +127,12 @@ export class MemoryLog {
     return found
   }
 
-  /** When the next block expires. */
+  /** The time at which the next block expires. */
   get expiresAt(): number | undefined {
     return this.#expiresNext?.expiresAt ?? undefined
   }
 
-  /** When the first block was trimmed; undefined if it was not. */
+  /** The time at which the first block was trimmed; undefined if it was not. */
   get trimmedAt(): number | undefined {
     const first = this.#blocks.first()
     return first && this.current.trims.find(({ point }) => first.endSeqNum <= point)?.at

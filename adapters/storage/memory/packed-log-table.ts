@@ -22,7 +22,7 @@ const WHOLE_LOG: ReadRange = {
 
 const NO_TRIMS: Head['trims'] = Object.freeze([])
 
-/** What few heads have. */
+/** The fields that few heads have. */
 type RareFields = Partial<Pick<Head, 'fencingToken' | 'appendId' | 'trims' | 'extensions' | 'writeState'>>
 
 /** Makes the object of a log. */

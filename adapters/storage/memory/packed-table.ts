@@ -20,7 +20,7 @@ interface Page {
   readonly number: number
   readonly bytes: Uint8Array
   readonly view: DataView
-  /** Where the next entry begins. */
+  /** The offset of the next entry. */
   end: number
   /** Bytes of the entries that are not removed. */
   live: number

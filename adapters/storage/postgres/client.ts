@@ -26,7 +26,7 @@ interface Lease {
   release(isBroken: boolean): void
 }
 
-/** Where statements run. */
+/** The source of connections on which statements run. */
 export interface ConnectionSource {
   /** Waits for a free connection. */
   acquire(): Promise<Lease>

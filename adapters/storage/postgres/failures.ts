@@ -1,6 +1,6 @@
 import { StorageFailure, type StorageFailureKind } from '../../../src/storage/errors.ts'
 
-/** What is known about a statement that failed. */
+/** The knowledge about a statement that failed. */
 export type ErrorKind =
   /** It was rolled back, and may succeed if it is repeated. */
   | 'retry'

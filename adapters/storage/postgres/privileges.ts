@@ -18,8 +18,9 @@ const NEEDED: Readonly<Record<TableName, readonly Privilege[]>> = {
 }
 
 /**
- * What servers report that have only a part of PostgreSQL's functions: syntax error, undefined function,
- * object or parameter, not supported, invalid value, internal error. Then nothing is known.
+ * The error codes of servers that have only a part of PostgreSQL's functions: syntax error, undefined
+ * function, object or parameter, not supported, invalid value, internal error. They say nothing about
+ * privileges.
  */
 const UNKNOWN_TO_SERVER = ['42601', '42883', '42703', '42704', '0A000', '22023', '42804', 'XX000']
 /** Undefined table, undefined schema. */

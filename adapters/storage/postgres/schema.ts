@@ -82,18 +82,19 @@ const MIGRATIONS: readonly ((tables: Tables) => readonly string[])[] = [
 const VERSION = MIGRATIONS.length
 
 /**
- * What makes the tables faster where the server knows it. Every append replaces the row of its log: with free
- * space on the page, that takes no index entry. LZ4 costs an append much less than the default compression.
+ * The settings that make the tables faster, on servers that know them. Every append replaces the row of its
+ * log: with free space on the page, that takes no index entry. LZ4 costs an append much less than the default
+ * compression.
  */
 const TUNING = ({ logs, blocks }: Tables): readonly string[] => [
   `ALTER TABLE ${logs} SET (fillfactor = 50)`,
   `ALTER TABLE ${blocks} ALTER COLUMN data SET COMPRESSION lz4`,
 ]
 
-/** What a server reports that does not know a statement or a setting. */
+/** The error codes of a server that does not know a statement or a setting. */
 const UNKNOWN_TO_SERVER = ['0A000', '22023', '42601', '42704']
 
-/** What creating an object reports that another process creates at the same time. */
+/** The error codes of creating an object that another process creates at the same time. */
 const ALREADY_CREATED = ['23505', '42P06', '42P07', '42710', 'XX000']
 
 /**

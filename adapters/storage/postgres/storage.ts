@@ -44,8 +44,8 @@ export interface PostgresOptions {
    */
   readonly listen?: boolean | undefined
   /**
-   * Where to listen if `connectionString` leads to a pooler in transaction mode: the database itself.
-   * `connectionString` by default.
+   * The connection string for `LISTEN`: that of the database itself, if `connectionString` leads to a pooler
+   * in transaction mode. `connectionString` by default.
    */
   readonly listenConnectionString?: string | undefined
   /**

@@ -4,9 +4,11 @@ import type { Clock } from '../../../src/runtime/clock.ts'
 
 /** Selects the calls that a fault affects. All from now on by default, until `heal()`. */
 export interface FaultPoint<Args extends readonly unknown[]> {
-  /** Only the nth call from now on; 1 is the next. With `when`, only matching calls count. */
+  /**
+   * The number of the call that fails, from now on; 1 is the next. With `when`, only matching calls count.
+   */
   readonly nth?: number | undefined
-  /** Only calls for which this returns true. Receives the arguments of the call. */
+  /** Selects the calls that may fail: receives the arguments of a call and returns whether it matches. */
   readonly when?: ((...args: Args) => boolean) | undefined
 }
 

@@ -164,7 +164,7 @@ export class FaultySession implements StorageSession {
     })
   }
 
-  /** Without a fault, the call reaches the storage before this returns. */
+  /** Makes the call. Without a fault, it reaches the storage before this returns. */
   async #perform<Result>(
     call: PendingCall,
     args: readonly unknown[],

@@ -10,9 +10,9 @@ const GAP_MS_MAX = 10 * MINUTE_MS
 
 /** The times of a streaming read, in milliseconds. */
 export interface OpenReadTimes {
-  /** When the next operation is due. */
+  /** The time at which the next operation is due. */
   readonly dueAt: number
-  /** When the read was last checked. */
+  /** The time of the last check. */
   readonly checkedAt: number
 }
 

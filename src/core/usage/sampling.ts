@@ -56,7 +56,7 @@ export interface Sampled {
 interface SamplingClaim {
   readonly hour: number
   readonly by: string
-  /** When it was last renewed, in seconds. */
+  /** The time of its last renewal, in seconds. */
   readonly at: number
 }
 

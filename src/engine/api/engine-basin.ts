@@ -67,7 +67,7 @@ export class EngineBasin extends Basin {
     )
   }
 
-  /** What a new stream holds at first. Throws `permission_denied`, and `invalid` for records. */
+  /** Returns the initial content of a new stream. Throws `permission_denied`, and `invalid` for records. */
   #contentOf(
     permit: Permit,
     ref: StreamRef,

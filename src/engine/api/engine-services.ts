@@ -12,7 +12,7 @@ import type { TokenAccess } from '../service/token-access.ts'
 import type { UsageMeter } from '../service/usage.ts'
 
 /**
- * What the handles of an engine use. Handles are cheap to make and without state of their own.
+ * The services that the handles of an engine use. Handles are cheap to create and have no state of their own.
  */
 export interface EngineServices {
   /** Loads what manages basins and streams. */

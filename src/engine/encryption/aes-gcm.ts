@@ -1,4 +1,3 @@
-import { concatBytes } from '../../model/bytes.ts'
 import type { EncryptionKey } from '../../model/encryption-key.ts'
 import { trackExternalWork } from '../../runtime/clock.ts'
 import { type NodeCrypto, nodeCrypto } from '../../runtime/node-crypto.ts'
@@ -19,8 +18,12 @@ export function aesGcmOfNode(crypto: NodeCrypto): CipherSuite {
     seal(key, nonce, plaintext, associatedData) {
       const cipher = crypto.createCipheriv('aes-256-gcm', key.bytes, nonce)
       cipher.setAAD(associatedData)
-      const ciphertext = cipher.update(plaintext)
-      return concatBytes([ciphertext, cipher.final(), cipher.getAuthTag()])
+      const sealed = new Uint8Array(plaintext.length + TAG_BYTES)
+      sealed.set(cipher.update(plaintext))
+      // GCM keeps nothing for the end.
+      cipher.final()
+      sealed.set(cipher.getAuthTag(), plaintext.length)
+      return sealed
     },
     open(key, nonce, ciphertext, associatedData) {
       const options = { authTagLength: TAG_BYTES }

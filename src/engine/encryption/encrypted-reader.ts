@@ -24,8 +24,8 @@ export class EncryptedReader implements RecordReader {
   }
 
   /**
-   * With an asynchronous cipher, also begins to open the blocks ahead that are sure to fit into the batch as
-   * a whole.
+   * Opens a block. With an asynchronous cipher, also begins to open the following blocks that are certain to
+   * fit into the batch as a whole.
    */
   open(
     block: StoredBlock,

@@ -3,6 +3,7 @@ import { utf8 } from '../../model/bytes.ts'
 import type { Cipher } from '../../model/config.ts'
 import { type EncryptionKey, requiredKey } from '../../model/encryption-key.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
+import type { AppendAck } from '../../model/info.ts'
 import type { RedactedKey } from '../../model/redacted-key.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'
@@ -47,7 +48,7 @@ class StreamCodec implements RecordCodec {
   readonly #aead: StreamAead
   readonly #sealing = new OrderedDelivery()
   /** The last append that was passed to the pipeline. */
-  #lastAppend: Promise<void> = Promise.resolve()
+  #lastAppend: OrderedListener | undefined
 
   constructor(suite: CipherSuite, { basin, name }: Pick<StreamDocument, 'basin' | 'name'>) {
     // Names of basins never contain U+0000.
@@ -81,19 +82,15 @@ class StreamCodec implements RecordCodec {
     if (batch.lines !== undefined) batch.records = [...batch.records]
     this.#sealing.add(() => this.#encoder(batch, encryptionKey), {
       resolved: (encode) => {
-        this.#lastAppend = new Promise((settled) => {
-          const settling: AppendListener = {
-            acked: (ack) => settled(listener.acked(ack)),
-            failed: (error) => settled(listener.failed(error)),
-          }
-          to.enqueue(batch, settling, group, encode)
-        })
+        this.#lastAppend = new OrderedListener(listener)
+        to.enqueue(batch, this.#lastAppend, group, encode)
       },
       rejected: (error) => {
         // At once: the next append of the group may be delivered in the same turn.
         group?.fail(error)
         // After the acknowledgements of earlier appends.
-        void this.#lastAppend.then(() => listener.failed(error))
+        if (this.#lastAppend === undefined) listener.failed(error)
+        else this.#lastAppend.onSettled(() => listener.failed(error))
       },
     })
   }
@@ -130,5 +127,41 @@ class StreamCodec implements RecordCodec {
         encodeSegment({ cipher, meteredBytes, skeleton: encodeSkeleton(sequenced), sealed })
     const plaintext = encodePlaintext(records)
     return plaintext === undefined ? encoder(undefined) : this.#aead.seal(key, plaintext, encoder)
+  }
+}
+
+/** Passes an outcome on, and then calls those that wait for it. */
+class OrderedListener implements AppendListener {
+  readonly #listener: AppendListener
+  #waiting: (() => void)[] | undefined
+  #isSettled = false
+
+  constructor(listener: AppendListener) {
+    this.#listener = listener
+  }
+
+  acked(ack: AppendAck): void {
+    this.#listener.acked(ack)
+    this.#settle()
+  }
+
+  failed(error: unknown): void {
+    this.#listener.failed(error)
+    this.#settle()
+  }
+
+  /** Calls back after the outcome, which may have been passed on already. */
+  onSettled(callback: () => void): void {
+    if (this.#isSettled) {
+      callback()
+      return
+    }
+    this.#waiting ??= []
+    this.#waiting.push(callback)
+  }
+
+  #settle(): void {
+    this.#isSettled = true
+    for (const callback of this.#waiting ?? []) callback()
   }
 }

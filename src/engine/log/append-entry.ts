@@ -82,7 +82,7 @@ export type AppendState =
     }
   /** Stored by an earlier append, which may not be durable yet. */
   | { readonly kind: 'duplicate'; readonly start: StreamPosition; readonly end: StreamPosition }
-  /** Not made because an earlier append of its group was refused. */
+  /** It was skipped, because an earlier append of its group was rejected. */
   | { readonly kind: 'discarded' }
   /** The storage has another head than expected: nothing was written. */
   | { readonly kind: 'conflicted' }

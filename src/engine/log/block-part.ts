@@ -10,7 +10,7 @@ export interface BlockPart {
   readonly meteredBytes: number
   /** -1 if there are none. */
   readonly lastSeqNum: number
-  /** Where the read goes on. */
+  /** The sequence number at which the read continues. */
   readonly next: number
   /** Whether a limit forbids the next record. */
   readonly ended: boolean

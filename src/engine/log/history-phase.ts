@@ -197,7 +197,7 @@ export class HistoryPhase {
     }
   }
 
-  /** Like `#current`, but reads from the storage if no block is left. */
+  /** Does the same as `#current`, but reads from the storage if no block is left. */
   async #peek(
     endSeqNum: number,
     from: { readonly seqNum: number } | { readonly timestamp: number },

@@ -41,8 +41,8 @@ export class LivePhase implements Follower {
   readonly #waitMs: number
   readonly #options: LivePhaseOptions
   /**
-   * When the wait ends (docs/protocol.md "Waiting"): `#waitMs` after the last delivered batch or, if none was
-   * delivered, after first reaching the tail. Heartbeats do not postpone it.
+   * The end of the wait (docs/protocol.md "Waiting"): `#waitMs` after the last delivered batch or, if none
+   * was delivered, after first reaching the tail. Heartbeats do not postpone it.
    */
   #deadline: number | undefined
   /** The time between a delivery and the next heartbeat, in milliseconds; chosen again for each heartbeat. */

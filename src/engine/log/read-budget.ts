@@ -85,8 +85,8 @@ export class ReadBudget {
   }
 
   /**
-   * `end` is called with the reason if the read must give back its memory. It closes the share or corrects
-   * what it holds, unless the read is moving at present.
+   * Opens the share of a read. `end` is called with the reason if the read must release its memory: it closes
+   * the share, or corrects what it holds, unless the read is moving at that time.
    */
   open(end: (reason: HeadwaterError) => void): ReadShare {
     const share = new Share(this, end)
@@ -95,16 +95,17 @@ export class ReadBudget {
   }
 
   /**
-   * Takes `bytes` for a small read that ends at once. Returns false, and takes nothing, if it would have to
-   * wait. Give them back.
+   * Acquires `bytes` for a small read that ends at once, until `release`. Returns false, and acquires
+   * nothing, if it would have to wait.
    */
-  tryTake(bytes: number): boolean {
+  tryAcquire(bytes: number): boolean {
     if (this.#queued > 0 || !this.#fits(bytes, true)) return false
     this.#used += bytes
     return true
   }
 
-  giveBack(bytes: number): void {
+  /** Releases bytes of `tryAcquire`. */
+  release(bytes: number): void {
     this.#used -= bytes
     if (this.#queued > 0) this.#admit()
   }
@@ -226,7 +227,7 @@ export class ReadBudget {
 class Share implements ReadShare {
   readonly #budget: ReadBudget
   readonly end: (reason: HeadwaterError) => void
-  /** Only the budget changes this and the members below. */
+  /** The bytes that the read holds. Only the budget changes this and the members below. */
   bytes = 0
   /** The time at which the read last made progress, or began to wait; 0 if it has done neither. */
   since = 0

@@ -60,7 +60,7 @@ export class ReadCursor implements RecordCursor {
     this.#options = options
     this.#end = log.head.tail.seqNum
     this.#progress = progress
-    this.#share = budget.open((reason) => this.#giveBack(reason))
+    this.#share = budget.open((reason) => this.#releaseMemory(reason))
     const recordsOf = (blocks: readonly Uint8Array[]) => log.recordsOf(blocks, plan.waitMs > 0)
     const { extensions } = log.head
     const openedAt = clock.now()
@@ -95,7 +95,7 @@ export class ReadCursor implements RecordCursor {
    * fails.
    */
   next(): MaybePromise<ReadEvent | undefined>
-  /** Like `next()`, but may also return `LATER` and call `receive` with the event. */
+  /** Does the same as `next()`, but may also return `LATER` and call `receive` with the event. */
   next(receive: Receiver<ReadEvent | undefined>): MaybePromise<ReadEvent | undefined> | typeof LATER
   next(receive?: Receiver<ReadEvent | undefined>): MaybePromise<ReadEvent | undefined> | typeof LATER {
     this.#receive = receive
@@ -139,8 +139,8 @@ export class ReadCursor implements RecordCursor {
     this.close()
   }
 
-  /** Gives back the memory that others need, unless it waits for something else than its consumer. */
-  #giveBack(reason: HeadwaterError): void {
+  /** Releases the memory that others need, unless the cursor waits for something other than its consumer. */
+  #releaseMemory(reason: HeadwaterError): void {
     if (this.#abandon !== undefined) return
     if (this.onEvicted === undefined) {
       this.#history.forget()
@@ -279,7 +279,7 @@ export class ReadCursor implements RecordCursor {
     return this.#step(async () => undefined)
   }
 
-  /** With `isHeld`, the memory of the step is held already. */
+  /** Takes the step. With `isHeld`, its memory is reserved already. */
   #take(step: LiveStep, isHeld = false): MaybePromise<ReadEvent | undefined> {
     if (step === 'ended') {
       this.close()

@@ -37,7 +37,7 @@ export async function storedBatch(
   // The storage stops after the block that reaches the limit.
   const cost = readCost(limits.bytes + READ_METERED_BYTES_MAX, limits.count)
   const expected = expectedBytes(endSeqNum - from, limits, log.recordBytes)
-  if (!budget.scheduler.tryTake(expected) || !budget.tryTake(cost)) return undefined
+  if (!budget.scheduler.tryTake(expected) || !budget.tryAcquire(cost)) return undefined
   try {
     const blocks = await log.readBlocks(from, endSeqNum, limits)
     if (log.isDeleted) throw log.loss ?? deletedUnderReadError()
@@ -69,6 +69,6 @@ export async function storedBatch(
     const isAtTail = lastSeqNum + 1 === log.head.tail.seqNum
     return new ReadBatch(log.recordsOf(parts, false), summary, isAtTail ? streamTailOf(log.head) : undefined)
   } finally {
-    budget.giveBack(cost)
+    budget.release(cost)
   }
 }

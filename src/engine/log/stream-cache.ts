@@ -21,7 +21,7 @@ export interface StreamCacheOptions
   readonly limits: StreamLogOptions['limits'] & { readonly cachedStreams: number }
   /** Whether a log that can expire may have done so: its document is then loaded again. */
   readonly isOverdue: (log: StreamLog) => boolean
-  /** Called before a log enters the cache. */
+  /** Returns the codec of a log, before it enters the cache. */
   readonly codecFor: (document: StreamDocument) => Promise<RecordCodec>
 }
 
@@ -186,7 +186,7 @@ export class StreamCache {
     return undefined
   }
 
-  /** Does not read the log: it is empty. */
+  /** Creates the log. It is empty, so it is not read. */
   async #create(
     loading: Loading,
     create: () => Promise<StreamDocument | undefined>,

@@ -130,8 +130,8 @@ export class BackgroundWork implements WorkRequests {
   }
 
   /**
-   * Without a timer, an engine that its owner dropped without closing it can be collected as garbage. One
-   * with followers must not be: they would wait forever.
+   * Stops the timer of an idle engine, so that it can be garbage-collected if its owner dropped it without
+   * closing it. An engine with followers must not be: they would wait forever.
    */
   #updateInterval(): void {
     if (this.#isElected || this.#context.isInUse()) this.#scheduleInterval()

@@ -8,7 +8,7 @@ import type { CatalogChange } from '../../storage/contract.ts'
 import { asJson, type BasinDocument } from '../../storage/documents.ts'
 import type { Catalog } from './catalog.ts'
 
-/** Where a basin is located; the default location when neither is given. */
+/** The location of a new basin; the default location if neither is given. */
 export interface BasinPlacement {
   /** A location of the engine, `aws:us-east-1` unless it was opened with others. */
   readonly scope?: string | undefined

@@ -7,7 +7,7 @@ import type { Operation } from '../../model/operations.ts'
 import type { CatalogChange } from '../../storage/contract.ts'
 import type { StreamTarget } from './stream-target.ts'
 
-/** What an access token permitted when it was looked up. */
+/** The permissions of an access token at the time of its look-up. */
 export interface Identity {
   readonly grant: Grant
   /** SHA-256 of the token, in hexadecimal. */
@@ -16,7 +16,9 @@ export interface Identity {
   readonly unchanged: Extract<CatalogChange, { readonly kind: 'check' }>
 }
 
-/** What a caller may do, and how it names streams. `tokens/token-permit.ts` implements it for tokens. */
+/**
+ * The permissions of a caller, and its names of streams. `tokens/token-permit.ts` implements it for tokens.
+ */
 export interface Permit {
   /** The identity behind the token; undefined for the owner of the engine. */
   readonly identity: Identity | undefined

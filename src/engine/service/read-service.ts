@@ -112,7 +112,7 @@ export class ReadService {
         return opened
       }
       const empty = mergeBatches([])
-      // Published clients of the public service get no tail here.
+      // Published clients of the hosted service get no tail here.
       return policy.allowsEmpty === 'always' ? empty.withTail(opened) : empty
     }
     const cursor = opened

@@ -28,7 +28,7 @@ export interface StreamBuilderContext {
   readonly reads: ReadService
 }
 
-/** What a new stream holds when it appears. */
+/** The initial content of a new stream. */
 export interface InitialContent {
   /** The records below `seqNum` of another stream, or all. */
   readonly fork: { readonly target: StreamTarget; readonly seqNum: number | undefined } | undefined
@@ -40,7 +40,7 @@ export interface InitialContent {
 export interface BuiltLog {
   /** The id of the log that was copied. */
   readonly sourceId: string | undefined
-  /** What publishing it adds to the commit. */
+  /** The changes that publishing it adds to the commit. */
   readonly changes: readonly CatalogChange[]
 }
 

@@ -7,7 +7,7 @@ import type { StreamDocument } from '../../storage/documents.ts'
 import type { StreamLog } from '../log/stream-log.ts'
 import type { EndedStreams } from './ended-streams.ts'
 
-/** What is loaded when a stream seems to have ended, and when a read is to be recorded. */
+/** The control plane's part in expiry: loaded when a stream seems to have expired, or to record a read. */
 interface ExpiryControl {
   readonly ended: Pick<EndedStreams, 'unlessEnded'>
   readonly streams: {

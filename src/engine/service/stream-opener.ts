@@ -14,7 +14,7 @@ export const RESOLVE_ATTEMPTS_MAX = 10
 
 export type Purpose = 'append' | 'read'
 
-/** What is opened: a name, why, and what to do if nothing has that name. */
+/** A stream to open by name, the purpose, and the policy if it does not exist. */
 export interface OpenRequest {
   readonly ref: StreamRef
   readonly creation: CreationPolicy

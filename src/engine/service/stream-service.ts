@@ -274,7 +274,7 @@ function streamInfo({ name, createdAt, deletedAt, cipher, metadata, expiry }: St
   }
 }
 
-/** What a stream keeps from its creation on. */
+/** Returns the members of a document that never change after its creation. */
 function lastingMembers({
   metadata,
   expiry,

@@ -17,9 +17,7 @@ export interface StreamTarget {
   readonly connection: UsageConnection
 }
 
-/**
- * What happens when the stream of a data operation does not exist (docs/protocol.md "Automatic creation").
- */
+/** The policy for a data operation whose stream does not exist (docs/protocol.md "Automatic creation"). */
 export interface CreationPolicy {
   /** Creates the stream, and its basin, whatever the basin's configuration says. */
   readonly always: boolean

@@ -12,10 +12,10 @@ export interface TokenWatch {
   release(): void
 }
 
-/** What a token permitted when it was looked up. */
+/** The outcome of the look-up of a token. */
 export interface TokenLookup {
   readonly permit: HolderPermit
-  /** When the look-up began, in milliseconds. */
+  /** The time at which the look-up began, in milliseconds. */
   readonly at: number
   /** How often this engine had changed tokens by then. */
   readonly revision: number

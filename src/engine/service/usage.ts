@@ -39,7 +39,7 @@ export interface UsageModule {
   open(needs: UsageContext): UsageMeter
 }
 
-/** What a usage module gets from the engine. */
+/** The parts of an engine that a usage module uses. */
 export interface UsageContext {
   /** Rejects with `HeadwaterError`, or `StorageConflict` for a condition that does not hold. */
   readonly session: StorageSession
@@ -88,7 +88,7 @@ export interface AppendUsage {
   readonly meteredBytes: number
   /** The connection of the caller. */
   readonly connection: UsageConnection
-  /** When the append became durable, in milliseconds. */
+  /** The time at which the append became durable, in milliseconds. */
   readonly at: number
   /** Milliseconds spent waiting for bytes in flight. */
   readonly permitMs: number

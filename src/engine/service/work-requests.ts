@@ -1,6 +1,6 @@
 /** The requests of services to the background work, which itself calls services. */
 export interface WorkRequests {
-  /** When the timer of the periodic run counts as lost, in milliseconds. */
+  /** The time at which the timer of the periodic run counts as lost, in milliseconds. */
   readonly overdueAt: number
   /** Starts the periodic run again. */
   restart(): void

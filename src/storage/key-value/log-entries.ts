@@ -22,7 +22,7 @@ export class LogEntries {
   /** Whether no other session writes, so that a cached entry is the stored one. */
   readonly isExclusive: boolean
   readonly #store: OrderedKeyValueStore
-  /** Only writes add to it: a read could add what a write has just replaced. */
+  /** Entries that writes have added; a read could add what a write has just replaced. */
   readonly #cached = new RecentMap<string, LogEntry>(CACHED_ENTRIES_MAX)
 
   constructor(store: OrderedKeyValueStore, isExclusive: boolean) {

@@ -35,7 +35,7 @@ export interface KeyRange {
  */
 export interface KeyValueBatch {
   /**
-   * What the keys must contain before the batch; undefined if there must be no value. A store with a single
+   * The values that keys must have before the batch; undefined if a key must be absent. A store with a single
    * writer need not check it.
    */
   readonly expected: readonly (readonly [key: Uint8Array, value: Uint8Array | undefined])[]

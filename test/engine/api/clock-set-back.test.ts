@@ -23,7 +23,7 @@ async function openFollowing(waitMs?: number) {
   return { hw, clock: inner, seen, setBack }
 }
 
-it.each([3_600_000, 5_000])('heartbeats go on while the clock is set back by %d ms', async (ms) => {
+it.each([3_600_000, 5_000])('heartbeats continue while the clock is set back by %d ms', async (ms) => {
   const { hw, clock, seen, setBack } = await openFollowing()
   expect(seen).toEqual(['heartbeat'])
   await clock.advance(1_000)

@@ -133,7 +133,7 @@ describe('a storage that loses confirmed records', () => {
     expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['kept'])
   })
 
-  it('loses nothing if the replica has everything: followers go on', async () => {
+  it('loses nothing if the replica has everything: followers continue', async () => {
     const replicated = replicatedStorage()
     const { hw, clock, stream } = await opened(replicated.storage)
     await stream.append('kept')

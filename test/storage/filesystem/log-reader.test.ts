@@ -57,7 +57,7 @@ describe('a log of large appends in segments', () => {
     expect(reads).toBe(3)
   })
 
-  it.each([1, 2, 5])('is not being read any more once read %i has failed', async (number) => {
+  it.each([1, 2, 5])('is no longer read once read %i has failed', async (number) => {
     failing = number
     await expect(session.read('a', WHOLE_LOG)).rejects.toMatchObject({ name: 'StorageFailure', kind: 'io' })
     expect(reading).toBe(0)

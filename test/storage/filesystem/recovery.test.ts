@@ -43,7 +43,7 @@ describe('a damaged byte', () => {
     },
   )
 
-  test('in the last group of a crash is taken for a torn tail', async () => {
+  test('in the last group of a crash is treated as a torn tail', async () => {
     const { disk, offsets, writer } = await written(6)
     const torn = damaged(disk, 'journal-0000000001', offsets[5]! + 30)
     const session = await openSimulated(torn, LARGE)

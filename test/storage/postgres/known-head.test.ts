@@ -62,7 +62,7 @@ describe('a known head', () => {
     expect(await isReplaced(seqNum, appendId)).toBe(expected)
   })
 
-  test('is not taken for replaced once its records are freed', async () => {
+  test('is not treated as replaced once its records are freed', async () => {
     await session.reclaim({ now: 10, trimmedBefore: 0, blocksMax: 2 })
     expect(await isReplaced(2, 'z:2')).toBe(false)
     expect(await isReplaced(4, 'z:1')).toBe(true)

@@ -4,7 +4,7 @@ import { StorageFailure } from '../../../../src/storage/errors.ts'
 import { corrupt } from './errors.ts'
 
 export const FILE_HEADER_BYTES = 48
-/** Where the synced length of a journal is. */
+/** The place of the synced length in a journal. */
 export const SYNCED_END_OFFSET = 32
 
 const MAGIC = 'HDWR'

@@ -19,13 +19,18 @@ export function endFrame(writer: ByteWriter, start: number, salt: number, dataBy
   frame.writeUInt32LE(crc32(frame.subarray(4), salt), 0)
 }
 
-/** Where the payload of the frame at `offset` ends by its header; infinite if the header is truncated. */
+/**
+ * Returns the end of the payload of the frame at `offset`, by its header; infinite if the header is
+ * truncated.
+ */
 export function payloadEnd(bytes: Buffer, offset: number): number {
   if (offset + FRAME_HEADER_BYTES > bytes.length) return Number.POSITIVE_INFINITY
   return offset + FRAME_HEADER_BYTES + bytes.readUInt32LE(offset + 4)
 }
 
-/** Where the data of the frame at `offset` ends by its header; infinite if the header is truncated. */
+/**
+ * Returns the end of the data of the frame at `offset`, by its header; infinite if the header is truncated.
+ */
 export function frameEnd(bytes: Buffer, offset: number): number {
   const end = payloadEnd(bytes, offset)
   return end === Number.POSITIVE_INFINITY ? end : end + bytes.readUInt32LE(offset + 8)

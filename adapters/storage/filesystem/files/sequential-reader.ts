@@ -23,7 +23,7 @@ export class SequentialReader {
     this.#keepsWindows = keepsWindows
   }
 
-  /** With `keepsWindows`, views stay valid, and each keeps the window that it is in in memory. */
+  /** Opens a file. With `keepsWindows`, views stay valid, and each keeps its window in memory. */
   static async open(files: Files, name: string, keepsWindows = false): Promise<SequentialReader> {
     const file = await mapFileErrors(files.open(name, 'read'))
     try {

@@ -186,7 +186,7 @@ export class Committer {
     return this.#waiting.splice(0, count)
   }
 
-  /** If the disk is full, writes only the calls that may use the reserve. */
+  /** Writes the calls; if the disk is full, only those that may use the reserve. */
   async #write(calls: readonly PendingCall[]): Promise<void> {
     const reserve = this.#reserve
     const refusal = this.#housekeeping.refusal()

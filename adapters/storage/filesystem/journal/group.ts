@@ -14,7 +14,7 @@ const BUFFER_BYTES = 256 * 1024
 const MAGIC = 0x50_55_52_47
 const ALIGNMENT = 8
 
-/** Where a frame is in its group. */
+/** The place of a frame in its group. */
 export interface GroupPlace {
   readonly offset: number
   readonly bytes: number

@@ -19,7 +19,7 @@ export interface EndedJournal extends JournalFile {
   readonly end: number
 }
 
-/** Where the next group goes. */
+/** The journal that the next group is written to. */
 export interface WritableJournal {
   readonly file: JournalFile
   readonly end: number
@@ -67,7 +67,7 @@ export class Journals {
   #nextNumber: number
   #failure: StorageFailure | undefined
   #isClosing = false
-  /** When the name of the journal was last looked up. */
+  /** The time at which the name of the journal was last looked up. */
   #nameCheckedAt = 0
 
   constructor(
@@ -228,7 +228,10 @@ export class Journals {
     if (!handle.isLinked() || !handle.isNamed(name)) throw this.fail(lostFile(name))
   }
 
-  /** Like `assertInPlace`, for after every group: looks the name up only at intervals. */
+  /**
+   * Does the same as `assertInPlace`, but looks the name up only at intervals, so that it can be called after
+   * every group.
+   */
   #assertLinked({ handle, file }: OpenJournal): void {
     if (performance.now() - this.#nameCheckedAt > NAME_CHECK_INTERVAL_MS) this.assertInPlace()
     else if (!this.#unsynced && !handle.isLinked())

@@ -48,7 +48,10 @@ export async function lockDirectory(path: string, clock: Clock): Promise<LockedD
   return lock(path, clock, { isFull: false })
 }
 
-/** Like {@link lockDirectory}, also on a full disk: releases the reserve, or leaves the owner file empty. */
+/**
+ * Does the same as {@link lockDirectory}, also on a full disk: releases the reserve, or leaves the owner file
+ * empty.
+ */
 export async function lockDirectoryOnFullDisk(path: string, clock: Clock): Promise<LockedDirectory> {
   try {
     return await lockDirectory(path, clock)

@@ -150,8 +150,8 @@ export function localFileSystemName(type: number): string | undefined {
 }
 
 /**
- * Like {@link localFileSystemName}, for the file system at a path. Undefined on other systems, whose type
- * numbers differ.
+ * Does the same as {@link localFileSystemName} for the file system at a path. Resolves to undefined on other
+ * operating systems, whose type numbers differ.
  */
 export async function localFileSystem(path: string): Promise<string | undefined> {
   if (process.platform !== 'linux') return undefined

@@ -4,7 +4,7 @@ import type { ProcessIdentity } from './local-process.ts'
 export interface Owner extends ProcessIdentity {
   /** Number of the thread within the process; 0 is the main thread. */
   readonly thread?: number | undefined
-  /** When the process began to open the directory: ISO 8601. */
+  /** The time at which the process began to open the directory, in ISO 8601. */
   readonly since: string
   /** Device number of the file system with its socket, on its kernel; absent without a socket. */
   readonly device?: number | undefined

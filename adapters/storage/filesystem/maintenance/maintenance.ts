@@ -36,7 +36,7 @@ const JOURNALS_MAX = 16
  * in the checkpoint. Also limits what an opening has to look up.
  */
 const CHANGED_MAX = 65_536
-/** While journals are rolled, appends continue up to this many times the size. */
+/** The factor of the journal size up to which appends continue while journals are rolled. */
 const BACKPRESSURE_FACTOR = 3
 /**
  * How many times the size, or the number of changes, journals may reach while rolls fail. Beyond it, calls
@@ -285,7 +285,7 @@ export class Maintenance implements Housekeeping {
     }
   }
 
-  /** What the roll leaves would not open again without these files. */
+  /** Throws if a file is missing without which the directory would not open after the roll. */
   async #assertComplete(): Promise<void> {
     const { files, state, journals } = this.#parts
     const names = new Set(await files.list())

@@ -115,8 +115,8 @@ function copyOf(segment: Segment): Segment {
 const GAIN_SHARE_MIN = 1 / 256
 
 /**
- * What a roll would free. Only a full disk makes it worth counting: journals are small, and freed blocks in
- * them stay until they are rolled.
+ * The space that a roll would free. Only a full disk makes it worth counting: journals are small, and freed
+ * blocks in them stay until they are rolled.
  */
 export class RollGain {
   /** The gain that was last tried for. */

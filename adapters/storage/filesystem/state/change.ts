@@ -73,7 +73,7 @@ export interface CompactedRun {
   readonly omitted: SeqRanges
 }
 
-/** Where the frame of a change is. */
+/** The place of the frame of a change. */
 export interface FramePlace {
   readonly journal: JournalFile
   readonly offset: number

@@ -64,7 +64,7 @@ interface Limits {
   readonly frameBytesMax: number
 }
 
-/** What the frames of a list have in common. */
+/** The common properties of the frames of a list. */
 interface FrameKind<Item> {
   readonly letter: string
   /** The collection of documents. */

@@ -5,9 +5,9 @@ export class IdHashes {
   #hashes = new Uint32Array(1024)
   #numbers = new Float64Array(1024)
   #size = 0
-  /** For each bucket, the position plus 1 of its first entry. Undefined until it is needed. */
+  /** The position plus 1 of the first entry of each bucket. Undefined until it is needed. */
   #first: Uint32Array | undefined
-  /** For each entry, the position plus 1 of the next one in its bucket. */
+  /** The position plus 1 of the entry after each one in its bucket. */
   #next = new Uint32Array()
 
   get size(): number {

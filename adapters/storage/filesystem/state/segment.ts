@@ -1,7 +1,7 @@
 import { extendedExpiry, type RetentionExtension } from '../../../../src/core/retention.ts'
 import { addRange, type SeqRange, type SeqRanges } from './seq-ranges.ts'
 
-/** From this size on, moving a run closer to others does not make reads faster. */
+/** The size from which moving a run closer to others does not make reads faster. */
 const LARGE_RUN_BYTES = 1_048_576
 
 /** A segment as it is persisted. */
@@ -107,7 +107,7 @@ export interface RunFacts {
   readonly liveBytes: number
   /** A lower bound of when blocks expire that are not freed; null if none does. */
   readonly minExpiry: number | null
-  /** When the last block expires; null if one never does. */
+  /** The time at which the last block expires; null if one never does. */
   readonly maxExpiry: number | null
   /** Ranges that were freed. */
   readonly holes: SeqRanges

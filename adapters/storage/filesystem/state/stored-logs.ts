@@ -45,7 +45,7 @@ export class LogPlaces {
 class LogPageList {
   /** Numbers of the first logs. */
   readonly firsts = new NumberList()
-  /** When something in a page may have to be freed at the earliest, in milliseconds; infinite for never. */
+  /** The earliest time at which something in each may have to be freed, in ms; infinite for never. */
   readonly dues = new NumberList()
 
   push(first: number, due: number): void {
@@ -225,12 +225,12 @@ export interface LogFacts {
   readonly reclaimedPoint?: number | undefined
 }
 
-/** What can be read without decoding the log. */
+/** The fields that can be read without decoding the log. */
 interface LogKey {
   /** Offset of its end. */
   readonly end: number
   readonly number: number
-  /** When something may have to be freed at the earliest, in milliseconds; infinite for never. */
+  /** The earliest time at which something may have to be freed, in milliseconds; infinite for never. */
   readonly due: number
 }
 
@@ -282,8 +282,9 @@ export function readLog(item: Buffer, segments: ReadonlyMap<number, Segment>): L
 }
 
 /**
- * When something in a log has to be freed at the earliest; null for never. A log in a checkpoint has no
- * blocks in journals. What was examined without effect is not due again: a trim often ends within a block.
+ * Returns the earliest time at which something in a log has to be freed; null for never. A log in a
+ * checkpoint has no blocks in journals. What was examined without effect is not due again: a trim often ends
+ * within a block.
  */
 export function dueOf({ head: { trims, extensions }, runs, reclaimedPoint }: LogFacts): number | null {
   const [first] = runs

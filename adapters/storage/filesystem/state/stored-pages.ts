@@ -4,11 +4,11 @@ import { NumberList } from './number-list.ts'
 /** Items in ascending order as a checkpoint stores them: decoded on use, because most are never used. */
 export interface StoredPage {
   readonly bytes: Buffer
-  /** Where each item begins, and where the last one ends. */
+  /** The offset of each item, and the end of the last one. */
   readonly starts: Uint32Array
 }
 
-/** Where the frame of a page is in the file of its checkpoint. */
+/** The place of the frame of a page in the file of its checkpoint. */
 export interface PagePlace {
   readonly offset: number
   /** Length of the frame. */

@@ -52,8 +52,8 @@ export function checkChange(state: State, change: Change): void {
 }
 
 /**
- * Only trimmed or expired blocks are freed; freeing any other loses acknowledged records. Throws
- * `RangeError`.
+ * Throws `RangeError` if blocks are freed that are neither trimmed nor expired, which loses acknowledged
+ * records.
  */
 function checkFree(log: Log, ranges: readonly FreedRange[]): void {
   for (const range of ranges) {

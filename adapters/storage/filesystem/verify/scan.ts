@@ -35,7 +35,7 @@ export class Scan {
   blocks = 0
   /** The records in runs. */
   records = 0
-  /** Where the current head of each log was written. All logs of a frame share one object. */
+  /** The place at which the current head of each log was written. All logs of a frame share one object. */
   readonly logPlaces = new Map<number, Place>()
   /** Format of the first block read of each log, by the log's number. */
   readonly formats = new Map<number, BlockFormat>()
@@ -55,7 +55,7 @@ export class Scan {
     this.#options = options
   }
 
-  /** Where the current version of a document was written. */
+  /** The place at which the current version of a document was written. */
   placeOf({ collection, key }: DocumentKey): Place | undefined {
     return this.#documentPlaces.get(collection)?.get(key)
   }

@@ -233,7 +233,7 @@ function checkDescribed(chunk: ChunkFacts, blocks: readonly StoredBlock[]): void
   if (!isSame) throw new RangeError('a chunk does not match the index of its run')
 }
 
-/** Without the index, each chunk leads to the next, up to the first damaged one. */
+/** Finds the chunks without the index: each leads to the next, up to the first damaged one. */
 async function walkChunks(
   scan: Scan,
   file: SegmentFile,

@@ -10,7 +10,7 @@ import { permissionDenied } from '../errors.ts'
 import type { HolderPermit, Identity } from '../permit.ts'
 import type { StreamTarget } from '../stream-target.ts'
 
-/** What the holder of a token may do (docs/protocol.md "Permissions"). */
+/** The permissions of the holder of a token (docs/protocol.md "Permissions"). */
 export class TokenPermit implements HolderPermit {
   readonly identity: Identity
 

@@ -18,7 +18,7 @@ interface Entry {
   readonly identity: Identity
   readonly ended: SharedSignal
   users: number
-  /** When the check that is under way began. */
+  /** The time at which the check in progress began. */
   checkingSince: number | undefined
   cancelExpiry: (() => void) | undefined
 }

@@ -55,7 +55,7 @@ test('finds a log of the checkpoint by id and by number', async () => {
   }
 })
 
-test('a log that was not loaded is not taken for a missing one', async () => {
+test('a log that was not loaded is not treated as missing', async () => {
   const logs = logsOf(frameOf([1]))
   expect(() => logs.withId('log-1')).toThrow(new RangeError('log log-1 was not loaded'))
   expect(() => logs.withId('log-2')).toThrow(new RangeError('log log-2 was not loaded'))
