@@ -8,6 +8,7 @@ import { MemoryLog } from '../../adapters/storage/memory/log.ts'
 import { memoryStorage } from '../../adapters/storage/memory/memory-storage.ts'
 import { PackedDocuments } from '../../adapters/storage/memory/packed-documents.ts'
 import { PackedTable } from '../../adapters/storage/memory/packed-table.ts'
+import { utf8 } from '../../src/model/bytes.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { Storage, StorageSession } from '../../src/storage/contract.ts'
 
@@ -193,13 +194,13 @@ describe('a packed table', () => {
     const table = new PackedTable()
     const value = new Uint8Array(1_000)
     for (let round = 0; round < 10; round++) {
-      for (let i = 0; i < 2_000; i++) table.set(`key-${i}`, value)
+      for (let i = 0; i < 2_000; i++) table.set(utf8(`key-${i}`), value)
       expect(table.pageBytes).toBeLessThan(2.2 * 2_000 * 1_017)
     }
-    for (let i = 0; i < 1_999; i++) table.delete(`key-${i}`)
+    for (let i = 0; i < 1_999; i++) table.delete(utf8(`key-${i}`))
     expect(table.size).toBe(1)
     expect(table.pageBytes).toBeLessThan(3 * 65_536)
-    expect(table.value(table.find('key-1999'))).toEqual(value)
+    expect(table.value(table.find(utf8('key-1999')))).toEqual(value)
   })
 })
 
