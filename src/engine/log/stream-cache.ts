@@ -12,6 +12,8 @@ import { StreamLog, type StreamLogOptions } from './stream-log.ts'
 const LOADS_MAX = 10
 /** How many streams are considered for eviction when one is added. */
 const EVICTION_SCAN_MAX = 16
+/** The part of the cache that streams may fill which were created and not used since. */
+const CREATED_PART = 1 / 8
 
 export interface StreamCacheOptions
   extends Omit<StreamLogOptions, 'readAhead' | 'onDeleted' | 'onPipeline'>,
@@ -47,6 +49,8 @@ export class StreamCache {
   readonly #byId = new Map<string, StreamLog>()
   /** The log to consider next. A new iteration each time would pass over all that was deleted before. */
   #hand: Iterator<StreamLog> | undefined
+  /** How many logs may be cached: rises when one is loaded, and falls when a stream is created. */
+  #logsMax = 0
   readonly #loading = new Set<Loading>()
   /** Set when the engine begins to close. */
   #drained: Promise<unknown> | undefined
@@ -181,7 +185,7 @@ export class StreamCache {
       const known = this.#byId.get(document.logId)
       if (known?.isDeleted) continue
       known?.noteReadAt(document.readAt)
-      return leaseOf(known ?? this.#add(new StreamLog(this.#logOptions, document, head, codec)))
+      return leaseOf(known ?? this.#add(new StreamLog(this.#logOptions, document, head, codec), 1))
     }
     return undefined
   }
@@ -197,11 +201,13 @@ export class StreamCache {
     const codec = await this.#options.codecFor(document)
     if (loading.isStale || this.#byId.has(document.logId)) return undefined
     const head = emptyHead(document.epoch, document.createdAt)
-    return leaseOf(this.#add(new StreamLog(this.#logOptions, document, head, codec)))
+    return leaseOf(this.#add(new StreamLog(this.#logOptions, document, head, codec), -1))
   }
 
-  #add(log: StreamLog): StreamLog {
+  #add(log: StreamLog, growth: number): StreamLog {
     const { basin, name, logId } = log.document
+    const { cachedStreams } = this.#options.limits
+    this.#logsMax = Math.min(Math.max(this.#logsMax + growth, cachedStreams * CREATED_PART), cachedStreams)
     const streams = this.#byName.get(basin) ?? new Map<string, StreamLog>()
     this.#byName.set(basin, streams.set(name, log))
     this.#byId.set(logId, log)
@@ -220,11 +226,7 @@ export class StreamCache {
 
   /** Evicts logs that are idle and were not used since they were last considered. */
   #evict(added: StreamLog): void {
-    for (
-      let left = EVICTION_SCAN_MAX;
-      left > 0 && this.#byId.size > this.#options.limits.cachedStreams;
-      left--
-    ) {
+    for (let left = EVICTION_SCAN_MAX; left > 0 && this.#byId.size > this.#logsMax; left--) {
       this.#hand ??= this.#byId.values()
       const { value: log } = this.#hand.next()
       if (log === undefined) this.#hand = undefined
