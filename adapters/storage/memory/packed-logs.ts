@@ -52,9 +52,8 @@ export class PackedLogMap implements LogMap, NumberedLogs {
     return slot === 0 ? undefined : this.#unpack(logId, slot)
   }
 
-  /** Adds a new log, without a serial number. */
+  /** Adds a log. */
   set(logId: string, log: MemoryLog): void {
-    log.serial = 0
     this.#unpacked.set(logId, log)
     this.#lowerMax()
     this.#packIdle(log)
