@@ -277,11 +277,8 @@ export class StreamLog implements AppendTarget, AppendSink {
 
   /** Publishes what another engine appended. One run at a time; a call during a run starts another. */
   sync(): Promise<void> {
-    if (this.#syncing !== undefined) {
-      this.#syncAgain = true
-      return this.#syncing
-    }
-    this.#syncing = this.#syncWhileAsked()
+    this.#syncAgain = true
+    this.#syncing ??= this.#syncWhileAsked()
     return this.#syncing
   }
 
@@ -296,11 +293,11 @@ export class StreamLog implements AppendTarget, AppendSink {
 
   async #syncWhileAsked(): Promise<void> {
     try {
-      do {
+      // No turn passes between the last test and the reset of `#syncing`, so no call is missed.
+      while (this.#syncAgain) {
         this.#syncAgain = false
         await this.#syncOnce()
-        // No turn passes before `#syncing` is reset, so no call is missed.
-      } while (this.#syncAgain)
+      }
     } finally {
       this.#syncing = undefined
     }

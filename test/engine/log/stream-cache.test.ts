@@ -248,6 +248,18 @@ describe('the stream cache', () => {
     await hw.close()
   })
 
+  it('keeps an eighth of the streams that are created, and those that are used again', async () => {
+    const { hw } = await openEngine({ limits: { cachedStreams: 80 } })
+    const basin = hw.basin('basin')
+    for (let i = 0; i < 300; i++) await basin.stream(`s/${i}`).append('x')
+    expect(hw.stats().cachedStreams).toBeLessThanOrEqual(11)
+    for (let i = 0; i < 70; i++) await basin.stream(`s/${i}`).append('y')
+    expect(hw.stats().cachedStreams).toBeGreaterThanOrEqual(70)
+    for (let i = 0; i < 100; i++) await basin.stream(`t/${i}`).append('x')
+    expect(hw.stats().cachedStreams).toBeLessThanOrEqual(11)
+    await hw.close()
+  })
+
   it('continues a stream that was evicted where it ended', async () => {
     const { hw } = await openEngine({ limits: { cachedStreams: 3 } })
     const basin = hw.basin('basin')
