@@ -241,8 +241,8 @@ describe('the stream cache', () => {
     for (let i = 0; i < 3_000; i++) await basin.stream(`idle/${i}`).append('x')
     for (let i = 0; i < 3_000; i += 7) await basin.stream(`idle/${i}`).checkTail()
     const [logs, pipelines] = [StreamLog, AppendPipeline].map((type, i) => countOf(type) - before[i]!)
-    // The one that was added last is beyond the limit until the next one is.
-    expect(logs).toBeLessThanOrEqual(51)
+    // The one that was added last is beyond the limit until the next one is, and the newest pipeline has one.
+    expect(logs).toBeLessThanOrEqual(52)
     expect(pipelines).toBeLessThanOrEqual(2)
     expect(hw.stats().cachedStreams).toBeLessThanOrEqual(51)
     await hw.close()
