@@ -26,8 +26,8 @@ const { values, positionals } = parseArgs({
     baseline: { type: 'string' },
     save: { type: 'boolean', default: false },
     render: { type: 'boolean', default: false },
-    results: { type: 'string', default: join('bench', 'results.json') },
-    page: { type: 'string', default: join('docs', 'benchmarks.md') },
+    results: { type: 'string', default: 'bench/results.json' },
+    page: { type: 'string', default: 'docs/benchmarks.md' },
   },
 })
 if (values.render) {

@@ -50,9 +50,22 @@ function conditionsOf(rows: readonly MeasuredRow[]): string {
     const names = [...new Set(measured.map(({ name }) => `\`${name}\``))].join(', ')
     return `${run}, ${load}${runs.size > 1 ? `: ${names}` : ''}`
   })
-  return lines.length === 1
-    ? `Measured on ${lines[0]}.`
-    : `Measured on\n\n${lines.map((line) => `- ${line}`).join('\n')}`
+  if (lines.length === 1) return wrapped(`Measured on ${lines[0]}.`)
+  return `Measured on\n\n${lines.map((line) => wrapped(`- ${line}`, '  ')).join('\n')}`
+}
+
+const LINE_WIDTH = 110
+
+/** Breaks a line between words. */
+function wrapped(line: string, indent = ''): string {
+  const lines: string[] = []
+  for (const word of line.split(' ')) {
+    const last = lines.at(-1)
+    if (last === undefined) lines.push(word)
+    else if (last.length + 1 + word.length > LINE_WIDTH) lines.push(indent + word)
+    else lines[lines.length - 1] = `${last} ${word}`
+  }
+  return lines.join('\n')
 }
 
 function otherVersions(): Readonly<Record<string, string>> {

@@ -352,8 +352,8 @@ export interface StoredBlock {
    */
   readonly data: Uint8Array
   /**
-   * Gives the memory of `data` back, so that the storage can read into it again. May be called once, when nothing
-   * refers to `data`, or never.
+   * Gives the memory of `data` back, so that the storage can read into it again. May be called once, when
+   * nothing refers to `data`, or never.
    */
   readonly release?: (() => void) | undefined
 }

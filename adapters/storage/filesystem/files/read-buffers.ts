@@ -6,8 +6,8 @@ const STEP_BYTES = 256 * 1024
 const FREE_BYTES_MAX = 8 * 1_048_576
 
 /**
- * Memory for large reads. V8 collects its whole heap after every few dozen MiB of new buffers, which takes longer
- * than reading them from the page cache. A buffer that is never given back is collected as usual.
+ * Memory for large reads. V8 collects its whole heap after every few dozen MiB of new buffers, which takes
+ * longer than reading them from the page cache. A buffer that is never given back is collected as usual.
  */
 export class ReadBuffers {
   readonly #free: Buffer<ArrayBuffer>[] = []
