@@ -43,7 +43,7 @@ interface Shard {
  * tens of MiB of new ones were made.
  */
 export class PackedTable {
-  /** By number. */
+  /** The pages by number. */
   readonly #pages: (Page | undefined)[] = [undefined]
   /** The page to which entries are added. */
   #page: Page | undefined
