@@ -1,7 +1,7 @@
 import type { ReadRange, StoredBlock } from './contract.ts'
 
 /** A block without its data. */
-export type BlockSummary = Omit<StoredBlock, 'data'>
+export type BlockSummary = Omit<StoredBlock, 'data' | 'release'>
 
 /**
  * Selects the blocks that a read returns. They are added in the order of the log.
@@ -12,7 +12,10 @@ export type BlockSummary = Omit<StoredBlock, 'data'>
  *   const wanted = new BlockCollector(range)
  *   for (const summary of index) if (!wanted.isDone) wanted.add(summary)
  *   console.log(wanted.bytesLeft, wanted.recordsLeft)
- *   const load = async (summary: BlockSummary) => ({ ...summary, data: await database.load(summary) })
+ *   const load = async (summary: BlockSummary) => {
+ *     const data = await database.load(summary)
+ *     return { ...summary, data, release: () => database.reuse(data) }
+ *   }
  *   return Promise.all(wanted.blocks.map(load))
  * }
  * ```

@@ -104,7 +104,7 @@ export class OrderedList<Item> {
  * ```
  */
 export function lowerBound<Item>(
-  items: readonly Item[],
+  items: ArrayLike<Item>,
   reached: (item: Item) => boolean,
   length = items.length,
 ): number {

@@ -8,8 +8,13 @@ import { MemoryLog } from '../../adapters/storage/memory/log.ts'
 import { memoryStorage } from '../../adapters/storage/memory/memory-storage.ts'
 import { PackedDocuments } from '../../adapters/storage/memory/packed-documents.ts'
 import { PackedTable } from '../../adapters/storage/memory/packed-table.ts'
+import { SlotOrder } from '../../adapters/storage/memory/slot-order.ts'
+import { SYSTEM_STREAM_CONFIG } from '../../src/core/config.ts'
+import { utf8 } from '../../src/model/bytes.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
+import { idFrom, secureRandom } from '../../src/runtime/ids.ts'
 import type { Storage, StorageSession } from '../../src/storage/contract.ts'
+import { streamKey } from '../../src/storage/documents.ts'
 
 describe('memory conforms to the storage contract while all documents and all idle logs are packed', () => {
   const suite = conformanceSuite({
@@ -144,7 +149,142 @@ describe('packed logs of the memory storage', () => {
   })
 })
 
+describe('packed logs with ids of any form', () => {
+  const hex = 'c0ffee'.padEnd(32, '0')
+  // The bytes of the second are those of the text of the third, which must not be taken for it.
+  const ids = [
+    hex,
+    '61'.repeat(16),
+    'a'.repeat(16),
+    'a'.repeat(15),
+    'a'.repeat(32),
+    hex.toUpperCase(),
+    '',
+    'é',
+  ]
+
+  test('keep them apart', async () => {
+    const session = await open(packing(memoryStorage(0)))
+    const appended = new Map<string, unknown>()
+    for (const [index, logId] of ids.entries()) {
+      const writer = await LogWriter.create(session, logId)
+      appended.set(logId, await writer.append({ bodyBytes: 100 + index }))
+    }
+    for (const [logId, block] of appended) expect(await session.read(logId, WHOLE_LOG)).toEqual([block])
+    await session.commit([{ kind: 'delete-log', logId: ids[1]! }])
+    expect(await session.head(ids[1]!)).toBeUndefined()
+    expect(await session.read(ids[2]!, WHOLE_LOG)).toEqual([appended.get(ids[2]!)])
+    await session.close()
+  })
+
+  test('keep heads whose append ids and times are unusual', async () => {
+    const session = await open(packing(memoryStorage(0)))
+    const appendIds = [
+      '',
+      '7',
+      'a:0',
+      'a:7',
+      'a:07',
+      'a:-1',
+      'a:7e3',
+      'a:',
+      'a:9007199254740993',
+      'a:é',
+      'a:1:2',
+    ]
+    for (const [index, appendId] of appendIds.entries()) {
+      const { head } = await LogWriter.create(session, `log-${index}`)
+      const block = blockAt(NOW - 1_000, NOW + 5)
+      for (const [at, appendedAt] of [NOW, 0, 2 ** 52].entries()) {
+        const expected = { epoch: head.epoch, seqNum: at, appendId: at === 0 ? '' : appendId }
+        const tail = { seqNum: at + 1, timestamp: NOW + 5 }
+        const next = { ...head, tail, appendId, appendedAt }
+        const { firstSeqNum, endSeqNum } = { firstSeqNum: at, endSeqNum: at + 1 }
+        const appended = { ...block, firstSeqNum, endSeqNum }
+        await session.append({ logId: `log-${index}`, expected, block: appended, head: next })
+        expect(await session.head(`log-${index}`)).toEqual(next)
+      }
+      expect(await session.read(`log-${index}`, WHOLE_LOG)).toHaveLength(3)
+    }
+    await session.close()
+  })
+
+  test('free their records in the order of their deadlines, although numbers are used again', async () => {
+    const session = await open(memoryStorage(0))
+    const fillUntil = async (logId: string, expiresAt: number | null) =>
+      (await LogWriter.create(session, logId)).append({ expiresAt })
+    for (let i = 0; i < 50; i++) await fillUntil(`expiring-${i}`, NOW + 50 - i)
+    for (let i = 0; i < 50; i++) await fillUntil(`lasting-${i}`, null)
+    for (let i = 0; i < 50; i += 2) await session.commit([{ kind: 'delete-log', logId: `expiring-${i}` }])
+    for (let i = 0; i < 25; i++) await fillUntil(`later-${i}`, NOW + 100 + i)
+    const due = async (now: number) =>
+      (await session.reclaim({ now, trimmedBefore: 0, blocksMax: 1_000 })).logIds
+    expect(await due(NOW + 3)).toEqual(['expiring-49', 'expiring-47'])
+    expect(await due(NOW + 100)).toHaveLength(24)
+    expect(await due(NOW + 99)).toEqual([])
+    expect(await due(NOW + 200)).toHaveLength(24)
+    expect(await session.read('lasting-7', WHOLE_LOG)).toHaveLength(1)
+    await session.close()
+  })
+})
+
+describe('numbers in an order', () => {
+  test('match a sorted array for any sequence of changes', () => {
+    const values = fc.array(fc.nat({ max: 2_000 }), { minLength: 1, maxLength: 1_500 })
+    fc.assert(
+      fc.property(values, fc.constantFrom(1, -1), (numbers, sign) => {
+        const list = new SlotOrder((a, b) => sign * (a - b))
+        const expected = new Set<number>()
+        for (const number of numbers) {
+          if (expected.delete(number)) list.delete(number)
+          else {
+            expected.add(number)
+            list.add(number)
+          }
+        }
+        const sorted = [...expected].toSorted((a, b) => sign * (a - b))
+        expect(list.first()).toBe(sorted[0])
+        const from = sorted[Math.floor(sorted.length / 3)] ?? 0
+        const reached = (number: number) => sign * (number - from) >= 0
+        expect([...list.from(reached)]).toEqual(sorted.filter(reached))
+      }),
+    )
+  })
+
+  test('stay in order when they are added in order', () => {
+    const list = new SlotOrder((a, b) => a - b)
+    const numbers = Array.from({ length: 5_000 }, (_, index) => index + 1)
+    for (const number of numbers) list.add(number)
+    expect([...list.from(() => true)]).toEqual(numbers)
+    for (const number of numbers) list.delete(number)
+    expect(list.first()).toBeUndefined()
+  })
+})
+
 describe('packed documents', () => {
+  test('keep ids, times and names that occur in any place of a text', () => {
+    const packed = new PackedDocuments()
+    const id = '0123456789abcdef'.repeat(2)
+    const texts = new Map([
+      ['basin\0name', { basin: 'name', name: 'name', logId: id, createdAt: 1_700_000_000_000 }],
+      ['basin\0other', { basin: 'basin', name: 'other', logId: 'other', createdAt: 1_800_000_000_000 }],
+      [
+        '',
+        {
+          '': '',
+          id: `${id}${id}1`,
+          at: 17_000_000_000_000_000,
+          in: [1_700_000_000_000.5, -1_700_000_000_000],
+        },
+      ],
+      [id, { id: id.toUpperCase(), [id]: `"${id}"`, text: `\u0001\u0002\u0003\0 ${id}` }],
+      ['basin\0quo"ted\\', { name: 'quo"ted\\', created: '1700000000000', short: id.slice(1) }],
+      ['basin\0\u0001', { name: '\u0001' }],
+    ])
+    for (const [key, value] of texts) packed.set(key, { text: JSON.stringify(value), version: 1 })
+    for (const [key, value] of texts) expect(JSON.parse(packed.get(key)!.text)).toEqual(value)
+  })
+
   test('match a map for any sequence of changes', () => {
     const name = fc.oneof(
       fc.constantFrom('a', 'b', 'ab', 'a\0b', '\ufffd', 'é', '😀', ''),
@@ -184,7 +324,25 @@ describe('packed documents', () => {
       const text = JSON.stringify({ name: `stream-${i}`, config: 'the same for all of them, '.repeat(20) })
       packed.set(`stream-${i}`, { text, version: i })
     }
-    expect(table.pageBytes / 10_000).toBeLessThan(60)
+    expect(table.pageBytes / 10_000).toBeLessThan(30)
+  })
+
+  test('store 64 bytes of the document of a stream', () => {
+    const table = new PackedTable()
+    const packed = new PackedDocuments(table)
+    for (let i = 0; i < 10_000; i++) {
+      const logId = idFrom(secureRandom)
+      const document = {
+        basin: 'my-basin',
+        name: `streams/${i}`,
+        logId,
+        createdAt: NOW + i,
+        config: SYSTEM_STREAM_CONFIG,
+        epoch: 1,
+      }
+      packed.set(streamKey('my-basin', `streams/${i}`), { text: JSON.stringify(document), version: i })
+    }
+    expect(table.pageBytes / 10_000).toBeLessThan(64)
   })
 })
 
@@ -193,15 +351,28 @@ describe('a packed table', () => {
     const table = new PackedTable()
     const value = new Uint8Array(1_000)
     for (let round = 0; round < 10; round++) {
-      for (let i = 0; i < 2_000; i++) table.set(`key-${i}`, value)
+      for (let i = 0; i < 2_000; i++) table.set(utf8(`key-${i}`), value)
       expect(table.pageBytes).toBeLessThan(2.2 * 2_000 * 1_017)
     }
-    for (let i = 0; i < 1_999; i++) table.delete(`key-${i}`)
+    for (let i = 0; i < 1_999; i++) table.delete(utf8(`key-${i}`))
     expect(table.size).toBe(1)
     expect(table.pageBytes).toBeLessThan(3 * 65_536)
-    expect(table.value(table.find('key-1999'))).toEqual(value)
+    expect(table.value(table.find(utf8('key-1999')))).toEqual(value)
   })
 })
+
+function blockAt(firstTimestamp: number, lastTimestamp: number) {
+  const data = new Uint8Array(80).fill(7)
+  return {
+    firstSeqNum: 0,
+    endSeqNum: 1,
+    firstTimestamp,
+    lastTimestamp,
+    meteredBytes: 80,
+    expiresAt: null,
+    data,
+  }
+}
 
 function open(storage: Storage): Promise<StorageSession> {
   return storage.open({ clock: systemClock, onLogChanged() {}, onBackgroundError() {} })

@@ -1,3 +1,4 @@
+import { compareUtf8 } from '../../../src/model/bytes.ts'
 import { OrderedList } from '../../../src/storage/ordered-list.ts'
 import type { MemoryLog } from './log.ts'
 
@@ -17,7 +18,7 @@ export class LogDeadlines implements Deadlines {
   /** Keeps the time of a log in this member of the log. */
   constructor(member: 'expiryDue' | 'trimDue') {
     this.#member = member
-    this.#order = new OrderedList((a, b) => a[member]! - b[member]! || a.serial - b.serial)
+    this.#order = new OrderedList((a, b) => a[member]! - b[member]! || compareUtf8(a.id, b.id))
   }
 
   set(log: MemoryLog, time: number | undefined): void {

@@ -38,8 +38,8 @@ export interface SmallBlockList extends BlockList {
 /** One log: its head and its blocks as they were appended. Merging blocks would gain nothing in memory. */
 export class MemoryLog {
   readonly id: string
-  /** The number of the log, which no other one has. Set by what keeps the logs. */
-  serial: number
+  /** A number that no other log has; 0 for none. Set by what packs logs. */
+  serial = 0
   /**
    * The times at which its next block expires, and its first block was trimmed. Set by {@link Deadlines}
    * only.
@@ -63,9 +63,8 @@ export class MemoryLog {
   #piece: ArrayBuffer | undefined
   #pieceUsed = 0
 
-  constructor(id: string, serial: number, head: Head, small: SmallBlockList | undefined) {
+  constructor(id: string, head: Head, small: SmallBlockList | undefined) {
     this.id = id
-    this.serial = serial
     this.current = head
     this.#small = small
     this.#blocks = small ?? new OrderedList(bySeqNum)

@@ -30,11 +30,10 @@ export class MemoryLogs implements LogHeads {
   trims: Deadlines = new LogDeadlines('trimDue')
   /** Makes the list of the blocks of a new log, which is small. By default, logs have lists with objects. */
   smallBlocks: (() => SmallBlockList) | undefined
-  #created = 0
 
   /** Makes the object of a log, without keeping it. */
   newLog(logId: string, head: Head): MemoryLog {
-    return new MemoryLog(logId, ++this.#created, head, this.smallBlocks?.())
+    return new MemoryLog(logId, head, this.smallBlocks?.())
   }
 
   head(logId: string): Head | undefined {

@@ -37,7 +37,8 @@ const DONE: Promise<void> = Promise.resolve()
 class MemoryData {
   readonly catalog = new MemoryCatalog()
   readonly logs = new MemoryLogs()
-  readonly sessions = new Set<MemorySession>()
+  /** Those of the open sessions. */
+  readonly notifiers = new Set<ChangeNotifier>()
   readonly #unpackedMax: number
   #packing: Promise<void> | undefined
 
@@ -62,8 +63,8 @@ class MemoryData {
     return this.#packing
   }
 
-  notifyOthers(author: MemorySession, logId: string): void {
-    for (const session of this.sessions) if (session !== author) session.logChanged(logId)
+  notifyOthers(author: ChangeNotifier, logId: string): void {
+    for (const notifier of this.notifiers) if (notifier !== author) notifier.notify(logId)
   }
 }
 
@@ -79,7 +80,7 @@ class MemorySession implements StorageSession {
   constructor(data: MemoryData, onLogChanged: (logId: string) => void) {
     this.#data = data
     this.#notifier = new ChangeNotifier(onLogChanged)
-    data.sessions.add(this)
+    data.notifiers.add(this.#notifier)
   }
 
   async get(collection: Collection, key: string): Promise<Document | undefined> {
@@ -93,7 +94,7 @@ class MemorySession implements StorageSession {
   async commit(changes: readonly CatalogChange[]): Promise<void> {
     const data = this.#open()
     data.commit(changes)
-    for (const change of changes) if ('logId' in change) data.notifyOthers(this, change.logId)
+    for (const change of changes) if ('logId' in change) data.notifyOthers(this.#notifier, change.logId)
     // Waits, although the changes are made, so that objects do not become many before they can be packed.
     await data.packIfLarge()
   }
@@ -112,7 +113,7 @@ class MemorySession implements StorageSession {
     } catch (error) {
       return Promise.reject(error)
     }
-    if (this.#data.sessions.size > 1) this.#data.notifyOthers(this, request.logId)
+    if (this.#data.notifiers.size > 1) this.#data.notifyOthers(this.#notifier, request.logId)
     return DONE
   }
 
@@ -132,11 +133,7 @@ class MemorySession implements StorageSession {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#notifier.clear()
-    this.#data.sessions.delete(this)
-  }
-
-  logChanged(logId: string): void {
-    this.#notifier.notify(logId)
+    this.#data.notifiers.delete(this.#notifier)
   }
 
   #open(): MemoryData {

@@ -1,23 +1,32 @@
-import { OrderedList } from '../../../src/storage/ordered-list.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { MemoryLog } from './log.ts'
+import { SlotOrder } from './slot-order.ts'
 
-/** Deadlines of many logs by serial number, without an object for each. */
+/** Logs by serial number. */
+export interface NumberedLogs {
+  /** Gives a log a serial number above 0, unless it has one. */
+  number(log: MemoryLog): void
+  /** Returns the log with a serial number, which must exist. */
+  withSerial(serial: number): MemoryLog
+}
+
+/** Deadlines of many logs by serial number, without an object for each. Only logs that have some get a number. */
 export class NumberedDeadlines implements Deadlines {
-  readonly #logOf: (serial: number) => MemoryLog
+  readonly #logs: NumberedLogs
   /** The times by serial number; infinite for none. */
   readonly #times: number[] = []
-  readonly #order = new OrderedList<number>((a, b) => this.#times[a]! - this.#times[b]! || a - b)
+  readonly #order = new SlotOrder((a, b) => this.#times[a]! - this.#times[b]! || a - b)
 
-  /** @param logOf Returns the log with a serial number. */
-  constructor(logOf: (serial: number) => MemoryLog) {
-    this.#logOf = logOf
+  constructor(logs: NumberedLogs) {
+    this.#logs = logs
   }
 
-  set({ serial }: MemoryLog, time = Number.POSITIVE_INFINITY): void {
+  set(log: MemoryLog, time = Number.POSITIVE_INFINITY): void {
     const times = this.#times
-    const before = times[serial] ?? Number.POSITIVE_INFINITY
+    const before = times[log.serial] ?? Number.POSITIVE_INFINITY
     if (before === time) return
+    this.#logs.number(log)
+    const { serial } = log
     if (before < Number.POSITIVE_INFINITY) this.#order.delete(serial)
     while (times.length < serial) times.push(Number.POSITIVE_INFINITY)
     times[serial] = time
@@ -26,6 +35,6 @@ export class NumberedDeadlines implements Deadlines {
 
   due(now: number): MemoryLog | undefined {
     const serial = this.#order.first()
-    return serial !== undefined && this.#times[serial]! <= now ? this.#logOf(serial) : undefined
+    return serial !== undefined && this.#times[serial]! <= now ? this.#logs.withSerial(serial) : undefined
   }
 }

@@ -1,21 +1,23 @@
 import { lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
-import { OrderedList } from '../../../src/storage/ordered-list.ts'
 import type { DocumentStore, DocumentText } from './document-store.ts'
 import { FieldReader, FieldWriter } from './packed-fields.ts'
 import { PackedTable } from './packed-table.ts'
+import { SlotOrder } from './slot-order.ts'
+import { filledTemplate, templateOf, writeVariables } from './text-template.ts'
 
-/** The most texts that others refer to. */
+/** The most templates that others refer to. */
 const BASES_MAX = 255
-/** The number of them that a text is compared with. */
+/** The number of them that a template is compared with. */
 const COMPARED_MAX = 4
 
 /**
- * The documents of a collection, without an object for each. Most texts begin and end as another one of the
- * collection does: only what is between is stored, in a {@link PackedTable}.
+ * The documents of a collection, without an object for each. Most texts have the template of another one of
+ * the collection, or one that begins and ends as that does: only the difference and the variables are stored,
+ * in a {@link PackedTable}.
  */
 export class PackedDocuments implements DocumentStore {
   readonly #table: PackedTable
-  readonly #order = new OrderedList<number>((a, b) => this.#compare(a, b))
+  readonly #order = new SlotOrder((a, b) => this.#compare(a, b))
   readonly #writer = new FieldWriter()
   /** The first one is like nothing. */
   readonly #bases = ['']
@@ -31,29 +33,42 @@ export class PackedDocuments implements DocumentStore {
   }
 
   get(key: string): DocumentText | undefined {
-    const slot = this.#table.find(key)
-    return slot === 0 ? undefined : this.#document(slot)
+    const slot = this.#slotOf(key)
+    if (slot === 0) return undefined
+    const fields = new FieldReader(this.#table.value(slot))
+    const version = fields.number()
+    const base = this.#bases[fields.number()]!
+    const head = fields.number() - 1
+    // Read in this order.
+    const template =
+      head < 0 ? base : base.slice(0, head) + fields.text() + base.slice(base.length - fields.number())
+    return { text: filledTemplate(template, key, fields), version }
   }
 
   set(key: string, { text, version }: DocumentText): void {
-    const base = this.#baseFor(text)
-    const { head, tail } = likeness(this.#bases[base]!, text)
+    const template = templateOf(text, key)
+    const base = this.#baseFor(template.text)
     const fields = this.#writer
     fields.number(version)
     fields.number(base)
-    fields.number(head)
-    fields.number(tail)
-    fields.text(text.slice(head, text.length - tail))
+    if (this.#bases[base] === template.text) fields.number(0)
+    else {
+      const { head, tail } = likeness(this.#bases[base]!, template.text)
+      fields.number(head + 1)
+      fields.text(template.text.slice(head, template.text.length - tail))
+      fields.number(tail)
+    }
+    writeVariables(fields, template.variables)
     const { size } = this.#table
-    const slot = this.#table.set(key, fields.take()!)
+    const slot = this.#table.set(utf8(key), fields.take()!)
     if (this.#table.size > size) this.#order.add(slot)
   }
 
   delete(key: string): void {
-    const slot = this.#table.find(key)
+    const slot = this.#slotOf(key)
     if (slot === 0) return
     this.#order.delete(slot)
-    this.#table.delete(key)
+    this.#table.delete(utf8(key))
   }
 
   *keysFrom(first: string): Generator<string, void, undefined> {
@@ -67,21 +82,18 @@ export class PackedDocuments implements DocumentStore {
     return compareBytes(this.#table.key(a), this.#table.key(b))
   }
 
-  #fields(slot: number): FieldReader {
-    return new FieldReader(this.#table.value(slot))
+  #slotOf(key: string): number {
+    const wanted = utf8(key)
+    const slot = this.#table.find(wanted)
+    // Lone surrogates become U+FFFD in UTF-8, which the key of another document may contain.
+    const isOther = wanted.length !== key.length && slot !== 0 && lossyTextOf(this.#table.key(slot)) !== key
+    return isOther ? 0 : slot
   }
 
-  #document(slot: number): DocumentText {
-    const fields = this.#fields(slot)
-    const version = fields.number()
-    const base = this.#bases[fields.number()]!
-    const [head, tail] = [fields.number(), fields.number()]
-    return { text: base.slice(0, head) + fields.text() + base.slice(base.length - tail), version }
-  }
-
-  /** The number of a base that the text is like; a new one, if it is not and there is room. */
+  /** The number of a base that the template is like; a new one, if it is not and there is room. */
   #baseFor(text: string): number {
     const found = this.#recent.find((base) => {
+      if (this.#bases[base] === text) return true
       const { head, tail } = likeness(this.#bases[base]!, text)
       return 2 * (head + tail) >= text.length
     })

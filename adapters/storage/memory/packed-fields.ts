@@ -30,6 +30,11 @@ export class FieldWriter {
     this.#bytes[this.#length++] = rest
   }
 
+  /** Writes a whole number of either sign, the shorter the closer it is to 0. */
+  signed(value: number): void {
+    this.number(value < 0 ? -2 * value - 1 : 2 * value)
+  }
+
   text(value: string): void {
     this.data(utf8(value))
   }
@@ -68,11 +73,6 @@ export class FieldReader {
     return this.#at === this.#bytes.length
   }
 
-  /** Returns the bytes that are left: a view. */
-  rest(): Uint8Array {
-    return this.#bytes.subarray(this.#at)
-  }
-
   number(): number {
     let value = 0
     for (let unit = 1; ; unit *= 0x80) {
@@ -82,13 +82,22 @@ export class FieldReader {
     }
   }
 
+  signed(): number {
+    const value = this.number()
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2
+  }
+
   text(): string {
     return lossyTextOf(this.data())
   }
 
   /** A view. */
   data(): Uint8Array {
-    const length = this.number()
+    return this.raw(this.number())
+  }
+
+  /** The next bytes: a view. */
+  raw(length: number): Uint8Array {
     this.#at += length
     return this.#bytes.subarray(this.#at - length, this.#at)
   }

@@ -1,7 +1,8 @@
-import { lossyTextOf, utf8Length } from '../../../src/model/bytes.ts'
+import { lossyTextOf, utf8, utf8Length } from '../../../src/model/bytes.ts'
 import type { Head, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
 import type { MemoryLog } from './log.ts'
 import { FieldReader, FieldWriter } from './packed-fields.ts'
+import { bytesOfId, ID_BYTES, idOfBytes } from './packed-ids.ts'
 import { PackedTable } from './packed-table.ts'
 
 /**
@@ -11,8 +12,14 @@ import { PackedTable } from './packed-table.ts'
 const PACKED_BYTES_MAX = 8_192
 const PACKED_BLOCKS_MAX = 128
 
+/** What append ids of an engine end with. */
+const COUNT = /^[1-9][0-9]{0,14}$/
+
 /** The most beginnings of append ids that are shared: each engine has its own. */
 const PREFIXES_MAX = 256
+
+/** No byte of UTF-8. Ends the keys of other ids than those that the engine draws. */
+const NO_TEXT = 0xff
 
 const WHOLE_LOG: ReadRange = {
   from: { seqNum: 0 },
@@ -42,12 +49,12 @@ export class PackedLogTable {
 
   /** Returns the slot of a log; 0 if it is not packed. */
   find(id: string): number {
-    return this.#table.find(id)
+    return this.#table.find(keyOf(id))
   }
 
   /** Returns the id of the log in a slot. */
   idAt(slot: number): string {
-    return lossyTextOf(this.#table.key(slot))
+    return idOfKey(this.#table.key(slot))
   }
 
   /** Returns the number that the log in a slot was added with. */
@@ -64,8 +71,8 @@ export class PackedLogTable {
     const log = this.#newLog(id, head)
     log.serial = serial
     // Copies the data.
-    while (!fields.isAtEnd) log.append(readBlock(fields), head)
-    this.#table.delete(id)
+    while (!fields.isAtEnd) log.append(readBlock(fields, head.tail.timestamp), head)
+    this.#table.delete(keyOf(id))
     return log
   }
 
@@ -80,10 +87,10 @@ export class PackedLogTable {
     fields.number(packing)
     fields.number(log.serial)
     this.#writeHead(log.current)
-    for (const block of blocks) writeBlock(fields, block)
+    for (const block of blocks) writeBlock(fields, block, log.current.tail.timestamp)
     const value = fields.take()
     if (value === undefined || value.length > 2 * PACKED_BYTES_MAX) return undefined
-    return this.#table.set(id, value)
+    return this.#table.set(keyOf(id), value)
   }
 
   #writeHead(head: Head): void {
@@ -93,7 +100,7 @@ export class PackedLogTable {
     fields.number(tail.seqNum)
     fields.number(tail.timestamp)
     fields.number(trimPoint)
-    fields.number(appendedAt)
+    fields.signed(appendedAt - tail.timestamp)
     const length = appendId.lastIndexOf(':') + 1
     const isAscii = utf8Length(appendId) === appendId.length
     const prefix = isAscii ? this.#prefixNumber(appendId.slice(0, length)) : undefined
@@ -105,7 +112,10 @@ export class PackedLogTable {
       ...(writeState !== undefined && { writeState }),
     }
     fields.number(prefix ?? 0)
-    fields.text(prefix === undefined ? '' : appendId.slice(length))
+    const suffix = prefix === undefined ? '' : appendId.slice(length)
+    const isCount = COUNT.test(suffix)
+    fields.number(isCount ? Number(suffix) + 1 : 0)
+    if (!isCount) fields.text(suffix)
     // JSON, because it keeps all texts as they are.
     fields.text(Object.keys(rare).length === 0 ? '' : JSON.stringify(rare))
   }
@@ -114,9 +124,10 @@ export class PackedLogTable {
     const epoch = fields.number()
     const tail = { seqNum: fields.number(), timestamp: fields.number() }
     const trimPoint = fields.number()
-    const appendedAt = fields.number()
+    const appendedAt = tail.timestamp + fields.signed()
     const prefix = this.#prefixes[fields.number()]!
-    const appendId = prefix + fields.text()
+    const count = fields.number()
+    const appendId = prefix + (count > 0 ? String(count - 1) : fields.text())
     const rare = fields.text()
     const head = { epoch, tail, trimPoint, fencingToken: '', appendId, appendedAt, trims: NO_TRIMS }
     return rare === '' ? head : { ...head, ...(JSON.parse(rare) as RareFields) }
@@ -130,22 +141,23 @@ export class PackedLogTable {
   }
 }
 
-function writeBlock(fields: FieldWriter, block: StoredBlock): void {
+/** Times are relative to that of the tail. */
+function writeBlock(fields: FieldWriter, block: StoredBlock, tailTimestamp: number): void {
   const { firstSeqNum, endSeqNum, firstTimestamp, lastTimestamp, meteredBytes, expiresAt, data } = block
   fields.number(firstSeqNum)
   fields.number(endSeqNum - firstSeqNum)
-  fields.number(firstTimestamp)
+  fields.signed(tailTimestamp - lastTimestamp)
   fields.number(lastTimestamp - firstTimestamp)
   fields.number(meteredBytes)
   fields.number(expiryField(expiresAt ?? Number.POSITIVE_INFINITY))
   fields.data(data)
 }
 
-function readBlock(fields: FieldReader): StoredBlock {
+function readBlock(fields: FieldReader, tailTimestamp: number): StoredBlock {
   const firstSeqNum = fields.number()
   const endSeqNum = firstSeqNum + fields.number()
-  const firstTimestamp = fields.number()
-  const lastTimestamp = firstTimestamp + fields.number()
+  const lastTimestamp = tailTimestamp - fields.signed()
+  const firstTimestamp = lastTimestamp - fields.number()
   const meteredBytes = fields.number()
   const expiresAt = expiryOf(fields.number())
   const data = fields.data()
@@ -160,4 +172,18 @@ function expiryField(time: number): number {
 /** Null: never. */
 function expiryOf(field: number): number | null {
   return field === 0 ? null : field - 1
+}
+
+/** The key of a log: the bytes of an id that the engine has drawn. Other keys have another length. */
+function keyOf(id: string): Uint8Array {
+  const bytes = bytesOfId(id)
+  if (bytes !== undefined) return bytes
+  const text = utf8(id)
+  const key = new Uint8Array(text.length + (text.length + 1 === ID_BYTES ? 2 : 1)).fill(NO_TEXT)
+  key.set(text)
+  return key
+}
+
+function idOfKey(key: Uint8Array): string {
+  return key.length === ID_BYTES ? idOfBytes(key) : lossyTextOf(key.subarray(0, key.indexOf(NO_TEXT)))
 }

@@ -1,5 +1,6 @@
 import type { MemoryLog } from './log.ts'
 import type { LogMap } from './logs.ts'
+import type { NumberedLogs } from './numbered-deadlines.ts'
 import { type NewLog, PackedLogTable } from './packed-log-table.ts'
 
 /** Factor by which more logs may have objects while they are used in turn. */
@@ -9,7 +10,7 @@ const GROWTH_MAX = 32
 const SCAN_MAX = 8
 
 /** Logs of which idle ones with few records have no objects, but an entry of a {@link PackedLogTable}. */
-export class PackedLogMap implements LogMap {
+export class PackedLogMap implements LogMap, NumberedLogs {
   readonly #idleMax: number
   /** How many logs may have objects now. */
   #unpackedMax: number
@@ -19,8 +20,8 @@ export class PackedLogMap implements LogMap {
   readonly #packed: PackedLogTable
   /** The log to consider next for being packed. */
   #hand: Iterator<MemoryLog> | undefined
-  /** The logs by serial number: an object, or the slot of its entry. */
-  readonly #bySerial: (MemoryLog | number | undefined)[] = []
+  /** Logs by serial number: an object, or the slot of its entry. A log without deadlines has the number 0. */
+  readonly #bySerial: (MemoryLog | number | undefined)[] = [undefined]
   readonly #freeSerials: number[] = []
 
   /**
@@ -51,10 +52,8 @@ export class PackedLogMap implements LogMap {
     return slot === 0 ? undefined : this.#unpack(logId, slot)
   }
 
-  /** Adds a new log, and gives it a serial number that is free. */
+  /** Adds a log. */
   set(logId: string, log: MemoryLog): void {
-    log.serial = this.#freeSerials.pop() ?? this.#bySerial.length
-    this.#bySerial[log.serial] = log
     this.#unpacked.set(logId, log)
     this.#lowerMax()
     this.#packIdle(log)
@@ -64,8 +63,16 @@ export class PackedLogMap implements LogMap {
     const log = this.get(logId)
     if (log === undefined) return
     this.#unpacked.delete(logId)
+    if (log.serial === 0) return
     this.#bySerial[log.serial] = undefined
     this.#freeSerials.push(log.serial)
+  }
+
+  /** Gives a log a serial number that is free, unless it has one. It keeps it until it is deleted. */
+  number(log: MemoryLog): void {
+    if (log.serial > 0) return
+    log.serial = this.#freeSerials.pop() ?? this.#bySerial.length
+    this.#bySerial[log.serial] = log
   }
 
   /** Returns the log with a serial number, which must exist. */
@@ -80,7 +87,7 @@ export class PackedLogMap implements LogMap {
     if (this.#unpackedMax + missing <= GROWTH_MAX * this.#idleMax) this.#unpackedMax++
     else this.#lowerMax()
     const log = this.#packed.take(logId, slot)
-    this.#bySerial[log.serial] = log
+    if (log.serial > 0) this.#bySerial[log.serial] = log
     this.#unpacked.set(logId, log)
     this.#packIdle(log)
     return log
@@ -101,7 +108,7 @@ export class PackedLogMap implements LogMap {
         const slot = this.#packed.put(log, this.#packings)
         if (slot === undefined) continue
         this.#packings++
-        this.#bySerial[log.serial] = slot
+        if (log.serial > 0) this.#bySerial[log.serial] = slot
         this.#unpacked.delete(log.id)
         log.release()
       }

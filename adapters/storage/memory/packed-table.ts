@@ -1,5 +1,3 @@
-import { lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
-
 const PAGE_BYTES = 65_536
 /** Longer entries get a page of their own, because they would waste the end of a shared one. */
 const SHARED_BYTES_MAX = PAGE_BYTES / 8
@@ -11,12 +9,11 @@ const HEADER_BYTES = 10
 const SHARDS = 64
 const SHARD_CELLS_MIN = 16
 
-/** The place of an entry is the number of its page times this, and its offset. */
-const PLACE_UNIT = 2 ** 32
-/** No place, and a number that takes no object in an array of numbers. */
-const NOWHERE = 0.5
+/** Places are in arrays of this length: one array for all would be copied as it grows. */
+const PLACES = 4_096
 
 interface Page {
+  /** Above 0. */
   readonly number: number
   readonly bytes: Uint8Array
   readonly view: DataView
@@ -24,6 +21,13 @@ interface Page {
   end: number
   /** Bytes of the entries that are not removed. */
   live: number
+}
+
+/** Where the entries of {@link PLACES} slots are. */
+interface Places {
+  /** 0: the slot is free. */
+  readonly pages: Uint32Array
+  readonly offsets: Uint16Array
 }
 
 /** A part of the index: open addressing with linear probing, in pairs of a slot, 0 for none, and a hash. */
@@ -34,19 +38,21 @@ interface Shard {
 
 /**
  * Byte strings by key, in a few large buffers, which the garbage collector does not visit: an entry takes
- * about 30 bytes beside its key and value, and no object. An entry keeps its slot number until it is removed.
+ * about 35 bytes beside its key and value, and no object. An entry keeps its slot number until it is removed.
  * Views are valid until the next change, because buffers are reused: V8 collects all garbage whenever some
  * tens of MiB of new ones were made.
  */
 export class PackedTable {
-  readonly #pages: (Page | undefined)[] = []
+  /** The pages by number. */
+  readonly #pages: (Page | undefined)[] = [undefined]
   /** The page to which entries are added. */
   #page: Page | undefined
   readonly #freePages: number[] = []
   readonly #spare: Uint8Array[] = []
   readonly #shards: Shard[] = []
-  /** The places by slot. */
-  readonly #places: number[] = [NOWHERE]
+  readonly #places: Places[] = []
+  /** Slots are below this. */
+  #slotsEnd = 1
   readonly #freeSlots: number[] = []
   #size = 0
 
@@ -67,42 +73,36 @@ export class PackedTable {
   }
 
   /** Returns the slot of a key, which is above 0; 0 if it has none. */
-  find(key: string): number {
-    const wanted = utf8(key)
-    const hash = hashOf(wanted)
+  find(key: Uint8Array): number {
+    const hash = hashOf(key)
     const { cells } = this.#shards[hash % SHARDS]!
-    const slot = cells[this.#cellOf(cells, hash, wanted)]!
-    // Lone surrogates become U+FFFD in UTF-8, which the key of another entry may contain.
-    const isOther = wanted.length !== key.length && slot !== 0 && lossyTextOf(this.key(slot)) !== key
-    return isOther ? 0 : slot
+    return cells[this.#cellOf(cells, hash, key)]!
   }
 
   /** Sets the value of a key. Returns the slot. */
-  set(key: string, value: Uint8Array): number {
-    const keyBytes = utf8(key)
-    const hash = hashOf(keyBytes)
+  set(key: Uint8Array, value: Uint8Array): number {
+    const hash = hashOf(key)
     const shard = this.#shards[hash % SHARDS]!
-    const cell = this.#cellOf(shard.cells, hash, keyBytes)
+    const cell = this.#cellOf(shard.cells, hash, key)
     const known = shard.cells[cell]!
     const before = known === 0 ? undefined : this.#remove(known)
-    const slot = known || (this.#freeSlots.pop() ?? this.#places.length)
+    const slot = known || (this.#freeSlots.pop() ?? this.#newSlot())
     if (known === 0) {
       shard.cells[cell] = slot
       shard.cells[cell + 1] = hash
       this.#size++
       if (++shard.used * 8 > shard.cells.length * 3) grow(shard)
     }
-    this.#write(slot, keyBytes, value)
+    this.#write(slot, key, value)
     if (before !== undefined) this.#compact(before)
     return slot
   }
 
   /** Removes a key. */
-  delete(key: string): void {
-    const wanted = utf8(key)
-    const hash = hashOf(wanted)
+  delete(key: Uint8Array): void {
+    const hash = hashOf(key)
     const shard = this.#shards[hash % SHARDS]!
-    const cell = this.#cellOf(shard.cells, hash, wanted)
+    const cell = this.#cellOf(shard.cells, hash, key)
     const slot = shard.cells[cell]!
     if (slot === 0) return
     closeGap(shard.cells, cell)
@@ -115,7 +115,7 @@ export class PackedTable {
   /** Returns the key of a slot: a view. */
   key(slot: number): Uint8Array {
     const { bytes, view } = this.#pageOf(slot)
-    const offset = this.#places[slot]! % PLACE_UNIT
+    const offset = this.#offsetOf(slot)
     const start = offset + HEADER_BYTES
     return bytes.subarray(start, start + view.getUint16(offset + 4, true))
   }
@@ -123,13 +123,31 @@ export class PackedTable {
   /** Returns the value of a slot: a view. */
   value(slot: number): Uint8Array {
     const { bytes, view } = this.#pageOf(slot)
-    const offset = this.#places[slot]! % PLACE_UNIT
+    const offset = this.#offsetOf(slot)
     const start = offset + HEADER_BYTES + view.getUint16(offset + 4, true)
     return bytes.subarray(start, start + view.getUint32(offset + 6, true))
   }
 
+  #newSlot(): number {
+    const slot = this.#slotsEnd++
+    if (this.#places[Math.floor(slot / PLACES)] === undefined) {
+      this.#places.push({ pages: new Uint32Array(PLACES), offsets: new Uint16Array(PLACES) })
+    }
+    return slot
+  }
+
   #pageOf(slot: number): Page {
-    return this.#pages[Math.floor(this.#places[slot]! / PLACE_UNIT)]!
+    return this.#pages[this.#places[Math.floor(slot / PLACES)]!.pages[slot % PLACES]!]!
+  }
+
+  #offsetOf(slot: number): number {
+    return this.#places[Math.floor(slot / PLACES)]!.offsets[slot % PLACES]!
+  }
+
+  #setPlace(slot: number, page: number, offset: number): void {
+    const { pages, offsets } = this.#places[Math.floor(slot / PLACES)]!
+    pages[slot % PLACES] = page
+    offsets[slot % PLACES] = offset
   }
 
   /** The cell of a key, or the empty one where it belongs. */
@@ -143,7 +161,7 @@ export class PackedTable {
 
   #hasKey(slot: number, key: Uint8Array): boolean {
     const { bytes, view } = this.#pageOf(slot)
-    const offset = this.#places[slot]! % PLACE_UNIT
+    const offset = this.#offsetOf(slot)
     if (view.getUint16(offset + 4, true) !== key.length) return false
     for (let i = 0; i < key.length; i++) if (bytes[offset + HEADER_BYTES + i] !== key[i]) return false
     return true
@@ -151,7 +169,7 @@ export class PackedTable {
 
   #write(slot: number, key: Uint8Array, value: Uint8Array): void {
     const { bytes, view } = this.#reserve(slot, HEADER_BYTES + key.length + value.length)
-    const offset = this.#places[slot]! % PLACE_UNIT
+    const offset = this.#offsetOf(slot)
     view.setUint32(offset, slot, true)
     view.setUint16(offset + 4, key.length, true)
     view.setUint32(offset + 6, value.length, true)
@@ -174,7 +192,7 @@ export class PackedTable {
     }
     // Compaction may have used the new page.
     if (isShared) page = this.#page!
-    this.#places[slot] = page.number * PLACE_UNIT + page.end
+    this.#setPlace(slot, page.number, page.end)
     page.end += length
     page.live += length
     return page
@@ -182,12 +200,10 @@ export class PackedTable {
 
   /** Counts the entry of a slot as removed. Returns the number of its page. */
   #remove(slot: number): number {
-    const place = this.#places[slot]!
-    const number = Math.floor(place / PLACE_UNIT)
-    const page = this.#pages[number]!
-    page.live -= lengthOf(page, place % PLACE_UNIT)
-    this.#places[slot] = NOWHERE
-    return number
+    const page = this.#pageOf(slot)
+    page.live -= lengthOf(page, this.#offsetOf(slot))
+    this.#setPlace(slot, 0, 0)
+    return page.number
   }
 
   /** Moves the entries of a page of which at most half is left, and drops it. */
@@ -197,9 +213,9 @@ export class PackedTable {
     for (let at = 0; at < page.end; ) {
       const length = lengthOf(page, at)
       const slot = page.view.getUint32(at, true)
-      if (this.#places[slot] === number * PLACE_UNIT + at) {
+      if (this.#pageOf(slot) === page && this.#offsetOf(slot) === at) {
         const { bytes } = this.#reserve(slot, length)
-        bytes.set(page.bytes.subarray(at, at + length), this.#places[slot]! % PLACE_UNIT)
+        bytes.set(page.bytes.subarray(at, at + length), this.#offsetOf(slot))
       }
       at += length
     }

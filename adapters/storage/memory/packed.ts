@@ -14,9 +14,8 @@ export function pack(catalog: MemoryCatalog, logs: MemoryLogs, unpackedMax: numb
     catalog.stores.set(collection, store)
   }
   const map = new PackedLogMap((id, head) => logs.newLog(id, head), unpackedMax)
-  const logOf = (serial: number) => map.withSerial(serial)
-  const expiries = new NumberedDeadlines(logOf)
-  const trims = new NumberedDeadlines(logOf)
+  const expiries = new NumberedDeadlines(map)
+  const trims = new NumberedDeadlines(map)
   const unpacked = logs.logs.values()
   const slabs = new Slabs()
   logs.logs = map

@@ -7,11 +7,13 @@ import { ReadAhead } from './block-source.ts'
 import { ChangeWatch, type ChangeWatchOptions } from './change-watch.ts'
 import type { ReadBudget } from './read-budget.ts'
 import type { RecordCodec } from './record-codec.ts'
-import { StreamLog, type StreamLogOptions } from './stream-log.ts'
+import { type StreamLease, StreamLog, type StreamLogOptions } from './stream-log.ts'
 
 const LOADS_MAX = 10
 /** How many streams are considered for eviction when one is added. */
 const EVICTION_SCAN_MAX = 16
+/** The part of the cache that streams may fill which are created one after another, and may be idle then. */
+const CREATED_PART = 1 / 8
 
 export interface StreamCacheOptions
   extends Omit<StreamLogOptions, 'readAhead' | 'onDeleted' | 'onPipeline'>,
@@ -23,12 +25,6 @@ export interface StreamCacheOptions
   readonly isOverdue: (log: StreamLog) => boolean
   /** Returns the codec of a log, before it enters the cache. */
   readonly codecFor: (document: StreamDocument) => Promise<RecordCodec>
-}
-
-/** A log that stays in the cache until it is released. */
-export interface StreamLease {
-  readonly log: StreamLog
-  readonly release: () => void
 }
 
 /** How a stream was changed by this engine; `uncertain` when the change failed but may have happened. */
@@ -90,7 +86,7 @@ export class StreamCache {
     create: () => Promise<StreamDocument | undefined>,
   ): Promise<StreamLease | undefined> {
     const cached = this.get(ref)
-    if (cached !== undefined) return leaseOf(cached)
+    if (cached !== undefined) return cached.lease()
     const loading: Loading = { ref, isStale: false }
     this.#loading.add(loading)
     try {
@@ -130,9 +126,12 @@ export class StreamCache {
     }
     const log = this.#byId.get(logId)
     if (log === undefined) return
-    if (change === 'deleted') log.markDeleted('this engine')
-    else log.invalidate()
-    if (change !== 'deleted') log.markStale()
+    if (change === 'deleted') {
+      log.markDeleted(true)
+      return
+    }
+    log.invalidate()
+    log.markStale()
     if (change === 'uncertain') this.#watch.sync(log)
   }
 
@@ -181,7 +180,7 @@ export class StreamCache {
       const known = this.#byId.get(document.logId)
       if (known?.isDeleted) continue
       known?.noteReadAt(document.readAt)
-      return leaseOf(known ?? this.#add(new StreamLog(this.#logOptions, document, head, codec)))
+      return (known ?? this.#add(document, head, codec, 1)).lease()
     }
     return undefined
   }
@@ -197,15 +196,17 @@ export class StreamCache {
     const codec = await this.#options.codecFor(document)
     if (loading.isStale || this.#byId.has(document.logId)) return undefined
     const head = emptyHead(document.epoch, document.createdAt)
-    return leaseOf(this.#add(new StreamLog(this.#logOptions, document, head, codec)))
+    return this.#add(document, head, codec, CREATED_PART).lease()
   }
 
-  #add(log: StreamLog): StreamLog {
-    const { basin, name, logId } = log.document
+  /** Adds a log to this part of the cache. */
+  #add(document: StreamDocument, head: Head, codec: RecordCodec, part: number): StreamLog {
+    const log = new StreamLog(this.#logOptions, document, head, codec)
+    const { basin, name, logId } = document
     const streams = this.#byName.get(basin) ?? new Map<string, StreamLog>()
     this.#byName.set(basin, streams.set(name, log))
     this.#byId.set(logId, log)
-    this.#evict(log)
+    this.#evict(log, part)
     if (this.#drained !== undefined) log.close(this.#drained)
     return log
   }
@@ -219,12 +220,9 @@ export class StreamCache {
   }
 
   /** Evicts logs that are idle and were not used since they were last considered. */
-  #evict(added: StreamLog): void {
-    for (
-      let left = EVICTION_SCAN_MAX;
-      left > 0 && this.#byId.size > this.#options.limits.cachedStreams;
-      left--
-    ) {
+  #evict(added: StreamLog, part: number): void {
+    const logsMax = this.#options.limits.cachedStreams * part
+    for (let left = EVICTION_SCAN_MAX; left > 0 && this.#byId.size > logsMax; left--) {
       this.#hand ??= this.#byId.values()
       const { value: log } = this.#hand.next()
       if (log === undefined) this.#hand = undefined
@@ -238,8 +236,4 @@ interface Loading {
   readonly ref: StreamRef
   /** Set when the stream is changed while it is loaded. */
   isStale: boolean
-}
-
-function leaseOf(log: StreamLog): StreamLease {
-  return { log, release: log.lease() }
 }

@@ -44,6 +44,12 @@ export interface StreamLogOptions extends AppendPipelineOptions {
   readonly onLost: (log: StreamLog) => void
 }
 
+/** A log that stays in the cache until it is released. */
+export interface StreamLease {
+  readonly log: StreamLog
+  readonly release: () => void
+}
+
 /**
  * One incarnation of a stream in this engine: its document, its durable head, the appends in flight and the
  * followers. An engine has at most one per log.
@@ -114,13 +120,16 @@ export class StreamLog implements AppendTarget, AppendSink {
     return this.#live?.waiting ?? 0
   }
 
-  /** Keeps this object in the cache until the returned function is called. */
-  lease(): () => void {
+  /** Keeps this object in the cache until it is released. */
+  lease(): StreamLease {
+    let held = 1
     this.#leases++
-    let leased = true
-    return () => {
-      if (leased) this.#leases--
-      leased = false
+    return {
+      log: this,
+      release: () => {
+        this.#leases -= held
+        held = 0
+      },
     }
   }
 
@@ -200,10 +209,11 @@ export class StreamLog implements AppendTarget, AppendSink {
     this.#staleMarks++
   }
 
-  markDeleted(by: 'this engine' | 'another engine'): void {
+  /** Ends the log, which does not exist any more. @param isHere Whether this engine deleted it. */
+  markDeleted(isHere = false): void {
     if (this.isDeleted) return
     this.isDeleted = true
-    this.isDeletedHere = by === 'this engine'
+    this.isDeletedHere = isHere
     this.invalidate()
     this.wake()
     this.#options.onDeleted(this)
@@ -243,7 +253,7 @@ export class StreamLog implements AppendTarget, AppendSink {
       return true
     }
     if ((await session.head(logId)) !== undefined) throw conflictError()
-    this.markDeleted('another engine')
+    this.markDeleted()
     return false
   }
 
@@ -267,11 +277,8 @@ export class StreamLog implements AppendTarget, AppendSink {
 
   /** Publishes what another engine appended. One run at a time; a call during a run starts another. */
   sync(): Promise<void> {
-    if (this.#syncing !== undefined) {
-      this.#syncAgain = true
-      return this.#syncing
-    }
-    this.#syncing = this.#syncWhileAsked()
+    this.#syncAgain = true
+    this.#syncing ??= this.#syncWhileAsked()
     return this.#syncing
   }
 
@@ -286,11 +293,11 @@ export class StreamLog implements AppendTarget, AppendSink {
 
   async #syncWhileAsked(): Promise<void> {
     try {
-      do {
+      // No turn passes between the last test and the reset of `#syncing`, so no call is missed.
+      while (this.#syncAgain) {
         this.#syncAgain = false
         await this.#syncOnce()
-        // No turn passes before `#syncing` is reset, so no call is missed.
-      } while (this.#syncAgain)
+      }
     } finally {
       this.#syncing = undefined
     }
@@ -301,7 +308,7 @@ export class StreamLog implements AppendTarget, AppendSink {
     const { logId } = this.document
     const head = await this.#readHead()
     if (head === undefined || this.isDeleted) {
-      this.markDeleted('another engine')
+      this.markDeleted()
       return
     }
     const known = this.head.tail.seqNum
@@ -346,7 +353,7 @@ export class StreamLog implements AppendTarget, AppendSink {
     // An append that has succeeded meanwhile expected the known head.
     if (head !== undefined && this.head === known && !this.isDeleted && isLost(known, head)) {
       this.loss = lostRecordsError(known.tail.seqNum)
-      this.markDeleted('another engine')
+      this.markDeleted()
       this.#options.onLost(this)
     }
     return head

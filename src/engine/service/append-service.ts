@@ -142,10 +142,10 @@ class PendingAppend implements AppendListener {
     }
     ownBytes(this.#batch)
     // An append that waits is not in the log yet, so a lease keeps the log in the cache.
-    const endLease = log.lease()
+    const { release } = log.lease()
     this.#reservation.start(() => {
       this.#send(this.#context.clock.now())
-      endLease()
+      release()
     })
   }
 

@@ -3,8 +3,8 @@ import type { SharedSignal } from '../../runtime/abort.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 import { streamKey } from '../../storage/documents.ts'
 import { closedError, deletedError } from '../log/errors.ts'
-import type { StreamCache, StreamLease } from '../log/stream-cache.ts'
-import type { StreamLog } from '../log/stream-log.ts'
+import type { StreamCache } from '../log/stream-cache.ts'
+import type { StreamLease, StreamLog } from '../log/stream-log.ts'
 import { streamNotFound } from './errors.ts'
 import type { StreamCreator } from './stream-creator.ts'
 import type { CreationPolicy } from './stream-target.ts'
@@ -45,9 +45,9 @@ export class StreamOpener {
   /** Returns the stream, leased so that it stays the one object for its log until `release` is called. */
   lease(request: OpenRequest, purpose: Purpose): MaybePromise<StreamLease> {
     const cached = this.#closing.aborted ? undefined : this.get(request.ref)
-    if (cached !== undefined) return { log: cached, release: cached.lease() }
+    if (cached !== undefined) return cached.lease()
     return new Promise((resolve, reject) => {
-      this.open(request, purpose, (log) => resolve({ log, release: log.lease() }), reject)
+      this.open(request, purpose, (log) => resolve(log.lease()), reject)
     })
   }
 
