@@ -71,11 +71,7 @@ export class AppendRequests {
     }
   }
 
-  async #append(
-    batch: AppendBatch,
-    mayBeStored: boolean,
-    body?: Uint8Array | undefined,
-  ): Promise<AppendAck> {
+  async #append(batch: AppendBatch, mayBeStored: boolean, body?: Uint8Array | undefined): Promise<AppendAck> {
     const { matchSeqNum, producer } = batch
     const isWithHeader = isExtended(batch)
     if (isWithHeader) extendedAppend ??= await loaded('producers', import('./extended-append.ts'))

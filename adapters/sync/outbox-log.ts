@@ -125,7 +125,7 @@ export class OutboxLog {
   async append(records: readonly LogRecord[], signal?: AbortSignal): Promise<AppendAck> {
     const ack = await this.#stream.append([...records], { signal })
     this.#includeOwn(records, ack)
-    await this.includes(ack, signal)
+    if (!this.#hasIncluded(ack)) await this.includes(ack, signal)
     return ack
   }
 
@@ -148,12 +148,16 @@ export class OutboxLog {
     const ack = await unlessAborted(signal, acked)
     stored(ack.start.seqNum + before.length)
     this.#includeOwn([...before, ...records, ...after], ack)
-    await this.includes(ack, signal)
+    if (!this.#hasIncluded(ack)) await this.includes(ack, signal)
   }
 
   /** Resolves when the state includes what was appended. */
-  includes({ end }: AppendAck, signal?: AbortSignal): Promise<void> {
-    return this.until(() => this.#state.next >= end.seqNum, signal)
+  includes(ack: AppendAck, signal?: AbortSignal): Promise<void> {
+    return this.until(() => this.#hasIncluded(ack), signal)
+  }
+
+  #hasIncluded({ end }: AppendAck): boolean {
+    return this.#state.next >= end.seqNum
   }
 
   /** Resolves when the state includes everything that the log has. */
@@ -178,7 +182,9 @@ export class OutboxLog {
     if (start.seqNum !== this.#state.next) return
     const { seqNum, timestamp } = start
     // The log has the time of the append, which is the same for all.
-    this.#read(records.map(({ headers, body }, index) => ({ seqNum: seqNum + index, timestamp, headers, body })))
+    this.#read(
+      records.map(({ headers, body }, index) => ({ seqNum: seqNum + index, timestamp, headers, body })),
+    )
   }
 
   async #follow(): Promise<void> {
