@@ -1,6 +1,7 @@
 import { ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
 import type { Writable } from 'node:stream'
+import { macrotask } from '../../src/runtime/macrotask.ts'
 import { isPromise, LATER, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { RequestExchange } from '../http/exchange.ts'
 import type { Reply, ReplyChunks } from '../http/reply.ts'
@@ -147,7 +148,32 @@ function writeChunk(res: ServerResponse, chunk: Uint8Array): boolean {
     // A pipelined response has no socket before its turn.
     socket !== null &&
     res.write === ServerResponse.prototype.write
-  return isCopied ? socket.write(encodeChunk(chunk)) : res.write(chunk)
+  if (isCopied) return socket.write(encodeChunk(chunk))
+  if (http2StreamOf(res) !== undefined) countFollower()
+  return res.write(chunk)
+}
+
+/** How many followers are served before the reply to an append. More would delay it for too long. */
+const SERVED_FIRST_MAX = 8
+
+let servedCount = 0
+let serving: Promise<void> | undefined
+
+function countFollower(): void {
+  servedCount++
+  serving ??= macrotask().then(() => {
+    servedCount = 0
+    serving = undefined
+  })
+}
+
+/**
+ * Resolves once Node has sent what was written to followers over HTTP/2 in this turn of the event loop, which
+ * it does in the next one; undefined if that is nothing, or too much to wait for. Over HTTP/1.1, they get an
+ * event before the append that caused it is acknowledged. So they do over HTTP/2 if its reply waits.
+ */
+export function followersServed(): Promise<void> | undefined {
+  return servedCount <= SERVED_FIRST_MAX ? serving : undefined
 }
 
 /** The followers of a stream send the same chunks one after the other. */
