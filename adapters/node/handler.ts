@@ -23,14 +23,8 @@ import {
 import { durationOf, LINGER_MS } from './limits.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
-import {
-  abortResponse,
-  discardUpload,
-  followersServed,
-  type OpenShare,
-  writeReply,
-  writeWhole,
-} from './write-reply.ts'
+import { followersServed } from './served-first.ts'
+import { abortResponse, discardUpload, type OpenShare, writeReply, writeWhole } from './write-reply.ts'
 
 /**
  * Options of {@link toNodeHandler}.

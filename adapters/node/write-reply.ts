@@ -1,12 +1,13 @@
 import { ServerResponse } from 'node:http'
-import { constants } from 'node:http2'
+import { constants, Http2ServerResponse } from 'node:http2'
 import type { Writable } from 'node:stream'
-import { macrotask } from '../../src/runtime/macrotask.ts'
+import { isNode } from '../../src/runtime/is-node.ts'
 import { isPromise, LATER, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { RequestExchange } from '../http/exchange.ts'
-import type { Reply, ReplyChunks } from '../http/reply.ts'
+import type { NextChunk, Reply, ReplyChunks } from '../http/reply.ts'
 import { onClientLeft } from './client-watch.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
+import { countServed } from './served-first.ts'
 
 /**
  * Sends a reply. `onError` receives the failure of an iterable body. Throws if the headers cannot be sent.
@@ -89,7 +90,7 @@ class ChunkWriter {
   }
 
   /** Writes the chunks that are ready, and continues when more are, or when the client has caught up. */
-  readonly #advance = (ready?: MaybePromise<IteratorResult<Uint8Array, unknown>>): void => {
+  readonly #advance = (ready?: MaybePromise<NextChunk>): void => {
     if (this.#isOver) return
     try {
       for (
@@ -107,7 +108,7 @@ class ChunkWriter {
           return
         }
         if (isClosed(this.#res)) return
-        if (!writeChunk(this.#res, next.value)) {
+        if (!writeChunk(this.#res, next.value, next.onSent)) {
           outletOf(this.#res).once('drain', this.#advance)
           return
         }
@@ -132,6 +133,7 @@ class ChunkWriter {
   }
 }
 
+const IS_NODE = isNode()
 /** Larger chunks are not worth a copy. */
 const COPIED_BYTES_MAX = 16_384
 
@@ -139,7 +141,7 @@ const COPIED_BYTES_MAX = 16_384
  * Writes a small chunk of an HTTP/1.1 response with one write of its socket. Node's `write` makes four, which
  * cost more than everything else that is done for an event; it is used if a framework has replaced it.
  */
-function writeChunk(res: ServerResponse, chunk: Uint8Array): boolean {
+function writeChunk(res: ServerResponse, chunk: Uint8Array, onSent?: () => void): boolean {
   const { socket } = res
   const isCopied =
     chunk.length > 0 &&
@@ -149,31 +151,18 @@ function writeChunk(res: ServerResponse, chunk: Uint8Array): boolean {
     socket !== null &&
     res.write === ServerResponse.prototype.write
   if (isCopied) return socket.write(encodeChunk(chunk))
-  if (http2StreamOf(res) !== undefined) countFollower()
-  return res.write(chunk)
-}
-
-/** How many followers are served before the reply to an append. More would delay it for too long. */
-const SERVED_FIRST_MAX = 8
-
-let servedCount = 0
-let serving: Promise<void> | undefined
-
-function countFollower(): void {
-  servedCount++
-  serving ??= macrotask().then(() => {
-    servedCount = 0
-    serving = undefined
+  if (http2StreamOf(res) !== undefined) countServed()
+  if (onSent === undefined || !isWrittenByNode(res)) return res.write(chunk)
+  return res.write(chunk, (error) => {
+    // After a failure, parts of the connection may still refer to the chunk.
+    if (!error) onSent()
   })
 }
 
-/**
- * Resolves once Node has sent what was written to followers over HTTP/2 in this turn of the event loop, which
- * it does in the next one; undefined if that is nothing, or too much to wait for. Over HTTP/1.1, they get an
- * event before the append that caused it is acknowledged. So they do over HTTP/2 if its reply waits.
- */
-export function followersServed(): Promise<void> | undefined {
-  return servedCount <= SERVED_FIRST_MAX ? serving : undefined
+/** Other runtimes may call back before a chunk is sent, and what a framework uses instead may keep it. */
+function isWrittenByNode({ write }: ServerResponse | Http2ServerResponse): boolean {
+  if (!IS_NODE) return false
+  return write === ServerResponse.prototype.write || write === Http2ServerResponse.prototype.write
 }
 
 /** The followers of a stream send the same chunks one after the other. */
