@@ -196,7 +196,6 @@ export function ownBytes(batch: AppendBatch): void {
     return
   }
   const shared = new SharedBytes()
-  shared.expect(batch.records)
   batch.records = batch.records.map((record) => ownRecord(record, shared))
 }
 
@@ -334,17 +333,6 @@ export class SharedBytes {
     this.#piece = borrowed
   }
 
-  /** Allocates memory for copies of records, in one piece unless that would be too long. */
-  expect(records: readonly Pick<AppendRecord, 'headers' | 'body'>[]): void {
-    let bytes = 0
-    for (const { headers, body } of records) {
-      bytes += sharedLength(body)
-      if (headers.length === 0) continue
-      for (const [name, value] of headers) bytes += sharedLength(name) + sharedLength(value)
-    }
-    if (bytes > 0 && bytes <= PIECE_BYTES_MAX) this.#piece = new Uint8Array(bytes)
-  }
-
   /** A copy of the bytes. */
   copy(bytes: Uint8Array): Uint8Array {
     const { length } = bytes
@@ -377,9 +365,4 @@ export class SharedBytes {
     // Not `subarray`, which takes longer.
     return new Uint8Array(this.#piece.buffer, start, length)
   }
-}
-
-/** How many bytes an array takes in shared memory. */
-function sharedLength({ length }: Uint8Array): number {
-  return length > SHARING_BYTES_MAX ? 0 : length
 }
