@@ -2,7 +2,7 @@ import type { AppendBatch } from '../../src/model/append-input.ts'
 import { isStreamMissing } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { loaded } from '../../src/runtime/lazy-module.ts'
-import { APPEND_HEADER } from '../../src/wire/append-header-name.ts'
+import { APPEND_HEADER, UNMATCHED_SEQ_NUM } from '../../src/wire/append-header-name.ts'
 import { decodeAppendAck } from '../../src/wire/decode-records.ts'
 import { encodeAppendInput } from '../../src/wire/encode-append.ts'
 import { MalformedResponse } from '../../src/wire/response-json.ts'
@@ -37,11 +37,25 @@ export class AppendRequests {
   /**
    * Appends a batch, and creates the stream if it is missing and may be created.
    *
-   * @param mayBeStored Whether an earlier attempt may have stored the batch, which has `matchSeqNum` then.
+   * @param body The batch as {@link encode} returned it.
    */
-  async append(batch: AppendBatch, mayBeStored = false): Promise<AppendAck> {
-    if (mayBeStored) return this.#append(batch, true)
-    return this.creatingStream(() => this.#append(batch, false))
+  append(batch: AppendBatch, body?: Uint8Array | undefined): Promise<AppendAck> {
+    return this.creatingStream(() => this.#append(batch, false, body))
+  }
+
+  /** Appends a batch that an earlier attempt may have stored, and that has `matchSeqNum`. */
+  repeat(batch: AppendBatch): Promise<AppendAck> {
+    return this.#append(batch, true)
+  }
+
+  /**
+   * Encodes a batch, whose records are not used any more then. Returns undefined if they are: those of a
+   * conditional batch may be compared with what is stored.
+   */
+  encode(batch: AppendBatch): Uint8Array | undefined {
+    const { matchSeqNum, producer } = batch
+    if (matchSeqNum !== undefined && producer === undefined) return undefined
+    return isExtended(batch) && extendedAppend === undefined ? undefined : bodyOf(batch)
   }
 
   /** Makes a call, which has no effect on a missing stream, and again once the stream was created. */
@@ -58,25 +72,23 @@ export class AppendRequests {
     }
   }
 
-  async #append(batch: AppendBatch, mayBeStored: boolean): Promise<AppendAck> {
-    const { matchSeqNum, fencingToken, producer, streamSeq } = batch
-    const isExtended = producer !== undefined || streamSeq !== undefined
-    if (isExtended) extendedAppend ??= await loaded('producers', import('./extended-append.ts'))
-    const extension = isExtended ? extendedAppend : undefined
-    const extended = extension?.extensionOf(batch)
+  async #append(batch: AppendBatch, mayBeStored: boolean, body?: Uint8Array | undefined): Promise<AppendAck> {
+    const { matchSeqNum, producer } = batch
+    const isWithHeader = isExtended(batch)
+    if (isWithHeader) extendedAppend ??= await loaded('producers', import('./extended-append.ts'))
+    const extension = isWithHeader ? extendedAppend : undefined
     // The server finds out whether the batch is stored already, or rejects what it does not understand.
     const isIdempotent = producer !== undefined
-    const conditions = extended === undefined ? batch : { fencingToken, matchSeqNum: extended.matchSeqNum }
     const count = batch.records.length
     const outcome = await this.#core.sender.attempt({
       method: 'POST',
       path: `${this.#target.path}/records`,
       basin: this.#target.basin,
       vendor: this.#target.recordHeaders,
-      headers: extended?.headers,
+      headers: extension?.appendHeaders(batch),
       accept: 'application/protobuf',
       contentType: 'application/protobuf',
-      body: encodeAppendInput(batch, conditions),
+      body: body ?? bodyOf(batch),
       // A second copy of the batch cannot be stored: its first record would get another sequence number.
       isRepeatable: matchSeqNum !== undefined || isIdempotent,
     })
@@ -102,6 +114,17 @@ export class AppendRequests {
     })
     return resolveRepeated(this.#core, this.#target, { ...batch, matchSeqNum }, error)
   }
+}
+
+/** Whether the request of a batch has a header with its conditions. */
+function isExtended({ producer, streamSeq }: AppendBatch): boolean {
+  return producer !== undefined || streamSeq !== undefined
+}
+
+function bodyOf(batch: AppendBatch): Uint8Array {
+  const { fencingToken } = batch
+  const conditions = isExtended(batch) ? { fencingToken, matchSeqNum: UNMATCHED_SEQ_NUM } : batch
+  return encodeAppendInput(batch, conditions)
 }
 
 /** Throws {@link MalformedResponse} unless the ack is one of this batch. */

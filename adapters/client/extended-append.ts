@@ -1,19 +1,12 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { encodeAppendHeader, UNMATCHED_SEQ_NUM } from '../../src/wire/append-header.ts'
+import { encodeAppendHeader } from '../../src/wire/append-header.ts'
 import { APPEND_HEADER } from '../../src/wire/append-header-name.ts'
 import { withEffects } from './errors.ts'
 
-/** The header and the condition of a request. */
-export interface Extension {
-  readonly headers: Readonly<Record<string, string>>
-  /** The condition of the body, which a server that ignores the header finds false. */
-  readonly matchSeqNum: number
-}
-
-/** Returns what the request of an append with a producer or a `streamSeq` has in addition. */
-export function extensionOf(batch: AppendBatch): Extension {
-  return { headers: { [APPEND_HEADER]: encodeAppendHeader(batch)! }, matchSeqNum: UNMATCHED_SEQ_NUM }
+/** Returns the headers that the request of an append with a producer or a `streamSeq` has in addition. */
+export function appendHeaders(batch: AppendBatch): Readonly<Record<string, string>> {
+  return { [APPEND_HEADER]: encodeAppendHeader(batch)! }
 }
 
 /** Throws `unsupported` if the response to a stored batch is one of a server that ignores the header. */

@@ -62,13 +62,15 @@ export class RemoteStream extends Stream {
       const signal = options?.signal
       signal?.throwIfAborted()
       this.#begin()
-      ownBytes(batch)
+      const body = this.#appends.encode(batch)
+      if (body === undefined) ownBytes(batch)
       const reservation = this.#core.streamContext.reserve(batch.meteredBytes)
       const acked = this.#core
         .inOrder(this.#target.id, async () => {
-          await this.#core.settled(this.basinName)
+          const creating = this.#core.settled(this.basinName)
+          if (creating !== undefined) await creating
           signal?.throwIfAborted()
-          return this.#appends.append(batch)
+          return this.#appends.append(batch, body)
         })
         .finally(() => reservation.release())
       // The request goes on when the signal aborts: the next append must not overtake it.

@@ -1,4 +1,5 @@
 import { trackExternalWork } from '../../src/runtime/clock.ts'
+import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 
 /** Shorter bodies are sent as they are. */
 const COMPRESSION_BYTES_MIN = 8_192
@@ -11,10 +12,13 @@ export class RequestCompression {
     this.#isEnabled = isEnabled
   }
 
-  /** Resolves to the compressed body; to undefined if it is better sent as it is. */
-  async gzip(body: Uint8Array | undefined): Promise<Uint8Array | undefined> {
+  /** Returns the compressed body, or undefined if it is better sent as it is. */
+  gzip(body: Uint8Array | undefined): MaybePromise<Uint8Array | undefined> {
     const isLong = this.#isEnabled && body !== undefined && body.length >= COMPRESSION_BYTES_MIN
-    if (!isLong || !hasBuiltinModules()) return undefined
+    return isLong && hasBuiltinModules() ? this.#compressed(body) : undefined
+  }
+
+  async #compressed(body: Uint8Array): Promise<Uint8Array | undefined> {
     const { compressBody } = await trackExternalWork(import('./compressed-frames.ts'))
     const compressed = await compressBody(body)
     return compressed !== undefined && compressed.length < body.length ? compressed : undefined

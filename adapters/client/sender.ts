@@ -4,6 +4,7 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import { RedactedKey } from '../../src/model/redacted-key.ts'
 import type { AnySignal, SharedSignal } from '../../src/runtime/abort.ts'
 import { trackExternalWork } from '../../src/runtime/clock.ts'
+import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import { MalformedResponse, parseResponse } from '../../src/wire/response-json.ts'
 import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
@@ -134,8 +135,10 @@ export class Sender implements CallSender {
   async #authorized(call: Call, exchange: Exchange, transport: Transport): Promise<IncomingResponse> {
     const transmit = async (token: string | undefined): Promise<IncomingResponse> => {
       const { method, body } = call
-      const headers = await this.#headers(call, token)
-      const compressed = await this.#compression.gzip(body)
+      const given = this.#headers(call, token)
+      const headers = isPromise(given) ? await given : given
+      const compressing = this.#compression.gzip(body)
+      const compressed = isPromise(compressing) ? await compressing : compressing
       if (compressed !== undefined) headers['content-encoding'] = 'gzip'
       const content = { method, headers, body: compressed ?? body }
       const response = await exchange.send(transport, `${this.settings.url}${call.path}`, content)
@@ -156,21 +159,27 @@ export class Sender implements CallSender {
     return transmit(renewed)
   }
 
-  async #headers(
+  #headers(
     { basin, vendor, headers: own, accept, contentType }: Call,
     token: string | undefined,
-  ): Promise<Record<string, string>> {
+  ): MaybePromise<Record<string, string>> {
     const headers: Record<string, string> = { ...own, accept: accept ?? 'application/json' }
     if (token !== undefined) headers.authorization = `Bearer ${token}`
     if (contentType !== undefined) headers['content-type'] = contentType
-    for (const [name, value] of Object.entries({ ...vendor, basin })) {
-      const text = typeof value === 'object' ? await headerText(value) : value
-      if (text === undefined) continue
+    const add = (name: string, text: string | undefined) => {
+      if (text === undefined) return
       for (const prefix of this.settings.headerPrefixes) {
         headers[vendorHeaderName(prefix, name as VendorHeader)] = text
       }
     }
-    return headers
+    const encoding: Promise<void>[] = []
+    for (const name in vendor) {
+      const value = vendor[name as VendorHeader]
+      if (typeof value !== 'object') add(name, value)
+      else encoding.push(headerText(value).then((text) => add(name, text)))
+    }
+    add('basin', basin)
+    return encoding.length === 0 ? headers : Promise.all(encoding).then(() => headers)
   }
 
   #askForToken(): Promise<string | undefined> {

@@ -15,6 +15,8 @@ const originalFetch = globalThis.fetch
 export class SessionFetch {
   readonly #settings: Settings
   #node: Promise<NodeTransport> | undefined
+  /** The same, once it is loaded. */
+  #loaded: NodeTransport | undefined
   #isClosed = false
 
   constructor(settings: Settings) {
@@ -23,7 +25,8 @@ export class SessionFetch {
 
   /** Resolves to the response to a request that is not one of a session. */
   async unary(request: OutgoingRequest): Promise<IncomingResponse> {
-    const node = this.#settings.isRuntimeFetch && isNode() ? await this.#loadNode() : undefined
+    const usesNode = this.#settings.isRuntimeFetch && isNode()
+    const node = usesNode ? (this.#loaded ?? (await this.#loadNode())) : undefined
     return node?.unary(request, originalFetch) ?? this.#settings.fetch(request.toRequest())
   }
 
@@ -59,9 +62,10 @@ export class SessionFetch {
   }
 
   #loadNode(): Promise<NodeTransport> {
-    this.#node ??= trackExternalWork(import('./node/node-transport.ts')).then(
-      (module) => new module.NodeTransport(this.#settings),
-    )
+    this.#node ??= trackExternalWork(import('./node/node-transport.ts')).then((module) => {
+      this.#loaded = new module.NodeTransport(this.#settings)
+      return this.#loaded
+    })
     return this.#node
   }
 }

@@ -1,4 +1,5 @@
 import type { Stream } from '../../src/api/stream.ts'
+import { trimRecord } from '../../src/model/command.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
@@ -123,7 +124,8 @@ export class OutboxLog {
   /** Appends records, and resolves once the state includes them. */
   async append(records: readonly LogRecord[], signal?: AbortSignal): Promise<AppendAck> {
     const ack = await this.#stream.append([...records], { signal })
-    await this.includes(ack, signal)
+    this.#includeOwn(records, ack)
+    if (!this.#hasIncluded(ack)) await this.includes(ack, signal)
     return ack
   }
 
@@ -145,12 +147,17 @@ export class OutboxLog {
     notes?.appended(acked)
     const ack = await unlessAborted(signal, acked)
     stored(ack.start.seqNum + before.length)
-    await this.includes(ack, signal)
+    this.#includeOwn([...before, ...records, ...after], ack)
+    if (!this.#hasIncluded(ack)) await this.includes(ack, signal)
   }
 
   /** Resolves when the state includes what was appended. */
-  includes({ end }: AppendAck, signal?: AbortSignal): Promise<void> {
-    return this.until(() => this.#state.next >= end.seqNum, signal)
+  includes(ack: AppendAck, signal?: AbortSignal): Promise<void> {
+    return this.until(() => this.#hasIncluded(ack), signal)
+  }
+
+  #hasIncluded({ end }: AppendAck): boolean {
+    return this.#state.next >= end.seqNum
   }
 
   /** Resolves when the state includes everything that the log has. */
@@ -164,20 +171,30 @@ export class OutboxLog {
     const to = trimPoint(this.#state)
     if (to - this.#trimmedTo < TRIMMED_RECORDS) return
     this.#trimmedTo = to
-    await this.#stream.trim(to)
+    await this.append([trimRecord(to)])
+  }
+
+  /**
+   * Includes records that this tab has appended, unless there are others before them. It need not wait until
+   * they are read back.
+   */
+  #includeOwn(records: readonly LogRecord[], { start }: AppendAck): void {
+    if (start.seqNum !== this.#state.next) return
+    const { seqNum, timestamp } = start
+    // The log has the time of the append, which is the same for all.
+    this.#read(
+      records.map(({ headers, body }, index) => ({ seqNum: seqNum + index, timestamp, headers, body })),
+    )
   }
 
   async #follow(): Promise<void> {
     for (let failures = 1; ; failures++) {
       try {
         await this.#begin()
-        const query = { seqNum: this.#state.next, clamp: true }
-        const following = this.#stream.follow(query, { as: 'bytes', commands: true, signal: this.#signal })
-        for await (const { records } of following.batches()) {
+        await this.#readOn(() => {
           failures = 0
           this.#failure = undefined
-          this.#read(records)
-        }
+        })
       } catch (error) {
         this.#failure = asHeadwaterError(error)
       }
@@ -186,6 +203,30 @@ export class OutboxLog {
       if (this.#failure?.retryable === false) return
       const { clock } = this.#stream.context
       await pauseUntil(clock, backOffMs(failures, this.#random()), this.#signal, () => () => {})
+    }
+  }
+
+  /** Reads what is appended, until the signal aborts. Calls back for each batch. */
+  async #readOn(onBatch: () => void): Promise<void> {
+    const query = { seqNum: this.#state.next, clamp: true, waitMs: Number.POSITIVE_INFINITY }
+    // Not `follow`, which copies each batch for callers that may write to it.
+    const cursor = await this.#stream.openCursor(query, { allowsEmpty: 'always' })
+    const ignoreSignal = onAbort(this.#signal, () => cursor?.close())
+    try {
+      for (let event = await cursor?.next(); event !== undefined; event = await cursor?.next()) {
+        if (event.kind !== 'batch') continue
+        onBatch()
+        const { next } = this.#state
+        const { lastSeqNum, count } = event.batch
+        // Most were appended by this tab, and are included already.
+        if (lastSeqNum < next) continue
+        const isNew = lastSeqNum - count + 1 >= next
+        const { records } = event.batch
+        this.#read(isNew ? records : records.filter(({ seqNum }) => seqNum >= next))
+      }
+    } finally {
+      ignoreSignal()
+      cursor?.close()
     }
   }
 

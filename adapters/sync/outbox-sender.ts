@@ -237,7 +237,8 @@ export class OutboxSender {
     this.#isDoubtHere = true
     // Set only now, so that the next attempt contains none of its entries.
     this.#acknowledgedAt = acknowledgedAt
-    await log.trim()
+    // The next batch need not wait for it. If it fails, the next trim removes the same records.
+    log.trim().catch(() => {})
   }
 
   /** Stores that entries have left the outbox, together with the next attempt. */

@@ -179,7 +179,7 @@ export class Outbox {
     this.#closing.signal.throwIfAborted()
     const { records: input, meteredBytes } = outboxInput(records)
     // What waits already is known only then.
-    await this.#log.until(() => this.device !== undefined, signal)
+    if (this.device === undefined) await this.#log.until(() => this.device !== undefined, signal)
     const release = this.#reserve(input.length, meteredBytes)
     let settle: (outcome: Confirmation | HeadwaterError) => void = () => {}
     const outcome = new Promise<Confirmation | HeadwaterError>((resolve) => {
@@ -293,6 +293,8 @@ export class Outbox {
     const { afterRefusal = 'stop', examined, onSent } = this.#options
     const sending = new AbortController()
     const ignore = onAnyAbort([signal, this.#closing.signal], () => sending.abort())
+    // Keeps the listener that all callbacks share, which each batch would add and remove.
+    const dropListener = onAbort(sending.signal, () => {})
     const onState = (state: SenderState) => this.#show(state, sending.signal)
     const context = {
       ...this.#pauses,
@@ -311,6 +313,7 @@ export class Outbox {
     } finally {
       if (sending.signal.aborted && !this.#closing.signal.aborted) this.#state.set({ kind: 'idle' })
       ignore()
+      dropListener()
     }
   }
 

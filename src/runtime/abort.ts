@@ -103,7 +103,17 @@ export function unlessAborted<Result>(
   if (signal === undefined) return work
   const settled = new Promise<Result>((resolve, reject) => {
     const cancel = onAbort(signal, () => reject(signal.reason))
-    work.then(resolve, reject).finally(cancel)
+    // Not `finally`, which makes three promises more.
+    work.then(
+      (result) => {
+        cancel()
+        resolve(result)
+      },
+      (error: unknown) => {
+        cancel()
+        reject(error)
+      },
+    )
   })
   if (discard !== undefined) settled.catch(() => work.then(discard).catch(() => {}))
   return settled

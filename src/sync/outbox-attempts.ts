@@ -98,11 +98,12 @@ export function waitingEntries(
   { entries }: OutboxState,
   attempt: Pick<BatchAttempt, 'numbers'> | undefined,
 ): readonly OutboxEntry[] {
-  const numbers = attempt?.numbers ?? [...entries.keys()]
-  return numbers.flatMap((number) => {
+  const waiting: OutboxEntry[] = []
+  for (const number of attempt?.numbers ?? entries.keys()) {
     const entry = entries.get(number)
-    return entry === undefined || entry.error !== undefined ? [] : [entry]
-  })
+    if (entry !== undefined && entry.error === undefined) waiting.push(entry)
+  }
+  return waiting
 }
 
 /** Returns the records that park the entries of the last attempt, at most as many as one append may have. */

@@ -14,7 +14,7 @@ export const OUTBOX_HEADER = 'headwater-outbox'
 /** The kinds of records. A batch consists of parts and a last record. */
 type Kind = 'record' | 'part' | 'progress' | 'attempt' | 'parked' | 'retry' | 'discard'
 
-const KINDS: readonly string[] = ['record', 'part', 'progress', 'attempt', 'parked', 'retry', 'discard']
+const KINDS: readonly Kind[] = ['record', 'part', 'progress', 'attempt', 'parked', 'retry', 'discard']
 
 /** The positions of the records of an entry on the server. */
 export type Confirmation = Pick<AppendAck, 'start' | 'end'>
@@ -278,16 +278,23 @@ function note(kind: Kind, value: object): LogRecord {
 
 const NAME = utf8(OUTBOX_HEADER)
 
+/** The headers of records without a timestamp of their own, which need not be decoded again. */
+const KIND_HEADERS = new Map(KINDS.map((kind) => [kind, [NAME, utf8(kind)] as Header]))
+const KIND_NOTES = new Map([...KIND_HEADERS].map(([kind, header]) => [header, [kind] as const]))
+
 function kindHeader(kind: Kind, timestamp?: number): Header {
-  return [NAME, utf8(timestamp === undefined ? kind : `${kind} ${timestamp}`)]
+  return timestamp === undefined ? KIND_HEADERS.get(kind)! : [NAME, utf8(`${kind} ${timestamp}`)]
 }
 
 /** Returns the kind of a record, and the timestamp that the app gave it. */
 function noteOf({ headers }: SequencedRecord): readonly [kind?: Kind, given?: string | undefined] {
   const [header] = headers
-  if (header === undefined || !equalBytes(header[0], NAME)) return []
+  if (header === undefined) return []
+  const known = KIND_NOTES.get(header)
+  if (known !== undefined) return known
+  if (!equalBytes(header[0], NAME)) return []
   const [kind, given] = lossyTextOf(header[1]).split(' ')
-  return KINDS.includes(kind!) ? [kind as Kind, given] : []
+  return KINDS.includes(kind as Kind) ? [kind as Kind, given] : []
 }
 
 function outboxRecord(record: SequencedRecord, given: string | undefined): OutboxRecord {

@@ -1,13 +1,6 @@
 import type { AppendConditions } from '../model/append-input.ts'
 import { HeadwaterError } from '../model/errors.ts'
-import { INTEGER_MAX } from '../model/limits.ts'
 import { APPEND_HEADER } from './append-header-name.ts'
-
-/**
- * The `match_seq_num` in the body of an append whose header has the condition that counts. No stream has this
- * tail, so a server that ignores the header rejects the append instead of storing it without a check.
- */
-export const UNMATCHED_SEQ_NUM = INTEGER_MAX
 
 /** The `match_seq_num` of a header that replaces that of the body with no condition. */
 const ANY = 'any'

@@ -19,12 +19,19 @@ export function sessionCompressionOf(acceptEncoding: string | null): Compression
   return names.includes('zstd') ? 'zstd' : names.includes('gzip') ? 'gzip' : undefined
 }
 
-/** Frames a protobuf message, compressed if the session has an algorithm and the message is long enough. */
-export async function frameMessage(
+/**
+ * Frames a protobuf message, compressed if the session has an algorithm and the message is long enough: at
+ * once if it is not compressed. Throws `RangeError` if it is longer than a frame may be.
+ */
+export function frameMessage(
   message: Uint8Array,
   compression: Compression | undefined,
-): Promise<Uint8Array> {
-  if (compression === undefined || message.length < COMPRESSION_BYTES_MIN) return encodeMessageFrame(message)
+): MaybePromise<Uint8Array> {
+  const isLong = compression !== undefined && message.length >= COMPRESSION_BYTES_MIN
+  return isLong ? compressedFrame(message, compression) : encodeMessageFrame(message)
+}
+
+async function compressedFrame(message: Uint8Array, compression: Compression): Promise<Uint8Array> {
   try {
     return encodeMessageFrame(await compress(compression, message), { compression })
   } catch {

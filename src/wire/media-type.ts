@@ -36,6 +36,7 @@ export function mediaKind(
   // What most requests send.
   if (header === undefined) return undefined
   if (header === 'application/json') return 'json'
+  if (header === 'application/protobuf') return 'protobuf'
   if (header === '*/*') return 'other'
   const essence = mediaTypeEssence(header)
   if (essence === undefined) return undefined

@@ -7,6 +7,7 @@ import { BATCH_RECORDS_MAX, INTEGER_MAX } from '../model/limits.ts'
 import type { StreamTail } from '../model/position.ts'
 import type { Header } from '../model/record.ts'
 import { assertInteger } from '../model/validation.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { TAG_SEQ_NUM, TAG_TIMESTAMP, writeVarint } from '../storage/block-codec.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 import type { Compression } from './codec.ts'
@@ -190,13 +191,16 @@ export function encodeHeartbeat(tail: StreamTail): Uint8Array {
   return bytes.subarray(0, writePosition(bytes, 0, TAG_TAIL_OF_BATCH, tail))
 }
 
-const frames = new WeakMap<ReadBatch, Map<Compression | undefined, Promise<Uint8Array>>>()
+const frames = new WeakMap<ReadBatch, Map<Compression | undefined, MaybePromise<Uint8Array>>>()
 
 /**
  * The session frame of a batch, made once for each batch and algorithm: all followers of a stream send the
  * same bytes, which must not be written to.
  */
-export function readBatchFrame(batch: ReadBatch, compression: Compression | undefined): Promise<Uint8Array> {
+export function readBatchFrame(
+  batch: ReadBatch,
+  compression: Compression | undefined,
+): MaybePromise<Uint8Array> {
   let framesOfBatch = frames.get(batch)
   if (framesOfBatch === undefined) {
     framesOfBatch = new Map()
@@ -207,7 +211,7 @@ export function readBatchFrame(batch: ReadBatch, compression: Compression | unde
     frame = frameMessage(encodeReadBatch(batch), compression)
     framesOfBatch.set(compression, frame)
     // The next reader retries after a failure.
-    frame.catch(() => framesOfBatch.delete(compression))
+    if (isPromise(frame)) frame.catch(() => framesOfBatch.delete(compression))
   }
   return frame
 }
@@ -227,8 +231,8 @@ export function largeBatchFrame(batch: ReadBatch): readonly Uint8Array[] | undef
   return [messageFrameHead(data.length + end.length), data, end]
 }
 
-/** The session frame of a heartbeat, which is too short to be compressed. */
-export function heartbeatFrame(tail: StreamTail): Promise<Uint8Array> {
+/** The session frame of a heartbeat, which is too short to be compressed: made at once. */
+export function heartbeatFrame(tail: StreamTail): MaybePromise<Uint8Array> {
   return frameMessage(encodeHeartbeat(tail), undefined)
 }
 

@@ -6,6 +6,7 @@ import { incomingResponse, StreamReader } from './stream-reader.ts'
 const http = process.getBuiltinModule('node:http')
 const https = process.getBuiltinModule('node:https')
 const { createGunzip } = process.getBuiltinModule('node:zlib')
+const { urlToHttpOptions } = process.getBuiltinModule('node:url')
 
 /** How long an idle connection is kept: less than servers do, which close it after 5 seconds or more. */
 const IDLE_MS = 4_000
@@ -13,22 +14,41 @@ const IDLE_MS = 4_000
 /** Sends requests over connections of HTTP/1.1 that are kept. */
 export class HttpTransport {
   readonly #compression: boolean
-  readonly #plain = new http.Agent({ keepAlive: true, timeout: IDLE_MS })
-  readonly #secure = new https.Agent({ keepAlive: true, timeout: IDLE_MS })
+  readonly #request: typeof http.request
+  readonly #agent: Agent
+  /** The server, which Node would parse for each request. */
+  readonly #server: RequestOptions
+  readonly #originLength: number
 
-  /** @param compression Whether responses may be compressed. */
-  constructor(compression: boolean) {
+  /**
+   * @param url The address of the server, which those of all requests begin with.
+   * @param compression Whether responses may be compressed.
+   */
+  constructor(url: string, compression: boolean) {
+    const parsed = new URL(url)
+    const { protocol, hostname, port } = urlToHttpOptions(parsed)
+    const { request, Agent } = protocol === 'https:' ? https : http
     this.#compression = compression
+    this.#request = request
+    this.#agent = new Agent({ keepAlive: true, timeout: IDLE_MS })
+    this.#server = { protocol, hostname, port }
+    this.#originLength = parsed.origin.length
   }
 
   /** Resolves to the response. Rejects with the error of the connection, or the reason of the signal. */
   send({ method, url, headers, body, signal }: OutgoingRequest): Promise<IncomingResponse> {
-    const [{ request }, agent]: [typeof http, Agent] = url.startsWith('https:')
-      ? [https as unknown as typeof http, this.#secure]
-      : [http, this.#plain]
-    const options: RequestOptions = { method, headers: this.#headersOf(headers, body), agent }
+    const { protocol, hostname, port } = this.#server
+    const options: RequestOptions = {
+      protocol,
+      hostname,
+      port,
+      path: url.slice(this.#originLength),
+      method,
+      headers: this.#headersOf(headers, body),
+      agent: this.#agent,
+    }
     return new Promise((resolve, reject) => {
-      const sent = request(url, options)
+      const sent = this.#request(options)
       const abort = () => sent.destroy(signal.reason)
       // Aborted at the end of every exchange, which does nothing to a complete response.
       signal.addEventListener('abort', abort, { once: true })
@@ -40,8 +60,7 @@ export class HttpTransport {
 
   /** Ends the idle connections. */
   close(): void {
-    this.#plain.destroy()
-    this.#secure.destroy()
+    this.#agent.destroy()
   }
 
   #headersOf(headers: OutgoingRequest['headers'], body: Uint8Array | undefined): Record<string, string> {

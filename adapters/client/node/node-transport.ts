@@ -13,7 +13,7 @@ export class NodeTransport {
   /** @param settings `compression` allows servers to compress responses. */
   constructor({ url, compression }: { readonly url: string; readonly compression: boolean }) {
     this.#url = url
-    this.#http = new HttpTransport(compression)
+    this.#http = new HttpTransport(url, compression)
   }
 
   /** Returns undefined if the program has replaced `fetch`, which is to be used then. */

@@ -30,7 +30,7 @@ interface Pending {
  */
 export class StreamAppender implements SessionAppender {
   readonly group = new SessionAppends()
-  readonly #requests: Pick<AppendRequests, 'append'>
+  readonly #requests: Pick<AppendRequests, 'repeat'>
   readonly #open: () => Promise<BatchLink>
   readonly #memory: FrameMemory
   /** The frames of batches that waited with bytes of their caller. */
@@ -44,7 +44,7 @@ export class StreamAppender implements SessionAppender {
   /** @param open Opens another connection. */
   constructor(
     link: BatchLink,
-    requests: Pick<AppendRequests, 'append'>,
+    requests: Pick<AppendRequests, 'repeat'>,
     memory: FrameMemory,
     open: () => Promise<BatchLink>,
   ) {
@@ -132,7 +132,7 @@ export class StreamAppender implements SessionAppender {
     try {
       for (let first = this.#pending[0]; first?.wasSent === true; first = this.#pending[0]) {
         if (first.batch.matchSeqNum === undefined) throw lost
-        const ack = await this.#requests.append(first.batch, true)
+        const ack = await this.#requests.repeat(first.batch)
         this.#pending.shift()
         first.acked(ack)
       }

@@ -25,11 +25,12 @@ export const append: Endpoint = async (request, hw) => {
   const extension = exchange.header(APPEND_HEADER)
   const extended = extension === undefined ? conditions : { ...conditions, ...decodeAppendHeader(extension) }
   const ack = await stream.append(inputs, extended)
-  const reply =
-    mediaKind(exchange.header('accept')) === 'protobuf'
-      ? protobufReply(encodeAppendAck(ack))
-      : jsonReply(appendAckJson(ack))
+  const isForProtobuf = mediaKind(exchange.header('accept')) === 'protobuf'
+  const reply = isForProtobuf ? protobufReply(encodeAppendAck(ack)) : jsonReply(appendAckJson(ack))
   if (extension === undefined && ack.duplicate === undefined) return reply
+  const type = isForProtobuf ? 'application/protobuf' : 'application/json'
   const result: AppendHeaderReply = ack.duplicate ? 'duplicate' : 'stored'
-  return { ...reply, headers: { ...reply.headers, [APPEND_HEADER]: result } }
+  // Member by member: spreading costs more than everything else that is done for the header.
+  const headers = { 'content-type': type, [APPEND_HEADER]: result }
+  return { status: 200, headers, body: reply.body }
 }

@@ -11,7 +11,7 @@ import { inChromium, scriptIn } from '../support.ts'
 const BODY = Uint8Array.from({ length: 300_000 }, (_, i) => (i % 997 < 256 ? i % 997 : (i >> 12) & 0xff))
 
 /** The only input of a session, compressed outside the browser. */
-function inputFrame(compression: 'gzip' | 'zstd'): Promise<Uint8Array> {
+async function inputFrame(compression: 'gzip' | 'zstd'): Promise<Uint8Array> {
   const input = create(AppendInputSchema, { records: [{ body: BODY }] })
   return frameMessage(toBinary(AppendInputSchema, input), compression)
 }
