@@ -288,7 +288,7 @@ export class Outbox {
   }
 
   async #send(signal: AbortSignal): Promise<void> {
-    const { afterRefusal = 'stop', examined, onSent } = this.#options
+    const { afterRefusal = 'stop', examined, isCopyLive = () => false, onSent } = this.#options
     const sending = new AbortController()
     const ignore = onAnyAbort([signal, this.#closing.signal], () => sending.abort())
     const onState = (state: SenderState) => this.#show(state, sending.signal)
@@ -297,6 +297,7 @@ export class Outbox {
       log: this.#log,
       remote: this.#remote,
       examined: examined ?? this.#remote,
+      isCopyLive,
       afterRefusal,
       onSent,
       onState,

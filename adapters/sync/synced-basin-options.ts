@@ -29,7 +29,8 @@ import type { SyncedStreamOptions } from './synced.ts'
  * const files = rooms.stream('files', { as: 'bytes' })
  * ```
  */
-export interface SyncedBasinOptions extends Omit<SyncedStreamOptions, 'as' | 'examined' | 'onSent'> {
+export interface SyncedBasinOptions
+  extends Omit<SyncedStreamOptions, 'as' | 'examined' | 'isCopyLive' | 'onSent'> {
   /** The basin of a client. */
   readonly remote: Basin
   /** The basin of an engine on this device. */

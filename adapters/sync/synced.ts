@@ -67,6 +67,7 @@ export function syncedParts(
     random,
     wakeUps,
     examined: local,
+    isCopyLive: () => copy.state.kind === 'live',
     // The first append can create the stream, for which the mirror waits.
     onSent: () => {
       if (copy.state.kind === 'offline') copy.retry()
