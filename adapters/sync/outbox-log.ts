@@ -70,6 +70,12 @@ export class OutboxLog {
     return this.#state
   }
 
+  /** The reason why the log is not read any more: it was closed, or has failed permanently. */
+  get end(): HeadwaterError | undefined {
+    if (this.#failure?.retryable === false) return this.#failure
+    return this.#signal.aborted ? (this.#signal.reason as HeadwaterError) : undefined
+  }
+
   /** The size of the entries that the server has not acknowledged. */
   get load(): { readonly records: number; readonly meteredBytes: number } {
     let { records, meteredBytes } = this.#state

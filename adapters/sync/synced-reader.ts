@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs'
-import type { CallOptions } from '../../src/api/call-options.ts'
+import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import { LazyModule } from '../../src/runtime/lazy-module.ts'
@@ -74,7 +74,8 @@ export abstract class SyncedReader<Content extends object>
    * for await (const { body, isPending } of chat.read({ tailOffset: 100 })) console.log(body, isPending)
    * ```
    */
-  read(query: ReadQuery = { seqNum: 0 }, { signal }: CallOptions = {}): SyncedRead<SyncedRecord<Content>> {
+  read(query: ReadQuery = { seqNum: 0 }, options?: CallOptions): SyncedRead<SyncedRecord<Content>> {
+    const signal = signalOf(options)
     return new SyncedRead(() => this.#read(query, signal))
   }
 

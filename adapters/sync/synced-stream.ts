@@ -6,6 +6,7 @@ import type { StandardSchema } from '../../src/api/standard-schema.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
 import { type HeadwaterError, invalid } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
+import { assertMembers, type MembersOf } from '../../src/model/validation.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
 import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
@@ -103,9 +104,10 @@ export class SyncedStream<Format extends RecordFormat = 'string'> extends Synced
     first?: StandardSchema<Input, Value> | SyncedJsonOptions,
     second?: SyncedJsonOptions,
   ): SyncedJsonStream<Value, Input> {
-    const isSchema = first !== undefined && '~standard' in first
-    const options = (isSchema ? second : (first as SyncedJsonOptions | undefined)) ?? {}
-    const codec = new JsonCodec<Value>(isSchema ? first : undefined)
+    const isOptions = typeof first === 'object' && first !== null && !('~standard' in first)
+    const options = (isOptions ? first : second) ?? {}
+    assertMembers(options, JSON_OPTIONS, 'options')
+    const codec = new JsonCodec<Value>(isOptions ? undefined : first)
     return new SyncedJsonStream<Value, Input>(this, codec, options)
   }
 
@@ -129,6 +131,8 @@ export interface SyncedJsonOptions {
    */
   readonly onUndecodable?: ((error: HeadwaterError) => void) | undefined
 }
+
+const JSON_OPTIONS: MembersOf<SyncedJsonOptions> = { onUndecodable: 'function' }
 
 /** A view of a synced stream for JSON values, made by `synced.json()`. */
 export class SyncedJsonStream<Value, Input = Value> extends SyncedForm<JsonContent<Value>> {

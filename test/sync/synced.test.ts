@@ -111,6 +111,37 @@ test('a name beside which no outbox can be stored is refused', async () => {
   )
 })
 
+test.each([
+  [{ from: { tailOffset: -1 } }, 'tailOffset'],
+  [{ from: { count: 1 } }, 'from.count'],
+  [{ recordsMax: 0 }, 'recordsMax'],
+] as const)('the options %j are refused before anything is stored or sent', async (options, field) => {
+  const { hw, remote, local, clock } = await openSynced()
+  const start = () => syncedStream(remote, local, options as object)
+  expect(start).toThrow(expect.objectContaining({ code: 'invalid', field }))
+  await clock.advance('1m')
+  await expect(hw.listBasins()).resolves.toMatchObject({ items: [] })
+})
+
+test('streams that are missing or the same are refused', async () => {
+  const { local, hw } = await openSynced()
+  const refused = (field: string) => expect.objectContaining({ code: 'invalid', field })
+  expect(() => syncedStream(undefined!, local)).toThrow(refused('remote'))
+  expect(() => syncedStream(local, undefined!)).toThrow(refused('local'))
+  expect(() => syncedStream(local, hw.basin('basin').stream('stream'))).toThrow(refused('local'))
+})
+
+test('what is neither a schema nor options of a JSON view is refused', async () => {
+  const { startSynced } = await openSynced()
+  const synced = startSynced()
+  for (const given of [5, 'schema', null, { onUndecodable: 5 }, { schema: {} }]) {
+    expect(() => synced.json(given as object)).toThrow(expect.objectContaining({ code: 'invalid' }))
+  }
+  expect(() => synced.read({}, { signal: 5 } as object)).toThrow(
+    expect.objectContaining({ code: 'invalid', field: 'signal' }),
+  )
+})
+
 test('the wait for its end stops when the signal aborts', async () => {
   const { startSynced } = await openSynced()
   const synced = startSynced()
