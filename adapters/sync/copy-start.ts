@@ -1,18 +1,6 @@
 import type { Stream } from '../../src/api/stream.ts'
-import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
-import { assertMembers, type Check, type MembersOf, unchecked } from '../../src/model/validation.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
-
-/** Where a mirror begins: the start of a read. */
-export type MirrorStart = Pick<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>
-
-const START: MembersOf<MirrorStart> = { seqNum: unchecked, timestamp: unchecked, tailOffset: unchecked }
-
-/** Throws `invalid` for a start that is not valid. */
-export const assertStart: Check = (value, field) => {
-  assertMembers(value, START, field, `${field}.`)
-  assertReadQuery(value as MirrorStart)
-}
+import type { MirrorStart } from './mirror-start.ts'
 
 /** Returns the query of a read from where a copy begins, without an end. */
 export function startQuery(from: MirrorStart) {

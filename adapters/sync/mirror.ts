@@ -17,15 +17,15 @@ import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { SerialQueue } from '../../src/runtime/serial-queue.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
-import { assertStart, type MirrorStart } from './copy-start.ts'
 import type { EarlierRecords } from './earlier-history.ts'
 import { LocalCopy } from './local-copy.ts'
 import { MirrorRun } from './mirror-run.ts'
+import { assertStart, type MirrorStart } from './mirror-start.ts'
 import { browserWakeUps, type WakeUps } from './page-events.ts'
 import { StateCell } from './state-cell.ts'
 import { assertEnds } from './synced-ends.ts'
 
-export type { MirrorStart } from './copy-start.ts'
+export type { MirrorStart } from './mirror-start.ts'
 
 /** What few mirrors need: to start again, and earlier history. */
 const HISTORY = new LazyModule('earlier history', () => import('./earlier-history.ts'))

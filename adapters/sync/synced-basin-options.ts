@@ -4,7 +4,7 @@ import { invalid } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
 import { assertSignal, assertText, hasMethod, type MembersOf, oneOf } from '../../src/model/validation.ts'
 import { isInternalName, SYNCED_NAME_BYTES_MAX } from '../../src/sync/synced-names.ts'
-import { assertStart } from './copy-start.ts'
+import { assertStart } from './mirror-start.ts'
 import { assertOutboxOptions } from './outbox-options.ts'
 import type { SyncedStreamOptions } from './synced.ts'
 
