@@ -106,7 +106,7 @@ export class SyncedStream<Format extends RecordFormat = 'string'> extends Synced
   ): SyncedJsonStream<Value, Input> {
     const isOptions = typeof first === 'object' && first !== null && !('~standard' in first)
     const options = (isOptions ? first : second) ?? {}
-    assertMembers(options, JSON_OPTIONS, 'options')
+    assertMembers(options, { onUndecodable: 'function' } satisfies MembersOf<SyncedJsonOptions>, 'options')
     const codec = new JsonCodec<Value>(isOptions ? undefined : first)
     return new SyncedJsonStream<Value, Input>(this, codec, options)
   }
@@ -131,8 +131,6 @@ export interface SyncedJsonOptions {
    */
   readonly onUndecodable?: ((error: HeadwaterError) => void) | undefined
 }
-
-const JSON_OPTIONS: MembersOf<SyncedJsonOptions> = { onUndecodable: 'function' }
 
 /** A view of a synced stream for JSON values, made by `synced.json()`. */
 export class SyncedJsonStream<Value, Input = Value> extends SyncedForm<JsonContent<Value>> {
