@@ -29,6 +29,15 @@ export async function tailOfCopied(remote: Stream, copied: number, signal: Abort
   throw new HeadwaterError('unavailable', 'the server has fewer records of the stream than this device')
 }
 
+/**
+ * Throws `unavailable` if an attempt in doubt would be followed by one at another position. Until its mirror
+ * is live, the copy may be of a stream that was deleted, and not have what the server has stored.
+ */
+export function assertSamePosition(position: number, inDoubtFrom: number): void {
+  if (position === inDoubtFrom) return
+  throw new HeadwaterError('unavailable', 'the copy was not compared with the stream of the server yet')
+}
+
 /** Waits until a copy has records from a sequence number on, for at most 10 seconds. */
 export async function waitForCopy(
   copy: Stream,

@@ -20,7 +20,7 @@ import {
   withoutConfirmed,
 } from '../../src/sync/outbox-plan.ts'
 import { Contention } from './contention.ts'
-import { hasRecordIn, tailOfCopied, tailOrZero, waitForCopy } from './examined-stream.ts'
+import { assertSamePosition, hasRecordIn, tailOfCopied, tailOrZero, waitForCopy } from './examined-stream.ts'
 import { KnownAttempts } from './known-attempts.ts'
 import { pauseAfter, pauseUntil } from './pause.ts'
 import { ProducerSupport } from './producer-support.ts'
@@ -310,8 +310,10 @@ export class OutboxSender {
     const isFresh = Math.abs(clock.now() - this.#sentAt) < FRESH_MS
     if (examined !== remote || isPresent) {
       await this.#examine(this.#tailMin)
-      if (examined === remote || isFresh || log.state.inDoubt || isCopyLive()) return
-      return this.#examine(await tailOfCopied(remote, this.#position, this.#signal))
+      if (examined === remote || isCopyLive()) return
+      if (log.state.inDoubt) return assertSamePosition(this.#position, log.state.position)
+      if (!isFresh) await this.#examine(await tailOfCopied(remote, this.#position, this.#signal))
+      return
     }
     // Nothing that was sent can be among the records before the tail.
     if (!log.state.inDoubt) {

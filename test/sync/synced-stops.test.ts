@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { syncedStream } from '../../adapters/sync/synced.ts'
 import { openBoth, until } from './mirrored.ts'
-import { isRead, numbered } from './outboxes.ts'
+import { delayNext, isRead, numbered } from './outboxes.ts'
 
 /** A server with a stream of 20 records, and a function that starts to sync it. */
 async function openLong() {
@@ -79,4 +79,31 @@ test.each([
   await clock.advance('1m')
   expect(synced.outbox.failed).toEqual([])
   expect(await texts()).toEqual([...numbered(100, 100 + length), 'x'])
+})
+
+test('a record that a stream created again has stored is not sent to it by another tab', async () => {
+  const { start, origin, server, clock, network, texts } = await openLong()
+  const synced = start()
+  await until(synced.mirror, 'live', clock)
+  const deliver = delayNext(server)
+  await synced.append('x')
+  await clock.settle()
+  await origin.append('y')
+  await clock.settle()
+  await synced.close()
+  await origin.delete()
+  await server.stream.append(numbered(100, 120))
+  await deliver()
+  expect(await texts()).toEqual([...numbered(100, 120), 'x'])
+  // The next tab can send before its mirror has compared the copy of the first stream.
+  network.delay('5s', { when: isRead })
+  const next = start()
+  expect(await until(next.mirror, 'stopped', clock)).toMatchObject({ reason: 'replaced' })
+  await clock.advance('1m')
+  expect(await texts()).toEqual([...numbered(100, 120), 'x'])
+  network.heal()
+  await next.mirror.restart()
+  await clock.advance('1m')
+  expect(await texts()).toEqual([...numbered(100, 120), 'x'])
+  expect(next.outbox.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
 })
