@@ -8,8 +8,9 @@ import { Baseline } from './harness/baseline.ts'
 import { chartOf } from './harness/chart.ts'
 import { type Entrant, measure } from './harness/measure.ts'
 import type { Measurement, Rival } from './harness/measurement.ts'
-import { pageOf } from './harness/page.ts'
+import { currentEnvironment, pageOf } from './harness/page.ts'
 import { arePeersInstalled } from './harness/peers.ts'
+import { type Conditions, readResults, withRows, writeResults } from './harness/results.ts'
 import { Scratch } from './harness/scratch.ts'
 import { Settings } from './harness/settings.ts'
 import { round } from './harness/statistics.ts'
@@ -23,9 +24,16 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string', default: '5' },
     directory: { type: 'string', default: tmpdir() },
     baseline: { type: 'string' },
-    page: { type: 'string' },
+    save: { type: 'boolean', default: false },
+    render: { type: 'boolean', default: false },
+    results: { type: 'string', default: 'bench/results.json' },
+    page: { type: 'string', default: 'docs/benchmarks.md' },
   },
 })
+if (values.render) {
+  render()
+  process.exit()
+}
 /** By the full name, or by a prefix that ends before a hyphen. */
 const selects = (selector: string, name: string) =>
   selector in MEASUREMENTS ? name === selector : name.startsWith(`${selector}-`)
@@ -44,8 +52,8 @@ if (names.some((name) => MEASUREMENTS[name]!.needsPeers) && !arePeersInstalled()
 const dist = join(process.cwd(), 'dist')
 const scratch = new Scratch(values.directory)
 const settings = new Settings(values.quick, Number(values.rounds), scratch)
-const isWhole = positionals.length === 0 && !values.quick
-const page = values.page ?? (isWhole ? 'docs/benchmarks.md' : undefined)
+/** A whole run replaces all rows. */
+const isSaved = values.save || (positionals.length === 0 && !values.quick)
 let baseline: Baseline | undefined
 const rows: Row[] = []
 process.on('exit', () => {
@@ -55,24 +63,34 @@ process.on('exit', () => {
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
 if (values.baseline !== undefined) baseline = new Baseline(values.baseline)
 for (const name of names) {
-  console.error(`${name} (load ${round(loadavg()[0]!)})`)
+  const load = loadavg()[0]!
+  console.error(`${name} (load ${round(load)})`)
   try {
-    rows.push(...(await rowsOf(name, MEASUREMENTS[name]!)))
+    const measured = await rowsOf(name, MEASUREMENTS[name]!)
+    rows.push(...measured)
+    // After each, so that a run that is stopped leaves what it has measured.
+    if (isSaved) save(measured, load)
   } catch (error) {
     // The other rows are still useful.
     console.error(error)
     process.exitCode = 1
   }
   scratch.clear()
-  // After each, so that a run that is stopped leaves a page.
-  savePage()
 }
 console.log(markdownOf(rows))
 
-function savePage(): void {
-  if (page === undefined) return
-  writeFileSync(page, pageOf(rows, settings))
-  const chart = chartOf(rows)
+function save(measured: readonly Row[], load: number): void {
+  const { isQuick, rounds } = settings
+  const conditions: Conditions = { date: new Date().toISOString().slice(0, 10), rounds, isQuick, load }
+  const added = measured.map((row) => ({ ...row, measured: conditions }))
+  writeResults(values.results, withRows(readResults(values.results), currentEnvironment(), added))
+  render()
+}
+
+function render(): void {
+  const results = readResults(values.results)
+  writeFileSync(values.page, pageOf(results))
+  const chart = chartOf(results.rows)
   if (chart !== undefined) writeFileSync('docs/images/throughput-by-batch-size.svg', chart)
 }
 

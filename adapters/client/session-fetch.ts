@@ -1,4 +1,5 @@
 import { trackExternalWork } from '../../src/runtime/clock.ts'
+import { isNode } from '../../src/runtime/is-node.ts'
 import type { Upload } from './call.ts'
 import type { IncomingResponse, OutgoingRequest } from './exchange.ts'
 import type { NodeTransport } from './node/node-transport.ts'
@@ -63,14 +64,4 @@ export class SessionFetch {
     )
     return this.#node
   }
-}
-
-/** Other runtimes have the same modules, but their HTTP/2 differs. */
-function isNode(): boolean {
-  const { process, Bun, Deno } = globalThis as {
-    process?: { release?: { name?: string | undefined } | undefined } | undefined
-    Bun?: unknown
-    Deno?: unknown
-  }
-  return process?.release?.name === 'node' && Bun === undefined && Deno === undefined
 }

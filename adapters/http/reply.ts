@@ -22,13 +22,17 @@ export interface ReplyStream {
   onEvicted?: (() => void) | undefined
 }
 
+/** What is left of a body: its next chunk or its end. */
+export type NextChunk = IteratorResult<Uint8Array, unknown> & {
+  /** Called at most once, by bridges that know when nothing refers to the chunk and those before it. */
+  readonly onSent?: (() => void) | undefined
+}
+
 /** An async iterator, except that `next` may return a chunk that is ready without a promise. */
 export interface ReplyChunks {
-  next(): MaybePromise<IteratorResult<Uint8Array, unknown>>
+  next(): MaybePromise<NextChunk>
   /** Like `next()`, but may also return `LATER` and call `receive` with the chunk. */
-  next(
-    receive: Receiver<IteratorResult<Uint8Array, unknown>>,
-  ): MaybePromise<IteratorResult<Uint8Array, unknown>> | typeof LATER
+  next(receive: Receiver<NextChunk>): MaybePromise<NextChunk> | typeof LATER
   /** Called when the client leaves, even during a pending `next`. */
   return?(): Promise<unknown>
 }

@@ -2,7 +2,7 @@ import type { ReadCursor, ReadEvent } from '../../src/index.ts'
 import { andThen, LATER, type MaybePromise, type Receiver } from '../../src/runtime/maybe-promise.ts'
 import { type ErrorBody, errorBody } from '../../src/wire/error-body.ts'
 import type { OpenSession } from './open-sessions.ts'
-import type { ReplyChunks, ReplyStream } from './reply.ts'
+import type { NextChunk, ReplyChunks, ReplyStream } from './reply.ts'
 import type { ApiRequest } from './request.ts'
 
 /** How the events of a read session are written. */
@@ -15,7 +15,7 @@ export interface SessionEncoding {
   readonly end?: Uint8Array | undefined
 }
 
-type Chunk = IteratorResult<Uint8Array, undefined>
+type Chunk = NextChunk
 
 const DONE = { done: true, value: undefined } as const
 
@@ -32,6 +32,7 @@ export class SessionBody implements ReplyStream, ReplyChunks {
   readonly #listed: OpenSession | undefined
   /** The parts of the last event that are not written yet. */
   #parts: readonly Uint8Array[] = []
+  #onSent: (() => void) | undefined
   #isOver = false
   #receive: Receiver<Chunk> | undefined
 
@@ -90,19 +91,21 @@ export class SessionBody implements ReplyStream, ReplyChunks {
     if (event === undefined) return this.#last(this.#encoding.end)
     const encoded = this.#encoding.event(event)
     if (encoded instanceof Uint8Array) return { done: false, value: encoded }
-    return andThen(encoded, (encoded) => this.#begin(encoded))
+    return andThen(encoded, (encoded) => this.#begin(encoded, event))
   }
 
-  #begin(encoded: Uint8Array | readonly Uint8Array[]): Chunk {
+  #begin(encoded: Uint8Array | readonly Uint8Array[], event: ReadEvent): Chunk {
     if (encoded instanceof Uint8Array) return { done: false, value: encoded }
     this.#parts = encoded
+    // No other session has the batches of a stored block.
+    this.#onSent = event.kind === 'batch' ? event.batch.release : undefined
     return this.#nextPart()
   }
 
   #nextPart(): Chunk {
     const [value, ...parts] = this.#parts
     this.#parts = parts
-    return { done: false, value: value! }
+    return { done: false, value: value!, onSent: parts.length === 0 ? this.#onSent : undefined }
   }
 
   #failure(error: unknown): Chunk {

@@ -1,9 +1,10 @@
 import { ServerResponse } from 'node:http'
-import { constants } from 'node:http2'
+import { constants, Http2ServerResponse } from 'node:http2'
 import type { Writable } from 'node:stream'
+import { isNode } from '../../src/runtime/is-node.ts'
 import { isPromise, LATER, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { RequestExchange } from '../http/exchange.ts'
-import type { Reply, ReplyChunks } from '../http/reply.ts'
+import type { NextChunk, Reply, ReplyChunks } from '../http/reply.ts'
 import { onClientLeft } from './client-watch.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
 
@@ -88,7 +89,7 @@ class ChunkWriter {
   }
 
   /** Writes the chunks that are ready, and continues when more are, or when the client has caught up. */
-  readonly #advance = (ready?: MaybePromise<IteratorResult<Uint8Array, unknown>>): void => {
+  readonly #advance = (ready?: MaybePromise<NextChunk>): void => {
     if (this.#isOver) return
     try {
       for (
@@ -106,7 +107,7 @@ class ChunkWriter {
           return
         }
         if (isClosed(this.#res)) return
-        if (!writeChunk(this.#res, next.value)) {
+        if (!writeChunk(this.#res, next.value, next.onSent)) {
           outletOf(this.#res).once('drain', this.#advance)
           return
         }
@@ -131,6 +132,7 @@ class ChunkWriter {
   }
 }
 
+const IS_NODE = isNode()
 /** Larger chunks are not worth a copy. */
 const COPIED_BYTES_MAX = 16_384
 
@@ -138,7 +140,7 @@ const COPIED_BYTES_MAX = 16_384
  * Writes a small chunk of an HTTP/1.1 response with one write of its socket. Node's `write` makes four, which
  * cost more than everything else that is done for an event; it is used if a framework has replaced it.
  */
-function writeChunk(res: ServerResponse, chunk: Uint8Array): boolean {
+function writeChunk(res: ServerResponse, chunk: Uint8Array, onSent?: () => void): boolean {
   const { socket } = res
   const isCopied =
     chunk.length > 0 &&
@@ -147,7 +149,18 @@ function writeChunk(res: ServerResponse, chunk: Uint8Array): boolean {
     // A pipelined response has no socket before its turn.
     socket !== null &&
     res.write === ServerResponse.prototype.write
-  return isCopied ? socket.write(encodeChunk(chunk)) : res.write(chunk)
+  if (isCopied) return socket.write(encodeChunk(chunk))
+  if (onSent === undefined || !isWrittenByNode(res)) return res.write(chunk)
+  return res.write(chunk, (error) => {
+    // After a failure, parts of the connection may still refer to the chunk.
+    if (!error) onSent()
+  })
+}
+
+/** Other runtimes may call back before a chunk is sent, and what a framework uses instead may keep it. */
+function isWrittenByNode({ write }: ServerResponse | Http2ServerResponse): boolean {
+  if (!IS_NODE) return false
+  return write === ServerResponse.prototype.write || write === Http2ServerResponse.prototype.write
 }
 
 /** The followers of a stream send the same chunks one after the other. */

@@ -1,40 +1,71 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { cpus, loadavg, totalmem } from 'node:os'
+import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { GROUPS } from '../rows/index.ts'
 import { peerVersions, versionIn } from './peers.ts'
-import type { Settings } from './settings.ts'
-import { round } from './statistics.ts'
+import type { MeasuredRow, Results } from './results.ts'
 import { markdownOf, type Row } from './table.ts'
 
 /** Fills in `bench/page.template`. */
-export function pageOf(rows: readonly Row[], settings: Settings): string {
+export function pageOf({ environment, rows }: Results): string {
   return readFileSync(join('bench', 'page.template'), 'utf8').replaceAll(
     /\{\{([a-z-]+)\}\}/g,
     (_, name: string) => {
-      if (name === 'run') return descriptionOf(settings)
+      if (name === 'environment') return environment.map((line) => `- ${line}`).join('\n')
       if (name === 'missed') return missedOf(rows)
       const group = rows.filter((row) => row.name in GROUPS[name]!)
-      return group.length === 0 ? 'Not measured in this run.' : markdownOf(group)
+      return group.length === 0 ? 'Not measured.' : `${markdownOf(group)}\n\n${conditionsOf(group)}`
     },
   )
 }
 
-/** When, where and with which versions, one fact a line. */
-function descriptionOf({ isQuick, rounds }: Settings): string {
+/** The machine and the versions, one fact a line. */
+export function currentEnvironment(): string[] {
   const [processor] = cpus()
   const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`
   const peers = Object.entries({ ...peerVersions(), ...otherVersions() })
   return [
-    `- Date: ${new Date().toISOString().slice(0, 10)}`,
-    `- Machine: ${processor?.model.trim() ?? 'unknown processor'}, ${cpus().length} cores, ${memory}, ${process.platform}`,
-    `- Node ${process.versions.node}, headwater ${versionIn('.')}`,
-    ...peers.map(([peer, version]) => `- \`${peer}\` ${version}`),
-    `- ${rounds} rounds${isQuick ? ', `--quick`: short turns and small sizes' : ''}`,
+    `Machine: ${processor?.model.trim() ?? 'unknown processor'}, ${cpus().length} cores, ${memory}, ${process.platform}`,
+    `Node ${process.versions.node}, headwater ${versionIn('.')}`,
+    ...peers.map(([peer, version]) => `\`${peer}\` ${version}`),
+  ]
+}
+
+/** Says when and how the rows of a table were measured. */
+function conditionsOf(rows: readonly MeasuredRow[]): string {
+  const runs = new Map<string, MeasuredRow[]>()
+  for (const row of rows) {
+    const { date, rounds, isQuick } = row.measured
+    const run = [date, rounds === 1 ? '1 round' : `${rounds} rounds`, ...(isQuick ? ['`--quick`'] : [])].join(
+      ', ',
+    )
+    runs.set(run, [...(runs.get(run) ?? []), row])
+  }
+  const lines = [...runs].map(([run, measured]) => {
     // Other programs make ratios of wall time noisy.
-    `- Load average: ${loadavg().map(round).join(', ')}`,
-  ].join('\n')
+    const loads = measured.map((row) => row.measured.load)
+    const [low, high] = [Math.min(...loads), Math.max(...loads)].map((load) => load.toFixed(1))
+    const load = `load average ${low === high ? low : `${low} to ${high}`}`
+    const names = [...new Set(measured.map(({ name }) => `\`${name}\``))].join(', ')
+    return `${run}, ${load}${runs.size > 1 ? `: ${names}` : ''}`
+  })
+  if (lines.length === 1) return wrapped(`Measured on ${lines[0]}.`)
+  return `Measured on\n\n${lines.map((line) => wrapped(`- ${line}`, '  ')).join('\n')}`
+}
+
+const LINE_WIDTH = 110
+
+/** Breaks a line between words. */
+function wrapped(line: string, indent = ''): string {
+  const lines: string[] = []
+  for (const word of line.split(' ')) {
+    const last = lines.at(-1)
+    if (last === undefined) lines.push(word)
+    else if (last.length + 1 + word.length > LINE_WIDTH) lines.push(indent + word)
+    else lines[lines.length - 1] = `${last} ${word}`
+  }
+  return lines.join('\n')
 }
 
 function otherVersions(): Readonly<Record<string, string>> {

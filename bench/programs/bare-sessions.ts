@@ -1,5 +1,8 @@
+import { open } from 'node:fs/promises'
 import { createServer, type ServerHttp2Stream } from 'node:http2'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import { host, type Prepared } from '../harness/host.ts'
 import { bodiesFrom, recordsOfBatch, timestampOf } from '../harness/records.ts'
@@ -41,9 +44,57 @@ host({
       send()
     })
   },
+
+  /**
+   * Reads the frames of full batches from a file, one ahead, verifies a checksum of each, and sends them.
+   * With `reuses`, into three buffers that take turns.
+   */
+  async 'records on disk'({ size, bytes, directory, reuses = false }: RecordsOnDisk) {
+    const each = recordsOfBatch(bytes)
+    const file = await open(join(directory, 'frames'), 'w+')
+    const frames: { position: number; length: number; checksum: number }[] = []
+    let end = 0
+    for (let first = 0; first < size; first += each) {
+      const frame = frameOf(batchOf(first, bodiesFrom(first, Math.min(each, size - first), bytes)))
+      frames.push({ position: end, length: frame.length, checksum: crc32(frame) })
+      await file.write(frame)
+      end += frame.length
+    }
+    const longest = Math.max(...frames.map(({ length }) => length))
+    const listening = await listen(async (stream) => {
+      const buffers = Array.from({ length: reuses ? 3 : 0 }, () => Buffer.allocUnsafeSlow(longest))
+      const read = (index: number) => {
+        const frame = frames[index]
+        if (frame === undefined) return undefined
+        const { position, length } = frame
+        return file.read(buffers[index % 3] ?? Buffer.allocUnsafeSlow(length), 0, length, position)
+      }
+      stream.respond({ ':status': 200, 'content-type': 's2s/proto' })
+      let written: Promise<unknown> = Promise.resolve()
+      let next = read(0)
+      for (const [index, { length, checksum }] of frames.entries()) {
+        const { buffer } = (await next)!
+        const frame = buffer.subarray(0, length)
+        // Before the buffer of the write before this one is read into again.
+        await written
+        next = read(index + 1)
+        if (crc32(frame) !== checksum) throw new Error(`frame ${index} is damaged`)
+        written = new Promise((resolve) => stream.write(frame, resolve))
+      }
+      stream.end()
+    })
+    return { ...listening, close: () => file.close() }
+  },
 })
 
-async function listen(onStream: (stream: ServerHttp2Stream) => void): Promise<Prepared> {
+interface RecordsOnDisk {
+  readonly size: number
+  readonly bytes: number
+  readonly directory: string
+  readonly reuses?: boolean
+}
+
+async function listen(onStream: (stream: ServerHttp2Stream) => unknown): Promise<Prepared> {
   const server = createServer({
     settings: { initialWindowSize: 2 * MIB, maxFrameSize: 2 * MIB },
     maxSessionMemory: 64,

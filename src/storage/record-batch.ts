@@ -86,6 +86,8 @@ interface BatchSummary {
   readonly count: number
   readonly meteredBytes: number
   readonly lastSeqNum: number
+  /** See `StoredBlock`. */
+  readonly release?: (() => void) | undefined
 }
 
 /**
@@ -109,13 +111,15 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
   readonly meteredBytes: number
   /** The sequence number of the last record that was read, commands included; -1 if there is none. */
   readonly lastSeqNum: number
+  /** @internal Gives the memory of `data` back, for the only user of the batch. See `StoredBlock`. */
+  readonly release: (() => void) | undefined
   readonly #batch: BatchRecords
   readonly #format: RecordFormat
 
   /** @internal */
   constructor(
     batch: BatchRecords,
-    { count, meteredBytes, lastSeqNum }: BatchSummary,
+    { count, meteredBytes, lastSeqNum, release }: BatchSummary,
     tail?: StreamTail,
     format: RecordFormat = 'bytes',
   ) {
@@ -123,6 +127,7 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
     this.count = count
     this.meteredBytes = meteredBytes
     this.lastSeqNum = lastSeqNum
+    this.release = release
     this.tail = tail
     this.#format = format
   }

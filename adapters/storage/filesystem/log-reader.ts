@@ -29,8 +29,8 @@ export class LogReader {
     // The runs were chosen by these holes; with later ones they would contain less.
     const parts = runs.map((run) => ({ run, holes: run.holes }))
     const release = this.#handles.hold(filesOf(runs, blocks, end, selection))
-    let reading: Promise<Buffer> | undefined
-    let ahead: Promise<Buffer> | undefined
+    let reading: Promise<Buffer<ArrayBuffer>> | undefined
+    let ahead: Promise<Buffer<ArrayBuffer>> | undefined
     try {
       for (const [index, { run, holes }] of parts.entries()) {
         if (selection.isFull) break

@@ -100,6 +100,7 @@ export class HistoryPhase {
     let encodedBytes = 0
     let lastSeqNum = -1
     let ended = false
+    let release: (() => void) | undefined
     for (;;) {
       // Blocks that are already read are delivered before the storage is asked for more.
       if (count > 0 && this.#first >= this.#blocks.length) break
@@ -129,7 +130,8 @@ export class HistoryPhase {
       if (count > 0 && encodedBytes + block.data.length > BATCH_ENCODED_BYTES_MAX) break
       const taken = this.#take(block, endSeqNum, left)
       if (taken.count > 0) {
-        parts.push(taken.data)
+        // A part shares the memory with what is read next, and the parts of a batch are copied.
+        release = parts.push(taken.data) === 1 && taken.data === stored.data ? stored.release : undefined
         encodedBytes += taken.data.length
         lastSeqNum = taken.lastSeqNum
       }
@@ -139,7 +141,7 @@ export class HistoryPhase {
       if (ended || isExhausted(afterDelivering(limits, count, meteredBytes))) break
     }
     if (count === 0) return { batch: undefined, ended }
-    const summary = { count, meteredBytes, lastSeqNum }
+    const summary = { count, meteredBytes, lastSeqNum, release }
     return { batch: new ReadBatch(this.#recordsOf(parts), summary), ended }
   }
 

@@ -48,8 +48,8 @@ export async function readExactly(
   name: string,
   offset: number,
   length: number,
+  bytes: Buffer<ArrayBuffer> = Buffer.allocUnsafeSlow(length),
 ): Promise<Buffer<ArrayBuffer>> {
-  const bytes = Buffer.allocUnsafeSlow(length)
   const filled = await file.read(bytes, offset)
   if (filled < length) throw corrupt(name, offset + filled, 'truncated')
   return bytes

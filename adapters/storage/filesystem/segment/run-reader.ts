@@ -5,6 +5,7 @@ import type { FileCache } from '../files/file-cache.ts'
 import { fileName } from '../files/file-header.ts'
 import { type File, readExactly } from '../files/files.ts'
 import { payloadEnd } from '../files/frame.ts'
+import { isPooled, ReadBuffers } from '../files/read-buffers.ts'
 import { PARTIAL_FRAME_BYTES, type PartReader } from '../part-reader.ts'
 import type { Run } from '../state/segment.ts'
 import type { Selection } from '../state/selection.ts'
@@ -29,6 +30,7 @@ const INDEXED_CHUNKS_MAX = 65_536
 export class RunReader {
   readonly #handles: FileCache
   readonly #parts: PartReader
+  readonly #buffers = new ReadBuffers()
   /** Least recently used first. */
   readonly #indexes = new Map<Run, readonly ChunkFacts[]>()
   #indexedChunks = 0
@@ -42,9 +44,9 @@ export class RunReader {
    * Begins to read the run if it is a single chunk, as large appends are, so that it is read while the chunk
    * before it is decoded.
    */
-  readAhead(run: Run | undefined): Promise<Buffer> | undefined {
+  readAhead(run: Run | undefined): Promise<Buffer<ArrayBuffer>> | undefined {
     if (run === undefined || run.indexBytes > 0) return undefined
-    const reading = this.#use(run, (file) => readBytes(file, run, run.offset, run.bytes))
+    const reading = this.#use(run, (file) => this.#read(file, run, run.offset, run.bytes))
     // Reported when the run is selected.
     reading.catch(() => {})
     return reading
@@ -60,7 +62,7 @@ export class RunReader {
     run: Run,
     holes: SeqRanges,
     selection: Selection,
-    ahead?: Promise<Buffer>,
+    ahead?: Promise<Buffer<ArrayBuffer>>,
   ): Promise<void> {
     return this.#use(run, async (file) => {
       const chunks = await this.#chunksOf(run, file)
@@ -73,7 +75,8 @@ export class RunReader {
           continue
         }
         const window = windowOf(chunks, next, selection)
-        for (const block of decodeChunks(await (ahead ?? readWindow(file, run, window)), log, run, window)) {
+        const bytes = await (ahead ?? this.#readWindow(file, run, window))
+        for (const block of this.#releasable(bytes, decodeChunks(bytes, log, run, window))) {
           if (selection.isFull || selection.isPastEnd(block)) return
           if (selection.reachesStart(block) && !coversRange(holes, rangeOf(block))) selection.add(block)
         }
@@ -88,7 +91,7 @@ export class RunReader {
     const chunks = await this.#use(run, (file) => this.#chunksOf(run, file))
     for (let next = 0; next < chunks.length; ) {
       const window = windowOf(chunks, next)
-      const bytes = await this.#use(run, (file) => readWindow(file, run, window))
+      const bytes = await this.#use(run, (file) => this.#readWindow(file, run, window))
       const blocks = decodeChunks(bytes, log, run, window)
       yield blocks.filter((block) => !coversRange(holes, rangeOf(block)))
       next += window.length
@@ -131,6 +134,27 @@ export class RunReader {
     if (range === undefined) return undefined
     const address = { name: nameOf(run), salt: run.home.salt, offset, bytes }
     return this.#parts.read(file, address, (head) => onlyBlockOf(run.home, head, log), range)
+  }
+
+  #readWindow(file: File, run: Run, window: readonly ChunkFacts[]): Promise<Buffer<ArrayBuffer>> {
+    const start = window[0]!.offset
+    const last = window.at(-1)!
+    return this.#read(file, run, start, last.offset + last.bytes - start)
+  }
+
+  #read(file: File, run: Run, offset: number, length: number): Promise<Buffer<ArrayBuffer>> {
+    return readBytes(file, run, offset, length, (length) => this.#buffers.take(length))
+  }
+
+  /** Gives `bytes` back when all blocks, which are views of it or copies, are released. */
+  #releasable(bytes: Buffer<ArrayBuffer>, blocks: readonly StoredBlock[]): readonly StoredBlock[] {
+    // A batch of several blocks is a copy, and releases none.
+    if (blocks.length > 2 || !isPooled(bytes)) return blocks
+    let left = blocks.length
+    const release = () => {
+      if (--left === 0) this.#buffers.giveBack(bytes)
+    }
+    return blocks.map((block) => ({ ...block, release }))
   }
 
   #use<Result>(run: Run, work: (file: File) => Promise<Result>): Promise<Result> {
@@ -197,12 +221,6 @@ function windowOf(
   return chunks.slice(start, end)
 }
 
-function readWindow(file: File, run: Run, window: readonly ChunkFacts[]): Promise<Buffer> {
-  const start = window[0]!.offset
-  const last = window.at(-1)!
-  return readBytes(file, run, start, last.offset + last.bytes - start)
-}
-
 /** Decodes the chunks of a window, which `bytes` are. */
 function decodeChunks(
   bytes: Buffer,
@@ -218,14 +236,20 @@ function decodeChunks(
   return isolateBlocks(bytes, blocks)
 }
 
-async function readBytes(file: File, run: Run, offset: number, length: number): Promise<Buffer> {
+async function readBytes(
+  file: File,
+  run: Run,
+  offset: number,
+  length: number,
+  take?: (length: number) => Buffer<ArrayBuffer>,
+): Promise<Buffer<ArrayBuffer>> {
   const name = nameOf(run)
   // Check an unusual length against the file before allocating memory for it.
   if (length > WINDOW_BYTES) {
     const size = await file.size()
     if (offset + length > size) throw corrupt(name, size, 'truncated')
   }
-  return readExactly(file, name, offset, length)
+  return readExactly(file, name, offset, length, take?.(length))
 }
 
 function nameOf({ segment }: Run): string {
