@@ -310,7 +310,7 @@ export class OutboxSender {
     const isFresh = Math.abs(clock.now() - this.#sentAt) < FRESH_MS
     if (examined !== remote || isPresent) {
       await this.#examine(this.#tailMin)
-      if (examined === remote || isCopyLive()) return
+      if (examined === remote || isCopyLive?.() !== false) return
       if (log.state.inDoubt) return assertSamePosition(this.#position, log.state.position)
       if (!isFresh) await this.#examine(await tailOfCopied(remote, this.#position, this.#signal))
       return

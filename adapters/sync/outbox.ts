@@ -294,7 +294,7 @@ export class Outbox {
   }
 
   async #send(signal: AbortSignal): Promise<void> {
-    const { afterRefusal = 'stop', examined, isCopyLive = () => true, onSent } = this.#options
+    const { afterRefusal = 'stop', examined, isCopyLive, onSent } = this.#options
     const sending = new AbortController()
     const ignore = onAnyAbort([signal, this.#closing.signal], () => sending.abort())
     const onState = (state: SenderState) => this.#show(state, sending.signal)

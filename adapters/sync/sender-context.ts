@@ -10,7 +10,7 @@ export interface SenderContext extends PauseContext {
   /** Where records are examined: the remote stream, or a copy of it that a mirror keeps. */
   readonly examined: Stream
   /** Whether the copy has everything that the server has, as far as its mirror knows. */
-  readonly isCopyLive: () => boolean
+  readonly isCopyLive: (() => boolean) | undefined
   readonly afterRefusal: AfterRefusal
   readonly onSent: (() => void) | undefined
 }
