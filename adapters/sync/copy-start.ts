@@ -1,9 +1,6 @@
 import type { Stream } from '../../src/api/stream.ts'
-import type { ReadQuery } from '../../src/model/read-query.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
-
-/** The start of a mirror: the start of a read. */
-export type MirrorStart = Pick<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>
+import type { MirrorStart } from './mirror-start.ts'
 
 /** Returns the query of a read from where a copy begins, without an end. */
 export function startQuery(from: MirrorStart) {

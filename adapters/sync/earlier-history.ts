@@ -7,10 +7,11 @@ import { millisecondsOf } from '../../src/model/validation.ts'
 import { equalRecords } from '../../src/sync/copy-end.ts'
 import { codeOf, isStreamMissing } from '../../src/sync/errors.ts'
 import { ChainCursor, type ChainPart } from './chain-cursor.ts'
-import { copyStart, type MirrorStart } from './copy-start.ts'
+import { copyStart } from './copy-start.ts'
 import { deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
 import { dropEarlier, earlierSegments } from './earlier-segments.ts'
 import { COPY_CONFIG, type LocalCopy } from './local-copy.ts'
+import type { MirrorStart } from './mirror-start.ts'
 import { replaceCopy } from './open-copy.ts'
 
 /** How often a fetch is tried again while others fetch the same records. */

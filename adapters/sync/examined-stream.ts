@@ -1,4 +1,5 @@
 import type { Stream } from '../../src/api/stream.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
 import { isStreamMissing } from '../../src/sync/errors.ts'
 import type { Confirmation } from '../../src/sync/outbox-log.ts'
 import { type PauseContext, pauseUntil } from './pause.ts'
@@ -14,6 +15,27 @@ export async function tailOrZero(stream: Stream, signal: AbortSignal): Promise<n
     if (isStreamMissing(error)) return 0
     throw error
   }
+}
+
+/**
+ * Resolves to the tail of a remote stream, up to which a copy must be examined before an attempt can succeed.
+ * An attempt that can only fail would leave its entries in doubt, which may never be resolved if the stream
+ * is trimmed or the copy is replaced. Rejects with `unavailable` if the copy is longer: it is of a stream
+ * that was deleted.
+ */
+export async function tailOfCopied(remote: Stream, copied: number, signal: AbortSignal): Promise<number> {
+  const tail = await tailOrZero(remote, signal)
+  if (tail >= copied) return tail
+  throw new HeadwaterError('unavailable', 'the server has fewer records of the stream than this device')
+}
+
+/**
+ * Throws `unavailable` if an attempt in doubt would be followed by one at another position. Until its mirror
+ * is live, the copy may be of a stream that was deleted, and not have what the server has stored.
+ */
+export function assertSamePosition(position: number, inDoubtFrom: number): void {
+  if (position === inDoubtFrom) return
+  throw new HeadwaterError('unavailable', 'the copy was not compared with the stream of the server yet')
 }
 
 /** Waits until a copy has records from a sequence number on, for at most 10 seconds. */

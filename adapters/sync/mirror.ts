@@ -3,30 +3,29 @@ import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { type ReadOptions, ReadSession, type SessionOf } from '../../src/api/read-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError, invalid } from '../../src/model/errors.ts'
-import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
+import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
 import {
   assertInteger,
   assertMembers,
   assertSignal,
-  type Check,
   type MembersOf,
   oneOf,
-  unchecked,
 } from '../../src/model/validation.ts'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { SerialQueue } from '../../src/runtime/serial-queue.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
-import type { MirrorStart } from './copy-start.ts'
 import type { EarlierRecords } from './earlier-history.ts'
 import { LocalCopy } from './local-copy.ts'
 import { MirrorRun } from './mirror-run.ts'
+import { assertStart, type MirrorStart } from './mirror-start.ts'
 import { browserWakeUps, type WakeUps } from './page-events.ts'
 import { StateCell } from './state-cell.ts'
+import { assertEnds } from './synced-ends.ts'
 
-export type { MirrorStart } from './copy-start.ts'
+export type { MirrorStart } from './mirror-start.ts'
 
 /** The code that few mirrors need: restarts, and earlier history. */
 const HISTORY = new LazyModule('earlier history', () => import('./earlier-history.ts'))
@@ -61,11 +60,6 @@ export interface MirrorOptions {
   readonly whileLeading?: ((signal: AbortSignal) => Promise<void>) | undefined
 }
 
-const START: MembersOf<MirrorStart> = { seqNum: unchecked, timestamp: unchecked, tailOffset: unchecked }
-const assertStart: Check = (value, field) => {
-  assertMembers(value, START, field, `${field}.`)
-  assertReadQuery(value as MirrorStart)
-}
 const MIRROR_OPTIONS: MembersOf<MirrorOptions> = {
   from: assertStart,
   signal: assertSignal,
@@ -297,6 +291,6 @@ export class Mirror {
  */
 export function mirror(remote: Stream, local: Stream, options: MirrorOptions = {}): Mirror {
   assertMembers(options, MIRROR_OPTIONS, 'options')
-  if (remote.equals(local)) throw invalid('`remote` and `local` are the same stream', 'local')
+  assertEnds(remote, local)
   return new Mirror(remote, local, options)
 }

@@ -71,6 +71,13 @@ export class OutboxLog {
     return this.#state
   }
 
+  /** The reason why the log is not read any more: it was closed, or has failed permanently. */
+  get end(): HeadwaterError | undefined {
+    const { aborted, reason } = this.#signal
+    if (this.#failure?.retryable === false) return this.#failure
+    return aborted ? (reason as HeadwaterError) : undefined
+  }
+
   /** The size of the entries that the server has not acknowledged. */
   get load(): { readonly records: number; readonly meteredBytes: number } {
     let { records, meteredBytes } = this.#state
@@ -92,22 +99,25 @@ export class OutboxLog {
    * Resolves when a condition holds; rejects with the failure of the log, and with the reason of a signal.
    */
   until(condition: () => boolean, signal?: AbortSignal): Promise<void> {
-    return this.#until(condition, () => this.#failure !== undefined, signal)
+    return this.#until(condition, () => this.#failure ?? this.end, signal)
   }
 
   /** Settles as `until` does, but waits while the storage fails in a way that may pass. */
   eventually(condition: () => boolean, signal?: AbortSignal): Promise<void> {
-    return this.#until(condition, () => this.#failure?.retryable === false, signal)
+    return this.#until(condition, () => this.end, signal)
   }
 
-  async #until(condition: () => boolean, hasFailed: () => boolean, signal?: AbortSignal): Promise<void> {
+  async #until(
+    condition: () => boolean,
+    failure: () => HeadwaterError | undefined,
+    signal?: AbortSignal,
+  ): Promise<void> {
     if (condition() && !signal?.aborted) return
     let unsubscribe = () => {}
     const reached = new Promise<void>((resolve, reject) => {
       const check = () => {
         if (condition()) resolve()
-        else if (hasFailed()) reject(this.#failure)
-        else if (this.#signal.aborted) reject(this.#signal.reason)
+        else if (failure() !== undefined) reject(failure())
       }
       unsubscribe = this.subscribe(check)
       check()
@@ -200,7 +210,7 @@ export class OutboxLog {
       }
       if (this.#signal.aborted) return
       this.#changed()
-      if (this.#failure?.retryable === false) return
+      if (this.end !== undefined) return
       const { clock } = this.#stream.context
       await pauseUntil(clock, backOffMs(failures, this.#random()), this.#signal, () => () => {})
     }

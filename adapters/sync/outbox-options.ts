@@ -48,6 +48,8 @@ export interface OutboxOptions {
   readonly random?: (() => number) | undefined
   /** @internal A copy of the remote stream, where records are examined instead. */
   readonly examined?: Stream | undefined
+  /** @internal Returns whether the copy has everything that the server has. */
+  readonly isCopyLive?: (() => boolean) | undefined
   /** @internal Called after each append that the server acknowledged. */
   readonly onSent?: (() => void) | undefined
   /** @internal Elects the outbox that sends. By default among the tabs of a browser. */
@@ -63,6 +65,7 @@ export const OUTBOX_OPTIONS: MembersOf<OutboxOptions> = {
   signal: assertSignal,
   random: 'function',
   examined: unchecked,
+  isCopyLive: 'function',
   onSent: 'function',
   coordinator: 'function',
   wakeUps: 'function',

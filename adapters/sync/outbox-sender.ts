@@ -20,7 +20,7 @@ import {
   withoutConfirmed,
 } from '../../src/sync/outbox-plan.ts'
 import { Contention } from './contention.ts'
-import { hasRecordIn, tailOrZero, waitForCopy } from './examined-stream.ts'
+import { assertSamePosition, hasRecordIn, tailOfCopied, tailOrZero, waitForCopy } from './examined-stream.ts'
 import { KnownAttempts } from './known-attempts.ts'
 import { pauseAfter, pauseUntil } from './pause.ts'
 import { ProducerSupport } from './producer-support.ts'
@@ -305,13 +305,20 @@ export class OutboxSender {
 
   /** Finds the position of the next attempt. */
   async #locate(): Promise<void> {
-    const { log, remote, examined, clock, random, wakeUps } = this.#context
+    const { log, remote, examined, isCopyLive, clock, random, wakeUps } = this.#context
     const { isPresent } = this.#contention
     if (isPresent) await pauseUntil(clock, this.#contention.pauseMs(random()), this.#signal, wakeUps)
-    if (examined !== remote || isPresent) return this.#examine(this.#tailMin)
+    const isFresh = Math.abs(clock.now() - this.#sentAt) < FRESH_MS
+    if (examined !== remote || isPresent) {
+      await this.#examine(this.#tailMin)
+      if (examined === remote || isCopyLive?.() !== false) return
+      if (log.state.inDoubt) return assertSamePosition(this.#position, log.state.position)
+      if (!isFresh) await this.#examine(await tailOfCopied(remote, this.#position, this.#signal))
+      return
+    }
     // Nothing that was sent can be among the records before the tail.
     if (!log.state.inDoubt) {
-      if (Math.abs(clock.now() - this.#sentAt) < FRESH_MS) return
+      if (isFresh) return
       this.#position = await tailOrZero(remote, this.#signal)
     } else if (this.#failures > 0 || this.#mustExamine) await this.#examine(0)
     this.#mustExamine = false

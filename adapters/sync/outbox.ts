@@ -24,6 +24,7 @@ import { browserWakeUps } from './page-events.ts'
 import { type PauseContext, withRetries } from './pause.ts'
 import type { PendingEntry } from './pending-source.ts'
 import { StateCell } from './state-cell.ts'
+import { assertEnds } from './synced-ends.ts'
 
 export type { OutboxOptions } from './outbox-options.ts'
 
@@ -56,7 +57,8 @@ export interface OutboxAppend {
   readonly number: number
   /**
    * Resolves to the positions of the records on the server. Rejects with the reason of the refusal if the
-   * batch is discarded, and with `closed` if the outbox is closed before.
+   * batch is discarded, with `closed` if the outbox is closed before, and with the failure of the local
+   * storage if the outbox can no longer read its log.
    */
   confirmed(options?: CallOptions): Promise<Confirmation>
 }
@@ -99,6 +101,9 @@ export class Outbox {
     })
     this.#log.subscribe(() => {
       this.#content = undefined
+      // Outcomes that are known count also after the end.
+      const end = this.#log.end
+      if (end !== undefined) for (const number of [...this.#waiting.keys()]) settle(number, end)
     })
     this.#ignoreSignals = onAnyAbort([options.signal, local.context.closing], () => void this.close())
   }
@@ -192,15 +197,16 @@ export class Outbox {
         this.#waiting.set(number, settle)
       })
     } catch (error) {
-      // The batch is durable, even if the outbox is closed before it has read it back.
+      // The batch is durable, even if the outbox ends before it has read it back.
       if (number === undefined || signal?.aborted) throw error
+      if (this.#log.end !== undefined) settle(this.#log.end)
     } finally {
       release()
     }
     return {
       number: number!,
       confirmed: async (waiting) => {
-        const settled = await unlessAborted(signalOf(waiting), unlessAborted(this.#closing.signal, outcome))
+        const settled = await unlessAborted(signalOf(waiting), outcome)
         if (HeadwaterError.is(settled)) throw settled
         return settled
       },
@@ -290,7 +296,7 @@ export class Outbox {
   }
 
   async #send(signal: AbortSignal): Promise<void> {
-    const { afterRefusal = 'stop', examined, onSent } = this.#options
+    const { afterRefusal = 'stop', examined, isCopyLive, onSent } = this.#options
     const sending = new AbortController()
     const ignore = onAnyAbort([signal, this.#closing.signal], () => sending.abort())
     // Keeps the listener that all callbacks share, which each batch would add and remove.
@@ -301,6 +307,7 @@ export class Outbox {
       log: this.#log,
       remote: this.#remote,
       examined: examined ?? this.#remote,
+      isCopyLive,
       afterRefusal,
       onSent,
       onState,
@@ -381,7 +388,7 @@ export class Outbox {
  */
 export function outbox(local: Stream, remote: Stream, options: OutboxOptions = {}): Outbox {
   assertOutboxOptions(options)
-  if (local.equals(remote)) throw invalid('`local` and `remote` are the same stream', 'remote')
+  assertEnds(remote, local)
   const box = new Outbox(local, remote, options)
   void box.sendWhileElected(options.coordinator ?? coordinate)
   return box

@@ -9,6 +9,8 @@ export interface SenderContext extends PauseContext {
   readonly remote: Stream
   /** The stream in which records are examined: the remote one, or the copy of it that a mirror keeps. */
   readonly examined: Stream
+  /** Whether the copy has everything that the server has, as far as its mirror knows. */
+  readonly isCopyLive: (() => boolean) | undefined
   readonly afterRefusal: AfterRefusal
   readonly onSent: (() => void) | undefined
 }

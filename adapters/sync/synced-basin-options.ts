@@ -2,16 +2,10 @@ import type { Basin } from '../../src/api/basin.ts'
 import { utf8Length } from '../../src/model/bytes.ts'
 import { invalid } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
-import {
-  assertMembers,
-  assertSignal,
-  assertText,
-  hasMethod,
-  type MembersOf,
-  oneOf,
-  unchecked,
-} from '../../src/model/validation.ts'
+import { assertSignal, assertText, hasMethod, type MembersOf, oneOf } from '../../src/model/validation.ts'
 import { isInternalName, SYNCED_NAME_BYTES_MAX } from '../../src/sync/synced-names.ts'
+import { assertStart } from './mirror-start.ts'
+import { assertOutboxOptions } from './outbox-options.ts'
 import type { SyncedStreamOptions } from './synced.ts'
 
 /**
@@ -29,7 +23,8 @@ import type { SyncedStreamOptions } from './synced.ts'
  * const files = rooms.stream('files', { as: 'bytes' })
  * ```
  */
-export interface SyncedBasinOptions extends Omit<SyncedStreamOptions, 'as' | 'examined' | 'onSent'> {
+export interface SyncedBasinOptions
+  extends Omit<SyncedStreamOptions, 'as' | 'examined' | 'isCopyLive' | 'onSent'> {
   /** The basin of a client. */
   readonly remote: Basin
   /** The basin of an engine on this device. */
@@ -76,7 +71,7 @@ const SYNCED_BASIN_OPTIONS: MembersOf<SyncedBasinOptions> = {
   catchUpMs: 'number',
   streamsMax: 'number',
   createStreams: 'boolean',
-  from: unchecked,
+  from: assertStart,
   recordsMax: 'number',
   bytesMax: 'number',
   afterRefusal: oneOf(['stop', 'continue']),
@@ -93,7 +88,9 @@ export const BASIN_STREAM_OPTIONS: MembersOf<BasinStreamOptions> = {
 
 /** Throws `invalid` for options that are not valid. */
 export function assertSyncedBasinOptions(options: SyncedBasinOptions): void {
-  assertMembers(options, SYNCED_BASIN_OPTIONS, 'options')
+  assertOutboxOptions(options, SYNCED_BASIN_OPTIONS)
+  assertBasin(options.remote, 'remote')
+  assertBasin(options.local, 'local')
   const least = { connectionsMax: 2, discoverMs: 1_000, catchUpMs: 1_000, streamsMax: 1 } as const
   for (const name of Object.keys(least) as (keyof typeof least)[]) {
     const value = options[name]

@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs'
-import type { CallOptions } from '../../src/api/call-options.ts'
+import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
-import type { ReadQuery } from '../../src/model/read-query.ts'
+import { historyQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
 import type { ChangeSource } from '../../src/sync/changes.ts'
@@ -47,16 +47,16 @@ export abstract class SyncedReader<Content extends object>
    * ```
    */
   get view$(): Observable<RecordView<SyncedRecord<Content>>> {
-    return this.view({ seqNum: 0 })
+    return this.view()
   }
 
   /** Emits what `view$` emits, from the start that the query gives: by default the first record. */
-  view(query: ReadQuery = { seqNum: 0 }): Observable<RecordView<SyncedRecord<Content>>> {
+  view(query: ReadQuery = {}): Observable<RecordView<SyncedRecord<Content>>> {
     return new ObservableClass((subscriber) => {
       const subscription = new AbortController()
       const emit = async () => {
         const { eachView } = await this.#loaded(subscription.signal)
-        await eachView(this.changes(query, subscription), (view) => subscriber.next(view))
+        await eachView(this.changes(historyQuery(query), subscription), (view) => subscriber.next(view))
       }
       emit().then(
         () => subscriber.complete(),
@@ -68,13 +68,15 @@ export abstract class SyncedReader<Content extends object>
 
   /**
    * Reads what is stored on this device: the confirmed records in the order of the server, then the pending
-   * ones, marked as pending, and then ends. Iterate over it, or call its `toArray()`.
+   * ones, marked as pending, and then ends. Iterate over it, or call its `toArray()`. Begins with the first
+   * record unless the query says where. The bounds of the query apply to the confirmed records.
    *
    * ```ts
    * for await (const { body, isPending } of chat.read({ tailOffset: 100 })) console.log(body, isPending)
    * ```
    */
-  read(query: ReadQuery = { seqNum: 0 }, { signal }: CallOptions = {}): SyncedRead<SyncedRecord<Content>> {
+  read(query: ReadQuery = {}, options?: CallOptions): SyncedRead<SyncedRecord<Content>> {
+    const signal = signalOf(options)
     return new SyncedRead(() => this.#read(query, signal))
   }
 
@@ -82,7 +84,7 @@ export abstract class SyncedReader<Content extends object>
     query: ReadQuery,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<SyncedRecord<Content>, void, undefined> {
-    for await (const { confirmed, pending, isCaughtUp } of this.changes(query, { signal })) {
+    for await (const { confirmed, pending, isCaughtUp } of this.changes(historyQuery(query), { signal })) {
       yield* confirmed
       if (!isCaughtUp) continue
       yield* pending.map(({ item }) => item)

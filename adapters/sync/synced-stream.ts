@@ -6,6 +6,7 @@ import type { StandardSchema } from '../../src/api/standard-schema.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
 import { type HeadwaterError, invalid } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
+import { assertMembers, type MembersOf } from '../../src/model/validation.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
 import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
@@ -103,9 +104,10 @@ export class SyncedStream<Format extends RecordFormat = 'string'> extends Synced
     first?: StandardSchema<Input, Value> | SyncedJsonOptions,
     second?: SyncedJsonOptions,
   ): SyncedJsonStream<Value, Input> {
-    const isSchema = first !== undefined && '~standard' in first
-    const options = (isSchema ? second : (first as SyncedJsonOptions | undefined)) ?? {}
-    const codec = new JsonCodec<Value>(isSchema ? first : undefined)
+    const isOptions = typeof first === 'object' && first !== null && !('~standard' in first)
+    const options = (isOptions ? first : second) ?? {}
+    assertMembers(options, { onUndecodable: 'function' } satisfies MembersOf<SyncedJsonOptions>, 'options')
+    const codec = new JsonCodec<Value>(isOptions ? undefined : first)
     return new SyncedJsonStream<Value, Input>(this, codec, options)
   }
 

@@ -1,12 +1,14 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { assertValid } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
-import { type MembersOf, oneOf, unchecked } from '../../src/model/validation.ts'
+import { type MembersOf, oneOf } from '../../src/model/validation.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import { OUTBOX_PREFIX, outboxNameProblem } from '../../src/sync/synced-names.ts'
-import { type Mirror, type MirrorStart, mirror } from './mirror.ts'
+import { type Mirror, mirror } from './mirror.ts'
+import { assertStart, type MirrorStart } from './mirror-start.ts'
 import { Outbox } from './outbox.ts'
 import { assertOutboxOptions, OUTBOX_OPTIONS, type OutboxOptions } from './outbox-options.ts'
+import { assertEnds } from './synced-ends.ts'
 import { type SyncedParts, SyncedStream } from './synced-stream.ts'
 
 /** Options of `syncedStream`. */
@@ -20,7 +22,7 @@ export interface SyncedStreamOptions<Format extends RecordFormat = RecordFormat>
 const SYNCED_STREAM_OPTIONS: MembersOf<SyncedStreamOptions> = {
   ...OUTBOX_OPTIONS,
   as: oneOf(['string', 'bytes']),
-  from: unchecked,
+  from: assertStart,
 }
 
 /**
@@ -43,6 +45,7 @@ export function syncedStream<Format extends RecordFormat = 'string'>(
   options: SyncedStreamOptions<Format> = {},
 ): SyncedStream<Format> {
   assertOutboxOptions(options, SYNCED_STREAM_OPTIONS)
+  assertEnds(remote, local)
   const { as = 'string', signal, ...others } = options
   const parts = syncedParts(remote, local, others)
   let ignoreSignal = () => {}
@@ -67,6 +70,7 @@ export function syncedParts(
     random,
     wakeUps,
     examined: local,
+    isCopyLive: () => copy.state.kind === 'live',
     // The first append can create the stream, for which the mirror waits.
     onSent: () => {
       if (copy.state.kind === 'offline') copy.retry()

@@ -23,7 +23,7 @@ export function outboxInput(
   ownBytes(batch)
   for (const { headers } of batch.records) {
     if (isCommandShaped(headers)) {
-      throw invalid('an outbox cannot send command records; append them to the remote stream', 'records')
+      throw invalid('an outbox cannot send command records; use the remote stream', 'records')
     }
     for (const [name] of headers) {
       const text = lossyTextOf(name)

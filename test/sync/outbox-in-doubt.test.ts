@@ -11,7 +11,7 @@ import {
   withLogRecords,
 } from '../../src/sync/outbox-log.ts'
 import { openBoth, openDevice } from './mirrored.ts'
-import { bodies, numbered, openOutbox, startOn } from './outboxes.ts'
+import { bodies, isRead, numbered, openOutbox, startOn } from './outboxes.ts'
 
 test('an append in doubt is not sent again to a stream that was deleted and created again', async () => {
   const { box, origin, clock, network, server } = await openOutbox()
@@ -91,7 +91,7 @@ test('an append that was stored where a copy has no records is found on the serv
   await server.hw.basin('basin').stream('stream').readBatch({}, { create: true })
   const appended = await synced.append('x')
   network.heal()
-  network.refuse({ when: ({ method }) => method === 'GET' })
+  network.refuse({ when: isRead })
   network.loseResponse({ when: ({ method }) => method === 'POST' })
   await clock.advance('1m')
   await server.stream.append(numbered(0, 20))
@@ -108,7 +108,7 @@ test('an append that may have been stored in records that are trimmed is in doub
   await server.hw.basin('basin').stream('stream').readBatch({}, { create: true })
   await synced.append('x')
   network.heal()
-  network.refuse({ when: ({ method }) => method === 'GET' })
+  network.refuse({ when: isRead })
   network.loseResponse({ when: ({ method }) => method === 'POST' })
   await clock.advance('1m')
   await server.stream.append(numbered(0, 20))

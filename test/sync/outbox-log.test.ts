@@ -196,6 +196,17 @@ test('an outbox whose log was deleted is stopped', async () => {
   await expect(box.append('y')).rejects.toMatchObject({ code: 'stream_not_found' })
 })
 
+test('a record whose log was deleted is not waited for', async () => {
+  const { start, hw, network } = await openFaulty()
+  const box = start()
+  network.refuse()
+  const { confirmed } = await box.append('x')
+  const waiting = expect(confirmed()).rejects.toMatchObject({ code: 'stream_deleted' })
+  await hw.basin('basin').stream('outbox').delete()
+  await waiting
+  await expect(confirmed()).rejects.toMatchObject({ code: 'stream_deleted' })
+})
+
 test('failed$ completes when the outbox is closed', async () => {
   const { start } = await openFaulty()
   const box = start()

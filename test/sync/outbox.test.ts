@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { Outbox, outbox } from '../../adapters/sync/outbox.ts'
-import { HeadwaterError } from '../../src/index.ts'
+import { HeadwaterError, type Stream } from '../../src/index.ts'
 import { textOf } from '../../src/model/bytes.ts'
 import { gated } from '../support/index.ts'
 import { openBoth, openDevice, openServer } from './mirrored.ts'
@@ -273,6 +273,21 @@ test('a closed outbox rejects appends and calls that wait', async () => {
   expect(box.state).toEqual({ kind: 'closed' })
 })
 
+test('an outcome that was known before the outbox was closed is still reported', async () => {
+  const { box, clock, network } = await openOutbox({ afterRefusal: 'continue' })
+  const [first, second] = [await box.append('first'), await box.append('second')]
+  await clock.advance('1m')
+  network.respond(422, { code: 'invalid', when: isPost })
+  const discarded = await box.append('discarded')
+  await clock.advance('1m')
+  await box.discard(discarded.number)
+  network.heal()
+  await box.close()
+  expect(await first.confirmed()).toMatchObject({ start: { seqNum: 0 } })
+  expect(await second.confirmed()).toMatchObject({ start: { seqNum: 1 } })
+  await expect(discarded.confirmed()).rejects.toMatchObject({ code: 'invalid' })
+})
+
 test('an append that is stored while the outbox is closed resolves, and is sent later', async () => {
   const server = await openServer()
   const storage = gated(memory())
@@ -286,8 +301,9 @@ test('an append that is stored while the outbox is closed resolves, and is sent 
   const closing = box.close()
   storage.holding = false
   storage.release()
-  const { number } = await appending
+  const { number, confirmed } = await appending
   await closing
+  await expect(confirmed()).rejects.toMatchObject({ code: 'closed' })
   const later = startOn(device)
   await later.loaded
   await server.clock.advance('1m')
@@ -349,4 +365,7 @@ test('rejects options that are not valid', async () => {
   expect(() => outbox(log, remote, { recordsMax: 0 })).toThrow(HeadwaterError)
   expect(() => outbox(log, remote, { bytesMax: 5 })).toThrow('`bytesMax` must be at least 1048576, not 5')
   expect(() => outbox(log, log)).toThrow('same stream')
+  expect(() => outbox(log, undefined!)).toThrow(expect.objectContaining({ code: 'invalid', field: 'remote' }))
+  const basin = hw.basin('basin') as unknown as Stream
+  expect(() => outbox(basin, remote)).toThrow(expect.objectContaining({ code: 'invalid', field: 'local' }))
 })

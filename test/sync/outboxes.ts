@@ -28,6 +28,7 @@ export const numbered = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, index) => `${from + index}`)
 export const bodies = async (server: Server) => (await server.stream.read().toArray()).map(({ body }) => body)
 export const isPost = ({ method }: Request) => method === 'POST'
+export const isRead = ({ method, url }: Request) => method === 'GET' && !url.endsWith('/tail')
 
 /** The conditions of the appends of a stream from now on. `reply` may answer instead of the server. */
 export function conditionsOf(

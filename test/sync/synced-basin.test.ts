@@ -328,6 +328,11 @@ test.each([
   ['lists every 999 ms', { discoverMs: 999 }, 'discoverMs'],
   ['a prefix of internal streams', { prefix: '.outbox/x' }, 'prefix'],
   ['a prefix of 505 bytes', { prefix: 'x'.repeat(505) }, 'prefix'],
+  ['an unknown member of a start', { from: { count: 1 } as object }, 'from.count'],
+  ['a negative start', { from: { tailOffset: -1 } }, 'tailOffset'],
+  ['an outbox without room', { recordsMax: 0 }, 'recordsMax'],
+  ['an outbox smaller than a batch', { bytesMax: 1_000 }, 'bytesMax'],
+  ['no remote basin', { remote: undefined } as object, 'remote'],
 ])('refuses %s', async (_, options, field) => {
   const { tab } = await openBoth()
   await expect(tab.start(options)).rejects.toMatchObject({ code: 'invalid', field })

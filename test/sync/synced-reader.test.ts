@@ -70,6 +70,20 @@ test('shows confirmed records, then pending ones', async () => {
   expect(outbox.listeners).toBe(0)
 })
 
+test('begins with the first record unless the query says where, whatever its bounds are', async () => {
+  const { local, outbox, reads } = await copyOf()
+  await local.append(['a', 'b'])
+  outbox.add(4, 'mine')
+  expect(textOf(await reads.read({}).toArray())).toBe('a b (mine)')
+  expect(textOf(await reads.read({ count: 5 }).toArray())).toBe('a b (mine)')
+  expect(textOf(await reads.read({ count: 1 }).toArray())).toBe('a')
+  expect(textOf(await reads.read({ tailOffset: 1 }).toArray())).toBe('b (mine)')
+  const view = watch(reads, { count: 5 })
+  await clock.settle()
+  expect(view.text()).toBe('a b (mine)')
+  view.stop()
+})
+
 test('a record keeps its key from pending to confirmed, and is never shown twice', async () => {
   const { local, outbox, reads } = await copyOf()
   await local.append('a')

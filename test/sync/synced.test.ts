@@ -3,6 +3,7 @@ import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { syncedStream } from '../../adapters/sync/synced.ts'
 import type { Stream } from '../../src/index.ts'
 import { contentOf, openBoth, until } from './mirrored.ts'
+import { isRead } from './outboxes.ts'
 
 async function openSynced() {
   const both = await openBoth()
@@ -50,17 +51,18 @@ test('an append to a stream that was replaced unnoticed is tried again with paus
   const synced = startSynced()
   await until(synced.mirror, 'live', clock)
   // The mirror notices nothing: its connection hangs.
-  network.delay('1h', { when: ({ method }) => method === 'GET' })
+  network.delay('1h', { when: isRead })
   await origin.delete()
   await origin.append('x')
   // Recorded in the log.
-  network.delay('1ms', { when: ({ method }) => method === 'POST' })
+  network.delay('1ms', { when: (request) => !isRead(request) })
   await synced.append('mine')
   await clock.advance('1m')
   expect(await local.checkTail()).toMatchObject({ seqNum: 3 })
-  const appends = network.log.filter(({ method }) => method === 'POST')
-  expect(appends.length).toBeGreaterThan(2)
-  expect(appends.length).toBeLessThan(20)
+  const requests = network.log.filter(({ path }) => path.endsWith('/tail'))
+  expect(requests.length).toBeGreaterThan(2)
+  expect(requests.length).toBeLessThan(20)
+  expect(synced.outbox.state.kind).toBe('offline')
 })
 
 test('a record in a stream created again is pending while the copy is of the one before', async () => {
@@ -106,6 +108,37 @@ test('a name beside which no outbox can be stored is refused', async () => {
   expect((await long.append('fits')).number).toBeGreaterThan(0)
   expect(() => startSynced(remote.stream(`${name}y`), local.stream(`${name}y`))).toThrow(
     expect.objectContaining({ code: 'invalid', field: 'local', message: expect.stringContaining('504') }),
+  )
+})
+
+test.each([
+  [{ from: { tailOffset: -1 } }, 'tailOffset'],
+  [{ from: { count: 1 } }, 'from.count'],
+  [{ recordsMax: 0 }, 'recordsMax'],
+] as const)('the options %j are refused before anything is stored or sent', async (options, field) => {
+  const { hw, remote, local, clock } = await openSynced()
+  const start = () => syncedStream(remote, local, options as object)
+  expect(start).toThrow(expect.objectContaining({ code: 'invalid', field }))
+  await clock.advance('1m')
+  await expect(hw.listBasins()).resolves.toMatchObject({ items: [] })
+})
+
+test('streams that are missing or the same are refused', async () => {
+  const { local, hw } = await openSynced()
+  const refused = (field: string) => expect.objectContaining({ code: 'invalid', field })
+  expect(() => syncedStream(undefined!, local)).toThrow(refused('remote'))
+  expect(() => syncedStream(local, undefined!)).toThrow(refused('local'))
+  expect(() => syncedStream(local, hw.basin('basin').stream('stream'))).toThrow(refused('local'))
+})
+
+test('what is neither a schema nor options of a JSON view is refused', async () => {
+  const { startSynced } = await openSynced()
+  const synced = startSynced()
+  for (const given of [5, 'schema', null, { onUndecodable: 5 }, { schema: {} }]) {
+    expect(() => synced.json(given as object)).toThrow(expect.objectContaining({ code: 'invalid' }))
+  }
+  expect(() => synced.read({}, { signal: 5 } as object)).toThrow(
+    expect.objectContaining({ code: 'invalid', field: 'signal' }),
   )
 })
 

@@ -1,0 +1,109 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
+import { syncedStream } from '../../adapters/sync/synced.ts'
+import { openBoth, until } from './mirrored.ts'
+import { delayNext, isRead, numbered } from './outboxes.ts'
+
+/** A server with a stream of 20 records, and a function that starts to sync it. */
+async function openLong() {
+  const both = await openBoth()
+  await both.origin.append(numbered(0, 20))
+  const start = () => {
+    const synced = syncedStream(both.remote, both.local, {
+      random: () => 0.5,
+      coordinator: coordinateInThread,
+    })
+    onTestFinished(() => synced.close())
+    return synced
+  }
+  const texts = async () => {
+    const records = await both.server.stream.read({}, { commands: false }).toArray()
+    return records.map(({ body }) => body)
+  }
+  return { ...both, start, texts }
+}
+
+/** A device that has lost the network, and then appended a record. */
+async function openOffline() {
+  const device = await openLong()
+  const synced = device.start()
+  await until(synced.mirror, 'live', device.clock)
+  device.network.refuse()
+  await device.server.restart()
+  await until(synced.mirror, 'offline', device.clock)
+  await synced.append('x')
+  await device.clock.advance('1m')
+  return { ...device, synced }
+}
+
+test('a record that is appended before the first connection to a trimmed stream is sent', async () => {
+  const { origin, clock, network, start, texts } = await openLong()
+  await origin.trim(10)
+  // Until then, reads over HTTP have the trimmed records.
+  await clock.advance('1m')
+  network.delay('300ms', { when: isRead })
+  const synced = start()
+  await synced.append('x')
+  await clock.advance('1m')
+  expect(synced.outbox.failed).toEqual([])
+  expect((await texts()).at(-1)).toBe('x')
+})
+
+test('a record of a device that was offline is sent to the stream that was trimmed meanwhile', async () => {
+  const { synced, server, clock, network, texts } = await openOffline()
+  await server.stream.append(numbered(20, 40))
+  await server.stream.trim(30)
+  await clock.advance('1m')
+  network.heal()
+  network.delay('300ms', { when: isRead })
+  expect(await until(synced.mirror, 'stopped', clock)).toMatchObject({ reason: 'trimmed' })
+  network.heal()
+  await synced.mirror.restart()
+  await clock.advance('1m')
+  expect(synced.outbox.failed).toEqual([])
+  expect(await texts()).toEqual([...numbered(30, 40), 'x'])
+})
+
+test.each([
+  ['shorter', 5],
+  ['longer', 40],
+])('a record of a device that was offline is sent to another stream that is %s', async (_, length) => {
+  const { synced, server, clock, network, texts } = await openOffline()
+  await server.stream.delete()
+  await server.stream.append(numbered(100, 100 + length))
+  network.heal()
+  network.delay('300ms', { when: isRead })
+  expect(await until(synced.mirror, 'stopped', clock)).toMatchObject({ reason: 'replaced' })
+  network.heal()
+  await synced.mirror.restart()
+  await clock.advance('1m')
+  expect(synced.outbox.failed).toEqual([])
+  expect(await texts()).toEqual([...numbered(100, 100 + length), 'x'])
+})
+
+test('a record that a stream created again has stored is not sent to it by another tab', async () => {
+  const { start, origin, server, clock, network, texts } = await openLong()
+  const synced = start()
+  await until(synced.mirror, 'live', clock)
+  const deliver = delayNext(server)
+  await synced.append('x')
+  await clock.settle()
+  await origin.append('y')
+  await clock.settle()
+  await synced.close()
+  await origin.delete()
+  await server.stream.append(numbered(100, 120))
+  await deliver()
+  expect(await texts()).toEqual([...numbered(100, 120), 'x'])
+  // The next tab can send before its mirror has compared the copy of the first stream.
+  network.delay('5s', { when: isRead })
+  const next = start()
+  expect(await until(next.mirror, 'stopped', clock)).toMatchObject({ reason: 'replaced' })
+  await clock.advance('1m')
+  expect(await texts()).toEqual([...numbered(100, 120), 'x'])
+  network.heal()
+  await next.mirror.restart()
+  await clock.advance('1m')
+  expect(await texts()).toEqual([...numbered(100, 120), 'x'])
+  expect(next.outbox.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
+})
