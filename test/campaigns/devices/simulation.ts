@@ -310,7 +310,8 @@ class DevicesSimulation {
         const waiting = view.view?.pending.length
         const places = folds.map(({ fold }) => fold.position)
         const records = `${waiting} pending, ${view.view?.length} records, folds at ${places}`
-        return `${name}: ${JSON.stringify(synced.state)}, ${records}`
+        const [copied, sent] = [synced.state, synced.outbox.state].map((state) => JSON.stringify(state))
+        return `${name}: ${copied}, ${sent}, ${records}`
       }),
     )
     throw new Violation('all devices converge', states.join('\n'))
