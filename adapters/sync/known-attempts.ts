@@ -3,6 +3,7 @@ import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import { attemptWithEntry, parkingNotes } from '../../src/sync/outbox-attempts.ts'
 import type { LogRecord, Progress } from '../../src/sync/outbox-log.ts'
+import { withoutConfirmed } from '../../src/sync/outbox-plan.ts'
 import type { EntryNotes, OutboxLog } from './outbox-log.ts'
 
 /** A note that waits for an entry to be stored with. */
@@ -112,9 +113,12 @@ export class KnownAttempts {
     })
   }
 
-  /** Parks the entries of the last attempt: it cannot be known whether the server has stored them. */
-  async park(signal: AbortSignal): Promise<void> {
-    const notes = parkingNotes(this.#log.state)
+  /**
+   * Parks the entries of the last attempt, except those that were found: it cannot be known whether the
+   * server has stored them.
+   */
+  async park(signal: AbortSignal, found: Progress['confirmed'] = []): Promise<void> {
+    const notes = parkingNotes(withoutConfirmed(this.#log.state, found))
     if (notes.length > 0) await this.#log.append(notes, signal)
   }
 

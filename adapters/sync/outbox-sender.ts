@@ -1,10 +1,10 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
+import type { AppendAck } from '../../src/model/info.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { asHeadwaterError } from '../../src/sync/errors.ts'
 import { attemptNote, type NextAttempt, nextAttempt, waitingEntries } from '../../src/sync/outbox-attempts.ts'
 import {
-  type Confirmation,
   type LogRecord,
   type OutboxState,
   type Progress,
@@ -164,7 +164,7 @@ export class OutboxSender {
     const { epoch, seq, entries, position: matchSeqNum } = attempt
     const isPlain = matchSeqNum !== undefined && this.#support.isRejected
     const producer = isPlain ? undefined : { id: device, epoch, seq }
-    let confirmation: Confirmation
+    let confirmation: AppendAck
     try {
       const options = { matchSeqNum, producer, signal: this.#signal }
       const sent = remote.append(sentRecords(entries, device), options)
@@ -200,14 +200,10 @@ export class OutboxSender {
     return this.#attempts.add(end.seqNum - 1)
   }
 
-  async #acknowledged(
-    { entries }: NextAttempt,
-    confirmation: Confirmation,
-    at: number,
-    isPlain: boolean,
-  ): Promise<void> {
+  async #acknowledged({ entries }: NextAttempt, ack: AppendAck, at: number, isPlain: boolean): Promise<void> {
     const { log, remote, examined, onSent } = this.#context
-    const { start, end } = confirmation
+    const { start, end, duplicate } = ack
+    const left = () => confirmationsOf(entries, ack).filter(([number]) => log.state.entries.has(number))
     this.#contention.won(end.timestamp, log.state.progress!.device)
     this.#support.accept()
     onSent?.()
@@ -218,8 +214,9 @@ export class OutboxSender {
         this.#isAcknowledged = true
         await this.#examine(end.seqNum).finally(() => (this.#isAcknowledged = false))
       }
-      const isLeft = () => entries.some(({ number }) => log.state.entries.has(number))
-      if (isBelow || (isLeft() && (await hasRecordIn(examined, confirmation, this.#signal)))) {
+      // If the copy has any of the entries, others were trimmed. A duplicate may have been trimmed earlier.
+      const isFound = left().length < entries.length
+      if ((isBelow && !duplicate) || (!isFound && (await hasRecordIn(examined, ack, this.#signal)))) {
         // The mirror will replace the copy, and the records will be found in the new one.
         this.#position = start.seqNum
         this.#isInNewStream = true
@@ -227,9 +224,7 @@ export class OutboxSender {
       }
     }
     this.#entriesMax *= 2
-    const confirmed = confirmationsOf(entries, confirmation).filter(([number]) =>
-      log.state.entries.has(number),
-    )
+    const confirmed = left()
     const acknowledgedAt = isPlain ? undefined : at
     const position = examined === remote ? Math.max(this.#position, end.seqNum) : this.#position
     if (confirmed.length === 0) this.#position = position
@@ -360,7 +355,8 @@ export class OutboxSender {
     const { log } = this.#context
     const first = records[0]?.seqNum ?? end
     const isInDoubt = log.state.inDoubt && !this.#isAcknowledged
-    if (first > this.#position && isInDoubt) await this.#settleBefore(first)
+    if (first > this.#position && isInDoubt)
+      await this.#settleBefore(first, confirmationsIn(log.state, records))
     this.#contention.examined(records, log.state.progress!.device)
     const confirmed = confirmationsIn(log.state, records)
     if (confirmed.length === 0) this.#position = end
@@ -369,9 +365,9 @@ export class OutboxSender {
 
   /**
    * Settles whether an attempt was stored between the position and `end`, where the copy has no records:
-   * reads these records from the server, and parks the entries if it no longer has them.
+   * reads these from the server, and parks the entries that were not `found` if it no longer has them.
    */
-  async #settleBefore(end: number): Promise<void> {
+  async #settleBefore(end: number, found: Progress['confirmed']): Promise<void> {
     const { log, remote } = this.#context
     const start = this.#position
     const query = { seqNum: start, count: BATCH_RECORDS_MAX, clamp: true }
@@ -381,7 +377,7 @@ export class OutboxSender {
     const confirmed = confirmationsIn(log.state, before)
     if (confirmed.length > 0) await this.#note(confirmed)
     const isKnown = this.#isDoubtHere || start + records.length >= end
-    if (records[0]?.seqNum !== start || !isKnown) await this.#attempts.park(this.#signal)
+    if (records[0]?.seqNum !== start || !isKnown) await this.#attempts.park(this.#signal, found)
   }
 
   async #note(confirmed: Progress['confirmed'], inDoubt?: boolean): Promise<void> {

@@ -53,7 +53,11 @@ export function sentRecords(
   )
 }
 
-/** Returns the entries of an outbox that are among records of the server, with their places. */
+/**
+ * Returns the entries of an outbox that are among successive records of the server, with their places. A
+ * batch is stored as a whole, so any record of an entry shows where all of them are: the first ones may have
+ * been trimmed.
+ */
 export function confirmationsIn(
   { entries, progress }: OutboxState,
   records: readonly SequencedRecord[],
@@ -62,14 +66,27 @@ export function confirmationsIn(
   for (const [index, { headers, seqNum, timestamp }] of records.entries()) {
     const origin = originOf(headers)
     if (origin === undefined || origin.device !== progress?.device) continue
-    const entry = entries.get(origin.number)
+    // Records are missing only before the first one.
+    const entry = entryWith(entries, origin.number, index === 0 ? BATCH_RECORDS_MAX : 1)
     if (entry === undefined) continue
-    // A batch is stored as a whole, so that its end follows from its beginning.
-    const last = records[index + entry.records.length - 1] ?? records[index]!
-    const end = { seqNum: seqNum + entry.records.length, timestamp: last.timestamp }
-    found.push([entry.number, { start: { seqNum, timestamp }, end }])
+    const start = seqNum - (origin.number - entry.number)
+    const end = start + entry.records.length
+    const last = records[index + end - seqNum - 1] ?? records[index]!
+    found.push([
+      entry.number,
+      { start: { seqNum: start, timestamp }, end: { seqNum: end, timestamp: last.timestamp } },
+    ])
   }
   return found
+}
+
+/** Returns the entry that has a record with a number among its first ones, at most `count`. */
+function entryWith(entries: OutboxState['entries'], number: number, count: number): OutboxEntry | undefined {
+  for (let first = number; first > number - count; first--) {
+    const entry = entries.get(first)
+    if (entry !== undefined) return number < first + entry.records.length ? entry : undefined
+  }
+  return undefined
 }
 
 /** How long a writer counts as one that appends at the same time, in milliseconds. */
