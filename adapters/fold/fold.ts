@@ -6,6 +6,7 @@ import { Multicast } from '../../src/api/multicast.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { TextRecord } from '../../src/model/record.ts'
+import { assertInteger } from '../../src/model/validation.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
 import type { StreamChange } from '../../src/sync/changes.ts'
@@ -143,7 +144,7 @@ export class Fold<State> {
 
   /**
    * Resolves to the value once all confirmed records below a sequence number were reduced. Rejects as
-   * `loaded` does.
+   * `loaded` does, and with `invalid` for a position that is not an integer.
    *
    * ```ts
    * const count = fold(stream, { initial: 0, reduce: (total) => total + 1, version: 1 })
@@ -151,7 +152,8 @@ export class Fold<State> {
    * console.log(await count.reached(end.seqNum))
    * ```
    */
-  reached(seqNum: number, options?: CallOptions): Promise<State> {
+  async reached(seqNum: number, options?: CallOptions): Promise<State> {
+    assertInteger(seqNum, 'seqNum')
     const isReached = this.#isLoaded && this.#state.position >= seqNum
     return this.#when(isReached, seqNum, signalOf(options))
   }

@@ -23,7 +23,6 @@ import {
 import { durationOf, LINGER_MS } from './limits.ts'
 import { NodeExchange } from './node-exchange.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
-import { followersServed } from './served-first.ts'
 import { abortResponse, discardUpload, type OpenShare, writeReply, writeWhole } from './write-reply.ts'
 
 /**
@@ -127,8 +126,6 @@ export function nodeHandler(
     await (http2StreamOf(res) === undefined ? endOfTurn() : undefined)
     try {
       const reply = await handle(exchange)
-      const served = followersServed()
-      if (served !== undefined) await served
       discardUpload(req, res, options.lingerMs)
       writeReply(exchange, res, reply, onError, options.openShare)
     } catch (error) {

@@ -7,7 +7,6 @@ import type { RequestExchange } from '../http/exchange.ts'
 import type { NextChunk, Reply, ReplyChunks } from '../http/reply.ts'
 import { onClientLeft } from './client-watch.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
-import { countServed } from './served-first.ts'
 
 /**
  * Sends a reply. `onError` receives the failure of an iterable body. Throws if the headers cannot be sent.
@@ -151,7 +150,6 @@ function writeChunk(res: ServerResponse, chunk: Uint8Array, onSent?: () => void)
     socket !== null &&
     res.write === ServerResponse.prototype.write
   if (isCopied) return socket.write(encodeChunk(chunk))
-  if (http2StreamOf(res) !== undefined) countServed()
   if (onSent === undefined || !isWrittenByNode(res)) return res.write(chunk)
   return res.write(chunk, (error) => {
     // After a failure, parts of the connection may still refer to the chunk.

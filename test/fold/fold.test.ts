@@ -198,6 +198,15 @@ test('the signal of a call ends its wait only', async () => {
   await text.close()
 })
 
+test('a position that is not an integer is rejected instead of awaited for ever', async () => {
+  const { log } = await openLog()
+  const text = foldText(log)
+  for (const position of ['1', undefined, -1, 0.5, Number.NaN]) {
+    const reached = text.reached(position as number)
+    await expect(reached).rejects.toMatchObject({ code: 'invalid', field: 'seqNum' })
+  }
+})
+
 test('a closed fold keeps its value, and rejects what can no longer come', async () => {
   const { log } = await openLog()
   await log.append('a')
