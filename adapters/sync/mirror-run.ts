@@ -189,10 +189,11 @@ export class MirrorRun {
       this.#setState(end)
       await this.#pause(undefined, signal)
     } else if (end.kind === 'failed' || end.kind === 'conflict') {
-      const askedMs = end.kind === 'failed' ? end.error.retryAfterMs : undefined
+      const error = end.kind === 'failed' ? end.error : undefined
+      const askedMs = error?.retryAfterMs
       const pauseMs = backOffMs(++this.#failures, random(), askedMs)
-      if (end.kind === 'failed') {
-        this.#setState({ kind: 'offline', error: end.error, nextAttemptAt: clock.now() + pauseMs })
+      if (error !== undefined) {
+        this.#setState({ kind: 'offline', error, nextAttemptAt: clock.now() + pauseMs })
       }
       await this.#pause(pauseMs, signal, askedMs === undefined)
     }

@@ -1,5 +1,4 @@
 import type { Stream } from '../../src/api/stream.ts'
-import { trimRecord } from '../../src/model/command.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
@@ -15,7 +14,6 @@ import {
   type OutboxState,
   type Progress,
   progressRecord,
-  trimPoint,
   withLogRecords,
 } from '../../src/sync/outbox-log.ts'
 import { pauseUntil } from './pause.ts'
@@ -29,9 +27,6 @@ const LOG_CONFIG = {
 
 /** The size up to which an entry leaves room for notes in the same append, in metered bytes. */
 const WITH_NOTES_BYTES_MAX = BATCH_METERED_BYTES_MAX / 2
-
-/** The log is trimmed when this many of its records are not needed any more. */
-const TRIMMED_RECORDS = 64
 
 /** Notes that are stored together with an entry. */
 export interface EntryNotes {
@@ -48,12 +43,13 @@ export class OutboxLog {
   readonly #signal: AbortSignal
   readonly #listeners = new Set<() => void>()
   readonly #news: OutboxNews
+  /** The sequence number up to which this tab has removed records. Set by the sender. */
+  trimmedTo = 0
   /** Returns the notes that are stored together with an entry of so many records. Set by the sender. */
   notesWith: ((records: number) => EntryNotes) | undefined
   #state = emptyOutbox()
   /** The entries that the server has acknowledged last, and that the state may still include. */
   #acknowledged: Progress['confirmed'] = []
-  #trimmedTo = 0
   /** The failure that ended the log, or that of the storage while the log cannot be read. */
   #failure: HeadwaterError | undefined
 
@@ -153,35 +149,27 @@ export class OutboxLog {
     const notes = hasRoom ? this.notesWith?.(records.length) : undefined
     const { before, after } = notes ?? { before: [], after: [] }
     // Without the signal, which is not that of the notes.
-    const acked = this.#stream.append([...before, ...records, ...after])
+    const all = [...before, ...records, ...after]
+    const acked = this.#stream.append(all)
     notes?.appended(acked)
     const ack = await unlessAborted(signal, acked)
     stored(ack.start.seqNum + before.length)
-    this.#includeOwn([...before, ...records, ...after], ack)
+    this.#includeOwn(all, ack)
     if (!this.#hasIncluded(ack)) await this.includes(ack, signal)
   }
 
   /** Resolves when the state includes what was appended. */
-  includes(ack: AppendAck, signal?: AbortSignal): Promise<void> {
+  includes(ack: Pick<AppendAck, 'end'>, signal?: AbortSignal): Promise<void> {
     return this.until(() => this.#hasIncluded(ack), signal)
   }
 
-  #hasIncluded({ end }: AppendAck): boolean {
+  #hasIncluded({ end }: Pick<AppendAck, 'end'>): boolean {
     return this.#state.next >= end.seqNum
   }
 
   /** Resolves when the state includes everything that the log has. */
   async caughtUp(signal: AbortSignal): Promise<void> {
-    const { seqNum } = await this.#stream.checkTail({ signal })
-    await this.until(() => this.#state.next >= seqNum, signal)
-  }
-
-  /** Removes records that are not needed any more, if there are enough of them. */
-  async trim(): Promise<void> {
-    const to = trimPoint(this.#state)
-    if (to - this.#trimmedTo < TRIMMED_RECORDS) return
-    this.#trimmedTo = to
-    await this.append([trimRecord(to)])
+    await this.includes({ end: await this.#stream.checkTail({ signal }) }, signal)
   }
 
   /**

@@ -22,6 +22,7 @@ import {
 import { Contention } from './contention.ts'
 import { assertSamePosition, hasRecordIn, tailOfCopied, tailOrZero, waitForCopy } from './examined-stream.ts'
 import { KnownAttempts } from './known-attempts.ts'
+import { trimLog } from './log-trim.ts'
 import { pauseAfter, pauseUntil } from './pause.ts'
 import { ProducerSupport } from './producer-support.ts'
 import type { SenderContext } from './sender-context.ts'
@@ -137,7 +138,7 @@ export class OutboxSender {
     const { log, onState } = this.#context
     this.#entriesMax = Number.POSITIVE_INFINITY
     if (log.state.inDoubt && log.state.entries.size === 0) await this.#note([], false)
-    await log.trim()
+    await trimLog(log)
     onState({ kind: 'idle' })
   }
 
@@ -233,7 +234,7 @@ export class OutboxSender {
     // Set only now, so that the next attempt contains none of its entries.
     this.#acknowledgedAt = acknowledgedAt
     // The next batch need not wait for it. If it fails, the next trim removes the same records.
-    log.trim().catch(() => {})
+    trimLog(log).catch(() => {})
   }
 
   /** Stores that entries have left the outbox, together with the next attempt. */

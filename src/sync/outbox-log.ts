@@ -263,15 +263,6 @@ export function discardRecord(number: number): LogRecord {
   return note('discard', { number })
 }
 
-/** Returns the sequence number up to which the log is not needed any more. */
-export function trimPoint({ entries, parts, progressAt, attempt, overtaking }: OutboxState): number {
-  const [first] = entries.keys()
-  const needed = [first, parts[0]?.seqNum, progressAt, attempt?.at]
-  const point = Math.min(...needed.map((seqNum) => seqNum ?? Number.POSITIVE_INFINITY))
-  const isWithin = overtaking !== undefined && point > overtaking.from && point <= overtaking.at
-  return isWithin ? overtaking.from : point
-}
-
 function note(kind: Kind, value: object): LogRecord {
   return { headers: [kindHeader(kind)], body: utf8(JSON.stringify(value)) }
 }

@@ -13,9 +13,9 @@ import {
   parkedRecord,
   progressRecord,
   retryRecord,
-  trimPoint,
   withLogRecords,
 } from '../../src/sync/outbox-log.ts'
+import { trimPoint } from '../../src/sync/outbox-trim.ts'
 
 const entry = batchRecords([{ timestamp: undefined, headers: [], body: utf8('x') }])[0]!
 const parked = (number: number) => parkedRecord(number, new HeadwaterError('invalid', 'refused'))
