@@ -71,14 +71,14 @@ const BUDGETS = [
     name: 'headwater/sync, beyond the engine',
     code: `export { open } from 'headwater'; export { memory } from 'headwater/memory'; export * from 'headwater/sync'`,
     beyond: `export { open } from 'headwater'; export { memory } from 'headwater/memory'`,
-    KiB: 9,
+    KiB: 9.1,
   },
   {
     name: 'headwater/sync, with what it loads on first use',
     code: `export { open } from 'headwater'; export { memory } from 'headwater/memory'; export * from 'headwater/sync'`,
     beyond: `export { open } from 'headwater'; export { memory } from 'headwater/memory'`,
     isLater: (name) => ON_DEMAND.test(name),
-    KiB: 17.4,
+    KiB: 17.7,
   },
   {
     name: 'headwater/fold, beyond the engine',

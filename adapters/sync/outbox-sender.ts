@@ -4,13 +4,8 @@ import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { asHeadwaterError } from '../../src/sync/errors.ts'
 import { attemptNote, type NextAttempt, nextAttempt, waitingEntries } from '../../src/sync/outbox-attempts.ts'
-import {
-  type LogRecord,
-  type OutboxState,
-  type Progress,
-  parkedRecord,
-  progressRecord,
-} from '../../src/sync/outbox-log.ts'
+import { type LogRecord, type OutboxState, type Progress, progressRecord } from '../../src/sync/outbox-log.ts'
+import { parkedRecord } from '../../src/sync/outbox-notes.ts'
 import {
   attemptOutcome,
   confirmationsIn,

@@ -1,13 +1,7 @@
 import { HeadwaterError } from '../model/errors.ts'
 import { BATCH_RECORDS_MAX } from '../model/limits.ts'
-import {
-  attemptRecord,
-  type BatchAttempt,
-  type LogRecord,
-  type OutboxEntry,
-  type OutboxState,
-  parkedRecord,
-} from './outbox-log.ts'
+import type { BatchAttempt, LogRecord, OutboxEntry, OutboxState } from './outbox-log.ts'
+import { attemptRecord, parkedRecord } from './outbox-notes.ts'
 import { type AfterRefusal, entriesToSend } from './outbox-plan.ts'
 
 /**

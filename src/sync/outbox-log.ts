@@ -216,7 +216,8 @@ export function withLogRecords(
   }
 }
 
-interface ParkedNote {
+/** The refusal of an entry. */
+export interface ParkedNote {
   readonly number: number
   readonly code: ErrorCode
   readonly message: string
@@ -240,30 +241,21 @@ export function batchRecords(
 
 /** Returns progress as a record of the log. */
 export function progressRecord(progress: Progress): LogRecord {
-  return note('progress', progress)
-}
-
-/** Returns an attempt as a record of the log. */
-export function attemptRecord(attempt: BatchAttempt): LogRecord {
-  return note('attempt', attempt)
-}
-
-/** Returns the refusal of an entry as a record of the log. */
-export function parkedRecord(number: number, { code, message }: HeadwaterError): LogRecord {
-  return note('parked', { number, code, message } satisfies ParkedNote)
+  return noteRecord('progress', progress)
 }
 
 /** Returns the decision to send a refused entry again as a record of the log. */
 export function retryRecord(number: number): LogRecord {
-  return note('retry', { number })
+  return noteRecord('retry', { number })
 }
 
 /** Returns the decision to give up an entry as a record of the log. */
 export function discardRecord(number: number): LogRecord {
-  return note('discard', { number })
+  return noteRecord('discard', { number })
 }
 
-function note(kind: Kind, value: object): LogRecord {
+/** Returns a note about entries as a record of the log. */
+export function noteRecord(kind: Kind, value: object): LogRecord {
   return { headers: [kindHeader(kind)], body: utf8(JSON.stringify(value)) }
 }
 

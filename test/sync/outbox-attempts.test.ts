@@ -4,17 +4,16 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { attemptWithEntry, nextAttempt, waitingEntries } from '../../src/sync/outbox-attempts.ts'
 import {
-  attemptRecord,
   type BatchAttempt,
   batchRecords,
   discardRecord,
   emptyOutbox,
   type LogRecord,
-  parkedRecord,
   progressRecord,
   retryRecord,
   withLogRecords,
 } from '../../src/sync/outbox-log.ts'
+import { attemptRecord, parkedRecord } from '../../src/sync/outbox-notes.ts'
 import { trimPoint } from '../../src/sync/outbox-trim.ts'
 
 const entry = batchRecords([{ timestamp: undefined, headers: [], body: utf8('x') }])[0]!

@@ -3,13 +3,8 @@ import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { syncedStream } from '../../adapters/sync/synced.ts'
 import { HeadwaterError } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import {
-  attemptRecord,
-  batchRecords,
-  emptyOutbox,
-  progressRecord,
-  withLogRecords,
-} from '../../src/sync/outbox-log.ts'
+import { batchRecords, emptyOutbox, progressRecord, withLogRecords } from '../../src/sync/outbox-log.ts'
+import { attemptRecord } from '../../src/sync/outbox-notes.ts'
 import { openBoth, openDevice } from './mirrored.ts'
 import { bodies, isRead, numbered, openOutbox, startOn } from './outboxes.ts'
 
