@@ -1,7 +1,7 @@
 import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import { assertMembers, type Check, type MembersOf, unchecked } from '../../src/model/validation.ts'
 
-/** Where a mirror begins: the start of a read. */
+/** The start of a mirror: the start of a read. */
 export type MirrorStart = Pick<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>
 
 const START: MembersOf<MirrorStart> = { seqNum: unchecked, timestamp: unchecked, tailOffset: unchecked }

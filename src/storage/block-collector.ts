@@ -12,7 +12,7 @@ export type BlockSummary = Omit<StoredBlock, 'data' | 'release'>
  *   const wanted = new BlockCollector(range)
  *   for (const summary of index) if (!wanted.isDone) wanted.add(summary)
  *   console.log(wanted.bytesLeft, wanted.recordsLeft)
- *   const load = async (summary: BlockSummary) => {
+ *   const load = async (summary: BlockSummary): Promise<StoredBlock> => {
  *     const data = await database.load(summary)
  *     return { ...summary, data, release: () => database.reuse(data) }
  *   }

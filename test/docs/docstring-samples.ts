@@ -55,6 +55,7 @@ const CONTEXT: Readonly<Record<string, string>> = {
     query(sql: string, values?: unknown[]): Promise<{ rows: unknown[] }>
     insert(requests: readonly unknown[]): Promise<void>
     load(summary: object): Promise<Uint8Array>
+    reuse(data: Uint8Array): void
     openStore(): Promise<import('headwater/storage').OrderedKeyValueStore>
   }`,
   test: `declare const test: { (title: string, run: () => Promise<void>): void; skip(title: string): void }`,

@@ -10,7 +10,9 @@ export interface NumberedLogs {
   withSerial(serial: number): MemoryLog
 }
 
-/** Deadlines of many logs by serial number, without an object for each. Only logs that have some get a number. */
+/**
+ * Deadlines of many logs by serial number, without an object for each. Only logs with deadlines get a number.
+ */
 export class NumberedDeadlines implements Deadlines {
   readonly #logs: NumberedLogs
   /** The times by serial number; infinite for none. */

@@ -12,7 +12,7 @@ import { PackedTable } from './packed-table.ts'
 const PACKED_BYTES_MAX = 8_192
 const PACKED_BLOCKS_MAX = 128
 
-/** What append ids of an engine end with. */
+/** The end of append ids of an engine. */
 const COUNT = /^[1-9][0-9]{0,14}$/
 
 /** The most beginnings of append ids that are shared: each engine has its own. */

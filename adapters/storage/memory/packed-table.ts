@@ -23,7 +23,7 @@ interface Page {
   live: number
 }
 
-/** Where the entries of {@link PLACES} slots are. */
+/** The places of the entries of {@link PLACES} slots. */
 interface Places {
   /** 0: the slot is free. */
   readonly pages: Uint32Array

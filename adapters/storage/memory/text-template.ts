@@ -13,7 +13,7 @@ const VARIABLE = /[0-9a-f]{32}|[1-9][0-9]{12}/g
 /** A text with marks for what differs among the documents of a collection. */
 export interface Template {
   readonly text: string
-  /** What the marks stand for, but for the name. */
+  /** The texts that the marks stand for, except the name. */
   readonly variables: readonly string[]
 }
 

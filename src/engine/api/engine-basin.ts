@@ -33,6 +33,7 @@ export class EngineBasin extends Basin {
   readonly #caller: Caller
   readonly #autoCreate: boolean
 
+  /** @internal */
   constructor(services: EngineServices, caller: Caller, name: string, autoCreate: boolean) {
     super(name)
     this.#services = services

@@ -35,7 +35,7 @@ export class EngineStream extends Stream {
   readonly #caller: Caller
   readonly #target: StreamTarget
 
-  /** Creates a handle. If `always`, an append creates the stream, whatever its basin says. */
+  /** @internal Creates a handle. If `always`, an append creates the stream, whatever its basin says. */
   constructor(
     services: EngineServices,
     caller: Caller,

@@ -41,7 +41,7 @@ export class LogPlaces {
   }
 }
 
-/** What an index says of each page of logs. */
+/** The entries of an index for each page of logs. */
 class LogPageList {
   /** Numbers of the first logs. */
   readonly firsts = new NumberList()
