@@ -1,9 +1,16 @@
+import type { CallOptions } from '../../src/api/call-options.ts'
 import type { RecordCursor } from '../../src/api/record-cursor.ts'
 import type { Stream } from '../../src/api/stream.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
+import { HeadwaterError, invalid } from '../../src/model/errors.ts'
 import { historyQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
-import { millisecondsOf } from '../../src/model/validation.ts'
+import {
+  assertInteger,
+  assertMembers,
+  assertSignal,
+  type MembersOf,
+  millisecondsOf,
+} from '../../src/model/validation.ts'
 import { equalRecords } from '../../src/sync/copy-end.ts'
 import { codeOf, isStreamMissing } from '../../src/sync/errors.ts'
 import { ChainCursor, type ChainPart } from './chain-cursor.ts'
@@ -11,11 +18,37 @@ import { copyStart } from './copy-start.ts'
 import { deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
 import { dropEarlier, earlierSegments } from './earlier-segments.ts'
 import { COPY_CONFIG, type LocalCopy } from './local-copy.ts'
-import type { MirrorStart } from './mirror-start.ts'
+import { assertStart, type MirrorStart } from './mirror-start.ts'
 import { replaceCopy } from './open-copy.ts'
 
 /** How often a fetch is tried again while others fetch the same records. */
 const ATTEMPTS_MAX = 10
+
+/** Options of `fetchEarlier`. */
+export interface FetchEarlierOptions extends CallOptions {
+  /** The number of records to store, at least 1. */
+  readonly count: number
+}
+
+/** Options of `restart`. */
+export interface RestartOptions extends CallOptions {
+  /** The start of the new copy. By default that of the mirror. */
+  readonly from?: MirrorStart | undefined
+}
+
+const FETCH_EARLIER_OPTIONS: MembersOf<FetchEarlierOptions> = { count: assertInteger, signal: assertSignal }
+const RESTART_OPTIONS: MembersOf<RestartOptions> = { from: assertStart, signal: assertSignal }
+
+/** Throws `invalid` for options that are not valid. */
+export function assertFetch(options: FetchEarlierOptions): void {
+  assertMembers(options, FETCH_EARLIER_OPTIONS, 'options')
+  if (!(options.count > 0)) throw invalid('`count` must be at least 1', 'count')
+}
+
+/** Throws `invalid` for options that are not valid. */
+export function assertRestart(options: RestartOptions): void {
+  assertMembers(options, RESTART_OPTIONS, 'options')
+}
 
 /** The outcome of `fetchEarlier`. */
 export interface EarlierRecords {
@@ -32,6 +65,7 @@ export async function fetchEarlier(
   count: number,
   signal: AbortSignal,
 ): Promise<EarlierRecords> {
+  signal.throwIfAborted()
   for (let attempt = 1; ; attempt++) {
     try {
       return await fetchOnce(remote, local, count, signal)

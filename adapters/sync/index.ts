@@ -10,15 +10,13 @@ export type {
   SyncedRecord,
   TextContent,
 } from '../../src/sync/synced-record.ts'
-export type { EarlierRecords } from './earlier-history.ts'
+export type { EarlierRecords, FetchEarlierOptions, RestartOptions } from './earlier-history.ts'
 export {
-  type FetchEarlierOptions,
   Mirror,
   type MirrorOptions,
   type MirrorReadOptions,
   type MirrorStart,
   mirror,
-  type RestartOptions,
 } from './mirror.ts'
 export { type FailedAppend, Outbox, type OutboxAppend, type OutboxStatus, outbox } from './outbox.ts'
 export type { OutboxOptions } from './outbox-options.ts'

@@ -2,22 +2,16 @@ import type { Observable } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { type ReadOptions, ReadSession, type SessionOf } from '../../src/api/read-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
-import { HeadwaterError, invalid } from '../../src/model/errors.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
-import {
-  assertInteger,
-  assertMembers,
-  assertSignal,
-  type MembersOf,
-  oneOf,
-} from '../../src/model/validation.ts'
+import { assertMembers, assertSignal, type MembersOf, oneOf } from '../../src/model/validation.ts'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { SerialQueue } from '../../src/runtime/serial-queue.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
-import type { EarlierRecords } from './earlier-history.ts'
+import type { EarlierRecords, FetchEarlierOptions, RestartOptions } from './earlier-history.ts'
 import { LocalCopy } from './local-copy.ts'
 import { MirrorRun } from './mirror-run.ts'
 import { assertStart, type MirrorStart } from './mirror-start.ts'
@@ -68,18 +62,10 @@ const MIRROR_OPTIONS: MembersOf<MirrorOptions> = {
   wakeUps: 'function',
   whileLeading: 'function',
 }
-const RESTART_OPTIONS: MembersOf<RestartOptions> = { from: assertStart, signal: assertSignal }
 
-const FETCH_EARLIER_OPTIONS: MembersOf<FetchEarlierOptions> = { count: assertInteger, signal: assertSignal }
 const MIRROR_READ_OPTIONS: MembersOf<MirrorReadOptions> = {
   as: oneOf(['string', 'bytes']),
   signal: assertSignal,
-}
-
-/** Options of `fetchEarlier`. */
-export interface FetchEarlierOptions extends CallOptions {
-  /** The number of records to store, at least 1. */
-  readonly count: number
 }
 
 /**
@@ -92,12 +78,6 @@ export interface FetchEarlierOptions extends CallOptions {
  * ```
  */
 export type MirrorReadOptions = Pick<ReadOptions, 'as' | 'signal'>
-
-/** Options of `restart`. */
-export interface RestartOptions extends CallOptions {
-  /** The start of the new copy. By default that of the mirror. */
-  readonly from?: MirrorStart | undefined
-}
 
 /**
  * A copy of a remote stream on this device, returned by {@link mirror}: gap-free, in order, with the sequence
@@ -182,10 +162,10 @@ export class Mirror {
    * ```
    */
   async restart(options: RestartOptions = {}): Promise<void> {
-    const signal = signalOf(options, RESTART_OPTIONS)
-    const { from = this.#from } = options
+    const { assertRestart, restartCopy } = await HISTORY.load()
+    assertRestart(options)
+    const { from = this.#from, signal } = options
     await this.#untilClosed(signal, async (ending) => {
-      const { restartCopy } = await HISTORY.load()
       await restartCopy(this.remote, from, this.#copy, ending)
       this.#run.replaced()
     })
@@ -206,14 +186,12 @@ export class Mirror {
    * ```
    */
   async fetchEarlier(options: FetchEarlierOptions): Promise<EarlierRecords> {
-    const signal = signalOf(options, FETCH_EARLIER_OPTIONS)
-    if (!(options?.count > 0)) throw invalid('`count` must be at least 1', 'count')
-    const fetch = async (ending: AbortSignal) => {
-      ending.throwIfAborted()
-      const { fetchEarlier } = await HISTORY.load()
-      return fetchEarlier(this.remote, this.local, options.count, ending)
-    }
-    return this.#untilClosed(signal, (ending) => this.#fetches.run(() => fetch(ending)))
+    const { assertFetch, fetchEarlier } = await HISTORY.load()
+    assertFetch(options)
+    const { count, signal } = options
+    return this.#untilClosed(signal, (ending) =>
+      this.#fetches.run(() => fetchEarlier(this.remote, this.local, count, ending)),
+    )
   }
 
   /**

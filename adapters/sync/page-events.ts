@@ -4,7 +4,8 @@
  */
 export type WakeUps = (callback: () => void, lose?: () => void) => () => void
 
-type Listener = readonly [target: EventTarget | undefined, type: string, callback: () => void]
+/** Outside of browsers there is no document, and the global object has no events. */
+type Listener = readonly [target: Partial<EventTarget> | undefined, type: string, callback: () => void]
 
 /** The events of a browser: the network is back or lost, or the page is visible or continues. */
 export const browserWakeUps: WakeUps = (callback, lose = () => {}) => {
@@ -13,8 +14,8 @@ export const browserWakeUps: WakeUps = (callback, lose = () => {}) => {
     if (document.visibilityState === 'visible') callback()
   }
   return listen([
-    [globalWithEvents(), 'online', callback],
-    [globalWithEvents(), 'offline', lose],
+    [globalThis, 'online', callback],
+    [globalThis, 'offline', lose],
     [document, 'visibilitychange', onVisibility],
     [document, 'resume', callback],
   ])
@@ -30,19 +31,14 @@ export function onBrowserPause(pause: () => void, resume: () => void): () => voi
     [document, 'freeze', pause],
     [document, 'resume', resume],
     // Not every browser fires `freeze` for pages in the back/forward cache.
-    [globalWithEvents(), 'pagehide', pause],
-    [globalWithEvents(), 'pageshow', resume],
+    [globalThis, 'pagehide', pause],
+    [globalThis, 'pageshow', resume],
   ])
 }
 
-/** A window or a worker; undefined where there are no such events. */
-function globalWithEvents(): EventTarget | undefined {
-  return typeof addEventListener === 'function' ? globalThis : undefined
-}
-
 function listen(listeners: readonly Listener[]): () => void {
-  for (const [target, type, callback] of listeners) target?.addEventListener(type, callback)
+  for (const [target, type, callback] of listeners) target?.addEventListener?.(type, callback)
   return () => {
-    for (const [target, type, callback] of listeners) target?.removeEventListener(type, callback)
+    for (const [target, type, callback] of listeners) target?.removeEventListener?.(type, callback)
   }
 }
