@@ -1,9 +1,11 @@
 import type { Clock } from '../../../src/index.ts'
 
-/** The earliest and the latest time that an engine used during a period. */
+/** The earliest and the latest time that an engine used during a period, and how long it took. */
 export interface ClockWindow {
   min: number
   max: number
+  /** In milliseconds of timers, which do not notice that a clock is set. */
+  elapsedMs: number
 }
 
 /** How often an engine compares its clock with that of the storage, in milliseconds. */
@@ -22,7 +24,8 @@ export class EngineClock implements Clock {
   #correctionMs = 0
   #measuredAt = Number.NEGATIVE_INFINITY
   readonly #timers = new Set<() => void>()
-  readonly #windows = new Set<ClockWindow>()
+  /** With the time at which each began. */
+  readonly #windows = new Map<ClockWindow, number>()
   #isStopped = false
 
   constructor(time: Clock, offsetMs: number, hasSharedClock: boolean) {
@@ -91,13 +94,14 @@ export class EngineClock implements Clock {
 
   watch(): ClockWindow {
     const now = this.engineTime
-    const window = { min: now, max: now }
-    this.#windows.add(window)
+    const window = { min: now, max: now, elapsedMs: 0 }
+    this.#windows.set(window, this.#time.now())
     return window
   }
 
   unwatch(window: ClockWindow): void {
     this.#widen()
+    window.elapsedMs = this.#time.now() - this.#windows.get(window)!
     this.#windows.delete(window)
   }
 
@@ -114,7 +118,7 @@ export class EngineClock implements Clock {
 
   #widen(): void {
     const now = this.now() + this.#correctionMs
-    for (const window of this.#windows) {
+    for (const window of this.#windows.keys()) {
       window.min = Math.min(window.min, now)
       window.max = Math.max(window.max, now)
     }

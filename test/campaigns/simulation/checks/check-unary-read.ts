@@ -54,7 +54,9 @@ export function unaryContradiction(
   if (typeof later === 'string') return later
   const next = log.records[state.tail]
   const isBounded = areExhausted(bounds) || (next !== undefined && !admit(bounds, next))
-  const hasWaited = records.length > 0 || isBounded || rules.isClosed || clock.max - clock.min >= waitMs
+  // The clock may have been set back meanwhile.
+  const waitedMs = Math.max(clock.elapsedMs, clock.max - clock.min)
+  const hasWaited = records.length > 0 || isBounded || rules.isClosed || waitedMs >= waitMs
   return hasWaited ? undefined : 'it did not wait'
 }
 
