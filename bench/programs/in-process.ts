@@ -127,6 +127,45 @@ host({
     }
   },
 
+  /** Keeps each batch as a block, and delivers records in memory of their own, as headwater does. */
+  'copies followed'({ records, bytes, followers }: Followed) {
+    const bodies = bodiesFrom(0, records, bytes)
+    let kept: Uint8Array[] = []
+    let subject = new Subject<readonly PlainRecord[]>()
+    let deliveries = new Deliveries()
+    return {
+      reset() {
+        kept = []
+        subject = new Subject()
+        deliveries = new Deliveries()
+        for (let i = 0; i < followers; i++) subject.pipe(concatAll()).subscribe(deliveries.add)
+      },
+      async turn(count) {
+        const delivered = deliveries.expect(count * records * followers)
+        let seqNum = 0
+        for (let i = 0; i < count; i++) {
+          const timestamp = Date.now()
+          const block = new Uint8Array(records * bytes)
+          for (const [index, body] of bodies.entries()) block.set(body, index * bytes)
+          kept.push(block)
+          const copy = block.slice()
+          subject.next(
+            bodies.map((_, index) => ({
+              seqNum: seqNum++,
+              timestamp,
+              headers: [],
+              body: copy.subarray(index * bytes, (index + 1) * bytes),
+            })),
+          )
+          // As after an awaited append.
+          await undefined
+        }
+        await delivered
+        return count * records * followers
+      },
+    }
+  },
+
   async 'headwater random read'({ size, bytes }: { size: number; bytes: number }) {
     const stream = streamNumber(await openHeadwater(), 0)
     for (let first = 0; first < size; first += 1_000) await stream.append(bodiesFrom(first, 1_000, bytes))

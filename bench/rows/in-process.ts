@@ -32,7 +32,7 @@ export const inProcessRows: Readonly<Record<string, Measurement>> = {
       },
     ],
   },
-  'memory-follow': followed(1, 0.2),
+  'memory-follow': followed(1),
   'memory-follow-100': followed(100, 0.3),
   'memory-random-read': {
     work: 'in process: one record at random of {size}, appended in batches of 1,000 × 1 KiB, memory',
@@ -49,7 +49,7 @@ export const inProcessRows: Readonly<Record<string, Measurement>> = {
   },
 }
 
-function followed(followers: number, atLeast: number): Measurement {
+function followed(followers: number, atLeast?: number): Measurement {
   const params = { records: 10, bytes: 256, followers }
   return {
     work: `in process: live, batches of 10 × 256 B, followers: ${followers}`,
@@ -62,6 +62,15 @@ function followed(followers: number, atLeast: number): Measurement {
         contestant: { program, side: 'subject followed', params },
         atLeast,
       },
+      ...(followers === 1
+        ? [
+            {
+              against: 'the same, of copies: one that is kept, and one that is delivered',
+              contestant: { program, side: 'copies followed', params },
+              atLeast: 0.3,
+            },
+          ]
+        : []),
     ],
   }
 }
