@@ -29,7 +29,7 @@ export function readResults(path: string): Results {
 }
 
 export function writeResults(path: string, results: Results): void {
-  writeFileSync(path, `${JSON.stringify(results, undefined, 1)}\n`)
+  writeFileSync(path, `${JSON.stringify(results, undefined, 2)}\n`)
 }
 
 /** Replaces the rows of the same measurements, and drops those of measurements that no longer exist. */
