@@ -59,7 +59,7 @@ interface Chunk {
   /** The sequence number after it. */
   readonly next: number
   readonly isUpToDate: boolean
-  /** Whether it ends with the last record of a closed stream. */
+  /** Set if it ends with the last record of a closed stream. */
   readonly isLast: boolean
 }
 

@@ -24,7 +24,7 @@ export interface ReplyStream {
 
 /** The next chunk of a body, or its end. */
 export type NextChunk = IteratorResult<Uint8Array, unknown> & {
-  /** Called at most once, by bridges that know when nothing refers to the chunk and those before it. */
+  /** A callback for bridges that know when nothing refers to the chunk and those before it. At most once. */
   readonly onSent?: (() => void) | undefined
 }
 

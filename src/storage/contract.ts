@@ -23,7 +23,7 @@ export interface Storage {
 
 /**
  * The failure that a batch or append survives once it resolves: the end of the process, or also power loss.
- * After a process crash, the operating system or the browser still has what it was given.
+ * A process crash leaves what the operating system or the browser was given.
  */
 export type Durability = 'process-crash' | 'power-loss'
 

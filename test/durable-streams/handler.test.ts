@@ -89,7 +89,7 @@ describe('the wire protocol and the library', () => {
 })
 
 describe('a stream whose first records were removed', () => {
-  it('is 410 at an offset below the first remaining record, which it names, and begins there without an offset', async () => {
+  it('is 410 at an offset below the first record, which it names, and begins there without one', async () => {
     const { hw, call } = await startService()
     await call('PUT', 's', { headers: TEXT, body: 'a' })
     for (const body of ['b', 'c']) await call('POST', 's', { headers: TEXT, body })

@@ -4,7 +4,7 @@ import type { Clock } from '../../../src/index.ts'
 export interface ClockWindow {
   min: number
   max: number
-  /** In milliseconds of timers, which do not notice that a clock is set. */
+  /** Milliseconds of timers, which do not notice that a clock is set. */
   elapsedMs: number
 }
 

@@ -25,9 +25,10 @@ export class ReadBuffers {
 
   /** Takes a buffer back, to which nothing else may refer. */
   giveBack({ buffer }: Buffer<ArrayBuffer>): void {
-    if (this.#freeBytes + buffer.byteLength > FREE_BYTES_MAX) return
     this.#free.push(Buffer.from(buffer))
     this.#freeBytes += buffer.byteLength
+    // The oldest may have a length that no read has any more.
+    while (this.#freeBytes > FREE_BYTES_MAX) this.#freeBytes -= this.#free.shift()!.length
   }
 }
 

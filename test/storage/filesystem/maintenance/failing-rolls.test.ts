@@ -13,7 +13,7 @@ const ROLL_BYTES = 3000
 /** Calls that add data are refused beyond this. */
 const LIMIT_BYTES = 4 * ROLL_BYTES
 
-test('a damaged page of the checkpoint ends appends at a limit, and loses nothing that was acknowledged', async () => {
+test('a damaged page of the checkpoint ends appends at a limit, and loses nothing acknowledged', async () => {
   const { disk, checkpoint } = await withDamagedCheckpoint()
   const session = await openSimulated(disk, ROLL_BYTES)
   const writer = await LogWriter.create(session, 'new')
