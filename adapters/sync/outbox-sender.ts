@@ -206,13 +206,16 @@ export class OutboxSender {
     // Entries leave the outbox only when a copy has them, so that a view never loses them.
     if (examined !== remote) {
       const isBelow = start.seqNum < this.#position
+      let isDeleted = false
       if (!isBelow) {
         this.#isAcknowledged = true
-        await this.#examine(end.seqNum).finally(() => (this.#isAcknowledged = false))
+        isDeleted = !(await this.#hasExamined(end.seqNum).finally(() => (this.#isAcknowledged = false)))
       }
       // If the copy has any of the entries, others were trimmed. A duplicate may have been trimmed earlier.
       const isFound = left().length < entries.length
-      if ((isBelow && !duplicate) || (!isFound && (await hasRecordIn(examined, ack, this.#signal)))) {
+      const isElsewhere =
+        (isBelow && !duplicate) || (!isFound && (await hasRecordIn(examined, ack, this.#signal)))
+      if (isElsewhere && !isDeleted) {
         // The mirror will replace the copy, and the records will be found in the new one.
         this.#position = start.seqNum
         this.#isInNewStream = true
@@ -315,14 +318,25 @@ export class OutboxSender {
     this.#mustExamine = false
   }
 
-  /** Examines all records that can be read, and waits for them up to the position `least`. */
+  /**
+   * Examines all records that can be read, and waits for them up to the position `least`. Rejects with
+   * `unavailable` if the server has fewer: its stream was deleted and created again.
+   */
   async #examine(least: number): Promise<void> {
+    if (!(await this.#hasExamined(least)))
+      throw new HeadwaterError('unavailable', 'the stream of the server is shorter than it was')
+  }
+
+  /** Does what `#examine` does. Resolves to false if the server has fewer records. */
+  async #hasExamined(least: number): Promise<boolean> {
+    const { examined, remote } = this.#context
     // If the read fails, the tail is looked up again.
     this.#tailMin = 0
     for (;;) {
       await this.#readOn(least)
-      if (this.#position >= least) return
-      await waitForCopy(this.#context.examined, this.#position, this.#context, this.#signal)
+      if (this.#position >= least) return true
+      const hasMore = await waitForCopy(examined, this.#position, this.#context, this.#signal)
+      if (!hasMore && (await tailOrZero(remote, this.#signal)) < least) return false
     }
   }
 
