@@ -366,8 +366,8 @@ export class Outbox {
   #itemsOf(entry: OutboxEntry): OutboxContent<PendingEntry>['waiting'] {
     const known = this.#items.get(entry)
     if (known !== undefined) return known
-    const { records, error } = entry
-    const items = records.map((record) => ({ number: record.seqNum, item: { record, error } }))
+    const { number: batch, records, error } = entry
+    const items = records.map((record) => ({ number: record.seqNum, batch, item: { record, error } }))
     this.#items.set(entry, items)
     return items
   }

@@ -3,7 +3,7 @@ import { isCommandShaped } from '../../src/model/command.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { andThen, isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
-import type { NumberedItem } from '../../src/sync/changes.ts'
+import type { ChangeOptions, NumberedItem } from '../../src/sync/changes.ts'
 import { originOf, originValue, withoutOrigin } from '../../src/sync/origin.ts'
 import { RecordView } from '../../src/sync/record-view.ts'
 import type { SyncedRecord } from '../../src/sync/synced-record.ts'
@@ -27,8 +27,8 @@ export class ChangeConverter<Content extends object> {
   }
 
   /** Opens a reader of changes in bytes. */
-  open(query: ReadQuery, signal: AbortSignal | undefined): ChangeReader {
-    return new ChangeReader(this.#local, this.#source, query, signal)
+  open(query: ReadQuery, { signal, leaving = [] }: ChangeOptions): ChangeReader {
+    return new ChangeReader(this.#local, this.#source, query, signal, leaving)
   }
 
   /** Converts a change of the reader. */

@@ -4,7 +4,7 @@ import type { Stream } from '../../src/api/stream.ts'
 import { historyQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
-import type { ChangeSource } from '../../src/sync/changes.ts'
+import type { ChangeOptions, ChangeSource } from '../../src/sync/changes.ts'
 import type { RecordView } from '../../src/sync/record-view.ts'
 import type { SyncedRecord } from '../../src/sync/synced-record.ts'
 import type { ContentCodec } from './content.ts'
@@ -96,12 +96,12 @@ export abstract class SyncedReader<Content extends object>
   /** Iterates over changes, as {@link ChangeSource} describes, from a sequence number or another start on. */
   async *changes(
     from: number | ReadQuery,
-    { signal }: CallOptions,
+    options: ChangeOptions,
   ): AsyncGenerator<SyncedChange<Content>, void, undefined> {
     const query = typeof from === 'number' ? { seqNum: from } : from
-    const { ChangeConverter } = await this.#loaded(signal)
+    const { ChangeConverter } = await this.#loaded(options.signal)
     this.#converter ??= new ChangeConverter(this.#local, this.#source, this.#codec)
-    const reader = this.#converter.open(query, signal)
+    const reader = this.#converter.open(query, options)
     try {
       for (let change = await reader.next(); change !== undefined; change = await reader.next()) {
         yield await this.#converter.convert(change)
