@@ -1,11 +1,10 @@
 import type { ReadEvent, RecordCursor } from '../../src/api/record-cursor.ts'
 import type { Stream } from '../../src/api/stream.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
+import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAnyAbort } from '../../src/runtime/abort.ts'
 import type { StreamChange } from '../../src/sync/changes.ts'
-import { isStreamMissing } from '../../src/sync/errors.ts'
 import { originOf, originValue, parseOrigin } from '../../src/sync/origin.ts'
 import {
   EMPTY_OVERLAY,

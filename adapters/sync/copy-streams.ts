@@ -1,5 +1,5 @@
 import type { Stream } from '../../src/api/stream.ts'
-import { isStreamMissing } from '../../src/sync/errors.ts'
+import { isStreamMissing } from '../../src/model/errors.ts'
 import { COPY_CONFIG } from './local-copy.ts'
 
 /** Returns the stream of the records before `end`. Streams of copies that were replaced have other names. */

@@ -1,5 +1,5 @@
 import type { Stream } from '../../src/api/stream.ts'
-import { isStreamMissing } from '../../src/sync/errors.ts'
+import { isStreamMissing } from '../../src/model/errors.ts'
 import { deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
 
 /** Earlier records of a copy that are stored in a stream of their own: from `start` to before `end`. */

@@ -1,6 +1,5 @@
 import type { Stream } from '../../src/api/stream.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
-import { isStreamMissing } from '../../src/sync/errors.ts'
+import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { Confirmation } from '../../src/sync/outbox-log.ts'
 import { type PauseContext, pauseUntil } from './pause.ts'
 

@@ -1,7 +1,7 @@
 import type { AppendSession } from '../../src/api/append-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
+import { isStreamMissing } from '../../src/model/errors.ts'
 import type { CopyEnd } from '../../src/sync/copy-end.ts'
-import { isStreamMissing } from '../../src/sync/errors.ts'
 import { deleteIfPresent } from './copy-streams.ts'
 import { ATTEMPTS_MAX, type LocalCopy } from './local-copy.ts'
 

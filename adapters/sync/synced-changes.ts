@@ -1,16 +1,55 @@
+import type { JsonCodec } from '../../src/api/json-codec.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { isCommandShaped } from '../../src/model/command.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
-import type { SequencedRecord } from '../../src/model/record.ts'
+import { type SequencedRecord, textRecord } from '../../src/model/record.ts'
 import { andThen, isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { ChangeOptions, NumberedItem } from '../../src/sync/changes.ts'
 import { originOf, originValue, withoutOrigin } from '../../src/sync/origin.ts'
 import { RecordView } from '../../src/sync/record-view.ts'
-import type { SyncedRecord } from '../../src/sync/synced-record.ts'
+import type { BytesContent, JsonContent, SyncedRecord, TextContent } from '../../src/sync/synced-record.ts'
 import { ChangeReader, type RecordChange } from './change-reader.ts'
-import type { ContentCodec } from './content.ts'
 import type { PendingEntry, PendingSource } from './pending-source.ts'
 import type { SyncedChange } from './synced-read.ts'
+
+/** Returns the contents of records, in order; undefined for a record that is left out. */
+export type ContentCodec<Content> = (
+  records: readonly SequencedRecord[],
+) => MaybePromise<readonly (Content | undefined)[]>
+
+/** Text: UTF-8, with U+FFFD for each ill-formed part. */
+export const textContent: ContentCodec<TextContent> = (records) =>
+  records.map((record) => {
+    const { headers, body } = textRecord(record)
+    return { headers, body }
+  })
+
+/** Bytes, shared with other readers. */
+export const bytesContent: ContentCodec<BytesContent> = (records) =>
+  records.map(({ headers, body }) => ({ headers, body }))
+
+/** JSON values by a codec. A record that is not one is left out if `onUndecodable` is given. */
+export function jsonContent<Value>(
+  codec: JsonCodec<Value>,
+  onUndecodable: ((error: HeadwaterError) => void) | undefined,
+): ContentCodec<JsonContent<Value>> {
+  const decode = async (records: readonly SequencedRecord[]): Promise<(JsonContent<Value> | undefined)[]> => {
+    try {
+      return (await codec.decode(records)).map(({ headers, value }) => ({ headers, value }))
+    } catch (error) {
+      const isSkipped = HeadwaterError.is(error) && error.code === 'undecodable_record' && onUndecodable
+      if (!isSkipped) throw error
+      if (records.length > 1) {
+        const contents = await Promise.all(records.map(async (record) => decode([record])))
+        return contents.flat()
+      }
+      onUndecodable(error)
+      return [undefined]
+    }
+  }
+  return decode
+}
 
 /** Converts the changes of a synced stream from bytes to one form: text, bytes or JSON. */
 export class ChangeConverter<Content extends object> {

@@ -1,6 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { type Fold, fold } from '../../adapters/fold/index.ts'
-import { textContent } from '../../adapters/sync/content.ts'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { type SyncedStream, syncedStream } from '../../adapters/sync/index.ts'
 import { SyncedReader } from '../../adapters/sync/synced-reader.ts'
@@ -116,7 +115,7 @@ test('records that were trimmed on the server before the copy began end the fold
 /** A synced stream whose outbox a test fills and empties. */
 class TextReader extends SyncedReader<TextContent> {
   constructor(local: Stream, source: PendingEntries) {
-    super(local, source, textContent)
+    super(local, source, (code) => code.textContent)
   }
 }
 

@@ -1,6 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { textContent } from '../../adapters/sync/content.ts'
 import { SyncedReader } from '../../adapters/sync/synced-reader.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import { type Engine, open, type Stream } from '../../src/index.ts'
@@ -11,7 +10,7 @@ import { PendingEntries } from './pending-entries.ts'
 
 class TextReader extends SyncedReader<TextContent> {
   constructor(local: Stream, source: PendingEntries) {
-    super(local, source, textContent)
+    super(local, source, (code) => code.textContent)
   }
 }
 
