@@ -148,7 +148,7 @@ export class OutboxSender {
       attempt = this.#next(log.state, this.#recentlyAcknowledgedAt, knowsProducers)
     } else if (planned.seq === 0) {
       // A server that has forgotten the producer would store the batch again.
-      await this.#examine(await tailOrZero(remote, this.#signal))
+      if (!(await this.#examine(await tailOrZero(remote, this.#signal)))) return
       // A batch is stored completely or not at all: if only a part was found, the stream was created again.
       const { length } = waitingEntries(log.state, log.state.attempt)
       if (length > 0 && length < planned.entries.length) await this.#attempts.park(this.#signal)
@@ -206,16 +206,14 @@ export class OutboxSender {
     // Entries leave the outbox only when a copy has them, so that a view never loses them.
     if (examined !== remote) {
       const isBelow = start.seqNum < this.#position
-      let isDeleted = false
       if (!isBelow) {
         this.#isAcknowledged = true
-        isDeleted = !(await this.#hasExamined(end.seqNum).finally(() => (this.#isAcknowledged = false)))
+        const isExamined = await this.#examine(end.seqNum).finally(() => (this.#isAcknowledged = false))
+        if (!isExamined) return this.#attempts.parkStored(this.#signal)
       }
       // If the copy has any of the entries, others were trimmed. A duplicate may have been trimmed earlier.
       const isFound = left().length < entries.length
-      const isElsewhere =
-        (isBelow && !duplicate) || (!isFound && (await hasRecordIn(examined, ack, this.#signal)))
-      if (isElsewhere && !isDeleted) {
+      if ((isBelow && !duplicate) || (!isFound && (await hasRecordIn(examined, ack, this.#signal)))) {
         // The mirror will replace the copy, and the records will be found in the new one.
         this.#position = start.seqNum
         this.#isInNewStream = true
@@ -319,16 +317,10 @@ export class OutboxSender {
   }
 
   /**
-   * Examines all records that can be read, and waits for them up to the position `least`. Rejects with
-   * `unavailable` if the server has fewer: its stream was deleted and created again.
+   * Examines all records that can be read, and waits for them up to the position `least`. Resolves to false
+   * if the server has fewer: its stream was deleted, and perhaps created again.
    */
-  async #examine(least: number): Promise<void> {
-    if (!(await this.#hasExamined(least)))
-      throw new HeadwaterError('unavailable', 'the stream of the server is shorter than it was')
-  }
-
-  /** Does what `#examine` does. Resolves to false if the server has fewer records. */
-  async #hasExamined(least: number): Promise<boolean> {
+  async #examine(least: number): Promise<boolean> {
     const { examined, remote } = this.#context
     // If the read fails, the tail is looked up again.
     this.#tailMin = 0

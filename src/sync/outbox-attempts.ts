@@ -100,12 +100,24 @@ export function waitingEntries(
   return waiting
 }
 
-/** Returns the records that park the entries of the last attempt, at most as many as one append may have. */
-export function parkingNotes(state: OutboxState): LogRecord[] {
-  const error = new HeadwaterError(
+/** Returns the error of entries of which it cannot be known whether they were stored. */
+export function outcomeUnknown(): HeadwaterError {
+  return new HeadwaterError(
     'outcome_unknown',
     'it cannot be known whether the server has stored these records; retry or discard them',
   )
+}
+
+/** Returns the error of entries that the server has stored in a stream that was deleted since. */
+export function storedInDeleted(): HeadwaterError {
+  return new HeadwaterError(
+    'stream_deleted',
+    'the stream was deleted before these records were copied; retry or discard them',
+  )
+}
+
+/** Returns the records that park the entries of the last attempt, at most as many as one append may have. */
+export function parkingNotes(state: OutboxState, error: HeadwaterError): LogRecord[] {
   const waiting = waitingEntries(state, state.attempt)
   return waiting.slice(0, BATCH_RECORDS_MAX).map(({ number }) => parkedRecord(number, error))
 }

@@ -123,7 +123,7 @@ test('a record is sent to a stream that is shorter than the one that refused its
   expect(await synced.read().toArray()).toMatchObject(new Array(6).fill({ isPending: false }))
 })
 
-test('a record leaves the outbox if the stream that stored it was deleted before it was copied', async () => {
+test('a record is parked if the stream that stored it was deleted before it was copied', async () => {
   const { server, clock, network, start, texts } = await openLong()
   const synced = start()
   await until(synced.mirror, 'live', clock)
@@ -134,6 +134,9 @@ test('a record leaves the outbox if the stream that stored it was deleted before
   expect((await texts()).at(-1)).toBe('x')
   await server.stream.delete()
   await clock.advance('1m')
-  await expect(confirmed()).resolves.toMatchObject({ start: { seqNum: 20 } })
-  expect(synced.outbox.failed).toEqual([])
+  expect(synced.outbox.failed).toMatchObject([{ error: { code: 'stream_deleted' } }])
+  const records = await synced.read({ seqNum: 19 }).toArray()
+  expect(records).toMatchObject([{ body: '19' }, { body: 'x', isPending: true }])
+  await synced.outbox.discard(synced.outbox.failed[0]!.number)
+  await expect(confirmed()).rejects.toMatchObject({ code: 'stream_deleted' })
 })
