@@ -249,9 +249,7 @@ export class Outbox {
     return entries.length === 0 || entries[0]!.error !== undefined
   }
 
-  /**
-   * @internal Sends until the signal aborts, or until only the app can continue.
-   */
+  /** @internal Sends until the signal aborts, or until only the app can continue. */
   async run(signal: AbortSignal): Promise<void> {
     const running = this.#send(signal)
     this.#running.add(running)
@@ -359,7 +357,8 @@ export class Outbox {
 
   #contentNow(): OutboxContent<PendingEntry> {
     const { entries, progress, next, discarded } = this.#log.state
-    const waiting = [...entries.values()].flatMap((entry) => this.#itemsOf(entry))
+    const waiting: OutboxContent<PendingEntry>['waiting'][number][] = []
+    for (const entry of entries.values()) for (const item of this.#itemsOf(entry)) waiting.push(item)
     return { waiting, examined: progress?.position ?? 0, known: next, discarded }
   }
 

@@ -72,13 +72,7 @@ export class ChangeConverter<Content extends object> {
 
   /** Converts a change of the reader. */
   async convert(change: RecordChange): Promise<SyncedChange<Content>> {
-    const pending: NumberedItem<SyncedRecord<Content>>[] = []
-    for (const { number, item } of change.pending) {
-      const records = this.#pending.of(item, this.#source.device!, number)
-      // Thousands may wait, and most have been converted before.
-      for (const record of isPromise(records) ? await records : records)
-        pending.push({ number, item: record })
-    }
+    const pending = await this.#pending.convert(change.pending, this.#source.device!)
     const confirmed = await confirmedRecords(change.confirmed, this.#codec)
     return { ...change, confirmed, pending, trimmedTo: trimOf(change.confirmed) }
   }
@@ -142,17 +136,41 @@ async function confirmedRecords<Content extends object>(
   })
 }
 
+interface Converted<Content> {
+  readonly entries: readonly NumberedItem<PendingEntry>[]
+  readonly records: readonly NumberedItem<SyncedRecord<Content>>[]
+}
+
 /** Converts pending records, each once, so that views can tell which are the same. */
 class PendingRecords<Content extends object> {
   readonly #codec: ContentCodec<Content>
+  /** The entries that were converted last, and their records. */
+  #last: Converted<Content> = { entries: [], records: [] }
   readonly #converted = new WeakMap<PendingEntry, MaybePromise<readonly SyncedRecord<Content>[]>>()
 
   constructor(codec: ContentCodec<Content>) {
     this.#codec = codec
   }
 
+  /** Converts all pending entries. Most often, there is one more than last time, and thousands wait. */
+  async convert(
+    entries: readonly NumberedItem<PendingEntry>[],
+    device: string,
+  ): Promise<Converted<Content>['records']> {
+    const last = this.#last
+    const isLonger = last.entries.every((entry, index) => entry === entries[index])
+    const records = isLonger ? last.records.slice() : []
+    for (const { number, item } of isLonger ? entries.slice(last.entries.length) : entries) {
+      const converted = this.#of(item, device, number)
+      for (const record of isPromise(converted) ? await converted : converted)
+        records.push({ number, item: record })
+    }
+    this.#last = { entries, records }
+    return records
+  }
+
   /** Returns the record of an entry, or an empty list if it is left out. */
-  of(entry: PendingEntry, device: string, number: number): MaybePromise<readonly SyncedRecord<Content>[]> {
+  #of(entry: PendingEntry, device: string, number: number): MaybePromise<readonly SyncedRecord<Content>[]> {
     const known = this.#converted.get(entry)
     if (known !== undefined) return known
     const { record, error } = entry

@@ -42,6 +42,9 @@ export const EMPTY_OVERLAY: Overlay<never> = { waiting: [], leaving: [], reached
 /** Returns the overlay after a change of the outbox. */
 export function withOutbox<Item>(overlay: Overlay<Item>, content: OutboxContent<Item>): Overlay<Item> {
   const { waiting, examined, known, discarded } = content
+  // Most often, records were added, and thousands wait.
+  if (hasAllOf(waiting, overlay.waiting) && overlay.leaving.length + overlay.reached.size === 0)
+    return { ...overlay, waiting }
   const numbers = new Set(waiting.map(({ number }) => number))
   const left = overlay.waiting.filter(({ number }) => !numbers.has(number) && !overlay.reached.has(number))
   // An entry can be confirmed before this tab learns that it exists.
@@ -89,4 +92,10 @@ function withEarlierOfBatch(reached: Set<number>, waiting: readonly WaitingRecor
     else if (record.batch === batch) reached.add(record.number)
   }
   return reached
+}
+
+/** Whether increasing numbers begin with others. */
+function hasAllOf(waiting: Overlay<unknown>['waiting'], first: Overlay<unknown>['waiting']): boolean {
+  // A number that was removed would have moved the last one.
+  return first.length === 0 || waiting[first.length - 1]?.number === first.at(-1)!.number
 }
