@@ -127,7 +127,7 @@ export class KnownAttempts {
     await this.#park(withoutConfirmed(this.#log.state, found), outcomeUnknown(), signal)
   }
 
-  /** Parks the entries of the last attempt, which the server has stored in a stream that was deleted since. */
+  /** Parks the entries of the last attempt, which were stored in a stream that was deleted since. */
   async parkStored(signal: AbortSignal): Promise<void> {
     await this.#park(this.#log.state, storedInDeleted(), signal)
   }
