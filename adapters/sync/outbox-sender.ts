@@ -288,6 +288,7 @@ export class OutboxSender {
       if (!this.#support.rejectsTooOften()) throw error
       await this.#examine(0)
       await this.#attempts.park(this.#signal)
+      this.#abandonedAt = at
     } else if (outcome === 'refused' || outcome === 'plain') {
       if (entries.length === 1) await log.append([parkedRecord(entries[0]!.number, error)], this.#signal)
       this.#entriesMax = 1
