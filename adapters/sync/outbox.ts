@@ -41,7 +41,7 @@ const SENDER = new LazyModule('the code that sends', () => import('./outbox-send
  */
 export type OutboxStatus = SenderState | { readonly kind: 'closed' }
 
-/** A batch that the server refused, or whose outcome cannot be determined. */
+/** A batch that the server refused, may have stored, or has stored in a stream that was deleted since. */
 export interface FailedAppend {
   /** The number with which `retry` and `discard` name the batch. */
   readonly number: number
