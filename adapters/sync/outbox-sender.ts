@@ -327,8 +327,10 @@ export class OutboxSender {
     for (;;) {
       await this.#readOn(least)
       if (this.#position >= least) return true
-      const hasMore = await waitForCopy(examined, this.#position, this.#context, this.#signal)
-      if (!hasMore && (await tailOrZero(remote, this.#signal)) < least) return false
+      if (await waitForCopy(examined, this.#position, this.#context, this.#signal)) continue
+      // While the server cannot be reached, an acknowledged attempt must not become one in doubt.
+      const tail = await tailOrZero(remote, this.#signal).catch(() => least)
+      if (tail < least) return false
     }
   }
 

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { syncedStream } from '../../adapters/sync/synced.ts'
 import { openBoth, until } from './mirrored.ts'
-import { delayNext, isRead, numbered } from './outboxes.ts'
+import { delayNext, isPost, isRead, numbered, watch } from './outboxes.ts'
 
 /** A server with a stream of 20 records, and a function that starts to sync it. */
 async function openLong() {
@@ -139,4 +139,22 @@ test('a record is parked if the stream that stored it was deleted before it was 
   expect(records).toMatchObject([{ body: '19' }, { body: 'x', isPending: true }])
   await synced.outbox.discard(synced.outbox.failed[0]!.number)
   await expect(confirmed()).rejects.toMatchObject({ code: 'stream_deleted' })
+})
+
+test('an acknowledged record is not sent again if the server cannot be reached before it is copied', async () => {
+  const { server, clock, network, start, texts } = await openLong()
+  const synced = start()
+  await until(synced.mirror, 'live', clock)
+  network.refuse({ when: isRead })
+  await server.restart()
+  const methods = watch(network)
+  const { confirmed } = await synced.append('x')
+  await clock.advance('5s')
+  expect((await texts()).at(-1)).toBe('x')
+  network.refuse({ when: (request) => !isPost(request) })
+  await clock.advance('1m')
+  network.heal()
+  await clock.advance('1m')
+  expect(await confirmed()).toMatchObject({ start: { seqNum: 20 } })
+  expect(methods.filter((method) => method === 'POST')).toHaveLength(1)
 })
