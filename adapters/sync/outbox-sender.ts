@@ -209,7 +209,8 @@ export class OutboxSender {
       if (!isBelow) {
         this.#isAcknowledged = true
         const isExamined = await this.#examine(end.seqNum).finally(() => (this.#isAcknowledged = false))
-        if (!isExamined) return this.#attempts.parkStored(this.#signal)
+        // Nothing is in doubt then, so that later entries wait for a copy of the new stream.
+        if (!isExamined) return this.#attempts.parkStored(this.#signal).then(() => this.#note([], false))
       }
       // If the copy has any of the entries, others were trimmed. A duplicate may have been trimmed earlier.
       const isFound = left().length < entries.length
@@ -329,8 +330,7 @@ export class OutboxSender {
       if (this.#position >= least) return true
       if (await waitForCopy(examined, this.#position, this.#context, this.#signal)) continue
       // While the server cannot be reached, an acknowledged attempt must not become one in doubt.
-      const tail = await tailOrZero(remote, this.#signal).catch(() => least)
-      if (tail < least) return false
+      if ((await tailOrZero(remote, this.#signal).catch(() => least)) < least) return false
     }
   }
 

@@ -158,3 +158,31 @@ test('an acknowledged record is not sent again if the server cannot be reached b
   expect(await confirmed()).toMatchObject({ start: { seqNum: 20 } })
   expect(methods.filter((method) => method === 'POST')).toHaveLength(1)
 })
+
+test.each([
+  ['discard', ['y']],
+  ['retry', ['x', 'y']],
+] as const)(
+  'a record behind one whose stream was deleted is sent after the app has called %s',
+  async (decide, sent) => {
+    const { server, clock, network, start, texts } = await openLong()
+    const synced = start()
+    await until(synced.mirror, 'live', clock)
+    network.refuse({ when: isRead })
+    await server.restart()
+    const { number } = await synced.append('x')
+    await clock.advance('5s')
+    await server.stream.delete()
+    await server.stream.append(numbered(100, 105))
+    await clock.advance('1m')
+    await synced.append('y')
+    await synced.outbox[decide](number)
+    await clock.advance('1m')
+    network.heal()
+    expect(await until(synced.mirror, 'stopped', clock)).toMatchObject({ reason: 'replaced' })
+    await synced.mirror.restart()
+    await clock.advance('1m')
+    expect(synced.outbox.failed).toEqual([])
+    expect(await texts()).toEqual([...numbered(100, 105), ...sent])
+  },
+)
