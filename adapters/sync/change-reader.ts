@@ -178,7 +178,10 @@ export class ChangeReader {
     for (const origin of origins) {
       if (origin !== undefined && origin.device === device) numbers.push(origin.number)
     }
+    if (numbers.length === 0) return
     this.#overlay = withReached(this.#overlay, numbers)
+    // Keeps only those that the outbox may still name.
+    this.#isStale = true
   }
 
   /** Returns the change since the last one, or undefined if there is none. */

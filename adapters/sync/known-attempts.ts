@@ -4,9 +4,9 @@ import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import {
   attemptWithEntry,
-  outcomeUnknown,
+  deletedStreamError,
+  outcomeUnknownError,
   parkingNotes,
-  storedInDeleted,
 } from '../../src/sync/outbox-attempts.ts'
 import type { LogRecord, OutboxState, Progress } from '../../src/sync/outbox-log.ts'
 import { withoutConfirmed } from '../../src/sync/outbox-plan.ts'
@@ -124,12 +124,12 @@ export class KnownAttempts {
    * server has stored them.
    */
   async park(signal: AbortSignal, found: Progress['confirmed'] = []): Promise<void> {
-    await this.#park(withoutConfirmed(this.#log.state, found), outcomeUnknown(), signal)
+    await this.#park(withoutConfirmed(this.#log.state, found), outcomeUnknownError(), signal)
   }
 
-  /** Parks the entries of the last attempt, which were stored in a stream that was deleted since. */
+  /** Parks the entries of the last attempt: the stream that stored them has been deleted. */
   async parkStored(signal: AbortSignal): Promise<void> {
-    await this.#park(this.#log.state, storedInDeleted(), signal)
+    await this.#park(this.#log.state, deletedStreamError(), signal)
   }
 
   async #park(state: OutboxState, error: HeadwaterError, signal: AbortSignal): Promise<void> {

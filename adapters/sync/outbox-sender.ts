@@ -107,9 +107,8 @@ export class OutboxSender {
 
   /** The place of the acknowledged attempt, unless the server may soon forget the producer. */
   get #recentlyAcknowledgedAt(): number | undefined {
-    return Math.abs(this.#context.clock.now() - this.#sentAt) < CONTINUED_MS
-      ? this.#acknowledgedAt
-      : undefined
+    const isRecent = Math.abs(this.#context.clock.now() - this.#sentAt) < CONTINUED_MS
+    return isRecent ? this.#acknowledgedAt : undefined
   }
 
   #next(
@@ -209,7 +208,8 @@ export class OutboxSender {
       if (!isBelow) {
         this.#isAcknowledged = true
         const isExamined = await this.#examine(end.seqNum).finally(() => (this.#isAcknowledged = false))
-        if (!isExamined) return this.#attempts.parkStored(this.#signal)
+        // Nothing is in doubt then, so that later entries wait for a copy of the new stream.
+        if (!isExamined) return this.#attempts.parkStored(this.#signal).then(() => this.#note([], false))
       }
       // If the copy has any of the entries, others were trimmed. A duplicate may have been trimmed earlier.
       const isFound = left().length < entries.length
@@ -328,8 +328,9 @@ export class OutboxSender {
     for (;;) {
       await this.#readOn(least)
       if (this.#position >= least) return true
-      const hasMore = await waitForCopy(examined, this.#position, this.#context, this.#signal)
-      if (!hasMore && (await tailOrZero(remote, this.#signal)) < least) return false
+      if (await waitForCopy(examined, this.#position, this.#context, this.#signal)) continue
+      // While the server cannot be reached, an acknowledged attempt must not become one in doubt.
+      if ((await tailOrZero(remote, this.#signal).catch(() => least)) < least) return false
     }
   }
 

@@ -41,7 +41,7 @@ const SENDER = new LazyModule('the code that sends', () => import('./outbox-send
  */
 export type OutboxStatus = SenderState | { readonly kind: 'closed' }
 
-/** A batch that the server refused, or whose outcome cannot be determined. */
+/** A batch that the server refused, may have stored, or has stored in a stream that was deleted since. */
 export interface FailedAppend {
   /** The number with which `retry` and `discard` name the batch. */
   readonly number: number
@@ -356,10 +356,11 @@ export class Outbox {
   }
 
   #contentNow(): OutboxContent<PendingEntry> {
-    const { entries, progress, next, discarded } = this.#log.state
+    const { entries, parts, progress, next, discarded } = this.#log.state
     const waiting: OutboxContent<PendingEntry>['waiting'][number][] = []
     for (const entry of entries.values()) for (const item of this.#itemsOf(entry)) waiting.push(item)
-    return { waiting, examined: progress?.position ?? 0, known: next, discarded }
+    const known = parts[0]?.seqNum ?? next
+    return { waiting, examined: progress?.position ?? 0, known, discarded }
   }
 
   #itemsOf(entry: OutboxEntry): OutboxContent<PendingEntry>['waiting'] {

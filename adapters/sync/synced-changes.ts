@@ -158,9 +158,9 @@ class PendingRecords<Content extends object> {
     device: string,
   ): Promise<Converted<Content>['records']> {
     const last = this.#last
-    const isLonger = last.entries.every((entry, index) => entry === entries[index])
-    const records = isLonger ? last.records.slice() : []
-    for (const { number, item } of isLonger ? entries.slice(last.entries.length) : entries) {
+    const isContinued = last.entries.every((entry, index) => entry === entries[index])
+    const records = isContinued ? last.records.slice() : []
+    for (const { number, item } of isContinued ? entries.slice(last.entries.length) : entries) {
       const converted = this.#of(item, device, number)
       for (const record of isPromise(converted) ? await converted : converted)
         records.push({ number, item: record })

@@ -100,16 +100,16 @@ export function waitingEntries(
   return waiting
 }
 
-/** Returns the error of entries of which it cannot be known whether they were stored. */
-export function outcomeUnknown(): HeadwaterError {
+/** Returns the error of entries that the server may have stored. */
+export function outcomeUnknownError(): HeadwaterError {
   return new HeadwaterError(
     'outcome_unknown',
     'it cannot be known whether the server has stored these records; retry or discard them',
   )
 }
 
-/** Returns the error of entries that the server has stored in a stream that was deleted since. */
-export function storedInDeleted(): HeadwaterError {
+/** Returns the error of entries that were stored in a stream that has been deleted since. */
+export function deletedStreamError(): HeadwaterError {
   return new HeadwaterError(
     'stream_deleted',
     'the stream was deleted before these records were copied; retry or discard them',

@@ -82,18 +82,22 @@ export function confirmationsIn(
   return found
 }
 
-/** Returns the entries that precede another one in the last attempt, with their places before a position. */
+/**
+ * Returns the entries that precede another one in the last attempt, with their places before a position. None
+ * if an earlier attempt may have stored that entry without them.
+ */
 function confirmationsBefore(
   { entries, attempt }: OutboxState,
   number: number,
   position: Confirmation['start'],
 ): (readonly [number: number, confirmation: Confirmation])[] {
-  const numbers = attempt?.numbers ?? []
   const found: (readonly [number, Confirmation])[] = []
+  // The number of an entry is its place in the log: these were appended after all earlier attempts.
+  if (attempt === undefined || attempt.numbers[0]! <= attempt.after) return found
   let end = position
-  for (let index = numbers.indexOf(number) - 1; index >= 0; index--) {
-    const entry = entries.get(numbers[index]!)
-    if (entry === undefined || entry.error !== undefined) break
+  for (let index = attempt.numbers.indexOf(number) - 1; index >= 0; index--) {
+    const entry = entries.get(attempt.numbers[index]!)
+    if (entry === undefined) break
     const start = { ...end, seqNum: end.seqNum - entry.records.length }
     found.unshift([entry.number, { start, end }])
     end = start

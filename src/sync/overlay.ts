@@ -20,7 +20,7 @@ export interface Overlay<Item> {
 }
 
 interface LeavingRecord<Item> {
-  readonly record: NumberedItem<Item>
+  readonly record: WaitingRecord<Item>
   readonly below: number
 }
 
@@ -43,7 +43,7 @@ export const EMPTY_OVERLAY: Overlay<never> = { waiting: [], leaving: [], reached
 export function withOutbox<Item>(overlay: Overlay<Item>, content: OutboxContent<Item>): Overlay<Item> {
   const { waiting, examined, known, discarded } = content
   // Most often, records were added, and thousands wait.
-  if (hasAllOf(waiting, overlay.waiting) && overlay.leaving.length + overlay.reached.size === 0)
+  if (isContinued(overlay.waiting, waiting) && overlay.leaving.length + overlay.reached.size === 0)
     return { ...overlay, waiting }
   const numbers = new Set(waiting.map(({ number }) => number))
   const left = overlay.waiting.filter(({ number }) => !numbers.has(number) && !overlay.reached.has(number))
@@ -62,7 +62,8 @@ export function withReached<Item>(overlay: Overlay<Item>, numbers: readonly numb
   if (numbers.length === 0) return overlay
   const reached = new Set(overlay.reached)
   for (const number of numbers) reached.add(number)
-  withEarlierOfBatch(reached, overlay.waiting)
+  const left = overlay.leaving.map(({ record }) => record)
+  for (const records of [left, overlay.waiting]) withEarlierOfBatch(reached, records)
   return {
     waiting: overlay.waiting,
     leaving: overlay.leaving.filter(({ record }) => !reached.has(record.number)),
@@ -84,18 +85,18 @@ export function pendingOf<Item>({ waiting, leaving, reached }: Overlay<Item>): r
 }
 
 /** Adds the records that come before a reached one in its batch, which may have been trimmed. */
-function withEarlierOfBatch(reached: Set<number>, waiting: readonly WaitingRecord<unknown>[]): Set<number> {
+function withEarlierOfBatch(reached: Set<number>, records: readonly WaitingRecord<unknown>[]): Set<number> {
   let batch: number | undefined
-  for (let index = reached.size === 0 ? -1 : waiting.length - 1; index >= 0; index--) {
-    const record = waiting[index]!
+  for (let index = reached.size === 0 ? -1 : records.length - 1; index >= 0; index--) {
+    const record = records[index]!
     if (reached.has(record.number)) batch = record.batch
     else if (record.batch === batch) reached.add(record.number)
   }
   return reached
 }
 
-/** Whether increasing numbers begin with others. */
-function hasAllOf(waiting: Overlay<unknown>['waiting'], first: Overlay<unknown>['waiting']): boolean {
-  // A number that was removed would have moved the last one.
-  return first.length === 0 || waiting[first.length - 1]?.number === first.at(-1)!.number
+/** Whether the records that waited before still wait: they come first. */
+function isContinued(before: Overlay<unknown>['waiting'], waiting: Overlay<unknown>['waiting']): boolean {
+  // Numbers increase and never return, so the last one moves if any is removed.
+  return before.length === 0 || waiting[before.length - 1]?.number === before.at(-1)!.number
 }

@@ -49,6 +49,8 @@ test('of a batch, the records before one that is reached are reached, and those 
   const outbox = { ...content([], 0, 6), waiting: [...entries(1), ...batch] }
   expect(shown(withReached(withOutbox(EMPTY_OVERLAY, outbox), [4]))).toEqual([1, 5])
   expect(shown(withOutbox(withReached<string>(EMPTY_OVERLAY, [4]), outbox))).toEqual([1, 5])
+  const left = withOutbox(withOutbox(EMPTY_OVERLAY, outbox), content([1], 9, 6))
+  expect(shown(withReached(left, [4]))).toEqual([1, 5])
 })
 
 test('numbers that the outbox can no longer name are not kept', () => {

@@ -242,3 +242,17 @@ test('a read rejects with the reason of its signal', async () => {
   await expect(reading).rejects.toBe(reason)
   expect(outbox.listeners).toBe(0)
 })
+
+test('changes name the confirmed records that the outbox still has, and no others', async () => {
+  const { local, outbox, reads } = await copyOf()
+  outbox.change({ known: 3_000, examined: 2_999 })
+  outbox.add(2_999, 'last')
+  for (let start = 0; start < 3_000; start += 1_000)
+    await local.append(Array.from({ length: 1_000 }, (_, index) => mine(start + index, 'x')))
+  const named: (readonly string[] | undefined)[] = []
+  for await (const { leaving, isCaughtUp } of reads.changes(0, {})) {
+    named.push(leaving)
+    if (isCaughtUp) break
+  }
+  expect(named).toEqual([[], [], ['device/2999']])
+})
