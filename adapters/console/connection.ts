@@ -29,7 +29,7 @@ export class Connection {
   readonly target: ConnectionTarget
   readonly isAuthorized: boolean
   readonly hw: Headwater
-  /** Sends what only the wire protocol has; see `basins/locations.ts`. */
+  /** Sends what only the wire protocol has; see `basins/basin-list.tsx`. */
   readonly sender: Sender
   /** Runs for each request that the server rejects with 401. */
   onUnauthorized: () => void = () => {}
@@ -42,7 +42,7 @@ export class Connection {
   readonly #fetch: (request: Request) => Promise<Response>
   readonly #token: string | undefined
 
-  /** Throws `invalid` for an invalid target. The token is kept here only; see `access.ts`. */
+  /** Throws `invalid` for an invalid target. The token is kept here only; see `access.tsx`. */
   constructor(
     fetch: (request: Request) => Promise<Response>,
     target: ConnectionTarget,

@@ -19,7 +19,7 @@ const SAME_ON_SEVERAL_SIDES: readonly (readonly string[])[] = [
     ['react', 'solid', 'vue'].map((framework) => `adapters/${framework}/${file}`),
   ),
   // The function that a page calls, and the one in the program that it passes the call to.
-  ['adapters/console/index.ts', 'adapters/console/mount.tsx'],
+  ['adapters/console/index.ts', 'adapters/console/program.tsx'],
 ]
 /** The messages of the protocol buffers have the names of what they encode. */
 const GENERATED = 'src/wire/gen/'
