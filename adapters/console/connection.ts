@@ -1,8 +1,7 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { ClientCore } from '../client/core.ts'
+import { ClientCore, EVENTS } from '../client/core.ts'
 import type { ConnectOptions, Headwater } from '../client/index.ts'
 import { type Settings, settingsOf } from '../client/options.ts'
-import { EVENTS } from '../client/read-form.ts'
 import { RemoteHeadwater } from '../client/remote-headwater.ts'
 import type { Sender } from '../client/sender.ts'
 
