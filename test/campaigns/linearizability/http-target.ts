@@ -8,7 +8,7 @@ import { EngineClient } from './clients/engine-client.ts'
 import { HttpClient } from './clients/http-client.ts'
 import { PublishedClient } from './clients/published-client.ts'
 import { type ConnectionFault, faultyConnections, seededFaults } from './connection-faults.ts'
-import type { OpenTarget } from './target.ts'
+import type { OpenTarget } from './stream-client.ts'
 
 const BASIN = 'linearizability'
 
