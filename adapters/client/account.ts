@@ -74,7 +74,7 @@ export async function revokeAccessToken(
   await sender.send(jsonCall('DELETE', path, { isRepeatable: false, signal }))
 }
 
-const SETS = { account: ACCOUNT_METRIC_SETS, basin: BASIN_METRIC_SETS, stream: STREAM_METRIC_SETS }
+const METRIC_SETS = { account: ACCOUNT_METRIC_SETS, basin: BASIN_METRIC_SETS, stream: STREAM_METRIC_SETS }
 
 const isTime: Check = (value, field) => {
   const ms = millisecondsOf(value as Time)
@@ -91,9 +91,9 @@ const METRICS_QUERY: MembersOf<MetricsQuery> = {
 }
 
 /** Throws `invalid` for a query that has no form on the wire. The server checks the rest. */
-function assertMetricsQuery(level: keyof typeof SETS, query: MetricsQuery): void {
+function assertMetricsQuery(level: keyof typeof METRIC_SETS, query: MetricsQuery): void {
   assertMembers(query, METRICS_QUERY, 'query')
-  oneOf(SETS[level])(query.set, 'set')
+  oneOf(METRIC_SETS[level])(query.set, 'set')
   for (const field of ['start', 'end'] as const) {
     if (query[field] === undefined) throw invalid(`\`${field}\` is required`, field)
   }

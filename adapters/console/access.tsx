@@ -47,7 +47,7 @@ export function useAccess(connect: (token?: string) => Connection, credentials: 
 /** The place that keeps the access token: memory only, this tab, or this browser. */
 type TokenPlace = 'memory' | 'tab' | 'browser'
 
-const KEY = 'headwater-console-token'
+const TOKEN_KEY = 'headwater-console-token'
 
 /** The access token that the user has asked to keep for a server. */
 export class Credentials {
@@ -56,7 +56,7 @@ export class Credentials {
   readonly #key: string
 
   constructor(url: string) {
-    this.#key = `${KEY}:${url}`
+    this.#key = `${TOKEN_KEY}:${url}`
   }
 
   /** The token of this tab, else that of this browser. */

@@ -46,7 +46,7 @@ export function mountConsole(element: Element, options: ConsoleOptions): () => v
  * Mounts like {@link mountConsole}. A console that owns its page keeps the current view in the fragment of
  * the URL.
  */
-export function mount(
+function mount(
   element: Element,
   options: ConsoleOptions,
   ownsPage: boolean,

@@ -151,18 +151,18 @@ interface Step {
   readonly command: string
 }
 
-const BASIN = 'my-basin'
-const TARGET = { basin: BASIN, stream: 'greetings', encryptionKey: '' }
+const EXAMPLE_BASIN = 'my-basin'
+const EXAMPLE_TARGET = { basin: EXAMPLE_BASIN, stream: 'greetings', encryptionKey: '' }
 const STEPS: readonly (readonly [title: string, call: CurlCall])[] = [
   [
     'Create a basin, which holds streams',
-    { method: 'PUT', path: `/basins/${BASIN}`, body: { config: { create_stream_on_append: true } } },
+    { method: 'PUT', path: `/basins/${EXAMPLE_BASIN}`, body: { config: { create_stream_on_append: true } } },
   ],
-  ['Append a record to a stream', appendCall(TARGET, [{ body: 'hello' }], {})],
-  ['Follow the stream', readCall(TARGET, { seqNum: 0, waitMs: Number.POSITIVE_INFINITY })],
+  ['Append a record to a stream', appendCall(EXAMPLE_TARGET, [{ body: 'hello' }], {})],
+  ['Follow the stream', readCall(EXAMPLE_TARGET, { seqNum: 0, waitMs: Number.POSITIVE_INFINITY })],
 ]
 
-const IN_PROCESS = `const stream = hw.basin('${BASIN}').stream('greetings')
+const IN_PROCESS = `const stream = hw.basin('${EXAMPLE_BASIN}').stream('greetings')
 await stream.append('hello')`
 
 /** The first steps, shown for an empty server. */

@@ -73,7 +73,7 @@ function MetricChart(props: {
   )
 }
 
-const INTERVAL_MS = 2000
+const SAMPLE_INTERVAL_MS = 2000
 const RATES_MAX = 60
 
 /** Totals of the process since it started, and what it calls them. */
@@ -100,7 +100,7 @@ export function Throughput() {
         () => {},
       )
     read()
-    const timer = setInterval(read, INTERVAL_MS)
+    const timer = setInterval(read, SAMPLE_INTERVAL_MS)
     return () => {
       clearInterval(timer)
       abort.abort()
