@@ -13,7 +13,7 @@ import {
   requireJson,
 } from '../../../../src/wire/media-type.ts'
 import { headerPrefixOf, parseDataFormat, usedHeaderPrefix } from '../../../../src/wire/vendor-headers.ts'
-import { equal, ok } from '../harness/equal.ts'
+import { equal, ok } from '../harness/assertions.ts'
 import { headwaterError, nothing } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 import { text } from '../models.ts'
