@@ -14,12 +14,10 @@ import {
 import { equalRecords } from '../../src/sync/copy-end.ts'
 import { codeOf } from '../../src/sync/errors.ts'
 import { ChainCursor, type ChainPart } from './chain-cursor.ts'
-import { copyStart } from './copy-start.ts'
-import { deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
-import { dropEarlier, earlierSegments } from './earlier-segments.ts'
+import { deleteIfPresent, dropEarlier, earlierSegments, firstSeqNum, segmentStream } from './copy-streams.ts'
 import { COPY_CONFIG, type LocalCopy } from './local-copy.ts'
 import { assertStart, type MirrorStart } from './mirror-start.ts'
-import { replaceCopy } from './open-copy.ts'
+import { copyStart, replaceCopy } from './open-copy.ts'
 
 /** How often a fetch is tried again while others fetch the same records. */
 const ATTEMPTS_MAX = 10

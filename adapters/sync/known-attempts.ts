@@ -6,6 +6,7 @@ import {
   attemptWithEntry,
   deletedStreamError,
   outcomeUnknownError,
+  parkedRecord,
   parkingNotes,
 } from '../../src/sync/outbox-attempts.ts'
 import type { LogRecord, OutboxState, Progress } from '../../src/sync/outbox-log.ts'
@@ -130,6 +131,11 @@ export class KnownAttempts {
   /** Parks the entries of the last attempt: the stream that stored them has been deleted. */
   async parkStored(signal: AbortSignal): Promise<void> {
     await this.#park(this.#log.state, deletedStreamError(), signal)
+  }
+
+  /** Parks an entry that the server refused. */
+  async parkRefused(number: number, error: HeadwaterError, signal: AbortSignal): Promise<void> {
+    await this.#log.append([parkedRecord(number, error)], signal)
   }
 
   async #park(state: OutboxState, error: HeadwaterError, signal: AbortSignal): Promise<void> {

@@ -12,11 +12,10 @@ import { continuationOf } from '../../src/sync/copy-end.ts'
 import { asHeadwaterError } from '../../src/sync/errors.ts'
 import { failureOutcome } from '../../src/sync/mirror-failure.ts'
 import type { MirrorState, StoppedMirror } from '../../src/sync/mirror-state.ts'
-import { startQuery } from './copy-start.ts'
-import { dropEarlier } from './earlier-segments.ts'
+import { dropEarlier } from './copy-streams.ts'
 import type { LocalCopy } from './local-copy.ts'
 import type { MirrorStart } from './mirror-start.ts'
-import { openCopy, replaceCopy } from './open-copy.ts'
+import { openCopy, replaceCopy, startQuery } from './open-copy.ts'
 
 /** Servers send a heartbeat in three quarters of this time, in milliseconds. */
 const SILENCE_MS_MAX = 20_000

@@ -5,7 +5,6 @@ import type { SequencedRecord } from '../../src/model/record.ts'
 import { asHeadwaterError } from '../../src/sync/errors.ts'
 import { attemptNote, type NextAttempt, nextAttempt, waitingEntries } from '../../src/sync/outbox-attempts.ts'
 import { type LogRecord, type OutboxState, type Progress, progressRecord } from '../../src/sync/outbox-log.ts'
-import { parkedRecord } from '../../src/sync/outbox-notes.ts'
 import {
   attemptOutcome,
   confirmationsIn,
@@ -263,7 +262,6 @@ export class OutboxSender {
     at: number,
     isPlain: boolean,
   ): Promise<void> {
-    const { log } = this.#context
     const outcome = attemptOutcome(error)
     const isConditional = position !== undefined
     if (outcome === 'conflict' && isConditional) {
@@ -290,7 +288,7 @@ export class OutboxSender {
       await this.#attempts.park(this.#signal)
       this.#abandonedAt = at
     } else if (outcome === 'refused' || outcome === 'plain') {
-      if (entries.length === 1) await log.append([parkedRecord(entries[0]!.number, error)], this.#signal)
+      if (entries.length === 1) await this.#attempts.parkRefused(entries[0]!.number, error, this.#signal)
       this.#entriesMax = 1
       this.#abandonedAt = at
     } else throw error

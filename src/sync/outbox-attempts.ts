@@ -1,7 +1,13 @@
 import { HeadwaterError } from '../model/errors.ts'
 import { BATCH_RECORDS_MAX } from '../model/limits.ts'
-import type { BatchAttempt, LogRecord, OutboxEntry, OutboxState } from './outbox-log.ts'
-import { attemptRecord, parkedRecord } from './outbox-notes.ts'
+import {
+  type BatchAttempt,
+  type LogRecord,
+  noteRecord,
+  type OutboxEntry,
+  type OutboxState,
+  type ParkedNote,
+} from './outbox-log.ts'
 import { type AfterRefusal, entriesToSend } from './outbox-plan.ts'
 
 /**
@@ -152,4 +158,23 @@ export function attemptWithEntry(
 
 function isOf({ numbers }: BatchAttempt, entries: readonly OutboxEntry[]): boolean {
   return entries.length === numbers.length && entries.every(({ number }, index) => number === numbers[index])
+}
+
+/** Returns an attempt as a record of the log. */
+export function attemptRecord(attempt: BatchAttempt): LogRecord {
+  return noteRecord('attempt', attempt)
+}
+
+/** Returns the refusal of an entry as a record of the log. */
+export function parkedRecord(number: number, { code, message }: HeadwaterError): LogRecord {
+  return noteRecord('parked', { number, code, message } satisfies ParkedNote)
+}
+
+/** Returns the sequence number up to which the log is not needed any more. */
+export function trimPoint({ entries, parts, progressAt, attempt, overtaking }: OutboxState): number {
+  const [first] = entries.keys()
+  const needed = [first, parts[0]?.seqNum, progressAt, attempt?.at]
+  const point = Math.min(...needed.map((seqNum) => seqNum ?? Number.POSITIVE_INFINITY))
+  const isWithin = overtaking !== undefined && point > overtaking.from && point <= overtaking.at
+  return isWithin ? overtaking.from : point
 }
