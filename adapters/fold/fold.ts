@@ -200,7 +200,8 @@ export class Fold<State> {
   /** Follows the source. Resolves to false if it is not the stream that the state was derived from. */
   async #follow(signal: AbortSignal): Promise<boolean> {
     const from = startOfChanges(this.#state)
-    const changes = this.#source.changes(from, { signal })[Symbol.asyncIterator]()
+    const { leaving } = this.#state
+    const changes = this.#source.changes(from, { signal, leaving })[Symbol.asyncIterator]()
     try {
       // Not a loop over the changes, which would keep the last one in memory while it waits.
       let taken: boolean | undefined

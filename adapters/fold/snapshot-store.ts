@@ -1,7 +1,8 @@
 import type { Stream } from '../../src/api/stream.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
 import { trimRecord } from '../../src/model/command.ts'
-import { codeOf, isStreamMissing } from '../../src/sync/errors.ts'
+import { isStreamMissing } from '../../src/model/errors.ts'
+import { codeOf } from '../../src/sync/errors.ts'
 import {
   EMPTY_SCAN,
   type FoldSnapshot,

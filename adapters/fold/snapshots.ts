@@ -90,15 +90,17 @@ export class FoldSnapshots<State> {
   async close(): Promise<void> {
     this.#isClosing = true
     await this.#saving
-    const progress = { position: this.#state().position, saved: this.#saved, every: this.#every }
+    const { position, leaving } = this.#state()
+    const progress = { position, saved: this.#saved, every: this.#every, leaving: leaving.length }
     if (this.#store === undefined || this.#stopping.signal.aborted || !isSnapshotDueOnClose(progress)) return
     await this.#save(this.#store)
   }
 
   get #isDue(): boolean {
     if (this.#store === undefined || this.#isClosing || this.#stopping.signal.aborted) return false
-    const { position } = this.#state()
-    return isSnapshotDue({ position, saved: this.#attempted, every: this.#every }, this.#isCaughtUp)
+    const { position, leaving } = this.#state()
+    const progress = { position, saved: this.#attempted, every: this.#every, leaving: leaving.length }
+    return isSnapshotDue(progress, this.#isCaughtUp)
   }
 
   async #saveWhileDue(): Promise<void> {
@@ -115,11 +117,11 @@ export class FoldSnapshots<State> {
       if (resets !== this.#resets) return
       this.#identity = identity
       const kind = this.#kind(identity)
-      const { confirmed, position, last } = this.#state()
+      const { confirmed, position, last, leaving } = this.#state()
       this.#attempted = position
       // Without waiting: a reducer that changes the state in place must not change it meanwhile.
-      const snapshot = { ...kind, position, last: last ?? null, ...this.#codec.encode(confirmed) }
-      const progress = { position, saved: this.#saved, every: this.#every }
+      const snapshot = { ...kind, position, last: last ?? null, leaving, ...this.#codec.encode(confirmed) }
+      const progress = { position, saved: this.#saved, every: this.#every, leaving: leaving.length }
       const saved = await store.save(
         snapshot,
         (other) => isSuperseded(progress, { isSameKind: isOfKind(other, kind), position: other.position }),
@@ -145,7 +147,7 @@ export class FoldSnapshots<State> {
     try {
       const state = await this.#codec.decode(snapshot)
       this.#saved = this.#attempted = snapshot.position
-      return foldStateAt(state, snapshot.position, snapshot.last ?? undefined)
+      return foldStateAt(state, snapshot.position, snapshot.last ?? undefined, snapshot.leaving)
     } catch (error) {
       this.#report(error)
       return undefined

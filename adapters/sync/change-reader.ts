@@ -1,12 +1,11 @@
 import type { ReadEvent, RecordCursor } from '../../src/api/record-cursor.ts'
 import type { Stream } from '../../src/api/stream.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
+import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAnyAbort } from '../../src/runtime/abort.ts'
 import type { StreamChange } from '../../src/sync/changes.ts'
-import { isStreamMissing } from '../../src/sync/errors.ts'
-import { originOf } from '../../src/sync/origin.ts'
+import { originOf, originValue, parseOrigin } from '../../src/sync/origin.ts'
 import {
   EMPTY_OVERLAY,
   type Overlay,
@@ -15,6 +14,7 @@ import {
   withPosition,
   withReached,
 } from '../../src/sync/overlay.ts'
+import type { RecordOrigin } from '../../src/sync/synced-record.ts'
 import type { PendingEntry, PendingSource } from './pending-source.ts'
 
 /** A change in bytes. */
@@ -29,6 +29,8 @@ export class ChangeReader {
   readonly #source: PendingSource
   readonly #query: ReadQuery
   readonly #signal: AbortSignal | undefined
+  /** Keys of records that were confirmed before the start of the read, and may be in the outbox. */
+  #leaving: readonly string[]
   #unsubscribe: (() => void) | undefined
   #overlay: Overlay<PendingEntry> = EMPTY_OVERLAY
   #cursor: RecordCursor | undefined
@@ -48,11 +50,18 @@ export class ChangeReader {
   /** The change that was passed on last. */
   #last: RecordChange | undefined
 
-  constructor(local: Stream, source: PendingSource, query: ReadQuery, signal: AbortSignal | undefined) {
+  constructor(
+    local: Stream,
+    source: PendingSource,
+    query: ReadQuery,
+    signal: AbortSignal | undefined,
+    leaving: readonly string[],
+  ) {
     this.#local = local
     this.#source = source
     this.#query = query
     this.#signal = signal
+    this.#leaving = leaving
     const unsubscribe = source.subscribe(() => {
       this.#isStale = true
       this.#isWithoutCopy = false
@@ -144,7 +153,7 @@ export class ChangeReader {
     if (!this.#isLocated) await this.#locate(records[0]?.seqNum ?? tail?.seqNum ?? 0)
     const isBatch = event.kind === 'batch'
     const position = isBatch ? lastSeqNum + 1 : Math.max(this.#position, tail?.seqNum ?? 0)
-    this.#reach(records)
+    this.#reach(originsOf(records))
     const start = isBatch ? records[0]?.seqNum : position > this.#position ? position : undefined
     return this.#changed(records, position, !isBatch || tail?.seqNum === position, start)
   }
@@ -152,23 +161,27 @@ export class ChangeReader {
   /** Finds out which records of this device were confirmed before the start of the read. */
   async #locate(start: number): Promise<void> {
     this.#isLocated = true
+    this.#reach(this.#leaving.map(parseOrigin))
+    this.#leaving = []
     const { examined } = this.#source.content
     if (examined >= start) return
     const query = { seqNum: examined, count: start - examined, clamp: true }
     const before = this.#local.read(query, { as: 'bytes', signal: this.#signal })
     // After a trim, it begins later than it was asked to.
     for await (const { records } of before.batches())
-      this.#reach(records.filter(({ seqNum }) => seqNum < start))
+      this.#reach(originsOf(records.filter(({ seqNum }) => seqNum < start)))
   }
 
-  #reach(records: readonly SequencedRecord[]): void {
+  #reach(origins: readonly (RecordOrigin | undefined)[]): void {
     const { device } = this.#source
     const numbers: number[] = []
-    for (const { headers } of records) {
-      const origin = originOf(headers)
+    for (const origin of origins) {
       if (origin !== undefined && origin.device === device) numbers.push(origin.number)
     }
+    if (numbers.length === 0) return
     this.#overlay = withReached(this.#overlay, numbers)
+    // Keeps only those that the outbox may still name.
+    this.#isStale = true
   }
 
   /** Returns the change since the last one, or undefined if there is none. */
@@ -189,14 +202,17 @@ export class ChangeReader {
       last.pending.length === pending.length &&
       last.pending.every(({ item }, index) => item === pending[index]!.item)
     const isReset = this.#isReset
+    const device = this.#source.device!
     if (isSame && start === undefined && !isReset) return undefined
     this.#isReset = false
-    return { ...(isReset && { isReset }), start, confirmed, position, pending, isCaughtUp }
+    const leaving = Array.from(this.#overlay.reached, (number) => originValue({ device, number }))
+    return { ...(isReset && { isReset }), start, confirmed, position, pending, leaving, isCaughtUp }
   }
 
   /** Goes on without the copy that was deleted, or does not exist. Throws all other errors. */
   #recover(error: unknown): void {
     this.#close()
+    this.#leaving = []
     if (!HeadwaterError.is(error) || this.#signal?.aborted) throw error
     this.#isStale = true
     if (error.code === 'stream_deleted') {
@@ -212,4 +228,8 @@ export class ChangeReader {
     this.#cursor?.close()
     this.#cursor = undefined
   }
+}
+
+function originsOf(records: readonly SequencedRecord[]): (RecordOrigin | undefined)[] {
+  return records.map(({ headers }) => originOf(headers))
 }

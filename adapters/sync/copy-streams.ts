@@ -1,5 +1,5 @@
 import type { Stream } from '../../src/api/stream.ts'
-import { isStreamMissing } from '../../src/sync/errors.ts'
+import { isStreamMissing } from '../../src/model/errors.ts'
 import { COPY_CONFIG } from './local-copy.ts'
 
 /** Returns the stream of the records before `end`. Streams of copies that were replaced have other names. */
@@ -19,5 +19,45 @@ export async function deleteIfPresent(stream: Stream): Promise<void> {
     await stream.delete()
   } catch (error) {
     if (!isStreamMissing(error)) throw error
+  }
+}
+
+/** Earlier records of a copy that are stored in a stream of their own: from `start` to before `end`. */
+export interface EarlierSegment {
+  readonly stream: Stream
+  readonly start: number
+  readonly end: number
+  /** The timestamp of the last record. */
+  readonly timestamp: number
+}
+
+/**
+ * Resolves to the complete segments before a copy, the latest one first. Each is named by its end, which is
+ * where the one after it starts. Segments of records that the copy trimmed are not found any more.
+ */
+export async function earlierSegments(local: Stream, identity: string): Promise<EarlierSegment[]> {
+  const segments: EarlierSegment[] = []
+  for (let end = await firstSeqNum(local); end > 0; ) {
+    const stream = segmentStream(local, identity, end)
+    try {
+      const { seqNum, timestamp } = await stream.checkTail()
+      const start = await firstSeqNum(stream)
+      if (seqNum !== end || start === end) break
+      segments.push({ stream, start, end, timestamp })
+      end = start
+    } catch (error) {
+      if (isStreamMissing(error)) break
+      throw error
+    }
+  }
+  return segments
+}
+
+/** Deletes the segments with records below a sequence number. */
+export async function dropEarlier(local: Stream, identity: string, below: number): Promise<void> {
+  const segments = await earlierSegments(local, identity)
+  // The earliest first: the later ones lead to it.
+  for (const { stream, start } of segments.reverse()) {
+    if (start < below) await deleteIfPresent(stream)
   }
 }

@@ -1,7 +1,7 @@
 import type { CallOptions } from '../../src/api/call-options.ts'
 import type { RecordCursor } from '../../src/api/record-cursor.ts'
 import type { Stream } from '../../src/api/stream.ts'
-import { HeadwaterError, invalid } from '../../src/model/errors.ts'
+import { HeadwaterError, invalid, isStreamMissing } from '../../src/model/errors.ts'
 import { historyQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import {
@@ -12,14 +12,12 @@ import {
   millisecondsOf,
 } from '../../src/model/validation.ts'
 import { equalRecords } from '../../src/sync/copy-end.ts'
-import { codeOf, isStreamMissing } from '../../src/sync/errors.ts'
+import { codeOf } from '../../src/sync/errors.ts'
 import { ChainCursor, type ChainPart } from './chain-cursor.ts'
-import { copyStart } from './copy-start.ts'
-import { deleteIfPresent, firstSeqNum, segmentStream } from './copy-streams.ts'
-import { dropEarlier, earlierSegments } from './earlier-segments.ts'
+import { deleteIfPresent, dropEarlier, earlierSegments, firstSeqNum, segmentStream } from './copy-streams.ts'
 import { COPY_CONFIG, type LocalCopy } from './local-copy.ts'
 import { assertStart, type MirrorStart } from './mirror-start.ts'
-import { replaceCopy } from './open-copy.ts'
+import { copyStart, replaceCopy } from './open-copy.ts'
 
 /** How often a fetch is tried again while others fetch the same records. */
 const ATTEMPTS_MAX = 10

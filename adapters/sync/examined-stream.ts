@@ -1,6 +1,5 @@
 import type { Stream } from '../../src/api/stream.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
-import { isStreamMissing } from '../../src/sync/errors.ts'
+import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { Confirmation } from '../../src/sync/outbox-log.ts'
 import { type PauseContext, pauseUntil } from './pause.ts'
 
@@ -38,18 +37,20 @@ export function assertSamePosition(position: number, inDoubtFrom: number): void 
   throw new HeadwaterError('unavailable', 'the copy was not compared with the stream of the server yet')
 }
 
-/** Waits until a copy has records from a sequence number on, for at most 10 seconds. */
+/** Waits until a copy has records from a sequence number on. Resolves to false if 10 seconds pass before. */
 export async function waitForCopy(
   copy: Stream,
   seqNum: number,
   { clock, wakeUps }: PauseContext,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   try {
-    await copy.readBatch({ seqNum, clamp: true, waitMs: COPY_WAIT_MS }, { as: 'bytes', signal })
+    const query = { seqNum, clamp: true, waitMs: COPY_WAIT_MS }
+    return (await copy.readBatch(query, { as: 'bytes', signal })).records.length > 0
   } catch (error) {
     if (!isStreamMissing(error)) throw error
     await pauseUntil(clock, COPY_WAIT_MS, signal, wakeUps)
+    return false
   }
 }
 

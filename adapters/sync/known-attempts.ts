@@ -1,8 +1,15 @@
+import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
-import { attemptWithEntry, parkingNotes } from '../../src/sync/outbox-attempts.ts'
-import type { LogRecord, Progress } from '../../src/sync/outbox-log.ts'
+import {
+  attemptWithEntry,
+  deletedStreamError,
+  outcomeUnknownError,
+  parkedRecord,
+  parkingNotes,
+} from '../../src/sync/outbox-attempts.ts'
+import type { LogRecord, OutboxState, Progress } from '../../src/sync/outbox-log.ts'
 import { withoutConfirmed } from '../../src/sync/outbox-plan.ts'
 import type { EntryNotes, OutboxLog } from './outbox-log.ts'
 
@@ -118,7 +125,21 @@ export class KnownAttempts {
    * server has stored them.
    */
   async park(signal: AbortSignal, found: Progress['confirmed'] = []): Promise<void> {
-    const notes = parkingNotes(withoutConfirmed(this.#log.state, found))
+    await this.#park(withoutConfirmed(this.#log.state, found), outcomeUnknownError(), signal)
+  }
+
+  /** Parks the entries of the last attempt: the stream that stored them has been deleted. */
+  async parkStored(signal: AbortSignal): Promise<void> {
+    await this.#park(this.#log.state, deletedStreamError(), signal)
+  }
+
+  /** Parks an entry that the server refused. */
+  async parkRefused(number: number, error: HeadwaterError, signal: AbortSignal): Promise<void> {
+    await this.#log.append([parkedRecord(number, error)], signal)
+  }
+
+  async #park(state: OutboxState, error: HeadwaterError, signal: AbortSignal): Promise<void> {
+    const notes = parkingNotes(state, error)
     if (notes.length > 0) await this.#log.append(notes, signal)
   }
 

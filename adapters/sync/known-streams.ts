@@ -1,6 +1,6 @@
 import type { Basin } from '../../src/api/basin.ts'
 import type { Stream } from '../../src/api/stream.ts'
-import { isStreamMissing } from '../../src/sync/errors.ts'
+import { isStreamMissing } from '../../src/model/errors.ts'
 import { syncedNameProblem } from '../../src/sync/synced-names.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
 import { LocalCopy } from './local-copy.ts'

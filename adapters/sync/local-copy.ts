@@ -1,7 +1,7 @@
 import type { Stream } from '../../src/api/stream.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
-import { invalid } from '../../src/model/errors.ts'
-import { codeOf, isStreamMissing } from '../../src/sync/errors.ts'
+import { invalid, isStreamMissing } from '../../src/model/errors.ts'
+import { codeOf } from '../../src/sync/errors.ts'
 
 /** Keeps records forever and their timestamps unchanged, and rejects records of the app, which have none. */
 export const COPY_CONFIG = {

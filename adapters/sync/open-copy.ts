@@ -1,9 +1,11 @@
 import type { AppendSession } from '../../src/api/append-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
+import { isStreamMissing } from '../../src/model/errors.ts'
+import { unlessAborted } from '../../src/runtime/abort.ts'
 import type { CopyEnd } from '../../src/sync/copy-end.ts'
-import { isStreamMissing } from '../../src/sync/errors.ts'
 import { deleteIfPresent } from './copy-streams.ts'
 import { ATTEMPTS_MAX, type LocalCopy } from './local-copy.ts'
+import type { MirrorStart } from './mirror-start.ts'
 
 /** An open copy. The session fails if the copy is deleted, even if another one is created meanwhile. */
 export interface OpenCopy {
@@ -46,4 +48,23 @@ async function endOf(copy: Stream): Promise<CopyEnd> {
   const { records } = await copy.readBatch({ seqNum, count: 1 }, { as: 'bytes' })
   const last = records[0]
   return { tail, last: last?.seqNum === seqNum ? last : undefined }
+}
+
+/** Returns the query of a read from where a copy begins, without an end. */
+export function startQuery(from: MirrorStart) {
+  const isGiven = Object.values(from).some((value) => value !== undefined)
+  return { ...(isGiven ? from : { seqNum: 0 }), clamp: true, waitMs: Number.POSITIVE_INFINITY }
+}
+
+/** Resolves to the sequence number with which a copy begins: that of a record, or of the tail. */
+export async function copyStart(remote: Stream, from: MirrorStart, signal: AbortSignal): Promise<number> {
+  const opening = remote.openCursor(startQuery(from), { heartbeats: true, allowsEmpty: 'always' })
+  const cursor = await unlessAborted(signal, opening, (late) => late?.close())
+  try {
+    const event = await unlessAborted(signal, Promise.resolve(cursor?.next()))
+    if (event?.kind === 'batch') return event.batch.records[0]!.seqNum
+    return event?.tail.seqNum ?? 0
+  } finally {
+    cursor?.close()
+  }
 }

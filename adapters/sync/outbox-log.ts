@@ -1,12 +1,12 @@
 import type { Stream } from '../../src/api/stream.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
-import type { HeadwaterError } from '../../src/model/errors.ts'
+import { type HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { backOffMs } from '../../src/sync/back-off.ts'
-import { asHeadwaterError, codeOf, isStreamMissing } from '../../src/sync/errors.ts'
+import { asHeadwaterError, codeOf } from '../../src/sync/errors.ts'
 import {
   emptyOutbox,
   type LogRecord,

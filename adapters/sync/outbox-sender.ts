@@ -5,7 +5,6 @@ import type { SequencedRecord } from '../../src/model/record.ts'
 import { asHeadwaterError } from '../../src/sync/errors.ts'
 import { attemptNote, type NextAttempt, nextAttempt, waitingEntries } from '../../src/sync/outbox-attempts.ts'
 import { type LogRecord, type OutboxState, type Progress, progressRecord } from '../../src/sync/outbox-log.ts'
-import { parkedRecord } from '../../src/sync/outbox-notes.ts'
 import {
   attemptOutcome,
   confirmationsIn,
@@ -107,9 +106,8 @@ export class OutboxSender {
 
   /** The place of the acknowledged attempt, unless the server may soon forget the producer. */
   get #recentlyAcknowledgedAt(): number | undefined {
-    return Math.abs(this.#context.clock.now() - this.#sentAt) < CONTINUED_MS
-      ? this.#acknowledgedAt
-      : undefined
+    const isRecent = Math.abs(this.#context.clock.now() - this.#sentAt) < CONTINUED_MS
+    return isRecent ? this.#acknowledgedAt : undefined
   }
 
   #next(
@@ -148,7 +146,7 @@ export class OutboxSender {
       attempt = this.#next(log.state, this.#recentlyAcknowledgedAt, knowsProducers)
     } else if (planned.seq === 0) {
       // A server that has forgotten the producer would store the batch again.
-      await this.#examine(await tailOrZero(remote, this.#signal))
+      if (!(await this.#examine(await tailOrZero(remote, this.#signal)))) return
       // A batch is stored completely or not at all: if only a part was found, the stream was created again.
       const { length } = waitingEntries(log.state, log.state.attempt)
       if (length > 0 && length < planned.entries.length) await this.#attempts.park(this.#signal)
@@ -208,7 +206,9 @@ export class OutboxSender {
       const isBelow = start.seqNum < this.#position
       if (!isBelow) {
         this.#isAcknowledged = true
-        await this.#examine(end.seqNum).finally(() => (this.#isAcknowledged = false))
+        const isExamined = await this.#examine(end.seqNum).finally(() => (this.#isAcknowledged = false))
+        // Nothing is in doubt then, so that later entries wait for a copy of the new stream.
+        if (!isExamined) return this.#attempts.parkStored(this.#signal).then(() => this.#note([], false))
       }
       // If the copy has any of the entries, others were trimmed. A duplicate may have been trimmed earlier.
       const isFound = left().length < entries.length
@@ -262,7 +262,6 @@ export class OutboxSender {
     at: number,
     isPlain: boolean,
   ): Promise<void> {
-    const { log } = this.#context
     const outcome = attemptOutcome(error)
     const isConditional = position !== undefined
     if (outcome === 'conflict' && isConditional) {
@@ -287,8 +286,9 @@ export class OutboxSender {
       if (!this.#support.rejectsTooOften()) throw error
       await this.#examine(0)
       await this.#attempts.park(this.#signal)
+      this.#abandonedAt = at
     } else if (outcome === 'refused' || outcome === 'plain') {
-      if (entries.length === 1) await log.append([parkedRecord(entries[0]!.number, error)], this.#signal)
+      if (entries.length === 1) await this.#attempts.parkRefused(entries[0]!.number, error, this.#signal)
       this.#entriesMax = 1
       this.#abandonedAt = at
     } else throw error
@@ -315,14 +315,20 @@ export class OutboxSender {
     this.#mustExamine = false
   }
 
-  /** Examines all records that can be read, and waits for them up to the position `least`. */
-  async #examine(least: number): Promise<void> {
+  /**
+   * Examines all records that can be read, and waits for them up to the position `least`. Resolves to false
+   * if the server has fewer: its stream was deleted, and perhaps created again.
+   */
+  async #examine(least: number): Promise<boolean> {
+    const { examined, remote } = this.#context
     // If the read fails, the tail is looked up again.
     this.#tailMin = 0
     for (;;) {
       await this.#readOn(least)
-      if (this.#position >= least) return
-      await waitForCopy(this.#context.examined, this.#position, this.#context, this.#signal)
+      if (this.#position >= least) return true
+      if (await waitForCopy(examined, this.#position, this.#context, this.#signal)) continue
+      // While the server cannot be reached, an acknowledged attempt must not become one in doubt.
+      if ((await tailOrZero(remote, this.#signal).catch(() => least)) < least) return false
     }
   }
 

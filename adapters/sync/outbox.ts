@@ -41,7 +41,7 @@ const SENDER = new LazyModule('the code that sends', () => import('./outbox-send
  */
 export type OutboxStatus = SenderState | { readonly kind: 'closed' }
 
-/** A batch that the server refused, or whose outcome cannot be determined. */
+/** A batch that the server refused, may have stored, or has stored in a stream that was deleted since. */
 export interface FailedAppend {
   /** The number with which `retry` and `discard` name the batch. */
   readonly number: number
@@ -249,9 +249,7 @@ export class Outbox {
     return entries.length === 0 || entries[0]!.error !== undefined
   }
 
-  /**
-   * @internal Sends until the signal aborts, or until only the app can continue.
-   */
+  /** @internal Sends until the signal aborts, or until only the app can continue. */
   async run(signal: AbortSignal): Promise<void> {
     const running = this.#send(signal)
     this.#running.add(running)
@@ -358,16 +356,18 @@ export class Outbox {
   }
 
   #contentNow(): OutboxContent<PendingEntry> {
-    const { entries, progress, next, discarded } = this.#log.state
-    const waiting = [...entries.values()].flatMap((entry) => this.#itemsOf(entry))
-    return { waiting, examined: progress?.position ?? 0, known: next, discarded }
+    const { entries, parts, progress, next, discarded } = this.#log.state
+    const waiting: OutboxContent<PendingEntry>['waiting'][number][] = []
+    for (const entry of entries.values()) for (const item of this.#itemsOf(entry)) waiting.push(item)
+    const known = parts[0]?.seqNum ?? next
+    return { waiting, examined: progress?.position ?? 0, known, discarded }
   }
 
   #itemsOf(entry: OutboxEntry): OutboxContent<PendingEntry>['waiting'] {
     const known = this.#items.get(entry)
     if (known !== undefined) return known
-    const { records, error } = entry
-    const items = records.map((record) => ({ number: record.seqNum, item: { record, error } }))
+    const { number: batch, records, error } = entry
+    const items = records.map((record) => ({ number: record.seqNum, batch, item: { record, error } }))
     this.#items.set(entry, items)
     return items
   }

@@ -1,16 +1,55 @@
+import type { JsonCodec } from '../../src/api/json-codec.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { isCommandShaped } from '../../src/model/command.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
-import type { SequencedRecord } from '../../src/model/record.ts'
+import { type SequencedRecord, textRecord } from '../../src/model/record.ts'
 import { andThen, isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
-import type { NumberedItem } from '../../src/sync/changes.ts'
+import type { ChangeOptions, NumberedItem } from '../../src/sync/changes.ts'
 import { originOf, originValue, withoutOrigin } from '../../src/sync/origin.ts'
 import { RecordView } from '../../src/sync/record-view.ts'
-import type { SyncedRecord } from '../../src/sync/synced-record.ts'
+import type { BytesContent, JsonContent, SyncedRecord, TextContent } from '../../src/sync/synced-record.ts'
 import { ChangeReader, type RecordChange } from './change-reader.ts'
-import type { ContentCodec } from './content.ts'
 import type { PendingEntry, PendingSource } from './pending-source.ts'
 import type { SyncedChange } from './synced-read.ts'
+
+/** Returns the contents of records, in order; undefined for a record that is left out. */
+export type ContentCodec<Content> = (
+  records: readonly SequencedRecord[],
+) => MaybePromise<readonly (Content | undefined)[]>
+
+/** Text: UTF-8, with U+FFFD for each ill-formed part. */
+export const textContent: ContentCodec<TextContent> = (records) =>
+  records.map((record) => {
+    const { headers, body } = textRecord(record)
+    return { headers, body }
+  })
+
+/** Bytes, shared with other readers. */
+export const bytesContent: ContentCodec<BytesContent> = (records) =>
+  records.map(({ headers, body }) => ({ headers, body }))
+
+/** JSON values by a codec. A record that is not one is left out if `onUndecodable` is given. */
+export function jsonContent<Value>(
+  codec: JsonCodec<Value>,
+  onUndecodable: ((error: HeadwaterError) => void) | undefined,
+): ContentCodec<JsonContent<Value>> {
+  const decode = async (records: readonly SequencedRecord[]): Promise<(JsonContent<Value> | undefined)[]> => {
+    try {
+      return (await codec.decode(records)).map(({ headers, value }) => ({ headers, value }))
+    } catch (error) {
+      const isSkipped = HeadwaterError.is(error) && error.code === 'undecodable_record' && onUndecodable
+      if (!isSkipped) throw error
+      if (records.length > 1) {
+        const contents = await Promise.all(records.map(async (record) => decode([record])))
+        return contents.flat()
+      }
+      onUndecodable(error)
+      return [undefined]
+    }
+  }
+  return decode
+}
 
 /** Converts the changes of a synced stream from bytes to one form: text, bytes or JSON. */
 export class ChangeConverter<Content extends object> {
@@ -27,19 +66,13 @@ export class ChangeConverter<Content extends object> {
   }
 
   /** Opens a reader of changes in bytes. */
-  open(query: ReadQuery, signal: AbortSignal | undefined): ChangeReader {
-    return new ChangeReader(this.#local, this.#source, query, signal)
+  open(query: ReadQuery, { signal, leaving = [] }: ChangeOptions): ChangeReader {
+    return new ChangeReader(this.#local, this.#source, query, signal, leaving)
   }
 
   /** Converts a change of the reader. */
   async convert(change: RecordChange): Promise<SyncedChange<Content>> {
-    const pending: NumberedItem<SyncedRecord<Content>>[] = []
-    for (const { number, item } of change.pending) {
-      const records = this.#pending.of(item, this.#source.device!, number)
-      // Thousands may wait, and most have been converted before.
-      for (const record of isPromise(records) ? await records : records)
-        pending.push({ number, item: record })
-    }
+    const pending = await this.#pending.convert(change.pending, this.#source.device!)
     const confirmed = await confirmedRecords(change.confirmed, this.#codec)
     return { ...change, confirmed, pending, trimmedTo: trimOf(change.confirmed) }
   }
@@ -103,17 +136,41 @@ async function confirmedRecords<Content extends object>(
   })
 }
 
+interface Converted<Content> {
+  readonly entries: readonly NumberedItem<PendingEntry>[]
+  readonly records: readonly NumberedItem<SyncedRecord<Content>>[]
+}
+
 /** Converts pending records, each once, so that views can tell which are the same. */
 class PendingRecords<Content extends object> {
   readonly #codec: ContentCodec<Content>
+  /** The entries that were converted last, and their records. */
+  #last: Converted<Content> = { entries: [], records: [] }
   readonly #converted = new WeakMap<PendingEntry, MaybePromise<readonly SyncedRecord<Content>[]>>()
 
   constructor(codec: ContentCodec<Content>) {
     this.#codec = codec
   }
 
+  /** Converts all pending entries. Most often, there is one more than last time, and thousands wait. */
+  async convert(
+    entries: readonly NumberedItem<PendingEntry>[],
+    device: string,
+  ): Promise<Converted<Content>['records']> {
+    const last = this.#last
+    const isContinued = last.entries.every((entry, index) => entry === entries[index])
+    const records = isContinued ? last.records.slice() : []
+    for (const { number, item } of isContinued ? entries.slice(last.entries.length) : entries) {
+      const converted = this.#of(item, device, number)
+      for (const record of isPromise(converted) ? await converted : converted)
+        records.push({ number, item: record })
+    }
+    this.#last = { entries, records }
+    return records
+  }
+
   /** Returns the record of an entry, or an empty list if it is left out. */
-  of(entry: PendingEntry, device: string, number: number): MaybePromise<readonly SyncedRecord<Content>[]> {
+  #of(entry: PendingEntry, device: string, number: number): MaybePromise<readonly SyncedRecord<Content>[]> {
     const known = this.#converted.get(entry)
     if (known !== undefined) return known
     const { record, error } = entry

@@ -4,18 +4,20 @@ import type { Stream } from '../../src/api/stream.ts'
 import { historyQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
-import type { ChangeSource } from '../../src/sync/changes.ts'
+import type { ChangeOptions, ChangeSource } from '../../src/sync/changes.ts'
 import type { RecordView } from '../../src/sync/record-view.ts'
 import type { SyncedRecord } from '../../src/sync/synced-record.ts'
-import type { ContentCodec } from './content.ts'
 import { browserWakeUps } from './page-events.ts'
 import { withRetries } from './pause.ts'
 import type { PendingSource } from './pending-source.ts'
-import type { ChangeConverter } from './synced-changes.ts'
+import type { ChangeConverter, ContentCodec } from './synced-changes.ts'
 import { type SyncedChange, SyncedRead } from './synced-read.ts'
 
 /** The code that only reads need, because an app may use a mirror or an outbox alone. */
 const CHANGES = new LazyModule('the code of reads', () => import('./synced-changes.ts'))
+
+/** Picks the codec of a form from the code of reads. */
+export type CodecOf<Content> = (code: typeof import('./synced-changes.ts')) => ContentCodec<Content>
 
 /** Reads a synced stream in one form: text, bytes or JSON. */
 export abstract class SyncedReader<Content extends object>
@@ -23,14 +25,14 @@ export abstract class SyncedReader<Content extends object>
 {
   readonly #local: Stream
   readonly #source: PendingSource
-  readonly #codec: ContentCodec<Content>
+  readonly #codecOf: CodecOf<Content>
   #converter: ChangeConverter<Content> | undefined
 
   /** @internal */
-  constructor(local: Stream, source: PendingSource, codec: ContentCodec<Content>) {
+  constructor(local: Stream, source: PendingSource, codecOf: CodecOf<Content>) {
     this.#local = local
     this.#source = source
-    this.#codec = codec
+    this.#codecOf = codecOf
   }
 
   /** @internal The copy on this device, beside which folds store their snapshots. */
@@ -96,12 +98,12 @@ export abstract class SyncedReader<Content extends object>
   /** Iterates over changes, as {@link ChangeSource} describes, from a sequence number or another start on. */
   async *changes(
     from: number | ReadQuery,
-    { signal }: CallOptions,
+    options: ChangeOptions,
   ): AsyncGenerator<SyncedChange<Content>, void, undefined> {
     const query = typeof from === 'number' ? { seqNum: from } : from
-    const { ChangeConverter } = await this.#loaded(signal)
-    this.#converter ??= new ChangeConverter(this.#local, this.#source, this.#codec)
-    const reader = this.#converter.open(query, signal)
+    const code = await this.#loaded(options.signal)
+    this.#converter ??= new code.ChangeConverter(this.#local, this.#source, this.#codecOf(code))
+    const reader = this.#converter.open(query, options)
     try {
       for (let change = await reader.next(); change !== undefined; change = await reader.next()) {
         yield await this.#converter.convert(change)

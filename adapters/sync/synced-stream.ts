@@ -11,11 +11,10 @@ import { unlessAborted } from '../../src/runtime/abort.ts'
 import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import type { BytesContent, JsonContent, TextContent } from '../../src/sync/synced-record.ts'
-import { bytesContent, type ContentCodec, jsonContent, textContent } from './content.ts'
 import type { Mirror } from './mirror.ts'
 import type { Outbox, OutboxAppend } from './outbox.ts'
 import type { PendingSource } from './pending-source.ts'
-import { SyncedReader } from './synced-reader.ts'
+import { type CodecOf, SyncedReader } from './synced-reader.ts'
 
 /** The content of the records of a synced stream in a format. */
 export type ContentOf<Format extends RecordFormat> = Format extends 'bytes' ? BytesContent : TextContent
@@ -36,8 +35,8 @@ abstract class SyncedForm<Content extends object> extends SyncedReader<Content> 
   readonly outbox: Outbox
 
   /** @internal */
-  constructor({ mirror, outbox }: Pick<SyncedParts, 'mirror' | 'outbox'>, codec: ContentCodec<Content>) {
-    super(mirror.local, sourceOf(mirror, outbox), codec)
+  constructor({ mirror, outbox }: Pick<SyncedParts, 'mirror' | 'outbox'>, codecOf: CodecOf<Content>) {
+    super(mirror.local, sourceOf(mirror, outbox), codecOf)
     this.mirror = mirror
     this.outbox = outbox
   }
@@ -62,8 +61,9 @@ export class SyncedStream<Format extends RecordFormat = 'string'> extends Synced
 
   /** @internal */
   constructor(parts: SyncedParts, as: RecordFormat) {
-    const codec = (as === 'bytes' ? bytesContent : textContent) as ContentCodec<BytesContent | TextContent>
-    super(parts, codec as ContentCodec<ContentOf<Format>>)
+    const codecOf: CodecOf<BytesContent | TextContent> = (code) =>
+      as === 'bytes' ? code.bytesContent : code.textContent
+    super(parts, codecOf as CodecOf<ContentOf<Format>>)
     this.#close = parts.close
   }
 
@@ -143,7 +143,7 @@ export class SyncedJsonStream<Value, Input = Value> extends SyncedForm<JsonConte
     codec: JsonCodec<Value>,
     { onUndecodable }: SyncedJsonOptions,
   ) {
-    super(parts, jsonContent(codec, onUndecodable))
+    super(parts, ({ jsonContent }) => jsonContent(codec, onUndecodable))
     this.#codec = codec
   }
 

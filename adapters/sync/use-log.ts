@@ -1,6 +1,7 @@
 import type { Stream } from '../../src/api/stream.ts'
+import { isStreamMissing } from '../../src/model/errors.ts'
 import { backOffMs } from '../../src/sync/back-off.ts'
-import { codeOf, isStreamMissing } from '../../src/sync/errors.ts'
+import { codeOf } from '../../src/sync/errors.ts'
 import {
   isUseNews,
   NO_USE,

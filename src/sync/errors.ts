@@ -1,7 +1,5 @@
 import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
 
-export { isStreamMissing } from '../model/errors.ts'
-
 /** Returns the code of a `HeadwaterError`, and undefined for any other value. */
 export function codeOf(error: unknown): ErrorCode | undefined {
   return HeadwaterError.is(error) ? error.code : undefined

@@ -1,6 +1,9 @@
 /** The share of `snapshotEvery` that is enough for one more snapshot when a fold is closed. */
 const SHARE_ON_CLOSE = 0.1
 
+/** How many records that leave the outbox a snapshot may name. They leave it within moments. */
+const LEAVING_MAX = 1_000
+
 /** The progress of a fold and of its snapshots. */
 export interface SnapshotProgress {
   /** The sequence number after the last record that the fold has reduced. */
@@ -9,19 +12,25 @@ export interface SnapshotProgress {
   readonly saved: number
   /** The number of records after which a snapshot is due. */
   readonly every: number
+  /** The number of confirmed records that are still in the outbox. */
+  readonly leaving: number
 }
 
 /**
  * Whether a snapshot is due. A fold that catches up stores one each time its position has doubled, so that it
  * makes progress across interruptions without storing a thousand snapshots of a long history.
  */
-export function isSnapshotDue({ position, saved, every }: SnapshotProgress, isCaughtUp: boolean): boolean {
+export function isSnapshotDue(
+  { position, saved, every, leaving }: SnapshotProgress,
+  isCaughtUp: boolean,
+): boolean {
+  if (leaving > LEAVING_MAX) return false
   return position - saved >= (isCaughtUp ? every : Math.max(every, saved))
 }
 
 /** Whether a fold that is closed stores one more snapshot. */
-export function isSnapshotDueOnClose({ position, saved, every }: SnapshotProgress): boolean {
-  return position > saved && position - saved >= every * SHARE_ON_CLOSE
+export function isSnapshotDueOnClose({ position, saved, every, leaving }: SnapshotProgress): boolean {
+  return leaving <= LEAVING_MAX && position > saved && position - saved >= every * SHARE_ON_CLOSE
 }
 
 /**

@@ -25,6 +25,8 @@ export interface FoldSnapshot extends SnapshotKind {
   readonly position: number
   /** The last record that the value contains; null if there is none. */
   readonly last: RecordMark | null
+  /** Keys of records that the value contains and the outbox still has. None by default. */
+  readonly leaving?: readonly string[] | undefined
   /** Whether the state is JSON, or bytes of the app's own. */
   readonly isJson: boolean
   /** The encoded state. */
@@ -116,20 +118,22 @@ function snapshotOf(parts: readonly SnapshotPart[]): FoldSnapshot | undefined {
 }
 
 function checksumOf(described: Omit<FoldSnapshot, 'state'>, state: Uint8Array): number {
-  const { source, version, position, last, isJson } = described
-  const place = [source, version, position, last && [last.seqNum, last.timestamp], isJson]
+  const { source, version, position, last, isJson, leaving = [] } = described
+  const place = [source, version, position, last && [last.seqNum, last.timestamp], isJson, ...leaving]
   return foldChecksum(state, foldChecksum(utf8(JSON.stringify(place))))
 }
 
 function isDescribed(
   part: Readonly<Record<string, unknown>>,
 ): part is Record<string, unknown> & SnapshotPart {
-  const { source, version, position, last, isJson, index, count, checksum } = part
+  const { source, version, position, last, isJson, leaving = [], index, count, checksum } = part
   return (
     typeof source === 'string' &&
     (typeof version === 'string' || typeof version === 'number') &&
     [position, index, count, checksum].every((number) => Number.isSafeInteger(number)) &&
     typeof isJson === 'boolean' &&
+    Array.isArray(leaving) &&
+    leaving.every((key) => typeof key === 'string') &&
     (last === null || isMark(last))
   )
 }

@@ -37,6 +37,8 @@ export interface FoldState<State, Pending = unknown> {
   readonly value: State
   /** The pending records that `value` contains. */
   readonly pending: readonly NumberedItem<Pending>[]
+  /** Keys of confirmed records that the source may still name as pending. */
+  readonly leaving: readonly string[]
 }
 
 /** Returns the value of a reducer and a record. */
@@ -55,8 +57,9 @@ export function foldStateAt<State>(
   confirmed: State,
   position = 0,
   last?: RecordMark | undefined,
+  leaving: readonly string[] = [],
 ): FoldState<State, never> {
-  return { confirmed, position, last, value: confirmed, pending: [] }
+  return { confirmed, position, last, value: confirmed, pending: [], leaving }
 }
 
 /**
@@ -96,8 +99,8 @@ export function foldChange<State, Confirmed extends FoldedRecord, Pending>(
   }
   const last = newest === undefined ? state.last : markOf(newest)
   const position = Math.max(state.position, change.position)
-  const { pending } = change
-  return { kind: 'next', state: { confirmed, position, last, pending, value: withPending() } }
+  const { pending, leaving = [] } = change
+  return { kind: 'next', state: { confirmed, position, last, pending, leaving, value: withPending() } }
 
   function withPending(): State {
     // Most often, nothing was confirmed and one more record is pending.

@@ -20,8 +20,12 @@ export function originHeader(origin: RecordOrigin): Header {
 /** Returns the origin that the headers of a record name, or undefined if they name none. */
 export function originOf(headers: readonly Header[]): RecordOrigin | undefined {
   const header = headers.find(isOriginHeader)
-  if (header === undefined) return undefined
-  const match = /^([\w-]{1,64})\/(0|[1-9]\d{0,15})$/.exec(lossyTextOf(header[1]))
+  return header && parseOrigin(lossyTextOf(header[1]))
+}
+
+/** Returns the origin in the value of the header, which is also the key of the record. */
+export function parseOrigin(value: string): RecordOrigin | undefined {
+  const match = /^([\w-]{1,64})\/(0|[1-9]\d{0,15})$/.exec(value)
   return match === null ? undefined : { device: match[1]!, number: Number(match[2]) }
 }
 

@@ -1,7 +1,13 @@
 import { HeadwaterError } from '../model/errors.ts'
 import { BATCH_RECORDS_MAX } from '../model/limits.ts'
-import type { BatchAttempt, LogRecord, OutboxEntry, OutboxState } from './outbox-log.ts'
-import { attemptRecord, parkedRecord } from './outbox-notes.ts'
+import {
+  type BatchAttempt,
+  type LogRecord,
+  noteRecord,
+  type OutboxEntry,
+  type OutboxState,
+  type ParkedNote,
+} from './outbox-log.ts'
 import { type AfterRefusal, entriesToSend } from './outbox-plan.ts'
 
 /**
@@ -100,12 +106,24 @@ export function waitingEntries(
   return waiting
 }
 
-/** Returns the records that park the entries of the last attempt, at most as many as one append may have. */
-export function parkingNotes(state: OutboxState): LogRecord[] {
-  const error = new HeadwaterError(
+/** Returns the error of entries that the server may have stored. */
+export function outcomeUnknownError(): HeadwaterError {
+  return new HeadwaterError(
     'outcome_unknown',
     'it cannot be known whether the server has stored these records; retry or discard them',
   )
+}
+
+/** Returns the error of entries that were stored in a stream that has been deleted since. */
+export function deletedStreamError(): HeadwaterError {
+  return new HeadwaterError(
+    'stream_deleted',
+    'the stream was deleted before these records were copied; retry or discard them',
+  )
+}
+
+/** Returns the records that park the entries of the last attempt, at most as many as one append may have. */
+export function parkingNotes(state: OutboxState, error: HeadwaterError): LogRecord[] {
   const waiting = waitingEntries(state, state.attempt)
   return waiting.slice(0, BATCH_RECORDS_MAX).map(({ number }) => parkedRecord(number, error))
 }
@@ -140,4 +158,23 @@ export function attemptWithEntry(
 
 function isOf({ numbers }: BatchAttempt, entries: readonly OutboxEntry[]): boolean {
   return entries.length === numbers.length && entries.every(({ number }, index) => number === numbers[index])
+}
+
+/** Returns an attempt as a record of the log. */
+export function attemptRecord(attempt: BatchAttempt): LogRecord {
+  return noteRecord('attempt', attempt)
+}
+
+/** Returns the refusal of an entry as a record of the log. */
+export function parkedRecord(number: number, { code, message }: HeadwaterError): LogRecord {
+  return noteRecord('parked', { number, code, message } satisfies ParkedNote)
+}
+
+/** Returns the sequence number up to which the log is not needed any more. */
+export function trimPoint({ entries, parts, progressAt, attempt, overtaking }: OutboxState): number {
+  const [first] = entries.keys()
+  const needed = [first, parts[0]?.seqNum, progressAt, attempt?.at]
+  const point = Math.min(...needed.map((seqNum) => seqNum ?? Number.POSITIVE_INFINITY))
+  const isWithin = overtaking !== undefined && point > overtaking.from && point <= overtaking.at
+  return isWithin ? overtaking.from : point
 }

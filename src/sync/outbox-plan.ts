@@ -55,13 +55,14 @@ export function sentRecords(
 
 /**
  * Returns the entries of an outbox that are among successive records of the server, with their places. A
- * batch is stored as a whole, so any record of an entry shows where all of them are: the first ones may have
- * been trimmed.
+ * batch is stored as a whole, so any record of it shows where its entries are: the first ones may have been
+ * trimmed.
  */
 export function confirmationsIn(
-  { entries, progress }: OutboxState,
+  state: OutboxState,
   records: readonly SequencedRecord[],
 ): (readonly [number: number, confirmation: Confirmation])[] {
+  const { entries, progress } = state
   const found: (readonly [number, Confirmation])[] = []
   for (const [index, { headers, seqNum, timestamp }] of records.entries()) {
     const origin = originOf(headers)
@@ -72,10 +73,34 @@ export function confirmationsIn(
     const start = seqNum - (origin.number - entry.number)
     const end = start + entry.records.length
     const last = records[index + end - seqNum - 1] ?? records[index]!
+    if (index === 0) found.push(...confirmationsBefore(state, entry.number, { seqNum: start, timestamp }))
     found.push([
       entry.number,
       { start: { seqNum: start, timestamp }, end: { seqNum: end, timestamp: last.timestamp } },
     ])
+  }
+  return found
+}
+
+/**
+ * Returns the entries that precede another one in the last attempt, with their places before a position. None
+ * if an earlier attempt may have stored that entry without them.
+ */
+function confirmationsBefore(
+  { entries, attempt }: OutboxState,
+  number: number,
+  position: Confirmation['start'],
+): (readonly [number: number, confirmation: Confirmation])[] {
+  const found: (readonly [number, Confirmation])[] = []
+  // The number of an entry is its place in the log: these were appended after all earlier attempts.
+  if (attempt === undefined || attempt.numbers[0]! <= attempt.after) return found
+  let end = position
+  for (let index = attempt.numbers.indexOf(number) - 1; index >= 0; index--) {
+    const entry = entries.get(attempt.numbers[index]!)
+    if (entry === undefined) break
+    const start = { ...end, seqNum: end.seqNum - entry.records.length }
+    found.unshift([entry.number, { start, end }])
+    end = start
   }
   return found
 }

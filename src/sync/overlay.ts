@@ -1,12 +1,18 @@
 import type { NumberedItem } from './changes.ts'
 
+/** A record that waits in the outbox. */
+export interface WaitingRecord<Item> extends NumberedItem<Item> {
+  /** The number of the first record of its append, which the server stores as a whole. */
+  readonly batch: number
+}
+
 /**
  * The records of an outbox as one view shows them. The outbox and the view read the confirmed records at
  * their own pace, so a record that left the outbox stays pending in a view that has not reached it yet.
  */
 export interface Overlay<Item> {
   /** The records in the outbox, by their numbers. */
-  readonly waiting: readonly NumberedItem<Item>[]
+  readonly waiting: readonly WaitingRecord<Item>[]
   /** Records that left the outbox as confirmed, each at a sequence number below `below`. */
   readonly leaving: readonly LeavingRecord<Item>[]
   /** Numbers that the view has reached, as far as the outbox may still name them. */
@@ -14,14 +20,14 @@ export interface Overlay<Item> {
 }
 
 interface LeavingRecord<Item> {
-  readonly record: NumberedItem<Item>
+  readonly record: WaitingRecord<Item>
   readonly below: number
 }
 
 /** The outbox after a change. */
 export interface OutboxContent<Item> {
   /** Its records in the order of their numbers. */
-  readonly waiting: readonly NumberedItem<Item>[]
+  readonly waiting: readonly WaitingRecord<Item>[]
   /** All confirmed records below this sequence number were compared with the outbox. */
   readonly examined: number
   /** All entries of the outbox below this number are known. */
@@ -36,14 +42,18 @@ export const EMPTY_OVERLAY: Overlay<never> = { waiting: [], leaving: [], reached
 /** Returns the overlay after a change of the outbox. */
 export function withOutbox<Item>(overlay: Overlay<Item>, content: OutboxContent<Item>): Overlay<Item> {
   const { waiting, examined, known, discarded } = content
+  // Most often, records were added, and thousands wait.
+  if (isContinued(overlay.waiting, waiting) && overlay.leaving.length + overlay.reached.size === 0)
+    return { ...overlay, waiting }
   const numbers = new Set(waiting.map(({ number }) => number))
   const left = overlay.waiting.filter(({ number }) => !numbers.has(number) && !overlay.reached.has(number))
+  // An entry can be confirmed before this tab learns that it exists.
+  const reached = [...overlay.reached].filter((number) => number >= known || numbers.has(number))
   const leaving = [...overlay.leaving, ...left.map((record) => ({ record, below: examined }))]
   return {
     waiting,
     leaving: leaving.filter(({ record }) => !discarded.has(record.number)),
-    // An entry can be confirmed before this tab learns that it exists.
-    reached: new Set([...overlay.reached].filter((number) => number >= known || numbers.has(number))),
+    reached: withEarlierOfBatch(new Set(reached), waiting),
   }
 }
 
@@ -52,6 +62,8 @@ export function withReached<Item>(overlay: Overlay<Item>, numbers: readonly numb
   if (numbers.length === 0) return overlay
   const reached = new Set(overlay.reached)
   for (const number of numbers) reached.add(number)
+  const left = overlay.leaving.map(({ record }) => record)
+  for (const records of [left, overlay.waiting]) withEarlierOfBatch(reached, records)
   return {
     waiting: overlay.waiting,
     leaving: overlay.leaving.filter(({ record }) => !reached.has(record.number)),
@@ -70,4 +82,21 @@ export function pendingOf<Item>({ waiting, leaving, reached }: Overlay<Item>): r
   const shown = reached.size === 0 ? waiting : waiting.filter(({ number }) => !reached.has(number))
   if (leaving.length === 0) return shown
   return [...leaving.map(({ record }) => record), ...shown].sort((a, b) => a.number - b.number)
+}
+
+/** Adds the records that come before a reached one in its batch, which may have been trimmed. */
+function withEarlierOfBatch(reached: Set<number>, records: readonly WaitingRecord<unknown>[]): Set<number> {
+  let batch: number | undefined
+  for (let index = reached.size === 0 ? -1 : records.length - 1; index >= 0; index--) {
+    const record = records[index]!
+    if (reached.has(record.number)) batch = record.batch
+    else if (record.batch === batch) reached.add(record.number)
+  }
+  return reached
+}
+
+/** Whether the records that waited before still wait: they come first. */
+function isContinued(before: Overlay<unknown>['waiting'], waiting: Overlay<unknown>['waiting']): boolean {
+  // Numbers increase and never return, so the last one moves if any is removed.
+  return before.length === 0 || waiting[before.length - 1]?.number === before.at(-1)!.number
 }

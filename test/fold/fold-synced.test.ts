@@ -2,8 +2,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import { type Fold, fold } from '../../adapters/fold/index.ts'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { type SyncedStream, syncedStream } from '../../adapters/sync/index.ts'
+import { SyncedReader } from '../../adapters/sync/synced-reader.ts'
+import type { Stream } from '../../src/index.ts'
 import { Prng } from '../../src/runtime/prng.ts'
+import type { TextContent } from '../../src/sync/synced-record.ts'
 import { openDevice, openServer, type Server } from '../sync/mirrored.ts'
+import { PendingEntries } from '../sync/pending-entries.ts'
+import { openLog } from './fold-support.ts'
 
 /** Devices must not get the same id. */
 const prng = new Prng(1)
@@ -105,4 +110,44 @@ test('records that were trimmed on the server before the copy began end the fold
   const reached = text.reached(1).catch((error: unknown) => error)
   await server.clock.advance('1m')
   expect(await reached).toMatchObject({ code: 'history_trimmed', seqNum: 2 })
+})
+
+/** A synced stream whose outbox a test fills and empties. */
+class TextReader extends SyncedReader<TextContent> {
+  constructor(local: Stream, source: PendingEntries) {
+    super(local, source, (code) => code.textContent)
+  }
+}
+
+test('a record that was trimmed before the outbox found it is reduced once, with a snapshot too', async () => {
+  const { log, clock } = await openLog()
+  const outbox = new PendingEntries()
+  outbox.add(4, 'mine')
+  outbox.add(6, 'later')
+  await log.append([{ body: 'mine', headers: [['headwater-origin', 'device/4']] }, 'theirs'])
+  const opened = async () => {
+    const text = fold(new TextReader(log, outbox), {
+      initial: '',
+      reduce: (value, { body, isPending }) => `${value}${isPending ? `(${body})` : body} `,
+      version: 1,
+      snapshotEvery: 1,
+    })
+    onTestFinished(() => text.close())
+    await text.loaded()
+    await clock.settle()
+    return text
+  }
+  const before = await opened()
+  expect(before.value).toBe('mine theirs (later) ')
+  await before.close()
+  await log.trim(2)
+  const text = await opened()
+  expect(text.value).toBe('mine theirs (later) ')
+  outbox.confirm(4, 2)
+  await clock.settle()
+  expect(text.value).toBe('mine theirs (later) ')
+  // Another outbox uses the number again.
+  outbox.device = 'other'
+  outbox.add(4, 'new')
+  expect((await opened()).value).toBe('mine theirs (new) (later) ')
 })

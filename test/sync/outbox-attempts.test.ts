@@ -2,7 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../src/model/bytes.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
-import { attemptWithEntry, nextAttempt, waitingEntries } from '../../src/sync/outbox-attempts.ts'
+import {
+  attemptRecord,
+  attemptWithEntry,
+  nextAttempt,
+  parkedRecord,
+  trimPoint,
+  waitingEntries,
+} from '../../src/sync/outbox-attempts.ts'
 import {
   type BatchAttempt,
   batchRecords,
@@ -13,8 +20,6 @@ import {
   retryRecord,
   withLogRecords,
 } from '../../src/sync/outbox-log.ts'
-import { attemptRecord, parkedRecord } from '../../src/sync/outbox-notes.ts'
-import { trimPoint } from '../../src/sync/outbox-trim.ts'
 
 const entry = batchRecords([{ timestamp: undefined, headers: [], body: utf8('x') }])[0]!
 const parked = (number: number) => parkedRecord(number, new HeadwaterError('invalid', 'refused'))

@@ -3,10 +3,10 @@ import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { syncedStream } from '../../adapters/sync/synced.ts'
 import { HeadwaterError } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
+import { attemptRecord } from '../../src/sync/outbox-attempts.ts'
 import { batchRecords, emptyOutbox, progressRecord, withLogRecords } from '../../src/sync/outbox-log.ts'
-import { attemptRecord } from '../../src/sync/outbox-notes.ts'
 import { openBoth, openDevice } from './mirrored.ts'
-import { bodies, isRead, numbered, openOutbox, startOn } from './outboxes.ts'
+import { type AppendCall, bodies, isRead, numbered, openOutbox, startOn } from './outboxes.ts'
 
 test('an append in doubt is not sent again to a stream that was deleted and created again', async () => {
   const { box, origin, clock, network, server } = await openOutbox()
@@ -186,4 +186,27 @@ test('records that were examined are examined again for an attempt of another se
   await clock.advance('1m')
   expect(box.isFlushed).toBe(true)
   expect(await bodies(server)).toEqual(['0', 'x', '1'])
+})
+
+test('an append is not confirmed by a late attempt that did not contain it', async () => {
+  const { box, remote, server, clock } = await openOutbox({ afterRefusal: 'continue' })
+  const append = remote.append.bind(remote)
+  const refused = new HeadwaterError('permission_denied', 'the token was revoked')
+  let deliver: (() => Promise<unknown>) | undefined
+  remote.append = async (...[records, options]: AppendCall) => {
+    const epoch = options?.producer?.epoch
+    // Epoch 0 has both appends, epoch 1 the first one, and epoch 2 the second one.
+    if (epoch !== 2 || deliver !== undefined) throw refused
+    deliver = () => append(records, options)
+    throw new HeadwaterError('unavailable', 'the request was delayed')
+  }
+  const appended = await Promise.all(['0', '1'].map((body) => box.append(body)))
+  await clock.advance('1m')
+  expect(box.failed).toHaveLength(2)
+  await deliver!()
+  remote.append = append
+  await Promise.all(appended.map(({ number }) => box.retry(number)))
+  await clock.advance('1m')
+  expect(await bodies(server)).toEqual(['1', '0'])
+  expect(await appended[0]!.confirmed()).toMatchObject({ start: { seqNum: 1 } })
 })

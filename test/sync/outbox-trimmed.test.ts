@@ -3,7 +3,7 @@ import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { syncedStream } from '../../adapters/sync/synced.ts'
 import { type AppendAck, HeadwaterError } from '../../src/index.ts'
 import { openBoth, until } from './mirrored.ts'
-import { type AppendCall, numbered } from './outboxes.ts'
+import { type AppendCall, isPost, numbered } from './outboxes.ts'
 
 /** A synced stream that is live, whose appends the server acknowledges, then does `afterwards`. */
 async function openLive(afterwards: (ack: AppendAck) => Promise<void>) {
@@ -53,24 +53,30 @@ test.each([
   expect(stored.map(({ body }) => body)).toEqual(['2', 'next'])
 })
 
-test('an append in doubt is confirmed by the records of it that were not trimmed', async () => {
+test.each([
+  ['the records of it that were not trimmed', [['0', '1', '2']], [5]],
+  ['a later append of its batch', ['0', ['1', '2']], [5, 6]],
+] as const)('an append in doubt is confirmed by %s', async (_, batches, starts) => {
   const device = await openLive(async ({ end }) => {
     if (end.seqNum !== 8) return
     await device.origin.trim(7)
     await copied(device)
     throw new HeadwaterError('unavailable', 'the response was lost')
   })
-  const { synced, clock, server } = device
+  const { synced, clock, server, network } = device
   server.settings.ignoresProducers = true
   let failures = 0
   const watching = synced.outbox.failed$.subscribe((failed) => {
     failures += failed.length
   })
   onTestFinished(() => watching.unsubscribe())
-  const appended = await synced.append(['0', '1', '2'])
+  network.refuse({ nth: 1, when: isPost })
+  const appended = await Promise.all(batches.map((batch) => synced.append(batch)))
   await clock.advance('1m')
   expect(synced.outbox.isFlushed).toBe(true)
-  expect(await appended.confirmed()).toMatchObject({ start: { seqNum: 5 }, end: { seqNum: 8 } })
+  const acks = await Promise.all(appended.map((each) => each.confirmed()))
+  expect(acks.map(({ start }) => start.seqNum)).toEqual(starts)
+  expect(acks.at(-1)).toMatchObject({ end: { seqNum: 8 } })
   expect(failures).toBe(0)
 })
 

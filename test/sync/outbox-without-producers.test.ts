@@ -59,6 +59,20 @@ describe('an outbox of a server that ignores producers', () => {
     expect(box.failed).toEqual([])
   })
 
+  test('sends a batch that was set aside if the app tries it again', async () => {
+    const { box, clock, server } = await openSent()
+    const deliver = delayNext(server)
+    server.settings.ignoresProducers = true
+    await box.append('1')
+    await clock.advance('20m')
+    expect(box.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
+    await box.retry(box.failed[0]!.number)
+    await clock.advance('1m')
+    expect(await bodies(server)).toEqual(['0', '1'])
+    expect(box.failed).toEqual([])
+    expect(await deliver()).toBe(412)
+  })
+
   test('sends a batch again once the server knows producers again', async () => {
     const { box, clock, server } = await openSent()
     const deliver = delayNext(server)

@@ -3,6 +3,7 @@ import { memory } from '../../adapters/storage/memory/index.ts'
 import { Outbox, outbox } from '../../adapters/sync/outbox.ts'
 import { HeadwaterError, type Stream } from '../../src/index.ts'
 import { textOf } from '../../src/model/bytes.ts'
+import { splitting } from '../storage/wrapped-storage.ts'
 import { gated } from '../support/index.ts'
 import { openBoth, openDevice, openServer } from './mirrored.ts'
 import { bodies, isPost, numbered, openOutbox, startOn } from './outboxes.ts'
@@ -325,6 +326,25 @@ test('flush waits for records that were stored before the outbox was opened', as
     .then(() => bodies(server))
   await clock.advance('1m')
   expect(await afterFlush).toEqual(['x'])
+})
+
+test('the records of a batch are known when all of it was read', async () => {
+  const server = await openServer()
+  server.network.refuse()
+  // The storage returns 1 MiB at once, which ends within the batch.
+  const device = await openDevice(server, splitting())
+  const body = 'x'.repeat(300_000)
+  const first = startOn(device)
+  await first.append([body, body])
+  const { number } = await first.append([body, body, body])
+  const box = startOn(device)
+  const before: number[] = []
+  box.subscribe(() => {
+    if (box.content.waiting.length < 5) before.push(box.content.known)
+  })
+  await server.clock.settle()
+  expect(box.content.waiting).toHaveLength(5)
+  expect(new Set(before)).toEqual(new Set([number]))
 })
 
 test('the log is trimmed when its records are no longer needed', async () => {

@@ -9,7 +9,8 @@ import {
   withReached,
 } from '../../src/sync/overlay.ts'
 
-const entries = (...numbers: number[]) => numbers.map((number) => ({ number, item: `r${number}` }))
+const entries = (...numbers: number[]) =>
+  numbers.map((number) => ({ number, batch: number, item: `r${number}` }))
 const content = (numbers: readonly number[], examined: number, known: number, discarded: number[] = []) => ({
   waiting: entries(...numbers),
   examined,
@@ -41,6 +42,15 @@ test('a discarded record leaves at once', () => {
 test('a record that is reached before the outbox names it is never pending', () => {
   const overlay = withReached<string>(withOutbox(EMPTY_OVERLAY, content([], 0, 5)), [7])
   expect(shown(withOutbox(overlay, content([7, 8], 0, 9)))).toEqual([8])
+})
+
+test('of a batch, the records before one that is reached are reached, and those behind it are not', () => {
+  const batch = entries(2, 3, 4, 5).map((entry) => ({ ...entry, batch: 2 }))
+  const outbox = { ...content([], 0, 6), waiting: [...entries(1), ...batch] }
+  expect(shown(withReached(withOutbox(EMPTY_OVERLAY, outbox), [4]))).toEqual([1, 5])
+  expect(shown(withOutbox(withReached<string>(EMPTY_OVERLAY, [4]), outbox))).toEqual([1, 5])
+  const left = withOutbox(withOutbox(EMPTY_OVERLAY, outbox), content([1], 9, 6))
+  expect(shown(withReached(left, [4]))).toEqual([1, 5])
 })
 
 test('numbers that the outbox can no longer name are not kept', () => {

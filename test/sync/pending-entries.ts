@@ -25,7 +25,7 @@ export class PendingEntries implements PendingSource {
 
   add(number: number, body: string, error?: HeadwaterError): void {
     const waiting = this.content.waiting.filter((entry) => entry.number !== number)
-    const entry = { number, item: entryOf(number, body, error) }
+    const entry = { number, batch: number, item: entryOf(number, body, error) }
     this.change({
       waiting: [...waiting, entry].sort((a, b) => a.number - b.number),
       known: Math.max(this.content.known, number + 1),

@@ -1,6 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { textContent } from '../../adapters/sync/content.ts'
 import { SyncedReader } from '../../adapters/sync/synced-reader.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import { type Engine, open, type Stream } from '../../src/index.ts'
@@ -11,7 +10,7 @@ import { PendingEntries } from './pending-entries.ts'
 
 class TextReader extends SyncedReader<TextContent> {
   constructor(local: Stream, source: PendingEntries) {
-    super(local, source, textContent)
+    super(local, source, (code) => code.textContent)
   }
 }
 
@@ -242,4 +241,18 @@ test('a read rejects with the reason of its signal', async () => {
   leaving.abort(reason)
   await expect(reading).rejects.toBe(reason)
   expect(outbox.listeners).toBe(0)
+})
+
+test('changes name the confirmed records that the outbox still has, and no others', async () => {
+  const { local, outbox, reads } = await copyOf()
+  outbox.change({ known: 3_000, examined: 2_999 })
+  outbox.add(2_999, 'last')
+  for (let start = 0; start < 3_000; start += 1_000)
+    await local.append(Array.from({ length: 1_000 }, (_, index) => mine(start + index, 'x')))
+  const named: (readonly string[] | undefined)[] = []
+  for await (const { leaving, isCaughtUp } of reads.changes(0, {})) {
+    named.push(leaving)
+    if (isCaughtUp) break
+  }
+  expect(named).toEqual([[], [], ['device/2999']])
 })

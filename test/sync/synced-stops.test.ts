@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { syncedStream } from '../../adapters/sync/synced.ts'
 import { openBoth, until } from './mirrored.ts'
-import { delayNext, isRead, numbered } from './outboxes.ts'
+import { delayNext, isPost, isRead, numbered, watch } from './outboxes.ts'
 
 /** A server with a stream of 20 records, and a function that starts to sync it. */
 async function openLong() {
@@ -107,3 +107,82 @@ test('a record that a stream created again has stored is not sent to it by anoth
   expect(await texts()).toEqual([...numbered(100, 120), 'x'])
   expect(next.outbox.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
 })
+
+test('a record is sent to a stream that is shorter than the one that refused its position', async () => {
+  const { origin, clock, network, start, texts } = await openLong()
+  network.delay('1m', { when: isRead })
+  const synced = start()
+  await synced.append('x')
+  await clock.advance('5s')
+  expect(synced.outbox.state.kind).toBe('sending')
+  await origin.delete()
+  await origin.append(numbered(100, 105))
+  network.heal()
+  await clock.advance('5m')
+  expect(await texts()).toEqual([...numbered(100, 105), 'x'])
+  expect(await synced.read().toArray()).toMatchObject(new Array(6).fill({ isPending: false }))
+})
+
+test('a record is parked if the stream that stored it was deleted before it was copied', async () => {
+  const { server, clock, network, start, texts } = await openLong()
+  const synced = start()
+  await until(synced.mirror, 'live', clock)
+  network.refuse({ when: isRead })
+  await server.restart()
+  const { confirmed } = await synced.append('x')
+  await clock.advance('5s')
+  expect((await texts()).at(-1)).toBe('x')
+  await server.stream.delete()
+  await clock.advance('1m')
+  expect(synced.outbox.failed).toMatchObject([{ error: { code: 'stream_deleted' } }])
+  const records = await synced.read({ seqNum: 19 }).toArray()
+  expect(records).toMatchObject([{ body: '19' }, { body: 'x', isPending: true }])
+  await synced.outbox.discard(synced.outbox.failed[0]!.number)
+  await expect(confirmed()).rejects.toMatchObject({ code: 'stream_deleted' })
+})
+
+test('an acknowledged record is not sent again if the server cannot be reached before it is copied', async () => {
+  const { server, clock, network, start, texts } = await openLong()
+  const synced = start()
+  await until(synced.mirror, 'live', clock)
+  network.refuse({ when: isRead })
+  await server.restart()
+  const methods = watch(network)
+  const { confirmed } = await synced.append('x')
+  await clock.advance('5s')
+  expect((await texts()).at(-1)).toBe('x')
+  network.refuse({ when: (request) => !isPost(request) })
+  await clock.advance('1m')
+  network.heal()
+  await clock.advance('1m')
+  expect(await confirmed()).toMatchObject({ start: { seqNum: 20 } })
+  expect(methods.filter((method) => method === 'POST')).toHaveLength(1)
+})
+
+test.each([
+  ['discard', ['y']],
+  ['retry', ['x', 'y']],
+] as const)(
+  'a record behind one whose stream was deleted is sent after the app has called %s',
+  async (decide, sent) => {
+    const { server, clock, network, start, texts } = await openLong()
+    const synced = start()
+    await until(synced.mirror, 'live', clock)
+    network.refuse({ when: isRead })
+    await server.restart()
+    const { number } = await synced.append('x')
+    await clock.advance('5s')
+    await server.stream.delete()
+    await server.stream.append(numbered(100, 105))
+    await clock.advance('1m')
+    await synced.append('y')
+    await synced.outbox[decide](number)
+    await clock.advance('1m')
+    network.heal()
+    expect(await until(synced.mirror, 'stopped', clock)).toMatchObject({ reason: 'replaced' })
+    await synced.mirror.restart()
+    await clock.advance('1m')
+    expect(synced.outbox.failed).toEqual([])
+    expect(await texts()).toEqual([...numbered(100, 105), ...sent])
+  },
+)

@@ -82,6 +82,11 @@ export class SimulatedServer {
     return this.isMissing || this.lives.length > 1 || this.life.trimmedTo > 0
   }
 
+  /** Whether a record with this text was ever stored. */
+  hasStored(text: string): boolean {
+    return this.lives.some(({ records }) => records.some(({ body }) => lossyTextOf(body) === text))
+  }
+
   /** Whether a record with this text was stored where a copy may have none: it was trimmed, or is early. */
   isLeftOut(text: string, startsLate: boolean): boolean {
     return this.lives.some(({ records, trimmedTo }) =>

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { FailedAppend } from '../../../adapters/sync/outbox.ts'
 import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import { isCommandShaped } from '../../../src/model/command.ts'
@@ -71,6 +72,8 @@ class DevicesSimulation {
   /** Records that the app discarded because their outcome cannot be known. */
   readonly #parked = new Set<string>()
   readonly #states = new Map<string, string>()
+  /** The time from which on no request arrives late. */
+  #quietAt = Number.POSITIVE_INFINITY
 
   constructor({ seed, steps, onEvent, signal }: RunOptions, settings: DeviceSettings, sabotage: Sabotage) {
     this.#requestsMax = steps * STEP_REQUESTS_MAX
@@ -222,20 +225,32 @@ class DevicesSimulation {
         tab.restart()
         break
       }
-      for (const { name, synced } of tabs.slice(0, 1)) {
-        for (const failed of synced.outbox.failed) {
-          this.#note(`${name} discards ${failed.number}: ${failed.error.code}`)
-          if (!this.#server.hasRemoved && this.#settings.producers !== 'changing') {
-            throw new Violation('an append is in doubt only if records were removed', failed.error.message)
-          }
-          for (const { seqNum, body } of failed.records) {
-            this.#parked.add(lossyTextOf(body))
-            discarded.add(`${synced.outbox.device}/${seqNum}`)
-          }
-          await whileAdvancing(this.#time, synced.outbox.discard(failed.number))
-        }
-      }
+      const [tab] = tabs
+      for (const failed of tab?.synced.outbox.failed ?? []) await this.#resolve(failed, tab!, discarded)
     }
+  }
+
+  /** Discards what is in doubt. Retries it instead if it was not stored, and no request can arrive late. */
+  async #resolve(failed: FailedAppend, { name, synced }: Tab, discarded: Set<string>): Promise<void> {
+    const { outbox } = synced
+    const { number, error, records } = failed
+    if (!this.#server.hasRemoved && this.#settings.producers !== 'changing') {
+      throw new Violation('an append is in doubt only if records were removed', error.message)
+    }
+    const isStored = records.some(({ body }) => this.#server.hasStored(lossyTextOf(body)))
+    const isRetried = number % 2 === 0 && !isStored && this.#time.now() >= this.#quietAt
+    this.#note(`${name} ${isRetried ? 'retries' : 'discards'} ${number}: ${error.code}`)
+    for (const { seqNum, body } of records) {
+      if (!isRetried) this.#parked.add(lossyTextOf(body))
+      // One that is appended again has another number.
+      discarded.add(`${outbox.device}/${seqNum}`)
+    }
+    const work = isRetried ? outbox.retry(number) : outbox.discard(number)
+    // It may have been found meanwhile.
+    const isResolved = (error: unknown) => {
+      if (outbox.failed.some((other) => other.number === number)) throw error
+    }
+    await whileAdvancing(this.#time, work.catch(isResolved))
   }
 
   #checkTabs(): void {
@@ -298,6 +313,7 @@ class DevicesSimulation {
       if (device.tabs.length === 0) await device.openTab()
       for (const tab of device.tabs) tab.heal()
     }
+    this.#quietAt = this.#time.now() + this.#settings.rates.lateMs
     const end = this.#time.now() + CONVERGENCE_MS
     while (this.#time.now() < end) {
       await this.#time.advance('20s')
