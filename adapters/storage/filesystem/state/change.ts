@@ -11,6 +11,7 @@ import {
   readRun,
   readSegment,
   readStart,
+  readWriteStateChange,
   writeBlock,
   writeExtensions,
   writeHead,
@@ -18,11 +19,11 @@ import {
   writeRun,
   writeSegment,
   writeStart,
+  writeWriteStateChange,
 } from './field-codec.ts'
 import type { JournalFile } from './log.ts'
 import type { FreedRange, RunFacts, SegmentFacts } from './segment.ts'
 import type { SeqRanges } from './seq-ranges.ts'
-import { readWriteStateChange, writeWriteStateChange } from './write-state-codec.ts'
 
 /**
  * A change of the state. It is written to the journal and then applied, and applied again at each opening.

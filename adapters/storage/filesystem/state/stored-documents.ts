@@ -1,9 +1,9 @@
 import { ByteReader, type ByteWriter } from '../files/bytes.ts'
-import { NumberList } from './number-list.ts'
 import {
   itemAt,
   itemsOf,
   lowestIndex,
+  NumberList,
   type PagePlace,
   PagePlaces,
   type PageReader,
