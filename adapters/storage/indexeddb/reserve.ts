@@ -1,7 +1,6 @@
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import type { DatabaseConnection } from './connection.ts'
+import { type DatabaseConnection, write } from './connection.ts'
 import { RESERVE } from './schema.ts'
-import { write } from './transactions.ts'
 
 /**
  * Large enough for many trims, and for Chromium to store it in a file, whose space is free once it is
