@@ -7,11 +7,10 @@ import { assertAllowedOrigin, preflightReply } from './cors.ts'
 import type { RequestExchange } from './exchange.ts'
 import { finishReply } from './finish-reply.ts'
 import { hostRejection } from './hosts.ts'
-import type { Method, Methods } from './methods.ts'
 import { type OpenSession, openSessions } from './open-sessions.ts'
 import type { HandlerSettings } from './options.ts'
 import { errorReply, type Reply, rejection } from './reply.ts'
-import { ApiRequest } from './request.ts'
+import { ApiRequest, type Method, type Methods } from './request.ts'
 import type { RequestRouter } from './router.ts'
 
 /** The reply to a client that has left, which never receives it. */
