@@ -1,4 +1,4 @@
-import type { CallOptions } from '../../src/api/call-options.ts'
+import type { CallOptions } from '../../src/api/options.ts'
 import {
   type AccessTokenInfo,
   type AccessTokenInput,

@@ -1,4 +1,4 @@
-import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
+import { type CallOptions, signalOf } from '../../src/api/options.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { requestTokenProblem } from '../../src/model/control-names.ts'
 import { assertValid, invalid } from '../../src/model/errors.ts'

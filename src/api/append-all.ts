@@ -5,9 +5,9 @@ import { assertMembers } from '../model/validation.ts'
 import { type AnySignal, unlessAnyAborted } from '../runtime/abort.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { AppendOptions, AppendSession, AppendTicket } from './append-session.ts'
-import { CALL_OPTIONS, type CallOptions } from './call-options.ts'
 import { ClosableIterator } from './cursor-iterator.ts'
 import { loadSessions } from './load-sessions.ts'
+import { CALL_OPTIONS, type CallOptions } from './options.ts'
 
 /** The reason of a consumer that left the loop. */
 const LEFT = {}

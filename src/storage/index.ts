@@ -8,7 +8,7 @@ export {
   reclaimablePoint,
   type Trim,
 } from '../core/retention.ts'
-export type { ProducerState, WriteState } from '../core/write-state.ts'
+export type { ProducerState, WriteState } from '../core/stream-state.ts'
 export {
   compareUtf8,
   concatBytes,
@@ -27,7 +27,7 @@ export { idFrom, secureRandom } from '../runtime/ids.ts'
 export { macrotask } from '../runtime/macrotask.ts'
 export { SerialQueue } from '../runtime/serial-queue.ts'
 export { BlockCollector, type BlockSummary } from './block-collector.ts'
-export { type BlockPage, cutRecords, pagesOf, wantedPages, wantsPart } from './block-pages.ts'
+export { type BlockPage, cutRecords, pagesOf, splitBlock, wantedPages, wantsPart } from './block-pages.ts'
 export { ChangeNotifier } from './change-notifier.ts'
 export {
   type CommitPlan,
@@ -59,5 +59,4 @@ export { lowerBound, OrderedList } from './ordered-list.ts'
 export { RecentMap } from './recent-map.ts'
 export { SEALED_BLOCK_BYTES_MAX } from './sealed-block.ts'
 export { SessionCalls } from './session-calls.ts'
-export { splitBlock } from './split-block.ts'
 export { type WriteStateChange, withWriteStateChange, writeStateChange } from './write-state-change.ts'

@@ -1,4 +1,4 @@
-import type { ProducerState, WriteState } from '../core/write-state.ts'
+import type { ProducerState, WriteState } from '../core/stream-state.ts'
 
 /** The change of the write state of a log by an append, so that a storage need not write all producers. */
 export interface WriteStateChange {

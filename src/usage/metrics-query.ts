@@ -24,9 +24,8 @@ import { basinNameProblem, streamNameProblem } from '../model/names.ts'
 import { OPERATIONS } from '../model/operations.ts'
 import { macrotask } from '../runtime/macrotask.ts'
 import { type BasinDocument, type StreamDocument, streamKey } from '../storage/documents.ts'
-import { BasinSize } from './basin-size.ts'
 import { ACCOUNT, ACTIVITY_PREFIX, type ActivityDocument, basinScope, logScope } from './documents.ts'
-import { readChunks, readMeasurements } from './stored-usage.ts'
+import { BasinSize, readChunks, readMeasurements } from './stored-usage.ts'
 
 const ACTIVITIES_PER_PAGE = 1_000
 

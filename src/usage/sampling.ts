@@ -15,7 +15,6 @@ import type { UsageContext } from '../engine/service/usage.ts'
 import { lazyId } from '../runtime/ids.ts'
 import type { Document, JsonValue, StorageSession } from '../storage/contract.ts'
 import type { BasinDocument } from '../storage/documents.ts'
-import { BasinSize } from './basin-size.ts'
 import {
   ACTIVITY_PREFIX,
   type ActivityDocument,
@@ -27,6 +26,7 @@ import {
   usageKey,
   withMeasurement,
 } from './documents.ts'
+import { BasinSize } from './stored-usage.ts'
 
 const PAGE = 100
 

@@ -1,5 +1,5 @@
 import type { RetentionExtension, Trim } from '../../../../src/core/retention.ts'
-import type { ProducerState } from '../../../../src/core/write-state.ts'
+import type { ProducerState } from '../../../../src/core/stream-state.ts'
 import type { Head, LogStart } from '../../../../src/storage/contract.ts'
 import type { WriteStateChange } from '../../../../src/storage/write-state-change.ts'
 import type { ByteReader, ByteWriter } from '../files/bytes.ts'

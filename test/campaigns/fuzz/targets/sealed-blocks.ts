@@ -5,7 +5,7 @@ import { StreamAead } from '../../../../src/engine/encryption/stream-aead.ts'
 import { concatBytes, utf8 } from '../../../../src/model/bytes.ts'
 import { EncryptionKey } from '../../../../src/model/encryption-key.ts'
 import { meteredBytesOf, type SequencedRecord } from '../../../../src/model/record.ts'
-import { nodeCrypto } from '../../../../src/runtime/node-crypto.ts'
+import { nodeCrypto } from '../../../../src/runtime/node.ts'
 import type { StoredBlock } from '../../../../src/storage/contract.ts'
 import {
   decodeSegments,
