@@ -5,8 +5,8 @@ import { requestTokenProblem } from '../../src/model/control-names.ts'
 import { KEY_CHARACTERS_MAX } from '../../src/model/encryption-key.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
+import { type VendorHeader, vendorHeaderName } from '../../src/wire/header-names.ts'
 import { decodeStreamConfigHeader } from '../../src/wire/json-resources.ts'
-import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
 import {
   type DataFormat,
   headerPrefixOf,

@@ -1,7 +1,7 @@
 import type { AppendAck } from '../model/info.ts'
 import { onAnyAbort } from '../runtime/abort.ts'
-import type { InputSink } from './append-all.ts'
 import type { AppendSession } from './append-session.ts'
+import type { InputSink } from './input-sink.ts'
 
 /** How many acks may be outstanding before no more input is taken. */
 const OUTSTANDING_MAX = 1_000

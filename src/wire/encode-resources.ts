@@ -1,10 +1,12 @@
 import { basinConfig, normalizeStreamConfig } from '../core/config.ts'
+import type { AccessTokenInput } from '../model/access.ts'
 import type {
   BasinConfigInput,
   BasinReconfiguration,
   StreamConfigInput,
   StreamReconfiguration,
 } from '../model/config.ts'
+import { millisecondsOf } from '../model/validation.ts'
 
 /** Encodes the configuration of a new stream (docs/protocol.md "Configuration"). */
 export function streamConfigText(config: StreamConfigInput): string {
@@ -65,4 +67,15 @@ function streamForm({
     delete_on_empty:
       minAgeSeconds === undefined ? deleteOnEmpty && undefined : { min_age_secs: minAgeSeconds },
   }
+}
+
+/** Encodes the body of POST access-tokens (docs/protocol.md "Issuing a token"). */
+export function accessTokenText({ id, expiresAt, autoPrefixStreams, scope }: AccessTokenInput): string {
+  const { basins, streams, accessTokens, opGroups, ops } = scope
+  return JSON.stringify({
+    id,
+    expires_at: expiresAt == null ? undefined : new Date(millisecondsOf(expiresAt)).toISOString(),
+    auto_prefix_streams: autoPrefixStreams,
+    scope: { basins, streams, access_tokens: accessTokens, op_groups: opGroups, ops },
+  })
 }

@@ -3,7 +3,7 @@ import type { RequestExchange } from '../../../../adapters/http/exchange.ts'
 import { bearerToken, handlerSettings } from '../../../../adapters/http/options.ts'
 import { ApiRequest } from '../../../../adapters/http/request.ts'
 import { utf8 } from '../../../../src/model/bytes.ts'
-import { contentCodingOf, responseCodingOf } from '../../../../src/wire/content-coding.ts'
+import { contentCodingOf, responseCodingOf } from '../../../../src/wire/compression.ts'
 import { sessionCompressionOf } from '../../../../src/wire/frame-compression.ts'
 import {
   HEADER_PREFIXES,
