@@ -49,7 +49,7 @@ export type { ProducerBatch } from './model/producer-batch.ts'
 export type { ReadQuery } from './model/read-query.ts'
 export type { Command, Header, RecordFormat, SequencedRecord, TextRecord } from './model/record.ts'
 /** @internal */
-export type { RestoredStream } from './model/stream-creation.ts'
+export type { RestoredStream } from './model/restored-stream.ts'
 export { type Clock, systemClock } from './runtime/clock.ts'
 export type { Storage } from './storage/contract.ts'
 export type { ReadBatch } from './storage/record-batch.ts'

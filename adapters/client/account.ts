@@ -1,4 +1,4 @@
-import type { CallOptions } from '../../src/api/options.ts'
+import type { CallOptions } from '../../src/api/call-options.ts'
 import {
   type AccessTokenInfo,
   type AccessTokenInput,
@@ -12,9 +12,11 @@ import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
 import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
 import { assertText } from '../../src/model/validation.ts'
 import { accessTokenInfoOf, decodePage, metricsOf } from '../../src/wire/decode-resources.ts'
-import { metricsQueryParts, queryText } from '../../src/wire/encode-query.ts'
+import { metricsQueryParts } from '../../src/wire/encode-list-query.ts'
+import { queryText } from '../../src/wire/encode-query.ts'
 import { accessTokenText } from '../../src/wire/encode-resources.ts'
-import { recordOf, textOfJson } from '../../src/wire/response-json.ts'
+import { recordOf } from '../../src/wire/response-json.ts'
+import { textOfJson } from '../../src/wire/response-members.ts'
 import type { CallSender } from './call.ts'
 import { begin, listSearch } from './control-calls.ts'
 import { jsonCall } from './json-call.ts'

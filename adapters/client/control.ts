@@ -4,7 +4,7 @@ import {
   type CreateOptions,
   type CreateStreamOptions,
 } from '../../src/api/basin.ts'
-import type { CallOptions } from '../../src/api/options.ts'
+import type { CallOptions } from '../../src/api/call-options.ts'
 import { assertBasinConfig } from '../../src/model/basin-config.ts'
 import {
   assertStreamConfig,

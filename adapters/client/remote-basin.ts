@@ -1,5 +1,5 @@
 import { Basin } from '../../src/api/basin.ts'
-import { STREAM_OPTIONS, type StreamOptions } from '../../src/api/options.ts'
+import { STREAM_OPTIONS, type StreamOptions } from '../../src/api/stream-options.ts'
 import { assertMembers, notText } from '../../src/model/validation.ts'
 import type { ArgumentsOf } from './call.ts'
 import type { ClientCore } from './core.ts'

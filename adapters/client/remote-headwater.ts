@@ -1,5 +1,5 @@
+import { signalOf } from '../../src/api/call-options.ts'
 import { BASIN_OPTIONS, type BasinOptions, Headwater } from '../../src/api/headwater.ts'
-import { signalOf } from '../../src/api/options.ts'
 import { assertMembers, notText } from '../../src/model/validation.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
 import type { ArgumentsOf } from './call.ts'

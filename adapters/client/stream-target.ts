@@ -1,4 +1,4 @@
-import type { SiblingOptions, StreamOptions } from '../../src/api/options.ts'
+import type { SiblingOptions, StreamOptions } from '../../src/api/stream-options.ts'
 import { RedactedKey } from '../../src/model/redacted-key.ts'
 import type { Call } from './call.ts'
 

@@ -1,9 +1,8 @@
 import type { Engine } from '../../src/index.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
+import { HeadwaterError, invalid } from '../../src/model/errors.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import { HttpCore } from './core.ts'
 import type { RequestExchange } from './exchange.ts'
-import { assertOpens } from './fetch-events.ts'
 import { finishReply } from './finish-reply.ts'
 import type { HandlerSettings } from './options.ts'
 import { errorReply, type Reply } from './reply.ts'
@@ -35,6 +34,12 @@ export function openOnce(openEngine: () => Promise<Engine>): () => Promise<Engin
     opening.then((hw) => onAbort(hw.closing, forget)).catch(forget)
     return opening
   }
+}
+
+/** Throws `invalid` unless the value is a function. `name` is that of the function that needs it. */
+export function assertOpens(openEngine: unknown, name: string): void {
+  if (typeof openEngine === 'function') return
+  throw invalid(`${name} needs a function: \`${name}(() => open({ storage }))\``, 'openEngine')
 }
 
 /**

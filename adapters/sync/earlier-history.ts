@@ -1,4 +1,4 @@
-import type { CallOptions } from '../../src/api/options.ts'
+import type { CallOptions } from '../../src/api/call-options.ts'
 import type { RecordCursor } from '../../src/api/record-cursor.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError, invalid } from '../../src/model/errors.ts'

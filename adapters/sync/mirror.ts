@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs'
-import { type CallOptions, signalOf } from '../../src/api/options.ts'
+import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { type ReadOptions, ReadSession, type SessionOf } from '../../src/api/read-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'

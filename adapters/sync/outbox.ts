@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs'
-import { type CallOptions, signalOf } from '../../src/api/options.ts'
+import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
 import { HeadwaterError, invalid } from '../../src/model/errors.ts'

@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs'
-import { type CallOptions, signalOf } from '../../src/api/options.ts'
+import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
 import { assertMembers } from '../../src/model/validation.ts'

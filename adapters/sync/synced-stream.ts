@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs'
+import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { JsonCodec } from '../../src/api/json-codec.ts'
-import { type CallOptions, signalOf } from '../../src/api/options.ts'
 import { OrderedEncoder } from '../../src/api/ordered-encoder.ts'
 import type { StandardSchema } from '../../src/api/standard-schema.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'

@@ -1,5 +1,5 @@
+import type { CallOptions } from '../../src/api/call-options.ts'
 import type { Headwater } from '../../src/api/headwater.ts'
-import type { CallOptions } from '../../src/api/options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { basinConfig, mergeStreamConfig, SYSTEM_STREAM_CONFIG } from '../../src/core/config.ts'
 import {

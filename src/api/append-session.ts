@@ -11,9 +11,9 @@ import type { AppendAck } from '../model/info.ts'
 import { type AnySignal, onAnyAbort, type SharedSignal, unlessAborted } from '../runtime/abort.ts'
 import { ByteSemaphore } from '../runtime/byte-semaphore.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { type CallOptions, signalOf } from './call-options.ts'
 import { discardedError } from './errors.ts'
 import { Multicast } from './multicast.ts'
-import { type CallOptions, signalOf } from './options.ts'
 
 /** The failure that ended a session or a producer, and whether a call has rejected because of it. */
 export class EndFailure {

@@ -8,10 +8,11 @@ import type { ListQuery, Page, Provisioned, StreamInfo } from '../model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../model/metrics.ts'
 import { STREAM_CREATION, type StreamCreation } from '../model/stream-creation.ts'
 import type { MembersOf } from '../model/validation.ts'
-import { existsBy } from './errors.ts'
+import { CALL_OPTIONS, type CallOptions } from './call-options.ts'
+import { existsBy } from './exists-by.ts'
 import { type ListAllQuery, listAll } from './list-all.ts'
-import { CALL_OPTIONS, type CallOptions, type StreamOptions } from './options.ts'
 import type { Stream } from './stream.ts'
+import type { StreamOptions } from './stream-options.ts'
 
 /** Options of `createBasin`. */
 export interface CreateOptions extends CallOptions {

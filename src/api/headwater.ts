@@ -4,8 +4,8 @@ import type { BasinInfo, ListQuery, Page, Provisioned } from '../model/info.ts'
 import type { AccountMetricSet, Metric, MetricsQuery } from '../model/metrics.ts'
 import type { MembersOf } from '../model/validation.ts'
 import type { Basin, CreateOptions } from './basin.ts'
+import type { CallOptions } from './call-options.ts'
 import { type ListAllQuery, listAll } from './list-all.ts'
-import type { CallOptions } from './options.ts'
 
 /** Options of a basin handle. */
 export interface BasinOptions {

@@ -3,7 +3,7 @@ import { assertMembers } from '../model/validation.ts'
 import { type AnySignal, unlessAnyAborted } from '../runtime/abort.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { AppendOptions, AppendSession, AppendTicket } from './append-session.ts'
-import { CALL_OPTIONS, type CallOptions } from './options.ts'
+import { CALL_OPTIONS, type CallOptions } from './call-options.ts'
 
 /** Options of `appendAll` and `writable`. */
 export type AppendAllOptions = Pick<AppendOptions, 'fencingToken' | 'signal'>

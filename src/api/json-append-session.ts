@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs'
 import type { AppendAck } from '../model/info.ts'
 import type { AppendOptions, AppendSession, AppendTicket } from './append-session.ts'
-import type { CallOptions } from './options.ts'
+import type { CallOptions } from './call-options.ts'
 import { type Encode, OrderedEncoder } from './ordered-encoder.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { CallOptions } from './options.ts'
+import type { CallOptions } from './call-options.ts'
 import { type Encode, OrderedEncoder } from './ordered-encoder.ts'
 import type { Producer } from './producer.ts'
 import type { RecordTicket } from './record-batcher.ts'

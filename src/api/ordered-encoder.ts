@@ -2,7 +2,7 @@ import { assertSignal } from '../model/validation.ts'
 import { unlessAborted } from '../runtime/abort.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { SerialQueue } from '../runtime/serial-queue.ts'
-import { type CallOptions, signalOf } from './options.ts'
+import { type CallOptions, signalOf } from './call-options.ts'
 
 /** Passes encoded values on in the order of the calls, although schemas may validate asynchronously. */
 export class OrderedEncoder {

@@ -10,9 +10,9 @@ import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 import { assertInteger, assertMembers, type Check, type MembersOf } from '../model/validation.ts'
 import { unlessAborted } from '../runtime/abort.ts'
 import type { Reservation } from './append-session.ts'
+import { CALL_OPTIONS, type CallOptions, signalOf } from './call-options.ts'
 import { producerClosedError } from './errors.ts'
 import { loadSessions } from './load-sessions.ts'
-import { CALL_OPTIONS, type CallOptions, signalOf } from './options.ts'
 import type {
   RecordBatcher,
   RecordBatcherContext,

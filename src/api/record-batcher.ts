@@ -5,8 +5,8 @@ import type { AppendRecord } from '../model/record.ts'
 import { onAnyAbort, type SharedSignal } from '../runtime/abort.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type AppendSession, type AppendTicket, EndFailure, type Reservation } from './append-session.ts'
+import { type CallOptions, signalOf } from './call-options.ts'
 import { producerClosedError } from './errors.ts'
-import { type CallOptions, signalOf } from './options.ts'
 
 export interface RecordBatcherOptions extends AppendConditions {
   readonly signal: AbortSignal | undefined

@@ -1,7 +1,7 @@
 import { BlockReader, TAG_RECORD } from './block-codec.ts'
 import type { ReadRange, StoredBlock } from './contract.ts'
 import { lowerBound } from './ordered-list.ts'
-import { blockOf, positionAt, type RecordSpan, readSpan, spansOf } from './record-spans.ts'
+import { blockOf, positionAt, type RecordSpan, readSpan } from './record-spans.ts'
 
 /** Consecutive records of a block, whose bytes can be read without the rest of its data. */
 export interface BlockPage {
@@ -154,41 +154,4 @@ export function cutRecords(
     return undefined
   }
   return spans.length === 0 ? undefined : blockOf(data, spans, expiresAt)
-}
-
-/**
- * Cuts a block into consecutive blocks with at most `bytesMax` bytes of data each, unless a single record is
- * larger: for storages that keep a large value in pieces and would have to join them. The data are views.
- * Returns the block itself if it cannot be cut, because it is encrypted or does not match its metadata.
- *
- * ```ts
- * // Stores rows of at most 64 KiB.
- * for (const { firstSeqNum, endSeqNum, expiresAt, data } of splitBlock(block, 65_536)) {
- *   rows.push({ firstSeqNum, endSeqNum, expiresAt, data })
- * }
- * ```
- */
-export function splitBlock(block: StoredBlock, bytesMax: number): StoredBlock[] {
-  if (block.data.length <= bytesMax) return [block]
-  const pieces: StoredBlock[] = []
-  let spans: RecordSpan[] = []
-  let meteredBytes = 0
-  try {
-    for (const span of spansOf(block)) {
-      if (spans.length > 0 && span.end - spans[0]!.start > bytesMax) {
-        pieces.push(blockOf(block.data, spans, block.expiresAt))
-        spans = []
-      }
-      spans.push(span)
-      meteredBytes += span.meteredBytes
-    }
-  } catch {
-    return [block]
-  }
-  const last = blockOf(block.data, spans, block.expiresAt)
-  const agrees =
-    meteredBytes === block.meteredBytes &&
-    (pieces[0] ?? last).firstTimestamp === block.firstTimestamp &&
-    last.lastTimestamp === block.lastTimestamp
-  return agrees ? [...pieces, last] : [block]
 }

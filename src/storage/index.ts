@@ -27,7 +27,8 @@ export { idFrom, secureRandom } from '../runtime/ids.ts'
 export { macrotask } from '../runtime/macrotask.ts'
 export { SerialQueue } from '../runtime/serial-queue.ts'
 export { BlockCollector, type BlockSummary } from './block-collector.ts'
-export { type BlockPage, cutRecords, pagesOf, splitBlock, wantedPages, wantsPart } from './block-pages.ts'
+export { type BlockPage, cutRecords, pagesOf, wantedPages, wantsPart } from './block-pages.ts'
+export { mergeableAppends, mergedBlock, splitBlock } from './block-sizes.ts'
 export { ChangeNotifier } from './change-notifier.ts'
 export {
   type CommitPlan,
@@ -51,12 +52,13 @@ export {
   hasNewTrim,
   identityOf,
   isSameHead,
+  type WriteStateChange,
+  withWriteStateChange,
+  writeStateChange,
 } from './heads.ts'
 export { type OrderedKeyValueOptions, orderedKeyValueStorage } from './key-value/storage.ts'
 export type { KeyRange, KeyValue, KeyValueBatch, OrderedKeyValueStore } from './key-value/store.ts'
-export { mergeableAppends, mergedBlock } from './merge-blocks.ts'
 export { lowerBound, OrderedList } from './ordered-list.ts'
 export { RecentMap } from './recent-map.ts'
 export { SEALED_BLOCK_BYTES_MAX } from './sealed-block.ts'
 export { SessionCalls } from './session-calls.ts'
-export { type WriteStateChange, withWriteStateChange, writeStateChange } from './write-state-change.ts'

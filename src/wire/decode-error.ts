@@ -1,7 +1,8 @@
 import { ERROR_KINDS, type ErrorCode, type ErrorDetails } from '../model/errors.ts'
 import { positionOf } from './decode-records.ts'
 import { apiFieldOf } from './error-body.ts'
-import { integerOfJson, MalformedResponse, parseResponse, recordOf, textOfJson } from './response-json.ts'
+import { integerOfJson, MalformedResponse, parseResponse, recordOf } from './response-json.ts'
+import { textOfJson } from './response-members.ts'
 
 /** The longest message that is taken over from a server, in UTF-16 code units. */
 const MESSAGE_LENGTH_MAX = 1_000

@@ -11,18 +11,15 @@ import type {
 import type { BasinInfo, Page, StreamInfo } from '../model/info.ts'
 import { METRIC_INTERVALS, type Metric, type MetricPoint } from '../model/metrics.ts'
 import { OPERATIONS, type Operation } from '../model/operations.ts'
+import { integerOfJson, MalformedResponse, type ResponseObject, recordOf } from './response-json.ts'
 import {
   booleanOfJson,
   choiceOf,
   dateOf,
-  integerOfJson,
-  MalformedResponse,
-  type ResponseObject,
-  recordOf,
   responseArrayOf,
   textOfJson,
   unlessNull,
-} from './response-json.ts'
+} from './response-members.ts'
 
 /** Decoders of successful JSON responses. All throw {@link MalformedResponse}. */
 

@@ -1,12 +1,9 @@
-import { listLimit } from '../core/listing.ts'
-import type { ListQuery } from '../model/info.ts'
 import { INTEGER_MAX, UNARY_WAIT_MS_MAX, WAIT_SECONDS_MAX } from '../model/limits.ts'
-import type { MetricsQuery } from '../model/metrics.ts'
 import type { ReadQuery } from '../model/read-query.ts'
-import { millisecondsOf, type Time } from '../model/validation.ts'
+import { millisecondsOf } from '../model/validation.ts'
 
 /** The parameters of a query; undefined ones are left out. */
-type QueryParts = Readonly<Record<string, string | number | boolean | undefined>>
+export type QueryParts = Readonly<Record<string, string | number | boolean | undefined>>
 
 /** A bound that means "everything". */
 const UNBOUNDED = '18446744073709551615'
@@ -50,16 +47,4 @@ function waitSeconds(waitMs: number, kind: 'unary' | 'session'): number {
 
 function boundOf(value: number | undefined): number | string | undefined {
   return value !== undefined && value > INTEGER_MAX ? UNBOUNDED : value
-}
-
-/** Encodes the query of a list. */
-export function listQueryParts({ prefix, startAfter, limit }: ListQuery): QueryParts {
-  return { prefix: prefix || undefined, start_after: startAfter || undefined, limit: listLimit(limit) }
-}
-
-/** Encodes the query of metrics. Times are rounded to the seconds that contain the range. */
-export function metricsQueryParts({ set, start, end, interval }: MetricsQuery): QueryParts {
-  const seconds = (time: Time | undefined, round: (value: number) => number) =>
-    time === undefined ? undefined : round(millisecondsOf(time) / 1000)
-  return { set, start: seconds(start, Math.floor), end: seconds(end, Math.ceil), interval }
 }

@@ -1,7 +1,8 @@
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import type { Compression } from './codec.ts'
 import { compress, decompress } from './compression.ts'
-import { encodeMessageFrame, FRAME_PAYLOAD_MAX, type MessageFrame } from './frame.ts'
+import { encodeMessageFrame } from './encode-frame.ts'
+import { FRAME_PAYLOAD_MAX, type MessageFrame } from './frame.ts'
 
 /**
  * Shorter messages are never compressed; others are, if the session has an algorithm (docs/protocol.md

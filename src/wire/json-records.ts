@@ -1,19 +1,8 @@
 import { lossyTextOf } from '../model/bytes.ts'
-import { READ_RECORDS_MAX } from '../model/limits.ts'
 import type { StreamTail } from '../model/position.ts'
-import type { Header, SequencedRecord } from '../model/record.ts'
+import type { SequencedRecord } from '../model/record.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
-import { decodeBase64, encodeBase64 } from './base64.ts'
-import { positionOf, type ReceivedBatch, tooManyRecords, withCommand } from './decode-records.ts'
-import {
-  integerOfJson,
-  MalformedResponse,
-  type ResponseObject,
-  recordOf,
-  responseArrayOf,
-  textOfJson,
-  unlessNull,
-} from './response-json.ts'
+import { encodeBase64 } from './base64.ts'
 import type { DataFormat } from './vendor-headers.ts'
 
 type TextOf = (bytes: Uint8Array) => string
@@ -70,33 +59,4 @@ export function tailJson(tail: StreamTail): string {
 /** The data of a `ping` event; `timestamp` is when it was emitted, in milliseconds. */
 export function pingJson(timestamp: number, tail: StreamTail): string {
   return `{"timestamp":${timestamp},"tail":${positionJson(tail)}}`
-}
-
-/** Decodes the JSON form of a batch whose strings are base64. Throws {@link MalformedResponse}. */
-export function decodeReadBatchJson(value: unknown): ReceivedBatch {
-  const batch = recordOf(value, 'batch')
-  const records = responseArrayOf(batch.records, 'records')
-  if (records.length > READ_RECORDS_MAX) throw tooManyRecords()
-  return {
-    records: records.map((record) => recordOfJson(recordOf(record, 'record'))),
-    tail: unlessNull(batch.tail, positionOf),
-  }
-}
-
-function recordOfJson({ seq_num, timestamp, headers, body }: ResponseObject): SequencedRecord {
-  return withCommand(
-    integerOfJson(seq_num, 'seq_num'),
-    integerOfJson(timestamp, 'timestamp'),
-    responseArrayOf(headers ?? [], 'headers').map((header): Header => {
-      const [name, value] = responseArrayOf(header, 'headers')
-      return [base64Of(name, 'headers'), base64Of(value, 'headers')]
-    }),
-    base64Of(body ?? '', 'body'),
-  )
-}
-
-function base64Of(value: unknown, name: string): Uint8Array {
-  const bytes = decodeBase64(textOfJson(value, name))
-  if (bytes === undefined) throw new MalformedResponse(`\`${name}\` is not base64`)
-  return bytes
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ReadQuery, SequencedRecord } from '../../src/index.ts'
 import { encodeRecords } from '../../src/storage/block-codec.ts'
-import { encodeMessageFrame, encodeTerminalFrame } from '../../src/wire/frame.ts'
+import { encodeMessageFrame, encodeTerminalFrame } from '../../src/wire/encode-frame.ts'
 import { encodeAppendAck, encodeHeartbeat } from '../../src/wire/proto-records.ts'
 import { connectTo, failureOf, whileTimePasses } from './network.ts'
 

@@ -1,5 +1,5 @@
 import { create, toBinary } from '@bufbuild/protobuf'
-import { encodeMessageFrame } from '../../src/wire/frame.ts'
+import { encodeMessageFrame } from '../../src/wire/encode-frame.ts'
 import { AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
 
 /** An `AppendInput` message with these bodies. */

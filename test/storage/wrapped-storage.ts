@@ -1,5 +1,5 @@
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { splitBlock } from '../../src/storage/block-pages.ts'
+import { splitBlock } from '../../src/storage/block-sizes.ts'
 import type {
   Storage,
   StorageContext,

@@ -1,6 +1,7 @@
 import type { BasinReconfiguration } from '../../../src/model/config.ts'
 import { basinChangeText } from '../../../src/wire/encode-resources.ts'
-import { recordOf, responseArrayOf, textOfJson } from '../../../src/wire/response-json.ts'
+import { recordOf } from '../../../src/wire/response-json.ts'
+import { responseArrayOf, textOfJson } from '../../../src/wire/response-members.ts'
 import type { CallSender } from '../../client/call.ts'
 import { creationOf } from '../../client/control-calls.ts'
 import { jsonCall } from '../../client/json-call.ts'

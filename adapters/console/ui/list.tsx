@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { CallOptions } from '../../../src/api/options.ts'
+import type { CallOptions } from '../../../src/api/call-options.ts'
 import type { ListQuery, Page } from '../../../src/model/info.ts'
 import { plural } from '../format.ts'
 import { useDebounced, useLoad } from './async.ts'

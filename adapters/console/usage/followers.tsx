@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks'
-import { recordOf, responseArrayOf, textOfJson } from '../../../src/wire/response-json.ts'
+import { recordOf } from '../../../src/wire/response-json.ts'
+import { responseArrayOf, textOfJson } from '../../../src/wire/response-members.ts'
 import { useConsole } from '../context.ts'
 import { formatCount, formatTime } from '../format.ts'
 import { useLoad } from '../ui/async.ts'

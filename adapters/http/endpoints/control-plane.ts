@@ -1,7 +1,6 @@
 import type { Engine, EngineBasin } from '../../../src/index.ts'
 import { accessTokenPrefixProblem } from '../../../src/model/access.ts'
 import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/control-names.ts'
-import { accessTokenPageJson, decodeAccessToken, issuedTokenJson } from '../../../src/wire/json-access.ts'
 import {
   basinConfigJson,
   decodeBasinReconfiguration,
@@ -9,13 +8,16 @@ import {
   streamConfigJson,
 } from '../../../src/wire/json-config.ts'
 import {
+  accessTokenPageJson,
   basinInfoJson,
   basinPageJson,
+  decodeAccessToken,
   decodeCreateBasin,
   decodeCreateStream,
   decodeEnsureBasin,
   decodeEnsureStream,
   decodeLocation,
+  issuedTokenJson,
   locationJson,
   locationsJson,
   streamInfoJson,

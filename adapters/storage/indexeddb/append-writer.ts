@@ -13,7 +13,7 @@ import {
 } from './append-transaction.ts'
 import type { DatabaseConnection, TransactionDurability } from './connection.ts'
 import { quotaExceeded } from './failures.ts'
-import { isQuotaFailure, type SpaceReserve } from './reserve.ts'
+import { isQuotaFailure, type SpaceReserve } from './space.ts'
 import type { LogState } from './tail-rows.ts'
 
 /** The most data per transaction, in bytes, unless a single append has more. */

@@ -13,8 +13,7 @@ import { ChangeChannel } from './change-channel.ts'
 import { choresUntil } from './chores.ts'
 import { DatabaseConnection, type TransactionDurability } from './connection.ts'
 import { loadHead, measureLogs, readLogRange } from './log-reader.ts'
-import { isQuotaFailure, SpaceReserve } from './reserve.ts'
-import type { SpaceMonitor } from './space.ts'
+import { isQuotaFailure, type SpaceMonitor, SpaceReserve } from './space.ts'
 
 export interface DatabaseOptions {
   readonly name: string

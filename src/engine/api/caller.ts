@@ -1,4 +1,4 @@
-import { type CallOptions, signalOf } from '../../api/options.ts'
+import { type CallOptions, signalOf } from '../../api/call-options.ts'
 import type { Resource } from '../../core/permission.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { RetentionPolicy } from '../../model/config.ts'

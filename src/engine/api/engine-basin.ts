@@ -1,5 +1,6 @@
 import { Basin, CREATE_STREAM_OPTIONS, type CreateStreamOptions } from '../../api/basin.ts'
-import { type CallOptions, STREAM_OPTIONS, type StreamOptions } from '../../api/options.ts'
+import type { CallOptions } from '../../api/call-options.ts'
+import { STREAM_OPTIONS, type StreamOptions } from '../../api/stream-options.ts'
 import { appendBatch, ownBytes } from '../../model/append-input.ts'
 import type { BasinConfig, BasinReconfiguration, StreamConfigInput } from '../../model/config.ts'
 import {

@@ -1,12 +1,7 @@
 import { CREATE_OPTIONS, type CreateOptions } from '../../api/basin.ts'
+import { CALL_OPTIONS, type CallOptions, signalOf } from '../../api/call-options.ts'
 import { BASIN_OPTIONS, type BasinOptions, Headwater } from '../../api/headwater.ts'
-import {
-  CALL_OPTIONS,
-  type CallOptions,
-  STREAM_OPTIONS,
-  type StreamOptions,
-  signalOf,
-} from '../../api/options.ts'
+import { STREAM_OPTIONS, type StreamOptions } from '../../api/stream-options.ts'
 import type { Resource } from '../../core/permission.ts'
 import type { AccessTokenInfo, AccessTokenInput } from '../../model/access.ts'
 import type { BasinConfigInput } from '../../model/config.ts'
@@ -23,7 +18,7 @@ import {
 import type { AccountMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
 import type { StreamRef } from '../../model/names.ts'
 import type { Operation } from '../../model/operations.ts'
-import type { RestoredStream } from '../../model/stream-creation.ts'
+import type { RestoredStream } from '../../model/restored-stream.ts'
 import { assertMembers, type MembersOf, notText, orNull } from '../../model/validation.ts'
 import { unlessAborted } from '../../runtime/abort.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'

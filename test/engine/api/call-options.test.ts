@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { CallOptions } from '../../../src/api/options.ts'
+import type { CallOptions } from '../../../src/api/call-options.ts'
 import type { Engine } from '../../../src/index.ts'
 import { openEngine, type TestEngine, testStorage, wrapped } from '../../support/index.ts'
 

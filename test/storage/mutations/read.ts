@@ -1,4 +1,4 @@
-import { splitBlock } from '../../../src/storage/block-pages.ts'
+import { splitBlock } from '../../../src/storage/block-sizes.ts'
 import type { StoredBlock } from '../../../src/storage/contract.ts'
 import { splitting, wrapped } from '../wrapped-storage.ts'
 import { type Mutation, mutate, mutateRead } from './mutation.ts'

@@ -1,6 +1,6 @@
 import type { RetentionExtension } from '../../../../src/core/retention.ts'
 import type { Collection, Head, LogStart, StoredBlock } from '../../../../src/storage/contract.ts'
-import type { WriteStateChange } from '../../../../src/storage/write-state-change.ts'
+import type { WriteStateChange } from '../../../../src/storage/heads.ts'
 import type { ByteReader, ByteWriter } from '../files/bytes.ts'
 import {
   readBlock,

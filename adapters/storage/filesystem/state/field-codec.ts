@@ -1,7 +1,7 @@
 import type { RetentionExtension, Trim } from '../../../../src/core/retention.ts'
 import type { ProducerState } from '../../../../src/core/stream-state.ts'
 import type { Head, LogStart } from '../../../../src/storage/contract.ts'
-import type { WriteStateChange } from '../../../../src/storage/write-state-change.ts'
+import type { WriteStateChange } from '../../../../src/storage/heads.ts'
 import type { ByteReader, ByteWriter } from '../files/bytes.ts'
 import type { BlockFacts } from './log.ts'
 import type { RunFacts, SegmentFacts, SegmentUse } from './segment.ts'

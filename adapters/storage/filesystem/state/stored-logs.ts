@@ -1,6 +1,6 @@
 import type { RetentionExtension } from '../../../../src/core/retention.ts'
 import type { Head } from '../../../../src/storage/contract.ts'
-import { withWriteStateChange, writeStateChange } from '../../../../src/storage/write-state-change.ts'
+import { withWriteStateChange, writeStateChange } from '../../../../src/storage/heads.ts'
 import { ByteReader, ByteWriter } from '../files/bytes.ts'
 import {
   readExtensions,

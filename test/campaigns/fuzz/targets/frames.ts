@@ -3,13 +3,8 @@ import { concatBytes, utf8 } from '../../../../src/model/bytes.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
 import { crc32 } from '../../../../src/wire/codecs.ts'
 import { compress } from '../../../../src/wire/compression.ts'
-import {
-  encodeMessageFrame,
-  encodeTerminalFrame,
-  FRAME_PAYLOAD_MAX,
-  type Frame,
-  FrameDecoder,
-} from '../../../../src/wire/frame.ts'
+import { encodeMessageFrame, encodeTerminalFrame } from '../../../../src/wire/encode-frame.ts'
+import { FRAME_PAYLOAD_MAX, type Frame, FrameDecoder } from '../../../../src/wire/frame.ts'
 import { messageOf } from '../../../../src/wire/frame-compression.ts'
 import { equal, ok } from '../harness/equal.ts'
 import { headwaterError } from '../harness/refusals.ts'
