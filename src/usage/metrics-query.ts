@@ -6,9 +6,16 @@ import {
   totals,
 } from '../core/usage/metrics-plan.ts'
 import { hourOf, wasActive } from '../core/usage/sampling.ts'
-import { METERED_SIZE, pointsOf, seriesName } from '../core/usage/series.ts'
-import type { UsagePoint } from '../core/usage/tiers.ts'
-import { chunksBetween, HOURS, MINUTES, type Tier } from '../core/usage/tiers.ts'
+import {
+  chunksBetween,
+  HOURS,
+  METERED_SIZE,
+  MINUTES,
+  pointsOf,
+  seriesName,
+  type Tier,
+  type UsagePoint,
+} from '../core/usage/tiers.ts'
 import type { MetricsService, UsageContext } from '../engine/service/usage.ts'
 import { assertValid } from '../model/errors.ts'
 import type {

@@ -9,8 +9,7 @@ import {
   sampledHour,
   samplingState,
 } from '../core/usage/sampling.ts'
-import { chunkAt } from '../core/usage/series.ts'
-import { alignDown, DAY_SECONDS, HOUR_SECONDS, HOURS } from '../core/usage/tiers.ts'
+import { alignDown, chunkAt, DAY_SECONDS, HOUR_SECONDS, HOURS } from '../core/usage/tiers.ts'
 import type { UsageContext } from '../engine/service/usage.ts'
 import { lazyId } from '../runtime/ids.ts'
 import type { Document, JsonValue, StorageSession } from '../storage/contract.ts'

@@ -1,5 +1,12 @@
-import { pointsOf, STORED_BYTES } from '../core/usage/series.ts'
-import { chunksBefore, MINUTES, type Tier, type TierChunk, type UsagePoint } from '../core/usage/tiers.ts'
+import {
+  chunksBefore,
+  MINUTES,
+  pointsOf,
+  STORED_BYTES,
+  type Tier,
+  type TierChunk,
+  type UsagePoint,
+} from '../core/usage/tiers.ts'
 import type { UsageContext } from '../engine/service/usage.ts'
 import type { StorageSession } from '../storage/contract.ts'
 import { type StreamDocument, streamKey } from '../storage/documents.ts'

@@ -1,4 +1,5 @@
 import { basinConfig, normalizeStreamConfig } from '../core/config.ts'
+import { listLimit } from '../core/listing.ts'
 import type { AccessTokenInput } from '../model/access.ts'
 import type {
   BasinConfigInput,
@@ -6,7 +7,10 @@ import type {
   StreamConfigInput,
   StreamReconfiguration,
 } from '../model/config.ts'
-import { millisecondsOf } from '../model/validation.ts'
+import type { ListQuery } from '../model/info.ts'
+import type { MetricsQuery } from '../model/metrics.ts'
+import { millisecondsOf, type Time } from '../model/validation.ts'
+import type { QueryParts } from './encode-query.ts'
 
 /** Encodes the configuration of a new stream (docs/protocol.md "Configuration"). */
 export function streamConfigText(config: StreamConfigInput): string {
@@ -78,4 +82,16 @@ export function accessTokenText({ id, expiresAt, autoPrefixStreams, scope }: Acc
     auto_prefix_streams: autoPrefixStreams,
     scope: { basins, streams, access_tokens: accessTokens, op_groups: opGroups, ops },
   })
+}
+
+/** Encodes the query of a list. */
+export function listQueryParts({ prefix, startAfter, limit }: ListQuery): QueryParts {
+  return { prefix: prefix || undefined, start_after: startAfter || undefined, limit: listLimit(limit) }
+}
+
+/** Encodes the query of metrics. Times are rounded to the seconds that contain the range. */
+export function metricsQueryParts({ set, start, end, interval }: MetricsQuery): QueryParts {
+  const seconds = (time: Time | undefined, round: (value: number) => number) =>
+    time === undefined ? undefined : round(millisecondsOf(time) / 1000)
+  return { set, start: seconds(start, Math.floor), end: seconds(end, Math.ceil), interval }
 }

@@ -2,8 +2,6 @@ import type { EngineStream, ReadBatch, ReadQuery } from '../../../src/index.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import type { Compression } from '../../../src/wire/codec.ts'
-import { encodeTerminalFrame } from '../../../src/wire/encode-frame.ts'
-import { sessionCompressionOf } from '../../../src/wire/frame-compression.ts'
 import { pingJson, readBatchJson, sharedBatchJson, tailJson } from '../../../src/wire/json-records.ts'
 import { readForm, sessionContentType } from '../../../src/wire/media-type.ts'
 import {
@@ -13,6 +11,7 @@ import {
   readBatchFrame,
 } from '../../../src/wire/proto-records.ts'
 import { decodeReadQuery } from '../../../src/wire/query.ts'
+import { encodeTerminalFrame, sessionCompressionOf } from '../../../src/wire/session-frames.ts'
 import {
   batchEvent,
   DONE_EVENT,
