@@ -95,7 +95,7 @@ const CONSOLE_PROGRAM = 'console-program.js'
 const separateModules: Plugin = {
   name: 'separate-modules',
   setup(build) {
-    build.onResolve({ filter: /\/program\.ts\?function$/ }, () => ({
+    build.onResolve({ filter: /\/program\.tsx\?function$/ }, () => ({
       path: `./${CONSOLE_PROGRAM}`,
       external: true,
     }))
@@ -103,7 +103,7 @@ const separateModules: Plugin = {
 }
 
 async function writeConsoleProgram(): Promise<void> {
-  const path = join(import.meta.dirname, 'adapters/console/program.ts')
+  const path = join(import.meta.dirname, 'adapters/console/program.tsx')
   await writeFile(join(DIST, CONSOLE_PROGRAM), await assetModule(path, 'function'))
 }
 

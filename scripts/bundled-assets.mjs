@@ -1,6 +1,6 @@
-// Imports that are built on their own, for esbuild and Vite: `./program.ts?function` is a function that holds
-// the module and everything it imports, minified, and returns its exports; `./base.css?text` is the style
-// sheet as a string, minified; `./openapi.yaml?json` is the document as a string of JSON.
+// Imports that are built on their own, for esbuild and Vite: `./program.tsx?function` is a function that
+// holds the module and everything it imports, minified, and returns its exports; `./base.css?text` is the
+// style sheet as a string, minified; `./openapi.yaml?json` is the document as a string of JSON.
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'

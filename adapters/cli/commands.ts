@@ -51,10 +51,8 @@ const HEADWATER_COMMANDS: CliCommand = {
     ...from(() => import('./commands/metrics.ts'), {
       METRICS: 'Print usage metrics of the account, a basin or a stream',
     }),
-    ...from(() => import('./commands/verify.ts'), {
+    ...from(() => import('./commands/directory.ts'), {
       VERIFY: 'Read all data in a directory and check every checksum',
-    }),
-    ...from(() => import('./commands/upgrade.ts'), {
       UPGRADE: 'Rewrite the files of a directory in the storage format of this release',
     }),
     ...from(() => import('./commands/export.ts'), {

@@ -1,6 +1,6 @@
+import { TEMPLATE_LINES } from './generated-records.ts'
 import { optionLines } from './help.ts'
 import { DIRECTIVE_LINES } from './record-format.ts'
-import { TEMPLATE_LINES } from './record-template.ts'
 import { KEY_DEFINITION, TARGET_DEFINITIONS } from './target.ts'
 
 /** Returns the text of `headwater help options`: the options and terms that commands share. */

@@ -6,20 +6,33 @@ import {
   accessTokenPrefixProblem,
   newAccessToken,
 } from '../../src/model/access.ts'
-import { assertValid } from '../../src/model/errors.ts'
+import { assertValid, invalid } from '../../src/model/errors.ts'
 import type { ListQuery, Page } from '../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
-import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
-import { assertText } from '../../src/model/validation.ts'
+import {
+  ACCOUNT_METRIC_SETS,
+  BASIN_METRIC_SETS,
+  METRIC_INTERVALS,
+  type Metric,
+  type MetricsQuery,
+  STREAM_METRIC_SETS,
+} from '../../src/model/metrics.ts'
+import {
+  assertMembers,
+  assertText,
+  type Check,
+  type MembersOf,
+  millisecondsOf,
+  oneOf,
+  type Time,
+} from '../../src/model/validation.ts'
 import { accessTokenInfoOf, decodePage, metricsOf } from '../../src/wire/decode-resources.ts'
 import { queryText } from '../../src/wire/encode-query.ts'
 import { accessTokenText, metricsQueryParts } from '../../src/wire/encode-resources.ts'
 import { recordOf } from '../../src/wire/response-json.ts'
 import { textOfJson } from '../../src/wire/response-members.ts'
-import type { CallSender } from './call.ts'
+import { type CallSender, jsonCall } from './call.ts'
 import { begin, listSearch } from './control-calls.ts'
-import { jsonCall } from './json-call.ts'
-import { assertMetricsQuery } from './metrics-query.ts'
 
 /** Access tokens and usage metrics, which few apps use: loaded on first use. */
 
@@ -57,6 +70,31 @@ export async function revokeAccessToken(
   assertValid(accessTokenIdProblem(id), 'id')
   const path = `/access-tokens/${encodeURIComponent(id)}`
   await sender.send(jsonCall('DELETE', path, { isRepeatable: false, signal }))
+}
+
+const METRIC_SETS = { account: ACCOUNT_METRIC_SETS, basin: BASIN_METRIC_SETS, stream: STREAM_METRIC_SETS }
+
+const isTime: Check = (value, field) => {
+  const ms = millisecondsOf(value as Time)
+  if (!(ms >= 0 && ms < 2 ** 32 * 1000)) {
+    throw invalid(`\`${field}\` must be a Date or milliseconds since the Unix epoch`, field)
+  }
+}
+
+const METRICS_QUERY: MembersOf<MetricsQuery> = {
+  set: 'string',
+  start: isTime,
+  end: isTime,
+  interval: oneOf(METRIC_INTERVALS),
+}
+
+/** Throws `invalid` for a query that has no form on the wire. The server checks the rest. */
+function assertMetricsQuery(level: keyof typeof METRIC_SETS, query: MetricsQuery): void {
+  assertMembers(query, METRICS_QUERY, 'query')
+  oneOf(METRIC_SETS[level])(query.set, 'set')
+  for (const field of ['start', 'end'] as const) {
+    if (query[field] === undefined) throw invalid(`\`${field}\` is required`, field)
+  }
 }
 
 /** @param names The basin, or the basin and the stream, whose metrics are asked for; none for the account. */

@@ -1,4 +1,5 @@
 import type { ClientHttp2Stream } from 'node:http2'
+import { utf8 } from '../../src/model/bytes.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { RedactedKey } from '../../src/model/redacted-key.ts'
@@ -71,3 +72,19 @@ export interface CallSender {
 
 /** The arguments of a method that may be something else. */
 export type ArgumentsOf<Member> = Member extends (...args: infer Args) => unknown ? Args : never
+
+interface JsonCallOptions extends Pick<Call, 'basin' | 'vendor' | 'signal'> {
+  readonly text?: string | undefined
+  /** True by default, which is right for calls that change nothing. */
+  readonly isRepeatable?: boolean | undefined
+}
+
+/** A call whose body and response are JSON. */
+export function jsonCall(
+  method: Call['method'],
+  path: string,
+  { text, isRepeatable = true, ...others }: JsonCallOptions,
+): Call {
+  const body = text === undefined ? {} : { body: utf8(text), contentType: 'application/json' }
+  return { method, path, isRepeatable, ...others, ...body }
+}

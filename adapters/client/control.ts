@@ -37,9 +37,8 @@ import {
   streamChangeText,
   streamConfigText,
 } from '../../src/wire/encode-resources.ts'
-import type { CallSender } from './call.ts'
+import { type CallSender, jsonCall } from './call.ts'
 import { begin, creationOf, listSearch, provisionedOf } from './control-calls.ts'
-import { jsonCall } from './json-call.ts'
 
 /** The control plane, which plain appends and reads of existing streams do not load. */
 

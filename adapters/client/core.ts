@@ -4,7 +4,6 @@ import { RejectingQuota } from '../../src/runtime/rejecting-quota.ts'
 import { SerialQueue } from '../../src/runtime/serial-queue.ts'
 import { clientClosedError } from './errors.ts'
 import type { Settings } from './options.ts'
-import { EVENTS, type ReadForm } from './read-form.ts'
 import { Sender } from './sender.ts'
 
 interface AppendQueue {
@@ -106,3 +105,9 @@ export class ClientCore {
     await Promise.allSettled(this.#running)
   }
 }
+
+/** A form of read sessions: the header prefix whose frames are sent, or events. */
+export type ReadForm = string
+
+/** Server-Sent Events. No header prefix has this name. */
+export const EVENTS: ReadForm = 'event-stream'

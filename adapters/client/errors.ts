@@ -1,4 +1,6 @@
 import { type ErrorCode, type ErrorDetails, HeadwaterError } from '../../src/model/errors.ts'
+import type { StreamTail } from '../../src/model/position.ts'
+import type { ReadQuery } from '../../src/model/read-query.ts'
 import { trackExternalWork } from '../../src/runtime/clock.ts'
 import type { ReceivedError } from '../../src/wire/decode-error.ts'
 import { MalformedResponse } from '../../src/wire/response-json.ts'
@@ -141,3 +143,17 @@ export function connectionFailure(cause: unknown, mayHaveEffects: boolean): Fail
 export function connectionErrorOf(error: unknown): { readonly code?: unknown; readonly message?: unknown } {
   return Object((Object(error) as { cause?: unknown }).cause ?? error)
 }
+
+/**
+ * The tail of the stream if the error says that there is nothing to read, which is none to the library;
+ * undefined for other errors, and for a start beyond the tail.
+ */
+export function emptyAt({ seqNum, clamp }: ReadQuery, error: unknown): StreamTail | undefined {
+  if (!HeadwaterError.is(error) || error.code !== 'range_not_satisfiable') return undefined
+  const { tail } = error
+  if (tail === undefined || (seqNum !== undefined && seqNum > tail.seqNum && clamp !== true)) return undefined
+  return tail
+}
+
+/** The server, or what is between, does not speak HTTP/2. Nothing was sent. */
+export class NotDuplex extends Error {}

@@ -7,12 +7,10 @@ import { FRAME_PAYLOAD_MAX, FrameDecoder, type MessageFrame } from '../../src/wi
 import { mediaTypeEssence, sessionContentType } from '../../src/wire/media-type.ts'
 import { MalformedResponse } from '../../src/wire/response-json.ts'
 import type { Call, OpenResponse } from './call.ts'
-import type { ClientCore } from './core.ts'
-import { connectionFailure, type Failure, failureOf, unexpectedResponse } from './errors.ts'
+import { type ClientCore, EVENTS, type ReadForm } from './core.ts'
+import { connectionFailure, emptyAt, type Failure, failureOf, unexpectedResponse } from './errors.ts'
 import { endOf, type LinkEvent, LinkFailure } from './link-event.ts'
-import { emptyAt } from './nothing-to-read.ts'
 import { loadEvents } from './on-demand.ts'
-import { EVENTS, type ReadForm } from './read-form.ts'
 import type { RemoteTarget } from './stream-target.ts'
 
 /** One connection of a read session. */

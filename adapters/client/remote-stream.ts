@@ -16,10 +16,9 @@ import { AppendRequests } from './append-requests.ts'
 import type { ArgumentsOf } from './call.ts'
 import type { ClientCore } from './core.ts'
 import { loadAccount, loadControl } from './on-demand.ts'
-import { readBatch } from './read-batch.ts'
+import { readBatch, tailOf } from './read-requests.ts'
 import { RemoteCursor } from './remote-cursor.ts'
 import type { RemoteTarget } from './stream-target.ts'
-import { tailOf } from './tail.ts'
 
 type Args<Method extends keyof Stream> = ArgumentsOf<Stream[Method]>
 

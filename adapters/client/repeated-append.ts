@@ -6,8 +6,8 @@ import type { AppendRecord, SequencedRecord } from '../../src/model/record.ts'
 import { decodeReadBatch } from '../../src/wire/decode-records.ts'
 import type { ClientCore } from './core.ts'
 import { decoded, withEffects } from './errors.ts'
+import { tailOf } from './read-requests.ts'
 import type { RemoteTarget } from './stream-target.ts'
-import { tailOf } from './tail.ts'
 
 /** An append of unknown outcome, on condition that nothing comes in between. */
 type ConditionalBatch = AppendBatch & { readonly matchSeqNum: number }

@@ -4,9 +4,9 @@ import { unlessAborted } from '../../src/runtime/abort.ts'
 import type { AppendRequests } from './append-requests.ts'
 import type { ClientCore } from './core.ts'
 import { assertPlain } from './extended-append.ts'
+import { tailOf } from './read-requests.ts'
 import { RequestAppender } from './request-appender.ts'
 import type { RemoteTarget } from './stream-target.ts'
-import { tailOf } from './tail.ts'
 
 /**
  * Opens the appender of a session: over HTTP/2 where the runtime and the server have it. Rejects with

@@ -1,9 +1,9 @@
 import { trackExternalWork } from '../../src/runtime/clock.ts'
 import { isNode } from '../../src/runtime/node.ts'
 import type { Upload } from './call.ts'
+import { NotDuplex } from './errors.ts'
 import type { IncomingResponse, OutgoingRequest } from './exchange.ts'
 import type { NodeTransport } from './node/node-transport.ts'
-import { NotDuplex } from './not-duplex.ts'
 import type { Settings } from './options.ts'
 
 const originalFetch = globalThis.fetch

@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { type Credentials, readStored, useAccess, writeStored } from './access.ts'
+import { type Credentials, readStored, TokenForm, useAccess, writeStored } from './access.tsx'
 import { BasinList } from './basins/basin-list.tsx'
 import { BasinView } from './basins/basin-view.tsx'
 import type { Connection, Loss } from './connection.ts'
@@ -8,11 +8,9 @@ import { PageHeader, THEMES, type Theme } from './header.tsx'
 import { type ConsoleRoute, fragmentOf, routeOf, titleOf } from './route.ts'
 import { shortcutListener } from './shortcuts.ts'
 import { StreamPage } from './stream/stream-page.tsx'
-import { TokenForm } from './token-form.tsx'
 import { TokenList } from './tokens/token-list.tsx'
 import { LostConnection } from './ui/notice.tsx'
-import { Throughput } from './usage/throughput.tsx'
-import { Usage } from './usage/usage.tsx'
+import { Throughput, Usage } from './usage/usage.tsx'
 
 const ANNOUNCEMENT_MS = 4000
 

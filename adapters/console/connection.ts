@@ -1,8 +1,7 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { ClientCore } from '../client/core.ts'
+import { ClientCore, EVENTS } from '../client/core.ts'
 import type { ConnectOptions, Headwater } from '../client/index.ts'
 import { type Settings, settingsOf } from '../client/options.ts'
-import { EVENTS } from '../client/read-form.ts'
 import { RemoteHeadwater } from '../client/remote-headwater.ts'
 import type { Sender } from '../client/sender.ts'
 
@@ -29,7 +28,7 @@ export class Connection {
   readonly target: ConnectionTarget
   readonly isAuthorized: boolean
   readonly hw: Headwater
-  /** Sends what only the wire protocol has; see `basins/locations.ts`. */
+  /** Sends what only the wire protocol has; see `basins/basin-list.tsx`. */
   readonly sender: Sender
   /** Runs for each request that the server rejects with 401. */
   onUnauthorized: () => void = () => {}
@@ -42,7 +41,7 @@ export class Connection {
   readonly #fetch: (request: Request) => Promise<Response>
   readonly #token: string | undefined
 
-  /** Throws `invalid` for an invalid target. The token is kept here only; see `access.ts`. */
+  /** Throws `invalid` for an invalid target. The token is kept here only; see `access.tsx`. */
   constructor(
     fetch: (request: Request) => Promise<Response>,
     target: ConnectionTarget,

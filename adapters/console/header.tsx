@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Access } from './access.ts'
+import type { Access } from './access.tsx'
 import { useConsole } from './context.ts'
 import type { ConsoleRoute } from './route.ts'
 import { LIST_KEYS, SHORTCUTS } from './shortcuts.ts'

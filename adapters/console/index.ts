@@ -1,10 +1,10 @@
 /// <reference path="./assets.d.ts" />
 import type { ConsoleOptions } from './options.ts'
-import consoleProgram from './program.ts?function'
+import consoleProgram from './program.tsx?function'
 
 export type { ConsoleOptions } from './options.ts'
 
-let program: typeof import('./program.ts') | undefined
+let program: typeof import('./program.tsx') | undefined
 
 /**
  * Shows the console inside an element, and returns a function that removes it. Its styles and those of the
@@ -16,6 +16,6 @@ let program: typeof import('./program.ts') | undefined
  * ```
  */
 export function mountConsole(element: Element, options: ConsoleOptions): () => void {
-  program ??= consoleProgram() as typeof import('./program.ts')
+  program ??= consoleProgram() as typeof import('./program.tsx')
   return program.mountConsole(element, options)
 }

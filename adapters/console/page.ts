@@ -2,7 +2,7 @@
 import { utf8 } from '../../src/model/bytes.ts'
 import { encodeBase64 } from '../../src/wire/base64.ts'
 import type { HtmlPage } from '../http/index.ts'
-import consoleProgram from './program.ts?function'
+import consoleProgram from './program.tsx?function'
 import { sha256 } from './sha256.ts'
 
 /**

@@ -1,5 +1,4 @@
-export { copy } from './copy.ts'
-export { CopySource } from './copy-service.ts'
+export { CopySource, copy } from './copy.ts'
 export type { ExportCounts } from './export-entry.ts'
 export { createExportFile, type ExportFile, resumeExportFile } from './export-file.ts'
 export { countPositions, type ExportedLines, exportLines } from './export-lines.ts'

@@ -1,7 +1,6 @@
 import { indexedDb } from '../../adapters/storage/indexeddb/index.ts'
 import { type Engine, open, type Stream } from '../../src/index.ts'
-import { openBare } from './bare.ts'
-import { Rows } from './dexie-rows.ts'
+import { openBare, Rows } from './rivals.ts'
 
 // Runs in a page of its own browser for each side, so that none pays for the garbage of another.
 

@@ -14,11 +14,9 @@ const SAME_ON_SEVERAL_SIDES: readonly (readonly string[])[] = [
   ['adapters/durable-streams/append.ts', 'adapters/http/endpoints/append.ts'],
   ['adapters/durable-streams/read.ts', 'adapters/http/endpoints/read.ts'],
   // A hook, in each framework that has hooks.
-  ...['use-stream.ts', 'use-sync-state.ts'].map((file) =>
-    ['react', 'solid', 'vue'].map((framework) => `adapters/${framework}/${file}`),
-  ),
+  ['adapters/react/index.ts', 'adapters/solid/index.ts', 'adapters/vue/index.ts'],
   // The function that a page calls, and the one in the program that it passes the call to.
-  ['adapters/console/index.ts', 'adapters/console/mount.tsx'],
+  ['adapters/console/index.ts', 'adapters/console/program.tsx'],
 ]
 /** The messages of the protocol buffers have the names of what they encode. */
 const GENERATED = 'src/wire/gen/'

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { CliContext } from '../../adapters/cli/context.ts'
 import { bytesText, progressBar } from '../../adapters/cli/progress.ts'
-import { fakeTerminal } from './terminal.ts'
+import { fakeTerminal } from './run.ts'
 
 const MIB = 1_048_576
 

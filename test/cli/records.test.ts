@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { recordTemplate } from '../../adapters/cli/generated-records.ts'
 import { parseJsonPath, selectedText } from '../../adapters/cli/record-format.ts'
-import { recordTemplate } from '../../adapters/cli/record-template.ts'
 import { resultOf, run, service } from './run.ts'
 import { TARGETS } from './targets.ts'
 

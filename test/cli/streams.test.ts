@@ -1,8 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { systemClock } from '../../src/index.ts'
-import { byteOutput, resultOf, run, service } from './run.ts'
+import { byteOutput, fakeTerminal, resultOf, run, service } from './run.ts'
 import { TARGETS } from './targets.ts'
-import { fakeTerminal } from './terminal.ts'
 
 const DONE = { exitCode: 0, out: [], err: [] }
 

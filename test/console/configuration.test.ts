@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createBasinIn, locationsOf } from '../../adapters/console/basins/locations.ts'
+import { createBasinIn, locationsOf } from '../../adapters/console/basins/basin-list.tsx'
 import {
   basinChangeOf,
   basinFields,

@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compares } from '../../adapters/console/stream/compare.ts'
 import { pathText } from '../../adapters/console/stream/json-tree.tsx'
 import { matcherOf } from '../../adapters/console/stream/match.ts'
-import { parseQuery, type Query, quotedTerm } from '../../adapters/console/stream/query.ts'
+import { compares, parseQuery, type Query, quotedTerm } from '../../adapters/console/stream/query.ts'
 import type { SequencedRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 

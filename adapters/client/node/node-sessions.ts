@@ -1,13 +1,153 @@
 import type { SessionAppender } from '../../../src/api/append-session.ts'
+import { discardedError } from '../../../src/api/errors.ts'
+import { type AppendBatch, ownBytes } from '../../../src/model/append-input.ts'
+import { HeadwaterError } from '../../../src/model/errors.ts'
+import type { AppendAck } from '../../../src/model/info.ts'
 import type { AppendRequests } from '../append-requests.ts'
 import type { ClientCore } from '../core.ts'
-import { unexpectedResponse } from '../errors.ts'
-import { NotDuplex } from '../not-duplex.ts'
+import { NotDuplex, unexpectedResponse, withEffects } from '../errors.ts'
 import { pause, pauseMs } from '../retry.ts'
+import { SessionAppends } from '../session-appends.ts'
 import type { RemoteTarget } from '../stream-target.ts'
-import { type AppendLink, openAppendLink } from './append-link.ts'
-import { FrameMemory } from './frame-upload.ts'
-import { StreamAppender } from './stream-appender.ts'
+import { type AppendLink, type AppendLinkListener, openAppendLink } from './append-link.ts'
+import { type Chunk, encodeFrame, FrameMemory } from './frame-upload.ts'
+
+/** A connection of the session. */
+interface BatchLink {
+  start(listener: AppendLinkListener): void
+  send(batch: AppendBatch, encoded?: Chunk): void
+  end(): void
+}
+
+interface Pending {
+  readonly batch: AppendBatch
+  readonly acked: (ack: AppendAck) => void
+  readonly failed: (error: unknown) => void
+  wasSent: boolean
+}
+
+/**
+ * Appends the batches of a session over one connection in both directions. If it is lost, the batches that
+ * may be stored are appended again where their conditions allow it; otherwise the session fails.
+ */
+class StreamAppender implements SessionAppender {
+  readonly group = new SessionAppends()
+  readonly #requests: Pick<AppendRequests, 'repeat'>
+  readonly #open: () => Promise<BatchLink>
+  readonly #memory: FrameMemory
+  /** The frames of batches that waited with bytes of their caller. */
+  readonly #encoded = new WeakMap<AppendBatch, Chunk>()
+  /** Batches without an ack, in order. */
+  readonly #pending: Pending[] = []
+  #link: BatchLink | undefined
+  #isReconnecting = false
+  #isReleased = false
+
+  /** @param open Opens another connection. */
+  constructor(
+    link: BatchLink,
+    requests: Pick<AppendRequests, 'repeat'>,
+    memory: FrameMemory,
+    open: () => Promise<BatchLink>,
+  ) {
+    this.#requests = requests
+    this.#memory = memory
+    this.#open = open
+    this.#use(link)
+  }
+
+  append(batch: AppendBatch, _reservation: unknown, started: () => void): Promise<AppendAck> {
+    return new Promise((acked, failed) => {
+      if (this.group.failed) {
+        failed(discardedError(this.group.failure))
+        return
+      }
+      const pending: Pending = { batch, acked, failed, wasSent: false }
+      this.#pending.push(pending)
+      if (this.#link !== undefined) this.#send(pending, this.#link)
+      else {
+        this.own(batch)
+        void this.#reconnect()
+      }
+      started()
+    })
+  }
+
+  own(batch: AppendBatch): void {
+    // Kept to append it again, which takes a condition.
+    if (batch.matchSeqNum !== undefined || !batch.borrows) ownBytes(batch)
+    else if (!this.#encoded.has(batch)) {
+      this.#encoded.set(
+        batch,
+        encodeFrame(batch, (length) => this.#memory.take(length)),
+      )
+    }
+  }
+
+  release(): void {
+    this.#isReleased = true
+    this.#link?.end()
+    this.#link = undefined
+  }
+
+  #use(link: BatchLink): void {
+    this.#link = link
+    link.start({
+      onAck: (ack) => this.#pending.shift()?.acked(ack),
+      onEnd: (error, isLost) => this.#ended(link, error, isLost),
+    })
+    for (const pending of this.#pending) this.#send(pending, link)
+  }
+
+  #send(pending: Pending, link: BatchLink): void {
+    pending.wasSent = true
+    const { batch } = pending
+    link.send(batch, this.#encoded.get(batch))
+    this.#encoded.delete(batch)
+    if (batch.matchSeqNum !== undefined) ownBytes(batch)
+    // Never appended again, so that its memory need not be kept until the ack.
+    else batch.records = []
+  }
+
+  #ended(link: BatchLink, error: HeadwaterError, isLost: boolean): void {
+    if (this.#link !== link) return
+    this.#link = undefined
+    if (this.#isReleased) return
+    if (!isLost) this.#fail(error)
+    else if (this.#pending.length > 0) void this.#reconnect(error)
+  }
+
+  /** The first batch fails, and nothing is known to be stored of those behind it. */
+  #fail(error: unknown): void {
+    this.group.fail(error)
+    const [first, ...behind] = this.#pending.splice(0)
+    if (first === undefined) return
+    const isUnknown = first.wasSent && !(HeadwaterError.is(error) && !error.mayHaveEffects)
+    first.failed(HeadwaterError.is(error) ? withEffects(error, isUnknown) : error)
+    for (const { failed, wasSent } of behind) failed(isUnknown && wasSent ? error : discardedError(error))
+  }
+
+  /** Settles what may be stored, one batch at a time, then sends the others over another connection. */
+  async #reconnect(lost?: HeadwaterError): Promise<void> {
+    if (this.#isReconnecting) return
+    this.#isReconnecting = true
+    try {
+      for (let first = this.#pending[0]; first?.wasSent === true; first = this.#pending[0]) {
+        if (first.batch.matchSeqNum === undefined) throw lost
+        const ack = await this.#requests.repeat(first.batch)
+        this.#pending.shift()
+        first.acked(ack)
+      }
+      const link = await this.#open()
+      if (this.#isReleased) link.end()
+      else this.#use(link)
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      this.#isReconnecting = false
+    }
+  }
+}
 
 /**
  * Opens the appender of a session over HTTP/2. Resolves to undefined if the server does not speak it, or

@@ -1,21 +1,26 @@
 import { useState } from 'preact/hooks'
+import type { BasinReconfiguration } from '../../../src/model/config.ts'
 import { type BasinInfo, DEFAULT_LOCATION } from '../../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
 import { basinNameProblem } from '../../../src/model/names.ts'
-import { BasinConfigFields } from '../config/fields.tsx'
+import { basinChangeText } from '../../../src/wire/encode-resources.ts'
+import { recordOf } from '../../../src/wire/response-json.ts'
+import { responseArrayOf, textOfJson } from '../../../src/wire/response-members.ts'
+import { type CallSender, jsonCall } from '../../client/call.ts'
+import { creationOf } from '../../client/control-calls.ts'
+import { BasinConfigFields } from '../config/config-form.tsx'
 import { basinChangeOf, basinFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
 import { formatDate } from '../format.ts'
+import { appendCall, type CurlCall, curlCommand, readCall } from '../snippets.ts'
 import { useLoad, useSubmit } from '../ui/async.ts'
+import { CopyButton } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { SelectField, TextField } from '../ui/field.tsx'
 import { Link } from '../ui/link.tsx'
 import { NameList } from '../ui/list.tsx'
-import { Problem } from '../ui/notice.tsx'
-import { GettingStarted } from './getting-started.tsx'
-import { createBasinIn, locationsOf } from './locations.ts'
-import { numberColumns } from './number-columns.tsx'
-import { basinNumbers, type Numbers } from './numbers.ts'
+import { Problem, Scroll } from '../ui/notice.tsx'
+import { basinNumbers, type Numbers, numberColumns } from './numbers.tsx'
 
 /** The basins of the server. */
 export function BasinList() {
@@ -117,5 +122,83 @@ function CreateBasin(props: { readonly onClose: () => void; readonly onCreated: 
         </footer>
       </form>
     </Dialog>
+  )
+}
+
+/** The names of the locations of a server, which only the wire protocol has. */
+export function locationsOf(sender: CallSender, signal: AbortSignal): Promise<string[]> {
+  return sender.json(jsonCall('GET', '/locations', { signal }), (value) =>
+    responseArrayOf(value, 'locations').map((location) =>
+      textOfJson(recordOf(location, 'location').name, 'name'),
+    ),
+  )
+}
+
+/** Creates a basin, in the default location if none is given. */
+export async function createBasinIn(
+  location: string | undefined,
+  sender: CallSender,
+  basin: string,
+  config: BasinReconfiguration,
+): Promise<void> {
+  const text = JSON.stringify({ basin, location, config: JSON.parse(basinChangeText(config)) })
+  const vendor = { 'request-token': creationOf(undefined).header }
+  await sender.send(jsonCall('POST', '/basins', { text, vendor }))
+}
+
+interface Step {
+  readonly title: string
+  readonly command: string
+}
+
+const EXAMPLE_BASIN = 'my-basin'
+const EXAMPLE_TARGET = { basin: EXAMPLE_BASIN, stream: 'greetings', encryptionKey: '' }
+const STEPS: readonly (readonly [title: string, call: CurlCall])[] = [
+  [
+    'Create a basin, which holds streams',
+    { method: 'PUT', path: `/basins/${EXAMPLE_BASIN}`, body: { config: { create_stream_on_append: true } } },
+  ],
+  ['Append a record to a stream', appendCall(EXAMPLE_TARGET, [{ body: 'hello' }], {})],
+  ['Follow the stream', readCall(EXAMPLE_TARGET, { seqNum: 0, waitMs: Number.POSITIVE_INFINITY })],
+]
+
+const IN_PROCESS = `const stream = hw.basin('${EXAMPLE_BASIN}').stream('greetings')
+await stream.append('hello')`
+
+/** The first steps, shown for an empty server. */
+function GettingStarted({ onCreate }: { readonly onCreate: () => void }) {
+  const { connection, hasAddress } = useConsole()
+  const { isAuthorized, target } = connection
+  const commands = STEPS.map(([title, call]) => ({
+    title,
+    command: curlCommand(call, target, isAuthorized),
+  }))
+  const token = { title: 'Set the access token', command: "export HEADWATER_TOKEN='your access token'" }
+  const inTerminal: readonly Step[] = isAuthorized ? [token, ...commands] : commands
+  const steps = hasAddress ? inTerminal : [{ title: 'Append in the code of the page', command: IN_PROCESS }]
+  return (
+    <section class="start">
+      <h2>Nothing is stored yet</h2>
+      <p>
+        Basins hold streams of records.{' '}
+        <button type="button" class="link" onClick={onCreate}>
+          Create a basin here
+        </button>
+        {hasAddress ? ', or begin in a terminal:' : ', or begin in code:'}
+      </p>
+      <ol>
+        {steps.map(({ title, command }) => (
+          <li key={title}>
+            <header>
+              <h3>{title}</h3>
+              <CopyButton text={() => command} class="quiet" />
+            </header>
+            <Scroll label={title}>
+              <pre>{command}</pre>
+            </Scroll>
+          </li>
+        ))}
+      </ol>
+    </section>
   )
 }

@@ -1,14 +1,20 @@
-import { ConfigForm, Deletion } from '../config/config-form.tsx'
-import { BasinConfigFields } from '../config/fields.tsx'
-import { basinChangeOf, basinFields } from '../config/model.ts'
+import { useState } from 'preact/hooks'
+import type { StreamConfigInput } from '../../../src/model/config.ts'
+import type { StreamInfo } from '../../../src/model/info.ts'
+import { streamNameProblem } from '../../../src/model/names.ts'
+import { BasinConfigFields, ConfigForm, Deletion, StreamConfigFields } from '../config/config-form.tsx'
+import { basinChangeOf, basinFields, streamChangeOf, streamFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
 import type { BasinTab } from '../route.ts'
+import { useSubmit } from '../ui/async.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { TextField } from '../ui/field.tsx'
 import { Link, Tabs } from '../ui/link.tsx'
+import { NameList } from '../ui/list.tsx'
+import { Problem } from '../ui/notice.tsx'
 import { Followers } from '../usage/followers.tsx'
 import { Usage } from '../usage/usage.tsx'
-import { Facts } from './number-columns.tsx'
-import { basinNumbers } from './numbers.ts'
-import { StreamList } from './stream-list.tsx'
+import { basinNumbers, Facts, type Numbers, numberColumns, streamNumbers } from './numbers.tsx'
 
 /** One basin: its streams, configuration and usage. */
 export function BasinView({ basin, tab }: { readonly basin: string; readonly tab: BasinTab }) {
@@ -64,5 +70,100 @@ export function BasinView({ basin, tab }: { readonly basin: string; readonly tab
       {tab === 'followers' && <Followers of={{ basin }} />}
       {tab === 'usage' && <Usage of={{ basin }} />}
     </>
+  )
+}
+
+/** The streams of a basin. */
+function StreamList({ basin }: { readonly basin: string }) {
+  const { connection, navigate, announce } = useConsole()
+  const [isCreating, setCreating] = useState(false)
+  const open = (stream: string) => navigate({ view: 'stream', basin, stream, tab: 'records' })
+  return (
+    <>
+      <NameList<StreamInfo, Numbers>
+        noun="stream"
+        version={0}
+        load={(query, options) => connection.hw.basin(basin).listStreams(query, options)}
+        nameOf={({ name }) => name}
+        onOpen={open}
+        columns={[
+          {
+            title: 'Name',
+            sortBy: ({ name }) => name,
+            cell: ({ name, cipher, deletedAt }) => (
+              <>
+                <Link to={{ view: 'stream', basin, stream: name, tab: 'records' }}>{name}</Link>
+                {cipher !== null && <span class="hint">{cipher}</span>}
+                {deletedAt !== null && <span class="tag">deleting</span>}
+              </>
+            ),
+          },
+          ...numberColumns<StreamInfo>([
+            ...(['Records', 'Stored', 'First', 'Next', 'Last write', 'Rate', 'Retention'] as const),
+          ]),
+        ]}
+        loadValue={(stream, before, signal) => streamNumbers(connection, { basin, stream }, before, signal)}
+        empty={
+          <p class="empty">
+            This basin has no streams. Create one, or append to one: a basin can create streams on first use.
+          </p>
+        }
+        actions={
+          <button type="button" class="primary" aria-keyshortcuts="c" onClick={() => setCreating(true)}>
+            Create stream
+          </button>
+        }
+      />
+      {isCreating && (
+        <CreateStream
+          basin={basin}
+          onClose={() => setCreating(false)}
+          onCreated={(stream) => {
+            announce(`Created ${stream}`)
+            open(stream)
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+function CreateStream(props: {
+  readonly basin: string
+  readonly onClose: () => void
+  readonly onCreated: (stream: string) => void
+}) {
+  const { basin, onClose, onCreated } = props
+  const { hw } = useConsole().connection
+  const [name, setName] = useState('')
+  const [fields, setFields] = useState(() => streamFields())
+  const problem = name === '' ? undefined : streamNameProblem(name)
+  const { isBusy, error, onSubmit } = useSubmit(async () => {
+    await hw.basin(basin).createStream(name, streamChangeOf(fields) as StreamConfigInput)
+    onCreated(name)
+  })
+  return (
+    <Dialog title="Create stream" onClose={onClose}>
+      <form onSubmit={onSubmit}>
+        <TextField
+          label="Name"
+          hint="1 to 512 bytes, such as orders/2026"
+          problem={problem}
+          isRequired
+          value={name}
+          onInput={setName}
+        />
+        <StreamConfigFields fields={fields} inherited="Basin default" onChange={setFields} />
+        <Problem error={error} />
+        <footer>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" disabled={isBusy || name === '' || problem !== undefined}>
+            Create
+          </button>
+        </footer>
+      </form>
+    </Dialog>
   )
 }

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { CopyButton } from '../ui/copy.tsx'
+import { CopyButton } from '../ui/button.tsx'
 import type { JsonNode } from './json-text.ts'
 import { textOfNode } from './match.ts'
 import { quoted, quotedTerm } from './query.ts'

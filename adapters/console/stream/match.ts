@@ -1,8 +1,7 @@
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
-import { compares } from './compare.ts'
 import { type JsonNode, jsonTreeOf } from './json-text.ts'
-import { parseQuery, type Query } from './query.ts'
+import { compares, parseQuery, type Query } from './query.ts'
 
 /** Returns a function that tells whether a query selects a record. */
 export function matcherOf(query: Query): (record: SequencedRecord) => boolean {

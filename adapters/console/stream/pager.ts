@@ -2,7 +2,7 @@ import type { HeadwaterError } from '../../../src/model/errors.ts'
 import type { StreamPosition } from '../../../src/model/position.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import type { Connection } from '../connection.ts'
-import type { CurlTarget } from '../curl.ts'
+import type { CurlTarget } from '../snippets.ts'
 import { RecordWindow } from './record-window.ts'
 import { fixedStart, follow, type Start } from './tail.ts'
 

@@ -2,19 +2,17 @@ import { useState } from 'preact/hooks'
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import { useConsole } from '../context.ts'
-import { type CurlTarget, curlCommand, readCall } from '../curl.ts'
 import { formatBytes, formatTime } from '../format.ts'
-import { CopyButton } from '../ui/copy.tsx'
-import { Menu } from '../ui/menu.tsx'
-import { Scroll } from '../ui/notice.tsx'
+import { type CurlTarget, curlCommand, readCall, readCommand, readProgram } from '../snippets.ts'
+import { CopyButton, Menu } from '../ui/button.tsx'
+import { Select } from '../ui/field.tsx'
+import { Problem, Scroll } from '../ui/notice.tsx'
 import { download } from './download.tsx'
 import { JsonTree } from './json-tree.tsx'
 import { columnValue } from './match.ts'
-import { hexTextOf } from './protobuf.ts'
-import { ProtobufType } from './protobuf-type.tsx'
+import { hexTextOf, protobufTypesOf } from './protobuf.ts'
 import { quoted, quotedTerm } from './query.ts'
 import { type BodyFormat, commandText, formatOf, previewOf, type RenderedBody, renderBody } from './record.ts'
-import { readCommand, readProgram } from './snippets.ts'
 
 /** A record on one line. */
 export function RecordRow(props: {
@@ -199,4 +197,59 @@ function Body(props: {
 
 function headerTerm(name: string, value: string): string {
   return `${/^[^\s()"=!<>~.@-][^\s()"=!<>~]*$/.test(name) ? name : quoted(name)}=${quotedTerm(value)}`
+}
+
+const UNREADABLE = new Error(
+  'This is not a descriptor set with types, as protoc --descriptor_set_out writes it',
+)
+
+/** Says how far the type of a message is known, and loads and chooses types. */
+function ProtobufType(props: {
+  readonly format: BodyFormat
+  /** The type for records that state none. */
+  readonly chosen: string
+  readonly onType: (type: string) => void
+}) {
+  const { format, chosen, onType } = props
+  const { types, type } = format
+  const { setProtobufTypes, announce } = useConsole()
+  const [error, setError] = useState<Error>()
+  const isKnown = types.has(`.${type}`)
+  const load = async (file: File | undefined) => {
+    if (file === undefined) return
+    try {
+      const loaded = protobufTypesOf(new Uint8Array(await file.arrayBuffer()))
+      setProtobufTypes(new Map([...types, ...loaded]))
+      setError(undefined)
+      announce(`Loaded ${loaded.size} types`)
+    } catch {
+      setError(UNREADABLE)
+    }
+  }
+  return (
+    <>
+      <p class="hint">
+        {isKnown
+          ? `Protobuf: ${type}`
+          : `${type ? `The type ${type} is not loaded` : 'No type is known'}: fields have numbers, and values are guesses.`}
+      </p>
+      <div class="toolbar">
+        <label class="inline" title="Written by protoc --include_imports --descriptor_set_out, or buf build">
+          Descriptor set
+          <input type="file" onChange={({ currentTarget }) => load(currentTarget.files?.[0])} />
+        </label>
+        {types.size > 0 && (!isKnown || type === chosen) && (
+          <Select
+            label="Message type"
+            value={chosen}
+            options={['', ...[...types.keys()].map((name) => name.slice(1))].map(
+              (name) => [name, name] as const,
+            )}
+            onChange={onType}
+          />
+        )}
+      </div>
+      <Problem error={error} />
+    </>
+  )
 }

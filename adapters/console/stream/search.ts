@@ -1,6 +1,6 @@
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import type { Connection } from '../connection.ts'
-import type { CurlTarget } from '../curl.ts'
+import type { CurlTarget } from '../snippets.ts'
 import { RecordWindow } from './record-window.ts'
 import { yieldToPage } from './tail.ts'
 

@@ -3,7 +3,7 @@ import type { StreamPosition } from '../../../src/model/position.ts'
 import type { ReadQuery } from '../../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import type { Connection } from '../connection.ts'
-import type { CurlTarget } from '../curl.ts'
+import type { CurlTarget } from '../snippets.ts'
 
 /** The first record of a tail. */
 export type Start = Pick<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import { useConsole } from '../context.ts'
-import type { CurlTarget } from '../curl.ts'
+import type { CurlTarget } from '../snippets.ts'
 import { matcherOf } from './match.ts'
 import { Pager } from './pager.ts'
 import { parseQuery } from './query.ts'

@@ -1,11 +1,17 @@
 import { useState } from 'preact/hooks'
-import type { AccessTokenInfo } from '../../../src/model/access.ts'
+import { type AccessTokenInfo, accessTokenIdProblem } from '../../../src/model/access.ts'
+import { DurationField } from '../config/config-form.tsx'
+import { secondsOf } from '../config/model.ts'
 import { useConsole } from '../context.ts'
 import { formatDate } from '../format.ts'
-import { Confirm } from '../ui/dialog.tsx'
+import { useSubmit } from '../ui/async.ts'
+import { CopyButton } from '../ui/button.tsx'
+import { Confirm, Dialog } from '../ui/dialog.tsx'
+import { Checkbox, SelectField, TextField } from '../ui/field.tsx'
 import { NameList } from '../ui/list.tsx'
-import { IssueToken } from './issue-token.tsx'
-import { scopeSummary } from './scope-words.ts'
+import { Problem, Scroll } from '../ui/notice.tsx'
+import { PRESETS, ScopeBuilder, tokenScopeOf } from './scope-builder.tsx'
+import { scopeSummary, scopeWarnings } from './scope-words.ts'
 
 /** The access tokens of the account. */
 export function TokenList() {
@@ -84,5 +90,91 @@ export function TokenList() {
         </Confirm>
       )}
     </>
+  )
+}
+
+/** A form that issues a token, and shows the token once. */
+function IssueToken({ onClose }: { readonly onClose: () => void }) {
+  const { hw } = useConsole().connection
+  const [id, setId] = useState('')
+  const [expiry, setExpiry] = useState<'own' | 'after'>('own')
+  const [after, setAfter] = useState({ count: '30', unit: 86_400 })
+  const [isPrefixed, setPrefixed] = useState(false)
+  const [scope, setScope] = useState(PRESETS[0]![1])
+  const [issued, setIssued] = useState<string>()
+  const problem = id === '' ? undefined : accessTokenIdProblem(id)
+  const canPrefix = scope.streams.kind === 'prefix'
+  const { isBusy, error, onSubmit } = useSubmit(async () => {
+    const expiresAt = expiry === 'own' ? null : Date.now() + secondsOf(after, 'Expiry') * 1000
+    const autoPrefixStreams = canPrefix && isPrefixed
+    setIssued(await hw.issueAccessToken({ id, scope: tokenScopeOf(scope), autoPrefixStreams, expiresAt }))
+  })
+  if (issued !== undefined) return <Issued id={id} token={issued} onClose={onClose} />
+  return (
+    <Dialog title="Issue token" onClose={onClose} isWide>
+      <form onSubmit={onSubmit}>
+        <div class="fields">
+          <TextField
+            label="Id"
+            hint="1 to 96 bytes, such as tenant-7/browser"
+            problem={problem}
+            isRequired
+            value={id}
+            onInput={setId}
+          />
+          <SelectField
+            label="Expires"
+            value={expiry}
+            options={[
+              ['own', 'With your own token, or never'],
+              ['after', 'After a time'],
+            ]}
+            onChange={setExpiry}
+          >
+            {expiry === 'after' && <DurationField label="Time to expiry" value={after} onChange={setAfter} />}
+          </SelectField>
+        </div>
+        <ScopeBuilder scope={scope} onChange={setScope} />
+        <Checkbox
+          label="Hide the stream prefix: it is added to names in requests, and removed from responses"
+          checked={canPrefix && isPrefixed}
+          disabled={!canPrefix}
+          onChange={setPrefixed}
+        />
+        <Problem error={error} />
+        <footer>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            class="primary"
+            disabled={
+              isBusy || id === '' || problem !== undefined || scopeWarnings(tokenScopeOf(scope)).length > 0
+            }
+          >
+            Issue
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  )
+}
+
+function Issued(props: { readonly id: string; readonly token: string; readonly onClose: () => void }) {
+  const { id, token, onClose } = props
+  return (
+    <Dialog title={`Token ${id}`} onClose={onClose}>
+      <p>Copy the token now. It cannot be shown again.</p>
+      <Scroll label="Access token">
+        <pre class="secret">{token}</pre>
+      </Scroll>
+      <footer>
+        <CopyButton text={() => token} label="Copy token" done="Copied the token" class="primary" />
+        <button type="button" onClick={onClose}>
+          Done
+        </button>
+      </footer>
+    </Dialog>
   )
 }

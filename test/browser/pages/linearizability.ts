@@ -9,7 +9,7 @@ import {
   recordLastReads,
   type Workload,
 } from '../../campaigns/linearizability/record-history.ts'
-import type { OpenTarget } from '../../campaigns/linearizability/target.ts'
+import type { OpenTarget } from '../../campaigns/linearizability/stream-client.ts'
 
 /**
  * The storages that a page can have, by the name of what it holds: pages of one name share what the storage

@@ -4,7 +4,7 @@ import { compress, decompress } from '../../../src/wire/compression.ts'
 import { FrameDecoder } from '../../../src/wire/frame.ts'
 import { AppendAckSchema, ReadBatchSchema } from '../../../src/wire/gen/records_pb.ts'
 import { messageOf } from '../../../src/wire/session-frames.ts'
-import { equal, ok } from './harness/equal.ts'
+import { equal, ok } from './harness/assertions.ts'
 import type { Exchange } from './http-service.ts'
 
 const STATUSES = [200, 201, 202, 204, 400, 401, 403, 404, 405, 409, 412, 415, 416, 422]

@@ -6,7 +6,7 @@ import { macrotask } from '../../../src/runtime/macrotask.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { usageMetrics } from '../../../src/usage/index.ts'
 import { openCountsOf } from '../../support/open-counts.ts'
-import { equal } from './harness/equal.ts'
+import { equal } from './harness/assertions.ts'
 import { AUTHORITY, type HttpRequest } from './http-requests.ts'
 
 /** Longer than every wait: a read of one batch waits for at most 60 s. */

@@ -8,8 +8,7 @@ import { checkHistory } from './check-history.ts'
 import { describeFinding } from './describe-finding.ts'
 import { openEngines } from './engine-target.ts'
 import { recordTarget } from './record-history.ts'
-import type { AppendCall, StreamClient } from './stream-client.ts'
-import type { OpenTarget } from './target.ts'
+import type { AppendCall, OpenTarget, StreamClient } from './stream-client.ts'
 
 const SEEDS = [1, 2, 3, 4, 5]
 /** The probability of the defect. */

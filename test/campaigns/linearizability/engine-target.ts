@@ -1,9 +1,9 @@
 import { type Engine, open, type Stream } from '../../../src/index.ts'
+import type { AppendAck } from '../../../src/model/info.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
-import { EngineClient } from './clients/engine-client.ts'
-import { engineSession } from './clients/engine-session.ts'
-import type { PipelinedAppends } from './clients/pipelined-appends.ts'
-import type { OpenTarget } from './target.ts'
+import { conditionsOf, EngineClient, failedAppend, inputsOf } from './clients/engine-client.ts'
+import { type Ack, PipelinedAppends } from './clients/pipelined-appends.ts'
+import type { OpenTarget } from './stream-client.ts'
 
 const BASIN = 'linearizability'
 
@@ -42,4 +42,23 @@ export async function openEngines(storage: Storage, count: number): Promise<Open
       for (const engine of engines) await engine.close()
     },
   }
+}
+
+/** The appends of clients in the process of the engine that share a session. */
+function engineSession(stream: Stream): PipelinedAppends {
+  const open = async () => {
+    const session = await stream.appendSession()
+    return {
+      submit: async (call: Parameters<typeof inputsOf>[0]) => {
+        const ticket = await session.submit(inputsOf(call), conditionsOf(call))
+        return { ack: async () => numbersOf(await ticket.ack()) }
+      },
+      close: () => session.close(),
+    }
+  }
+  return new PipelinedAppends(open, failedAppend)
+}
+
+function numbersOf({ start, end, tail }: AppendAck): Ack {
+  return { start: start.seqNum, end: end.seqNum, tail: tail.seqNum }
 }

@@ -10,7 +10,7 @@ import { campaign, workloadOf } from './campaign.ts'
 import { EngineClient } from './clients/engine-client.ts'
 import { HttpClient } from './clients/http-client.ts'
 import { recordTarget } from './record-history.ts'
-import type { OpenTarget } from './target.ts'
+import type { OpenTarget } from './stream-client.ts'
 
 const PROCESSES = 3
 

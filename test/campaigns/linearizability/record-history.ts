@@ -1,8 +1,7 @@
 import { macrotask } from '../../../src/runtime/macrotask.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import type { History, Outcome, RecordedOperation } from './operations.ts'
-import { operationOf, type StreamClient } from './stream-client.ts'
-import type { OpenTarget } from './target.ts'
+import { type Connect, type OpenTarget, operationOf, type StreamClient } from './stream-client.ts'
 import { type Call, KnownState, nextCall } from './workload.ts'
 
 /** Returns increasing times: one before each call, and one after each return. */
@@ -16,9 +15,6 @@ export interface Workload {
   readonly clients: readonly number[]
   readonly operationsPerClient: number
 }
-
-/** Returns the client of a stream. Called once. */
-export type Connect = (stream: string, client: number) => StreamClient
 
 /** Starts all clients at once and records their operations, in the order of the returns. */
 export async function recordHistory(

@@ -8,7 +8,7 @@ import { campaign, workloadOf } from './campaign.ts'
 import { openEngines } from './engine-target.ts'
 import type { Outcome } from './operations.ts'
 import { recordTarget } from './record-history.ts'
-import type { OpenTarget } from './target.ts'
+import type { OpenTarget } from './stream-client.ts'
 import { type AppendFault, unsteady } from './unsteady-storage.ts'
 
 const FAULTS: Readonly<Record<AppendFault, number>> = {

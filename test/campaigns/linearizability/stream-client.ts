@@ -23,6 +23,17 @@ export interface StreamClient {
   checkTail(): Promise<TailOutcome>
 }
 
+/** Returns the client of a stream. Called once. */
+export type Connect = (stream: string, client: number) => StreamClient
+
+/** A system whose histories are recorded. */
+export interface OpenTarget {
+  readonly connect: Connect
+  /** Returns a client of a stream without faults. */
+  readonly reader: (stream: string) => StreamClient
+  close(): Promise<void>
+}
+
 const encoder = new TextEncoder()
 
 export function operationOf({ bodies, ...rest }: AppendCall): AppendOperation {

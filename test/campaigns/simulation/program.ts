@@ -1,7 +1,6 @@
 import { campaignOf } from '../harness/campaign.ts'
 import { Progress } from '../harness/progress.ts'
-import { replayOf, report } from './report.ts'
-import { shorten } from './shorten.ts'
+import { replayOf, report, shorten } from './report.ts'
 import { run } from './simulation.ts'
 
 const sim = campaignOf('sim', {

@@ -1,5 +1,5 @@
 import { replayCommand } from '../harness/campaign.ts'
-import type { RunResult } from './simulation.ts'
+import { type RunOptions, type RunResult, run } from './simulation.ts'
 
 const LINES_SHOWN = 40
 
@@ -23,4 +23,22 @@ export function report({ seed, steps, isAtEnd, violation, settings, lines }: Run
 
 export function replayOf(seed: number, steps: number): string {
   return replayCommand('sim', { seed, steps })
+}
+
+/**
+ * The same violation with fewer steps, found by halving. A violation found by a step needs all steps before
+ * it. One found at the end may need fewer, because the steps of a seed do not depend on their number.
+ */
+export async function shorten(options: RunOptions, failed: RunResult): Promise<RunResult> {
+  if (!failed.isAtEnd) return failed
+  let shortest = failed
+  let failingSteps = 0
+  while (shortest.steps - failingSteps > 1) {
+    const steps = Math.floor((failingSteps + shortest.steps) / 2)
+    const result = await run({ ...options, steps })
+    if (result.violation === undefined) failingSteps = steps
+    else shortest = result
+    if (!shortest.isAtEnd) break
+  }
+  return shortest
 }

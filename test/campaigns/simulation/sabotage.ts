@@ -3,8 +3,7 @@ import type { Basin, ReadEvent, RecordCursor, Stream } from '../../../src/index.
 import type { Prng } from '../../../src/runtime/prng.ts'
 import type { AppendRequest, StorageSession } from '../../../src/storage/contract.ts'
 import { wrapped } from '../../support/index.ts'
-import { report } from './report.ts'
-import { shorten } from './shorten.ts'
+import { report, shorten } from './report.ts'
 import { run } from './simulation.ts'
 import type { Sabotage } from './world.ts'
 

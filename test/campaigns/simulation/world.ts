@@ -1,11 +1,10 @@
+import { createHash } from 'node:crypto'
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
 import type { Basin, Stream } from '../../../src/index.ts'
 import type { Prng } from '../../../src/runtime/prng.ts'
 import type { Storage, StorageSession } from '../../../src/storage/contract.ts'
-import { HeldCalls } from './held-calls.ts'
-import type { Holding } from './held-storage.ts'
-import { History } from './history.ts'
+import { HeldCalls, type Holding } from './held-storage.ts'
 import { Observer } from './observer.ts'
 import type { Settings } from './settings.ts'
 import { SimulatedEngine } from './simulated-engine.ts'
@@ -184,5 +183,27 @@ function asSettings(storage: Storage, { isShared, notifications }: Settings): St
     manifest: { ...storage.manifest, shared: isShared, notifications },
     open: (context) =>
       storage.open(notifications === 'none' ? { ...context, onLogChanged: () => {} } : context),
+  }
+}
+
+/** All events of a run as JSON lines. Two runs with the same seed have the same history. */
+class History {
+  readonly #lines: string[] = []
+  #step = 0
+
+  beginStep(step: number): void {
+    this.#step = step
+  }
+
+  add(actor: string, event: string, details: Readonly<Record<string, unknown>> = {}): void {
+    this.#lines.push(JSON.stringify({ step: this.#step, actor, event, ...details }))
+  }
+
+  get lines(): readonly string[] {
+    return this.#lines
+  }
+
+  get digest(): string {
+    return createHash('sha256').update(this.#lines.join('\n')).digest('hex').slice(0, 16)
   }
 }

@@ -11,9 +11,8 @@ import { macrotask } from '../../../../src/runtime/macrotask.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
 import type { Storage } from '../../../../src/storage/contract.ts'
 import { openCountsOf } from '../../../support/open-counts.ts'
-import { DirectoryThatFills } from './directory-that-fills.ts'
-import { MemoryThatFills } from './memory-that-fills.ts'
 import { type Counts, countsOf, type Watched } from './snapshot.ts'
+import { DirectoryThatFills, MemoryThatFills } from './storages-that-fill.ts'
 
 export type StorageKind = 'memory' | 'filesystem'
 

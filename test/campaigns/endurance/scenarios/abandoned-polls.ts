@@ -1,7 +1,6 @@
 import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
 import { connect, type Socket } from 'node:net'
-import { SESSION_BYTES } from '../harness/budget.ts'
-import type { Scale, Scenario } from '../harness/scenario.ts'
+import { type Scale, type Scenario, SESSION_BYTES } from '../harness/scenario.ts'
 import { bytesInUse } from '../harness/snapshot.ts'
 import { BASIN, type World } from '../harness/world.ts'
 

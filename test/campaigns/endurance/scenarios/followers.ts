@@ -1,5 +1,4 @@
-import { SESSION_BYTES } from '../harness/budget.ts'
-import type { Scenario } from '../harness/scenario.ts'
+import { type Scenario, SESSION_BYTES } from '../harness/scenario.ts'
 import { bytesNow } from '../harness/snapshot.ts'
 import type { World } from '../harness/world.ts'
 import { type Follower, HANDLER_FOLLOWERS, LOCAL_FOLLOWERS, type StartFollower } from './follower.ts'

@@ -1,5 +1,4 @@
-import { SESSION_BYTES } from '../harness/budget.ts'
-import type { Scale, Scenario } from '../harness/scenario.ts'
+import { type Scale, type Scenario, SESSION_BYTES } from '../harness/scenario.ts'
 import { bytesInUse } from '../harness/snapshot.ts'
 import type { World } from '../harness/world.ts'
 import { HANDLER_FOLLOWERS, LOCAL_FOLLOWERS, type StartFollower } from './follower.ts'

@@ -1,6 +1,7 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { Prng } from '../../../../src/runtime/prng.ts'
-import type { FoundCase } from './corpus.ts'
 import { mutateBytes, randomBytes } from './mutate-bytes.ts'
 import { mutateText, randomText } from './mutate-text.ts'
 import type { AnyTarget, Input } from './target.ts'
@@ -81,4 +82,34 @@ function hashOf(text: string): number {
 function mixed(seed: number, index: number): number {
   const state = Math.imul(seed ^ (index + 0x9e37_79b9), 0x85eb_ca6b)
   return Math.imul(state ^ (state >>> 13), 0xc2b2_ae35) >>> 0
+}
+
+/** An input on which a decoder once failed, or one worth keeping. */
+interface FoundCase {
+  readonly reason: string
+  readonly input: Input
+}
+
+/** As stored in a file: bytes as hexadecimal digits, text unchanged. */
+type WrittenCase = { readonly why: string } & ({ readonly hex: string } | { readonly text: string })
+
+/** Reads the cases of a decoder from `NAME.json` in the directory. */
+export function foundCases(directory: string, name: string): FoundCase[] {
+  const path = join(directory, `${name}.json`)
+  if (!existsSync(path)) return []
+  const written: WrittenCase[] = JSON.parse(readFileSync(path, 'utf8'))
+  return written.map((found) => ({ reason: found.why, input: inputOf(found) }))
+}
+
+/** Encodes an input for a corpus. */
+export function writtenInput(input: Input): string {
+  return JSON.stringify(typeof input === 'string' ? { text: input } : { hex: toHex(input) })
+}
+
+function inputOf(found: WrittenCase): Input {
+  return 'text' in found ? found.text : new Uint8Array(Buffer.from(found.hex, 'hex'))
+}
+
+function toHex(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')
 }

@@ -1,7 +1,6 @@
 import { allocatedBytes } from './allocations.ts'
-import { equal } from './equal.ts'
+import { equal } from './assertions.ts'
 import { type AnyTarget, type Input, MEMORY } from './target.ts'
-import { weightOf } from './weight.ts'
 
 /** An error that repeats its input could fill a log. */
 const MESSAGE_CHARACTERS_MAX = 2000
@@ -49,4 +48,21 @@ function checkAllocated(target: AnyTarget, input: Input, before: number): void {
 
 function boundOf({ memory = MEMORY }: AnyTarget, input: Input): number {
   return memory.beside + memory.perInputByte * input.length
+}
+
+const OBJECT_BYTES = 16
+const REFERENCE_BYTES = 8
+
+/** The approximate size of a value in bytes. Shared objects are counted each time. */
+function weightOf(value: unknown): number {
+  if (typeof value === 'string') return value.length * 2
+  if (typeof value !== 'object' || value === null) return 0
+  if (ArrayBuffer.isView(value)) return OBJECT_BYTES + value.byteLength
+  let bytes = OBJECT_BYTES
+  if (value instanceof Map || Array.isArray(value)) {
+    for (const item of value) bytes += REFERENCE_BYTES + weightOf(item)
+    return bytes
+  }
+  for (const member of Object.values(value)) bytes += REFERENCE_BYTES + weightOf(member)
+  return bytes
 }

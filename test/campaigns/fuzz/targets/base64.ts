@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { EncryptionKey } from '../../../../src/model/encryption-key.ts'
 import { decodeBase64, encodeBase64, selectBase64Codec } from '../../../../src/wire/base64.ts'
-import { equal, ok } from '../harness/equal.ts'
+import { equal, ok } from '../harness/assertions.ts'
 import { headwaterError, nothing } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 import { bytes } from '../models.ts'

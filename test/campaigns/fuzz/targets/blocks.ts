@@ -15,8 +15,7 @@ import {
   type SealedSegment,
 } from '../../../../src/storage/sealed-block.ts'
 import { ReadBatchSchema } from '../../../../src/wire/gen/records_pb.ts'
-import { equal, ok } from '../harness/equal.ts'
-import { outcomeOf } from '../harness/outcome.ts'
+import { equal, ok, outcomeOf } from '../harness/assertions.ts'
 import { rangeError } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 import { record, sequence } from '../models.ts'

@@ -10,7 +10,7 @@ import {
   resourceSet,
   resourceSetText,
 } from '../../../../adapters/cli/token-scope.ts'
-import { equal, ok } from '../harness/equal.ts'
+import { equal, ok } from '../harness/assertions.ts'
 import { nothing, usageError } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 import { text } from '../models.ts'

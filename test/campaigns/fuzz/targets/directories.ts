@@ -6,9 +6,7 @@ import type { Collection, StoredBlock } from '../../../../src/storage/contract.t
 import { openFiles } from '../../../storage/filesystem/open-files.ts'
 import { SimulatedDisk } from '../../../storage/filesystem/simulated-disk.ts'
 import { LOG_IDS, unpacked, withChecksums, writtenDirectory } from '../directories.ts'
-import { ok } from '../harness/equal.ts'
-import { checkNumbers } from '../harness/numbers.ts'
-import { type Outcome, settledOutcomeOf } from '../harness/outcome.ts'
+import { checkNumbers, type Outcome, ok, settledOutcomeOf } from '../harness/assertions.ts'
 import { corrupt, nothing } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 

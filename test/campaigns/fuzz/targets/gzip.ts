@@ -3,7 +3,7 @@ import * as fflate from 'fflate'
 import { nodeGzip, nodeZlib } from '../../../../src/wire/codec-node.ts'
 import { crc32, portableGzip } from '../../../../src/wire/codecs.ts'
 import { codecTarget, OUTPUT_BYTES_MAX } from '../codecs.ts'
-import { equal } from '../harness/equal.ts'
+import { equal } from '../harness/assertions.ts'
 
 const node = nodeGzip(nodeZlib()!)
 const MEMBER_START = Buffer.of(0x1f, 0x8b)

@@ -13,7 +13,7 @@ import {
 } from '../../../../src/wire/media-type.ts'
 import { sessionCompressionOf } from '../../../../src/wire/session-frames.ts'
 import { headerPrefixOf, parseDataFormat, usedHeaderPrefix } from '../../../../src/wire/vendor-headers.ts'
-import { equal, ok } from '../harness/equal.ts'
+import { equal, ok } from '../harness/assertions.ts'
 import { headwaterError, nothing } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 import { text } from '../models.ts'

@@ -1,4 +1,4 @@
-import { equal } from '../harness/equal.ts'
+import { equal } from '../harness/assertions.ts'
 import { nothing } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 import { checkExchange, loadCodecs } from '../http-answers.ts'

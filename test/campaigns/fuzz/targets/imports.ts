@@ -10,7 +10,7 @@ import { utf8 } from '../../../../src/model/bytes.ts'
 import { macrotask } from '../../../../src/runtime/macrotask.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
 import { EXPORT_WORDS, exportText, wholeExport } from '../exports.ts'
-import { equal, ok } from '../harness/equal.ts'
+import { equal, ok } from '../harness/assertions.ts'
 import { transferError } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 

@@ -12,8 +12,7 @@ import {
   writeChange,
 } from '../../../../adapters/storage/filesystem/state/change.ts'
 import { withFrames, withGroup } from '../checksums.ts'
-import { equal, ok } from '../harness/equal.ts'
-import { checkNumbers } from '../harness/numbers.ts'
+import { checkNumbers, equal, ok } from '../harness/assertions.ts'
 import { nothing, rangeError } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 import { append, changes, largeBlock } from '../storage-models.ts'

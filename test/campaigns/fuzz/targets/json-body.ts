@@ -1,6 +1,6 @@
 import type fc from 'fast-check'
 import { utf8 } from '../../../../src/model/bytes.ts'
-import { equal } from '../harness/equal.ts'
+import { equal } from '../harness/assertions.ts'
 import { headwaterError } from '../harness/refusals.ts'
 import { type AnyTarget, target } from '../harness/target.ts'
 

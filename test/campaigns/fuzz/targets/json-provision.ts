@@ -10,7 +10,7 @@ import {
   type EnsureBasinBody,
 } from '../../../../src/wire/json-resources.ts'
 import { basinConfig, basinConfigForm, CONFIG_WORDS, streamConfig, streamConfigForm } from '../configs.ts'
-import { equal } from '../harness/equal.ts'
+import { equal } from '../harness/assertions.ts'
 import { headwaterError } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 import { basinName, streamName, text } from '../models.ts'

@@ -8,8 +8,7 @@ import {
   readJson,
   readJsonText,
 } from '../../../../src/wire/json-reader.ts'
-import { equal, ok } from '../harness/equal.ts'
-import { type Outcome, outcomeOf } from '../harness/outcome.ts'
+import { equal, type Outcome, ok, outcomeOf } from '../harness/assertions.ts'
 import { headwaterError, nothing } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 import { integer } from '../models.ts'

@@ -13,7 +13,7 @@ import {
   locationNameProblem,
   streamNameProblem,
 } from '../../../../src/model/names.ts'
-import { equal, ok } from '../harness/equal.ts'
+import { equal, ok } from '../harness/assertions.ts'
 import { nothing } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 import { basinName, streamName } from '../models.ts'

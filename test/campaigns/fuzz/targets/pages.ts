@@ -3,7 +3,7 @@ import { encodePage, type Part, parseBlocks } from '../../../../adapters/storage
 import type { PackedBlocks } from '../../../../adapters/storage/indexeddb/schema.ts'
 import { concatBytes } from '../../../../src/model/bytes.ts'
 import type { StoredBlock } from '../../../../src/storage/contract.ts'
-import { equal } from '../harness/equal.ts'
+import { equal } from '../harness/assertions.ts'
 import { rangeError } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 import { storedBlock } from '../storage-models.ts'

@@ -20,7 +20,7 @@ import {
   type PrefixRule,
 } from '../../../../src/wire/query.ts'
 import { resumeQuery } from '../../../../src/wire/sse.ts'
-import { equal, ok } from '../harness/equal.ts'
+import { equal, ok } from '../harness/assertions.ts'
 import { headwaterError } from '../harness/refusals.ts'
 import { type AnyTarget, target } from '../harness/target.ts'
 import { basinName, integer, streamName } from '../models.ts'

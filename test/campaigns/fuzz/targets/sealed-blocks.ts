@@ -14,9 +14,7 @@ import {
   encodeSegment,
   encodeSkeleton,
 } from '../../../../src/storage/sealed-block.ts'
-import { equal } from '../harness/equal.ts'
-import { checkNumbers } from '../harness/numbers.ts'
-import { outcomeOf } from '../harness/outcome.ts'
+import { checkNumbers, equal, outcomeOf } from '../harness/assertions.ts'
 import { headwaterError } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 import { sequence } from '../models.ts'

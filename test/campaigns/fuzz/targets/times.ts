@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expiryText } from '../../../../adapters/cli/token-scope.ts'
 import { millisecondsIn } from '../../../../adapters/testing/duration.ts'
 import { dateTimeOf, dateTimeText } from '../../../../src/wire/json-members.ts'
-import { equal, ok } from '../harness/equal.ts'
+import { equal, ok } from '../harness/assertions.ts'
 import { headwaterError, usageError } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 

@@ -11,7 +11,7 @@ import {
   zstdFrame,
 } from '../../../wire/zstd-data.ts'
 import { type CompressPart, codecTarget, compressed, OUTPUT_BYTES_MAX, parts } from '../codecs.ts'
-import { equal, ok } from '../harness/equal.ts'
+import { equal, ok } from '../harness/assertions.ts'
 import { compressedDataError } from '../harness/refusals.ts'
 import { target } from '../harness/target.ts'
 

@@ -3,9 +3,8 @@ import { type AttemptGroup, dataRecord, inputOf } from '../append-attempt.ts'
 import type { SimulatedEngine } from '../simulated-engine.ts'
 import { Violation } from '../violation.ts'
 import type { World } from '../world.ts'
-import type { Actor } from './actor.ts'
+import { type Actor, Closings } from './actor.ts'
 import type { Appending } from './appending.ts'
-import { Closings } from './closings.ts'
 
 const IN_FLIGHT_MAX = 12
 

@@ -4,9 +4,8 @@ import { checkFailure } from '../checks/check-failure.ts'
 import { drawBatch } from '../drawing.ts'
 import type { SimulatedEngine } from '../simulated-engine.ts'
 import type { World } from '../world.ts'
-import type { Actor } from './actor.ts'
+import { type Actor, Closings } from './actor.ts'
 import type { Appending } from './appending.ts'
-import { Closings } from './closings.ts'
 
 const IN_FLIGHT_MAX = 6
 

@@ -38,3 +38,32 @@ function isEqualTimes(a: object, b: object): boolean {
 function shown(value: unknown): string {
   return inspect(value, { depth: 6, breakLength: Number.POSITIVE_INFINITY }).slice(0, 1000)
 }
+
+/** Throws unless every number in the value is an integer from 0 to 2^53 - 1. */
+export function checkNumbers(value: unknown): void {
+  if (typeof value === 'number') {
+    if (!Number.isSafeInteger(value) || value < 0) throw new Error(`it gives the number ${value}`)
+  } else if (typeof value === 'object' && value !== null && !ArrayBuffer.isView(value)) {
+    for (const member of Object.values(value)) checkNumbers(member)
+  }
+}
+
+/** The outcome of a call. */
+export type Outcome<Value> = { readonly value: Value } | { readonly error: unknown }
+
+/** For decoders compared with another one: both may reject. */
+export function outcomeOf<Value>(call: () => Value): Outcome<Value> {
+  try {
+    return { value: call() }
+  } catch (error) {
+    return { error }
+  }
+}
+
+export async function settledOutcomeOf<Value>(call: () => Promise<Value>): Promise<Outcome<Value>> {
+  try {
+    return { value: await call() }
+  } catch (error) {
+    return { error }
+  }
+}

@@ -1,7 +1,7 @@
 /// <reference path="./assets.d.ts" />
 
 import { render } from 'preact'
-import { Credentials } from './access.ts'
+import { Credentials } from './access.tsx'
 import { App } from './app.tsx'
 import { Connection } from './connection.ts'
 import { assertConsoleOptions, type ConsoleOptions, NO_ADDRESS } from './options.ts'
@@ -10,6 +10,31 @@ import controlStyles from './styles/controls.css?text'
 import formStyles from './styles/forms.css?text'
 import partStyles from './styles/parts.css?text'
 import viewStyles from './styles/views.css?text'
+
+/** Shows the console as the whole page, for the server that the page came from. */
+export function showPage(): void {
+  const sheet = new CSSStyleSheet()
+  sheet.replaceSync('html,body{height:100%;margin:0}')
+  document.adoptedStyleSheets = [sheet]
+
+  const { origin, pathname } = new URL('.', location.href)
+  const url = `${origin}${pathname}`.replace(/\/$/, '')
+  const credentials = new Credentials(url)
+  const show = () => mount(document.body, { fetch: (request) => fetch(request), url }, true, credentials)
+  const [, code] = /^#code=(.+)$/.exec(location.hash) ?? []
+  if (code === undefined) show()
+  // Without a token, the page asks for one.
+  else signIn(url, code, credentials).then(show, show)
+}
+
+/** Exchanges the code of the link that a server prints, which signs in once. */
+async function signIn(url: string, code: string, credentials: Credentials): Promise<void> {
+  history.replaceState(null, '', location.pathname)
+  const headers = { authorization: `Bearer ${code}` }
+  const response = await fetch(`${url}/sign-in`, { method: 'POST', headers })
+  if (response.ok) credentials.save((await response.json()).access_token, 'tab')
+  else credentials.isCodeRejected = true
+}
 
 /** Shows the console inside an element, and returns a function that removes it. */
 export function mountConsole(element: Element, options: ConsoleOptions): () => void {
@@ -21,7 +46,7 @@ export function mountConsole(element: Element, options: ConsoleOptions): () => v
  * Mounts like {@link mountConsole}. A console that owns its page keeps the current view in the fragment of
  * the URL.
  */
-export function mount(
+function mount(
   element: Element,
   options: ConsoleOptions,
   ownsPage: boolean,

@@ -1,10 +1,12 @@
+import type { StreamTail } from '../../src/model/position.ts'
 import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import type { ReadBatch } from '../../src/storage/record-batch.ts'
-import { batchOf, decodeReadBatch } from '../../src/wire/decode-records.ts'
+import { batchOf, decodeReadBatch, positionOf } from '../../src/wire/decode-records.ts'
 import { queryText, readQueryParts } from '../../src/wire/encode-query.ts'
+import { recordOf } from '../../src/wire/response-json.ts'
+import { jsonCall } from './call.ts'
 import type { ClientCore } from './core.ts'
-import { decoded } from './errors.ts'
-import { emptyAt } from './nothing-to-read.ts'
+import { decoded, emptyAt } from './errors.ts'
 import { ReceivedRange } from './received-range.ts'
 import type { RemoteTarget } from './stream-target.ts'
 
@@ -38,4 +40,14 @@ export async function readBatch(
     if (tail === undefined) throw error
     return batchOf({ records: [], tail })
   }
+}
+
+/** Resolves to the tail of a stream. */
+export function tailOf(
+  { sender }: ClientCore,
+  { basin, path, creationHeaders }: RemoteTarget,
+  signal?: AbortSignal,
+): Promise<StreamTail> {
+  const call = jsonCall('GET', `${path}/records/tail`, { basin, vendor: creationHeaders, signal })
+  return sender.json(call, (value) => positionOf(recordOf(value, 'body').tail))
 }

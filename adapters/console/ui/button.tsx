@@ -1,6 +1,7 @@
-import { useState } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useRef, useState } from 'preact/hooks'
 import { useConsole } from '../context.ts'
-import { type CurlCall, curlCommand } from '../curl.ts'
+import { type CurlCall, curlCommand } from '../snippets.ts'
 import { Dialog } from './dialog.tsx'
 import { Scroll } from './notice.tsx'
 
@@ -45,4 +46,28 @@ export function CurlButton({ call }: { readonly call: () => CurlCall }) {
   if (!hasAddress) return null
   const text = () => curlCommand(call(), connection.target, connection.isAuthorized)
   return <CopyButton label="Copy as curl" done="Copied the curl command" class="quiet" text={text} />
+}
+
+/** A button that opens a list of actions, which closes after one. */
+export function Menu({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
+  const details = useRef<HTMLDetailsElement>(null)
+  const close = () => {
+    details.current!.open = false
+    details.current!.querySelector('summary')!.focus()
+  }
+  return (
+    <details
+      ref={details}
+      class="menu"
+      onClick={(event) => event.target instanceof HTMLButtonElement && close()}
+      onKeyDown={(event) => event.key === 'Escape' && close()}
+      onFocusOut={({ currentTarget, relatedTarget }) => {
+        if (relatedTarget !== null && !currentTarget.contains(relatedTarget as Element))
+          currentTarget.open = false
+      }}
+    >
+      <summary>{label}</summary>
+      <div>{children}</div>
+    </details>
+  )
 }

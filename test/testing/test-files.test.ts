@@ -1,10 +1,11 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect, it, test } from 'vitest'
 import { readSources } from '../architecture/source-module.ts'
+import { ONLY_IN_FULL_RUNS, REPEATED_IN_FULL_RUNS } from '../full-runs.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const OWN_EXAMPLES = 'test/testing/no-sleeps.test.ts'
+const OWN_EXAMPLES = 'test/testing/test-files.test.ts'
 
 /** Matches waits for time alone. A timer that ends a hanging operation does not match. */
 const SLEEPS = [
@@ -46,4 +47,29 @@ test.each([
   ['await clock.advance(10)', false],
 ])('%s: %s', (text, expected) => {
   expect(sleeps(text)).toBe(expected)
+})
+
+const TESTS = fileURLToPath(new URL('..', import.meta.url))
+const files = readdirSync(TESTS, { recursive: true, encoding: 'utf8' }).map((path) => `test/${path}`)
+
+/** Replaces each `{a,b}`. */
+function expanded(pattern: string): string[] {
+  const [, before, choices, after] = /^(.*?)\{([^}]*)\}(.*)$/.exec(pattern) ?? []
+  if (choices === undefined) return [pattern]
+  return choices.split(',').flatMap((choice) => expanded(`${before}${choice}${after}`))
+}
+
+function matches(pattern: string): boolean {
+  const source = pattern.replace(/[.]/g, '\\.').replace(/\*+/g, (stars) => (stars === '*' ? '[^/]*' : '.*'))
+  return files.some((file) => file.endsWith('.test.ts') && new RegExp(`^${source}$`).test(file))
+}
+
+it('what quick runs leave out exists', () => {
+  const patterns = [...ONLY_IN_FULL_RUNS, ...Object.values(REPEATED_IN_FULL_RUNS).flat()].flatMap(expanded)
+  expect(patterns.length).toBeGreaterThan(60)
+  expect(patterns.filter((pattern) => !matches(pattern))).toEqual([])
+})
+
+it('a pattern without files is noticed', () => {
+  expect(expanded('test/{engine,motor}/{api,log}/*.test.ts').map(matches)).toEqual([true, true, false, false])
 })
