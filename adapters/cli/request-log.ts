@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { vendorHeaderName } from '../../src/wire/header-names.ts'
 import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
-import { vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
 import type { NodeHandler } from '../node/index.ts'
 import type { CliContext } from './context.ts'
 import { printable } from './errors.ts'

@@ -5,9 +5,9 @@ import { accessScope, type ResourceKind, resourceSetProblem } from '../../src/mo
 import { utf8 } from '../../src/model/bytes.ts'
 import type { OperationLevel } from '../../src/model/operations.ts'
 import { OPERATION_LEVELS } from '../../src/model/operations.ts'
-import { decodeAccessToken } from '../../src/wire/json-access.ts'
 import { dateTimeOf, dateTimeText } from '../../src/wire/json-members.ts'
 import { JsonObject, readJsonText } from '../../src/wire/json-reader.ts'
+import { decodeAccessToken } from '../../src/wire/json-resources.ts'
 import { CliError, quoteArg, quoteName, validateArgument } from './errors.ts'
 import { durationMs } from './times.ts'
 

@@ -26,11 +26,9 @@ import {
   oneOf,
   type Time,
 } from '../../src/model/validation.ts'
-import { accessTokenInfoOf, metricsOf } from '../../src/wire/decode-account.ts'
-import { decodePage } from '../../src/wire/decode-resources.ts'
-import { accessTokenText } from '../../src/wire/encode-access-token.ts'
-import { metricsQueryParts } from '../../src/wire/encode-list-query.ts'
+import { accessTokenInfoOf, decodePage, metricsOf } from '../../src/wire/decode-resources.ts'
 import { queryText } from '../../src/wire/encode-query.ts'
+import { accessTokenText, metricsQueryParts } from '../../src/wire/encode-resources.ts'
 import { recordOf } from '../../src/wire/response-json.ts'
 import { textOfJson } from '../../src/wire/response-members.ts'
 import { type CallSender, jsonCall } from './call.ts'

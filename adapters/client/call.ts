@@ -4,7 +4,7 @@ import type { StreamConfigInput } from '../../src/model/config.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { RedactedKey } from '../../src/model/redacted-key.ts'
 import type { SharedSignal } from '../../src/runtime/abort.ts'
-import type { VendorHeader } from '../../src/wire/vendor-header-names.ts'
+import type { VendorHeader } from '../../src/wire/header-names.ts'
 import type { Exchange, IncomingResponse } from './exchange.ts'
 import type { Settings } from './options.ts'
 

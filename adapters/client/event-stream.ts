@@ -1,7 +1,6 @@
-import { decodeReadBatchJson } from '../../src/wire/decode-record-json.ts'
+import { decodeReadBatchJson, EventParser, type ServerEvent } from '../../src/wire/decode-events.ts'
 import { positionOf } from '../../src/wire/decode-records.ts'
 import { integerOfJson, parseResponse, recordOf } from '../../src/wire/response-json.ts'
-import { EventParser, type ServerEvent } from '../../src/wire/sse-parser.ts'
 import type { OpenResponse } from './call.ts'
 import { connectionFailure, failureOf } from './errors.ts'
 import { endOf, type LinkEvent, LinkFailure } from './link-event.ts'

@@ -1,7 +1,7 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { encodeAppendHeader } from '../../src/wire/append-header.ts'
-import { APPEND_HEADER } from '../../src/wire/append-header-name.ts'
+import { APPEND_HEADER } from '../../src/wire/header-names.ts'
 import { withEffects } from './errors.ts'
 
 /** Returns the headers that the request of an append with a producer or a `streamSeq` has in addition. */

@@ -5,9 +5,9 @@ import { RedactedKey } from '../../src/model/redacted-key.ts'
 import type { AnySignal, SharedSignal } from '../../src/runtime/abort.ts'
 import { trackExternalWork } from '../../src/runtime/clock.ts'
 import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import { type VendorHeader, vendorHeaderName } from '../../src/wire/header-names.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import { MalformedResponse, parseResponse } from '../../src/wire/response-json.ts'
-import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
 import type { Call, CallReply, CallSender, OpenResponse, Outcome } from './call.ts'
 import {
   clientClosedError,

@@ -1,5 +1,5 @@
 import { trackExternalWork } from '../../src/runtime/clock.ts'
-import { isNode } from '../../src/runtime/is-node.ts'
+import { isNode } from '../../src/runtime/node.ts'
 import type { Upload } from './call.ts'
 import { NotDuplex } from './errors.ts'
 import type { IncomingResponse, OutgoingRequest } from './exchange.ts'

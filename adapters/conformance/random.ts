@@ -1,7 +1,7 @@
 import { withAppend } from '../../src/core/append-rules.ts'
 import type { RetentionExtension } from '../../src/core/retention.ts'
 import { extendRetention } from '../../src/core/retention-change.ts'
-import type { WriteState } from '../../src/core/write-state.ts'
+import type { WriteState } from '../../src/core/stream-state.ts'
 import type { RetentionPolicy } from '../../src/model/config.ts'
 import { Prng } from '../../src/runtime/prng.ts'
 import type { CatalogChange, Head, ReadRange, StorageSession } from '../../src/storage/contract.ts'

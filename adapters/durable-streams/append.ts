@@ -1,13 +1,13 @@
 import type { AppendAck, Engine, ProducerBatch, RecordInput } from '../../src/index.ts'
 import { closeRecord } from '../../src/model/command.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
+import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import { wholeBody } from '../http/body.ts'
 import type { RequestExchange } from '../http/exchange.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
-import { bodyOf } from './body.ts'
 import { assertContentType, isSameType } from './content.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
-import { headerIntegerOf, isClosing } from './header-values.ts'
 import { offsetOf } from './offsets.ts'
 import { type DescribedStream, describedStream, stateForAppend } from './state.ts'
 
@@ -105,4 +105,23 @@ function earlierOutcome(error: unknown): ProducerOutcome | undefined {
 
 function producerHeaders({ epoch }: ProducerBatch, { lastSeq }: ProducerOutcome): Record<string, string> {
   return { 'producer-epoch': String(epoch), 'producer-seq': String(lastSeq) }
+}
+
+/** Reads the body of a request: its errors become 400, and 413 if it is too long. */
+export function bodyOf(request: ApiRequest): MaybePromise<Uint8Array> {
+  return wholeBody(request, 'bad_proto')
+}
+
+const INTEGER = /^(0|[1-9]\d{0,15})$/
+
+/** Parses a header that is an integer, in decimal digits without leading zeros. Throws 400. */
+export function headerIntegerOf(text: string, name: string): number {
+  const value = INTEGER.test(text) ? Number(text) : Number.NaN
+  if (Number.isSafeInteger(value)) return value
+  throw new DurableStreamsError(400, `\`${name}\` must be an integer from 0 to 2^53 - 1`)
+}
+
+/** Whether a request closes its stream. */
+export function isClosing(exchange: RequestExchange): boolean {
+  return exchange.header('stream-closed')?.trim().toLowerCase() === 'true'
 }

@@ -5,7 +5,7 @@ import type { ApiRequest } from '../http/request.ts'
 import { SessionBody, type SessionEncoding } from '../http/session-body.ts'
 import type { Content } from './content.ts'
 import { offsetOf } from './offsets.ts'
-import { assertAvailable, type ReadPosition } from './position.ts'
+import { assertAvailable, type ReadPosition } from './state.ts'
 
 export interface EventOptions {
   /** Returns the cursor of the next event. */

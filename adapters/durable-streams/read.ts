@@ -5,8 +5,13 @@ import { DurableStreamsError } from './durable-streams-error.ts'
 import { eventStream } from './events.ts'
 import { offsetOf, parseStart, type StartOffset } from './offsets.ts'
 import type { DurableStreamsSettings } from './options.ts'
-import { goneError, type ReadPosition, readPositionOf } from './position.ts'
-import { type DescribedStream, describedStream } from './state.ts'
+import {
+  type DescribedStream,
+  describedStream,
+  goneError,
+  type ReadPosition,
+  readPositionOf,
+} from './state.ts'
 
 /** Handles `GET`: a catch-up read, a long poll or an event stream. */
 export async function read(

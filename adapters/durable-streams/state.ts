@@ -2,7 +2,8 @@ import type { EngineStream, Operation, StreamDescription } from '../../src/index
 import { isStreamMissing } from '../../src/model/errors.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { type Content, contentOf, DEFAULT_CONTENT_TYPE } from './content.ts'
-import { offsetOf } from './offsets.ts'
+import { DurableStreamsError } from './durable-streams-error.ts'
+import { offsetOf, type StartOffset } from './offsets.ts'
 
 /** A stream as the protocol sees it. */
 export interface DescribedStream extends StreamDescription {
@@ -66,4 +67,41 @@ export function descriptionHeaders({
         ? { 'stream-expires-at': new Date(expiry.at).toISOString() }
         : { 'stream-ttl': String(expiry.idleSeconds) })),
   }
+}
+
+/** The start of a read. */
+export interface ReadPosition {
+  readonly stream: EngineStream
+  readonly state: DescribedStream
+  readonly seqNum: number
+  /** Whether the client named the position, so that the read must fail if records there were removed. */
+  readonly isExact: boolean
+}
+
+/** Returns the position of a read. Throws 400 beyond the tail, and 410 below the first remaining record. */
+export function readPositionOf(
+  start: StartOffset,
+  stream: EngineStream,
+  state: DescribedStream,
+): ReadPosition {
+  const { tail, trimPoint } = state
+  if (start === 'now') return { stream, state, seqNum: tail.seqNum, isExact: true }
+  if (start === 'beginning') return { stream, state, seqNum: trimPoint, isExact: false }
+  if (start > tail.seqNum) throw new DurableStreamsError(400, '`offset` is beyond the end of the stream')
+  if (start < trimPoint) throw goneError(trimPoint)
+  return { stream, state, seqNum: start, isExact: true }
+}
+
+/** Rejects with 410 if records at the position have expired. */
+export async function assertAvailable({ stream, state, seqNum, isExact }: ReadPosition): Promise<void> {
+  const { tail } = state
+  if (!isExact || seqNum >= tail.seqNum) return
+  const { count, lastSeqNum } = await stream.readUnary({ seqNum, count: 1 }, { allowsEmpty: 'always' })
+  const first = count === 0 ? tail.seqNum : lastSeqNum + 1 - count
+  if (first > seqNum) throw goneError(first)
+}
+
+/** The error of a read whose first records were removed. */
+export function goneError(earliest: number): DurableStreamsError {
+  return new DurableStreamsError(410, `the stream begins at offset ${offsetOf(earliest)}`)
 }

@@ -1,4 +1,4 @@
-import { ClosableIterator } from '../../src/api/closable-iterator.ts'
+import { ClosableIterator } from '../../src/api/cursor-iterator.ts'
 import type { JsonStream } from '../../src/api/json-stream.ts'
 import { ReadSession, type ReadSessionEvent } from '../../src/api/read-session.ts'
 import type { Stream } from '../../src/api/stream.ts'

@@ -1,7 +1,6 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
-import { decompress } from '../../src/wire/compression.ts'
-import { contentCodingOf } from '../../src/wire/content-coding.ts'
+import { contentCodingOf, decompress } from '../../src/wire/compression.ts'
 import { mediaKind, requireJson } from '../../src/wire/media-type.ts'
 import type { ApiRequest } from './request.ts'
 

@@ -13,10 +13,9 @@ import {
   oneOf,
 } from '../../src/model/validation.ts'
 import { RejectingQuota } from '../../src/runtime/rejecting-quota.ts'
-import { APPEND_HEADER } from '../../src/wire/append-header-name.ts'
-import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/content-coding.ts'
+import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/compression.ts'
+import { APPEND_HEADER, vendorHeaderName } from '../../src/wire/header-names.ts'
 import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
-import { vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
 import { type AllowedOrigins, assertCors } from './cors.ts'
 import type { RequestExchange } from './exchange.ts'
 import { hostNameOf } from './hosts.ts'

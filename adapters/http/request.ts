@@ -1,12 +1,12 @@
-import type { Engine, EngineStream, Resource } from '../../src/index.ts'
+import type { Engine, EngineStream, Operation, Resource } from '../../src/index.ts'
 import { accessTokenIdProblem } from '../../src/model/access.ts'
 import { textOf } from '../../src/model/bytes.ts'
 import { requestTokenProblem } from '../../src/model/control-names.ts'
 import { KEY_CHARACTERS_MAX } from '../../src/model/encryption-key.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
+import { type VendorHeader, vendorHeaderName } from '../../src/wire/header-names.ts'
 import { decodeStreamConfigHeader } from '../../src/wire/json-resources.ts'
-import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
 import {
   type DataFormat,
   headerPrefixOf,
@@ -248,4 +248,21 @@ function decodedSegment(segment: string): string | undefined {
 
 function invalidHeader(name: string, problem: string): HeadwaterError {
   return new HeadwaterError('bad_header', `Invalid header \`${name}\`: ${problem}`, { field: name })
+}
+
+export interface Method {
+  readonly endpoint: Endpoint
+  /**
+   * The operations of which the caller needs at least one. `'public'` requires no token; `'metrics'` requires
+   * `account-metrics` unless the option `publicMetrics` is set.
+   */
+  readonly operations: readonly Operation[] | 'public' | 'metrics'
+}
+
+/** The endpoints of a path by HTTP method. `GET` also serves `HEAD`, unless that has an entry. */
+export type Methods = Readonly<Record<string, Method>>
+
+/** An endpoint that requires one of these operations. */
+export function permitted(endpoint: Endpoint, ...operations: readonly Operation[]): Method {
+  return { endpoint, operations }
 }

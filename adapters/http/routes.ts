@@ -1,16 +1,24 @@
-import { issueAccessToken, listAccessTokens, revokeAccessToken } from './endpoints/access-tokens.ts'
 import { append } from './endpoints/append.ts'
 import {
   createBasin,
+  createStream,
   deleteBasin,
+  deleteStream,
   ensureBasin,
+  ensureStream,
   getBasinConfig,
   getDefaultLocation,
+  getStreamConfig,
+  issueAccessToken,
+  listAccessTokens,
   listBasins,
   listLocations,
+  listStreams,
   reconfigureBasin,
+  reconfigureStream,
+  revokeAccessToken,
   setDefaultLocation,
-} from './endpoints/basins.ts'
+} from './endpoints/control-plane.ts'
 import {
   accountMetrics,
   anyBasinMetrics,
@@ -23,18 +31,9 @@ import {
   streamMetrics,
 } from './endpoints/monitoring.ts'
 import { servePage } from './endpoints/page.ts'
-import { read } from './endpoints/read.ts'
-import {
-  checkTail,
-  createStream,
-  deleteStream,
-  ensureStream,
-  getStreamConfig,
-  listStreams,
-  reconfigureStream,
-} from './endpoints/streams.ts'
-import { type Method, type Methods, permitted } from './methods.ts'
+import { checkTail, read } from './endpoints/read.ts'
 import type { HandlerSettings, HtmlPage } from './options.ts'
+import { type Method, type Methods, permitted } from './request.ts'
 import { type Route, Router } from './router.ts'
 
 const HEALTH: Method = { endpoint: health, operations: 'public' }

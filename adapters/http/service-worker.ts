@@ -1,6 +1,6 @@
 import type { Engine } from '../../src/index.ts'
 import { createHandler } from './fetch-bridge.ts'
-import { answerFetchEvents, assertOpens, scopePath } from './fetch-events.ts'
+import { assertOpens } from './lazy-core.ts'
 import { type HandlerOptions, handlerSettings } from './options.ts'
 
 /**
@@ -31,4 +31,39 @@ export function serveFetchEvents(openEngine: () => Promise<Engine>, options: Han
   const mounted = { ...options, prefix: options.prefix ?? scopePath() }
   const { prefix } = handlerSettings(mounted)
   answerFetchEvents((path) => path.startsWith(`${prefix}/v1/`), createHandler(openEngine, mounted))
+}
+
+type Handler = (request: Request) => Promise<Response>
+
+/** The used part of a service worker's global scope, whose types conflict with those of pages. */
+interface ServiceWorker {
+  readonly location: { readonly origin: string }
+  readonly registration: { readonly scope: string }
+  addEventListener(type: 'fetch', listener: (event: FetchEvent) => void): void
+}
+
+interface FetchEvent {
+  readonly request: Request
+  respondWith(response: Promise<Response>): void
+  stopImmediatePropagation(): void
+}
+
+const worker = globalThis as unknown as ServiceWorker
+
+/** The path of the service worker's scope. */
+export function scopePath(): string {
+  return new URL(worker.registration.scope).pathname
+}
+
+/** Answers what scripts of a service worker's own pages request from the paths that `serves` accepts. */
+export function answerFetchEvents(serves: (path: string) => boolean, handler: Handler): void {
+  const ownOrigin = worker.location.origin
+  worker.addEventListener('fetch', (event) => {
+    const { url, mode, destination } = event.request
+    const { origin, pathname } = new URL(url)
+    if (origin !== ownOrigin || !serves(pathname)) return
+    if (mode === 'navigate' || destination !== '') return
+    event.stopImmediatePropagation()
+    event.respondWith(handler(event.request))
+  })
 }

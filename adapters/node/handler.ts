@@ -3,8 +3,7 @@ import type { Members, MembersOf } from '../../src/model/validation.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { RequestExchange } from '../http/exchange.ts'
-import { coreOf } from '../http/lazy-core.ts'
-import { openOnce } from '../http/open-once.ts'
+import { coreOf, openOnce } from '../http/lazy-core.ts'
 import {
   HANDLER_LIMITS,
   HANDLER_OPTIONS,

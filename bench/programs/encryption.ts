@@ -5,7 +5,7 @@ import { aesGcmOfNode, aesGcmOfWeb } from '../../src/engine/encryption/aes-gcm.t
 import { type CipherSuite, open, type Stream } from '../../src/index.ts'
 import { appendBatch } from '../../src/model/append-input.ts'
 import { EncryptionKey } from '../../src/model/encryption-key.ts'
-import { nodeCrypto } from '../../src/runtime/node-crypto.ts'
+import { nodeCrypto } from '../../src/runtime/node.ts'
 import { encodePlaintext, SEALED_FORMATS } from '../../src/storage/sealed-block.ts'
 import { host, type Prepared } from '../harness/host.ts'
 import { bodiesFrom, recordsOfBatch } from '../harness/records.ts'

@@ -1,7 +1,7 @@
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { unlessAnyAborted } from '../runtime/abort.ts'
-import { ClosableIterator } from './closable-iterator.ts'
+import { ClosableIterator } from './cursor-iterator.ts'
 import type { InputSink } from './input-sink.ts'
 import { loadSessions } from './load-sessions.ts'
 

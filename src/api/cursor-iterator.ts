@@ -1,8 +1,27 @@
 import { onAbort, unlessAborted } from '../runtime/abort.ts'
 import { isPromise, LATER, type MaybePromise, type Receiver } from '../runtime/maybe-promise.ts'
 import { SerialQueue } from '../runtime/serial-queue.ts'
-import { ClosableIterator } from './closable-iterator.ts'
 import type { ReadEvent, RecordCursor } from './record-cursor.ts'
+
+/** An async generator whose `return()` ends it, even while `next()` is pending. */
+export abstract class ClosableIterator<Item> implements AsyncGenerator<Item, void, undefined> {
+  abstract next(): Promise<IteratorResult<Item, void>>
+
+  abstract return(): Promise<IteratorResult<Item, void>>
+
+  async throw(error: unknown): Promise<IteratorResult<Item, void>> {
+    await this.return()
+    throw error
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return()
+  }
+}
 
 /**
  * Iterates over the events of a cursor that it opens at the first `next`. `return()` ends it even while

@@ -4,9 +4,8 @@ import { BATCH_ENCODED_BYTES_MAX } from '../model/limits.ts'
 import type { AppendRecord } from '../model/record.ts'
 import { onAnyAbort, type SharedSignal } from '../runtime/abort.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { AppendSession, AppendTicket, Reservation } from './append-session.ts'
+import { type AppendSession, type AppendTicket, EndFailure, type Reservation } from './append-session.ts'
 import { type CallOptions, signalOf } from './call-options.ts'
-import { EndFailure } from './end-failure.ts'
 import { producerClosedError } from './errors.ts'
 
 export interface RecordBatcherOptions extends AppendConditions {

@@ -4,8 +4,7 @@ import { HeadwaterError, invalid } from '../model/errors.ts'
 import { PRODUCERS_MAX } from '../model/limits.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { ProducerBatch } from '../model/producer-batch.ts'
-import type { StreamState } from './stream-state.ts'
-import type { ProducerState, WriteState } from './write-state.ts'
+import type { ProducerState, StreamState, WriteState } from './stream-state.ts'
 
 /** The rules of closed streams, of producers and of `streamSeq`. Loaded when an append first needs them. */
 

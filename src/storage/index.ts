@@ -8,7 +8,7 @@ export {
   reclaimablePoint,
   type Trim,
 } from '../core/retention.ts'
-export type { ProducerState, WriteState } from '../core/write-state.ts'
+export type { ProducerState, WriteState } from '../core/stream-state.ts'
 export {
   compareUtf8,
   concatBytes,
@@ -28,6 +28,7 @@ export { macrotask } from '../runtime/macrotask.ts'
 export { SerialQueue } from '../runtime/serial-queue.ts'
 export { BlockCollector, type BlockSummary } from './block-collector.ts'
 export { type BlockPage, cutRecords, pagesOf, wantedPages, wantsPart } from './block-pages.ts'
+export { mergeableAppends, mergedBlock, splitBlock } from './block-sizes.ts'
 export { ChangeNotifier } from './change-notifier.ts'
 export {
   type CommitPlan,
@@ -51,13 +52,13 @@ export {
   hasNewTrim,
   identityOf,
   isSameHead,
+  type WriteStateChange,
+  withWriteStateChange,
+  writeStateChange,
 } from './heads.ts'
 export { type OrderedKeyValueOptions, orderedKeyValueStorage } from './key-value/storage.ts'
 export type { KeyRange, KeyValue, KeyValueBatch, OrderedKeyValueStore } from './key-value/store.ts'
-export { mergeableAppends, mergedBlock } from './merge-blocks.ts'
 export { lowerBound, OrderedList } from './ordered-list.ts'
 export { RecentMap } from './recent-map.ts'
 export { SEALED_BLOCK_BYTES_MAX } from './sealed-block.ts'
 export { SessionCalls } from './session-calls.ts'
-export { splitBlock } from './split-block.ts'
-export { type WriteStateChange, withWriteStateChange, writeStateChange } from './write-state-change.ts'

@@ -1,6 +1,14 @@
 import type { Activity, Sampled } from '../core/usage/sampling.ts'
-import { bucketOf, chunkAt, mergeSeries, type SeriesOfChunk, STORED_BYTES } from '../core/usage/series.ts'
-import { TIERS, type Tier, type TierChunk } from '../core/usage/tiers.ts'
+import {
+  bucketOf,
+  chunkAt,
+  mergeSeries,
+  type SeriesOfChunk,
+  STORED_BYTES,
+  TIERS,
+  type Tier,
+  type TierChunk,
+} from '../core/usage/tiers.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import type { CatalogChange, Collection, Document, JsonValue, StorageSession } from '../storage/contract.ts'
 import { StorageConflict } from '../storage/errors.ts'

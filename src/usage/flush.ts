@@ -1,6 +1,5 @@
 import { type Activity, addActivity, type HourRange } from '../core/usage/sampling.ts'
-import { mergeSeries, seriesName } from '../core/usage/series.ts'
-import { HOURS, MINUTES, rolledUpInto, type TierChunk } from '../core/usage/tiers.ts'
+import { HOURS, MINUTES, mergeSeries, rolledUpInto, seriesName, type TierChunk } from '../core/usage/tiers.ts'
 import type { UsageContext } from '../engine/service/usage.ts'
 import { lazyId } from '../runtime/ids.ts'
 import type { StorageSession } from '../storage/contract.ts'

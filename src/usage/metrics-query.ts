@@ -6,9 +6,16 @@ import {
   totals,
 } from '../core/usage/metrics-plan.ts'
 import { hourOf, wasActive } from '../core/usage/sampling.ts'
-import { METERED_SIZE, pointsOf, seriesName } from '../core/usage/series.ts'
-import type { UsagePoint } from '../core/usage/tiers.ts'
-import { chunksBetween, HOURS, MINUTES, type Tier } from '../core/usage/tiers.ts'
+import {
+  chunksBetween,
+  HOURS,
+  METERED_SIZE,
+  MINUTES,
+  pointsOf,
+  seriesName,
+  type Tier,
+  type UsagePoint,
+} from '../core/usage/tiers.ts'
 import type { MetricsService, UsageContext } from '../engine/service/usage.ts'
 import { assertValid } from '../model/errors.ts'
 import type {
@@ -24,9 +31,8 @@ import { basinNameProblem, streamNameProblem } from '../model/names.ts'
 import { OPERATIONS } from '../model/operations.ts'
 import { macrotask } from '../runtime/macrotask.ts'
 import { type BasinDocument, type StreamDocument, streamKey } from '../storage/documents.ts'
-import { BasinSize } from './basin-size.ts'
 import { ACCOUNT, ACTIVITY_PREFIX, type ActivityDocument, basinScope, logScope } from './documents.ts'
-import { readChunks, readMeasurements } from './stored-usage.ts'
+import { BasinSize, readChunks, readMeasurements } from './stored-usage.ts'
 
 const ACTIVITIES_PER_PAGE = 1_000
 

@@ -1,9 +1,11 @@
-import { bucketOf, chunkAt, type SeriesOfChunk } from '../core/usage/series.ts'
 import {
   alignDown,
+  bucketOf,
+  chunkAt,
   DAY_SECONDS,
   DAYS,
   MINUTE_SECONDS,
+  type SeriesOfChunk,
   type Tier,
   type TierChunk,
   tierAt,

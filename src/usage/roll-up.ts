@@ -1,12 +1,16 @@
 import { hourOf } from '../core/usage/sampling.ts'
 import {
+  isDue,
   mergeSeries,
   pointsOf,
+  rolledUpInto,
   rollUpSeries,
   type SeriesOfChunk,
   STORED_BYTES,
-} from '../core/usage/series.ts'
-import { isDue, rolledUpInto, TIERS, type Tier, type TierChunk } from '../core/usage/tiers.ts'
+  TIERS,
+  type Tier,
+  type TierChunk,
+} from '../core/usage/tiers.ts'
 import type { UsageContext } from '../engine/service/usage.ts'
 import type { JsonValue } from '../storage/contract.ts'
 import {

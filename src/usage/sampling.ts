@@ -9,13 +9,11 @@ import {
   sampledHour,
   samplingState,
 } from '../core/usage/sampling.ts'
-import { chunkAt } from '../core/usage/series.ts'
-import { alignDown, DAY_SECONDS, HOUR_SECONDS, HOURS } from '../core/usage/tiers.ts'
+import { alignDown, chunkAt, DAY_SECONDS, HOUR_SECONDS, HOURS } from '../core/usage/tiers.ts'
 import type { UsageContext } from '../engine/service/usage.ts'
 import { lazyId } from '../runtime/ids.ts'
 import type { Document, JsonValue, StorageSession } from '../storage/contract.ts'
 import type { BasinDocument } from '../storage/documents.ts'
-import { BasinSize } from './basin-size.ts'
 import {
   ACTIVITY_PREFIX,
   type ActivityDocument,
@@ -27,6 +25,7 @@ import {
   usageKey,
   withMeasurement,
 } from './documents.ts'
+import { BasinSize } from './stored-usage.ts'
 
 const PAGE = 100
 

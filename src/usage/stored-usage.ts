@@ -1,7 +1,16 @@
-import { pointsOf, STORED_BYTES } from '../core/usage/series.ts'
-import { chunksBefore, MINUTES, type Tier, type TierChunk, type UsagePoint } from '../core/usage/tiers.ts'
+import {
+  chunksBefore,
+  MINUTES,
+  pointsOf,
+  STORED_BYTES,
+  type Tier,
+  type TierChunk,
+  type UsagePoint,
+} from '../core/usage/tiers.ts'
+import type { UsageContext } from '../engine/service/usage.ts'
 import type { StorageSession } from '../storage/contract.ts'
-import { type UsageDocument, usageKey } from './documents.ts'
+import { type StreamDocument, streamKey } from '../storage/documents.ts'
+import { logScope, type UsageDocument, usageKey } from './documents.ts'
 
 const CONCURRENT_READS = 16
 
@@ -27,7 +36,7 @@ export async function readChunks(
 }
 
 /** Selects measurements. Times are in seconds. */
-export interface MeasurementRange {
+interface MeasurementRange {
   /** The finest tier that has measurements of the scope. */
   readonly finest: Tier
   /** Measurements of buckets that end at or before this time are ignored. */
@@ -58,7 +67,7 @@ export async function readMeasurements(
 }
 
 /** Reads the latest measurement of a scope; undefined if there is none. */
-export async function readLastMeasurement(
+async function readLastMeasurement(
   session: StorageSession,
   scope: string,
   now: number,
@@ -74,7 +83,7 @@ export async function readLastMeasurement(
 }
 
 /** The result of {@link measureEach}. */
-export interface Measured {
+interface Measured {
   /** Metered bytes by log id. */
   readonly sizes: ReadonlyMap<string, number>
   /** Errors by log id. */
@@ -102,4 +111,60 @@ export async function measureEach(session: StorageSession, logIds: readonly stri
 /** Splits items into consecutive pages of at most `size`. */
 export function* chunksOf<Item>(items: readonly Item[], size: number): Generator<readonly Item[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size)
+}
+
+const STREAMS_PER_STEP = 256
+
+/**
+ * Adds up the stored bytes of a basin's streams, one page of streams at a time. A stream that cannot be
+ * measured counts with its last stored measurement, and the first such failure is reported.
+ */
+export class BasinSize {
+  /** Metered bytes of the streams measured so far. */
+  bytes = 0
+  /**
+   * The time at which the oldest of these streams was created, in milliseconds; undefined if there are none.
+   */
+  since: number | undefined
+  readonly #context: UsageContext
+  readonly #prefix: string
+  #after = ''
+  #hasReported = false
+
+  constructor(context: UsageContext, basin: string) {
+    this.#context = context
+    this.#prefix = streamKey(basin, '')
+  }
+
+  /**
+   * Measures the next page. Resolves to whether more follow. After a rejection, the next call repeats the
+   * page.
+   */
+  async step(): Promise<boolean> {
+    const { session } = this.#context
+    const range = { prefix: this.#prefix, after: this.#after, limit: STREAMS_PER_STEP }
+    const streams = await session.list('streams', range)
+    const documents = streams.map(({ value }) => value as unknown as StreamDocument)
+    this.bytes += await this.#measure(documents.map(({ logId }) => logId))
+    for (const { createdAt } of documents) this.since = Math.min(this.since ?? createdAt, createdAt)
+    this.#after = streams.at(-1)?.key ?? this.#after
+    return streams.length === STREAMS_PER_STEP
+  }
+
+  async #measure(logIds: readonly string[]): Promise<number> {
+    const { session, onBackgroundError } = this.#context
+    const { sizes, failures } = await measureEach(session, logIds)
+    let bytes = 0
+    for (const size of sizes.values()) bytes += size
+    const now = Math.floor(this.#context.clock.now() / 1000)
+    for (const logId of failures.keys()) {
+      bytes += (await readLastMeasurement(session, logScope(logId), now)) ?? 0
+    }
+    const [failure] = failures.values()
+    if (failures.size > 0 && !this.#hasReported) {
+      this.#hasReported = true
+      onBackgroundError(failure)
+    }
+    return bytes
+  }
 }

@@ -1,7 +1,6 @@
 import { GROUP_OF } from '../core/permission.ts'
 import { hourOf } from '../core/usage/sampling.ts'
-import { seriesName } from '../core/usage/series.ts'
-import { alignDown, MINUTE_SECONDS } from '../core/usage/tiers.ts'
+import { alignDown, MINUTE_SECONDS, seriesName } from '../core/usage/tiers.ts'
 import type {
   AppendUsage,
   HistogramCounts,

@@ -1,6 +1,6 @@
 import type { AppendConditions } from '../model/append-input.ts'
 import { HeadwaterError } from '../model/errors.ts'
-import { APPEND_HEADER } from './append-header-name.ts'
+import { APPEND_HEADER } from './header-names.ts'
 
 /** The `match_seq_num` of a header that replaces that of the body with no condition. */
 const ANY = 'any'

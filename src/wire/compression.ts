@@ -49,3 +49,61 @@ function codecFor(algorithm: Compression): Promise<Codec> {
   }
   return codec
 }
+
+/** The largest body of a unary request after decompression, in bytes (docs/protocol.md "Limits"). */
+export const REQUEST_BODY_BYTES_MAX = 2_097_152
+/** Response bodies longer than this, in bytes, are compressed. */
+export const RESPONSE_COMPRESSION_BYTES_MIN = 1024
+
+/** The coding of a body. */
+export type ContentCoding = Compression | 'identity'
+
+/**
+ * Parses the `Content-Encoding` of a request. Returns undefined for a coding, or a list of codings, that is
+ * not supported: the response is 415 without a body.
+ */
+export function contentCodingOf(contentEncoding: string | null): ContentCoding | undefined {
+  switch (contentEncoding?.trim().toLowerCase()) {
+    case undefined:
+    case '':
+    case 'identity':
+      return 'identity'
+    case 'gzip':
+    case 'x-gzip':
+      return 'gzip'
+    case 'zstd':
+      return 'zstd'
+    default:
+      return undefined
+  }
+}
+
+/**
+ * The coding of a unary response: the supported one that `Accept-Encoding` prefers, `preferred` on a tie,
+ * undefined for none. Unlike in sessions, weights count.
+ */
+export function responseCodingOf(
+  acceptEncoding: string | null,
+  preferred: Compression = 'zstd',
+): Compression | undefined {
+  let best: Compression | undefined
+  let bestWeight = 0
+  for (const item of (acceptEncoding ?? '').split(',')) {
+    const [name, ...parameters] = item.split(';').map((part) => part.trim().toLowerCase())
+    const coding = name === 'x-gzip' ? 'gzip' : name
+    if (coding !== 'zstd' && coding !== 'gzip') continue
+    const weight = weightOf(parameters)
+    if (weight > bestWeight || (weight === bestWeight && weight > 0 && coding === preferred)) {
+      best = coding
+      bestWeight = weight
+    }
+  }
+  return best
+}
+
+function weightOf(parameters: readonly string[]): number {
+  const weight = parameters.find((parameter) => parameter.startsWith('q='))
+  if (weight === undefined) return 1
+  const value = Number.parseFloat(weight.slice(2))
+  return value >= 0 && value <= 1 ? value : 0
+}

@@ -1,6 +1,6 @@
 import { ERROR_KINDS, type ErrorCode, type ErrorDetails } from '../model/errors.ts'
 import { positionOf } from './decode-records.ts'
-import { apiFieldOf } from './field-names.ts'
+import { apiFieldOf } from './error-body.ts'
 import { integerOfJson, MalformedResponse, parseResponse, recordOf } from './response-json.ts'
 import { textOfJson } from './response-members.ts'
 

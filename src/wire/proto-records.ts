@@ -11,8 +11,7 @@ import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { TAG_SEQ_NUM, TAG_TIMESTAMP, writeVarint } from '../storage/block-codec.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 import type { Compression } from './codec.ts'
-import { messageFrameHead } from './encode-frame.ts'
-import { frameMessage } from './frame-compression.ts'
+import { frameMessage, messageFrameHead } from './session-frames.ts'
 
 /**
  * Decodes an `AppendInput` message (docs/protocol.md "Protobuf messages"). Byte arrays are views of `bytes`.

@@ -1,6 +1,6 @@
 import { HeadwaterError } from '../model/errors.ts'
+import { VENDOR_HEADERS, type VendorHeader, vendorHeaderName } from './header-names.ts'
 import { HEADER_PREFIXES, mediaTypeEssence, sessionContentType } from './media-type.ts'
-import { VENDOR_HEADERS, type VendorHeader, vendorHeaderName } from './vendor-header-names.ts'
 
 /** The prefix of a response whose request used none. */
 const DEFAULT_HEADER_PREFIX = 'svc'

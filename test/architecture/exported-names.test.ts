@@ -8,9 +8,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Each exports the same name for the same thing on several sides. */
 const SAME_ON_SEVERAL_SIDES: readonly (readonly string[])[] = [
   // An operation of the protocol: its endpoint, and the request for it.
-  ['adapters/client/account.ts', 'adapters/http/endpoints/access-tokens.ts'],
-  ['adapters/client/control.ts', 'adapters/http/endpoints/basins.ts'],
-  ['adapters/client/control.ts', 'adapters/http/endpoints/streams.ts'],
+  ['adapters/client/account.ts', 'adapters/http/endpoints/control-plane.ts'],
+  ['adapters/client/control.ts', 'adapters/http/endpoints/control-plane.ts'],
   // An operation that two protocols have.
   ['adapters/durable-streams/append.ts', 'adapters/http/endpoints/append.ts'],
   ['adapters/durable-streams/read.ts', 'adapters/http/endpoints/read.ts'],

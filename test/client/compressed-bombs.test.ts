@@ -5,7 +5,7 @@ import type { AddressInfo, Server } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { connect } from '../../adapters/client/index.ts'
-import { encodeMessageFrame } from '../../src/wire/encode-frame.ts'
+import { encodeMessageFrame } from '../../src/wire/session-frames.ts'
 import { HOSTILE_ZSTD } from '../wire/zstd-data.ts'
 import { connectTo, failureOf, whileTimePasses } from './network.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { jsonArray, jsonMessages } from '../../adapters/durable-streams/json-messages.ts'
+import { jsonArray, jsonMessages } from '../../adapters/durable-streams/content.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 
 const messagesOf = (text: string) => jsonMessages(utf8(text))

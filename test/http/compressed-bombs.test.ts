@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { encodeMessageFrame } from '../../src/wire/encode-frame.ts'
+import { encodeMessageFrame } from '../../src/wire/session-frames.ts'
 import { HOSTILE_ZSTD, rawBlock, zstdFrame } from '../wire/zstd-data.ts'
 import { inputFrame, inputMessage } from './inputs.ts'
 import { ackOf, bytesOf, errorOf, framesOf, RECORDS, startWithStream, tailOf, Upload } from './support.ts'

@@ -1,7 +1,7 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, test } from 'vitest'
-import { encodeMessageFrame } from '../../src/wire/encode-frame.ts'
 import { AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
+import { encodeMessageFrame } from '../../src/wire/session-frames.ts'
 import { inputFrame } from './inputs.ts'
 import { BodyReader, errorOf, framesOf, parseSse, RECORDS, startWithStream, Upload } from './support.ts'
 

@@ -4,8 +4,7 @@ import { FetchExchange } from '../../adapters/http/fetch-bridge.ts'
 import { handlerSettings } from '../../adapters/http/options.ts'
 import { ApiRequest } from '../../adapters/http/request.ts'
 import { concatBytes } from '../../src/model/bytes.ts'
-import { compress } from '../../src/wire/compression.ts'
-import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/content-coding.ts'
+import { compress, REQUEST_BODY_BYTES_MAX } from '../../src/wire/compression.ts'
 
 const SETTINGS = handlerSettings({})
 const MATCH = { pattern: '', target: undefined, parameters: {} }

@@ -1,8 +1,8 @@
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { encodeMessageFrame } from '../../src/wire/encode-frame.ts'
 import { FrameDecoder } from '../../src/wire/frame.ts'
+import { encodeMessageFrame } from '../../src/wire/session-frames.ts'
 import { freshName, serviceOfFile, until } from './support.ts'
 
 const { server, hw } = await serviceOfFile()

@@ -1,4 +1,5 @@
 import { memory } from '../../adapters/storage/memory/index.ts'
+import { splitBlock } from '../../src/storage/block-sizes.ts'
 import type {
   Storage,
   StorageContext,
@@ -7,7 +8,6 @@ import type {
   StoredBlock,
 } from '../../src/storage/contract.ts'
 import { StorageFailure } from '../../src/storage/errors.ts'
-import { splitBlock } from '../../src/storage/split-block.ts'
 
 export type Change = (session: StorageSession, context: StorageContext) => Partial<StorageSession>
 

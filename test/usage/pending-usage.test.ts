@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { pointsOf } from '../../src/core/usage/series.ts'
+import { pointsOf } from '../../src/core/usage/tiers.ts'
 import { PendingUsage } from '../../src/usage/pending-usage.ts'
 import { DAY, MINUTE, START } from './support.ts'
 

@@ -2,13 +2,13 @@ import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { appendBatch, type RecordInput } from '../../src/model/append-input.ts'
 import { decodeError } from '../../src/wire/decode-error.ts'
+import { EventParser } from '../../src/wire/decode-events.ts'
 import { decodeAppendAck, decodeReadBatch } from '../../src/wire/decode-records.ts'
 import { encodeAppendInput } from '../../src/wire/encode-append.ts'
 import { queryText, readQueryParts } from '../../src/wire/encode-query.ts'
-import { apiFieldOf, wireFieldOf } from '../../src/wire/field-names.ts'
+import { apiFieldOf, wireFieldOf } from '../../src/wire/error-body.ts'
 import { AppendAckSchema, AppendInputSchema, ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
 import { MalformedResponse } from '../../src/wire/response-json.ts'
-import { EventParser } from '../../src/wire/sse-parser.ts'
 
 const INPUTS: readonly RecordInput[] = [
   '',

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import * as fflate from 'fflate'
 import { describe, expect, it } from 'vitest'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
-import { crc32, portableGzip } from '../../src/wire/codec-gzip.ts'
 import { nodeGzip, nodeZlib } from '../../src/wire/codec-node.ts'
+import { crc32, portableGzip } from '../../src/wire/codecs.ts'
 
 const LIMIT = 2_097_151
 const ZEROS_64_MIB = 64 * 1024 * 1024

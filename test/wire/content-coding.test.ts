@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { contentCodingOf, responseCodingOf } from '../../src/wire/content-coding.ts'
+import { contentCodingOf, responseCodingOf } from '../../src/wire/compression.ts'
 
 describe('contentCodingOf', () => {
   it.each([

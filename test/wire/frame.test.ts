@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
-import { encodeMessageFrame, encodeTerminalFrame } from '../../src/wire/encode-frame.ts'
 import { FRAME_PAYLOAD_MAX, type Frame, FrameDecoder } from '../../src/wire/frame.ts'
+import { encodeMessageFrame, encodeTerminalFrame } from '../../src/wire/session-frames.ts'
 import { rejection } from '../model/rejection.ts'
 
 function decodeAll(...chunks: Uint8Array[]): Frame[] {

@@ -4,7 +4,7 @@ import { concatBytes } from '../../src/model/bytes.ts'
 import type { Compression } from '../../src/wire/codec.ts'
 import { compress } from '../../src/wire/compression.ts'
 import { FrameDecoder, type MessageFrame } from '../../src/wire/frame.ts'
-import { frameMessage, messageOf, sessionCompressionOf } from '../../src/wire/frame-compression.ts'
+import { frameMessage, messageOf, sessionCompressionOf } from '../../src/wire/session-frames.ts'
 import { rleBlock, zstdFrame } from './zstd-data.ts'
 
 describe('sessionCompressionOf', () => {

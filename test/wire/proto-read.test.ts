@@ -5,7 +5,6 @@ import type { StreamPosition } from '../../src/model/position.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { ReadBatch, RecordBatch } from '../../src/storage/record-batch.ts'
 import { FrameDecoder, type MessageFrame } from '../../src/wire/frame.ts'
-import { messageOf } from '../../src/wire/frame-compression.ts'
 import { ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
 import {
   encodeHeartbeat,
@@ -13,6 +12,7 @@ import {
   heartbeatFrame,
   readBatchFrame,
 } from '../../src/wire/proto-records.ts'
+import { messageOf } from '../../src/wire/session-frames.ts'
 
 const records: SequencedRecord[] = [
   { seqNum: 0, timestamp: 0, headers: [], body: utf8('first') },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { type VendorHeader, vendorHeaderName } from '../../src/wire/header-names.ts'
 import { HEADER_PREFIXES, sessionContentType } from '../../src/wire/media-type.ts'
-import { type VendorHeader, vendorHeaderName } from '../../src/wire/vendor-header-names.ts'
 import { headerPrefixOf, type RequestHeaders, vendorHeader } from '../../src/wire/vendor-headers.ts'
 import { rejection } from '../model/rejection.ts'
 import { outcomeOf } from './outcome.ts'

@@ -1,13 +1,29 @@
-import type { ReadQuery } from '../../../src/index.ts'
+import type { EngineStream, ReadBatch, ReadQuery } from '../../../src/index.ts'
+import { utf8 } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
-import { readBatchJson, sharedBatchJson } from '../../../src/wire/json-records.ts'
-import { readForm } from '../../../src/wire/media-type.ts'
-import { encodeReadBatch } from '../../../src/wire/proto-records.ts'
+import type { Compression } from '../../../src/wire/codec.ts'
+import { pingJson, readBatchJson, sharedBatchJson, tailJson } from '../../../src/wire/json-records.ts'
+import { readForm, sessionContentType } from '../../../src/wire/media-type.ts'
+import {
+  encodeReadBatch,
+  heartbeatFrame,
+  largeBatchFrame,
+  readBatchFrame,
+} from '../../../src/wire/proto-records.ts'
 import { decodeReadQuery } from '../../../src/wire/query.ts'
-import { parseLastEventId, resumeQuery } from '../../../src/wire/sse.ts'
-import { jsonReply, protobufReply } from '../reply.ts'
+import { encodeTerminalFrame, sessionCompressionOf } from '../../../src/wire/session-frames.ts'
+import {
+  batchEvent,
+  DONE_EVENT,
+  errorEvent,
+  parseLastEventId,
+  pingEvent,
+  resumeQuery,
+} from '../../../src/wire/sse.ts'
+import type { DataFormat } from '../../../src/wire/vendor-headers.ts'
+import { jsonReply, protobufReply, type Reply, streamReply } from '../reply.ts'
 import type { ApiRequest, Endpoint } from '../request.ts'
-import { frameStream, sessionEvents } from './read-session.ts'
+import { SessionBody, type SessionEncoding } from '../session-body.ts'
 
 /** Reads one batch, or opens a read session by Server-Sent Events or in frames. */
 export const read: Endpoint = async (request, hw) => {
@@ -32,6 +48,9 @@ export const read: Endpoint = async (request, hw) => {
   return jsonReply(query.waitMs ? sharedBatchJson(batch, format) : readBatchJson(batch, format))
 }
 
+export const checkTail: Endpoint = async (request, hw) =>
+  jsonReply(tailJson(await request.streamOf(hw, { takesKey: false }).checkTail()))
+
 /** A reconnecting `EventSource` continues after the last event it has received. */
 function resumed(request: ApiRequest, meaning: () => ReadQuery): ReadQuery {
   const lastEventId = request.exchange.header('last-event-id')
@@ -54,4 +73,88 @@ function wellFormedQuery(text: string): () => ReadQuery {
       throw error
     }
   }
+}
+
+/** Opens a binary read session. It ends with the body; a terminal frame reports a failure. */
+function frameStream(request: ApiRequest, stream: EngineStream, query: ReadQuery): Promise<Reply> {
+  const encoding = frameEncoding(sessionCompressionOf(request.exchange.header('accept-encoding') ?? null))
+  return openSession(request, stream, query, sessionContentType(request.headerPrefix), encoding)
+}
+
+/** Opens a read session by Server-Sent Events. */
+function sessionEvents(
+  request: ApiRequest,
+  stream: EngineStream,
+  query: ReadQuery,
+  format: DataFormat,
+): Promise<Reply> {
+  return openSession(request, stream, query, EVENT_STREAM, eventEncoding(format))
+}
+
+async function openSession(
+  request: ApiRequest,
+  stream: EngineStream,
+  query: ReadQuery,
+  contentType: string,
+  encoding: SessionEncoding,
+): Promise<Reply> {
+  const cursor = await stream.openCursor(query, { heartbeats: true, ...request.readPolicy })
+  const protocol = contentType === EVENT_STREAM ? 'events' : 'frames'
+  return streamReply(contentType, new SessionBody(cursor, encoding, request, protocol))
+}
+
+const EVENT_STREAM = 'text/event-stream'
+
+function frameEncoding(compression: Compression | undefined): SessionEncoding {
+  return {
+    event(event) {
+      if (event.kind === 'heartbeat') return heartbeatFrame(event.tail)
+      const parts = compression === undefined ? largeBatchFrame(event.batch) : undefined
+      return parts ?? readBatchFrame(event.batch, compression)
+    },
+    failure: ({ status, text }) => encodeTerminalFrame(status, text),
+  }
+}
+
+const DONE_CHUNK = utf8(DONE_EVENT)
+
+function eventEncoding(format: DataFormat): SessionEncoding {
+  let count = 0
+  let bytes = 0
+  return {
+    event(event) {
+      if (event.kind === 'heartbeat') return utf8(pingEvent(pingJson(event.timestamp, event.tail)))
+      const { batch } = event
+      count += batch.count
+      bytes += batch.meteredBytes
+      return sharedBatchEvent(batch, format, count, bytes)
+    },
+    failure: ({ text }) => utf8(errorEvent(text)),
+    end: DONE_CHUNK,
+  }
+}
+
+interface SharedEvent {
+  readonly format: DataFormat
+  readonly count: number
+  readonly bytes: number
+  readonly chunk: Uint8Array
+}
+
+/** The last event made of each batch. */
+const lastEvents = new WeakMap<ReadBatch, SharedEvent>()
+
+/** The event of a batch, shared by connections that have delivered the same amount in the same format. */
+function sharedBatchEvent(
+  batch: ReadBatch<'bytes'>,
+  format: DataFormat,
+  count: number,
+  bytes: number,
+): Uint8Array {
+  const known = lastEvents.get(batch)
+  if (known?.count === count && known.bytes === bytes && known.format === format) return known.chunk
+  const delivered = { lastSeqNum: batch.lastSeqNum, count, bytes }
+  const chunk = utf8(batchEvent(delivered, sharedBatchJson(batch, format)))
+  lastEvents.set(batch, { format, count, bytes, chunk })
+  return chunk
 }

@@ -18,8 +18,7 @@ import type {
 import { keyBounds } from '../../../src/storage/document-keys.ts'
 import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { attempt, ObjectDatabase, type ObjectStorage, objectFailure, type SqlRow } from './database.ts'
-import { ObjectLogs } from './logs.ts'
-import { reclaimLogRows } from './reclaim.ts'
+import { ObjectLogs, reclaimLogRows } from './logs.ts'
 
 /** The storages that are open in an engine. */
 const opened = new WeakSet<ObjectStorage>()

@@ -1,16 +1,16 @@
 import { type BlockPage, cutRecords, wantedPages } from '../../../src/storage/block-pages.ts'
 import type { ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
+import { decodeOrThrowCorrupt } from './files/errors.ts'
+import { type File, readExactly } from './files/files.ts'
 import {
   blockPages,
   type CheckedPage,
   checkPages,
   type FrameHead,
   isolateBlocks,
+  payloadEnd,
   readFrameHead,
-} from './files/data-frame.ts'
-import { decodeOrThrowCorrupt } from './files/errors.ts'
-import { type File, readExactly } from './files/files.ts'
-import { payloadEnd } from './files/frame.ts'
+} from './files/frame.ts'
 import type { BlockFacts } from './state/log.ts'
 
 /** A frame of more bytes may be read in part. Smaller ones are read whole, which takes a single read. */

@@ -6,8 +6,7 @@ import { StorageFailure } from '../../../src/storage/errors.ts'
 import { fileFailure } from './files/errors.ts'
 import { syncDirectory } from './files/node-files.ts'
 import { type LockedDirectory, lockDirectoryOnFullDisk } from './lock/directory-lock.ts'
-import { type OpenFilesOptions, openStorage } from './open-files.ts'
-import type { SharedStorage } from './shared-storage.ts'
+import { type OpenFilesOptions, openStorage, type SharedStorage } from './shared-storage.ts'
 
 /** Creates the directory for its owner only if needed. Opens the storage in it, or joins its engines. */
 export async function openDirectory(

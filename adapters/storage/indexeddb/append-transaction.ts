@@ -3,6 +3,7 @@ import type { AppendRequest, Head } from '../../../src/storage/contract.ts'
 import { type StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
 import { appendConflict } from '../../../src/storage/heads.ts'
 import { isSameSchedule, putChores, type RescheduledLog, reschedule } from './chores.ts'
+import { completionOf, type TransactionDurability, write } from './connection.ts'
 import { type LogWrite, replaceLog, writeWithAppends } from './log-write.ts'
 import { readBlocks } from './page.ts'
 import type { IndexedDatabase, LogRow, WriteTransaction } from './schema.ts'
@@ -17,7 +18,6 @@ import {
   readTailLog,
   type TailInsert,
 } from './tail-rows.ts'
-import { completionOf, type TransactionDurability, write } from './transactions.ts'
 
 /** Appends to one log. */
 export interface LogAppends {

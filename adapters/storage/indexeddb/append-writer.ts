@@ -11,11 +11,10 @@ import {
   optimisticInsert,
   planOptimistically,
 } from './append-transaction.ts'
-import type { DatabaseConnection } from './connection.ts'
+import type { DatabaseConnection, TransactionDurability } from './connection.ts'
 import { quotaExceeded } from './failures.ts'
-import { isQuotaFailure, type SpaceReserve } from './reserve.ts'
+import { isQuotaFailure, type SpaceReserve } from './space.ts'
 import type { LogState } from './tail-rows.ts'
-import type { TransactionDurability } from './transactions.ts'
 
 /** The most data per transaction, in bytes, unless a single append has more. */
 const GROUP_BYTES_MAX = 4 * 1024 * 1024

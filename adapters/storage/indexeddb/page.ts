@@ -1,7 +1,7 @@
 import { concatBytes } from '../../../src/model/bytes.ts'
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
+import { splitBlock } from '../../../src/storage/block-sizes.ts'
 import type { StoredBlock } from '../../../src/storage/contract.ts'
-import { splitBlock } from '../../../src/storage/split-block.ts'
 import { corruptDatabase } from './failures.ts'
 import type { PackedBlocks, PageKey, PageRow } from './schema.ts'
 

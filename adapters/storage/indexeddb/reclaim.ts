@@ -4,7 +4,7 @@ import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { choresUntil } from './chores.ts'
-import type { DatabaseConnection } from './connection.ts'
+import { type DatabaseConnection, write } from './connection.ts'
 import { corruptDatabase } from './failures.ts'
 import { blocksMeteredBytes, type LogWrite, putPage, replaceLog, writeWithExactChores } from './log-write.ts'
 import {
@@ -18,7 +18,6 @@ import {
 } from './page.ts'
 import type { Chore, ChoreKind, LogRow, PageKey, PageRow, WriteTransaction } from './schema.ts'
 import { foldTailRows, readTailLog, type StoredLog } from './tail-rows.ts'
-import { write } from './transactions.ts'
 
 /** The most rows that one call reads, a few megabytes, so that appends do not wait long. */
 const ROWS_MAX = 64

@@ -23,7 +23,7 @@ export interface Schema extends DBSchema {
   }
   /** The data of large blocks, in order. */
   parts: { key: PartKey; value: Uint8Array }
-  /** Random bytes that occupy space; see `reserve.ts`. */
+  /** Random bytes that occupy space; see `space.ts`. */
   reserve: { key: typeof RESERVE; value: Uint8Array }
   /** An index of what can be reclaimed and when, except for expired pages. The values carry no meaning. */
   chores: { key: Chore; value: 1 }

@@ -8,15 +8,12 @@ import type {
 import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { AppendWriter } from './append-writer.ts'
 import { contendForBackgroundLock } from './background-lock.ts'
+import { commitTransaction, getDocument, listDocuments } from './catalog.ts'
 import { ChangeChannel } from './change-channel.ts'
 import { choresUntil } from './chores.ts'
-import { commitTransaction } from './commit.ts'
-import { DatabaseConnection } from './connection.ts'
-import { getDocument, listDocuments } from './documents.ts'
+import { DatabaseConnection, type TransactionDurability } from './connection.ts'
 import { loadHead, measureLogs, readLogRange } from './log-reader.ts'
-import { isQuotaFailure, SpaceReserve } from './reserve.ts'
-import type { SpaceMonitor } from './space.ts'
-import type { TransactionDurability } from './transactions.ts'
+import { isQuotaFailure, type SpaceMonitor, SpaceReserve } from './space.ts'
 
 export interface DatabaseOptions {
   readonly name: string

@@ -1,14 +1,12 @@
-import { utf8 } from '../../../src/model/bytes.ts'
+import { concatBytes, utf8 } from '../../../src/model/bytes.ts'
 import { macrotask } from '../../../src/runtime/macrotask.ts'
+import { mergeableAppends, mergedBlock } from '../../../src/storage/block-sizes.ts'
 import type { AppendRequest, StoredBlock } from '../../../src/storage/contract.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
 import { identityOf, isSameHead } from '../../../src/storage/heads.ts'
-import { mergeableAppends, mergedBlock } from '../../../src/storage/merge-blocks.ts'
-import type { Database } from './database.ts'
-import { GroupMemory, joinBytes } from './group-memory.ts'
+import { type Database, prepared, type Statement } from './database.ts'
 import { stateOf, writeStateOf } from './heads.ts'
 import type { Tables } from './schema.ts'
-import { prepared, type Statement } from './statement.ts'
 
 /** The most data of one statement, in bytes, unless a single append has more. */
 const GROUP_BYTES_MAX = 4 * 1024 * 1024
@@ -213,7 +211,7 @@ function blocksOf(count: number): string {
 }
 
 /** A row of blocks: the records of one append, or of several. */
-export interface BlockRow extends StoredBlock {
+interface BlockRow extends StoredBlock {
   /** The last append in the block. */
   readonly appendId: string
 }
@@ -227,4 +225,40 @@ function mergeBlocks(requests: readonly AppendRequest[]): BlockRow[] {
     )
     return { ...block, appendId: group.at(-1)!.head.appendId }
   })
+}
+
+const PIECE_BYTES = { first: 4_096, max: 65_536 }
+/** Longer blocks get memory of their own, because they would waste the end of a piece. */
+const SHARED_BYTES_MAX = PIECE_BYTES.first / 2
+
+/**
+ * Memory for the small blocks of one busy log. Blocks that follow each other lie side by side, so that a
+ * group of them needs no copy.
+ */
+export class GroupMemory {
+  #piece: ArrayBuffer | undefined
+  #used = 0
+
+  allocate(bytes: number): Uint8Array {
+    if (bytes > SHARED_BYTES_MAX) return new Uint8Array(bytes)
+    if (this.#piece === undefined || this.#used + bytes > this.#piece.byteLength) {
+      const doubled = (this.#piece?.byteLength ?? 0) * 2
+      this.#piece = new ArrayBuffer(Math.min(Math.max(doubled, PIECE_BYTES.first), PIECE_BYTES.max))
+      this.#used = 0
+    }
+    const start = this.#used
+    this.#used += bytes
+    return new Uint8Array(this.#piece, start, bytes)
+  }
+}
+
+/** Joins arrays, without a copy if they are adjacent. */
+export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
+  const { buffer, byteOffset } = parts[0]!
+  let end = byteOffset
+  for (const part of parts) {
+    if (part.buffer !== buffer || part.byteOffset !== end) return concatBytes(parts)
+    end += part.length
+  }
+  return new Uint8Array(buffer, byteOffset, end - byteOffset)
 }

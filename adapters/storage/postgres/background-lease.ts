@@ -1,8 +1,8 @@
 import type { Clock } from '../../../src/runtime/clock.ts'
+import { numberOf } from './client.ts'
 import type { Database } from './database.ts'
 import type { Tables } from './schema.ts'
 import { SERVER_TIME, type ServerClock } from './server-clock.ts'
-import { numberOf } from './values.ts'
 
 /** How long a lease lasts without being renewed, in milliseconds. */
 const LEASE_MS = 15_000

@@ -1,11 +1,13 @@
 import { lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
-import type { Collection, Document, ListRange } from '../../../src/storage/contract.ts'
-import { keyBounds } from '../../../src/storage/document-keys.ts'
-import type { PostgresRow } from './client.ts'
-import type { Database } from './database.ts'
+import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
+import type { CatalogChange, Collection, Document, ListRange } from '../../../src/storage/contract.ts'
+import { keyBounds, randomVersion } from '../../../src/storage/document-keys.ts'
+import { StorageConflict } from '../../../src/storage/errors.ts'
+import { bytesOf, hexOf, numberOf, type PostgresRow } from './client.ts'
+import { type Database, prepared } from './database.ts'
+import { DIVISION_BY_ZERO, UNIQUE_VIOLATION } from './failures.ts'
+import { newLogRow } from './heads.ts'
 import type { Tables } from './schema.ts'
-import { prepared } from './statement.ts'
-import { bytesOf, numberOf } from './values.ts'
 
 /** Reads documents. */
 export class PostgresCatalog {
@@ -51,4 +53,209 @@ function statementsOf({ documents }: Tables) {
 
 function documentOf({ key, value, version }: PostgresRow): Document {
   return { key: lossyTextOf(bytesOf(key)), value: JSON.parse(String(value)), version: numberOf(version) }
+}
+
+type DocumentChange = Extract<CatalogChange, { readonly key: string }>
+
+/**
+ * Changes of one kind. `sql` makes them for the rows in `$n`, a JSON array, and returns a row for each change
+ * that was made. A row locks what it checks, so two commits never rest on each other's past.
+ */
+interface Step {
+  readonly sql: (tables: Tables, parameter: string) => string
+  /** Whether every row has to be made. */
+  readonly isRequired: boolean
+}
+
+const STEPS = {
+  putAny: {
+    sql: ({ documents }, rows) => `INSERT INTO ${documents} AS d (collection, key, value, version)
+      SELECT c, decode(k, 'hex'), v, n FROM ${recordset(rows)}
+      ON CONFLICT (collection, key) DO UPDATE SET value = excluded.value, version = excluded.version
+      RETURNING 1`,
+    isRequired: true,
+  },
+  // A null value marks a missing document, which only a check leaves.
+  create: {
+    sql: ({ documents }, rows) => `INSERT INTO ${documents} AS d (collection, key, value, version)
+      SELECT c, decode(k, 'hex'), v, n FROM ${recordset(rows)}
+      ON CONFLICT (collection, key) DO UPDATE SET value = excluded.value, version = excluded.version
+      WHERE d.value IS NULL RETURNING 1`,
+    isRequired: true,
+  },
+  replace: {
+    sql: ({ documents }, rows) => `UPDATE ${documents} AS d SET value = r.v, version = r.n
+      FROM ${recordset(rows)} WHERE d.collection = r.c AND d.key = decode(r.k, 'hex')
+      AND d.version = r.e AND d.value IS NOT NULL RETURNING 1`,
+    isRequired: true,
+  },
+  deleteAny: {
+    sql: ({ documents }, rows) => `DELETE FROM ${documents} AS d
+      USING ${recordset(rows)} WHERE d.collection = r.c AND d.key = decode(r.k, 'hex') RETURNING 1`,
+    isRequired: false,
+  },
+  delete: {
+    sql: ({ documents }, rows) => `DELETE FROM ${documents} AS d
+      USING ${recordset(rows)} WHERE d.collection = r.c AND d.key = decode(r.k, 'hex')
+      AND d.version = r.e AND d.value IS NOT NULL RETURNING 1`,
+    isRequired: true,
+  },
+  check: {
+    sql: ({ documents }, rows) => `SELECT 1 FROM ${documents} AS d
+      JOIN ${recordset(rows)} ON d.collection = r.c AND d.key = decode(r.k, 'hex') AND d.version = r.e
+      WHERE d.value IS NOT NULL FOR SHARE OF d`,
+    isRequired: true,
+  },
+  // A row that is inserted meanwhile cannot be locked before, so this one takes its place.
+  checkMissing: {
+    sql: ({ documents }, rows) => `INSERT INTO ${documents} AS d (collection, key, value, version)
+      SELECT c, decode(k, 'hex'), NULL, n FROM ${recordset(rows)}
+      ON CONFLICT (collection, key) DO UPDATE SET version = excluded.version
+      WHERE d.value IS NULL RETURNING 1`,
+    isRequired: true,
+  },
+  createLog: {
+    sql: ({ logs }, rows) => `INSERT INTO ${logs} AS l
+      (id, epoch, seq_num, append_id, state, metered_bytes, is_deleted)
+      SELECT decode(r.id, 'hex'), r.epoch, r.seq_num, '', r.state, 0, false
+      FROM json_to_recordset(${rows}::json) AS r (id text, epoch bigint, seq_num bigint, state text)
+      ON CONFLICT (id) DO NOTHING RETURNING 1`,
+    isRequired: true,
+  },
+  setEpoch: {
+    sql: ({ logs }, rows) => `UPDATE ${logs} AS l
+      SET epoch = r.epoch, extensions = COALESCE(r.extensions, l.extensions)
+      FROM json_to_recordset(${rows}::json) AS r (id text, epoch bigint, extensions text)
+      WHERE l.id = decode(r.id, 'hex') AND NOT l.is_deleted RETURNING 1`,
+    isRequired: true,
+  },
+  deleteLog: {
+    sql: ({ logs }, rows) => `UPDATE ${logs} AS l SET is_deleted = true, due_at = 0
+      FROM json_to_recordset(${rows}::json) AS r (id text)
+      WHERE l.id = decode(r.id, 'hex') AND NOT l.is_deleted RETURNING 1`,
+    isRequired: false,
+  },
+  // Changes a log with another tail as well, and counts it twice, so that the commit is rolled back.
+  deleteLogAt: {
+    sql: ({ logs }, rows) => `UPDATE ${logs} AS l SET is_deleted = true, due_at = 0
+      FROM json_to_recordset(${rows}::json) AS r (id text, seq_num bigint)
+      WHERE l.id = decode(r.id, 'hex') AND NOT l.is_deleted RETURNING l.seq_num <> r.seq_num AS is_wrong`,
+    isRequired: false,
+  },
+} satisfies Record<string, Step>
+
+type StepName = keyof typeof STEPS
+
+function recordset(rows: string): string {
+  return `json_to_recordset(${rows}::json) AS r (c text, k text, v text, n bigint, e bigint)`
+}
+
+/** How long the ids of commits are kept, in milliseconds: far longer than a lost connection is retried. */
+export const COMMIT_KEPT_MS = 3_600_000
+
+/**
+ * Applies the changes in one statement: `planCommit` would have to read the documents first, and lock them
+ * until a second round trip ends. A failed expectation rolls the statement back. A row with a random id goes
+ * with them, so that a commit whose connection was lost can be told from one that did not happen.
+ */
+export async function commitStatement(
+  database: Database,
+  tables: Tables,
+  changes: readonly CatalogChange[],
+  now: number,
+): Promise<void> {
+  const rows = rowsOf(withoutRepetition(changes))
+  if (rows.size === 0) return
+  const id = idFrom(secureRandom)
+  const { text, values } = statementOf(tables, rows, [id, now])
+  const { isRepeated, rejectedWith } = await database.run(text, values, [DIVISION_BY_ZERO, UNIQUE_VIOLATION])
+  if (rejectedWith === undefined) return
+  if (isRepeated) {
+    const found = await database.query(`SELECT 1 FROM ${tables.commits} WHERE id = $1`, [id])
+    if (found.length > 0) return
+  }
+  throw new StorageConflict('a document or log of the commit is not as expected')
+}
+
+function statementOf(
+  tables: Tables,
+  rows: ReadonlyMap<StepName, readonly object[]>,
+  [id, now]: [string, number],
+): { readonly text: string; readonly values: readonly unknown[] } {
+  const values: unknown[] = [id, now]
+  const parts = [`"commit" AS (INSERT INTO ${tables.commits} VALUES ($1, $2) RETURNING 1)`]
+  const conditions = ['(SELECT count(*) FROM "commit") = 1']
+  for (const [name, own] of rows) {
+    const step: Step = STEPS[name]
+    values.push(JSON.stringify(own))
+    parts.push(`"${name}" AS (${step.sql(tables, `$${values.length}`)})`)
+    if (step.isRequired) conditions.push(`(SELECT count(*) FROM "${name}") = ${own.length}`)
+    if (name === 'deleteLogAt') conditions.push(`NOT EXISTS (SELECT 1 FROM "${name}" WHERE is_wrong)`)
+  }
+  // Only an error rolls back what the other parts have changed.
+  const text = `WITH ${parts.join(',\n')}
+    SELECT 1 / (CASE WHEN ${conditions.join(' AND ')} THEN 1 ELSE 0 END) AS committed`
+  return { text, values }
+}
+
+function rowsOf(changes: Iterable<CatalogChange>): Map<StepName, object[]> {
+  const rows = new Map<StepName, object[]>()
+  for (const change of changes) {
+    const [name, row] = 'logId' in change ? logRow(change) : documentRow(change)
+    const own = rows.get(name)
+    if (own === undefined) rows.set(name, [row])
+    else own.push(row)
+  }
+  return rows
+}
+
+function documentRow(change: DocumentChange): [StepName, object] {
+  const { kind, collection, key, expect } = change
+  const row = { c: collection, k: hexOf(utf8(key)), n: randomVersion(), e: expect ?? null }
+  if (kind === 'check') return [expect === null ? 'checkMissing' : 'check', row]
+  if (kind === 'delete') return [expect === undefined ? 'deleteAny' : 'delete', row]
+  const put = { ...row, v: JSON.stringify(change.value) }
+  return [expect === undefined ? 'putAny' : expect === null ? 'create' : 'replace', put]
+}
+
+function logRow(change: Exclude<CatalogChange, DocumentChange>): [StepName, object] {
+  const id = hexOf(utf8(change.logId))
+  switch (change.kind) {
+    case 'create-log':
+      return ['createLog', { id, ...newLogRow(change.epoch, change.createdAt, change.start) }]
+    case 'set-epoch': {
+      const { epoch, extensions } = change
+      return ['setEpoch', { id, epoch, ...(extensions && { extensions: JSON.stringify(extensions) }) }]
+    }
+    case 'delete-log': {
+      const { expectSeqNum } = change
+      return expectSeqNum === undefined
+        ? ['deleteLog', { id }]
+        : ['deleteLogAt', { id, seq_num: expectSeqNum }]
+    }
+  }
+}
+
+/** One change for each document and kind of change to a log: a statement changes a row once. */
+function withoutRepetition(changes: readonly CatalogChange[]): Iterable<CatalogChange> {
+  const last = new Map<string, CatalogChange>()
+  for (const change of changes) {
+    const name = 'logId' in change ? `${change.kind}\n${change.logId}` : `${change.collection}\n${change.key}`
+    const earlier = last.get(name)
+    last.set(name, earlier === undefined ? change : combined(earlier, change))
+  }
+  return last.values()
+}
+
+function combined(earlier: CatalogChange, later: CatalogChange): CatalogChange {
+  if (later.kind === 'set-epoch' && earlier.kind === 'set-epoch') {
+    return { ...later, extensions: later.extensions ?? earlier.extensions }
+  }
+  if ('logId' in later || 'logId' in earlier) return later
+  const change = later.kind === 'check' ? earlier : later
+  if (earlier.expect === undefined) return change
+  if (later.expect !== undefined && later.expect !== earlier.expect) {
+    throw new StorageConflict(`two changes of ${JSON.stringify(later.key)} in a commit contradict each other`)
+  }
+  return { ...change, expect: earlier.expect } as CatalogChange
 }

@@ -9,11 +9,9 @@ import {
   isUnreachableForGood,
   sqlStateOf,
 } from './failures.ts'
-import type { History } from './history.ts'
-import type { Statement } from './statement.ts'
 
 /** The result of a statement. */
-export interface StatementResult {
+interface StatementResult {
   readonly rows: readonly PostgresRow[]
   /** Whether an earlier attempt may have been committed as well. */
   readonly isRepeated: boolean
@@ -147,5 +145,67 @@ export class Database {
       const cancel = this.#clock.schedule(delayMs, end)
       signal.addEventListener('abort', end)
     })
+  }
+}
+
+/** A statement that is run often, so that a server that can keeps its plan. */
+export interface Statement {
+  readonly text: string
+  /** Follows from the text: behind some poolers, processes find the statements that others have prepared. */
+  readonly name: string
+}
+
+/** Planning takes a server longer than a small statement itself. */
+export function prepared(text: string): Statement {
+  return { text, name: `headwater_${hashOf(text)}` }
+}
+
+/** 53 bits, because names are cut at 63 bytes (cyrb53). */
+function hashOf(text: string): string {
+  let [a, b] = [0xdeadbeef, 0x41c6ce57]
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    a = Math.imul(a ^ unit, 2_654_435_761)
+    b = Math.imul(b ^ unit, 1_597_334_677)
+  }
+  a = Math.imul(a ^ (a >>> 16), 2_246_822_507) ^ Math.imul(b ^ (b >>> 13), 3_266_489_909)
+  b = Math.imul(b ^ (b >>> 16), 2_246_822_507) ^ Math.imul(a ^ (a >>> 13), 3_266_489_909)
+  return (2 ** 32 * (b & 0x1f_ffff) + (a >>> 0)).toString(36)
+}
+
+/**
+ * Identifies the history of a server: a promoted replica continues on another timeline, and a restored copy
+ * may be another system or database. Fails on servers that are not quite PostgreSQL.
+ */
+const HISTORY = `SELECT system_identifier AS system,
+    (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()) AS database,
+    CASE WHEN pg_is_in_recovery() THEN NULL
+      ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline
+  FROM pg_control_system()`
+
+/** Notices that connections lead to another server than before, which may lack confirmed commits. */
+export class History {
+  readonly #onChanged: () => void
+  #known: string | undefined
+
+  constructor(onChanged: () => void) {
+    this.#onChanged = onChanged
+  }
+
+  /** Asks on a new connection, before anything else. Never rejects. */
+  async check(run: (text: string) => Promise<readonly PostgresRow[]>): Promise<void> {
+    let found: string
+    try {
+      const [row] = await run(HISTORY)
+      // A standby has no timeline of its own yet, and nothing is appended to it.
+      if (row === undefined || row.timeline === null) return
+      found = `${row.system} ${row.database} ${row.timeline}`
+    } catch {
+      // Not permitted, or not known. The heads of logs are compared in any case.
+      return
+    }
+    const isChanged = this.#known !== undefined && this.#known !== found
+    this.#known = found
+    if (isChanged) this.#onChanged()
   }
 }

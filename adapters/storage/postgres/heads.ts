@@ -1,8 +1,7 @@
 import type { Head, LogStart } from '../../../src/storage/contract.ts'
 import { emptyHead } from '../../../src/storage/heads.ts'
-import type { PostgresRow } from './client.ts'
+import { numberOf, type PostgresRow } from './client.ts'
 import { unwrittenFailure } from './failures.ts'
-import { numberOf } from './values.ts'
 
 /** The part of a head that has no separate column. */
 type State = Pick<Head, 'trimPoint' | 'fencingToken' | 'appendedAt' | 'trims'> & {

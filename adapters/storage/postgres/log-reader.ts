@@ -1,12 +1,10 @@
 import { lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
 import { BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import type { Head, HeadIdentity, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
-import type { PostgresRow } from './client.ts'
-import type { Database } from './database.ts'
+import { bytesOf, bytesOfBase64, numberOf, numberOrNull, type PostgresRow } from './client.ts'
+import { type Database, prepared } from './database.ts'
 import { HEAD_COLUMNS, headOf } from './heads.ts'
 import type { Tables } from './schema.ts'
-import { prepared } from './statement.ts'
-import { bytesOf, bytesOfBase64, numberOf, numberOrNull } from './values.ts'
 
 /**
  * The most rows that a statement visits: few at first, because those beyond the limits of the read are

@@ -1,13 +1,12 @@
 import { reclaimablePoint } from '../../../src/core/retention.ts'
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
-import type { PostgresRow } from './client.ts'
-import { COMMIT_KEPT_MS } from './commit.ts'
+import { COMMIT_KEPT_MS } from './catalog.ts'
+import { bytesOf, numberOf, type PostgresRow } from './client.ts'
 import type { Database } from './database.ts'
 import { QUERY_CANCELED } from './failures.ts'
 import { HEAD_COLUMNS, headOf } from './heads.ts'
 import type { Tables } from './schema.ts'
-import { bytesOf, numberOf } from './values.ts'
 
 /** Logs with blocks to free that are looked up at once. */
 const LOGS_MAX = 100

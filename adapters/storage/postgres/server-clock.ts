@@ -5,9 +5,9 @@ import {
   refineOffset,
 } from '../../../src/core/clock-offset.ts'
 import type { StorageContext } from '../../../src/storage/contract.ts'
+import { numberOf } from './client.ts'
 import type { Database } from './database.ts'
 import { unwrittenFailure } from './failures.ts'
-import { numberOf } from './values.ts'
 
 /** The clock of the server, in milliseconds. */
 export const SERVER_TIME = 'floor(extract(epoch FROM clock_timestamp()) * 1000)'

@@ -1,6 +1,6 @@
 import type { EncryptionKey } from '../../model/encryption-key.ts'
 import { trackExternalWork } from '../../runtime/clock.ts'
-import { type NodeCrypto, nodeCrypto } from '../../runtime/node-crypto.ts'
+import { type NodeCrypto, nodeCrypto } from '../../runtime/node.ts'
 import type { CipherSuite } from './cipher-suite.ts'
 
 /** AES-256-GCM of the runtime. Requires that `cipherProblem` finds none. */

@@ -1,6 +1,6 @@
 import type { Cipher } from '../../model/config.ts'
 import { type HeadwaterError, invalid } from '../../model/errors.ts'
-import { nodeCrypto } from '../../runtime/node-crypto.ts'
+import { nodeCrypto } from '../../runtime/node.ts'
 import type { RecordCodec } from '../log/record-codec.ts'
 import type { CipherSuite } from './cipher-suite.ts'
 

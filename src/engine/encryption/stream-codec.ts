@@ -13,10 +13,9 @@ import { encodePlaintext, encodeSegment, encodeSkeleton, type Sealed } from '../
 import type { AppendGroup, AppendListener, AppendSink, BlockEncoder } from '../log/append-entry.ts'
 import type { RecordCodec, RecordReader } from '../log/record-codec.ts'
 import { aesGcm } from './aes-gcm.ts'
-import { BlockOpener, splitSealedBlock } from './block-opener.ts'
 import { cipherProblem, missingCodec } from './cipher-availability.ts'
 import type { CipherSuite } from './cipher-suite.ts'
-import { EncryptedReader } from './encrypted-reader.ts'
+import { BlockOpener, EncryptedReader, splitSealedBlock } from './encrypted-reader.ts'
 import { OrderedDelivery } from './ordered-delivery.ts'
 import { StreamAead } from './stream-aead.ts'
 

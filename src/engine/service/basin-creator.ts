@@ -4,7 +4,7 @@ import { assertValid } from '../../model/errors.ts'
 import type { LocationInfo } from '../../model/info.ts'
 import { basinNameProblem } from '../../model/names.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import type { CatalogChange } from '../../storage/contract.ts'
+import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
 import { asJson, type BasinDocument } from '../../storage/documents.ts'
 import type { Catalog } from './catalog.ts'
 
@@ -60,4 +60,25 @@ export class BasinCreator {
 
 export function putBasin(document: BasinDocument, expect: number | null): CatalogChange {
   return { kind: 'put', collection: 'basins', key: document.name, value: asJson(document), expect }
+}
+
+/** Key in the collection `settings`. Persisted. */
+export const DEFAULT_LOCATION_KEY = 'default-location'
+
+/** Under {@link DEFAULT_LOCATION_KEY}. Persisted. */
+interface DefaultLocationDocument {
+  readonly name: string
+}
+
+/**
+ * Resolves to the chosen default, or to the first location when none was chosen or the chosen one no longer
+ * exists.
+ */
+export async function defaultLocation(
+  session: StorageSession,
+  locations: readonly LocationInfo[],
+): Promise<LocationInfo> {
+  const document = await session.get('settings', DEFAULT_LOCATION_KEY)
+  const chosen = (document?.value as unknown as DefaultLocationDocument | undefined)?.name
+  return { ...(locations.find(({ name }) => name === chosen) ?? locations[0]!) }
 }

@@ -2,8 +2,8 @@ import { assertValid, invalid } from '../../model/errors.ts'
 import type { LocationInfo } from '../../model/info.ts'
 import { locationNameProblem } from '../../model/names.ts'
 import type { StorageSession } from '../../storage/contract.ts'
+import { DEFAULT_LOCATION_KEY, defaultLocation } from './basin-creator.ts'
 import type { Catalog } from './catalog.ts'
-import { DEFAULT_LOCATION_KEY, defaultLocation } from './default-location.ts'
 
 /** The locations of basins, and the default for basins created without one (docs/protocol.md "Locations"). */
 export class LocationService {

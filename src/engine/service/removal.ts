@@ -1,5 +1,6 @@
 import { decideDeleteOnEmpty, decideExpiry } from '../../core/deadlines.ts'
 import { extendedExpiry, isExpired } from '../../core/retention.ts'
+import { HeadwaterError } from '../../model/errors.ts'
 import type { StreamRef } from '../../model/names.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'
 import { macrotask } from '../../runtime/macrotask.ts'
@@ -15,6 +16,7 @@ import {
 import { StorageConflict } from '../../storage/errors.ts'
 import { closedError, conflictError } from '../log/errors.ts'
 import { CONFLICTS_MAX, type Commit } from './catalog.ts'
+import type { ConfirmedClock } from './confirmed-clock.ts'
 import type { StreamChanges } from './stream-changes.ts'
 
 const PAGE_STREAMS = 100
@@ -175,4 +177,31 @@ function commitTogether(session: StorageSession): Commit {
     committed ??= Promise.resolve().then(() => session.commit(all))
     return committed
   }
+}
+
+/** Ends the use of streams that seem to have expired, and of names that are reserved. */
+export class EndedStreams {
+  readonly #confirmedClock: ConfirmedClock
+  readonly #removal: Removal
+
+  constructor(confirmedClock: ConfirmedClock, removal: Removal) {
+    this.#confirmedClock = confirmedClock
+    this.#removal = removal
+  }
+
+  /**
+   * Resolves to the document of a stream; to undefined if the stream has expired, and deletes it then.
+   * Rejects with `stream_deletion_pending` if only the name is in use.
+   */
+  async unlessEnded(document: StreamDocument): Promise<StreamDocument | undefined> {
+    const { basin, name, logId, deletedAt } = document
+    if (deletedAt !== undefined) throw nameReserved(name)
+    const now = await this.#confirmedClock.now()
+    return (await this.#removal.expire({ basin, stream: name }, logId, now)) ? undefined : document
+  }
+}
+
+function nameReserved(name: string): HeadwaterError {
+  const message = `stream \`${name}\` was deleted; its name stays reserved until its forks are deleted`
+  return new HeadwaterError('stream_deletion_pending', message)
 }

@@ -3,11 +3,10 @@ import { extendRetention } from '../../core/retention-change.ts'
 import type { RetentionPolicy, StreamConfig } from '../../model/config.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
-import type { StreamDocument } from '../../storage/documents.ts'
+import { type StreamDocument, streamKey } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import type { StreamCache } from '../log/stream-cache.ts'
 import type { Commit, Versioned } from './catalog.ts'
-import { deletionOf, releaseSource } from './fork-links.ts'
 import { firstDeadline, putStream } from './stream-creator.ts'
 import type { UsageRecorder } from './usage.ts'
 import type { WorkRequests } from './work-requests.ts'
@@ -125,4 +124,38 @@ export class StreamChanges {
     }
     this.#cache.changed(ref, logId, change)
   }
+}
+
+/** Deletes the document of a stream. */
+function deletionOf({ value: { basin, name }, version }: Versioned<StreamDocument>): CatalogChange {
+  return { kind: 'delete', collection: 'streams', key: streamKey(basin, name), expect: version }
+}
+
+/** Counts one more fork of a stream. */
+export function addFork({ value, version }: Versioned<StreamDocument>): CatalogChange {
+  return putStream({ ...value, forks: (value.forks ?? 0) + 1 }, version)
+}
+
+/**
+ * Counts one fork less of the stream that a deleted stream was a copy of. Frees the name of a deleted stream
+ * with its last fork, and so on with the stream that it was a copy of.
+ */
+async function releaseSource(
+  session: Pick<StorageSession, 'get'>,
+  { basin, forkOf }: StreamDocument,
+): Promise<CatalogChange[]> {
+  const changes: CatalogChange[] = []
+  for (let link = forkOf; link !== undefined; ) {
+    const document = await session.get('streams', streamKey(basin, link.stream))
+    const source = document?.value as unknown as StreamDocument | undefined
+    if (document === undefined || source?.logId !== link.logId) break
+    const forks = (source.forks ?? 1) - 1
+    if (forks > 0 || source.deletedAt === undefined) {
+      changes.push(putStream({ ...source, forks }, document.version))
+      break
+    }
+    changes.push(deletionOf({ value: source, version: document.version }))
+    link = source.forkOf
+  }
+  return changes
 }

@@ -5,7 +5,7 @@ import type { LazyModule } from '../../runtime/lazy-module.ts'
 import type { StorageSession } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import type { StreamLog } from '../log/stream-log.ts'
-import type { EndedStreams } from './ended-streams.ts'
+import type { EndedStreams } from './removal.ts'
 
 /** The control plane's part in expiry: loaded when a stream seems to have expired, or to record a read. */
 interface ExpiryControl {

@@ -1,11 +1,10 @@
+import { mergeableAppends, mergedBlock } from '../block-sizes.ts'
 import type { AppendRequest, StoredBlock } from '../contract.ts'
 import type { PendingItem } from '../group-commit.ts'
 import { appendConflict } from '../heads.ts'
-import { mergeableAppends, mergedBlock } from '../merge-blocks.ts'
 import { blockKey, encodeBlock, encodeExpiry, expiryKey, INLINE_BYTES_MAX, partKey } from './layout.ts'
-import type { LogEntries, LogEntry } from './log-entries.ts'
 import type { OrderedKeyValueStore } from './store.ts'
-import { Draft, transact } from './transaction.ts'
+import { Draft, type LogEntries, type LogEntry, transact } from './transaction.ts'
 
 type Append = PendingItem<AppendRequest>
 

@@ -3,8 +3,8 @@ import { BlockCollector } from '../block-collector.ts'
 import { cutRecords, wantsPart } from '../block-pages.ts'
 import type { ReadRange, StoredBlock } from '../contract.ts'
 import { type BlockEntry, blockKey, blockRange, decodeBlock, partKey, storeDamaged } from './layout.ts'
-import type { LogEntries } from './log-entries.ts'
 import type { OrderedKeyValueStore } from './store.ts'
+import type { LogEntries } from './transaction.ts'
 
 /** The most blocks per scan: few at first, because those beyond the limits are read for nothing. */
 const BLOCKS_MAX = { first: 32, next: 128 }

@@ -13,9 +13,8 @@ import {
   partKey,
   withExpiry,
 } from './layout.ts'
-import type { LogEntries } from './log-entries.ts'
 import type { OrderedKeyValueStore } from './store.ts'
-import { Draft, transact } from './transaction.ts'
+import { Draft, type LogEntries, transact } from './transaction.ts'
 
 /** The blocks that one batch frees, so that appends do not wait long. */
 const BATCH_BLOCKS_MAX = 100

@@ -21,11 +21,10 @@ import { copyHead } from '../heads.ts'
 import { SessionCalls } from '../session-calls.ts'
 import { appendGroup } from './append-group.ts'
 import { catalogKey, collectionKey, decodeDocumentValue, encodeDocumentValue, parseJson } from './layout.ts'
-import { LogEntries, type LogEntry } from './log-entries.ts'
 import { readLogBlocks } from './log-reader.ts'
 import { reclaimBlocks } from './reclaim.ts'
 import type { OrderedKeyValueStore } from './store.ts'
-import { Draft, transact } from './transaction.ts'
+import { Draft, LogEntries, type LogEntry, transact } from './transaction.ts'
 
 /** The most data of one batch, in bytes, unless a single append has more. */
 const GROUP_BYTES_MAX = 4 * 1024 * 1024

@@ -1,13 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
+  HOURS,
+  MINUTES,
   mergeSeries,
   pointsOf,
   rollUpSeries,
   type SeriesOfChunk,
   STORED_BYTES,
-} from '../../../src/core/usage/series.ts'
-import { HOURS, MINUTES } from '../../../src/core/usage/tiers.ts'
+} from '../../../src/core/usage/tiers.ts'
 
 const READS = 'read-ops:unary'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { chunkAt } from '../../../src/core/usage/series.ts'
 import {
+  chunkAt,
   chunksBefore,
   chunksBetween,
   DAYS,

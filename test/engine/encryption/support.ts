@@ -4,7 +4,7 @@ import '../../../src/engine/encryption/stream-codec.ts'
 import { aesGcmOfNode, aesGcmOfWeb } from '../../../src/engine/encryption/aes-gcm.ts'
 import type { Basin, CipherSuite, HeadwaterError, OpenOptions, Stream } from '../../../src/index.ts'
 import type { EncryptionKeyInput } from '../../../src/model/redacted-key.ts'
-import { type NodeCrypto, nodeCrypto } from '../../../src/runtime/node-crypto.ts'
+import { type NodeCrypto, nodeCrypto } from '../../../src/runtime/node.ts'
 import { openEngine, type TestEngine } from '../../support/index.ts'
 
 export const aesOfNode = aesGcmOfNode(nodeCrypto() as NodeCrypto)

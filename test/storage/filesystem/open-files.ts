@@ -3,7 +3,7 @@ import {
   type OpenContext,
   type OpenFilesOptions,
   openStorage,
-} from '../../../adapters/storage/filesystem/open-files.ts'
+} from '../../../adapters/storage/filesystem/shared-storage.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 
 /** Opens the storage in these files for a single engine. The reserve is small, as the disk is in memory. */

@@ -5,7 +5,7 @@ import { AppendWriter } from '../../../adapters/storage/indexeddb/append-writer.
 import { ChangeChannel } from '../../../adapters/storage/indexeddb/change-channel.ts'
 import { DatabaseConnection } from '../../../adapters/storage/indexeddb/connection.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
-import { SpaceReserve } from '../../../adapters/storage/indexeddb/reserve.ts'
+import { SpaceReserve } from '../../../adapters/storage/indexeddb/space.ts'
 import { virtualClock } from '../../../adapters/testing/index.ts'
 import { open, systemClock } from '../../../src/index.ts'
 

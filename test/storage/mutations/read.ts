@@ -1,5 +1,5 @@
+import { splitBlock } from '../../../src/storage/block-sizes.ts'
 import type { StoredBlock } from '../../../src/storage/contract.ts'
-import { splitBlock } from '../../../src/storage/split-block.ts'
 import { splitting, wrapped } from '../wrapped-storage.ts'
 import { type Mutation, mutate, mutateRead } from './mutation.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { GroupMemory, joinBytes } from '../../../adapters/storage/postgres/group-memory.ts'
+import { GroupMemory, joinBytes } from '../../../adapters/storage/postgres/append-writer.ts'
 
 test('contiguous blocks are joined without a copy', () => {
   const memory = new GroupMemory()

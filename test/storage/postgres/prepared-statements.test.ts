@@ -1,7 +1,7 @@
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { prepared } from '../../../adapters/storage/postgres/database.ts'
 import { postgres } from '../../../adapters/storage/postgres/index.ts'
-import { prepared } from '../../../adapters/storage/postgres/statement.ts'
 import { open } from '../../../src/index.ts'
 import { sqlError } from './intercepting-client.ts'
 import { newSchema } from './schemas.ts'

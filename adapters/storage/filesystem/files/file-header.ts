@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { StorageFailure } from '../../../../src/storage/errors.ts'
 import { corrupt } from './errors.ts'
+import type { Files } from './files.ts'
 
 export const FILE_HEADER_BYTES = 48
 /** The place of the synced length in a journal. */
@@ -74,7 +75,7 @@ function decodeSyncedEnd(bytes: Buffer, salt: number): number | undefined {
 }
 
 /** The bytes that {@link formatVersionOf} needs. */
-export const HEADER_START_BYTES = 6
+const HEADER_START_BYTES = 6
 
 /** Returns the format version in the first bytes of a file, or undefined if it is no file of the storage. */
 export function formatVersionOf(start: Uint8Array): number | undefined {
@@ -154,4 +155,39 @@ export function parseFileName(name: string): FileIdentity | undefined {
   // Extra zeros or a number that was rounded would make it pass for another file.
   const isIts = Number.isSafeInteger(file.number) && fileName(file.kind, file.number) === name
   return isIts ? file : undefined
+}
+
+/** Returns the format version of each file. Leaves out what has no header. */
+export async function formatVersions(
+  files: Files,
+  names: Iterable<string>,
+): Promise<ReadonlyMap<string, number>> {
+  const versions = new Map<string, number>()
+  for (const name of names) {
+    const version = await versionOf(files, name)
+    if (version !== undefined) versions.set(name, version)
+  }
+  return versions
+}
+
+/**
+ * Returns the different versions, ascending: a directory that an earlier release has written gets files of
+ * the present version as it changes.
+ */
+export function distinctVersions(versions: ReadonlyMap<string, number>): number[] {
+  return [...new Set(versions.values())].sort((a, b) => a - b)
+}
+
+/** Resolves to undefined for a damaged file, which is reported where it is read. */
+async function versionOf(files: Files, name: string): Promise<number | undefined> {
+  const file = await files.open(name, 'read').catch(() => undefined)
+  if (file === undefined) return undefined
+  try {
+    const start = new Uint8Array(HEADER_START_BYTES)
+    return (await file.read(start, 0)) === start.length ? formatVersionOf(start) : undefined
+  } catch {
+    return undefined
+  } finally {
+    await file.close()
+  }
 }

@@ -1,7 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { ByteWriter } from '../files/bytes.ts'
-import { type DataFrame, readFrame, writePageTable } from '../files/data-frame.ts'
-import { beginFrame, endFrame, frameEnd } from '../files/frame.ts'
+import { beginFrame, type DataFrame, endFrame, frameEnd, readFrame, writePageTable } from '../files/frame.ts'
 import { appendedBlock, type Change, writeChange } from '../state/change.ts'
 
 export const GROUP_HEADER_BYTES = 24

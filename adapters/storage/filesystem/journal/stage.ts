@@ -7,8 +7,7 @@ import {
   type SerializedChange,
 } from '../../../../src/storage/commit-plan.ts'
 import type { AppendRequest, Collection, Head, LogStart } from '../../../../src/storage/contract.ts'
-import { assertExpectedHead } from '../../../../src/storage/heads.ts'
-import { writeStateChange } from '../../../../src/storage/write-state-change.ts'
+import { assertExpectedHead, writeStateChange } from '../../../../src/storage/heads.ts'
 import type { Change } from '../state/change.ts'
 import type { State } from '../state/state.ts'
 

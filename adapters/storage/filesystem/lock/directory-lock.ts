@@ -15,7 +15,7 @@ import {
   mayBeEmpty,
   type Owner,
   socketName,
-} from './owner-file.ts'
+} from './owner.ts'
 import { openOwnerSocket } from './owner-socket.ts'
 
 /** A directory that this process has locked. It stays locked when it is moved. */

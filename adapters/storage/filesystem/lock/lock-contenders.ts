@@ -7,14 +7,16 @@ import { nodeFiles } from '../files/node-files.ts'
 import type { PinnedDirectory } from '../files/pinned-directory.ts'
 import { currentProcess, type Liveness, localFileSystem } from './local-process.ts'
 import {
+  emptyOwnerLiveness,
   isCandidate,
   isOwnerName,
+  type LocalProcess,
   OWNER_BYTES_MAX,
   type Owner,
+  ownerLiveness,
   parseOwner,
   socketName,
-} from './owner-file.ts'
-import { emptyOwnerLiveness, type LocalProcess, ownerLiveness } from './owner-liveness.ts'
+} from './owner.ts'
 import { probeOwnerSocket } from './owner-socket.ts'
 
 /** Another process that has locked the directory or is opening it. */

@@ -2,7 +2,7 @@ import { lstat, rename, unlink } from 'node:fs/promises'
 import { createConnection, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import type { PinnedDirectory } from '../files/pinned-directory.ts'
-import type { ProbeResult } from './owner-liveness.ts'
+import type { ProbeResult } from './owner.ts'
 
 /**
  * A socket in the directory on which its owner listens. The system closes it when the process ends, for any

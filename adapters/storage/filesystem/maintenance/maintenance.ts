@@ -18,9 +18,8 @@ import {
   planCompaction,
   planCompactionOnFullDisk,
 } from './compaction.ts'
+import { RollFailures, type UnresolvedRolls } from './failed-rolls.ts'
 import { applyRoll, planRoll, RollGain, roll } from './roll.ts'
-import { RollFailures } from './roll-failures.ts'
-import type { UnresolvedRolls } from './unresolved-rolls.ts'
 
 /**
  * Journals are rolled at this size, or at that of the last checkpoint, so that checkpoints at most double

@@ -14,7 +14,7 @@ import type { Log } from '../state/log.ts'
 import { earliestExpiry, type FreedRange, type Run } from '../state/segment.ts'
 import { coversRange } from '../state/seq-ranges.ts'
 import type { State } from '../state/state.ts'
-import type { UnresolvedRolls } from './unresolved-rolls.ts'
+import type { UnresolvedRolls } from './failed-rolls.ts'
 
 /** The largest size of a freed range in the journal. */
 const RANGE_BYTES = 48

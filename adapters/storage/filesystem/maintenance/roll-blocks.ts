@@ -1,6 +1,6 @@
 import { BATCH_RECORDS_MAX } from '../../../../src/model/limits.ts'
+import { mergedBlock } from '../../../../src/storage/block-sizes.ts'
 import type { StoredBlock } from '../../../../src/storage/contract.ts'
-import { mergedBlock } from '../../../../src/storage/merge-blocks.ts'
 import type { FileCache } from '../files/file-cache.ts'
 import type { Files } from '../files/files.ts'
 import { JournalContents } from '../journal/journal-blocks.ts'

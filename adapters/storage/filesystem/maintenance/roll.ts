@@ -6,8 +6,8 @@ import { type OpenCheckpoint, openCheckpoint } from '../state/checkpoint-file.ts
 import { Run, Segment } from '../state/segment.ts'
 import type { State } from '../state/state.ts'
 import type { LogFacts } from '../state/stored-logs.ts'
+import type { UnresolvedRolls } from './failed-rolls.ts'
 import { type RolledBlocks, type RollOptions, rollBlocks } from './roll-blocks.ts'
-import type { UnresolvedRolls } from './unresolved-rolls.ts'
 
 /** The state when the journals were ended. */
 export interface RollPlan {

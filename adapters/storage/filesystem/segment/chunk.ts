@@ -1,8 +1,15 @@
 import { EMPTY_BYTES } from '../../../../src/model/bytes.ts'
 import type { StoredBlock } from '../../../../src/storage/contract.ts'
 import { ByteReader, ByteWriter } from '../files/bytes.ts'
-import { type FrameHead, readFrame, readFrameHead, writePageTable } from '../files/data-frame.ts'
-import { beginFrame, endFrame, framePayload } from '../files/frame.ts'
+import {
+  beginFrame,
+  endFrame,
+  type FrameHead,
+  framePayload,
+  readFrame,
+  readFrameHead,
+  writePageTable,
+} from '../files/frame.ts'
 import { appendOf, decodeAppendFrame } from '../journal/journal-blocks.ts'
 import { readBlock, readList, writeBlock } from '../state/field-codec.ts'
 import type { BlockFacts } from '../state/log.ts'

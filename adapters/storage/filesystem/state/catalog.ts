@@ -1,13 +1,14 @@
 import { compareUtf8 } from '../../../../src/model/bytes.ts'
 import type { Collection, Document, ListRange } from '../../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../../src/storage/errors.ts'
-import { DocumentLayer, overlaid } from './document-layer.ts'
 import {
+  DocumentLayer,
   type DocumentPlaces,
   decodeDocument,
   documentAt,
   indexInPage,
   type KeyedDocument,
+  overlaid,
   type StoredDocument,
   StoredDocuments,
 } from './stored-documents.ts'

@@ -1,6 +1,6 @@
 import type { RetentionExtension } from '../../../../src/core/retention.ts'
 import type { Collection, Head, LogStart, StoredBlock } from '../../../../src/storage/contract.ts'
-import type { WriteStateChange } from '../../../../src/storage/write-state-change.ts'
+import type { WriteStateChange } from '../../../../src/storage/heads.ts'
 import type { ByteReader, ByteWriter } from '../files/bytes.ts'
 import {
   readBlock,
@@ -11,6 +11,7 @@ import {
   readRun,
   readSegment,
   readStart,
+  readWriteStateChange,
   writeBlock,
   writeExtensions,
   writeHead,
@@ -18,11 +19,11 @@ import {
   writeRun,
   writeSegment,
   writeStart,
+  writeWriteStateChange,
 } from './field-codec.ts'
 import type { JournalFile } from './log.ts'
 import type { FreedRange, RunFacts, SegmentFacts } from './segment.ts'
 import type { SeqRanges } from './seq-ranges.ts'
-import { readWriteStateChange, writeWriteStateChange } from './write-state-codec.ts'
 
 /**
  * A change of the state. It is written to the journal and then applied, and applied again at each opening.

@@ -1,5 +1,7 @@
 import type { RetentionExtension, Trim } from '../../../../src/core/retention.ts'
+import type { ProducerState } from '../../../../src/core/stream-state.ts'
 import type { Head, LogStart } from '../../../../src/storage/contract.ts'
+import type { WriteStateChange } from '../../../../src/storage/heads.ts'
 import type { ByteReader, ByteWriter } from '../files/bytes.ts'
 import type { BlockFacts } from './log.ts'
 import type { RunFacts, SegmentFacts, SegmentUse } from './segment.ts'
@@ -190,4 +192,47 @@ export function readList<Item>(reader: ByteReader, readItem: () => Item): Item[]
   for (let i = 0; i < count; i++) items.push(readItem())
   // Pushing over-allocates: a list of one item, the common case, would keep room for seventeen.
   return items.slice()
+}
+
+/** The flags of a change of what decides about later appends. Persisted: keep stable. */
+const FLAG_CLOSED = 1
+const FLAG_STREAM_SEQ = 2
+
+export function writeWriteStateChange(writer: ByteWriter, change: WriteStateChange): void {
+  const { closed, streamSeq, producers, dropped } = change
+  writer.byte((closed ? FLAG_CLOSED : 0) | (streamSeq === undefined ? 0 : FLAG_STREAM_SEQ))
+  if (streamSeq !== undefined) writer.string(streamSeq)
+  writer.varint(producers.length)
+  for (const { id, epoch, seq, appendedAt, start, end } of producers) {
+    writer.string(id)
+    writer.varint(epoch)
+    writer.varint(seq)
+    writer.varint(appendedAt)
+    writer.varint(start.seqNum)
+    writer.varint(start.timestamp)
+    writer.varint(end.seqNum - start.seqNum)
+    writer.varint(end.timestamp - start.timestamp)
+  }
+  writer.varint(dropped.length)
+  for (const id of dropped) writer.string(id)
+}
+
+export function readWriteStateChange(reader: ByteReader): WriteStateChange {
+  const flags = reader.byte()
+  if (flags > (FLAG_CLOSED | FLAG_STREAM_SEQ)) throw new RangeError(`unknown flags: ${flags}`)
+  return {
+    closed: flags & FLAG_CLOSED ? true : undefined,
+    streamSeq: flags & FLAG_STREAM_SEQ ? reader.string() : undefined,
+    producers: readList(reader, () => readProducer(reader)),
+    dropped: readList(reader, () => reader.string()),
+  }
+}
+
+function readProducer(reader: ByteReader): ProducerState {
+  const id = reader.string()
+  const [epoch, seq, appendedAt] = [reader.varint(), reader.varint(), reader.varint()]
+  const start = { seqNum: reader.varint(), timestamp: reader.varint() }
+  const seqNum = reader.varintAfter(start.seqNum)
+  const timestamp = reader.varintAfter(start.timestamp)
+  return { id, epoch, seq, appendedAt, start, end: { seqNum, timestamp } }
 }

@@ -1,32 +1,33 @@
 import type { RetentionExtension } from '../../../../src/core/retention.ts'
 import type { Head } from '../../../../src/storage/contract.ts'
-import { withWriteStateChange, writeStateChange } from '../../../../src/storage/write-state-change.ts'
+import { withWriteStateChange, writeStateChange } from '../../../../src/storage/heads.ts'
 import { ByteReader, ByteWriter } from '../files/bytes.ts'
 import {
   readExtensions,
   readHead,
   readList,
   readRun,
+  readWriteStateChange,
   writeExtensions,
   writeHead,
   writeRun,
+  writeWriteStateChange,
 } from './field-codec.ts'
 import { hashBucket, type IdHash, IdHashes, idHash } from './id-hashes.ts'
 import { Log, nextTrimOf } from './log.ts'
-import { NumberList } from './number-list.ts'
 import { earliestExpiry, liveFromOf, Run, type RunFacts, type Segment } from './segment.ts'
 import {
   itemAt,
   itemsIn,
   itemsOf,
   lowestIndex,
+  NumberList,
   type PagePlace,
   PagePlaces,
   type PageReader,
   type StoredPage,
   StoredPages,
 } from './stored-pages.ts'
-import { readWriteStateChange, writeWriteStateChange } from './write-state-codec.ts'
 
 /** The pages of logs, and the buckets of their hashes, as the index describes them. */
 export class LogPlaces {

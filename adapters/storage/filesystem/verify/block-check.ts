@@ -9,7 +9,7 @@ import {
   SEALED_FORMATS,
   type SealedSegment,
 } from '../../../../src/storage/sealed-block.ts'
-import { blockPages, type FrameHead } from '../files/data-frame.ts'
+import { blockPages, type FrameHead } from '../files/frame.ts'
 import type { Place } from './report.ts'
 import type { BlockFormat, Scan } from './scan.ts'
 

@@ -1,9 +1,8 @@
 import type { StoredBlock } from '../../../../src/storage/contract.ts'
-import { readFrameHead } from '../files/data-frame.ts'
 import { corrupt, mapFileErrors } from '../files/errors.ts'
 import { decodeHeader, FILE_HEADER_BYTES, fileName } from '../files/file-header.ts'
 import { type File, readExactly } from '../files/files.ts'
-import { FRAME_HEADER_BYTES, frameEnd } from '../files/frame.ts'
+import { FRAME_HEADER_BYTES, frameEnd, readFrameHead } from '../files/frame.ts'
 import {
   type ChunkFacts,
   decodeChunk,

@@ -1,11 +1,15 @@
+import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { assertOptions, assertSignal, hasMethod, type MembersOf } from '../../../../src/model/validation.ts'
 import { type Clock, systemClock } from '../../../../src/runtime/clock.ts'
-import { hasNoFiles } from '../directory-contents.ts'
+import { StorageFailure } from '../../../../src/storage/errors.ts'
 import { fileFailure } from '../files/errors.ts'
+import { isTemporaryName, parseFileName } from '../files/file-header.ts'
 import type { Files } from '../files/files.ts'
 import { nodeFiles } from '../files/node-files.ts'
+import { RESERVE_NAME } from '../files/reserve.ts'
 import { assertUnlocked, lockDirectory } from '../lock/directory-lock.ts'
+import { isLeftoverName, isOwnerName } from '../lock/owner.ts'
 import { type DirectoryProgress, EMPTY_REPORT, type VerifyReport } from './report.ts'
 import { verifyFiles } from './verify-files.ts'
 
@@ -112,4 +116,35 @@ async function openForVerify(path: string, clock: Clock): Promise<VerifiableDire
   }
   await confirm()
   return { files: nodeFiles(path), confirm, release: async () => {} }
+}
+
+/**
+ * Returns whether a directory is empty. Rejects with `StorageFailure` if it does not exist, cannot be listed
+ * or contains only files that are not of this storage. Modifies nothing, so that it can be called before the
+ * directory is locked.
+ */
+export async function hasNoFiles(path: string): Promise<boolean> {
+  const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') throw refusal(`directory ${path} does not exist`)
+    if (error.code === 'ENOTDIR') throw refusal(`${path} is not a directory`)
+    throw fileFailure(error, true)
+  })
+  if (names.length > 0 && !names.some(isOfStorage)) {
+    throw refusal(`${path} contains no files of this storage`)
+  }
+  return names.length === 0
+}
+
+function isOfStorage(name: string): boolean {
+  return (
+    parseFileName(name) !== undefined ||
+    isTemporaryName(name) ||
+    isOwnerName(name) ||
+    isLeftoverName(name) ||
+    name === RESERVE_NAME
+  )
+}
+
+function refusal(message: string): StorageFailure {
+  return new StorageFailure('io', message, { nothingWritten: true })
 }

@@ -1,19 +1,24 @@
 import { mapFileErrors } from '../files/errors.ts'
-import { fileName } from '../files/file-header.ts'
+import {
+  distinctVersions,
+  type FileKind,
+  fileName,
+  formatVersions,
+  isTemporaryName,
+  parseFileName,
+} from '../files/file-header.ts'
 import type { Files } from '../files/files.ts'
-import { distinctVersions, formatVersions } from '../files/format-versions.ts'
-import { Segment, type SegmentUse } from '../state/segment.ts'
+import type { JournalBlock, Log } from '../state/log.ts'
+import { type Run, Segment, type SegmentUse } from '../state/segment.ts'
 import { checkCheckpoint } from './checkpoint-check.ts'
 import { checkEngineDocuments, streamsOfLogs } from './document-check.ts'
-import { type Inventory, takeInventory } from './inventory.ts'
 import { checkJournal, previousEndOf } from './journal-check.ts'
-import { checkLogs } from './log-check.ts'
-import type { VerifyReport } from './report.ts'
+import type { Findings, Place, VerifyReport } from './report.ts'
 import { Scan, type ScanOptions } from './scan.ts'
 import { checkSegment, type PlacedRun } from './segment-check.ts'
 import { checkUnreferenced, walkSegment } from './unreferenced-segment.ts'
 
-export interface VerifyFilesOptions extends ScanOptions {
+interface VerifyFilesOptions extends ScanOptions {
   /** Whether an engine wrote the documents. True by default. */
   readonly ofEngine?: boolean | undefined
 }
@@ -114,5 +119,142 @@ async function reportOf(scan: Scan, formatVersions: readonly number[]): Promise<
   return {
     ...{ files: read, bytes, formatVersions, documents, logs, blocks, records },
     ...{ problems, problemCount, notes, noteCount },
+  }
+}
+
+/** The files of a directory, by what an opening does with them. */
+interface Inventory {
+  readonly checkpoint: number | undefined
+  /** Number of the first journal that the checkpoint does not cover. */
+  readonly firstJournal: number
+  /** Number of each journal from `firstJournal` on, ascending. */
+  readonly journals: readonly number[]
+  /** Ascending. */
+  readonly segments: readonly number[]
+  /** Bytes of each file to read, by name. Absent for files that cannot be opened. */
+  readonly sizes: ReadonlyMap<string, number>
+}
+
+/** Reports missing files and unused ones. */
+async function takeInventory(files: Files, names: readonly string[], findings: Findings): Promise<Inventory> {
+  const numbers = (kind: FileKind): number[] =>
+    names
+      .flatMap((name) => parseFileName(name) ?? [])
+      .filter((file) => file.kind === kind)
+      .map(({ number }) => number)
+      .sort((a, b) => a - b)
+  const checkpoint = numbers('checkpoint').at(-1)
+  const segments = numbers('segment')
+  const firstJournal = checkpoint ?? 1
+  const journals = numbers('journal').filter((number) => number >= firstJournal)
+  for (const name of names) {
+    const file = parseFileName(name)
+    if (isTemporaryName(name)) findings.note(name, 'unfinished file')
+    else if (file === undefined) continue
+    else if (fileName(file.kind, file.number) !== name) {
+      findings.problem({ file: name, offset: 0 }, 'not a valid file name of the storage')
+    } else if (file.kind !== 'segment' && file.number < firstJournal) {
+      findings.note(name, 'unused: a later checkpoint covers it')
+    }
+  }
+  reportMissing(journals, firstJournal, checkpoint !== undefined || segments.length > 0, findings)
+  const read = [
+    ...(checkpoint === undefined ? [] : [fileName('checkpoint', checkpoint)]),
+    ...journals.map((number) => fileName('journal', number)),
+    ...segments.map((number) => fileName('segment', number)),
+  ]
+  return { checkpoint, firstJournal, journals, segments, sizes: await sizesOf(files, read) }
+}
+
+/** One problem per gap: a wrong name may leave a gap of millions. */
+function reportMissing(
+  journals: readonly number[],
+  first: number,
+  mustExist: boolean,
+  findings: Findings,
+): void {
+  let next = first
+  for (const number of journals) {
+    if (number > next)
+      findings.problem({ file: fileName('journal', next), offset: 0 }, missing(number - next))
+    next = number + 1
+  }
+  if (mustExist && journals.length === 0) {
+    findings.problem({ file: fileName('journal', first), offset: 0 }, missing(1))
+  }
+}
+
+function missing(count: number): string {
+  return count === 1 ? 'the file is missing' : `the file is missing, as are the next ${count - 1}`
+}
+
+async function sizesOf(files: Files, names: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const sizes = new Map<string, number>()
+  for (const name of names) {
+    const file = await files.open(name, 'read').catch(() => undefined)
+    if (file === undefined) continue
+    try {
+      sizes.set(name, await mapFileErrors(file.size()))
+    } finally {
+      await file.close()
+    }
+  }
+  return sizes
+}
+
+/** Checks for each log that the places of its blocks agree with each other and with its head. */
+async function checkLogs(scan: Scan): Promise<void> {
+  for await (const log of scan.state.logs.values()) {
+    const place = scan.logPlaces.get(log.number)!
+    try {
+      checkOrder(scan, log, place)
+      checkMeasure(log)
+    } catch (error) {
+      scan.findings.failure(place, error, log.id)
+    }
+  }
+}
+
+function checkOrder(scan: Scan, { number, id, head, runs, blocks }: Log, place: Place): void {
+  const { tail, trimPoint } = head
+  let end = 0
+  let timestamp = 0
+  let missing = scan.missing.get(number) ?? 0
+  const gap = (from: number, to: number): void => {
+    missing += Math.max(0, to - Math.max(from, trimPoint))
+  }
+  const spans: readonly (Run | JournalBlock)[] = [...runs, ...blocks]
+  for (const [index, span] of spans.entries()) {
+    if (span.firstSeqNum < end || span.endSeqNum <= span.firstSeqNum) {
+      throw new RangeError(`blocks from ${span.firstSeqNum} overlap blocks up to ${end}`)
+    }
+    if (span.lastTimestamp < timestamp) {
+      throw new RangeError(`blocks from ${span.firstSeqNum} are older than those before them`)
+    }
+    // Freeing at the beginning of a log leaves no gap.
+    if (index > 0) gap(end, span.firstSeqNum)
+    end = span.endSeqNum
+    timestamp = span.lastTimestamp
+  }
+  if (end > tail.seqNum) throw new RangeError(`records reach ${end}, but the tail is ${tail.seqNum}`)
+  // The last record was compared with the tail when it was read: a compacted run may end after its last
+  // record.
+  if (timestamp > tail.timestamp) {
+    throw new RangeError(`the last record has timestamp ${timestamp}, but the tail has ${tail.timestamp}`)
+  }
+  if (spans.length > 0) gap(end, tail.seqNum)
+  if (missing > 0) {
+    const note = `${missing} records are missing that were not trimmed: they expired before older ones`
+    scan.findings.note(place.file, note, { offset: place.offset, log: id })
+  }
+}
+
+/** The size that the storage reports for the log. */
+function checkMeasure({ meteredBytes, runs, blocks }: Log): void {
+  let sum = 0
+  for (const run of runs) sum += run.meteredBytes
+  for (const block of blocks) sum += block.meteredBytes
+  if (sum !== meteredBytes) {
+    throw new RangeError(`the log counts ${meteredBytes} metered bytes, but its blocks have ${sum}`)
   }
 }

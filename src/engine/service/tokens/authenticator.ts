@@ -1,12 +1,12 @@
 import { type Grant, OWNER } from '../../../core/permission.ts'
 import { isExpired } from '../../../core/retention.ts'
+import { HeadwaterError } from '../../../model/errors.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { StorageSession } from '../../../storage/contract.ts'
 import { ROOT_TOKEN_KEY, type RootTokenDocument, type TokenDocument } from '../../../storage/documents.ts'
 import type { Versioned } from '../catalog.ts'
 import type { HolderPermit, Identity } from '../permit.ts'
 import { isUnchanged, type TokenAuthenticator, type TokenLookup } from '../token-access.ts'
-import { authnError } from './errors.ts'
 import { idOfToken, isSameDigest, TOKEN_CHARACTERS_MAX, tokenDigest } from './token-format.ts'
 import { TokenPermit } from './token-permit.ts'
 
@@ -98,4 +98,13 @@ function grantOf({ id, expiresAt, autoPrefixStreams, scope }: TokenDocument): Gr
   const { streams } = scope
   const streamPrefix = autoPrefixStreams && streams !== null && 'prefix' in streams ? streams.prefix : ''
   return { tokenId: id, scope, expiresAt, streamPrefix }
+}
+
+/** The message is the same for malformed, unknown, revoked and expired tokens. */
+export function authnError(): HeadwaterError {
+  return new HeadwaterError('authn', 'a valid access token is required')
+}
+
+export function tokenEndedError(): HeadwaterError {
+  return new HeadwaterError('authn', 'the access token was revoked or has expired')
 }

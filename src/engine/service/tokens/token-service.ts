@@ -16,8 +16,7 @@ import type { Catalog } from '../catalog.ts'
 import { permissionDenied } from '../errors.ts'
 import type { Identity } from '../permit.ts'
 import { isUnchanged } from '../token-access.ts'
-import type { Authenticator } from './authenticator.ts'
-import { authnError } from './errors.ts'
+import { type Authenticator, authnError } from './authenticator.ts'
 import { newRootToken, newToken, rootTokenProblem, tokenDigest } from './token-format.ts'
 
 /**

@@ -4,7 +4,7 @@ import type { Clock } from '../../../runtime/clock.ts'
 import type { StorageSession } from '../../../storage/contract.ts'
 import type { Identity } from '../permit.ts'
 import { isUnchanged, type TokenWatch } from '../token-access.ts'
-import { authnError, tokenEndedError } from './errors.ts'
+import { authnError, tokenEndedError } from './authenticator.ts'
 
 /**
  * How often the tokens of open sessions are checked, in milliseconds. A token that ended must be noticed

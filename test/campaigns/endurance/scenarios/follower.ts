@@ -1,7 +1,7 @@
 import { fromBinary } from '@bufbuild/protobuf'
 import { FrameDecoder } from '../../../../src/wire/frame.ts'
-import { messageOf } from '../../../../src/wire/frame-compression.ts'
 import { ReadBatchSchema } from '../../../../src/wire/gen/records_pb.ts'
+import { messageOf } from '../../../../src/wire/session-frames.ts'
 import type { World } from '../harness/world.ts'
 
 /** A follower of a stream. */

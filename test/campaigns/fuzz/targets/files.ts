@@ -13,7 +13,7 @@ import {
   isLeftoverName,
   isOwnerName,
   parseOwner,
-} from '../../../../adapters/storage/filesystem/lock/owner-file.ts'
+} from '../../../../adapters/storage/filesystem/lock/owner.ts'
 import { CheckpointContent } from '../../../../adapters/storage/filesystem/state/checkpoint.ts'
 import {
   type writeHead,

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import * as fflate from 'fflate'
-import { crc32, portableGzip } from '../../../../src/wire/codec-gzip.ts'
 import { nodeGzip, nodeZlib } from '../../../../src/wire/codec-node.ts'
+import { crc32, portableGzip } from '../../../../src/wire/codecs.ts'
 import { codecTarget, OUTPUT_BYTES_MAX } from '../codecs.ts'
 import { equal } from '../harness/assertions.ts'
 

@@ -3,8 +3,7 @@ import type { RequestExchange } from '../../../../adapters/http/exchange.ts'
 import { bearerToken, handlerSettings } from '../../../../adapters/http/options.ts'
 import { ApiRequest } from '../../../../adapters/http/request.ts'
 import { utf8 } from '../../../../src/model/bytes.ts'
-import { contentCodingOf, responseCodingOf } from '../../../../src/wire/content-coding.ts'
-import { sessionCompressionOf } from '../../../../src/wire/frame-compression.ts'
+import { contentCodingOf, responseCodingOf } from '../../../../src/wire/compression.ts'
 import {
   HEADER_PREFIXES,
   mediaKind,
@@ -12,6 +11,7 @@ import {
   readForm,
   requireJson,
 } from '../../../../src/wire/media-type.ts'
+import { sessionCompressionOf } from '../../../../src/wire/session-frames.ts'
 import { headerPrefixOf, parseDataFormat, usedHeaderPrefix } from '../../../../src/wire/vendor-headers.ts'
 import { equal, ok } from '../harness/assertions.ts'
 import { headwaterError, nothing } from '../harness/refusals.ts'

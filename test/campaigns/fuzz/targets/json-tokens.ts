@@ -7,11 +7,13 @@ import {
 } from '../../../../src/model/access.ts'
 import { HeadwaterError } from '../../../../src/model/errors.ts'
 import { OPERATIONS } from '../../../../src/model/operations.ts'
-import { accessTokenInfoOf } from '../../../../src/wire/decode-account.ts'
-import { decodePage } from '../../../../src/wire/decode-resources.ts'
-import { accessTokenPageJson, decodeAccessToken } from '../../../../src/wire/json-access.ts'
+import { accessTokenInfoOf, decodePage } from '../../../../src/wire/decode-resources.ts'
 import { dateTimeText } from '../../../../src/wire/json-members.ts'
-import { decodeLocation } from '../../../../src/wire/json-resources.ts'
+import {
+  accessTokenPageJson,
+  decodeAccessToken,
+  decodeLocation,
+} from '../../../../src/wire/json-resources.ts'
 import { MalformedResponse, parseResponse } from '../../../../src/wire/response-json.ts'
 import { target } from '../harness/target.ts'
 import { basinName, streamName } from '../models.ts'

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { aesGcmOfNode } from '../../../../src/engine/encryption/aes-gcm.ts'
-import { BlockOpener, splitSealedBlock } from '../../../../src/engine/encryption/block-opener.ts'
+import { BlockOpener, splitSealedBlock } from '../../../../src/engine/encryption/encrypted-reader.ts'
 import { StreamAead } from '../../../../src/engine/encryption/stream-aead.ts'
 import { concatBytes, utf8 } from '../../../../src/model/bytes.ts'
 import { EncryptionKey } from '../../../../src/model/encryption-key.ts'
 import { meteredBytesOf, type SequencedRecord } from '../../../../src/model/record.ts'
-import { nodeCrypto } from '../../../../src/runtime/node-crypto.ts'
+import { nodeCrypto } from '../../../../src/runtime/node.ts'
 import type { StoredBlock } from '../../../../src/storage/contract.ts'
 import {
   decodeSegments,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ShortCalls } from '../../../../adapters/storage/filesystem/files/short-calls.ts'
+import { ShortCalls } from '../../../../adapters/storage/filesystem/files/node-files.ts'
 
 /** Attempts calls that take `ms` each. Returns how many were synchronous. */
 function synchronousOf(attempts: number, ms: number, calls: ShortCalls, clock: { now: number }): number {

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { localFileSystemName } from '../../../../adapters/storage/filesystem/lock/local-process.ts'
-import type { Owner } from '../../../../adapters/storage/filesystem/lock/owner-file.ts'
 import {
   emptyOwnerLiveness,
   type LocalProcess,
   livenessBySocket,
+  type Owner,
   ownerLiveness,
   type ProbeResult,
-} from '../../../../adapters/storage/filesystem/lock/owner-liveness.ts'
+} from '../../../../adapters/storage/filesystem/lock/owner.ts'
 
 const HERE: LocalProcess = { pid: 1, host: 'here', boot: 'this', device: 7, filesystem: 'ext' }
 const SHARED: LocalProcess = { pid: 1, host: 'here', boot: 'this', device: 7 }

@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { block, recordsOfBlocks } from '../../adapters/conformance/log-writer.ts'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
+import { splitBlock } from '../../src/storage/block-sizes.ts'
 import type { StoredBlock } from '../../src/storage/contract.ts'
 import { encodeSegment } from '../../src/storage/sealed-block.ts'
-import { splitBlock } from '../../src/storage/split-block.ts'
 
 const LARGE = block({ firstSeqNum: 70, count: 1_000, bodyBytes: 256, expiresAt: 5_000, timestamp: 9 })
 

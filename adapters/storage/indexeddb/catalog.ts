@@ -1,3 +1,4 @@
+import { utf8 } from '../../../src/model/bytes.ts'
 import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
 import {
   type DocumentUpdate,
@@ -6,16 +7,61 @@ import {
   type LogUpdate,
   planCommit,
 } from '../../../src/storage/commit-plan.ts'
-import type { CatalogChange, Collection, Head } from '../../../src/storage/contract.ts'
+import type { CatalogChange, Collection, Document, Head, ListRange } from '../../../src/storage/contract.ts'
+import { keyBounds } from '../../../src/storage/document-keys.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { choresOf } from './chores.ts'
-import type { DatabaseConnection } from './connection.ts'
-import { documentKey } from './documents.ts'
+import { type DatabaseConnection, type TransactionDurability, write } from './connection.ts'
 import { deleteTailRows, putLogRow } from './log-write.ts'
 import { NO_BLOCKS } from './page.ts'
-import { COMMIT_COUNTER, type CommitCounter, type StoreName, type WriteTransaction } from './schema.ts'
+import {
+  COMMIT_COUNTER,
+  type CommitCounter,
+  type DocumentKey,
+  type DocumentRow,
+  type StoreName,
+  type WriteTransaction,
+} from './schema.ts'
 import { readTailLog, type StoredLog } from './tail-rows.ts'
-import { type TransactionDurability, write } from './transactions.ts'
+
+interface DocumentName {
+  readonly collection: Collection
+  readonly key: string
+}
+
+function documentKey({ collection, key }: DocumentName): DocumentKey {
+  return [collection, new Uint8Array(utf8(key))]
+}
+
+export async function getDocument(
+  connection: DatabaseConnection,
+  collection: Collection,
+  key: string,
+): Promise<Document | undefined> {
+  const row = await connection.read(['documents'], (transaction) =>
+    transaction.objectStore('documents').get(documentKey({ collection, key })),
+  )
+  return row === undefined ? undefined : documentOf(row)
+}
+
+export async function listDocuments(
+  connection: DatabaseConnection,
+  collection: Collection,
+  query: ListRange,
+): Promise<Document[]> {
+  const bounds = keyBounds(query)
+  if (bounds === undefined) return []
+  const from = bounds.from.length === 0 ? [collection] : [collection, new Uint8Array(bounds.from)]
+  const range = IDBKeyRange.bound(from, [collection, bounds.to], bounds.isFromExcluded, true)
+  const rows = await connection.read(['documents'], (transaction) =>
+    transaction.objectStore('documents').getAll(range, query.limit),
+  )
+  return rows.map(documentOf)
+}
+
+function documentOf({ key, text, version }: DocumentRow): Document {
+  return { key, value: JSON.parse(text), version }
+}
 
 const NO_COMMIT: CommitCounter = { version: 0, commitId: '' }
 

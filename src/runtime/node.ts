@@ -1,3 +1,13 @@
+/** Whether the runtime is Node itself: Bun and Deno have the same modules, which differ in detail. */
+export function isNode(): boolean {
+  const { process, Bun, Deno } = globalThis as {
+    process?: { release?: { name?: string | undefined } | undefined } | undefined
+    Bun?: unknown
+    Deno?: unknown
+  }
+  return process?.release?.name === 'node' && Bun === undefined && Deno === undefined
+}
+
 /** The part of `node:crypto` that the library uses. */
 export interface NodeCrypto {
   createHash(name: 'sha256'): { update(bytes: Uint8Array): { digest(encoding: 'hex'): string } }

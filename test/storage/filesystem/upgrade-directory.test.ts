@@ -4,13 +4,13 @@ import {
   FORMAT_VERSION,
   formatVersionOf,
   parseFileName,
-} from '../../../../adapters/storage/filesystem/files/file-header.ts'
-import { FRAME_HEADER_BYTES } from '../../../../adapters/storage/filesystem/files/frame.ts'
-import { upgradeFiles } from '../../../../adapters/storage/filesystem/upgrade/upgrade-files.ts'
-import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
-import { Prng } from '../../../../src/runtime/prng.ts'
-import { type Loss, SimulatedDisk } from '../simulated-disk.ts'
-import { openSimulated, runWorkload } from '../workload.ts'
+} from '../../../adapters/storage/filesystem/files/file-header.ts'
+import { FRAME_HEADER_BYTES } from '../../../adapters/storage/filesystem/files/frame.ts'
+import { upgradeFiles } from '../../../adapters/storage/filesystem/upgrade-directory.ts'
+import { verifyFiles } from '../../../adapters/storage/filesystem/verify/verify-files.ts'
+import { Prng } from '../../../src/runtime/prng.ts'
+import { type Loss, SimulatedDisk } from './simulated-disk.ts'
+import { openSimulated, runWorkload } from './workload.ts'
 
 const CRASHES = 25
 const EARLIER = FORMAT_VERSION - 1

@@ -1,0 +1,135 @@
+import type { Engine, EngineBasin } from '../../../src/index.ts'
+import { accessTokenPrefixProblem } from '../../../src/model/access.ts'
+import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/control-names.ts'
+import {
+  basinConfigJson,
+  decodeBasinReconfiguration,
+  decodeStreamReconfiguration,
+  streamConfigJson,
+} from '../../../src/wire/json-config.ts'
+import {
+  accessTokenPageJson,
+  basinInfoJson,
+  basinPageJson,
+  decodeAccessToken,
+  decodeCreateBasin,
+  decodeCreateStream,
+  decodeEnsureBasin,
+  decodeEnsureStream,
+  decodeLocation,
+  issuedTokenJson,
+  locationJson,
+  locationsJson,
+  streamInfoJson,
+  streamPageJson,
+} from '../../../src/wire/json-resources.ts'
+import { decodeListQuery } from '../../../src/wire/query.ts'
+import { jsonBody, optionalBody } from '../body.ts'
+import { jsonReply } from '../reply.ts'
+import type { ApiRequest, Endpoint } from '../request.ts'
+
+export const listBasins: Endpoint = async (request, hw) => {
+  const query = decodeListQuery(request.query, basinPrefixProblem)
+  return jsonReply(basinPageJson(await hw.listBasins(query)))
+}
+
+export const createBasin: Endpoint = async (request, hw) => {
+  const { requestToken } = request
+  const { basin, config, scope, location } = decodeCreateBasin(await jsonBody(request))
+  const { result, info } = await hw.createBasin(basin, config, { requestToken, scope, location })
+  return jsonReply(basinInfoJson(info), result === 'created' ? 201 : 200, request.provisionHeaders(result))
+}
+
+export const ensureBasin: Endpoint = async (request, hw) => {
+  // The call is idempotent and ignores a request token, but an invalid one is an error.
+  const { requestToken: _ } = request
+  const { basin } = request
+  const { config, scope, location } = decodeEnsureBasin(await optionalBody(request))
+  const { result, info } = await hw.ensureBasin(basin, config, { scope, location })
+  return jsonReply(basinInfoJson(info), result === 'created' ? 201 : 200, request.provisionHeaders(result))
+}
+
+export const getBasinConfig: Endpoint = async (request, hw) =>
+  jsonReply(basinConfigJson(await hw.basin(request.basin).storedConfig()))
+
+export const reconfigureBasin: Endpoint = async (request, hw) => {
+  const { basin } = request
+  const change = decodeBasinReconfiguration(await jsonBody(request))
+  return jsonReply(basinConfigJson(await hw.basin(basin).reconfigureStored(change)))
+}
+
+export const deleteBasin: Endpoint = async (request, hw) => {
+  await hw.basin(request.basin).delete()
+  return { status: 202 }
+}
+
+export const listLocations: Endpoint = async (_, hw) => jsonReply(locationsJson(await hw.listLocations()))
+
+export const getDefaultLocation: Endpoint = async (_, hw) =>
+  jsonReply(locationJson(await hw.defaultLocation()))
+
+export const setDefaultLocation: Endpoint = async (request, hw) => {
+  const location = decodeLocation(await jsonBody(request))
+  return jsonReply(locationJson(await hw.setDefaultLocation(location)))
+}
+
+export const listStreams: Endpoint = async (request, hw) => {
+  const basin = basinOf(request, hw)
+  const query = decodeListQuery(request.query, streamPrefixProblem)
+  return jsonReply(streamPageJson(await basin.listStreams(query)))
+}
+
+/** An idempotent replay also replies 201. */
+export const createStream: Endpoint = async (request, hw) => {
+  const { requestToken } = request
+  const basin = basinOf(request, hw)
+  const { stream, config } = decodeCreateStream(await jsonBody(request))
+  const { result, info } = await basin.createStream(stream, config, { requestToken })
+  return jsonReply(streamInfoJson(info), 201, request.provisionHeaders(result))
+}
+
+export const ensureStream: Endpoint = async (request, hw) => {
+  const basin = basinOf(request, hw)
+  const { stream } = request
+  const config = decodeEnsureStream(await optionalBody(request))
+  const { result, info } = await basin.ensureStream(stream, config)
+  return jsonReply(streamInfoJson(info), result === 'created' ? 201 : 200, request.provisionHeaders(result))
+}
+
+export const getStreamConfig: Endpoint = async (request, hw) => {
+  const basin = basinOf(request, hw)
+  return jsonReply(streamConfigJson(await basin.stream(request.stream).storedConfig()))
+}
+
+export const reconfigureStream: Endpoint = async (request, hw) => {
+  const basin = basinOf(request, hw)
+  const { stream } = request
+  const change = decodeStreamReconfiguration(await jsonBody(request))
+  return jsonReply(streamConfigJson(await basin.stream(stream).reconfigureStored(change)))
+}
+
+export const deleteStream: Endpoint = async (request, hw) => {
+  const basin = basinOf(request, hw)
+  await basin.stream(request.stream).delete()
+  return { status: 202 }
+}
+
+function basinOf(request: ApiRequest, hw: Engine): EngineBasin {
+  return hw.basin(request.basin, { autoCreate: false })
+}
+
+export const listAccessTokens: Endpoint = async (request, hw) => {
+  const query = decodeListQuery(request.query, accessTokenPrefixProblem)
+  return jsonReply(accessTokenPageJson(await hw.listAccessTokens(query)))
+}
+
+export const issueAccessToken: Endpoint = async (request, hw) => {
+  const token = await hw.issueAccessToken(decodeAccessToken(await jsonBody(request)))
+  // The response is the only copy of the token: no cache may store it.
+  return jsonReply(issuedTokenJson(token), 201, { 'cache-control': 'no-store' })
+}
+
+export const revokeAccessToken: Endpoint = async (request, hw) => {
+  await hw.revokeAccessToken(request.tokenId)
+  return { status: 204 }
+}
