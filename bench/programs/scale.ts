@@ -22,6 +22,8 @@ const FIRST_LIST_OFFSET = 1_048_576
 const PAGE_BYTES = 8 * 1024
 const DOCUMENT_START = '{"basin"'
 const DOCUMENT_END = '"creationKey":null}'
+/** What `bare slab` overwrites again and again. */
+const SLAB_BYTES = 256 * 1024 * 1024
 /** A prime, whose multiples visit all streams without a pattern. */
 const STRIDE = 611_953
 
@@ -182,15 +184,26 @@ host({
     const append = async (name: string, body: Uint8Array) => {
       copies.get(name)!.push(new Uint8Array(body))
     }
-    let next = 0
-    return {
-      async turn(turns) {
-        for (let i = 0; i < turns; i++) {
-          next = (next + STRIDE) % count
-          await append(names[next]!, bodyOf(i))
-        }
-      },
+    return appendingBare(names, append)
+  },
+
+  /** Copies into one buffer, and keeps numbers of `streams` names in typed arrays: no garbage collection. */
+  'bare slab'({ streams: count }: { streams: number }) {
+    const names = Array.from({ length: count }, (_, number) => `streams/${number}`)
+    const numbers = new Map(names.map((name, number) => [name, number]))
+    const [tails, times, places] = [0, 0, 0].map(() => new Float64Array(count).fill(1))
+    const slab = new Uint8Array(SLAB_BYTES).fill(1)
+    let end = 0
+    const append = async (name: string, body: Uint8Array) => {
+      const number = numbers.get(name)!
+      if (end + body.length > slab.length) end = 0
+      slab.set(body, end)
+      tails![number]!++
+      times![number] = Date.now()
+      places![number] = end
+      end += body.length
     }
+    return appendingBare(names, append)
   },
 
   /** The longest time that an append waits while something happens to all other streams at once. */
@@ -263,6 +276,21 @@ host({
     }
   },
 })
+
+function appendingBare(
+  names: readonly string[],
+  append: (name: string, body: Uint8Array) => Promise<unknown>,
+): Prepared {
+  let next = 0
+  return {
+    async turn(count) {
+      for (let i = 0; i < count; i++) {
+        next = (next + STRIDE) % names.length
+        await append(names[next]!, bodyOf(i))
+      }
+    },
+  }
+}
 
 function appending(streams: readonly Stream[], close: () => unknown): Prepared {
   let next = 0

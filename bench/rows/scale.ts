@@ -71,6 +71,13 @@ export const scaleRows: Readonly<Record<string, Measurement>> = {
     ours: bareCopies(100_000),
     rivals: [{ against: 'the same with 10 arrays', contestant: bareCopies(10) }],
   },
+  'bare-slab': {
+    work: 'a copy of 1 KiB into one buffer, and numbers of 100,000 names in typed arrays',
+    each: 'a copy',
+    most: 50_000,
+    ours: bareSlab(100_000),
+    rivals: [{ against: 'the same with 10 names', contestant: bareSlab(10) }],
+  },
   'bulk-delete': bulk('delete', 'a basin with {size} streams is deleted'),
   'bulk-trim': bulk('trim', '{size} streams are trimmed'),
   'bulk-expire': bulk('expire', 'the records of {size} streams expire'),
@@ -131,12 +138,17 @@ function growingEngine(streams: number, atLeast: number): Measurement {
     rivals: [
       { against: 'an engine with 10 streams', contestant: contestant(10), atLeast },
       { against: 'a copy into as many arrays in a bare `Map`', contestant: bareCopies(streams) },
+      { against: 'a copy into one buffer, and numbers of as many names', contestant: bareSlab(streams) },
     ],
   }
 }
 
 function bareCopies(streams: number): Contestant {
   return { program, side: 'bare copies', params: { streams } }
+}
+
+function bareSlab(streams: number): Contestant {
+  return { program, side: 'bare slab', params: { streams } }
 }
 
 function bulk(change: string, happening: string): Measurement {

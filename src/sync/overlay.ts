@@ -1,7 +1,7 @@
 import type { NumberedItem } from './changes.ts'
 
 /** A record that waits in the outbox. */
-export interface WaitingRecord<Item> extends NumberedItem<Item> {
+interface WaitingRecord<Item> extends NumberedItem<Item> {
   /** The number of the first record of its append, which the server stores as a whole. */
   readonly batch: number
 }
