@@ -21,7 +21,7 @@ import { type AfterRefusal, entriesToSend } from './outbox-plan.ts'
  * All attempts at lower positions are settled, because their conditions cannot hold any more.
  *
  * If other writers append first, batch 0 is sent without a condition. This requires a server that has just
- * shown that it knows producers, and that every earlier attempt to send its entries had a position and is
+ * shown that it supports producers, and that every earlier attempt to send its entries had a position and is
  * settled. Later batches never have a condition: each requires that a server with producers has acknowledged
  * the one before.
  */
@@ -38,8 +38,8 @@ export interface AttemptKnowledge {
   readonly afterRefusal: AfterRefusal
   /** Every record of the server's stream below this sequence number was examined. */
   readonly position: number
-  /** Whether the server has just shown that it knows producers. */
-  readonly knowsProducers: boolean
+  /** Whether the server has just shown that it supports producers. */
+  readonly supportsProducers: boolean
   /** How many entries a batch may have, at least 1. Lower after the server has refused a batch. */
   readonly entriesMax: number
   /** The place of the attempt that a server with producers has acknowledged: its epoch can be continued. */
@@ -55,7 +55,7 @@ export interface AttemptKnowledge {
 
 /** Returns the batch to send next; undefined if there is nothing to send. */
 export function nextAttempt(state: OutboxState, knowledge: AttemptKnowledge): NextAttempt | undefined {
-  const { afterRefusal, position, knowsProducers, entriesMax, acknowledgedAt, abandonedAt, epochMin } =
+  const { afterRefusal, position, supportsProducers, entriesMax, acknowledgedAt, abandonedAt, epochMin } =
     knowledge
   const { attempt } = state
   const chosen = entriesToSend(state, afterRefusal, entriesMax)
@@ -64,7 +64,7 @@ export function nextAttempt(state: OutboxState, knowledge: AttemptKnowledge): Ne
   const first = {
     seq: 0,
     entries: chosen,
-    position: knowsProducers && isSettled ? undefined : position,
+    position: supportsProducers && isSettled ? undefined : position,
     isSettled,
     isNoted: false,
   }
