@@ -117,8 +117,8 @@ export const emptyOutbox = (): OutboxState => ({
   discarded: new Set(),
 })
 
-/** The receiver of entries that leave an outbox. */
-export interface OutboxNews {
+/** Callbacks for entries that leave an outbox. */
+export interface OutboxListener {
   readonly confirmed: (number: number, confirmation: Confirmation) => void
   readonly discarded: (entry: OutboxEntry) => void
 }
@@ -133,7 +133,7 @@ export const ORIGIN_METERED_BYTES = 64
 export function withLogRecords(
   state: OutboxState,
   records: readonly SequencedRecord[],
-  news?: OutboxNews,
+  listener?: OutboxListener,
 ): OutboxState {
   if (records.length === 0) return state
   const entries = state.entries as Map<number, OutboxEntry>
@@ -170,7 +170,7 @@ export function withLogRecords(
       position = isKnown ? progress.position : Math.min(position, progress.position)
       inDoubt = progress.inDoubt || !isKnown
       for (const [number, confirmation] of progress.confirmed) {
-        if (remove(number) !== undefined) news?.confirmed(number, confirmation)
+        if (remove(number) !== undefined) listener?.confirmed(number, confirmation)
       }
     } else if (kind === 'attempt') {
       const next = attemptOf(record)
@@ -195,7 +195,7 @@ export function withLogRecords(
       else {
         const entry = remove(number)
         for (const { seqNum } of entry?.records ?? []) discarded.add(seqNum)
-        if (entry !== undefined) news?.discarded(entry)
+        if (entry !== undefined) listener?.discarded(entry)
       }
     }
   }
