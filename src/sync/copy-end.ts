@@ -1,6 +1,6 @@
 import { equalBytes } from '../model/bytes.ts'
 import type { StreamPosition } from '../model/position.ts'
-import type { SequencedRecord } from '../model/record.ts'
+import { equalHeaders, type SequencedRecord } from '../model/record.ts'
 import type { MirrorGap } from './mirror-state.ts'
 
 /** The end of the local copy of a stream. */
@@ -59,11 +59,7 @@ export function equalRecords(one: SequencedRecord, other: SequencedRecord): bool
   return (
     one.seqNum === other.seqNum &&
     one.timestamp === other.timestamp &&
-    one.headers.length === other.headers.length &&
     equalBytes(one.body, other.body) &&
-    one.headers.every(([name, value], index) => {
-      const [otherName, otherValue] = other.headers[index]!
-      return equalBytes(name, otherName) && equalBytes(value, otherValue)
-    })
+    equalHeaders(one.headers, other.headers)
   )
 }
