@@ -156,10 +156,6 @@ export function attemptWithEntry(
   return attemptRecord({ epoch, seq: seq + 1, numbers, position: undefined, isSettled: false, after: at })
 }
 
-function isOf({ numbers }: BatchAttempt, entries: readonly OutboxEntry[]): boolean {
-  return entries.length === numbers.length && entries.every(({ number }, index) => number === numbers[index])
-}
-
 /** Returns an attempt as a record of the log. */
 export function attemptRecord(attempt: BatchAttempt): LogRecord {
   return noteRecord('attempt', attempt)
@@ -177,4 +173,8 @@ export function trimPoint({ entries, parts, progressAt, attempt, overtaking }: O
   const point = Math.min(...needed.map((seqNum) => seqNum ?? Number.POSITIVE_INFINITY))
   const isWithin = overtaking !== undefined && point > overtaking.from && point <= overtaking.at
   return isWithin ? overtaking.from : point
+}
+
+function isOf({ numbers }: BatchAttempt, entries: readonly OutboxEntry[]): boolean {
+  return entries.length === numbers.length && entries.every(({ number }, index) => number === numbers[index])
 }
