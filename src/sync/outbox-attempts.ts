@@ -161,7 +161,7 @@ export function attemptRecord(attempt: BatchAttempt): LogRecord {
   return noteRecord('attempt', attempt)
 }
 
-/** Returns the refusal of an entry as a record of the log. */
+/** Returns the note that an entry is parked as a record of the log. */
 export function parkedRecord(number: number, { code, message }: HeadwaterError): LogRecord {
   return noteRecord('parked', { number, code, message } satisfies ParkedNote)
 }

@@ -33,7 +33,7 @@ export interface OutboxEntry {
   readonly records: readonly OutboxRecord[]
   /** The metered size of the records on the server, in bytes. */
   readonly meteredBytes: number
-  /** The reason why the server refused the batch; undefined while it waits. */
+  /** The reason why the batch was parked; undefined while it waits. */
   readonly error: HeadwaterError | undefined
 }
 
@@ -216,7 +216,7 @@ export function withLogRecords(
   }
 }
 
-/** The refusal of an entry. */
+/** A parked entry. */
 export interface ParkedNote {
   readonly number: number
   readonly code: ErrorCode
@@ -244,12 +244,12 @@ export function progressRecord(progress: Progress): LogRecord {
   return noteRecord('progress', progress)
 }
 
-/** Returns the decision to send a refused entry again as a record of the log. */
+/** Returns the decision to send a parked entry again as a record of the log. */
 export function retryRecord(number: number): LogRecord {
   return noteRecord('retry', { number })
 }
 
-/** Returns the decision to give up an entry as a record of the log. */
+/** Returns the decision to discard an entry as a record of the log. */
 export function discardRecord(number: number): LogRecord {
   return noteRecord('discard', { number })
 }

@@ -4,7 +4,7 @@ import type { AppendRecord, SequencedRecord } from '../model/record.ts'
 import { originHeader, originOf } from './origin.ts'
 import type { Confirmation, OutboxEntry, OutboxState, Progress } from './outbox-log.ts'
 
-/** The treatment of records behind one that the server refused: they wait, or are sent. */
+/** The treatment of records behind a parked one: they wait, or are sent. */
 export type AfterRefusal = 'stop' | 'continue'
 
 /** The current activity of a sender. */

@@ -59,7 +59,7 @@ describe('an outbox of a server that ignores producers', () => {
     expect(box.failed).toEqual([])
   })
 
-  test('sends a batch that was set aside if the app tries it again', async () => {
+  test('sends a parked batch if the app tries it again', async () => {
     const { box, clock, server } = await openSent()
     const deliver = delayNext(server)
     server.settings.ignoresProducers = true
