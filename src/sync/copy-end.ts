@@ -18,7 +18,7 @@ export interface FirstArrival {
 }
 
 /** How a remote stream continues a local copy. */
-export type Continuation =
+type Continuation =
   /** The copy continues after the first `skip` records. */
   | { readonly kind: 'same'; readonly skip: 0 | 1 }
   | { readonly kind: 'replaced' }

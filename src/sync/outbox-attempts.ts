@@ -34,7 +34,7 @@ export interface NextAttempt extends Omit<BatchAttempt, 'numbers' | 'after'> {
 }
 
 /** The knowledge of a sender about the last attempt that is not in the log. */
-export interface AttemptKnowledge {
+interface AttemptKnowledge {
   readonly afterRefusal: AfterRefusal
   /** Every record of the server's stream below this sequence number was examined. */
   readonly position: number

@@ -172,7 +172,7 @@ export function isEntryLeft({ entries }: OutboxState, confirmed: Progress['confi
  * The meaning of a failed attempt: try again, examine the server first, begin another epoch, try without a
  * producer, park the records, or give up.
  */
-export type SendOutcome = 'retry' | 'conflict' | 'broken' | 'plain' | 'refused' | 'stopped'
+type SendOutcome = 'retry' | 'conflict' | 'broken' | 'plain' | 'refused' | 'stopped'
 
 /** Decides about the failure of an attempt. */
 export function attemptOutcome({ code, retryable }: HeadwaterError): SendOutcome {

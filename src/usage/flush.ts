@@ -181,7 +181,7 @@ const LOGS_PER_PAGE = 100
  * The logs whose size changed. Sizes are measured and stored page by page, which bounds the memory for any
  * number of logs. A log whose measurement fails or cannot be stored remains for the next flush.
  */
-export class ChangedLogs {
+class ChangedLogs {
   readonly #session: StorageSession
   readonly #logIds = new Set<string>()
 
