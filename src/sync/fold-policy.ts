@@ -1,7 +1,7 @@
 /** The share of `snapshotEvery` that is enough for one more snapshot when a fold is closed. */
 const SHARE_ON_CLOSE = 0.1
 
-/** How many records that leave the outbox a snapshot may name. They leave it within moments. */
+/** The most records of the outbox that a snapshot may name. They leave the outbox within moments. */
 const LEAVING_MAX = 1_000
 
 /** The progress of a fold and of its snapshots. */
