@@ -26,11 +26,6 @@ type Continuation =
 
 const REPLACED: Continuation = { kind: 'replaced' }
 
-/** Whether the copy was created and has no records yet, so that every stream continues it. */
-function isUnstarted({ tail, last }: CopyEnd): boolean {
-  return last === undefined && tail.timestamp === 0
-}
-
 /**
  * Decides whether a remote stream continues a local copy with at least one sequence number. It does if it has
  * the last record of the copy, or if that was trimmed on both sides, one with the same timestamp. Where
@@ -52,6 +47,11 @@ export function continuationOf(copy: CopyEnd, { records, tail }: FirstArrival): 
     return tail?.timestamp === copy.tail.timestamp ? { kind: 'same', skip: 0 } : REPLACED
   }
   return { kind: 'trimmed', gap: { from: end, to: position } }
+}
+
+/** Whether the copy was created and has no records yet, so that every stream continues it. */
+function isUnstarted({ tail, last }: CopyEnd): boolean {
+  return last === undefined && tail.timestamp === 0
 }
 
 /** Whether two records are the same in every member that is stored. */
