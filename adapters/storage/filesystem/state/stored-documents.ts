@@ -126,21 +126,33 @@ function decodePage(payload: Buffer): StoredPage {
 export function documentPage(bytes: Buffer): StoredPage {
   const starts: number[] = []
   const fields = new ByteReader(bytes)
-  // Strings of one character a byte are in the order of the bytes. A view for each key would take longer.
-  const text = bytes.toString('latin1')
-  let before: string | undefined
+  let [before, beforeEnd] = [0, 0]
   while (fields.left > 0) {
     starts.push(fields.offset)
     const length = fields.varint()
-    const key = text.substring(fields.offset, fields.offset + length)
-    if (before !== undefined && before >= key) throw disordered()
-    before = key
+    const key = fields.offset
     fields.skip(length)
+    if (beforeEnd > 0 && !isBefore(bytes, before, beforeEnd, key, fields.offset)) throw disordered()
+    before = key
+    beforeEnd = fields.offset
     fields.varint()
     fields.skipString()
   }
   starts.push(bytes.length)
   return { bytes, starts: Uint32Array.from(starts) }
+}
+
+/**
+ * Whether the key at `start` is less than the one at `otherStart`. For a page of keys, this takes half as long
+ * as a view or a string for each, and leaves nothing to collect.
+ */
+function isBefore(bytes: Buffer, start: number, end: number, otherStart: number, otherEnd: number): boolean {
+  const shorter = Math.min(end - start, otherEnd - otherStart)
+  for (let offset = 0; offset < shorter; offset++) {
+    const difference = bytes[start + offset]! - bytes[otherStart + offset]!
+    if (difference !== 0) return difference < 0
+  }
+  return end - start < otherEnd - otherStart
 }
 
 function assertOrder(before: Buffer | undefined, key: Buffer): void {
