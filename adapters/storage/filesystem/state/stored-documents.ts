@@ -143,8 +143,8 @@ export function documentPage(bytes: Buffer): StoredPage {
 }
 
 /**
- * Whether the key at `start` is less than the one at `otherStart`. For a page of keys, this takes half as long
- * as a view or a string for each, and leaves nothing to collect.
+ * Whether the key at `start` is less than the one at `otherStart`. For a page of keys, this takes half as
+ * long as a view or a string for each, and leaves nothing to collect.
  */
 function isBefore(bytes: Buffer, start: number, end: number, otherStart: number, otherEnd: number): boolean {
   const shorter = Math.min(end - start, otherEnd - otherStart)
