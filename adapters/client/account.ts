@@ -72,6 +72,23 @@ export async function revokeAccessToken(
   await sender.send(jsonCall('DELETE', path, { isRepeatable: false, signal }))
 }
 
+/** @param names The basin, or the basin and the stream, whose metrics are asked for; none for the account. */
+export async function metrics(
+  sender: CallSender,
+  names: readonly string[],
+  query: MetricsQuery,
+  options?: CallOptions,
+): Promise<readonly Metric[]> {
+  const signal = begin(sender, options)
+  assertMetricsQuery((['account', 'basin', 'stream'] as const)[names.length]!, query)
+  // The paths of the protocol have no place for names of basins that are shorter; those of headwater's own
+  // do.
+  const isShort = names[0] !== undefined && names[0].length < BASIN_NAME_BYTES_MIN_ON_POST
+  const path = [isShort ? '/../metrics' : '/metrics', ...names.map(encodeURIComponent)].join('/')
+  const call = jsonCall('GET', `${path}${queryText(metricsQueryParts(query))}`, { signal })
+  return sender.json(call, metricsOf)
+}
+
 const METRIC_SETS = { account: ACCOUNT_METRIC_SETS, basin: BASIN_METRIC_SETS, stream: STREAM_METRIC_SETS }
 
 const isTime: Check = (value, field) => {
@@ -95,21 +112,4 @@ function assertMetricsQuery(level: keyof typeof METRIC_SETS, query: MetricsQuery
   for (const field of ['start', 'end'] as const) {
     if (query[field] === undefined) throw invalid(`\`${field}\` is required`, field)
   }
-}
-
-/** @param names The basin, or the basin and the stream, whose metrics are asked for; none for the account. */
-export async function metrics(
-  sender: CallSender,
-  names: readonly string[],
-  query: MetricsQuery,
-  options?: CallOptions,
-): Promise<readonly Metric[]> {
-  const signal = begin(sender, options)
-  assertMetricsQuery((['account', 'basin', 'stream'] as const)[names.length]!, query)
-  // The paths of the protocol have no place for names of basins that are shorter; those of headwater's own
-  // do.
-  const isShort = names[0] !== undefined && names[0].length < BASIN_NAME_BYTES_MIN_ON_POST
-  const path = [isShort ? '/../metrics' : '/metrics', ...names.map(encodeURIComponent)].join('/')
-  const call = jsonCall('GET', `${path}${queryText(metricsQueryParts(query))}`, { signal })
-  return sender.json(call, metricsOf)
 }

@@ -6,6 +6,12 @@ import { clientClosedError } from './errors.ts'
 import type { Settings } from './options.ts'
 import { Sender } from './sender.ts'
 
+/** A form of read sessions: the header prefix whose frames are sent, or events. */
+export type ReadForm = string
+
+/** Server-Sent Events. No header prefix has this name. */
+export const EVENTS: ReadForm = 'event-stream'
+
 interface AppendQueue {
   readonly queue: SerialQueue
   users: number
@@ -105,9 +111,3 @@ export class ClientCore {
     await Promise.allSettled(this.#running)
   }
 }
-
-/** A form of read sessions: the header prefix whose frames are sent, or events. */
-export type ReadForm = string
-
-/** Server-Sent Events. No header prefix has this name. */
-export const EVENTS: ReadForm = 'event-stream'

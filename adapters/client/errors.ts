@@ -145,8 +145,8 @@ export function connectionErrorOf(error: unknown): { readonly code?: unknown; re
 }
 
 /**
- * The tail of the stream if the error says that there is nothing to read, which is none to the library;
- * undefined for other errors, and for a start beyond the tail.
+ * The tail of the stream if the error says that there is nothing to read, which the library does not treat
+ * as an error; undefined for other errors, and for a start beyond the tail.
  */
 export function emptyAt({ seqNum, clamp }: ReadQuery, error: unknown): StreamTail | undefined {
   if (!HeadwaterError.is(error) || error.code !== 'range_not_satisfiable') return undefined
@@ -155,5 +155,5 @@ export function emptyAt({ seqNum, clamp }: ReadQuery, error: unknown): StreamTai
   return tail
 }
 
-/** The server, or what is between, does not speak HTTP/2. Nothing was sent. */
+/** The server, or a proxy in front of it, does not speak HTTP/2. Nothing was sent. */
 export class NotDuplex extends Error {}

@@ -9,7 +9,7 @@ export { type ErrorCode, HeadwaterError } from '../../src/model/errors.ts'
 export type { ClientLimits, ConnectOptions } from './options.ts'
 
 /**
- * Makes a client of a server, with the interface of `open`. Requests are sent only when it is used, so it
+ * Creates a client of a server, with the interface of `open`. Requests are sent only when it is used, so it
  * resolves although the server is not reachable.
  *
  * ```ts

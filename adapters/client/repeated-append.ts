@@ -2,7 +2,7 @@ import type { AppendBatch } from '../../src/model/append-input.ts'
 import { equalBytes } from '../../src/model/bytes.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
-import type { AppendRecord, SequencedRecord } from '../../src/model/record.ts'
+import { type AppendRecord, equalHeaders, type SequencedRecord } from '../../src/model/record.ts'
 import { decodeReadBatch } from '../../src/wire/decode-records.ts'
 import type { ClientCore } from './core.ts'
 import { decoded, withEffects } from './errors.ts'
@@ -73,13 +73,6 @@ async function storedAt(
 function isSame(sent: readonly AppendRecord[], stored: readonly SequencedRecord[]): boolean {
   return sent.every(({ headers, body }, i) => {
     const record = stored[i]!
-    return (
-      equalBytes(body, record.body) &&
-      headers.length === record.headers.length &&
-      headers.every(([name, value], j) => {
-        const [storedName, storedValue] = record.headers[j]!
-        return equalBytes(name, storedName) && equalBytes(value, storedValue)
-      })
-    )
+    return equalBytes(body, record.body) && equalHeaders(headers, record.headers)
   })
 }

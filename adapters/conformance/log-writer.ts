@@ -128,7 +128,7 @@ export const NOW = 1_700_000_000_000
 /** An expiry later than any `now` of the tests. */
 export const FAR = NOW + 1_000_000_000
 
-export interface BlockSpec {
+interface BlockSpec {
   readonly firstSeqNum: number
   /** Number of records. 1 by default. */
   readonly count?: number | undefined

@@ -41,6 +41,25 @@ export async function append(request: ApiRequest, hw: Engine): Promise<Reply> {
   return { status: isNew ? 200 : 204, headers: { ...next, ...producerHeaders(producer, outcome) } }
 }
 
+/** Reads the body of a request: its errors become 400, and 413 if it is too long. */
+export function bodyOf(request: ApiRequest): MaybePromise<Uint8Array> {
+  return wholeBody(request, 'bad_proto')
+}
+
+const INTEGER = /^(0|[1-9]\d{0,15})$/
+
+/** Parses a header that is an integer, in decimal digits without leading zeros. Throws 400. */
+export function headerIntegerOf(text: string, name: string): number {
+  const value = INTEGER.test(text) ? Number(text) : Number.NaN
+  if (Number.isSafeInteger(value)) return value
+  throw new DurableStreamsError(400, `\`${name}\` must be an integer from 0 to 2^53 - 1`)
+}
+
+/** Whether a request closes its stream. */
+export function isClosing(exchange: RequestExchange): boolean {
+  return exchange.header('stream-closed')?.trim().toLowerCase() === 'true'
+}
+
 function headersOf(next: number, closes: boolean): Record<string, string> {
   const offset = offsetOf(next)
   return closes ? { 'stream-closed': 'true', 'stream-next-offset': offset } : { 'stream-next-offset': offset }
@@ -105,23 +124,4 @@ function earlierOutcome(error: unknown): ProducerOutcome | undefined {
 
 function producerHeaders({ epoch }: ProducerBatch, { lastSeq }: ProducerOutcome): Record<string, string> {
   return { 'producer-epoch': String(epoch), 'producer-seq': String(lastSeq) }
-}
-
-/** Reads the body of a request: its errors become 400, and 413 if it is too long. */
-export function bodyOf(request: ApiRequest): MaybePromise<Uint8Array> {
-  return wholeBody(request, 'bad_proto')
-}
-
-const INTEGER = /^(0|[1-9]\d{0,15})$/
-
-/** Parses a header that is an integer, in decimal digits without leading zeros. Throws 400. */
-export function headerIntegerOf(text: string, name: string): number {
-  const value = INTEGER.test(text) ? Number(text) : Number.NaN
-  if (Number.isSafeInteger(value)) return value
-  throw new DurableStreamsError(400, `\`${name}\` must be an integer from 0 to 2^53 - 1`)
-}
-
-/** Whether a request closes its stream. */
-export function isClosing(exchange: RequestExchange): boolean {
-  return exchange.header('stream-closed')?.trim().toLowerCase() === 'true'
 }

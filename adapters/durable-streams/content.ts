@@ -82,6 +82,17 @@ export function jsonMessages(body: Uint8Array): readonly string[] {
   return value.length === 1 ? [trimmed.slice(1, -1).trim()] : elementsOf(trimmed)
 }
 
+/**
+ * Returns bodies as a JSON array. One that is not JSON, which another protocol has written, becomes a string.
+ */
+export function jsonArray(bodies: readonly Uint8Array[]): string {
+  const texts = bodies.map(lossyTextOf)
+  const array = `[${texts.join(',')}]`
+  return isArrayOf(array, texts.length)
+    ? array
+    : `[${texts.map((text) => (isJson(text) ? text : JSON.stringify(text))).join(',')}]`
+}
+
 const INVALID = Symbol('invalid')
 
 function parsed(text: string): unknown {
@@ -126,17 +137,6 @@ function endOfString(text: string, start: number): number {
     while (text[end - 1 - backslashes] === '\\') backslashes++
     if (backslashes % 2 === 0) return end + 1
   }
-}
-
-/**
- * Returns bodies as a JSON array. One that is not JSON, which another protocol has written, becomes a string.
- */
-export function jsonArray(bodies: readonly Uint8Array[]): string {
-  const texts = bodies.map(lossyTextOf)
-  const array = `[${texts.join(',')}]`
-  return isArrayOf(array, texts.length)
-    ? array
-    : `[${texts.map((text) => (isJson(text) ? text : JSON.stringify(text))).join(',')}]`
 }
 
 function isArrayOf(text: string, length: number): boolean {

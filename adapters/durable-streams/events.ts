@@ -7,7 +7,7 @@ import type { Content } from './content.ts'
 import { offsetOf } from './offsets.ts'
 import { assertAvailable, type ReadPosition } from './state.ts'
 
-export interface EventOptions {
+interface EventOptions {
   /** Returns the cursor of the next event. */
   readonly cursors: () => string
   /** How long the response lasts before the client has to reconnect, in milliseconds. */

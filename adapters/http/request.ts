@@ -26,6 +26,24 @@ import type { RouteMatch } from './router.ts'
  */
 export type Endpoint = (request: ApiRequest, hw: Engine, owner: Engine) => Reply | Promise<Reply>
 
+/** One method of a path. */
+export interface Method {
+  readonly endpoint: Endpoint
+  /**
+   * The operations of which the caller needs at least one. `'public'` requires no token; `'metrics'` requires
+   * `account-metrics` unless the option `publicMetrics` is set.
+   */
+  readonly operations: readonly Operation[] | 'public' | 'metrics'
+}
+
+/** The endpoints of a path by HTTP method. `GET` also serves `HEAD`, unless that has an entry. */
+export type Methods = Readonly<Record<string, Method>>
+
+/** An endpoint that requires one of these operations. */
+export function permitted(endpoint: Endpoint, ...operations: readonly Operation[]): Method {
+  return { endpoint, operations }
+}
+
 type NameProblem = (name: string) => string | undefined
 
 /** A request whose route is known. Names are decoded and validated when they are first used. */
@@ -248,21 +266,4 @@ function decodedSegment(segment: string): string | undefined {
 
 function invalidHeader(name: string, problem: string): HeadwaterError {
   return new HeadwaterError('bad_header', `Invalid header \`${name}\`: ${problem}`, { field: name })
-}
-
-export interface Method {
-  readonly endpoint: Endpoint
-  /**
-   * The operations of which the caller needs at least one. `'public'` requires no token; `'metrics'` requires
-   * `account-metrics` unless the option `publicMetrics` is set.
-   */
-  readonly operations: readonly Operation[] | 'public' | 'metrics'
-}
-
-/** The endpoints of a path by HTTP method. `GET` also serves `HEAD`, unless that has an entry. */
-export type Methods = Readonly<Record<string, Method>>
-
-/** An endpoint that requires one of these operations. */
-export function permitted(endpoint: Endpoint, ...operations: readonly Operation[]): Method {
-  return { endpoint, operations }
 }

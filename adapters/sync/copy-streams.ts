@@ -23,7 +23,7 @@ export async function deleteIfPresent(stream: Stream): Promise<void> {
 }
 
 /** Earlier records of a copy that are stored in a stream of their own: from `start` to before `end`. */
-export interface EarlierSegment {
+interface EarlierSegment {
   readonly stream: Stream
   readonly start: number
   readonly end: number

@@ -8,7 +8,7 @@ import { ATTEMPTS_MAX, type LocalCopy } from './local-copy.ts'
 import type { MirrorStart } from './mirror-start.ts'
 
 /** An open copy. The session fails if the copy is deleted, even if another one is created meanwhile. */
-export interface OpenCopy {
+interface OpenCopy {
   readonly session: AppendSession
   readonly end: CopyEnd
 }

@@ -10,7 +10,7 @@ import { asHeadwaterError, codeOf } from '../../src/sync/errors.ts'
 import {
   emptyOutbox,
   type LogRecord,
-  type OutboxNews,
+  type OutboxListener,
   type OutboxState,
   type Progress,
   progressRecord,
@@ -42,7 +42,7 @@ export class OutboxLog {
   readonly #random: () => number
   readonly #signal: AbortSignal
   readonly #listeners = new Set<() => void>()
-  readonly #news: OutboxNews
+  readonly #outbox: OutboxListener
   /** Returns the notes that are stored together with an entry of so many records. Set by the sender. */
   notesWith: ((records: number) => EntryNotes) | undefined
   #state = emptyOutbox()
@@ -51,8 +51,8 @@ export class OutboxLog {
   /** The failure that ended the log, or that of the storage while the log cannot be read. */
   #failure: HeadwaterError | undefined
 
-  constructor(stream: Stream, random: () => number, signal: AbortSignal, news: OutboxNews) {
-    this.#news = news
+  constructor(stream: Stream, random: () => number, signal: AbortSignal, outbox: OutboxListener) {
+    this.#outbox = outbox
     // An append to a log that was deleted fails, instead of beginning one without an id.
     this.#stream = stream.sibling(stream.name, { autoCreate: false, config: LOG_CONFIG })
     this.#random = random
@@ -122,7 +122,7 @@ export class OutboxLog {
   /** Reports entries as confirmed before the log says so, which only saves that they are sent again. */
   acknowledge(confirmed: Progress['confirmed']): void {
     this.#acknowledged = confirmed
-    for (const [number, confirmation] of confirmed) this.#news.confirmed(number, confirmation)
+    for (const [number, confirmation] of confirmed) this.#outbox.confirmed(number, confirmation)
   }
 
   /** Appends records, and resolves once the state includes them. */
@@ -251,7 +251,7 @@ export class OutboxLog {
   }
 
   #read(records: readonly SequencedRecord[]): void {
-    this.#state = withLogRecords(this.#state, records, this.#news)
+    this.#state = withLogRecords(this.#state, records, this.#outbox)
     this.#changed()
   }
 

@@ -36,9 +36,7 @@ export interface OutboxOptions {
   readonly recordsMax?: number | undefined
   /** How many metered bytes of records may wait for the server, at least 1 MiB. 64 MiB by default. */
   readonly bytesMax?: number | undefined
-  /**
-   * Whether records wait behind one that the server refused (`stop`, the default) or are sent (`continue`).
-   */
+  /** Whether records wait behind a parked one (`stop`, the default) or are sent (`continue`). */
   readonly afterRefusal?: AfterRefusal | undefined
   /** Closes the outbox when it aborts. */
   readonly signal?: AbortSignal | undefined

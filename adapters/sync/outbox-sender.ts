@@ -113,12 +113,12 @@ export class OutboxSender {
   #next(
     state: OutboxState = this.#context.log.state,
     acknowledgedAt = this.#recentlyAcknowledgedAt,
-    knowsProducers = false,
+    supportsProducers = false,
   ): NextAttempt | undefined {
     return nextAttempt(state, {
       afterRefusal: this.#context.afterRefusal,
       position: this.#position,
-      knowsProducers,
+      supportsProducers,
       entriesMax: this.#entriesMax,
       acknowledgedAt,
       abandonedAt: this.#abandonedAt,
@@ -142,8 +142,8 @@ export class OutboxSender {
     let attempt: NextAttempt | undefined = planned
     if (planned.position !== undefined) {
       await this.#locate()
-      const knowsProducers = await this.#canSkipCondition()
-      attempt = this.#next(log.state, this.#recentlyAcknowledgedAt, knowsProducers)
+      const supportsProducers = await this.#canSkipCondition()
+      attempt = this.#next(log.state, this.#recentlyAcknowledgedAt, supportsProducers)
     } else if (planned.seq === 0) {
       // A server that has forgotten the producer would store the batch again.
       if (!(await this.#examine(await tailOrZero(remote, this.#signal)))) return
@@ -282,7 +282,7 @@ export class OutboxSender {
       // A late copy is not stored, unless the server forgets the producer at this moment, a week later.
       if (!isConditional) this.#abandonedAt = at
     } else if (outcome === 'plain' && !isConditional) {
-      // A proxy may still deliver the batch to a server that knows producers.
+      // A proxy may still deliver the batch to a server that supports producers.
       if (!this.#support.rejectsTooOften()) throw error
       await this.#examine(0)
       await this.#attempts.park(this.#signal)

@@ -41,11 +41,11 @@ const SENDER = new LazyModule('the code that sends', () => import('./outbox-send
  */
 export type OutboxStatus = SenderState | { readonly kind: 'closed' }
 
-/** A batch that the server refused, may have stored, or has stored in a stream that was deleted since. */
+/** A parked batch: the server refused it, may have it, or had it in a stream that was deleted since. */
 export interface FailedAppend {
   /** The number with which `retry` and `discard` name the batch. */
   readonly number: number
-  /** The reason. */
+  /** The reason why it was parked. */
   readonly error: HeadwaterError
   /** The records, as they were appended. Their `seqNum` is their number in the outbox. */
   readonly records: OutboxEntry['records']
@@ -56,8 +56,8 @@ export interface OutboxAppend {
   /** The number of the first record in the outbox. The others have the numbers that follow. */
   readonly number: number
   /**
-   * Resolves to the positions of the records on the server. Rejects with the reason of the refusal if the
-   * batch is discarded, with `closed` if the outbox is closed before, and with the failure of the local
+   * Resolves to the positions of the records on the server. Rejects with the error of the batch if it is
+   * parked and discarded, with `closed` if the outbox is closed before, and with the failure of the local
    * storage if the outbox can no longer read its log.
    */
   confirmed(options?: CallOptions): Promise<Confirmation>
@@ -128,14 +128,14 @@ export class Outbox {
     return this.#state.states$
   }
 
-  /** The batches that the server refused, in the order of their numbers. */
+  /** The parked batches, in the order of their numbers. */
   get failed(): readonly FailedAppend[] {
     return [...this.#log.state.entries.values()].flatMap(({ number, error, records }) =>
       error === undefined ? [] : [{ number, error, records }],
     )
   }
 
-  /** Emits the refused batches, and again when they change. Completes when the outbox is closed. */
+  /** Emits the parked batches, and again when they change. Completes when the outbox is closed. */
   get failed$(): Observable<readonly FailedAppend[]> {
     return new ObservableClass((subscriber) => {
       let before: readonly FailedAppend[] | undefined
@@ -214,27 +214,27 @@ export class Outbox {
   }
 
   /**
-   * Sends a refused batch again, before all batches that wait. With `afterRefusal: 'continue'`, later batches
+   * Sends a parked batch again, before all batches that wait. With `afterRefusal: 'continue'`, later batches
    * may have been sent already, and then precede it on the server. Resolves when the decision is durable on
    * this device.
    *
-   * Rejects with `invalid` if there is no refused batch with this number, and with the errors of `append`.
+   * Rejects with `invalid` if there is no parked batch with this number, and with the errors of `append`.
    */
   async retry(number: number, options?: CallOptions): Promise<void> {
     await this.#decide(number, retryRecord(number), options)
   }
 
   /**
-   * Discards a refused batch: `confirmed()` of its append rejects with the reason of the refusal. Resolves
-   * when the decision is durable on this device.
+   * Discards a parked batch: `confirmed()` of its append rejects with the error of the batch. Resolves when
+   * the decision is durable on this device.
    *
-   * Rejects with `invalid` if there is no refused batch with this number, and with the errors of `append`.
+   * Rejects with `invalid` if there is no parked batch with this number, and with the errors of `append`.
    */
   async discard(number: number, options?: CallOptions): Promise<void> {
     await this.#decide(number, discardRecord(number), options)
   }
 
-  /** Resolves when no record waits for the server, except refused records and those behind them. */
+  /** Resolves when no record waits for the server, except parked records and those behind them. */
   async flush(options?: CallOptions): Promise<void> {
     await this.#log.until(() => this.isFlushed, signalOf(options))
   }
@@ -350,7 +350,7 @@ export class Outbox {
 
   async #decide(number: number, note: ReturnType<typeof retryRecord>, options?: CallOptions): Promise<void> {
     if (this.#log.state.entries.get(number)?.error === undefined) {
-      throw invalid(`no refused batch has the number ${number}`, 'number')
+      throw invalid(`no parked batch has the number ${number}`, 'number')
     }
     await this.#log.append([note], signalOf(options))
   }

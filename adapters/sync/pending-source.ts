@@ -5,7 +5,7 @@ import type { OutboxContent } from '../../src/sync/overlay.ts'
 /** A record of an outbox, in bytes. */
 export interface PendingEntry {
   readonly record: SequencedRecord
-  /** The reason why the server refused the record; undefined while it waits. */
+  /** The reason why the record was parked; undefined while it waits. */
   readonly error: HeadwaterError | undefined
 }
 

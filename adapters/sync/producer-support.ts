@@ -63,8 +63,8 @@ export class ProducerSupport {
   }
 
   /**
-   * Resolves to whether a server knows producers. Sends an append that no server should store: batch 1 of a
-   * producer without a batch 0. If one may have stored it, no other is sent. Rejects with transient errors.
+   * Resolves to whether a server supports producers. Sends an append that no server should store: batch 1 of
+   * a producer without a batch 0. If one may have stored it, no other is sent. Rejects with transient errors.
    */
   async probe(remote: Stream, device: string, signal: AbortSignal): Promise<boolean> {
     if (this.#storesProbes) return false

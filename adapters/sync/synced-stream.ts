@@ -31,7 +31,7 @@ export interface SyncedParts {
 abstract class SyncedForm<Content extends object> extends SyncedReader<Content> {
   /** The mirror: the copy of the server's stream, its state, earlier history and restarts. */
   readonly mirror: Mirror
-  /** The outbox: the records that wait for the server, the refused ones, and `flush`. */
+  /** The outbox: the records that wait for the server, the parked ones, and `flush`. */
   readonly outbox: Outbox
 
   /** @internal */

@@ -14,23 +14,6 @@ export interface StreamState {
 }
 
 /**
- * Applies a command whose record has the sequence number `seqNum` (docs/protocol.md "Command records"). A
- * trim removes at most the records up to and including the command itself, and never moves the trim point
- * back.
- */
-export function applyCommand(state: StreamState, command: Command, seqNum: number): StreamState {
-  if (command.kind === 'fence') return { ...state, fencingToken: command.token }
-  if (command.kind === 'close') return { ...state, writeState: { ...state.writeState, closed: true } }
-  const trimPoint = Math.min(command.seqNum, seqNum + 1)
-  return trimPoint > state.trimPoint ? { ...state, trimPoint } : state
-}
-
-/** The tail as callers receive it. */
-export function streamTailOf({ tail, writeState }: Pick<StreamState, 'tail' | 'writeState'>): StreamTail {
-  return writeState?.closed ? { ...tail, closed: true } : tail
-}
-
-/**
  * The state left by appends that, besides the fencing token, decides about later appends. Absent members have
  * never been set: most streams have none. Persisted: keep stable.
  */
@@ -57,4 +40,21 @@ export interface ProducerState {
   readonly start: StreamPosition
   /** The sequence number after its last record, and the timestamp of that. */
   readonly end: StreamPosition
+}
+
+/**
+ * Applies a command whose record has the sequence number `seqNum` (docs/protocol.md "Command records"). A
+ * trim removes at most the records up to and including the command itself, and never moves the trim point
+ * back.
+ */
+export function applyCommand(state: StreamState, command: Command, seqNum: number): StreamState {
+  if (command.kind === 'fence') return { ...state, fencingToken: command.token }
+  if (command.kind === 'close') return { ...state, writeState: { ...state.writeState, closed: true } }
+  const trimPoint = Math.min(command.seqNum, seqNum + 1)
+  return trimPoint > state.trimPoint ? { ...state, trimPoint } : state
+}
+
+/** The tail as callers receive it. */
+export function streamTailOf({ tail, writeState }: Pick<StreamState, 'tail' | 'writeState'>): StreamTail {
+  return writeState?.closed ? { ...tail, closed: true } : tail
 }

@@ -1,4 +1,4 @@
-import { lossyTextOf } from './bytes.ts'
+import { equalBytes, lossyTextOf } from './bytes.ts'
 
 /**
  * The name and value of a header as bytes. Names may repeat; their order is kept.
@@ -151,4 +151,12 @@ export function textRecord(record: SequencedRecord): TextRecord {
   const headers = record.headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)] as const)
   const text = { seqNum, timestamp, headers, body: lossyTextOf(record.body) }
   return command === undefined ? text : { ...text, command }
+}
+
+/** Whether two lists have the same headers in the same order. */
+export function equalHeaders(a: readonly Header[], b: readonly Header[]): boolean {
+  return (
+    a.length === b.length &&
+    a.every(([name, value], index) => equalBytes(name, b[index]![0]) && equalBytes(value, b[index]![1]))
+  )
 }

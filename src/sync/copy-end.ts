@@ -1,6 +1,6 @@
 import { equalBytes } from '../model/bytes.ts'
 import type { StreamPosition } from '../model/position.ts'
-import type { SequencedRecord } from '../model/record.ts'
+import { equalHeaders, type SequencedRecord } from '../model/record.ts'
 import type { MirrorGap } from './mirror-state.ts'
 
 /** The end of the local copy of a stream. */
@@ -18,18 +18,13 @@ export interface FirstArrival {
 }
 
 /** How a remote stream continues a local copy. */
-export type Continuation =
+type Continuation =
   /** The copy continues after the first `skip` records. */
   | { readonly kind: 'same'; readonly skip: 0 | 1 }
   | { readonly kind: 'replaced' }
   | { readonly kind: 'trimmed'; readonly gap: MirrorGap }
 
 const REPLACED: Continuation = { kind: 'replaced' }
-
-/** Whether the copy was created and has no records yet, so that every stream continues it. */
-function isUnstarted({ tail, last }: CopyEnd): boolean {
-  return last === undefined && tail.timestamp === 0
-}
 
 /**
  * Decides whether a remote stream continues a local copy with at least one sequence number. It does if it has
@@ -54,16 +49,17 @@ export function continuationOf(copy: CopyEnd, { records, tail }: FirstArrival): 
   return { kind: 'trimmed', gap: { from: end, to: position } }
 }
 
+/** Whether the copy was created and has no records yet, so that every stream continues it. */
+function isUnstarted({ tail, last }: CopyEnd): boolean {
+  return last === undefined && tail.timestamp === 0
+}
+
 /** Whether two records are the same in every member that is stored. */
 export function equalRecords(one: SequencedRecord, other: SequencedRecord): boolean {
   return (
     one.seqNum === other.seqNum &&
     one.timestamp === other.timestamp &&
-    one.headers.length === other.headers.length &&
     equalBytes(one.body, other.body) &&
-    one.headers.every(([name, value], index) => {
-      const [otherName, otherValue] = other.headers[index]!
-      return equalBytes(name, otherName) && equalBytes(value, otherValue)
-    })
+    equalHeaders(one.headers, other.headers)
   )
 }

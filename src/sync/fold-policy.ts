@@ -1,11 +1,11 @@
 /** The share of `snapshotEvery` that is enough for one more snapshot when a fold is closed. */
 const SHARE_ON_CLOSE = 0.1
 
-/** How many records that leave the outbox a snapshot may name. They leave it within moments. */
+/** The most records of the outbox that a snapshot may name. They leave the outbox within moments. */
 const LEAVING_MAX = 1_000
 
 /** The progress of a fold and of its snapshots. */
-export interface SnapshotProgress {
+interface SnapshotProgress {
   /** The sequence number after the last record that the fold has reduced. */
   readonly position: number
   /** The position of the newest snapshot; 0 if there is none. */

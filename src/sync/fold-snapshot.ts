@@ -69,7 +69,7 @@ export function snapshotPartOf({ headers, body }: SequencedRecord): SnapshotPart
 }
 
 /** The snapshots in the part of a stream that was read. */
-export interface SnapshotScan {
+interface SnapshotScan {
   /** The complete snapshots, from the newest to the oldest, at most two. */
   readonly complete: readonly FoldSnapshot[]
   /** The parts of a snapshot that is not complete. */

@@ -45,7 +45,7 @@ export interface FoldState<State, Pending = unknown> {
 export type Reduce<State, Item> = (state: State, record: Item) => State
 
 /** The outcome of a change. */
-export type FoldOutcome<State, Pending> =
+type FoldOutcome<State, Pending> =
   | { readonly kind: 'next'; readonly state: FoldState<State, Pending> }
   /** Records from `from` to before `to` were trimmed before the fold saw them. */
   | { readonly kind: 'gap'; readonly from: number; readonly to: number }

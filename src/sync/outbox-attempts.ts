@@ -21,7 +21,7 @@ import { type AfterRefusal, entriesToSend } from './outbox-plan.ts'
  * All attempts at lower positions are settled, because their conditions cannot hold any more.
  *
  * If other writers append first, batch 0 is sent without a condition. This requires a server that has just
- * shown that it knows producers, and that every earlier attempt to send its entries had a position and is
+ * shown that it supports producers, and that every earlier attempt to send its entries had a position and is
  * settled. Later batches never have a condition: each requires that a server with producers has acknowledged
  * the one before.
  */
@@ -34,12 +34,12 @@ export interface NextAttempt extends Omit<BatchAttempt, 'numbers' | 'after'> {
 }
 
 /** The knowledge of a sender about the last attempt that is not in the log. */
-export interface AttemptKnowledge {
+interface AttemptKnowledge {
   readonly afterRefusal: AfterRefusal
   /** Every record of the server's stream below this sequence number was examined. */
   readonly position: number
-  /** Whether the server has just shown that it knows producers. */
-  readonly knowsProducers: boolean
+  /** Whether the server has just shown that it supports producers. */
+  readonly supportsProducers: boolean
   /** How many entries a batch may have, at least 1. Lower after the server has refused a batch. */
   readonly entriesMax: number
   /** The place of the attempt that a server with producers has acknowledged: its epoch can be continued. */
@@ -55,7 +55,7 @@ export interface AttemptKnowledge {
 
 /** Returns the batch to send next; undefined if there is nothing to send. */
 export function nextAttempt(state: OutboxState, knowledge: AttemptKnowledge): NextAttempt | undefined {
-  const { afterRefusal, position, knowsProducers, entriesMax, acknowledgedAt, abandonedAt, epochMin } =
+  const { afterRefusal, position, supportsProducers, entriesMax, acknowledgedAt, abandonedAt, epochMin } =
     knowledge
   const { attempt } = state
   const chosen = entriesToSend(state, afterRefusal, entriesMax)
@@ -64,7 +64,7 @@ export function nextAttempt(state: OutboxState, knowledge: AttemptKnowledge): Ne
   const first = {
     seq: 0,
     entries: chosen,
-    position: knowsProducers && isSettled ? undefined : position,
+    position: supportsProducers && isSettled ? undefined : position,
     isSettled,
     isNoted: false,
   }
@@ -156,16 +156,12 @@ export function attemptWithEntry(
   return attemptRecord({ epoch, seq: seq + 1, numbers, position: undefined, isSettled: false, after: at })
 }
 
-function isOf({ numbers }: BatchAttempt, entries: readonly OutboxEntry[]): boolean {
-  return entries.length === numbers.length && entries.every(({ number }, index) => number === numbers[index])
-}
-
 /** Returns an attempt as a record of the log. */
 export function attemptRecord(attempt: BatchAttempt): LogRecord {
   return noteRecord('attempt', attempt)
 }
 
-/** Returns the refusal of an entry as a record of the log. */
+/** Returns the note that an entry is parked as a record of the log. */
 export function parkedRecord(number: number, { code, message }: HeadwaterError): LogRecord {
   return noteRecord('parked', { number, code, message } satisfies ParkedNote)
 }
@@ -177,4 +173,8 @@ export function trimPoint({ entries, parts, progressAt, attempt, overtaking }: O
   const point = Math.min(...needed.map((seqNum) => seqNum ?? Number.POSITIVE_INFINITY))
   const isWithin = overtaking !== undefined && point > overtaking.from && point <= overtaking.at
   return isWithin ? overtaking.from : point
+}
+
+function isOf({ numbers }: BatchAttempt, entries: readonly OutboxEntry[]): boolean {
+  return entries.length === numbers.length && entries.every(({ number }, index) => number === numbers[index])
 }

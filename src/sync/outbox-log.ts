@@ -33,7 +33,7 @@ export interface OutboxEntry {
   readonly records: readonly OutboxRecord[]
   /** The metered size of the records on the server, in bytes. */
   readonly meteredBytes: number
-  /** The reason why the server refused the batch; undefined while it waits. */
+  /** The reason why the batch was parked; undefined while it waits. */
   readonly error: HeadwaterError | undefined
 }
 
@@ -117,8 +117,8 @@ export const emptyOutbox = (): OutboxState => ({
   discarded: new Set(),
 })
 
-/** The receiver of entries that leave an outbox. */
-export interface OutboxNews {
+/** Callbacks for entries that leave an outbox. */
+export interface OutboxListener {
   readonly confirmed: (number: number, confirmation: Confirmation) => void
   readonly discarded: (entry: OutboxEntry) => void
 }
@@ -133,7 +133,7 @@ export const ORIGIN_METERED_BYTES = 64
 export function withLogRecords(
   state: OutboxState,
   records: readonly SequencedRecord[],
-  news?: OutboxNews,
+  listener?: OutboxListener,
 ): OutboxState {
   if (records.length === 0) return state
   const entries = state.entries as Map<number, OutboxEntry>
@@ -170,7 +170,7 @@ export function withLogRecords(
       position = isKnown ? progress.position : Math.min(position, progress.position)
       inDoubt = progress.inDoubt || !isKnown
       for (const [number, confirmation] of progress.confirmed) {
-        if (remove(number) !== undefined) news?.confirmed(number, confirmation)
+        if (remove(number) !== undefined) listener?.confirmed(number, confirmation)
       }
     } else if (kind === 'attempt') {
       const next = attemptOf(record)
@@ -195,7 +195,7 @@ export function withLogRecords(
       else {
         const entry = remove(number)
         for (const { seqNum } of entry?.records ?? []) discarded.add(seqNum)
-        if (entry !== undefined) news?.discarded(entry)
+        if (entry !== undefined) listener?.discarded(entry)
       }
     }
   }
@@ -216,7 +216,7 @@ export function withLogRecords(
   }
 }
 
-/** The refusal of an entry. */
+/** A parked entry. */
 export interface ParkedNote {
   readonly number: number
   readonly code: ErrorCode
@@ -244,12 +244,12 @@ export function progressRecord(progress: Progress): LogRecord {
   return noteRecord('progress', progress)
 }
 
-/** Returns the decision to send a refused entry again as a record of the log. */
+/** Returns the decision to send a parked entry again as a record of the log. */
 export function retryRecord(number: number): LogRecord {
   return noteRecord('retry', { number })
 }
 
-/** Returns the decision to give up an entry as a record of the log. */
+/** Returns the decision to discard an entry as a record of the log. */
 export function discardRecord(number: number): LogRecord {
   return noteRecord('discard', { number })
 }

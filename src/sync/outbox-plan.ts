@@ -4,7 +4,7 @@ import type { AppendRecord, SequencedRecord } from '../model/record.ts'
 import { originHeader, originOf } from './origin.ts'
 import type { Confirmation, OutboxEntry, OutboxState, Progress } from './outbox-log.ts'
 
-/** The treatment of records behind one that the server refused: they wait, or are sent. */
+/** The treatment of records behind a parked one: they wait, or are sent. */
 export type AfterRefusal = 'stop' | 'continue'
 
 /** The current activity of a sender. */
@@ -172,7 +172,7 @@ export function isEntryLeft({ entries }: OutboxState, confirmed: Progress['confi
  * The meaning of a failed attempt: try again, examine the server first, begin another epoch, try without a
  * producer, park the records, or give up.
  */
-export type SendOutcome = 'retry' | 'conflict' | 'broken' | 'plain' | 'refused' | 'stopped'
+type SendOutcome = 'retry' | 'conflict' | 'broken' | 'plain' | 'refused' | 'stopped'
 
 /** Decides about the failure of an attempt. */
 export function attemptOutcome({ code, retryable }: HeadwaterError): SendOutcome {

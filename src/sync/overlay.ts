@@ -13,14 +13,15 @@ interface WaitingRecord<Item> extends NumberedItem<Item> {
 export interface Overlay<Item> {
   /** The records in the outbox, by their numbers. */
   readonly waiting: readonly WaitingRecord<Item>[]
-  /** Records that left the outbox as confirmed, each at a sequence number below `below`. */
-  readonly leaving: readonly LeavingRecord<Item>[]
-  /** Numbers that the view has reached, as far as the outbox may still name them. */
+  /** Records that left the outbox as confirmed, which the view has not reached. */
+  readonly unreached: readonly UnreachedRecord<Item>[]
+  /** The numbers of records that the view has reached, as far as the outbox may still name them. */
   readonly reached: ReadonlySet<number>
 }
 
-interface LeavingRecord<Item> {
+interface UnreachedRecord<Item> {
   readonly record: WaitingRecord<Item>
+  /** Its sequence number is less. */
   readonly below: number
 }
 
@@ -37,22 +38,22 @@ export interface OutboxContent<Item> {
 }
 
 /** The overlay of a view that has reached nothing, on an empty outbox. */
-export const EMPTY_OVERLAY: Overlay<never> = { waiting: [], leaving: [], reached: new Set() }
+export const EMPTY_OVERLAY: Overlay<never> = { waiting: [], unreached: [], reached: new Set() }
 
 /** Returns the overlay after a change of the outbox. */
 export function withOutbox<Item>(overlay: Overlay<Item>, content: OutboxContent<Item>): Overlay<Item> {
   const { waiting, examined, known, discarded } = content
   // Most often, records were added, and thousands wait.
-  if (isContinued(overlay.waiting, waiting) && overlay.leaving.length + overlay.reached.size === 0)
+  if (isContinued(overlay.waiting, waiting) && overlay.unreached.length + overlay.reached.size === 0)
     return { ...overlay, waiting }
   const numbers = new Set(waiting.map(({ number }) => number))
   const left = overlay.waiting.filter(({ number }) => !numbers.has(number) && !overlay.reached.has(number))
   // An entry can be confirmed before this tab learns that it exists.
   const reached = [...overlay.reached].filter((number) => number >= known || numbers.has(number))
-  const leaving = [...overlay.leaving, ...left.map((record) => ({ record, below: examined }))]
+  const unreached = [...overlay.unreached, ...left.map((record) => ({ record, below: examined }))]
   return {
     waiting,
-    leaving: leaving.filter(({ record }) => !discarded.has(record.number)),
+    unreached: unreached.filter(({ record }) => !discarded.has(record.number)),
     reached: withEarlierOfBatch(new Set(reached), waiting),
   }
 }
@@ -62,26 +63,30 @@ export function withReached<Item>(overlay: Overlay<Item>, numbers: readonly numb
   if (numbers.length === 0) return overlay
   const reached = new Set(overlay.reached)
   for (const number of numbers) reached.add(number)
-  const left = overlay.leaving.map(({ record }) => record)
+  const left = overlay.unreached.map(({ record }) => record)
   for (const records of [left, overlay.waiting]) withEarlierOfBatch(reached, records)
   return {
     waiting: overlay.waiting,
-    leaving: overlay.leaving.filter(({ record }) => !reached.has(record.number)),
+    unreached: overlay.unreached.filter(({ record }) => !reached.has(record.number)),
     reached,
   }
 }
 
 /** Returns the overlay without the records that left the outbox below the position of the view. */
 export function withPosition<Item>(overlay: Overlay<Item>, position: number): Overlay<Item> {
-  if (!overlay.leaving.some(({ below }) => below <= position)) return overlay
-  return { ...overlay, leaving: overlay.leaving.filter(({ below }) => below > position) }
+  if (!overlay.unreached.some(({ below }) => below <= position)) return overlay
+  return { ...overlay, unreached: overlay.unreached.filter(({ below }) => below > position) }
 }
 
 /** Returns the records that the view shows as pending, in the order of their numbers. */
-export function pendingOf<Item>({ waiting, leaving, reached }: Overlay<Item>): readonly NumberedItem<Item>[] {
+export function pendingOf<Item>({
+  waiting,
+  unreached,
+  reached,
+}: Overlay<Item>): readonly NumberedItem<Item>[] {
   const shown = reached.size === 0 ? waiting : waiting.filter(({ number }) => !reached.has(number))
-  if (leaving.length === 0) return shown
-  return [...leaving.map(({ record }) => record), ...shown].sort((a, b) => a.number - b.number)
+  if (unreached.length === 0) return shown
+  return [...unreached.map(({ record }) => record), ...shown].sort((a, b) => a.number - b.number)
 }
 
 /** Adds the records that come before a reached one in its batch, which may have been trimmed. */
@@ -95,7 +100,7 @@ function withEarlierOfBatch(reached: Set<number>, records: readonly WaitingRecor
   return reached
 }
 
-/** Whether the records that waited before still wait: they come first. */
+/** Whether all records that waited before still wait. They come first then. */
 function isContinued(before: Overlay<unknown>['waiting'], waiting: Overlay<unknown>['waiting']): boolean {
   // Numbers increase and never return, so the last one moves if any is removed.
   return before.length === 0 || waiting[before.length - 1]?.number === before.at(-1)!.number

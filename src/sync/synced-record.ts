@@ -91,7 +91,7 @@ export type PendingRecord<Content = TextContent> = Content & {
   readonly timestamp: number
   /** This device, and the number with which `retry` and `discard` name the record. */
   readonly origin: RecordOrigin
-  /** The reason why the server refused the record; undefined while it waits. */
+  /** The reason why the record was parked; undefined while it waits. */
   readonly error: HeadwaterError | undefined
 }
 

@@ -31,7 +31,7 @@ export interface ActivityDocument {
 }
 
 /** Collection `settings`, key {@link SAMPLED_KEY}. */
-export type SampledDocument = Sampled
+type SampledDocument = Sampled
 
 export const SAMPLED_KEY = 'usage-sampled'
 

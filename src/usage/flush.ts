@@ -19,7 +19,7 @@ import {
   usageScopeOf,
 } from './documents.ts'
 import { PendingUsage, type UsageDelta } from './pending-usage.ts'
-import { chunksOf, measureEach } from './stored-usage.ts'
+import { measureEach, splitIntoPages } from './stored-usage.ts'
 
 const DOCUMENTS_PER_COMMIT = 100
 
@@ -181,7 +181,7 @@ const LOGS_PER_PAGE = 100
  * The logs whose size changed. Sizes are measured and stored page by page, which bounds the memory for any
  * number of logs. A log whose measurement fails or cannot be stored remains for the next flush.
  */
-export class ChangedLogs {
+class ChangedLogs {
   readonly #session: StorageSession
   readonly #logIds = new Set<string>()
 
@@ -203,7 +203,7 @@ export class ChangedLogs {
    */
   async measure(minute: number): Promise<{ readonly error: unknown } | undefined> {
     let failure: { readonly error: unknown } | undefined
-    for (const logIds of chunksOf([...this.#logIds], LOGS_PER_PAGE)) {
+    for (const logIds of splitIntoPages([...this.#logIds], LOGS_PER_PAGE)) {
       const failures = await this.#measurePage(logIds, minute)
       if (failures.length > 0) failure ??= { error: failures[0] }
       // The storage is probably unavailable.

@@ -37,7 +37,7 @@ import { BasinSize, readChunks, readMeasurements } from './stored-usage.ts'
 const ACTIVITIES_PER_PAGE = 1_000
 
 /** Work that a query requires to be complete before it reads. */
-export interface Preparation {
+interface Preparation {
   /** Stores what this engine recorded. */
   flush(): Promise<void>
   /** Moves all usage to the tier of its age. */

@@ -189,7 +189,7 @@ interface ClaimResult {
 const NEVER_SAMPLED: Sampled = { hour: -1 }
 
 /** The lease that one of the engines of a storage holds while it samples the basins, kept in a document. */
-export class SamplingLease {
+class SamplingLease {
   readonly #session: StorageSession
   readonly #engineId = lazyId()
 

@@ -25,7 +25,7 @@ export async function readChunks(
   chunks: readonly TierChunk[],
 ): Promise<StoredChunk[]> {
   const found: StoredChunk[] = []
-  for (const page of chunksOf(chunks, CONCURRENT_READS)) {
+  for (const page of splitIntoPages(chunks, CONCURRENT_READS)) {
     const documents = await Promise.all(page.map((chunk) => session.get('usage', usageKey(chunk, scope))))
     for (const [index, document] of documents.entries()) {
       if (document === undefined) continue
@@ -55,7 +55,7 @@ export async function readMeasurements(
   now: number,
 ): Promise<UsagePoint[]> {
   const points: UsagePoint[] = []
-  for (const page of chunksOf(chunksBefore(to, finest, now), CONCURRENT_READS)) {
+  for (const page of splitIntoPages(chunksBefore(to, finest, now), CONCURRENT_READS)) {
     for (const chunk of await readChunks(session, scope, page)) {
       // The time of a point is the start of its bucket, but the value is the last one in the bucket.
       const measured = pointsOf(chunk.series, STORED_BYTES, chunk)
@@ -109,7 +109,7 @@ export async function measureEach(session: StorageSession, logIds: readonly stri
 }
 
 /** Splits items into consecutive pages of at most `size`. */
-export function* chunksOf<Item>(items: readonly Item[], size: number): Generator<readonly Item[]> {
+export function* splitIntoPages<Item>(items: readonly Item[], size: number): Generator<readonly Item[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size)
 }
 

@@ -8,7 +8,7 @@ export function compress(algorithm: Compression, data: Uint8Array): Promise<Uint
 }
 
 /** The limit of a decompression, and the error if it is exceeded. */
-export interface DecompressionLimits {
+interface DecompressionLimits {
   /** The largest output, at most 2,097,152 bytes. */
   readonly bytesMax: number
   /** The code of the error for damaged or larger data. */
@@ -56,7 +56,7 @@ export const REQUEST_BODY_BYTES_MAX = 2_097_152
 export const RESPONSE_COMPRESSION_BYTES_MIN = 1024
 
 /** The coding of a body. */
-export type ContentCoding = Compression | 'identity'
+type ContentCoding = Compression | 'identity'
 
 /**
  * Parses the `Content-Encoding` of a request. Returns undefined for a coding, or a list of codings, that is

@@ -20,7 +20,7 @@ type Kind = (typeof KINDS)[number]
 interface Connected {
   readonly hw: Headwater
   readonly engine: Engine
-  /** Of the engine, and of the client unless they are connected by sockets. */
+  /** The clock of the engine, and of the client unless they are connected by sockets. */
   readonly clock: VirtualClock
 }
 

@@ -101,7 +101,7 @@ export async function tailOf(service: Service, stream = 's'): Promise<number> {
   return (await service.hw.basin(BASIN, { autoCreate: false }).stream(stream).checkTail()).seqNum
 }
 
-export interface SseEvent {
+interface SseEvent {
   readonly event: string | undefined
   readonly id: string | undefined
   readonly data: string

@@ -40,7 +40,7 @@ test('at most 1,000 writers are counted', () => {
 test.each([
   // If all of them competed for each place, there would be 4,500.
   ['ignores producers', 1_500],
-  ['knows producers', 450],
+  ['supports producers', 450],
 ])(
   'thirty devices at once make few attempts that fail on a server that %s, and all make progress',
   async (kind, attemptsMax) => {

@@ -48,7 +48,7 @@ function stateOf(...records: readonly LogRecord[]) {
 
 const KNOWLEDGE = {
   afterRefusal: 'stop',
-  knowsProducers: false,
+  supportsProducers: false,
   position: 5,
   entriesMax: Number.POSITIVE_INFINITY,
   acknowledgedAt: undefined,
@@ -133,27 +133,27 @@ describe('the condition of a batch', () => {
   const at = (position: number | undefined, isSettled = true) =>
     attemptRecord({ epoch: 0, seq: 0, numbers: [0], position, isSettled, after: -1 })
 
-  it('is the position, unless the server has shown that it knows producers', () => {
+  it('is the position, unless the server has shown that it supports producers', () => {
     expect(positionOf(stateOf(entry))).toBe(5)
-    expect(positionOf(stateOf(entry), { knowsProducers: true })).toBeUndefined()
+    expect(positionOf(stateOf(entry), { supportsProducers: true })).toBeUndefined()
   })
 
   it('is needed while an attempt at the position or behind it may take effect', () => {
-    const known = { knowsProducers: true, abandonedAt: 1 }
+    const known = { supportsProducers: true, abandonedAt: 1 }
     expect(positionOf(stateOf(entry, at(4), entry), known)).toBeUndefined()
     expect(positionOf(stateOf(entry, at(5), entry), known)).toBe(5)
     expect(positionOf(stateOf(entry, at(6), entry), known)).toBe(5)
   })
 
   it('is needed if an earlier attempt had none, or was not settled', () => {
-    const known = { knowsProducers: true, abandonedAt: 1 }
+    const known = { supportsProducers: true, abandonedAt: 1 }
     expect(positionOf(stateOf(entry, at(undefined), entry), known)).toBe(5)
     expect(positionOf(stateOf(entry, at(4, false), entry), known)).toBe(5)
     expect(positionOf(stateOf(entry, at(undefined), entry, confirmed(0)), known)).toBeUndefined()
   })
 
   it('is needed while an entry is parked, and for one that was', () => {
-    const known = { knowsProducers: true, afterRefusal: 'continue' } as const
+    const known = { supportsProducers: true, afterRefusal: 'continue' } as const
     const records = [entry, at(undefined), parked(0), entry]
     expect(positionOf(stateOf(...records), known)).toBe(5)
     const next = attemptRecord({ epoch: 1, seq: 0, numbers: [3], position: 4, isSettled: false, after: 1 })
@@ -163,7 +163,7 @@ describe('the condition of a batch', () => {
   it('is the same if the batch is sent again, and another position makes it another batch', () => {
     const state = stateOf(entry, at(5))
     expect(nextAttempt(state, { ...KNOWLEDGE })).toMatchObject({ epoch: 0, position: 5, isNoted: true })
-    expect(nextAttempt(state, { ...KNOWLEDGE, position: 7, knowsProducers: false })).toMatchObject({
+    expect(nextAttempt(state, { ...KNOWLEDGE, position: 7, supportsProducers: false })).toMatchObject({
       epoch: 1,
       position: 7,
       isSettled: true,

@@ -20,7 +20,7 @@ describe('an outbox that others are faster than', () => {
   const isFree = (request: Request) =>
     request.headers.get('headwater-append')?.includes('epoch=1&seq=0&match_seq_num=any') === true
 
-  test('asks the server whether it knows producers, and sends without a condition', async () => {
+  test('asks the server whether it supports producers, and sends without a condition', async () => {
     const { remote, hw, clock, server, conditions } = await openBeaten()
     const box = startOn({ hw, remote })
     await box.append('0')
@@ -123,7 +123,7 @@ describe('an outbox that others are faster than', () => {
     expect(box.failed).toEqual([])
   })
 
-  test('sends on condition of the tail if the server does not know producers', async () => {
+  test('sends on condition of the tail if the server does not support producers', async () => {
     const { remote, hw, clock, server, conditions } = await openBeaten()
     server.settings.ignoresProducers = true
     const box = startOn({ hw, remote })

@@ -54,7 +54,7 @@ test.each([
 })
 
 test.each([
-  ['the records of it that were not trimmed', [['0', '1', '2']], [5]],
+  ['those of its records that were not trimmed', [['0', '1', '2']], [5]],
   ['a later append of its batch', ['0', ['1', '2']], [5, 6]],
 ] as const)('an append in doubt is confirmed by %s', async (_, batches, starts) => {
   const device = await openLive(async ({ end }) => {

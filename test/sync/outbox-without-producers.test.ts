@@ -59,7 +59,7 @@ describe('an outbox of a server that ignores producers', () => {
     expect(box.failed).toEqual([])
   })
 
-  test('sends a batch that was set aside if the app tries it again', async () => {
+  test('sends a parked batch if the app tries it again', async () => {
     const { box, clock, server } = await openSent()
     const deliver = delayNext(server)
     server.settings.ignoresProducers = true
@@ -73,7 +73,7 @@ describe('an outbox of a server that ignores producers', () => {
     expect(await deliver()).toBe(412)
   })
 
-  test('sends a batch again once the server knows producers again', async () => {
+  test('sends a batch again once the server supports producers again', async () => {
     const { box, clock, server } = await openSent()
     const deliver = delayNext(server)
     server.settings.ignoresProducers = true

@@ -133,7 +133,7 @@ test('an append of another tab settles there too', async () => {
   expect(await appended.confirmed()).toMatchObject({ start: { seqNum: 0 } })
 })
 
-test('a refused batch is set aside with the error, and those behind it wait', async () => {
+test('a refused batch is parked with the error, and those behind it wait', async () => {
   const { box, network, clock, server } = await openOutbox()
   const seen: number[] = []
   box.failed$.subscribe((failed) => seen.push(failed.length))
@@ -154,7 +154,7 @@ test('a refused batch is set aside with the error, and those behind it wait', as
   expect(await second.confirmed()).toMatchObject({ start: { seqNum: 1 } })
 })
 
-test('a refused batch can be given up', async () => {
+test('a refused batch can be discarded', async () => {
   const { box, network, clock, server } = await openOutbox()
   network.respond(403, { code: 'permission_denied', when: isPost })
   const first = await box.append('first')

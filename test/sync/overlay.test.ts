@@ -44,7 +44,7 @@ test('a record that is reached before the outbox names it is never pending', () 
   expect(shown(withOutbox(overlay, content([7, 8], 0, 9)))).toEqual([8])
 })
 
-test('of a batch, the records before one that is reached are reached, and those behind it are not', () => {
+test('a record that is reached reaches the earlier ones of its batch, and no later ones', () => {
   const batch = entries(2, 3, 4, 5).map((entry) => ({ ...entry, batch: 2 }))
   const outbox = { ...content([], 0, 6), waiting: [...entries(1), ...batch] }
   expect(shown(withReached(withOutbox(EMPTY_OVERLAY, outbox), [4]))).toEqual([1, 5])

@@ -36,6 +36,21 @@ async function openOffline() {
   return { ...device, synced }
 }
 
+/** A device that has sent a record, and cannot read it from the server. */
+async function openUncopied() {
+  const device = await openLong()
+  const { server, clock, network, start, texts } = device
+  const synced = start()
+  await until(synced.mirror, 'live', clock)
+  network.refuse({ when: isRead })
+  await server.restart()
+  const methods = watch(network)
+  const appended = await synced.append('x')
+  await clock.advance('5s')
+  expect((await texts()).at(-1)).toBe('x')
+  return { ...device, ...appended, synced, methods }
+}
+
 test('a record that is appended before the first connection to a trimmed stream is sent', async () => {
   const { origin, clock, network, start, texts } = await openLong()
   await origin.trim(10)
@@ -49,36 +64,24 @@ test('a record that is appended before the first connection to a trimmed stream 
   expect((await texts()).at(-1)).toBe('x')
 })
 
-test('a record of a device that was offline is sent to the stream that was trimmed meanwhile', async () => {
-  const { synced, server, clock, network, texts } = await openOffline()
-  await server.stream.append(numbered(20, 40))
-  await server.stream.trim(30)
-  await clock.advance('1m')
-  network.heal()
-  network.delay('300ms', { when: isRead })
-  expect(await until(synced.mirror, 'stopped', clock)).toMatchObject({ reason: 'trimmed' })
-  network.heal()
-  await synced.mirror.restart()
-  await clock.advance('1m')
-  expect(synced.outbox.failed).toEqual([])
-  expect(await texts()).toEqual([...numbered(30, 40), 'x'])
-})
-
 test.each([
-  ['shorter', 5],
-  ['longer', 40],
-])('a record of a device that was offline is sent to another stream that is %s', async (_, length) => {
+  ['the stream that was trimmed meanwhile', 'trimmed', [20, 40], numbered(30, 40)],
+  ['another stream that is shorter', 'replaced', [100, 105], numbered(100, 105)],
+  ['another stream that is longer', 'replaced', [100, 140], numbered(100, 140)],
+] as const)('a record of a device that was offline is sent to %s', async (_, reason, [from, to], stored) => {
   const { synced, server, clock, network, texts } = await openOffline()
-  await server.stream.delete()
-  await server.stream.append(numbered(100, 100 + length))
+  if (reason === 'replaced') await server.stream.delete()
+  await server.stream.append(numbered(from, to))
+  if (reason === 'trimmed') await server.stream.trim(30)
+  await clock.advance('1m')
   network.heal()
   network.delay('300ms', { when: isRead })
-  expect(await until(synced.mirror, 'stopped', clock)).toMatchObject({ reason: 'replaced' })
+  expect(await until(synced.mirror, 'stopped', clock)).toMatchObject({ reason })
   network.heal()
   await synced.mirror.restart()
   await clock.advance('1m')
   expect(synced.outbox.failed).toEqual([])
-  expect(await texts()).toEqual([...numbered(100, 100 + length), 'x'])
+  expect(await texts()).toEqual([...stored, 'x'])
 })
 
 test('a record that a stream created again has stored is not sent to it by another tab', async () => {
@@ -123,34 +126,8 @@ test('a record is sent to a stream that is shorter than the one that refused its
   expect(await synced.read().toArray()).toMatchObject(new Array(6).fill({ isPending: false }))
 })
 
-test('a record is parked if the stream that stored it was deleted before it was copied', async () => {
-  const { server, clock, network, start, texts } = await openLong()
-  const synced = start()
-  await until(synced.mirror, 'live', clock)
-  network.refuse({ when: isRead })
-  await server.restart()
-  const { confirmed } = await synced.append('x')
-  await clock.advance('5s')
-  expect((await texts()).at(-1)).toBe('x')
-  await server.stream.delete()
-  await clock.advance('1m')
-  expect(synced.outbox.failed).toMatchObject([{ error: { code: 'stream_deleted' } }])
-  const records = await synced.read({ seqNum: 19 }).toArray()
-  expect(records).toMatchObject([{ body: '19' }, { body: 'x', isPending: true }])
-  await synced.outbox.discard(synced.outbox.failed[0]!.number)
-  await expect(confirmed()).rejects.toMatchObject({ code: 'stream_deleted' })
-})
-
 test('an acknowledged record is not sent again if the server cannot be reached before it is copied', async () => {
-  const { server, clock, network, start, texts } = await openLong()
-  const synced = start()
-  await until(synced.mirror, 'live', clock)
-  network.refuse({ when: isRead })
-  await server.restart()
-  const methods = watch(network)
-  const { confirmed } = await synced.append('x')
-  await clock.advance('5s')
-  expect((await texts()).at(-1)).toBe('x')
+  const { clock, network, methods, confirmed } = await openUncopied()
   network.refuse({ when: (request) => !isPost(request) })
   await clock.advance('1m')
   network.heal()
@@ -160,21 +137,18 @@ test('an acknowledged record is not sent again if the server cannot be reached b
 })
 
 test.each([
-  ['discard', ['y']],
-  ['retry', ['x', 'y']],
+  ['discard', ['y'], { code: 'stream_deleted' }],
+  ['retry', ['x', 'y'], { start: { seqNum: 5 } }],
 ] as const)(
-  'a record behind one whose stream was deleted is sent after the app has called %s',
-  async (decide, sent) => {
-    const { server, clock, network, start, texts } = await openLong()
-    const synced = start()
-    await until(synced.mirror, 'live', clock)
-    network.refuse({ when: isRead })
-    await server.restart()
-    const { number } = await synced.append('x')
-    await clock.advance('5s')
+  'a record is parked if its stream was deleted before it was copied, and later ones are sent after %s',
+  async (decide, sent, outcome) => {
+    const { synced, server, clock, network, number, confirmed, texts } = await openUncopied()
     await server.stream.delete()
-    await server.stream.append(numbered(100, 105))
     await clock.advance('1m')
+    expect(synced.outbox.failed).toMatchObject([{ number, error: { code: 'stream_deleted' } }])
+    const records = await synced.read({ seqNum: 19 }).toArray()
+    expect(records).toMatchObject([{ body: '19' }, { body: 'x', isPending: true }])
+    await server.stream.append(numbered(100, 105))
     await synced.append('y')
     await synced.outbox[decide](number)
     await clock.advance('1m')
@@ -184,5 +158,6 @@ test.each([
     await clock.advance('1m')
     expect(synced.outbox.failed).toEqual([])
     expect(await texts()).toEqual([...numbered(100, 105), ...sent])
+    expect(await confirmed().catch((error: unknown) => error)).toMatchObject(outcome)
   },
 )

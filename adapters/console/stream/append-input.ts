@@ -84,7 +84,7 @@ export function batchesOf(records: readonly TextInput[]): TextInput[][] {
   return batches
 }
 
-/** The values of `{{…}}` in a template. */
+/** The placeholders of a template. */
 export const PLACEHOLDERS = ['{{n}}', '{{now}}', '{{random}}'] as const
 
 /** A record of a template: `{{n}}` counts from 1, `{{now}}` is the time, `{{random}}` is below 1,000. */

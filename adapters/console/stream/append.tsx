@@ -297,7 +297,7 @@ async function appendInTurn(
   }
 }
 
-/** How often records are appended, at the most. */
+/** The shortest time between two appends, in milliseconds. */
 const TICK_MS = 100
 
 /**

@@ -71,12 +71,12 @@ function csvOf(records: readonly SequencedRecord[], columns: readonly string[]):
     return [String(seqNum), String(timestamp), ...values]
   })
   return [['seq_num', 'timestamp', ...titles], ...rows]
-    .map((row) => `${row.map(cell).join(',')}\r\n`)
+    .map((row) => `${row.map(csvCell).join(',')}\r\n`)
     .join('')
 }
 
-/** A spreadsheet takes a cell that begins like a formula for one; an apostrophe prevents it. */
-function cell(text: string): string {
+/** Quotes a cell of CSV. An apostrophe keeps a spreadsheet from evaluating one that begins like a formula. */
+function csvCell(text: string): string {
   const safe = /^[=+@\t\r]|^-(?!\d+(\.\d+)?$)/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }

@@ -12,7 +12,7 @@ export const PAGE_RECORDS = 500
 const VIEW_RECORDS = 25
 
 /** The activity of a pager at the tail: none while it is `idle`. */
-export type PagerState =
+type PagerState =
   | { readonly kind: 'idle' | 'connecting' | 'live' }
   | { readonly kind: 'retrying'; readonly message: string; readonly retryAt: number }
   | { readonly kind: 'failed'; readonly error: Error }

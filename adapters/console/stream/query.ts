@@ -193,7 +193,7 @@ function unescaped(text: string): string {
   return text.replace(/\\(.)/gs, '$1')
 }
 
-/** How a value of a record relates to that of a query; `~` is "contains, in any case". */
+/** The relation of a value of a record to that of a query; `~` is "contains, in any case". */
 type Operator = '=' | '<' | '<=' | '>' | '>=' | '~'
 
 const NUMBER = /^-?\d+(\.\d+)?(e[-+]?\d+)?$/i

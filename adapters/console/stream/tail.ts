@@ -9,7 +9,7 @@ import type { CurlTarget } from '../snippets.ts'
 export type Start = Pick<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>
 
 /** The events that a follower reports. */
-export interface FollowEvents {
+interface FollowEvents {
   onRecords(records: readonly SequencedRecord[]): void
   /** The tail as far as known: records before it may still follow. */
   onTail(tail: StreamPosition): void

@@ -114,10 +114,6 @@ export const deleteStream: Endpoint = async (request, hw) => {
   return { status: 202 }
 }
 
-function basinOf(request: ApiRequest, hw: Engine): EngineBasin {
-  return hw.basin(request.basin, { autoCreate: false })
-}
-
 export const listAccessTokens: Endpoint = async (request, hw) => {
   const query = decodeListQuery(request.query, accessTokenPrefixProblem)
   return jsonReply(accessTokenPageJson(await hw.listAccessTokens(query)))
@@ -132,4 +128,8 @@ export const issueAccessToken: Endpoint = async (request, hw) => {
 export const revokeAccessToken: Endpoint = async (request, hw) => {
   await hw.revokeAccessToken(request.tokenId)
   return { status: 204 }
+}
+
+function basinOf(request: ApiRequest, hw: Engine): EngineBasin {
+  return hw.basin(request.basin, { autoCreate: false })
 }

@@ -36,9 +36,9 @@ export const read: Endpoint = async (request, hw) => {
     request.exchange.header('accept'),
     request.settings.headerPrefixes,
   )
-  if (form === 'session') return frameStream(request, stream, meaning())
+  if (form === 'session') return openFrameSession(request, stream, meaning())
   const format = request.dataFormat
-  if (form === 'event-stream') return sessionEvents(request, stream, resumed(request, meaning), format)
+  if (form === 'event-stream') return openEventSession(request, stream, resumed(request, meaning), format)
   const query = meaning()
   // Only a read that waits outlasts its client by much.
   const signal = query.waitMs ? request.exchange.signal : undefined
@@ -76,13 +76,13 @@ function wellFormedQuery(text: string): () => ReadQuery {
 }
 
 /** Opens a binary read session. It ends with the body; a terminal frame reports a failure. */
-function frameStream(request: ApiRequest, stream: EngineStream, query: ReadQuery): Promise<Reply> {
+function openFrameSession(request: ApiRequest, stream: EngineStream, query: ReadQuery): Promise<Reply> {
   const encoding = frameEncoding(sessionCompressionOf(request.exchange.header('accept-encoding') ?? null))
   return openSession(request, stream, query, sessionContentType(request.headerPrefix), encoding)
 }
 
 /** Opens a read session by Server-Sent Events. */
-function sessionEvents(
+function openEventSession(
   request: ApiRequest,
   stream: EngineStream,
   query: ReadQuery,

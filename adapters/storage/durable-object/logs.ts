@@ -16,6 +16,7 @@ import type { ObjectDatabase, SqlBinding, SqlRow } from './database.ts'
 /** A row of at most 2 MB holds a part and its numbers. */
 const PART_BYTES = 1_048_576
 const PAGE_BLOCKS = 100
+const EXPIRED = 'SELECT 1 FROM headwater_blocks WHERE expires_at <= ?'
 
 /** The heads and blocks of all logs. Methods that write are part of a transaction. */
 export class ObjectLogs implements LogHeads {
@@ -269,5 +270,3 @@ export function reclaimLogRows(
     return row?.id as string | undefined
   }
 }
-
-const EXPIRED = 'SELECT 1 FROM headwater_blocks WHERE expires_at <= ?'

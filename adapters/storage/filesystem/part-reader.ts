@@ -22,7 +22,7 @@ const HEAD_BYTES = 4096
 const KEPT_PAGES_MAX = 131_072
 
 /** The place of a frame. */
-export interface FrameAddress {
+interface FrameAddress {
   /** Name of its file. */
   readonly name: string
   readonly salt: number
@@ -40,7 +40,7 @@ interface PagedBlock {
 }
 
 /** Returns the only block of a frame; undefined if it has several. Throws `RangeError` if it is another. */
-export type ReadBlockFacts = (head: FrameHead) => BlockFacts | undefined
+type ReadBlockFacts = (head: FrameHead) => BlockFacts | undefined
 
 /** Reads some pages of a large block, and the page table before them unless it is still in memory. */
 export class PartReader {

@@ -135,7 +135,7 @@ export interface AppendPlan {
 }
 
 /** A plan built on cached state. It is valid if that is still the state of the log. */
-export interface OptimisticPlan extends AppendPlan {
+interface OptimisticPlan extends AppendPlan {
   readonly insert: TailInsert
 }
 

@@ -24,15 +24,6 @@ import {
 } from './schema.ts'
 import { readTailLog, type StoredLog } from './tail-rows.ts'
 
-interface DocumentName {
-  readonly collection: Collection
-  readonly key: string
-}
-
-function documentKey({ collection, key }: DocumentName): DocumentKey {
-  return [collection, new Uint8Array(utf8(key))]
-}
-
 export async function getDocument(
   connection: DatabaseConnection,
   collection: Collection,
@@ -57,6 +48,15 @@ export async function listDocuments(
     transaction.objectStore('documents').getAll(range, query.limit),
   )
   return rows.map(documentOf)
+}
+
+interface DocumentName {
+  readonly collection: Collection
+  readonly key: string
+}
+
+function documentKey({ collection, key }: DocumentName): DocumentKey {
+  return [collection, new Uint8Array(utf8(key))]
 }
 
 function documentOf({ key, text, version }: DocumentRow): Document {

@@ -15,7 +15,7 @@ import { DatabaseConnection, type TransactionDurability } from './connection.ts'
 import { loadHead, measureLogs, readLogRange } from './log-reader.ts'
 import { isQuotaFailure, type SpaceMonitor, SpaceReserve } from './space.ts'
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   readonly name: string
   readonly durability: TransactionDurability
   readonly space: SpaceMonitor

@@ -59,7 +59,7 @@ type DocumentChange = Extract<CatalogChange, { readonly key: string }>
 
 /**
  * Changes of one kind. `sql` makes them for the rows in `$n`, a JSON array, and returns a row for each change
- * that was made. A row locks what it checks, so two commits never rest on each other's past.
+ * that was made. A row that is checked stays locked until the commit, so that no other commit changes it.
  */
 interface Step {
   readonly sql: (tables: Tables, parameter: string) => string

@@ -65,6 +65,16 @@ export function alignDown(time: number, size: number): number {
   return Math.floor(time / size) * size
 }
 
+/** The chunk of a time in seconds. */
+export function chunkAt(time: number, tier: Tier): TierChunk {
+  return { tier, chunk: Math.floor(time / tier.chunkSeconds) }
+}
+
+/** The bucket of a time in seconds, counted from the start of its chunk. */
+export function bucketOf(time: number, { tier, chunk }: TierChunk): number {
+  return Math.floor((time - chunk * tier.chunkSeconds) / tier.bucketSeconds)
+}
+
 /** The start of the oldest chunk that stays in the tier. */
 export function keptFrom(tier: Tier, now: number): number {
   return Math.max(0, alignDown(now - tier.keptSeconds, tier.chunkSeconds))
@@ -183,14 +193,4 @@ export function pointsOf(
   return Object.entries(series[name] ?? {}).map(
     ([bucket, value]) => [chunk * tier.chunkSeconds + Number(bucket) * tier.bucketSeconds, value] as const,
   )
-}
-
-/** The chunk of a time in seconds. */
-export function chunkAt(time: number, tier: Tier): TierChunk {
-  return { tier, chunk: Math.floor(time / tier.chunkSeconds) }
-}
-
-/** The bucket of a time in seconds, counted from the start of its chunk. */
-export function bucketOf(time: number, { tier, chunk }: TierChunk): number {
-  return Math.floor((time - chunk * tier.chunkSeconds) / tier.bucketSeconds)
 }

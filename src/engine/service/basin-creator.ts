@@ -62,10 +62,10 @@ export function putBasin(document: BasinDocument, expect: number | null): Catalo
   return { kind: 'put', collection: 'basins', key: document.name, value: asJson(document), expect }
 }
 
-/** Key in the collection `settings`. Persisted. */
+/** The key of the default location in the collection `settings`. Persisted. */
 export const DEFAULT_LOCATION_KEY = 'default-location'
 
-/** Under {@link DEFAULT_LOCATION_KEY}. Persisted. */
+/** The document under {@link DEFAULT_LOCATION_KEY}. Persisted. */
 interface DefaultLocationDocument {
   readonly name: string
 }

@@ -179,7 +179,7 @@ function commitTogether(session: StorageSession): Commit {
   }
 }
 
-/** Ends the use of streams that seem to have expired, and of names that are reserved. */
+/** Deletes streams that have expired when they are used, and rejects names that are reserved. */
 export class EndedStreams {
   readonly #confirmedClock: ConfirmedClock
   readonly #removal: Removal

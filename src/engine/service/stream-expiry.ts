@@ -18,7 +18,7 @@ interface ExpiryControl {
 
 type KnownUse = Pick<StreamLog, 'document' | 'head' | 'readAt'>
 
-export interface StreamExpiryContext {
+interface StreamExpiryContext {
   readonly session: Pick<StorageSession, 'head'>
   readonly control: LazyModule<ExpiryControl>
   readonly clock: Clock

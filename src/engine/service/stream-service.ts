@@ -30,7 +30,7 @@ import { putStream, type StreamCreator } from './stream-creator.ts'
 import type { ExpiryChecks } from './stream-expiry.ts'
 
 /** The members of a creation that are stored as they are. */
-export type CreateStreamRequest = Pick<StreamCreation, 'metadata' | 'expiry' | 'fork'> & {
+type CreateStreamRequest = Pick<StreamCreation, 'metadata' | 'expiry' | 'fork'> & {
   readonly requestToken?: string | undefined
 }
 

@@ -11,10 +11,6 @@ export interface LogEntry {
   readonly log: KeyValueLog | undefined
 }
 
-function logEntryOf(log: KeyValueLog | undefined): LogEntry {
-  return { value: encodeLog(log), log }
-}
-
 /** Each takes a few hundred bytes. */
 const CACHED_ENTRIES_MAX = 1_000
 
@@ -130,4 +126,8 @@ async function isApplied(store: OrderedKeyValueStore, logs: LogEntries, batch: D
     logs.forget()
     throw error
   }
+}
+
+function logEntryOf(log: KeyValueLog | undefined): LogEntry {
+  return { value: encodeLog(log), log }
 }

@@ -36,7 +36,7 @@ function overridden<Target extends object>(target: Target, own: Partial<Target>)
 }
 
 /**
- * Batches of an outbox that reach the server as something else. What asks whether a server knows producers
+ * Batches of an outbox that reach the server as something else. What asks whether a server supports producers
  * reaches it as it is: a server that stored it each time would keep the outbox from anything else.
  */
 function onAppend(

@@ -20,7 +20,7 @@ export interface DeviceSettings {
   readonly snapshotEvery: number
   /** What folds do about trimmed history. */
   readonly trimmed: 'fail' | 'skip'
-  /** Whether the server knows producers. One that changes, or a proxy, may ignore a part of the headers. */
+  /** Whether the server supports producers. One that changes, or a proxy, may ignore some of the headers. */
   readonly producers: 'offered' | 'ignored' | 'changing'
 }
 

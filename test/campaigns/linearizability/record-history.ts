@@ -5,7 +5,7 @@ import { type Connect, type OpenTarget, operationOf, type StreamClient } from '.
 import { type Call, KnownState, nextCall } from './workload.ts'
 
 /** Returns increasing times: one before each call, and one after each return. */
-export type Tick = () => number
+type Tick = () => number
 
 export interface Workload {
   /** Decides what each client does. The machine decides when. */

@@ -124,7 +124,7 @@ interface HeldCall {
   readonly engine: string
   readonly operation: string
   readonly phase: 'call' | 'answer'
-  /** Calls of one lane are released in order: the appends of one engine to one log. */
+  /** Calls of one queue are released in order: the appends of one engine to one log. */
   readonly queue: string | undefined
   run(): Promise<void>
   /** Discards the call. */

@@ -53,7 +53,7 @@ export async function outcome(promise: Promise<unknown>): Promise<string> {
 }
 
 /** A suite whose `seal` resolves when the test releases it, in the order of the test. */
-export interface HeldSuite extends CipherSuite {
+interface HeldSuite extends CipherSuite {
   /** The number of waiting calls. */
   readonly held: number
   /** Resolves the waiting call at this index. */

@@ -14,7 +14,7 @@ const MAGIC = 0x50_55_52_47
 const ALIGNMENT = 8
 
 /** The place of a frame in its group. */
-export interface GroupPlace {
+interface GroupPlace {
   readonly offset: number
   readonly bytes: number
 }

@@ -20,7 +20,7 @@ import {
 import { probeOwnerSocket } from './owner-socket.ts'
 
 /** Another process that has locked the directory or is opening it. */
-export interface LockContender {
+interface LockContender {
   readonly name: string
   /** Undefined if its owner file is damaged. */
   readonly owner: Owner | undefined

@@ -9,7 +9,7 @@ import type { ProbeResult } from './owner.ts'
  * reason. Every process on the same kernel that sees the file can probe it, from any container, where pids
  * mean nothing.
  */
-export interface OwnerSocket {
+interface OwnerSocket {
   close(): Promise<void>
 }
 

@@ -127,7 +127,7 @@ export function emptyOwnerLiveness({ filesystem }: LocalProcess, answer: ProbeRe
   return answer === 'refused' && filesystem !== undefined ? 'dead' : 'unknown'
 }
 
-/** The same kernel and the same files. */
+/** Whether the owner ran on this kernel, and had the same files. */
 function isOnThisKernel(owner: Owner, local: LocalProcess): boolean {
   return isSame(owner.boot, local.boot) && isSame(owner.device, local.device)
 }

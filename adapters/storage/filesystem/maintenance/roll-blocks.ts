@@ -18,7 +18,7 @@ import type { JournalBlock } from '../state/log.ts'
 import type { RunFacts, SegmentFacts } from '../state/segment.ts'
 
 /** The blocks of one log in the ended journals. */
-export interface LogBlocks {
+interface LogBlocks {
   /** Number of the log. */
   readonly number: number
   readonly blocks: readonly JournalBlock[]

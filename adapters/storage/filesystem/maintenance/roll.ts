@@ -10,14 +10,14 @@ import type { UnresolvedRolls } from './failed-rolls.ts'
 import { type RolledBlocks, type RollOptions, rollBlocks } from './roll-blocks.ts'
 
 /** The state when the journals were ended. */
-export interface RollPlan {
+interface RollPlan {
   readonly snapshot: Omit<Snapshot, 'logs'>
   /** The journals to roll. */
   readonly journals: readonly EndedJournal[]
 }
 
 /** The durable result of a roll. */
-export interface RollResult extends RolledBlocks {
+interface RollResult extends RolledBlocks {
   /** The new segments with their use. */
   readonly used: readonly Segment[]
   readonly checkpoint: OpenCheckpoint

@@ -194,7 +194,7 @@ export function readList<Item>(reader: ByteReader, readItem: () => Item): Item[]
   return items.slice()
 }
 
-/** The flags of a change of what decides about later appends. Persisted: keep stable. */
+/** The flags of a change of the write state. Persisted: keep stable. */
 const FLAG_CLOSED = 1
 const FLAG_STREAM_SEQ = 2
 

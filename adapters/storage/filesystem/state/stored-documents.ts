@@ -143,8 +143,8 @@ export function documentPage(bytes: Buffer): StoredPage {
 }
 
 /**
- * Whether the key at `start` is less than the one at `otherStart`. For a page of keys, this takes half as long
- * as a view or a string for each, and leaves nothing to collect.
+ * Whether the key at `start` is less than the one at `otherStart`. For a page of keys, this takes half as
+ * long as a view or a string for each, and leaves nothing to collect.
  */
 function isBefore(bytes: Buffer, start: number, end: number, otherStart: number, otherEnd: number): boolean {
   const shorter = Math.min(end - start, otherEnd - otherStart)
@@ -200,37 +200,6 @@ export function keyBytes(item: Buffer): Buffer {
   return fields.raw(fields.varint())
 }
 
-/** Keys as bytes, outside of the heap that a garbage collection visits. */
-class KeyList {
-  #bytes = Buffer.alloc(1024)
-  readonly #ends = new NumberList()
-
-  get length(): number {
-    return this.#ends.length
-  }
-
-  push(key: Buffer): void {
-    const start = this.#startOf(this.length)
-    const end = start + key.length
-    if (end > this.#bytes.length) {
-      const larger = Buffer.alloc(Math.max(end, 2 * this.#bytes.length))
-      this.#bytes.copy(larger)
-      this.#bytes = larger
-    }
-    key.copy(this.#bytes, start)
-    this.#ends.push(end)
-  }
-
-  /** The key at an index below the length: a view. */
-  at(index: number): Buffer {
-    return this.#bytes.subarray(this.#startOf(index), this.#ends.at(index))
-  }
-
-  #startOf(index: number): number {
-    return index === 0 ? 0 : this.#ends.at(index - 1)
-  }
-}
-
 /** Changed documents in memory. Undefined: deleted. */
 export class DocumentLayer {
   readonly #documents = new Map<string, StoredDocument | undefined>()
@@ -284,4 +253,35 @@ export function* overlaid<Entry extends Buffer | KeyedDocument>(
     if (!isReplaced) yield entry
   }
   for (; other.done !== true; other = others.next()) yield other.value
+}
+
+/** Keys as bytes, outside of the heap that a garbage collection visits. */
+class KeyList {
+  #bytes = Buffer.alloc(1024)
+  readonly #ends = new NumberList()
+
+  get length(): number {
+    return this.#ends.length
+  }
+
+  push(key: Buffer): void {
+    const start = this.#startOf(this.length)
+    const end = start + key.length
+    if (end > this.#bytes.length) {
+      const larger = Buffer.alloc(Math.max(end, 2 * this.#bytes.length))
+      this.#bytes.copy(larger)
+      this.#bytes = larger
+    }
+    key.copy(this.#bytes, start)
+    this.#ends.push(end)
+  }
+
+  /** The key at an index below the length: a view. */
+  at(index: number): Buffer {
+    return this.#bytes.subarray(this.#startOf(index), this.#ends.at(index))
+  }
+
+  #startOf(index: number): number {
+    return index === 0 ? 0 : this.#ends.at(index - 1)
+  }
 }

@@ -129,7 +129,7 @@ interface Inventory {
   readonly firstJournal: number
   /** Number of each journal from `firstJournal` on, ascending. */
   readonly journals: readonly number[]
-  /** Ascending. */
+  /** Number of each segment, ascending. */
   readonly segments: readonly number[]
   /** Bytes of each file to read, by name. Absent for files that cannot be opened. */
   readonly sizes: ReadonlyMap<string, number>

@@ -17,7 +17,7 @@ import { DirectoryThatFills, MemoryThatFills } from './storages-that-fill.ts'
 export type StorageKind = 'memory' | 'filesystem'
 
 /** A storage that can be declared full. */
-export interface FillingStorage extends Storage {
+interface FillingStorage extends Storage {
   isFull: boolean
 }
 

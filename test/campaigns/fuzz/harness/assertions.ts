@@ -51,7 +51,7 @@ export function checkNumbers(value: unknown): void {
 /** The outcome of a call. */
 export type Outcome<Value> = { readonly value: Value } | { readonly error: unknown }
 
-/** For decoders compared with another one: both may reject. */
+/** Returns the outcome of a call. Of two decoders that are compared, both may reject an input. */
 export function outcomeOf<Value>(call: () => Value): Outcome<Value> {
   try {
     return { value: call() }

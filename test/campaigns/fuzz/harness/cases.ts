@@ -90,7 +90,7 @@ interface FoundCase {
   readonly input: Input
 }
 
-/** As stored in a file: bytes as hexadecimal digits, text unchanged. */
+/** A case in a file: bytes as hexadecimal digits, text unchanged. */
 type WrittenCase = { readonly why: string } & ({ readonly hex: string } | { readonly text: string })
 
 /** Reads the cases of a decoder from `NAME.json` in the directory. */
