@@ -42,7 +42,8 @@ export const systemClock: Clock = {
     let remainingMs = delayMs
     let timer: ReturnType<typeof setTimeout>
     const arm = (): void => {
-      const stepMs = Math.min(remainingMs, DELAY_MS_MAX)
+      // What is due already may be late, and Node 24 warns of a negative delay.
+      const stepMs = Math.max(0, Math.min(remainingMs, DELAY_MS_MAX))
       remainingMs -= stepMs
       timer = setTimeout(remainingMs > 0 ? arm : callback, stepMs)
       // Browsers return a number and have no process to keep alive.

@@ -28,6 +28,15 @@ describe('system clock', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  test('calls back at once after a delay that has passed, which is not given to the platform', () => {
+    const delays = vi.spyOn(globalThis, 'setTimeout')
+    const callback = vi.fn()
+    systemClock.schedule(-1, callback)
+    vi.advanceTimersByTime(0)
+    expect(callback).toHaveBeenCalledTimes(1)
+    expect(delays.mock.calls.map(([, delayMs]) => delayMs)).toEqual([0])
+  })
+
   test('cancels a timer, and ignores late or repeated cancellations', () => {
     const callback = vi.fn()
     const cancel = systemClock.schedule(100, callback)
