@@ -15,11 +15,11 @@ import { formatDate } from '../format.ts'
 import { appendCall, type CurlCall, curlCommand, readCall } from '../snippets.ts'
 import { useLoad, useSubmit } from '../ui/async.ts'
 import { CopyButton } from '../ui/button.tsx'
-import { Dialog } from '../ui/dialog.tsx'
+import { Dialog, DialogActions } from '../ui/dialog.tsx'
 import { SelectField, TextField } from '../ui/field.tsx'
 import { Link } from '../ui/link.tsx'
 import { NameList } from '../ui/list.tsx'
-import { Problem, Scroll } from '../ui/notice.tsx'
+import { Scroll } from '../ui/notice.tsx'
 import { basinNumbers, type Numbers, numberColumns } from './numbers.tsx'
 
 /** The basins of the server. */
@@ -111,15 +111,12 @@ function CreateBasin(props: { readonly onClose: () => void; readonly onCreated: 
           />
         )}
         <BasinConfigFields fields={fields} onChange={setFields} />
-        <Problem error={error} />
-        <footer>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" disabled={isBusy || name === '' || problem !== undefined}>
-            Create
-          </button>
-        </footer>
+        <DialogActions
+          action="Create"
+          isDisabled={isBusy || name === '' || problem !== undefined}
+          error={error}
+          onClose={onClose}
+        />
       </form>
     </Dialog>
   )

@@ -7,11 +7,10 @@ import { basinChangeOf, basinFields, streamChangeOf, streamFields } from '../con
 import { useConsole } from '../context.ts'
 import type { BasinTab } from '../route.ts'
 import { useSubmit } from '../ui/async.ts'
-import { Dialog } from '../ui/dialog.tsx'
+import { Dialog, DialogActions } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
 import { Link, Tabs } from '../ui/link.tsx'
 import { NameList } from '../ui/list.tsx'
-import { Problem } from '../ui/notice.tsx'
 import { Followers } from '../usage/followers.tsx'
 import { Usage } from '../usage/usage.tsx'
 import { basinNumbers, Facts, type Numbers, numberColumns, streamNumbers } from './numbers.tsx'
@@ -154,15 +153,12 @@ function CreateStream(props: {
           onInput={setName}
         />
         <StreamConfigFields fields={fields} inherited="Basin default" onChange={setFields} />
-        <Problem error={error} />
-        <footer>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" disabled={isBusy || name === '' || problem !== undefined}>
-            Create
-          </button>
-        </footer>
+        <DialogActions
+          action="Create"
+          isDisabled={isBusy || name === '' || problem !== undefined}
+          error={error}
+          onClose={onClose}
+        />
       </form>
     </Dialog>
   )

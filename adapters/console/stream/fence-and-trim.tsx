@@ -186,7 +186,8 @@ export function trimEffect({ first, tail }: Extent, seqNum: number): string {
   if (first === undefined) return 'The stream holds no records: nothing is removed.'
   if (seqNum <= first) return `Nothing is removed: the first record is ${first}.`
   if (seqNum > tail.seqNum) {
-    return `Removes all ${plural(tail.seqNum - first, 'record')}, and the trim command itself. The tail becomes ${tail.seqNum + 1}.`
+    const count = plural(tail.seqNum - first, 'record')
+    return `Removes all ${count}, and the trim command itself. The tail becomes ${tail.seqNum + 1}.`
   }
   const removed = `Removes ${plural(seqNum - first, 'record')}: ${first} to ${seqNum - 1}.`
   const remaining = tail.seqNum - seqNum
@@ -197,5 +198,6 @@ export function trimEffect({ first, tail }: Extent, seqNum: number): string {
 /** Returns the effect of a fence in words. */
 function fenceEffect(token: string): string {
   if (token === '') return 'The stream will have no fencing token: appends that name one are rejected.'
-  return `Appends that name another token than ${JSON.stringify(token)} will be rejected with 412. Appends that name none are still accepted.`
+  const other = `Appends that name another token than ${JSON.stringify(token)} will be rejected with 412.`
+  return `${other} Appends that name none are still accepted.`
 }

@@ -215,6 +215,7 @@ function ProtobufType(props: {
   const { setProtobufTypes, announce } = useConsole()
   const [error, setError] = useState<Error>()
   const isKnown = types.has(`.${type}`)
+  const unknownType = type ? `The type ${type} is not loaded` : 'No type is known'
   const load = async (file: File | undefined) => {
     if (file === undefined) return
     try {
@@ -229,9 +230,7 @@ function ProtobufType(props: {
   return (
     <>
       <p class="hint">
-        {isKnown
-          ? `Protobuf: ${type}`
-          : `${type ? `The type ${type} is not loaded` : 'No type is known'}: fields have numbers, and values are guesses.`}
+        {isKnown ? `Protobuf: ${type}` : `${unknownType}: fields have numbers, and values are guesses.`}
       </p>
       <div class="toolbar">
         <label class="inline" title="Written by protoc --include_imports --descriptor_set_out, or buf build">

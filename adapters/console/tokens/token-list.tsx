@@ -6,10 +6,10 @@ import { useConsole } from '../context.ts'
 import { formatDate } from '../format.ts'
 import { useSubmit } from '../ui/async.ts'
 import { CopyButton } from '../ui/button.tsx'
-import { Confirm, Dialog } from '../ui/dialog.tsx'
+import { Confirm, Dialog, DialogActions } from '../ui/dialog.tsx'
 import { Checkbox, SelectField, TextField } from '../ui/field.tsx'
 import { NameList } from '../ui/list.tsx'
-import { Problem, Scroll } from '../ui/notice.tsx'
+import { Scroll } from '../ui/notice.tsx'
 import { PRESETS, ScopeBuilder, tokenScopeOf } from './scope-builder.tsx'
 import { scopeSummary, scopeWarnings } from './scope-words.ts'
 
@@ -141,21 +141,14 @@ function IssueToken({ onClose }: { readonly onClose: () => void }) {
           disabled={!canPrefix}
           onChange={setPrefixed}
         />
-        <Problem error={error} />
-        <footer>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            class="primary"
-            disabled={
-              isBusy || id === '' || problem !== undefined || scopeWarnings(tokenScopeOf(scope)).length > 0
-            }
-          >
-            Issue
-          </button>
-        </footer>
+        <DialogActions
+          action="Issue"
+          isDisabled={
+            isBusy || id === '' || problem !== undefined || scopeWarnings(tokenScopeOf(scope)).length > 0
+          }
+          error={error}
+          onClose={onClose}
+        />
       </form>
     </Dialog>
   )

@@ -63,20 +63,38 @@ export function Confirm(props: {
         {name !== undefined && (
           <TextField label={`Type “${name}” to confirm`} value={typed} onInput={setTyped} />
         )}
-        <Problem error={error} />
-        <footer>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            class="danger solid"
-            disabled={isBusy || (name !== undefined && typed !== name)}
-          >
-            {action}
-          </button>
-        </footer>
+        <DialogActions
+          action={action}
+          isDangerous
+          isDisabled={isBusy || (name !== undefined && typed !== name)}
+          error={error}
+          onClose={onClose}
+        />
       </form>
     </Dialog>
+  )
+}
+
+/** The end of a form in a dialog: its error, and buttons that close the dialog and submit the form. */
+export function DialogActions(props: {
+  readonly action: string
+  readonly isDangerous?: boolean | undefined
+  readonly isDisabled: boolean
+  readonly error: Error | undefined
+  readonly onClose: () => void
+}) {
+  const { action, isDangerous = false, isDisabled, error, onClose } = props
+  return (
+    <>
+      <Problem error={error} />
+      <footer>
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button type="submit" class={isDangerous ? 'danger solid' : 'primary'} disabled={isDisabled}>
+          {action}
+        </button>
+      </footer>
+    </>
   )
 }
