@@ -2,7 +2,12 @@ import { JsonCodec } from '../../src/api/json-codec.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
-import { isSnapshotDue, isSnapshotDueOnClose, isSuperseded } from '../../src/sync/fold-policy.ts'
+import {
+  isSnapshotDue,
+  isSnapshotDueOnClose,
+  isSuperseded,
+  type SnapshotProgress,
+} from '../../src/sync/fold-policy.ts'
 import { type FoldSnapshot, isOfKind, type SnapshotKind } from '../../src/sync/fold-snapshot.ts'
 import { type FoldState, foldStateAt } from '../../src/sync/fold-state.ts'
 import type { FoldOptions } from './options.ts'
@@ -90,17 +95,19 @@ export class FoldSnapshots<State> {
   async close(): Promise<void> {
     this.#isClosing = true
     await this.#saving
-    const { position, leaving } = this.#state()
-    const progress = { position, saved: this.#saved, every: this.#every, leaving: leaving.length }
-    if (this.#store === undefined || this.#stopping.signal.aborted || !isSnapshotDueOnClose(progress)) return
+    const isDue = isSnapshotDueOnClose(this.#progressSince(this.#saved))
+    if (this.#store === undefined || this.#stopping.signal.aborted || !isDue) return
     await this.#save(this.#store)
   }
 
   get #isDue(): boolean {
     if (this.#store === undefined || this.#isClosing || this.#stopping.signal.aborted) return false
+    return isSnapshotDue(this.#progressSince(this.#attempted), this.#isCaughtUp)
+  }
+
+  #progressSince(saved: number): SnapshotProgress {
     const { position, leaving } = this.#state()
-    const progress = { position, saved: this.#attempted, every: this.#every, leaving: leaving.length }
-    return isSnapshotDue(progress, this.#isCaughtUp)
+    return { position, saved, every: this.#every, leaving: leaving.length }
   }
 
   async #saveWhileDue(): Promise<void> {
@@ -121,7 +128,7 @@ export class FoldSnapshots<State> {
       this.#attempted = position
       // Without waiting: a reducer that changes the state in place must not change it meanwhile.
       const snapshot = { ...kind, position, last: last ?? null, leaving, ...this.#codec.encode(confirmed) }
-      const progress = { position, saved: this.#saved, every: this.#every, leaving: leaving.length }
+      const progress = this.#progressSince(this.#saved)
       const saved = await store.save(
         snapshot,
         (other) => isSuperseded(progress, { isSameKind: isOfKind(other, kind), position: other.position }),

@@ -1,5 +1,5 @@
 import { trimRecord } from '../../src/model/command.ts'
-import { trimPoint } from '../../src/sync/outbox-attempts.ts'
+import { trimPoint } from '../../src/sync/outbox-plan.ts'
 import type { OutboxLog } from './outbox-log.ts'
 
 /** The log is trimmed when this many of its records are not needed any more. */

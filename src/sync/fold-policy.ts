@@ -5,7 +5,7 @@ const SHARE_ON_CLOSE = 0.1
 const LEAVING_MAX = 1_000
 
 /** The progress of a fold and of its snapshots. */
-interface SnapshotProgress {
+export interface SnapshotProgress {
   /** The sequence number after the last record that the fold has reduced. */
   readonly position: number
   /** The position of the newest snapshot; 0 if there is none. */

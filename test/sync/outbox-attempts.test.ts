@@ -7,7 +7,6 @@ import {
   attemptWithEntry,
   nextAttempt,
   parkedRecord,
-  trimPoint,
   waitingEntries,
 } from '../../src/sync/outbox-attempts.ts'
 import {
@@ -20,6 +19,7 @@ import {
   retryRecord,
   withLogRecords,
 } from '../../src/sync/outbox-log.ts'
+import { trimPoint } from '../../src/sync/outbox-plan.ts'
 
 const entry = batchRecords([{ timestamp: undefined, headers: [], body: utf8('x') }])[0]!
 const parked = (number: number) => parkedRecord(number, new HeadwaterError('invalid', 'refused'))
