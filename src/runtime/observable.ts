@@ -126,7 +126,7 @@ const KEPT_MIN = 16
  * as their destination.
  */
 class Subscriber<Value> implements Observer<Value> {
-  /** Whether it has ended: nothing is received any more. */
+  /** Says whether it has ended, so that nothing is received any more. */
   closed = false
   readonly #observer: Partial<Observer<Value>>
   readonly #teardowns = new Set<Teardown>()

@@ -17,18 +17,20 @@ const LONG_POLL_MS = 500
 /** Much of the suite waits in real time. */
 const ON_A_DIRECTORY = byRun({ quick: [], full: ['on a directory'] })
 
-// `npm run test:postgres` runs it on PostgreSQL alone.
-describe.skipIf(HAS_POSTGRES)('the published suite', () => {
-  describe('on memory', () => {
-    runSuite(async () => memory())
-  })
+describe.skipIf(HAS_POSTGRES /* `npm run test:postgres` runs it on PostgreSQL alone */)(
+  'the published suite',
+  () => {
+    describe('on memory', () => {
+      runSuite(async () => memory())
+    })
 
-  describe.each(ON_A_DIRECTORY)('%s', () => {
-    const directory = mkdtempSync(join(tmpdir(), 'headwater-durable-streams-'))
-    afterAll(() => rm(directory, { recursive: true, force: true }))
-    runSuite(async () => filesystem(directory))
-  })
-})
+    describe.each(ON_A_DIRECTORY)('%s', () => {
+      const directory = mkdtempSync(join(tmpdir(), 'headwater-durable-streams-'))
+      afterAll(() => rm(directory, { recursive: true, force: true }))
+      runSuite(async () => filesystem(directory))
+    })
+  },
+)
 
 describe.runIf(HAS_POSTGRES)(`the published suite on PostgreSQL${withoutPostgres}`, () => {
   let cluster: Cluster

@@ -119,7 +119,7 @@ class TextReader extends SyncedReader<TextContent> {
   }
 }
 
-test('a record that was trimmed before the outbox found it is reduced once, with a snapshot too', async () => {
+test('a record that was trimmed before its outbox found it is reduced once by a later fold', async () => {
   const { log, clock } = await openLog()
   const outbox = new PendingEntries()
   outbox.add(4, 'mine')

@@ -126,7 +126,7 @@ test('a record is sent to a stream that is shorter than the one that refused its
   expect(await synced.read().toArray()).toMatchObject(new Array(6).fill({ isPending: false }))
 })
 
-test('an acknowledged record is not sent again if the server cannot be reached before it is copied', async () => {
+test('an acknowledged record is not sent again if the server is lost before it is copied', async () => {
   const { clock, network, methods, confirmed } = await openUncopied()
   network.refuse({ when: (request) => !isPost(request) })
   await clock.advance('1m')
