@@ -11,12 +11,12 @@ import { inProject } from './project.mjs'
  * Chunks that an app does not load which appends plain records and follows a plain stream, not even to create
  * the stream in process: tokens, ciphers, compression, `/metrics`, `/openapi.json`, append sessions,
  * producers and `appendAll`, the reading of JSON, the management of basins and streams, what frees records in
- * IndexedDB, what packs thousands of streams in memory, and the rules and headers of producers; of the client
+ * IndexedDB, what holds thousands of idle streams in memory, and the rules and headers of producers; of the client
  * encryption keys, events for servers without frames, error responses, appends that were repeated and what
  * only Node needs; of mirrors the earlier history, and synced basins. All other `import()` counts.
  */
 const ON_DEMAND =
-  /^(tokens|stream-codec|cipher-availability|codecs|session-parts|reclaim|control|(gzip|zstd)-module|prometheus|openapi|node-(sessions|transport|http2?)|unsent|compressed-frames|event-stream|decode-error|session-appender|repeated-append|key-header|account|earlier-history|synced-basin|append-rules|extended-append|packed)\b/
+  /^(tokens|stream-codec|cipher-availability|codecs|session-parts|reclaim|control|(gzip|zstd)-module|prometheus|openapi|node-(sessions|transport|http2?)|unsent|compressed-frames|event-stream|decode-error|session-appender|repeated-append|key-header|account|earlier-history|synced-basin|append-rules|extended-append|packed|eviction)\b/
 
 /** Chunks that `headwater/sync` loads when it connects, sends, reads, restarts or fetches earlier history. */
 const ON_DEMAND_OF_SYNC = /^(mirror-connection|outbox-sender|synced-changes|earlier-history|synced-basin)\b/

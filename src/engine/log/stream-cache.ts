@@ -1,19 +1,19 @@
 import type { StreamRef } from '../../model/names.ts'
+import { LazyModule } from '../../runtime/lazy-module.ts'
 import type { Head, StorageSession } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import { emptyHead } from '../../storage/heads.ts'
 import type { AppendPipeline } from './append-pipeline.ts'
 import { ReadAhead } from './block-source.ts'
 import { ChangeWatch, type ChangeWatchOptions } from './change-watch.ts'
+import type { Eviction } from './eviction.ts'
 import type { ReadBudget } from './read-budget.ts'
-import type { RecordCodec } from './record-codec.ts'
+import { PLAIN, type RecordCodec } from './record-codec.ts'
 import { type StreamLease, StreamLog, type StreamLogOptions } from './stream-log.ts'
 
 const LOADS_MAX = 10
-/** How many streams are considered for eviction when one is added. */
-const EVICTION_SCAN_MAX = 16
-/** The part of the cache that streams may fill which are created one after another, and may be idle then. */
-const CREATED_PART = 1 / 8
+/** The part of the cached streams up to which no stream is evicted. */
+const KEPT_PART = 1 / 80
 
 export interface StreamCacheOptions
   extends Omit<StreamLogOptions, 'readAhead' | 'onDeleted' | 'onPipeline'>,
@@ -30,10 +30,7 @@ export interface StreamCacheOptions
 /** How a stream was changed by this engine; `uncertain` when the change failed but may have happened. */
 export type LogChange = 'deleted' | 'reconfigured' | 'uncertain'
 
-/**
- * The logs in use and those used recently, by name and by id. Idle ones are evicted when there are too many,
- * by the clock algorithm: using a log sets a mark, and does not change their order.
- */
+/** The logs in use and those used recently, by name and by id. */
 export class StreamCache {
   readonly #options: StreamCacheOptions
   readonly #logOptions: StreamLogOptions
@@ -41,8 +38,8 @@ export class StreamCache {
   /** The logs by basin, then by stream: joining the names would take longer than both look-ups. */
   readonly #byName = new Map<string, Map<string, StreamLog>>()
   readonly #byId = new Map<string, StreamLog>()
-  /** The log to consider next. A new iteration each time would pass over all that was deleted before. */
-  #hand: Iterator<StreamLog> | undefined
+  /** Loaded before many streams are cached. */
+  readonly #eviction: LazyModule<Eviction>
   readonly #loading = new Set<Loading>()
   /** Set when the engine begins to close. */
   #drained: Promise<unknown> | undefined
@@ -51,6 +48,10 @@ export class StreamCache {
 
   constructor(options: StreamCacheOptions) {
     this.#options = options
+    this.#eviction = new LazyModule('the code of many streams', async () => {
+      const { Eviction } = await import('./eviction.ts')
+      return new Eviction(options.limits.cachedStreams, this.#byId, (log) => this.#remove(log))
+    })
     this.#watch = new ChangeWatch(options, () => this.#byId.values())
     this.#logOptions = {
       ...options,
@@ -69,7 +70,7 @@ export class StreamCache {
 
   /** Returns a cached log. On a shared storage another engine may have deleted it, which using it reveals. */
   get(ref: StreamRef): StreamLog | undefined {
-    const log = this.#byName.get(ref.basin)?.get(ref.stream)
+    const log = this.#byName.get(ref.basin)?.get(ref.stream) ?? this.#restore(ref)
     if (log === undefined || log.isDeleted) return undefined
     if (log.document.expiry !== undefined && this.#options.isOverdue(log)) return undefined
     log.wasUsed = true
@@ -87,6 +88,7 @@ export class StreamCache {
   ): Promise<StreamLease | undefined> {
     const cached = this.get(ref)
     if (cached !== undefined) return cached.lease()
+    if (this.#byId.size > this.#options.limits.cachedStreams * KEPT_PART) await this.#eviction.load()
     const loading: Loading = { ref, isStale: false }
     this.#loading.add(loading)
     try {
@@ -110,6 +112,12 @@ export class StreamCache {
     return new StreamLog(options, document, head, codec)
   }
 
+  /** The number of streams. */
+  get size(): number {
+    return this.#byId.size + (this.#eviction.part?.rows ?? 0)
+  }
+
+  /** The logs that were not evicted, as all in use are. */
   all(): Iterable<StreamLog> {
     return this.#byId.values()
   }
@@ -120,7 +128,9 @@ export class StreamCache {
   }
 
   /** Reports a change that this engine made or tried to make. */
-  changed({ basin, stream }: StreamRef, logId: string, change: LogChange): void {
+  changed(ref: StreamRef, logId: string, change: LogChange): void {
+    const { basin, stream } = ref
+    this.#eviction.part?.forget(ref)
     for (const loading of this.#loading) {
       if (loading.ref.basin === basin && loading.ref.stream === stream) loading.isStale = true
     }
@@ -144,6 +154,7 @@ export class StreamCache {
   /** Reports that the storage may have lost appends: what is in use is compared, the rest is forgotten. */
   historyChanged(): void {
     for (const loading of this.#loading) loading.isStale = true
+    this.#eviction.part?.forgetAll()
     for (const log of [...this.#byId.values()]) {
       if (log.isIdle) this.#remove(log)
       else {
@@ -177,10 +188,10 @@ export class StreamCache {
       const head = await session.head(document.logId)
       // Deleted or reconfigured meanwhile: load it again.
       if (head === undefined || head.epoch !== document.epoch || loading.isStale) continue
-      const known = this.#byId.get(document.logId)
+      const known = this.#byId.get(document.logId) ?? this.#restore(ref)
       if (known?.isDeleted) continue
       known?.noteReadAt(document.readAt)
-      return (known ?? this.#add(document, head, codec, 1)).lease()
+      return (known ?? this.#add(document, head, codec)).lease()
     }
     return undefined
   }
@@ -196,17 +207,20 @@ export class StreamCache {
     const codec = await this.#options.codecFor(document)
     if (loading.isStale || this.#byId.has(document.logId)) return undefined
     const head = emptyHead(document.epoch, document.createdAt)
-    return this.#add(document, head, codec, CREATED_PART).lease()
+    return this.#add(document, head, codec, true).lease()
   }
 
-  /** Adds a log to this part of the cache. */
-  #add(document: StreamDocument, head: Head, codec: RecordCodec, part: number): StreamLog {
+  #restore(ref: StreamRef): StreamLog | undefined {
+    return this.#eviction.part?.restore(ref, (document, head) => this.#add(document, head, PLAIN))
+  }
+
+  #add(document: StreamDocument, head: Head, codec: RecordCodec, isNew = false): StreamLog {
     const log = new StreamLog(this.#logOptions, document, head, codec)
     const { basin, name, logId } = document
     const streams = this.#byName.get(basin) ?? new Map<string, StreamLog>()
     this.#byName.set(basin, streams.set(name, log))
     this.#byId.set(logId, log)
-    this.#evict(log, part)
+    this.#eviction.part?.makeRoom(log, isNew)
     if (this.#drained !== undefined) log.close(this.#drained)
     return log
   }
@@ -217,18 +231,7 @@ export class StreamCache {
     if (streams?.get(name) === log) streams.delete(name)
     if (streams?.size === 0) this.#byName.delete(basin)
     if (this.#byId.get(logId) === log) this.#byId.delete(logId)
-  }
-
-  /** Evicts logs that are idle and were not used since they were last considered. */
-  #evict(added: StreamLog, part: number): void {
-    const logsMax = this.#options.limits.cachedStreams * part
-    for (let left = EVICTION_SCAN_MAX; left > 0 && this.#byId.size > logsMax; left--) {
-      this.#hand ??= this.#byId.values()
-      const { value: log } = this.#hand.next()
-      if (log === undefined) this.#hand = undefined
-      else if (log.wasUsed || log === added || !log.isIdle) log.wasUsed = false
-      else this.#remove(log)
-    }
+    this.#eviction.part?.release(log)
   }
 }
 

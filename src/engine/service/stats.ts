@@ -67,7 +67,7 @@ export function statsOf(
     appendBytesInFlight: admission.inFlightBytes,
     waitingAppends: admission.waitingAppends,
     waitingAppendBytes: admission.waitingBytes,
-    cachedStreams: logs.length,
+    cachedStreams: cache.size,
     ...storage,
   }
 }

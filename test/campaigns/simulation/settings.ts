@@ -64,7 +64,7 @@ export function settingsOf(prng: Prng): Settings {
     limits: {
       followerLagBatches: prng.pick([1, 2, 5, 100]),
       followerLagBytes: prng.pick([1, 200, 8_388_608]),
-      cachedStreams: prng.pick([1, 1, 2, 10_000]),
+      cachedStreams: prng.pick([1, 2, 20, 10_000]),
       sessionInFlightBytes: prng.pick([1_048_576, 8_388_608]),
       appendInFlightBytes: prng.pick([1_048_576, 8_388_608]),
     },

@@ -1,0 +1,83 @@
+import type { StreamRef } from '../../model/names.ts'
+import type { Head } from '../../storage/contract.ts'
+import type { StreamDocument } from '../../storage/documents.ts'
+import { IdleRows, NO_ROW } from './idle-rows.ts'
+import type { StreamLog } from './stream-log.ts'
+
+/** The part of the cached streams that may be objects while they are idle. */
+const OBJECTS_PART = 1 / 10
+/** The part of these objects that streams may be which are created one after another, and may be idle then. */
+const CREATED_PART = 1 / 8
+/** How many idle streams are objects once others have rows: each scavenge copies the objects that are new. */
+const OBJECTS_BESIDE_ROWS = 512
+/** How many streams are considered when one is added. */
+const SCAN_MAX = 16
+
+/**
+ * Evicts idle logs from the cache when there are too many, by the clock algorithm: using a log sets a mark,
+ * and does not change their order. Keeps rows of them once more are used than may be objects.
+ */
+export class Eviction {
+  readonly #logs: ReadonlyMap<string, StreamLog>
+  readonly #remove: (log: StreamLog) => void
+  readonly #objectsMax: number
+  readonly #rows: IdleRows
+  #keepsRows = false
+  /** The log to consider next. A new iteration each time would pass over all that was deleted before. */
+  #hand: Iterator<StreamLog> | undefined
+
+  /** `logs` are those that have objects. `remove` removes one of them. */
+  constructor(cachedStreams: number, logs: ReadonlyMap<string, StreamLog>, remove: (log: StreamLog) => void) {
+    this.#logs = logs
+    this.#remove = remove
+    this.#objectsMax = Math.ceil(cachedStreams * OBJECTS_PART)
+    this.#rows = new IdleRows(cachedStreams - this.#objectsMax)
+  }
+
+  /** The number of streams that were evicted and have rows. */
+  get rows(): number {
+    return this.#rows.size
+  }
+
+  /** Returns a log that was evicted, which `add` makes of its state; undefined if it has no row. */
+  restore(ref: StreamRef, add: (document: StreamDocument, head: Head) => StreamLog): StreamLog | undefined {
+    const idle = this.#rows.take(ref)
+    if (idle === undefined) return undefined
+    const log = add(idle.document, idle.head)
+    log.recordBytes = idle.recordBytes
+    log.row = idle.row
+    return log
+  }
+
+  /** Evicts a few logs if there are too many. `isNew`: the stream was just created. */
+  makeRoom(added: StreamLog, isNew: boolean): void {
+    if (!isNew) added.row ??= NO_ROW
+    const objectsMax = this.#objectsMax * (isNew ? CREATED_PART : 1)
+    this.#keepsRows ||= this.#logs.size > this.#objectsMax
+    const idleMax = this.#keepsRows ? Math.min(OBJECTS_BESIDE_ROWS, objectsMax) : objectsMax
+    for (let left = SCAN_MAX; left > 0 && this.#logs.size > idleMax; left--) {
+      this.#hand ??= this.#logs.values()
+      const { value: log } = this.#hand.next()
+      if (log === undefined) this.#hand = undefined
+      else if (log.wasUsed || log === added || !log.isIdle) {
+        if (log.wasUsed) log.row ??= NO_ROW
+        log.wasUsed = false
+      } else if ((this.#keepsRows && this.#rows.put(log)) || this.#logs.size > objectsMax) this.#remove(log)
+    }
+  }
+
+  /** Forgets a log that is not used any more, unless it was evicted and has a row. */
+  release(log: StreamLog): void {
+    this.#rows.release(log)
+  }
+
+  /** Forgets the state of a stream. */
+  forget(ref: StreamRef): void {
+    this.#rows.delete(ref)
+  }
+
+  /** Forgets the states of all streams. */
+  forgetAll(): void {
+    this.#rows.clear()
+  }
+}

@@ -1,0 +1,262 @@
+import type { StreamConfig } from '../../model/config.ts'
+import type { StreamRef } from '../../model/names.ts'
+import type { Head } from '../../storage/contract.ts'
+import type { StreamDocument } from '../../storage/documents.ts'
+import type { StreamLog } from './stream-log.ts'
+
+/** Rows are in arrays of this length: one array for all would be copied as it grows. */
+const ROWS = 4_096
+/** Names are in this many maps, for the same reason. */
+const SHARDS = 64
+/** How many rows are considered for being replaced by a new one. */
+const SCAN_MAX = 64
+/** The most configurations that documents share, and beginnings of append ids. */
+const SHARED_MAX = 256
+
+/** The row of a log that has none. */
+export const NO_ROW = -1
+
+// The states of a row. `OLD` is idle, and was so when the row was last considered for being replaced.
+const FREE = 0
+const IN_USE = 1
+const IDLE = 2
+const OLD = 3
+
+// The numbers of a row.
+const SEQ_NUM = 0
+const TIMESTAMP = 1
+const TRIM_POINT = 2
+const APPENDED_AT = 3
+/** The beginning of the append id, by number, and its end. */
+const APPEND_PREFIX = 4
+const APPEND_COUNT = 5
+const RECORD_BYTES = 6
+const NUMBERS = 8
+
+/** The state of a stream, with its row. */
+interface IdleLog {
+  readonly row: number
+  readonly document: StreamDocument
+  readonly head: Head
+  readonly recordBytes: number
+}
+
+interface Rows {
+  readonly documents: (StreamDocument | undefined)[]
+  /** {@link NUMBERS} of each row. */
+  readonly numbers: Float64Array
+  readonly states: Uint8Array
+}
+
+/**
+ * The states of streams that are not in use, in rows of a few large arrays: the objects of so many would take
+ * five times the memory, and a garbage collector would visit them all. A stream keeps its row while it is in
+ * use.
+ */
+export class IdleRows {
+  readonly #max: number
+  readonly #rows: Rows[] = []
+  /** The numbers of the rows by a part of the name, the basin and the name. */
+  readonly #byName = Array.from({ length: SHARDS }, () => new Map<string, Map<string, number>>())
+  readonly #freeRows: number[] = []
+  /** Rows are below this. */
+  #end = 0
+  /** The row to consider next for being replaced. */
+  #hand = 0
+  /** The heads that have more than the numbers of a row, by row. */
+  readonly #unusualHeads = new Map<number, Head>()
+  /** Beginnings of append ids: each engine has its own. */
+  readonly #prefixes: string[] = []
+  /** Configurations by their JSON text: each document that is read from a storage has one of its own. */
+  readonly #configs = new Map<string, StreamConfig>()
+  #size = 0
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  /** The number of idle streams. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** Keeps the state of a log that is idle. Returns false if there is no row for it. */
+  put(log: StreamLog): boolean {
+    const { document, head, recordBytes } = log
+    const { cipher, expiry, epoch } = document
+    if (log.row === undefined || log.isStale) return false
+    if (cipher !== null || expiry !== undefined || epoch !== head.epoch) return false
+    const isKnown = log.row !== NO_ROW && this.#rowsOf(log.row).documents[log.row % ROWS] === document
+    const row = isKnown ? log.row : (this.#find(document) ?? this.#add(document))
+    if (row === undefined) return false
+    const { documents, numbers, states } = this.#rowsOf(row)
+    const at = row % ROWS
+    if (documents[at] !== document) documents[at] = this.#shared(document)
+    this.#setState(states, at, IDLE)
+    numbers[at * NUMBERS + RECORD_BYTES] = recordBytes
+    if (!this.#writeHead(numbers, at * NUMBERS, head)) this.#unusualHeads.set(row, head)
+    else if (this.#unusualHeads.size > 0) this.#unusualHeads.delete(row)
+    return true
+  }
+
+  /** Returns the state of an idle stream, which is in use from now on. */
+  take({ basin, stream }: StreamRef): IdleLog | undefined {
+    const row = this.#find({ basin, name: stream })
+    if (row === undefined) return undefined
+    const { documents, numbers, states } = this.#rowsOf(row)
+    const at = row % ROWS
+    if (states[at] === IN_USE) return undefined
+    this.#setState(states, at, IN_USE)
+    const document = documents[at]!
+    const head = this.#unusualHeads.get(row) ?? this.#readHead(numbers, at * NUMBERS, document.epoch)
+    return { row, document, head, recordBytes: numbers[at * NUMBERS + RECORD_BYTES]! }
+  }
+
+  /** Forgets a log that is not used any more, unless it was put. */
+  release({ row, document }: StreamLog): void {
+    if (row === undefined || row === NO_ROW) return
+    const { documents, states } = this.#rowsOf(row)
+    // The row may have become that of another stream.
+    if (states[row % ROWS] === IN_USE && documents[row % ROWS]!.logId === document.logId) this.#free(row)
+  }
+
+  /** Forgets a stream. */
+  delete({ basin, stream }: StreamRef): void {
+    const row = this.#find({ basin, name: stream })
+    if (row !== undefined) this.#free(row)
+  }
+
+  clear(): void {
+    for (let row = 0; row < this.#end; row++) if (this.#stateOf(row) !== FREE) this.#free(row)
+  }
+
+  #find({ basin, name }: Pick<StreamDocument, 'basin' | 'name'>): number | undefined {
+    return this.#byName[shardOf(name)]!.get(basin)?.get(name)
+  }
+
+  #add({ basin, name }: StreamDocument): number | undefined {
+    if (this.#end - this.#freeRows.length >= this.#max && !this.#freeOld()) return undefined
+    const row = this.#freeRows.pop() ?? this.#end++
+    if (this.#rows[Math.floor(row / ROWS)] === undefined) {
+      this.#rows.push({
+        documents: new Array<StreamDocument | undefined>(ROWS).fill(undefined),
+        numbers: new Float64Array(NUMBERS * ROWS),
+        states: new Uint8Array(ROWS),
+      })
+    }
+    const basins = this.#byName[shardOf(name)]!
+    const names = basins.get(basin) ?? new Map<string, number>()
+    basins.set(basin, names.set(name, row))
+    return row
+  }
+
+  #free(row: number): void {
+    const { documents, states } = this.#rowsOf(row)
+    const at = row % ROWS
+    const { basin, name } = documents[at]!
+    documents[at] = undefined
+    this.#setState(states, at, FREE)
+    this.#unusualHeads.delete(row)
+    this.#freeRows.push(row)
+    const basins = this.#byName[shardOf(name)]!
+    const names = basins.get(basin)!
+    names.delete(name)
+    if (names.size === 0) basins.delete(basin)
+  }
+
+  /** Frees the row of a stream that has been idle for long. Returns false if none of a few is. */
+  #freeOld(): boolean {
+    let idle: number | undefined
+    for (let left = Math.min(SCAN_MAX, this.#end); left > 0; left--) {
+      const row = this.#hand
+      this.#hand = (row + 1) % this.#end
+      const state = this.#stateOf(row)
+      if (state === IDLE) {
+        this.#rowsOf(row).states[row % ROWS] = OLD
+        idle ??= row
+      } else if (state === OLD) {
+        this.#free(row)
+        return true
+      }
+    }
+    if (idle !== undefined) this.#free(idle)
+    return idle !== undefined
+  }
+
+  #rowsOf(row: number): Rows {
+    return this.#rows[Math.floor(row / ROWS)]!
+  }
+
+  #stateOf(row: number): number {
+    return this.#rowsOf(row).states[row % ROWS]!
+  }
+
+  #setState(states: Uint8Array, at: number, state: number): void {
+    const wasIdle = states[at]! >= IDLE
+    const isIdle = state >= IDLE
+    if (wasIdle !== isIdle) this.#size += isIdle ? 1 : -1
+    states[at] = state
+  }
+
+  /** Returns whether the numbers of a row suffice. */
+  #writeHead(numbers: Float64Array, first: number, head: Head): boolean {
+    const { tail, trimPoint, fencingToken, appendId, appendedAt, trims, extensions, writeState } = head
+    if (fencingToken !== '' || trims.length > 0 || extensions !== undefined || writeState !== undefined) {
+      return false
+    }
+    const length = appendId.lastIndexOf(':') + 1
+    const prefix = this.#prefixNumber(appendId.slice(0, length))
+    const count = Number(appendId.slice(length))
+    // Longer or shorter if it is not the text of this number.
+    if (prefix < 0 || String(count).length !== appendId.length - length) return false
+    numbers[first + SEQ_NUM] = tail.seqNum
+    numbers[first + TIMESTAMP] = tail.timestamp
+    numbers[first + TRIM_POINT] = trimPoint
+    numbers[first + APPENDED_AT] = appendedAt
+    numbers[first + APPEND_PREFIX] = prefix
+    numbers[first + APPEND_COUNT] = count
+    return true
+  }
+
+  /** Makes a head, with the members in the order in which appends make them. */
+  #readHead(numbers: Float64Array, first: number, epoch: number): Head {
+    return {
+      epoch,
+      tail: { seqNum: numbers[first + SEQ_NUM]!, timestamp: numbers[first + TIMESTAMP]! },
+      trimPoint: numbers[first + TRIM_POINT]!,
+      fencingToken: '',
+      appendId: this.#prefixes[numbers[first + APPEND_PREFIX]!]! + numbers[first + APPEND_COUNT]!,
+      appendedAt: numbers[first + APPENDED_AT]!,
+      trims: NO_TRIMS,
+      extensions: undefined,
+      writeState: undefined,
+    }
+  }
+
+  /** The number of a beginning of append ids; -1 if it is not shared. */
+  #prefixNumber(prefix: string): number {
+    const known = this.#prefixes.indexOf(prefix)
+    if (known >= 0 || this.#prefixes.length >= SHARED_MAX) return known
+    return this.#prefixes.push(prefix) - 1
+  }
+
+  /** Returns a document that shares its configuration with others. */
+  #shared(document: StreamDocument): StreamDocument {
+    const key = JSON.stringify(document.config)
+    let config = this.#configs.get(key)
+    if (config === undefined) {
+      if (this.#configs.size >= SHARED_MAX) return document
+      config = document.config
+      this.#configs.set(key, config)
+    }
+    return config === document.config ? document : { ...document, config }
+  }
+}
+
+const NO_TRIMS: Head['trims'] = Object.freeze([])
+
+/** Names that differ in their last characters are in different shards. Without one, `&` makes 0 of NaN. */
+function shardOf(name: string): number {
+  const { length } = name
+  return (name.charCodeAt(length - 1) + 10 * name.charCodeAt(length - 2) + length) & (SHARDS - 1)
+}
