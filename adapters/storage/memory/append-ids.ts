@@ -19,7 +19,8 @@ export class AppendIds {
     const { length } = id
     let start = length
     let count = 0
-    for (let at = length - 1, unit = 1; at >= 0 && unit < 10 ** DIGITS_MAX; at--, unit *= 10) {
+    const end = Math.max(length - DIGITS_MAX, 0)
+    for (let at = length - 1, unit = 1; at >= end; at--, unit *= 10) {
       const digit = id.charCodeAt(at) - ZERO
       if (digit < 0 || digit > 9) break
       if (digit === 0) continue

@@ -4,7 +4,8 @@ import { idOfWords, WORDS } from './packed-ids.ts'
 import { NOWHERE } from './slabs.ts'
 
 /** One array for all rows would be copied as it grows. */
-const CHUNK_ROWS = 4_096
+const CHUNK_BITS = 12
+const CHUNK_ROWS = 2 ** CHUNK_BITS
 
 // The numbers of a row, after the four words of its id. `LAST` is the place of its last block.
 const SEQ_NUM = 2
@@ -56,7 +57,7 @@ export class LogRows {
   add(id: Uint32Array, head: Head): number {
     const row = this.#free.pop() ?? this.#newRow()
     const { fields, words, shorts } = this.#chunkOf(row)
-    const at = row % CHUNK_ROWS
+    const at = row & (CHUNK_ROWS - 1)
     words.set(id, at * ROW_UNITS * 2)
     fields[at * ROW_UNITS + LAST] = NOWHERE
     words[at * ROW_UNITS * 2 + METERED_BYTES] = 0
@@ -74,21 +75,21 @@ export class LogRows {
   /** Returns whether a row has an id. */
   hasId(row: number, id: Uint32Array): boolean {
     const { words } = this.#chunkOf(row)
-    const at = (row % CHUNK_ROWS) * ROW_UNITS * 2
+    const at = (row & (CHUNK_ROWS - 1)) * ROW_UNITS * 2
     return (
       words[at] === id[0] && words[at + 1] === id[1] && words[at + 2] === id[2] && words[at + 3] === id[3]
     )
   }
 
   idOf(row: number): string {
-    const at = (row % CHUNK_ROWS) * ROW_UNITS * 2
+    const at = (row & (CHUNK_ROWS - 1)) * ROW_UNITS * 2
     return idOfWords(this.#chunkOf(row).words.subarray(at, at + WORDS))
   }
 
   /** Returns the head of a row. Its trims, extensions and write state must not be handed out. */
   headOf(row: number): Head {
     const { fields, words, shorts } = this.#chunkOf(row)
-    const at = (row % CHUNK_ROWS) * ROW_UNITS
+    const at = (row & (CHUNK_ROWS - 1)) * ROW_UNITS
     return {
       epoch: words[2 * at + EPOCH]!,
       tail: { seqNum: fields[at + SEQ_NUM]!, timestamp: fields[at + TIMESTAMP]! },
@@ -103,7 +104,7 @@ export class LogRows {
 
   setHead(row: number, head: Head): void {
     const { fields, words, shorts } = this.#chunkOf(row)
-    const at = (row % CHUNK_ROWS) * ROW_UNITS
+    const at = (row & (CHUNK_ROWS - 1)) * ROW_UNITS
     const { epoch, tail, trimPoint, fencingToken, appendId, appendedAt, trims, extensions, writeState } = head
     fields[at + SEQ_NUM] = tail.seqNum
     fields[at + TIMESTAMP] = tail.timestamp
@@ -141,7 +142,7 @@ export class LogRows {
   /** Returns whether a row has the head that an append expects, without making a head. */
   hasHead(row: number, { epoch, seqNum, appendId }: HeadIdentity): boolean {
     const { fields, words, shorts } = this.#chunkOf(row)
-    const at = (row % CHUNK_ROWS) * ROW_UNITS
+    const at = (row & (CHUNK_ROWS - 1)) * ROW_UNITS
     if (fields[at + SEQ_NUM] !== seqNum) return false
     const rare = this.rareOf(row)
     if ((rare?.epoch ?? words[2 * at + EPOCH]) !== epoch) return false
@@ -152,36 +153,36 @@ export class LogRows {
 
   /** Returns the fields of a head that few heads have. */
   rareOf(row: number): RareFields | undefined {
-    const isRare = this.#chunkOf(row).shorts[(row % CHUNK_ROWS) * ROW_UNITS * 4 + IS_RARE] !== 0
+    const isRare = this.#chunkOf(row).shorts[(row & (CHUNK_ROWS - 1)) * ROW_UNITS * 4 + IS_RARE] !== 0
     return isRare ? this.#rare.get(row) : undefined
   }
 
   /** Returns the place of the last block; `NOWHERE` if there is none. */
   lastOf(row: number): number {
-    return this.#chunkOf(row).fields[(row % CHUNK_ROWS) * ROW_UNITS + LAST]!
+    return this.#chunkOf(row).fields[(row & (CHUNK_ROWS - 1)) * ROW_UNITS + LAST]!
   }
 
   setLast(row: number, place: number): void {
-    this.#chunkOf(row).fields[(row % CHUNK_ROWS) * ROW_UNITS + LAST] = place
+    this.#chunkOf(row).fields[(row & (CHUNK_ROWS - 1)) * ROW_UNITS + LAST] = place
   }
 
   blocksOf(row: number): number {
-    return this.#chunkOf(row).shorts[(row % CHUNK_ROWS) * ROW_UNITS * 4 + BLOCKS]!
+    return this.#chunkOf(row).shorts[(row & (CHUNK_ROWS - 1)) * ROW_UNITS * 4 + BLOCKS]!
   }
 
   /** Returns the bytes of the data of all blocks. */
   dataBytesOf(row: number): number {
-    return this.#chunkOf(row).shorts[(row % CHUNK_ROWS) * ROW_UNITS * 4 + DATA_BYTES]!
+    return this.#chunkOf(row).shorts[(row & (CHUNK_ROWS - 1)) * ROW_UNITS * 4 + DATA_BYTES]!
   }
 
   meteredBytesOf(row: number): number {
-    return this.#chunkOf(row).words[(row % CHUNK_ROWS) * ROW_UNITS * 2 + METERED_BYTES]!
+    return this.#chunkOf(row).words[(row & (CHUNK_ROWS - 1)) * ROW_UNITS * 2 + METERED_BYTES]!
   }
 
   /** Adds a block to the sums of a row; with a sign of -1, subtracts it. */
   count(row: number, dataBytes: number, meteredBytes: number, sign = 1): void {
     const { words, shorts } = this.#chunkOf(row)
-    const at = (row % CHUNK_ROWS) * ROW_UNITS
+    const at = (row & (CHUNK_ROWS - 1)) * ROW_UNITS
     shorts[4 * at + BLOCKS]! += sign
     shorts[4 * at + DATA_BYTES]! += sign * dataBytes
     words[2 * at + METERED_BYTES]! += sign * meteredBytes
@@ -189,7 +190,7 @@ export class LogRows {
 
   #newRow(): number {
     const row = this.#end++
-    if (this.#chunks[Math.floor(row / CHUNK_ROWS)] === undefined) {
+    if (this.#chunks[row >>> CHUNK_BITS] === undefined) {
       const fields = new Float64Array(CHUNK_ROWS * ROW_UNITS)
       const { buffer } = fields
       this.#chunks.push({ fields, words: new Uint32Array(buffer), shorts: new Uint16Array(buffer) })
@@ -198,6 +199,6 @@ export class LogRows {
   }
 
   #chunkOf(row: number): Chunk {
-    return this.#chunks[Math.floor(row / CHUNK_ROWS)]!
+    return this.#chunks[row >>> CHUNK_BITS]!
   }
 }

@@ -205,20 +205,13 @@ export class PackedLogs implements Logs {
 
   #add(row: number, block: StoredBlock): void {
     const slabs = this.#slabs
-    const place = slabs.add(block, row)
     const last = this.#rows.lastOf(row)
-    const expiry = slabs.expiryOf(place)
-    if (last === NOWHERE) {
-      slabs.setNext(place, place)
-      this.#expiries.set(row, expiry)
-    } else {
-      slabs.setNext(place, slabs.nextOf(last))
-      slabs.setNext(last, place)
-      // Earlier than all before it only if it is earlier than the last one.
-      if (expiry < slabs.expiryOf(last) && expiry < this.#expiries.timeOf(row))
-        this.#expiries.set(row, expiry)
-    }
-    this.#rows.setLast(row, place)
+    const expiry = block.expiresAt ?? NEVER
+    // Earlier than all before it only if it is earlier than the last one.
+    const expiresFirst =
+      last === NOWHERE || (expiry < slabs.expiryOf(last) && expiry < this.#expiries.timeOf(row))
+    if (expiresFirst) this.#expiries.set(row, expiry)
+    this.#rows.setLast(row, slabs.add(block, row, last))
     this.#rows.count(row, block.data.length, block.meteredBytes)
   }
 

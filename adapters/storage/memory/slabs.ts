@@ -1,12 +1,12 @@
 import { UNBUFFERED_BYTES_MAX } from '../../../src/model/bytes.ts'
 import type { ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
 
-export const SLAB_BYTES = 262_144
+export const SLAB_BYTES = 65_536
 /** Offsets and lengths in a slab are multiples of this. */
 const UNIT_BYTES = 8
 const SLAB_UNITS = SLAB_BYTES / UNIT_BYTES
 
-// The numbers before the data of a block. `NEXT` is the place of the next block of the log.
+// The numbers before the data of a block. `NEXT` is the place of the next block of the ring.
 const FIRST_SEQ_NUM = 0
 const END_SEQ_NUM = 1
 const FIRST_TIMESTAMP = 2
@@ -72,8 +72,9 @@ export class Slabs {
    * Adds a block, copying its data unless it is in memory that was allocated last. Returns the place.
    *
    * @param owner A number above 0.
+   * @param last The last block of a ring, after which the block becomes the last one. By default, a new ring.
    */
-  add(block: StoredBlock, owner: number): number {
+  add(block: StoredBlock, owner: number, last = NOWHERE): number {
     const { data } = block
     // Asking for the buffer of a short array would create one.
     const isInPlace =
@@ -91,16 +92,17 @@ export class Slabs {
     fields[unit + LAST_TIMESTAMP] = block.lastTimestamp
     fields[unit + METERED_BYTES] = block.meteredBytes
     fields[unit + EXPIRES_AT] = block.expiresAt ?? Number.POSITIVE_INFINITY
-    fields[unit + NEXT] = NOWHERE
+    const place = slab.number * SLAB_UNITS + unit
+    fields[unit + NEXT] = last === NOWHERE ? place : this.#exchangeNext(last, place)
     slab.words[2 * unit + OWNER] = owner
     slab.live += unitsOf(data.length)
-    return slab.number * SLAB_UNITS + unit
+    return place
   }
 
   /** Counts the block at a place as removed. */
   remove(place: number): void {
-    const slab = this.#at(place)
-    const word = 2 * (place % SLAB_UNITS)
+    const slab = this.#slabOf(place)
+    const word = 2 * unitOf(place)
     slab.words[word + OWNER] = UNOWNED
     slab.live -= unitsOf(slab.words[word + DATA_BYTES]!)
     this.#noteSparse(slab)
@@ -108,12 +110,13 @@ export class Slabs {
 
   /** Copies the block at a place to the current slab, and removes the original. Returns the new place. */
   move(place: number): number {
-    const from = this.#at(place)
-    const start = place % SLAB_UNITS
-    const units = unitsOf(this.dataBytesOf(place))
-    const unit = this.#reserve(this.dataBytesOf(place))
+    const from = this.#slabOf(place).bytes
+    const dataBytes = this.dataBytesOf(place)
+    const start = unitOf(place) * UNIT_BYTES
+    const units = unitsOf(dataBytes)
+    const unit = this.#reserve(dataBytes)
     const slab = this.#current
-    slab.bytes.set(from.bytes.subarray(start * UNIT_BYTES, (start + units) * UNIT_BYTES), unit * UNIT_BYTES)
+    slab.bytes.set(from.subarray(start, start + units * UNIT_BYTES), unit * UNIT_BYTES)
     slab.live += units
     this.remove(place)
     return slab.number * SLAB_UNITS + unit
@@ -133,7 +136,7 @@ export class Slabs {
   }
 
   isIn(place: number, slab: number): boolean {
-    return Math.floor(place / SLAB_UNITS) === slab
+    return slabNumberOf(place) === slab
   }
 
   /** Returns the place of the block that follows the one at a place. */
@@ -142,7 +145,7 @@ export class Slabs {
   }
 
   setNext(place: number, next: number): void {
-    this.#at(place).fields[(place % SLAB_UNITS) + NEXT] = next
+    this.#slabOf(place).fields[unitOf(place) + NEXT] = next
   }
 
   endSeqNumOf(place: number): number {
@@ -159,11 +162,11 @@ export class Slabs {
   }
 
   setExpiry(place: number, expiry: number): void {
-    this.#at(place).fields[(place % SLAB_UNITS) + EXPIRES_AT] = expiry
+    this.#slabOf(place).fields[unitOf(place) + EXPIRES_AT] = expiry
   }
 
   dataBytesOf(place: number): number {
-    return this.#at(place).words[2 * (place % SLAB_UNITS) + DATA_BYTES]!
+    return this.#slabOf(place).words[2 * unitOf(place) + DATA_BYTES]!
   }
 
   /** Whether a block has records at or after the start of a read. */
@@ -175,8 +178,8 @@ export class Slabs {
 
   /** Returns a block, with a view of its data. */
   blockAt(place: number): StoredBlock {
-    const { bytes, fields, words } = this.#at(place)
-    const unit = place % SLAB_UNITS
+    const { bytes, fields, words } = this.#slabOf(place)
+    const unit = unitOf(place)
     const start = (unit + HEADER_UNITS) * UNIT_BYTES
     const expiry = fields[unit + EXPIRES_AT]!
     return {
@@ -190,12 +193,21 @@ export class Slabs {
     }
   }
 
-  #at(place: number): Slab {
-    return this.#slabs[Math.floor(place / SLAB_UNITS)]!
+  #slabOf(place: number): Slab {
+    return this.#slabs[slabNumberOf(place)]!
   }
 
   #fieldOf(place: number, field: number): number {
-    return this.#at(place).fields[(place % SLAB_UNITS) + field]!
+    return this.#slabOf(place).fields[unitOf(place) + field]!
+  }
+
+  /** Lets another block follow the one at a place. Returns the one that followed it. */
+  #exchangeNext(place: number, next: number): number {
+    const { fields } = this.#slabOf(place)
+    const field = unitOf(place) + NEXT
+    const before = fields[field]!
+    fields[field] = next
+    return before
   }
 
   /** Returns the offset, in units, of room for a block in the current slab. */
@@ -232,6 +244,15 @@ export class Slabs {
   #noteSparse(slab: Slab): void {
     if (slab !== this.#current && slab.live * 2 <= SLAB_UNITS) this.#sparse.push(slab)
   }
+}
+
+function slabNumberOf(place: number): number {
+  return Math.floor(place / SLAB_UNITS)
+}
+
+/** The remainder would be computed with floating-point numbers, which takes longer than all else here. */
+function unitOf(place: number): number {
+  return place - slabNumberOf(place) * SLAB_UNITS
 }
 
 function unitsOf(dataBytes: number): number {

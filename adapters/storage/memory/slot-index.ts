@@ -31,13 +31,13 @@ export class SlotIndex<Key> {
 
   /** Returns the slot of a key; 0 if it has none. */
   find(hash: number, key: Key): number {
-    const { cells } = this.#shards[hash % SHARDS]!
+    const { cells } = this.#shards[hash & (SHARDS - 1)]!
     return cells[this.#cellOf(cells, hash, key)]!
   }
 
   /** Adds a slot, above 0, whose key has none. */
   add(hash: number, slot: number): void {
-    const shard = this.#shards[hash % SHARDS]!
+    const shard = this.#shards[hash & (SHARDS - 1)]!
     insert(shard.cells, hash, slot)
     this.#size++
     if (++shard.used * 8 > shard.cells.length * 3) grow(shard)
@@ -45,7 +45,7 @@ export class SlotIndex<Key> {
 
   /** Removes a key. Returns its slot, which must still have it; 0 if it has none. */
   delete(hash: number, key: Key): number {
-    const shard = this.#shards[hash % SHARDS]!
+    const shard = this.#shards[hash & (SHARDS - 1)]!
     const cell = this.#cellOf(shard.cells, hash, key)
     const slot = shard.cells[cell]!
     if (slot === 0) return 0
