@@ -122,7 +122,7 @@ const CHANGE = fc.oneof(
 describe('logs that are packed', () => {
   test('match logs with objects for any sequence of changes', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(CHANGE, { maxLength: 60 }), async (changes) => {
+      fc.asyncProperty(fc.array(CHANGE, { maxLength: 80, size: 'max' }), async (changes) => {
         const [one, plain] = [packed(hexId), memoryStorage(1_000_000)]
         const [first, second] = [await open(one), await open(one)]
         const model = await open(plain)

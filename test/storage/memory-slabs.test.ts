@@ -59,7 +59,7 @@ const CHANGE = fc.record({
 describe('blocks in slabs', () => {
   test('match arrays of blocks for any sequence of changes', () => {
     fc.assert(
-      fc.property(fc.array(CHANGE, { maxLength: 100 }), (changes) => {
+      fc.property(fc.array(CHANGE, { maxLength: 100, size: 'max' }), (changes) => {
         const owners = new Owners(5)
         const { slabs } = owners
         const expected: StoredBlock[][] = owners.places.map(() => [])

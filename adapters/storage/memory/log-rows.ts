@@ -56,17 +56,15 @@ export class LogRows {
   /** Adds a row without blocks. Returns its number. */
   add(id: Uint32Array, head: Head): number {
     const row = this.#free.pop() ?? this.#newRow()
-    const { fields, words, shorts } = this.#chunkOf(row)
-    const at = row & (CHUNK_ROWS - 1)
-    words.set(id, at * ROW_UNITS * 2)
-    fields[at * ROW_UNITS + LAST] = NOWHERE
-    words[at * ROW_UNITS * 2 + METERED_BYTES] = 0
-    shorts.fill(0, at * ROW_UNITS * 4 + APPEND_PREFIX, (at + 1) * ROW_UNITS * 4)
+    const { fields, words } = this.#chunkOf(row)
+    const at = (row & (CHUNK_ROWS - 1)) * ROW_UNITS
+    words.set(id, 2 * at)
+    fields[at + LAST] = NOWHERE
     this.setHead(row, head)
     return row
   }
 
-  /** Removes a row that has no blocks. */
+  /** Removes a row that has no blocks. Its sums are 0 when its number is used again. */
   remove(row: number): void {
     this.#rare.delete(row)
     this.#free.push(row)
