@@ -88,7 +88,7 @@ const APPEND = fc.record({
   fencingToken: fc.option(fc.constantFrom('', 'token')),
   appendId: fc.option(fc.constantFrom('x', 'other:', '0')),
   isClosed: fc.constantFrom(false, false, false, true),
-  isStale: fc.constantFrom(false, false, false, false, true),
+  stale: fc.constantFrom({}, {}, {}, {}, { appendId: 'engine:0' }, { epoch: 99 }),
 })
 
 type Append = typeof APPEND extends fc.Arbitrary<infer Change> ? Change : never
@@ -365,7 +365,7 @@ describe('logs that are packed', () => {
 
 /** The same request for any session that has the log. */
 function requestOf(session: StorageSession, head: Head, number: number, change: Append): AppendRequest {
-  const { logId, bodyBytes, expiresAt, trim, fencingToken, appendId, isClosed, isStale } = change
+  const { logId, bodyBytes, expiresAt, trim, fencingToken, appendId, isClosed, stale } = change
   const writer = new LogWriter(session, logId, head)
   const trimPoint = trim === null ? undefined : Math.floor(trim.upTo * head.tail.seqNum)
   const request = writer.request({
@@ -376,10 +376,9 @@ function requestOf(session: StorageSession, head: Head, number: number, change: 
     fencingToken: fencingToken ?? undefined,
     writeState: isClosed ? { closed: true } : undefined,
   })
-  const { expected } = request
   return {
     ...request,
-    expected: isStale ? { ...expected, appendId: `${expected.appendId}1` } : expected,
+    expected: { ...request.expected, ...stale },
     head: { ...request.head, appendId: `${appendId ?? 'engine:'}${number}` },
   }
 }
