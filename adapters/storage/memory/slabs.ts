@@ -8,16 +8,16 @@ const SLAB_UNITS = SLAB_BYTES / UNIT_BYTES
 
 // The numbers before the data of a block. `NEXT` is the place of the next block of the ring.
 const FIRST_SEQ_NUM = 0
-const END_SEQ_NUM = 1
-const FIRST_TIMESTAMP = 2
-const LAST_TIMESTAMP = 3
-const METERED_BYTES = 4
-const EXPIRES_AT = 5
-const NEXT = 6
-const HEADER_UNITS = 8
-// The 32-bit words of the last one.
-const DATA_BYTES = 14
-const OWNER = 15
+const FIRST_TIMESTAMP = 1
+const LAST_TIMESTAMP = 2
+const EXPIRES_AT = 3
+const NEXT = 4
+const HEADER_UNITS = 7
+// The last ones are words of 32 bits.
+const DATA_BYTES = 10
+const OWNER = 11
+const METERED_BYTES = 12
+const RECORDS = 13
 
 /** The owner of memory that has no block. */
 const UNOWNED = 0
@@ -85,16 +85,16 @@ export class Slabs {
     this.#allocated = NOWHERE
     const slab = this.#current
     if (!isInPlace) slab.bytes.set(data, (unit + HEADER_UNITS) * UNIT_BYTES)
-    const { fields } = slab
+    const { fields, words } = slab
     fields[unit + FIRST_SEQ_NUM] = block.firstSeqNum
-    fields[unit + END_SEQ_NUM] = block.endSeqNum
     fields[unit + FIRST_TIMESTAMP] = block.firstTimestamp
     fields[unit + LAST_TIMESTAMP] = block.lastTimestamp
-    fields[unit + METERED_BYTES] = block.meteredBytes
     fields[unit + EXPIRES_AT] = block.expiresAt ?? Number.POSITIVE_INFINITY
     const place = slab.number * SLAB_UNITS + unit
     fields[unit + NEXT] = last === NOWHERE ? place : this.#exchangeNext(last, place)
-    slab.words[2 * unit + OWNER] = owner
+    words[2 * unit + OWNER] = owner
+    words[2 * unit + METERED_BYTES] = block.meteredBytes
+    words[2 * unit + RECORDS] = block.endSeqNum - block.firstSeqNum
     slab.live += unitsOf(data.length)
     return place
   }
@@ -149,11 +149,11 @@ export class Slabs {
   }
 
   endSeqNumOf(place: number): number {
-    return this.#fieldOf(place, END_SEQ_NUM)
+    return this.#fieldOf(place, FIRST_SEQ_NUM) + this.#wordOf(place, RECORDS)
   }
 
   meteredBytesOf(place: number): number {
-    return this.#fieldOf(place, METERED_BYTES)
+    return this.#wordOf(place, METERED_BYTES)
   }
 
   /** Returns the time at which a block expires; infinite for never. */
@@ -166,13 +166,13 @@ export class Slabs {
   }
 
   dataBytesOf(place: number): number {
-    return this.#slabOf(place).words[2 * unitOf(place) + DATA_BYTES]!
+    return this.#wordOf(place, DATA_BYTES)
   }
 
   /** Whether a block has records at or after the start of a read. */
   isReached(place: number, from: ReadRange['from']): boolean {
     return 'seqNum' in from
-      ? this.#fieldOf(place, END_SEQ_NUM) > from.seqNum
+      ? this.endSeqNumOf(place) > from.seqNum
       : this.#fieldOf(place, LAST_TIMESTAMP) >= from.timestamp
   }
 
@@ -184,10 +184,10 @@ export class Slabs {
     const expiry = fields[unit + EXPIRES_AT]!
     return {
       firstSeqNum: fields[unit + FIRST_SEQ_NUM]!,
-      endSeqNum: fields[unit + END_SEQ_NUM]!,
+      endSeqNum: fields[unit + FIRST_SEQ_NUM]! + words[2 * unit + RECORDS]!,
       firstTimestamp: fields[unit + FIRST_TIMESTAMP]!,
       lastTimestamp: fields[unit + LAST_TIMESTAMP]!,
-      meteredBytes: fields[unit + METERED_BYTES]!,
+      meteredBytes: words[2 * unit + METERED_BYTES]!,
       expiresAt: expiry === Number.POSITIVE_INFINITY ? null : expiry,
       data: bytes.subarray(start, start + words[2 * unit + DATA_BYTES]!),
     }
@@ -199,6 +199,10 @@ export class Slabs {
 
   #fieldOf(place: number, field: number): number {
     return this.#slabOf(place).fields[unitOf(place) + field]!
+  }
+
+  #wordOf(place: number, word: number): number {
+    return this.#slabOf(place).words[2 * unitOf(place) + word]!
   }
 
   /** Lets another block follow the one at a place. Returns the one that followed it. */
