@@ -13,8 +13,7 @@ import { memoryStorage } from './memory-storage.ts'
  * data lives as long as the object: an engine that opens it again finds the same data, as after a restart.
  *
  * Memory: what is stored, about 300 bytes per append, and 2 % of large appends for finding single records.
- * Of thousands of streams, those that are idle and hold up to 8 KiB take about 190 bytes each and 10 per
- * append.
+ * Of thousands of streams, those that hold up to 16 KiB take about 190 bytes each and 60 per append.
  */
 export function memory(): Storage {
   return memoryStorage()

@@ -16,45 +16,20 @@ const PIECE_BYTES_MAX = 16_384
 /** The size up to which the waste of a piece is not worth a copy. */
 const SMALL_PIECE_BYTES = 4_096
 
-/** The blocks of a log, in order. */
-export interface BlockList {
-  /** Adds a block. Returns whether it is the first one. */
-  add(block: StoredBlock): boolean
-  delete(block: StoredBlock): unknown
-  first(): StoredBlock | undefined
-  /** Iterates over the blocks from the first one for which `reached` is true, which is monotonic. */
-  from(reached: (block: StoredBlock) => boolean): Iterable<StoredBlock>
-}
-
-/** The blocks of a small log, in memory that logs share. They are added in order. */
-export interface SmallBlockList extends BlockList {
-  /** Returns memory for a block, if the log stays small with it. */
-  allocate(bytes: number): Uint8Array | undefined
-  takes(block: StoredBlock): boolean
-  /** Removes all blocks. */
-  clear(): void
-}
-
 /** One log: its head and its blocks as they were appended. Merging blocks would gain nothing in memory. */
 export class MemoryLog {
   readonly id: string
-  /** A number that no other log has; 0 for none. Set by what packs logs. */
-  serial = 0
   /**
-   * The times at which its next block expires, and its first block was trimmed. Set by {@link Deadlines}
+   * The times at which its next block expires, and its first block was trimmed. Set by {@link LogDeadlines}
    * only.
    */
   expiryDue: number | undefined
   trimDue: number | undefined
   /** The stored head. Never handed out. */
   current: Head
-  /** Whether it was used since it was last considered for being packed. Set by what packs logs. */
-  wasUsed: boolean | undefined
   /** Metered bytes of the blocks that are not freed. Set by this class only. */
   meteredBytes = 0
-  /** The blocks as long as they are few. Copies what is added. */
-  #small: SmallBlockList | undefined
-  #blocks: BlockList
+  #blocks = new OrderedList(bySeqNum)
   /** Blocks by expiry, if that is not the order of the log: a retention policy was shortened. */
   #expiring: OrderedList<StoredBlock> | undefined
   /** The time at which the last appended block expires; `Infinity` for never. */
@@ -63,17 +38,13 @@ export class MemoryLog {
   #piece: ArrayBuffer | undefined
   #pieceUsed = 0
 
-  constructor(id: string, head: Head, small: SmallBlockList | undefined) {
+  constructor(id: string, head: Head) {
     this.id = id
     this.current = head
-    this.#small = small
-    this.#blocks = small ?? new OrderedList(bySeqNum)
   }
 
   /** Returns memory for a block. A piece is no larger than what the log holds. */
   allocate(bytes: number): Uint8Array {
-    const shared = this.#small?.allocate(bytes)
-    if (shared !== undefined) return shared
     if (this.#piece === undefined || this.#pieceUsed + bytes > this.#piece.byteLength) {
       const pieceBytes = Math.min(this.meteredBytes, PIECE_BYTES_MAX)
       // Longer blocks would waste the end of a piece.
@@ -88,16 +59,13 @@ export class MemoryLog {
   /** Returns whether blocks may have to be freed at another time than before. */
   append(block: StoredBlock, head: Head): boolean {
     const { data } = block
-    if (this.#small?.takes(block) === false) this.#copyBlocks()
     const expiry = block.expiresAt ?? Number.POSITIVE_INFINITY
-    // It may replace the list of small blocks, which copies what is added.
     if (expiry < this.#lastExpiry) this.#expiring ??= this.#byExpiry()
     this.#lastExpiry = expiry
     // Asking for the buffer of a short array would create one.
     const isTight =
-      this.#small !== undefined ||
-      (data.length > UNBUFFERED_BYTES_MAX &&
-        (data.length === data.buffer.byteLength || data.buffer === this.#piece))
+      data.length > UNBUFFERED_BYTES_MAX &&
+      (data.length === data.buffer.byteLength || data.buffer === this.#piece)
     const stored = isTight ? block : copyBlock(block)
     const isFirst = this.#blocks.add(stored)
     this.meteredBytes += stored.meteredBytes
@@ -108,22 +76,10 @@ export class MemoryLog {
   }
 
   read(range: ReadRange): StoredBlock[] {
-    const { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY } = range
-    if ('seqNum' in from && from.seqNum >= endSeqNum) return []
+    const { from } = range
     const reached = (block: StoredBlock) =>
       'seqNum' in from ? block.endSeqNum > from.seqNum : block.lastTimestamp >= from.timestamp
-    const found: StoredBlock[] = []
-    let bytes = 0
-    let records = 0
-    for (const block of this.#blocks.from(reached)) {
-      if (block.firstSeqNum >= endSeqNum) break
-      const wanted = (found.length === 0 && this.#partOf(block, range)) || block
-      found.push(wanted)
-      bytes += wanted.meteredBytes
-      records += wanted.endSeqNum - wanted.firstSeqNum
-      if (bytes >= bytesMax || records >= recordsMax) break
-    }
-    return found
+    return takeBlocks(this.#blocks.from(reached), range)
   }
 
   /** The time at which the next block expires. */
@@ -160,23 +116,12 @@ export class MemoryLog {
     this.#free(this.#blocks.first()!)
   }
 
-  /** The part of the first block of a read that is wanted; undefined if it is read whole. */
-  #partOf(block: StoredBlock, range: ReadRange): StoredBlock | undefined {
-    if (block.data.length <= PAGE_BYTES || !wantsPart(block, range)) return undefined
-    const pages = wantedPages(knownPages(block), range)
-    const [first, last] = [pages[0], pages.at(-1)]
-    if (first === undefined || last === undefined) return undefined
-    const data = block.data.subarray(first.offset, last.offset + last.bytes)
-    return cutRecords(data, first.firstSeqNum, block.expiresAt, range)
-  }
-
   /** The next block, if it expires at all. */
   get #expiresNext(): StoredBlock | undefined {
     return (this.#expiring ?? this.#blocks).first()
   }
 
   #byExpiry(): OrderedList<StoredBlock> {
-    if (this.#small !== undefined) this.#copyBlocks()
     const list = new OrderedList<StoredBlock>(byExpiry)
     for (const block of this.#blocks.from(() => true)) if (block.expiresAt !== null) list.add(block)
     return list
@@ -195,16 +140,37 @@ export class MemoryLog {
     const before = this.#blocks
     this.#blocks = new OrderedList(bySeqNum)
     for (const block of before.from(() => true)) this.#blocks.add(copyBlock(block))
-    this.release()
     this.#expiring &&= this.#byExpiry()
     this.#piece = undefined
   }
+}
 
-  /** Gives back memory that logs share. A log that is not used any more has no other. */
-  release(): void {
-    this.#small?.clear()
-    this.#small = undefined
+/** Returns the blocks of a read, of those from the first one that it reaches. */
+export function takeBlocks(blocks: Iterable<StoredBlock>, range: ReadRange): StoredBlock[] {
+  const { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY } = range
+  if ('seqNum' in from && from.seqNum >= endSeqNum) return []
+  const found: StoredBlock[] = []
+  let bytes = 0
+  let records = 0
+  for (const block of blocks) {
+    if (block.firstSeqNum >= endSeqNum) break
+    const wanted = (found.length === 0 && partOf(block, range)) || block
+    found.push(wanted)
+    bytes += wanted.meteredBytes
+    records += wanted.endSeqNum - wanted.firstSeqNum
+    if (bytes >= bytesMax || records >= recordsMax) break
   }
+  return found
+}
+
+/** The part of the first block of a read that is wanted; undefined if it is read whole. */
+function partOf(block: StoredBlock, range: ReadRange): StoredBlock | undefined {
+  if (block.data.length <= PAGE_BYTES || !wantsPart(block, range)) return undefined
+  const pages = wantedPages(knownPages(block), range)
+  const [first, last] = [pages[0], pages.at(-1)]
+  if (first === undefined || last === undefined) return undefined
+  const data = block.data.subarray(first.offset, last.offset + last.bytes)
+  return cutRecords(data, first.firstSeqNum, block.expiresAt, range)
 }
 
 /** The pages of blocks that were read in part: finding them visits every record. */

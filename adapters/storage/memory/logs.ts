@@ -8,49 +8,67 @@ import type {
   StoredBlock,
 } from '../../../src/storage/contract.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
-import { copyHead } from '../../../src/storage/heads.ts'
-import { type Deadlines, LogDeadlines } from './deadlines.ts'
-import { MemoryLog, type SmallBlockList } from './log.ts'
+import { LogDeadlines } from './deadlines.ts'
+import { MemoryLog } from './log.ts'
 
-/** The logs by id. */
-export interface LogMap {
+/** All logs, and which of them have blocks to free. */
+export interface Logs extends LogHeads {
   /** The number of logs that have objects. */
   readonly size: number
-  get(logId: string): MemoryLog | undefined
-  /** Iterates over the logs that have objects. */
-  values(): Iterable<MemoryLog>
-  set(logId: string, log: MemoryLog): void
-  delete(logId: string): void
+  /** Returns the stored head, which must not be handed out. */
+  headOf(logId: string): Head | undefined
+  read(logId: string, range: ReadRange): StoredBlock[]
+  allocate(logId: string, bytes: number): Uint8Array
+  append(request: AppendRequest): void
+  /** Applies an update. Frees the blocks of a deleted log at once. */
+  apply(update: LogUpdate): void
+  meteredBytes(logId: string): number
+  /** Whether a log has blocks to free. */
+  isDue(limits: ReclaimLimits): boolean
+  /** Frees a block of a log that is due. Returns its id, or undefined if the block was only extended. */
+  freeNext(limits: ReclaimLimits): string | undefined
 }
 
-/** All logs, and which of them have blocks to free. The code that packs logs replaces the members. */
-export class MemoryLogs implements LogHeads {
-  logs: LogMap = new Map<string, MemoryLog>()
-  expiries: Deadlines = new LogDeadlines('expiryDue')
-  trims: Deadlines = new LogDeadlines('trimDue')
-  /** Makes the list of the blocks of a new log, which is small. By default, logs have lists with objects. */
-  smallBlocks: (() => SmallBlockList) | undefined
+/** Frees blocks. Returns what `StorageSession.reclaim` does. */
+export function reclaim(logs: Logs, limits: ReclaimLimits): Reclaimed {
+  const touched = new Set<string>()
+  for (let freed = 0; logs.isDue(limits); freed++) {
+    if (freed >= limits.blocksMax) return { more: true, logIds: [...touched] }
+    const logId = logs.freeNext(limits)
+    if (logId !== undefined) touched.add(logId)
+  }
+  return { more: false, logIds: [...touched] }
+}
 
-  /** Makes the object of a log, without keeping it. */
-  newLog(logId: string, head: Head): MemoryLog {
-    return new MemoryLog(logId, head, this.smallBlocks?.())
+/** Logs that have objects of their own. */
+export class MemoryLogs implements Logs {
+  readonly #logs = new Map<string, MemoryLog>()
+  readonly #expiries = new LogDeadlines('expiryDue')
+  readonly #trims = new LogDeadlines('trimDue')
+
+  get size(): number {
+    return this.#logs.size
   }
 
-  head(logId: string): Head | undefined {
-    const head = this.headOf(logId)
-    return head && copyHead(head)
+  /** Iterates over the logs, also over those that are added meanwhile. */
+  values(): Iterator<MemoryLog> {
+    return this.#logs.values()
+  }
+
+  headOf(logId: string): Head | undefined {
+    return this.#logs.get(logId)?.current
   }
 
   read(logId: string, range: ReadRange): StoredBlock[] {
-    return this.logs.get(logId)?.read(range) ?? []
+    return this.#logs.get(logId)?.read(range) ?? []
   }
 
   allocate(logId: string, bytes: number): Uint8Array {
-    return this.logs.get(logId)?.allocate(bytes) ?? new Uint8Array(bytes)
+    return this.#logs.get(logId)?.allocate(bytes) ?? new Uint8Array(bytes)
   }
 
   append({ logId, expected, block, head }: AppendRequest): void {
-    const log = this.logs.get(logId)
+    const log = this.#logs.get(logId)
     // Compared here, because appends are frequent: a function would be called with new objects.
     if (
       log?.current.appendId !== expected.appendId ||
@@ -62,43 +80,39 @@ export class MemoryLogs implements LogHeads {
     if (log.append(block, head)) this.#watch(log)
   }
 
-  /** Returns the stored head, which must not be handed out. */
-  headOf(logId: string): Head | undefined {
-    return this.logs.get(logId)?.current
-  }
-
-  /** Frees the blocks of a deleted log at once: dropping it costs the same whatever its size. */
+  /** Dropping a log costs the same whatever its size. */
   apply({ logId, head, isNew }: LogUpdate): void {
-    const log = this.logs.get(logId)!
+    if (isNew) {
+      this.#logs.set(logId, new MemoryLog(logId, head!))
+      return
+    }
+    const log = this.#logs.get(logId)!
     if (head === undefined) {
-      this.logs.delete(logId)
-      log.release()
-      this.expiries.set(log, undefined)
-      this.trims.set(log, undefined)
-    } else if (isNew) this.logs.set(logId, this.newLog(logId, head))
-    else log.current = head
+      this.#logs.delete(logId)
+      this.#expiries.set(log, undefined)
+      this.#trims.set(log, undefined)
+    } else log.current = head
   }
 
   meteredBytes(logId: string): number {
-    return this.logs.get(logId)?.meteredBytes ?? 0
+    return this.#logs.get(logId)?.meteredBytes ?? 0
   }
 
-  reclaim({ now, trimmedBefore, blocksMax }: ReclaimLimits): Reclaimed {
-    const touched = new Set<string>()
-    for (let freed = 0; ; freed++) {
-      const expired = this.expiries.due(now)
-      const log = expired ?? this.trims.due(trimmedBefore)
-      if (log === undefined || freed >= blocksMax) {
-        return { more: log !== undefined, logIds: [...touched] }
-      }
-      if (expired === undefined) log.freeFirst()
-      if (expired === undefined || log.freeExpired(now)) touched.add(log.id)
-      this.#watch(log)
-    }
+  isDue({ now, trimmedBefore }: ReclaimLimits): boolean {
+    return (this.#expiries.due(now) ?? this.#trims.due(trimmedBefore)) !== undefined
+  }
+
+  freeNext({ now, trimmedBefore }: ReclaimLimits): string | undefined {
+    const expired = this.#expiries.due(now)
+    const log = expired ?? this.#trims.due(trimmedBefore)!
+    if (expired === undefined) log.freeFirst()
+    const isFreed = expired === undefined || log.freeExpired(now)
+    this.#watch(log)
+    return isFreed ? log.id : undefined
   }
 
   #watch(log: MemoryLog): void {
-    this.expiries.set(log, log.expiresAt)
-    this.trims.set(log, log.trimmedAt)
+    this.#expiries.set(log, log.expiresAt)
+    this.#trims.set(log, log.trimmedAt)
   }
 }

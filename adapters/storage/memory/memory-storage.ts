@@ -16,10 +16,11 @@ import type {
   StoredBlock,
 } from '../../../src/storage/contract.ts'
 import { storageClosed } from '../../../src/storage/errors.ts'
+import { copyHead } from '../../../src/storage/heads.ts'
 import { MemoryCatalog } from './catalog.ts'
-import { MemoryLogs } from './logs.ts'
+import { type Logs, MemoryLogs, reclaim } from './logs.ts'
 
-/** Makes a storage that packs documents and idle logs if there are more logs than this. */
+/** Makes a storage that packs documents and small logs once there were more logs than this. */
 export function memoryStorage(unpackedMax = 4_096): Storage {
   const data = new MemoryData(unpackedMax)
   return {
@@ -36,7 +37,8 @@ const DONE: Promise<void> = Promise.resolve()
 /** The data of one `memory()`, shared by its sessions. */
 class MemoryData {
   readonly catalog = new MemoryCatalog()
-  readonly logs = new MemoryLogs()
+  readonly #unpacked = new MemoryLogs()
+  logs: Logs = this.#unpacked
   /** Those of the open sessions. */
   readonly notifiers = new Set<ChangeNotifier>()
   readonly #unpackedMax: number
@@ -52,11 +54,13 @@ class MemoryData {
     for (const update of plan.logs) this.logs.apply(update)
   }
 
-  /** Loads the code that packs idle streams if there are many. Resolves when that is done. */
+  /** Loads the code that packs small streams if there are many. Resolves when that is done. */
   packIfLarge(): Promise<void> | undefined {
-    if (this.logs.logs.size > this.#unpackedMax) {
+    if (this.logs.size > this.#unpackedMax) {
       this.#packing ??= trackExternalWork(import('./packed.ts'))
-        .then(({ pack }) => pack(this.catalog, this.logs, this.#unpackedMax))
+        .then(({ pack }) => {
+          this.logs = pack(this.catalog, this.#unpacked)
+        })
         // Without the code, more memory is used. Nothing else depends on it.
         .catch(() => {})
     }
@@ -100,7 +104,8 @@ class MemorySession implements StorageSession {
   }
 
   async head(logId: string): Promise<Head | undefined> {
-    return this.#open().logs.head(logId)
+    const head = this.#open().logs.headOf(logId)
+    return head && copyHead(head)
   }
 
   allocate(logId: string, bytes: number): Uint8Array {
@@ -122,7 +127,7 @@ class MemorySession implements StorageSession {
   }
 
   async reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
-    return this.#open().logs.reclaim(limits)
+    return reclaim(this.#open().logs, limits)
   }
 
   async measure(logIds: readonly string[]): Promise<number[]> {

@@ -1,42 +1,34 @@
-import type { Deadlines } from './deadlines.ts'
-import type { MemoryLog } from './log.ts'
 import { SlotOrder } from './slot-order.ts'
 
-/** Logs by serial number. */
-export interface NumberedLogs {
-  /** Gives a log a serial number above 0, unless it has one. */
-  number(log: MemoryLog): void
-  /** Returns the log with a serial number, which must exist. */
-  withSerial(serial: number): MemoryLog
-}
+/** One array for all rows would be copied as it grows. */
+const CHUNK_BITS = 12
+const CHUNK_ROWS = 2 ** CHUNK_BITS
 
-/**
- * Deadlines of many logs by serial number, without an object for each. Only logs with deadlines get a number.
- */
-export class NumberedDeadlines implements Deadlines {
-  readonly #logs: NumberedLogs
-  /** The times by serial number; infinite for none. */
-  readonly #times: number[] = []
-  readonly #order = new SlotOrder((a, b) => this.#times[a]! - this.#times[b]! || a - b)
+/** Times of rows, without an object for each, so that finding those that are due examines no others. */
+export class NumberedDeadlines {
+  /** The times by row; infinite for none. */
+  readonly #times: (Float64Array | undefined)[] = []
+  readonly #order = new SlotOrder((a, b) => this.timeOf(a) - this.timeOf(b) || a - b)
 
-  constructor(logs: NumberedLogs) {
-    this.#logs = logs
+  /** Returns the time of a row; infinite if it has none. */
+  timeOf(row: number): number {
+    return this.#times[row >>> CHUNK_BITS]?.[row & (CHUNK_ROWS - 1)] ?? Number.POSITIVE_INFINITY
   }
 
-  set(log: MemoryLog, time = Number.POSITIVE_INFINITY): void {
-    const times = this.#times
-    const before = times[log.serial] ?? Number.POSITIVE_INFINITY
+  /** Sets the time of a row; infinite for none. */
+  set(row: number, time: number): void {
+    const before = this.timeOf(row)
     if (before === time) return
-    this.#logs.number(log)
-    const { serial } = log
-    if (before < Number.POSITIVE_INFINITY) this.#order.delete(serial)
-    while (times.length < serial) times.push(Number.POSITIVE_INFINITY)
-    times[serial] = time
-    if (time < Number.POSITIVE_INFINITY) this.#order.add(serial)
+    if (before < Number.POSITIVE_INFINITY) this.#order.delete(row)
+    const chunk = row >>> CHUNK_BITS
+    this.#times[chunk] ??= new Float64Array(CHUNK_ROWS).fill(Number.POSITIVE_INFINITY)
+    this.#times[chunk]![row & (CHUNK_ROWS - 1)] = time
+    if (time < Number.POSITIVE_INFINITY) this.#order.add(row)
   }
 
-  due(now: number): MemoryLog | undefined {
-    const serial = this.#order.first()
-    return serial !== undefined && this.#times[serial]! <= now ? this.#logs.withSerial(serial) : undefined
+  /** Returns the row with the earliest time if that is at or before `now`. */
+  due(now: number): number | undefined {
+    const row = this.#order.first()
+    return row !== undefined && this.timeOf(row) <= now ? row : undefined
   }
 }

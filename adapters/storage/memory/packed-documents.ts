@@ -60,7 +60,7 @@ export class PackedDocuments implements DocumentStore {
     }
     writeVariables(fields, template.variables)
     const { size } = this.#table
-    const slot = this.#table.set(utf8(key), fields.take()!)
+    const slot = this.#table.set(utf8(key), fields.take())
     if (this.#table.size > size) this.#order.add(slot)
   }
 

@@ -5,47 +5,28 @@ export class FieldWriter {
   #bytes = new Uint8Array(4_096)
   #length = 0
 
-  #isComplete = true
-
-  /**
-   * Returns what was written since the last call: valid until something is written. Undefined if a number was
-   * not one that can be written.
-   */
-  take(): Uint8Array | undefined {
-    const taken = this.#isComplete ? this.#bytes.subarray(0, this.#length) : undefined
+  /** Returns what was written since the last call: valid until something is written. */
+  take(): Uint8Array {
+    const taken = this.#bytes.subarray(0, this.#length)
     this.#length = 0
-    this.#isComplete = true
     return taken
   }
 
   /** Writes a whole number from 0 to 2^53 - 1. */
   number(value: number): void {
-    if (!Number.isSafeInteger(value) || value < 0) {
-      this.#isComplete = false
-      return
-    }
     this.#makeRoom(8)
     let rest = value
     for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) this.#bytes[this.#length++] = (rest % 0x80) | 0x80
     this.#bytes[this.#length++] = rest
   }
 
-  /** Writes a whole number of either sign, the shorter the closer it is to 0. */
-  signed(value: number): void {
-    this.number(value < 0 ? -2 * value - 1 : 2 * value)
-  }
-
   text(value: string): void {
-    this.data(utf8(value))
+    const bytes = utf8(value)
+    this.number(bytes.length)
+    this.raw(bytes)
   }
 
-  /** Writes bytes and their length. */
-  data(value: Uint8Array): void {
-    this.number(value.length)
-    this.raw(value)
-  }
-
-  /** Writes bytes alone. */
+  /** Writes bytes without their length. */
   raw(value: Uint8Array): void {
     this.#makeRoom(value.length)
     this.#bytes.set(value, this.#length)
@@ -69,10 +50,6 @@ export class FieldReader {
     this.#bytes = bytes
   }
 
-  get isAtEnd(): boolean {
-    return this.#at === this.#bytes.length
-  }
-
   number(): number {
     let value = 0
     for (let unit = 1; ; unit *= 0x80) {
@@ -82,18 +59,8 @@ export class FieldReader {
     }
   }
 
-  signed(): number {
-    const value = this.number()
-    return value % 2 === 0 ? value / 2 : -(value + 1) / 2
-  }
-
   text(): string {
-    return lossyTextOf(this.data())
-  }
-
-  /** A view. */
-  data(): Uint8Array {
-    return this.raw(this.number())
+    return lossyTextOf(this.raw(this.number()))
   }
 
   /** The next bytes: a view. */

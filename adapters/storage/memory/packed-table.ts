@@ -1,3 +1,5 @@
+import { SlotIndex } from './slot-index.ts'
+
 const PAGE_BYTES = 65_536
 /** Longer entries get a page of their own, because they would waste the end of a shared one. */
 const SHARED_BYTES_MAX = PAGE_BYTES / 8
@@ -5,9 +7,6 @@ const SHARED_BYTES_MAX = PAGE_BYTES / 8
 const SPARE_MAX = 16
 /** Slot, length of the key, length of the value. */
 const HEADER_BYTES = 10
-/** The index grows part by part, so that no insertion waits until all of it is copied. */
-const SHARDS = 64
-const SHARD_CELLS_MIN = 16
 
 /** Places are in arrays of this length: one array for all would be copied as it grows. */
 const PLACES = 4_096
@@ -30,12 +29,6 @@ interface Places {
   readonly offsets: Uint16Array
 }
 
-/** A part of the index: open addressing with linear probing, in pairs of a slot, 0 for none, and a hash. */
-interface Shard {
-  cells: Uint32Array
-  used: number
-}
-
 /**
  * Byte strings by key, in a few large buffers, which the garbage collector does not visit: an entry takes
  * about 35 bytes beside its key and value, and no object. An entry keeps its slot number until it is removed.
@@ -49,22 +42,15 @@ export class PackedTable {
   #page: Page | undefined
   readonly #freePages: number[] = []
   readonly #spare: Uint8Array[] = []
-  readonly #shards: Shard[] = []
+  readonly #index = new SlotIndex<Uint8Array>((slot, key) => this.#hasKey(slot, key))
   readonly #places: Places[] = []
   /** Slots are below this. */
   #slotsEnd = 1
   readonly #freeSlots: number[] = []
-  #size = 0
-
-  constructor() {
-    for (let i = 0; i < SHARDS; i++) {
-      this.#shards.push({ cells: new Uint32Array(2 * SHARD_CELLS_MIN), used: 0 })
-    }
-  }
 
   /** The number of entries. */
   get size(): number {
-    return this.#size
+    return this.#index.size
   }
 
   /** The bytes that all pages take. */
@@ -74,25 +60,16 @@ export class PackedTable {
 
   /** Returns the slot of a key, which is above 0; 0 if it has none. */
   find(key: Uint8Array): number {
-    const hash = hashOf(key)
-    const { cells } = this.#shards[hash % SHARDS]!
-    return cells[this.#cellOf(cells, hash, key)]!
+    return this.#index.find(hashOf(key), key)
   }
 
   /** Sets the value of a key. Returns the slot. */
   set(key: Uint8Array, value: Uint8Array): number {
     const hash = hashOf(key)
-    const shard = this.#shards[hash % SHARDS]!
-    const cell = this.#cellOf(shard.cells, hash, key)
-    const known = shard.cells[cell]!
+    const known = this.#index.find(hash, key)
     const before = known === 0 ? undefined : this.#remove(known)
     const slot = known || (this.#freeSlots.pop() ?? this.#newSlot())
-    if (known === 0) {
-      shard.cells[cell] = slot
-      shard.cells[cell + 1] = hash
-      this.#size++
-      if (++shard.used * 8 > shard.cells.length * 3) grow(shard)
-    }
+    if (known === 0) this.#index.add(hash, slot)
     this.#write(slot, key, value)
     if (before !== undefined) this.#compact(before)
     return slot
@@ -100,14 +77,8 @@ export class PackedTable {
 
   /** Removes a key. */
   delete(key: Uint8Array): void {
-    const hash = hashOf(key)
-    const shard = this.#shards[hash % SHARDS]!
-    const cell = this.#cellOf(shard.cells, hash, key)
-    const slot = shard.cells[cell]!
+    const slot = this.#index.delete(hashOf(key), key)
     if (slot === 0) return
-    closeGap(shard.cells, cell)
-    shard.used--
-    this.#size--
     this.#freeSlots.push(slot)
     this.#compact(this.#remove(slot))
   }
@@ -148,15 +119,6 @@ export class PackedTable {
     const { pages, offsets } = this.#places[Math.floor(slot / PLACES)]!
     pages[slot % PLACES] = page
     offsets[slot % PLACES] = offset
-  }
-
-  /** The cell of a key, or the empty one where it belongs. */
-  #cellOf(cells: Uint32Array, hash: number, key: Uint8Array): number {
-    let cell = homeOf(cells, hash)
-    while (cells[cell] !== 0 && !(cells[cell + 1] === hash && this.#hasKey(cells[cell]!, key))) {
-      cell = (cell + 2) & (cells.length - 1)
-    }
-    return cell
   }
 
   #hasKey(slot: number, key: Uint8Array): boolean {
@@ -229,41 +191,10 @@ function lengthOf({ view }: Page, offset: number): number {
   return HEADER_BYTES + view.getUint16(offset + 4, true) + view.getUint32(offset + 6, true)
 }
 
-/** FNV-1a, with its bits mixed: shard and cell come from different ones. */
+/** FNV-1a, with its bits mixed: {@link SlotIndex} takes shard and cell from different ones. */
 function hashOf(bytes: Uint8Array): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193)
   hash ^= hash >>> 15
   return Math.imul(hash, 0x2c1b3c6d) >>> 0
-}
-
-function homeOf(cells: Uint32Array, hash: number): number {
-  return ((hash >>> 6) << 1) & (cells.length - 1)
-}
-
-function grow(shard: Shard): void {
-  const { cells } = shard
-  const wider = new Uint32Array(2 * cells.length)
-  for (let cell = 0; cell < cells.length; cell += 2) {
-    if (cells[cell] === 0) continue
-    let home = homeOf(wider, cells[cell + 1]!)
-    while (wider[home] !== 0) home = (home + 2) & (wider.length - 1)
-    wider[home] = cells[cell]!
-    wider[home + 1] = cells[cell + 1]!
-  }
-  shard.cells = wider
-}
-
-/** Empties a cell and moves those after it that would not be found any more. */
-function closeGap(cells: Uint32Array, emptied: number): void {
-  const mask = cells.length - 1
-  let gap = emptied
-  for (let cell = (gap + 2) & mask; cells[cell] !== 0; cell = (cell + 2) & mask) {
-    const distance = (cell - homeOf(cells, cells[cell + 1]!)) & mask
-    if (distance < ((cell - gap) & mask)) continue
-    cells[gap] = cells[cell]!
-    cells[gap + 1] = cells[cell + 1]!
-    gap = cell
-  }
-  cells[gap] = 0
 }

@@ -32,8 +32,9 @@ export class SlotOrder {
       chunks.push({ slots: new Uint32Array(CHUNK_SLOTS).fill(slot, 0, 1), used: 1 })
       return
     }
-    // The last chunk takes what comes after everything.
-    const index = Math.min(this.#chunkIndex(reached), chunks.length - 1)
+    const last = chunks.at(-1)!
+    // Most numbers come after everything, which the last chunk takes: searching visits memory in many places.
+    const index = reached(last.slots[last.used - 1]!) ? this.#chunkIndex(reached) : chunks.length - 1
     const chunk = chunks[index]!
     const position = lowerBound(chunk.slots, reached, chunk.used)
     if (chunk.used < CHUNK_SLOTS) insert(chunk, position, slot)
