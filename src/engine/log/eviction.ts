@@ -13,23 +13,29 @@ const OBJECTS_BESIDE_ROWS = 512
 /** How many streams are considered when one is added. */
 const SCAN_MAX = 16
 
+/** The changes that {@link Eviction} makes to the cache. */
+interface EvictingCache {
+  readonly add: (document: StreamDocument, head: Head) => StreamLog
+  readonly remove: (log: StreamLog) => void
+}
+
 /**
  * Evicts idle logs from the cache when there are too many, by the clock algorithm: using a log sets a mark,
  * and does not change their order. Keeps rows of them once more are used than may be objects.
  */
 export class Eviction {
   readonly #logs: ReadonlyMap<string, StreamLog>
-  readonly #remove: (log: StreamLog) => void
+  readonly #cache: EvictingCache
   readonly #objectsMax: number
   readonly #rows: IdleRows
   #keepsRows = false
   /** The log to consider next. A new iteration each time would pass over all that was deleted before. */
   #hand: Iterator<StreamLog> | undefined
 
-  /** `logs` are those that have objects. `remove` removes one of them. */
-  constructor(cachedStreams: number, logs: ReadonlyMap<string, StreamLog>, remove: (log: StreamLog) => void) {
+  /** `logs` are those in the cache, by id. */
+  constructor(cachedStreams: number, logs: ReadonlyMap<string, StreamLog>, cache: EvictingCache) {
     this.#logs = logs
-    this.#remove = remove
+    this.#cache = cache
     this.#objectsMax = Math.ceil(cachedStreams * OBJECTS_PART)
     this.#rows = new IdleRows(cachedStreams - this.#objectsMax)
   }
@@ -39,11 +45,11 @@ export class Eviction {
     return this.#rows.size
   }
 
-  /** Returns a log that was evicted, which `add` makes of its state; undefined if it has no row. */
-  restore(ref: StreamRef, add: (document: StreamDocument, head: Head) => StreamLog): StreamLog | undefined {
+  /** Adds a log that was evicted to the cache again, and returns it; undefined if it has no row. */
+  restore(ref: StreamRef): StreamLog | undefined {
     const idle = this.#rows.take(ref)
     if (idle === undefined) return undefined
-    const log = add(idle.document, idle.head)
+    const log = this.#cache.add(idle.document, idle.head)
     log.recordBytes = idle.recordBytes
     log.row = idle.row
     return log
@@ -62,7 +68,9 @@ export class Eviction {
       else if (log.wasUsed || log === added || !log.isIdle) {
         if (log.wasUsed) log.row ??= NO_ROW
         log.wasUsed = false
-      } else if ((this.#keepsRows && this.#rows.put(log)) || this.#logs.size > objectsMax) this.#remove(log)
+      } else if ((this.#keepsRows && this.#rows.put(log)) || this.#logs.size > objectsMax) {
+        this.#cache.remove(log)
+      }
     }
   }
 

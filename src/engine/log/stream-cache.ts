@@ -12,8 +12,8 @@ import { PLAIN, type RecordCodec } from './record-codec.ts'
 import { type StreamLease, StreamLog, type StreamLogOptions } from './stream-log.ts'
 
 const LOADS_MAX = 10
-/** The part of the cached streams up to which no stream is evicted. */
-const KEPT_PART = 1 / 80
+/** No stream is evicted up to this part of the cached streams. */
+const KEPT_DIVISOR = 80
 
 export interface StreamCacheOptions
   extends Omit<StreamLogOptions, 'readAhead' | 'onDeleted' | 'onPipeline'>,
@@ -48,9 +48,12 @@ export class StreamCache {
 
   constructor(options: StreamCacheOptions) {
     this.#options = options
-    this.#eviction = new LazyModule('the code of many streams', async () => {
+    this.#eviction = new LazyModule('the code of eviction', async () => {
       const { Eviction } = await import('./eviction.ts')
-      return new Eviction(options.limits.cachedStreams, this.#byId, (log) => this.#remove(log))
+      return new Eviction(options.limits.cachedStreams, this.#byId, {
+        add: (document, head) => this.#add(document, head, PLAIN),
+        remove: (log) => this.#remove(log),
+      })
     })
     this.#watch = new ChangeWatch(options, () => this.#byId.values())
     this.#logOptions = {
@@ -70,7 +73,7 @@ export class StreamCache {
 
   /** Returns a cached log. On a shared storage another engine may have deleted it, which using it reveals. */
   get(ref: StreamRef): StreamLog | undefined {
-    const log = this.#byName.get(ref.basin)?.get(ref.stream) ?? this.#restore(ref)
+    const log = this.#byName.get(ref.basin)?.get(ref.stream) ?? this.#eviction.part?.restore(ref)
     if (log === undefined || log.isDeleted) return undefined
     if (log.document.expiry !== undefined && this.#options.isOverdue(log)) return undefined
     log.wasUsed = true
@@ -88,7 +91,7 @@ export class StreamCache {
   ): Promise<StreamLease | undefined> {
     const cached = this.get(ref)
     if (cached !== undefined) return cached.lease()
-    if (this.#byId.size > this.#options.limits.cachedStreams * KEPT_PART) await this.#eviction.load()
+    if (this.#byId.size * KEPT_DIVISOR > this.#options.limits.cachedStreams) await this.#eviction.load()
     const loading: Loading = { ref, isStale: false }
     this.#loading.add(loading)
     try {
@@ -129,26 +132,23 @@ export class StreamCache {
 
   /** Reports a change that this engine made or tried to make. */
   changed(ref: StreamRef, logId: string, change: LogChange): void {
-    const { basin, stream } = ref
     this.#eviction.part?.forget(ref)
     for (const loading of this.#loading) {
-      if (loading.ref.basin === basin && loading.ref.stream === stream) loading.isStale = true
+      if (loading.ref.basin === ref.basin && loading.ref.stream === ref.stream) loading.isStale = true
     }
     const log = this.#byId.get(logId)
-    if (log === undefined) return
-    if (change === 'deleted') {
-      log.markDeleted(true)
-      return
+    if (change === 'deleted') log?.markDeleted(true)
+    else if (log) {
+      log.invalidate()
+      log.markStale()
+      if (change === 'uncertain') this.#watch.sync(log)
     }
-    log.invalidate()
-    log.markStale()
-    if (change === 'uncertain') this.#watch.sync(log)
   }
 
   /** Reports that another engine may have changed a log. */
   hint(logId: string): void {
     const log = this.#byId.get(logId)
-    if (log !== undefined) this.#watch.sync(log)
+    if (log) this.#watch.sync(log)
   }
 
   /** Reports that the storage may have lost appends: what is in use is compared, the rest is forgotten. */
@@ -188,7 +188,7 @@ export class StreamCache {
       const head = await session.head(document.logId)
       // Deleted or reconfigured meanwhile: load it again.
       if (head === undefined || head.epoch !== document.epoch || loading.isStale) continue
-      const known = this.#byId.get(document.logId) ?? this.#restore(ref)
+      const known = this.#byId.get(document.logId) ?? this.#eviction.part?.restore(ref)
       if (known?.isDeleted) continue
       known?.noteReadAt(document.readAt)
       return (known ?? this.#add(document, head, codec)).lease()
@@ -208,10 +208,6 @@ export class StreamCache {
     if (loading.isStale || this.#byId.has(document.logId)) return undefined
     const head = emptyHead(document.epoch, document.createdAt)
     return this.#add(document, head, codec, true).lease()
-  }
-
-  #restore(ref: StreamRef): StreamLog | undefined {
-    return this.#eviction.part?.restore(ref, (document, head) => this.#add(document, head, PLAIN))
   }
 
   #add(document: StreamDocument, head: Head, codec: RecordCodec, isNew = false): StreamLog {
