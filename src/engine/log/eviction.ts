@@ -21,14 +21,17 @@ interface EvictingCache {
 
 /**
  * Evicts idle logs from the cache when there are too many, by the clock algorithm: using a log sets a mark,
- * and does not change their order. Keeps rows of them once more are used than may be objects.
+ * and does not change their order. Keeps rows of them once more are used than may be objects, as long as no
+ * other engine is at work.
  */
 export class Eviction {
   readonly #logs: ReadonlyMap<string, StreamLog>
   readonly #cache: EvictingCache
   readonly #objectsMax: number
   readonly #rows: IdleRows
-  #keepsRows = false
+  /** Whether no other engine is known to be at work. */
+  #isAlone = true
+  #isFull = false
   /** The log to consider next. A new iteration each time would pass over all that was deleted before. */
   #hand: Iterator<StreamLog> | undefined
 
@@ -59,8 +62,9 @@ export class Eviction {
   makeRoom(added: StreamLog, isNew: boolean): void {
     if (!isNew) added.row ??= NO_ROW
     const objectsMax = this.#objectsMax * (isNew ? CREATED_PART : 1)
-    this.#keepsRows ||= this.#logs.size > this.#objectsMax
-    const idleMax = this.#keepsRows ? Math.min(OBJECTS_BESIDE_ROWS, objectsMax) : objectsMax
+    this.#isFull ||= this.#logs.size > this.#objectsMax
+    const keepsRows = this.#isFull && this.#isAlone
+    const idleMax = keepsRows ? Math.min(OBJECTS_BESIDE_ROWS, objectsMax) : objectsMax
     for (let left = SCAN_MAX; left > 0 && this.#logs.size > idleMax; left--) {
       this.#hand ??= this.#logs.values()
       const { value: log } = this.#hand.next()
@@ -68,7 +72,7 @@ export class Eviction {
       else if (log.wasUsed || log === added || !log.isIdle) {
         if (log.wasUsed) log.row ??= NO_ROW
         log.wasUsed = false
-      } else if ((this.#keepsRows && this.#rows.put(log)) || this.#logs.size > objectsMax) {
+      } else if ((keepsRows && this.#rows.put(log)) || this.#logs.size > objectsMax) {
         this.#cache.remove(log)
       }
     }
@@ -84,8 +88,12 @@ export class Eviction {
     this.#rows.delete(ref)
   }
 
-  /** Forgets the states of all streams. */
-  forgetAll(): void {
+  /**
+   * Forgets all rows and keeps no more of them: another engine is at work, or this one ends. Its notifications
+   * reach only streams that are objects.
+   */
+  dropRows(): void {
+    this.#isAlone = false
     this.#rows.clear()
   }
 }

@@ -85,11 +85,13 @@ export class IdleRows {
     const { document, head, recordBytes } = log
     const { cipher, expiry, epoch } = document
     if (log.row === undefined || log.isStale) return false
+    // Duplicates are recognized by it without reading the head again.
+    if (head.writeState !== undefined) return false
     if (cipher !== null || expiry !== undefined || epoch !== head.epoch) return false
-    const isKnown = log.row !== NO_ROW && this.#rowsOf(log.row).documents[log.row % ROWS] === document
+    const isKnown = log.row !== NO_ROW && this.#rowsOf(log.row)?.documents[log.row % ROWS] === document
     const row = isKnown ? log.row : (this.#find(document) ?? this.#add(document))
     if (row === undefined) return false
-    const { documents, numbers, states } = this.#rowsOf(row)
+    const { documents, numbers, states } = this.#rowsOf(row)!
     const at = row % ROWS
     if (documents[at] !== document) documents[at] = this.#shared(document)
     this.#setState(states, at, IDLE)
@@ -103,7 +105,7 @@ export class IdleRows {
   take({ basin, stream }: StreamRef): IdleLog | undefined {
     const row = this.#find({ basin, name: stream })
     if (row === undefined) return undefined
-    const { documents, numbers, states } = this.#rowsOf(row)
+    const { documents, numbers, states } = this.#rowsOf(row)!
     const at = row % ROWS
     if (states[at] === IN_USE) return undefined
     this.#setState(states, at, IN_USE)
@@ -114,8 +116,9 @@ export class IdleRows {
 
   /** Forgets a log that is not used any more, unless it was put. */
   release({ row, document }: StreamLog): void {
-    if (row === undefined || row === NO_ROW) return
-    const { documents, states } = this.#rowsOf(row)
+    const rows = row === undefined || row === NO_ROW ? undefined : this.#rowsOf(row)
+    if (row === undefined || rows === undefined) return
+    const { documents, states } = rows
     // The row may have become that of another stream.
     if (states[row % ROWS] === IN_USE && documents[row % ROWS]!.logId === document.logId) this.#free(row)
   }
@@ -126,8 +129,15 @@ export class IdleRows {
     if (row !== undefined) this.#free(row)
   }
 
+  /** Forgets all streams. */
   clear(): void {
-    for (let row = 0; row < this.#end; row++) if (this.#stateOf(row) !== FREE) this.#free(row)
+    for (const names of this.#byName) names.clear()
+    this.#rows.length = 0
+    this.#freeRows.length = 0
+    this.#unusualHeads.clear()
+    this.#end = 0
+    this.#hand = 0
+    this.#size = 0
   }
 
   #find({ basin, name }: Pick<StreamDocument, 'basin' | 'name'>): number | undefined {
@@ -151,7 +161,7 @@ export class IdleRows {
   }
 
   #free(row: number): void {
-    const { documents, states } = this.#rowsOf(row)
+    const { documents, states } = this.#rowsOf(row)!
     const at = row % ROWS
     const { basin, name } = documents[at]!
     documents[at] = undefined
@@ -172,7 +182,7 @@ export class IdleRows {
       this.#hand = (row + 1) % this.#end
       const state = this.#stateOf(row)
       if (state === IDLE) {
-        this.#rowsOf(row).states[row % ROWS] = OLD
+        this.#rowsOf(row)!.states[row % ROWS] = OLD
         idle ??= row
       } else if (state === OLD) {
         this.#free(row)
@@ -183,12 +193,13 @@ export class IdleRows {
     return idle !== undefined
   }
 
-  #rowsOf(row: number): Rows {
-    return this.#rows[Math.floor(row / ROWS)]!
+  /** Undefined if all streams were forgotten since the row was used. */
+  #rowsOf(row: number): Rows | undefined {
+    return this.#rows[Math.floor(row / ROWS)]
   }
 
   #stateOf(row: number): number {
-    return this.#rowsOf(row).states[row % ROWS]!
+    return this.#rowsOf(row)!.states[row % ROWS]!
   }
 
   #setState(states: Uint8Array, at: number, state: number): void {
@@ -200,15 +211,13 @@ export class IdleRows {
 
   /** Returns whether the numbers of a row suffice. */
   #writeHead(numbers: Float64Array, first: number, head: Head): boolean {
-    const { tail, trimPoint, fencingToken, appendId, appendedAt, trims, extensions, writeState } = head
-    if (fencingToken !== '' || trims.length > 0 || extensions !== undefined || writeState !== undefined) {
-      return false
-    }
+    const { tail, trimPoint, fencingToken, appendId, appendedAt, trims, extensions } = head
+    if (fencingToken !== '' || trims.length > 0 || extensions !== undefined) return false
     const length = appendId.lastIndexOf(':') + 1
     const prefix = this.#prefixNumber(appendId.slice(0, length))
     const count = Number(appendId.slice(length))
-    // Longer or shorter if it is not the text of this number.
-    if (prefix < 0 || String(count).length !== appendId.length - length) return false
+    const isText = Number.isSafeInteger(count) && String(count).length === appendId.length - length
+    if (prefix < 0 || !isText) return false
     numbers[first + SEQ_NUM] = tail.seqNum
     numbers[first + TIMESTAMP] = tail.timestamp
     numbers[first + TRIM_POINT] = trimPoint

@@ -48,7 +48,7 @@ export class StreamCache {
 
   constructor(options: StreamCacheOptions) {
     this.#options = options
-    this.#eviction = new LazyModule('the code of eviction', async () => {
+    this.#eviction = new LazyModule('the code that evicts streams', async () => {
       const { Eviction } = await import('./eviction.ts')
       return new Eviction(options.limits.cachedStreams, this.#byId, {
         add: (document, head) => this.#add(document, head, PLAIN),
@@ -74,7 +74,7 @@ export class StreamCache {
   /** Returns a cached log. On a shared storage another engine may have deleted it, which using it reveals. */
   get(ref: StreamRef): StreamLog | undefined {
     const log = this.#byName.get(ref.basin)?.get(ref.stream) ?? this.#eviction.part?.restore(ref)
-    if (log === undefined || log.isDeleted) return undefined
+    if (!log || log.isDeleted) return undefined
     if (log.document.expiry !== undefined && this.#options.isOverdue(log)) return undefined
     log.wasUsed = true
     return log
@@ -149,12 +149,13 @@ export class StreamCache {
   hint(logId: string): void {
     const log = this.#byId.get(logId)
     if (log) this.#watch.sync(log)
+    else this.#eviction.part?.dropRows()
   }
 
   /** Reports that the storage may have lost appends: what is in use is compared, the rest is forgotten. */
   historyChanged(): void {
     for (const loading of this.#loading) loading.isStale = true
-    this.#eviction.part?.forgetAll()
+    this.#eviction.part?.dropRows()
     for (const log of [...this.#byId.values()]) {
       if (log.isIdle) this.#remove(log)
       else {
@@ -173,6 +174,7 @@ export class StreamCache {
       log.close(drained)
     }
     await drained
+    this.#eviction.part?.dropRows()
     this.#byName.clear()
     this.#byId.clear()
   }
