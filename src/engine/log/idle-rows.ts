@@ -1,5 +1,6 @@
 import type { StreamConfig } from '../../model/config.ts'
 import type { StreamRef } from '../../model/names.ts'
+import { AppendIds } from '../../storage/append-ids.ts'
 import type { Head } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import type { StreamLog } from './stream-log.ts'
@@ -10,8 +11,8 @@ const ROWS = 4_096
 const SHARDS = 64
 /** How many rows are considered for being replaced by a new one. */
 const SCAN_MAX = 64
-/** The most configurations that documents share, and beginnings of append ids. */
-const SHARED_MAX = 256
+/** Further configurations are not compared: each document keeps its own. */
+const CONFIGS_MAX = 256
 
 /** The row of a log that has none. */
 export const NO_ROW = -1
@@ -27,7 +28,7 @@ const SEQ_NUM = 0
 const TIMESTAMP = 1
 const TRIM_POINT = 2
 const APPENDED_AT = 3
-/** The beginning of the append id, by number, and its end. */
+// The append id, as `AppendIds` splits it.
 const APPEND_PREFIX = 4
 const APPEND_COUNT = 5
 const RECORD_BYTES = 6
@@ -65,8 +66,7 @@ export class IdleRows {
   #hand = 0
   /** The heads that have more than the numbers of a row, by row. */
   readonly #unusualHeads = new Map<number, Head>()
-  /** Beginnings of append ids: each engine has its own. */
-  readonly #prefixes: string[] = []
+  readonly #appendIds = new AppendIds()
   /** Configurations by their JSON text: each document that is read from a storage has one of its own. */
   readonly #configs = new Map<string, StreamConfig>()
   #size = 0
@@ -204,17 +204,14 @@ export class IdleRows {
     if (fencingToken !== '' || trims.length > 0 || extensions !== undefined || writeState !== undefined) {
       return false
     }
-    const length = appendId.lastIndexOf(':') + 1
-    const prefix = this.#prefixNumber(appendId.slice(0, length))
-    const count = Number(appendId.slice(length))
-    // Longer or shorter if it is not the text of this number.
-    if (prefix < 0 || String(count).length !== appendId.length - length) return false
+    const ids = this.#appendIds
+    if (!ids.parse(appendId)) return false
     numbers[first + SEQ_NUM] = tail.seqNum
     numbers[first + TIMESTAMP] = tail.timestamp
     numbers[first + TRIM_POINT] = trimPoint
     numbers[first + APPENDED_AT] = appendedAt
-    numbers[first + APPEND_PREFIX] = prefix
-    numbers[first + APPEND_COUNT] = count
+    numbers[first + APPEND_PREFIX] = ids.prefix
+    numbers[first + APPEND_COUNT] = ids.count
     return true
   }
 
@@ -225,7 +222,7 @@ export class IdleRows {
       tail: { seqNum: numbers[first + SEQ_NUM]!, timestamp: numbers[first + TIMESTAMP]! },
       trimPoint: numbers[first + TRIM_POINT]!,
       fencingToken: '',
-      appendId: this.#prefixes[numbers[first + APPEND_PREFIX]!]! + numbers[first + APPEND_COUNT]!,
+      appendId: this.#appendIds.idOf(numbers[first + APPEND_PREFIX]!, numbers[first + APPEND_COUNT]!),
       appendedAt: numbers[first + APPENDED_AT]!,
       trims: NO_TRIMS,
       extensions: undefined,
@@ -233,19 +230,12 @@ export class IdleRows {
     }
   }
 
-  /** The number of a beginning of append ids; -1 if it is not shared. */
-  #prefixNumber(prefix: string): number {
-    const known = this.#prefixes.indexOf(prefix)
-    if (known >= 0 || this.#prefixes.length >= SHARED_MAX) return known
-    return this.#prefixes.push(prefix) - 1
-  }
-
   /** Returns a document that shares its configuration with others. */
   #shared(document: StreamDocument): StreamDocument {
     const key = JSON.stringify(document.config)
     let config = this.#configs.get(key)
     if (config === undefined) {
-      if (this.#configs.size >= SHARED_MAX) return document
+      if (this.#configs.size >= CONFIGS_MAX) return document
       config = document.config
       this.#configs.set(key, config)
     }
