@@ -4,18 +4,19 @@ import type { StreamDocument } from '../../storage/documents.ts'
 import { IdleRows, NO_ROW } from './idle-rows.ts'
 import type { StreamLog } from './stream-log.ts'
 
-/** The part of the cached streams that may be objects while they are idle. */
+/** The part of the cached streams that may be objects until rows are kept. */
 const OBJECTS_PART = 1 / 10
-/** The part of these objects that streams may be which are created one after another, and may be idle then. */
+/** The part of these objects that streams may take that are created one after another. */
 const CREATED_PART = 1 / 8
-/** How many idle streams are objects once others have rows: each scavenge copies the objects that are new. */
+/** How many idle streams are objects once others have rows: a scavenge copies all that became objects. */
 const OBJECTS_BESIDE_ROWS = 512
-/** How many streams are considered when one is added. */
+/** How many streams are considered when one is added, so that adding one never takes long. */
 const SCAN_MAX = 16
 
 /**
  * Evicts idle logs from the cache when there are too many, by the clock algorithm: using a log sets a mark,
- * and does not change their order. Keeps rows of them once more are used than may be objects.
+ * and does not change their order. Keeps a row of each once more were used than may be objects. A log that was
+ * only created gets no row: a bulk import would replace the streams that are in use.
  */
 export class Eviction {
   readonly #logs: ReadonlyMap<string, StreamLog>
@@ -23,7 +24,7 @@ export class Eviction {
   readonly #objectsMax: number
   readonly #rows: IdleRows
   #keepsRows = false
-  /** The log to consider next. A new iteration each time would pass over all that was deleted before. */
+  /** Continues where the last scan ended. A new iteration would pass over all entries deleted before. */
   #hand: Iterator<StreamLog> | undefined
 
   /** `logs` are those that have objects. `remove` removes one of them. */
@@ -49,7 +50,11 @@ export class Eviction {
     return log
   }
 
-  /** Evicts a few logs if there are too many. `isNew`: the stream was just created. */
+  /**
+   * Evicts a few logs if there are too many.
+   *
+   * @param isNew Whether the stream was just created.
+   */
   makeRoom(added: StreamLog, isNew: boolean): void {
     if (!isNew) added.row ??= NO_ROW
     const objectsMax = this.#objectsMax * (isNew ? CREATED_PART : 1)
@@ -66,7 +71,7 @@ export class Eviction {
     }
   }
 
-  /** Forgets a log that is not used any more, unless it was evicted and has a row. */
+  /** Frees the row of a log that leaves the cache, unless the row holds its state. */
   release(log: StreamLog): void {
     this.#rows.release(log)
   }

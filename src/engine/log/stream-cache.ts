@@ -12,7 +12,10 @@ import { PLAIN, type RecordCodec } from './record-codec.ts'
 import { type StreamLease, StreamLog, type StreamLogOptions } from './stream-log.ts'
 
 const LOADS_MAX = 10
-/** The part of the cached streams up to which no stream is evicted. */
+/**
+ * The part of the cached streams up to which no stream is evicted: what `eviction.ts` keeps of streams
+ * that are only created. Its code is loaded beyond that.
+ */
 const KEPT_PART = 1 / 80
 
 export interface StreamCacheOptions
@@ -30,7 +33,7 @@ export interface StreamCacheOptions
 /** How a stream was changed by this engine; `uncertain` when the change failed but may have happened. */
 export type LogChange = 'deleted' | 'reconfigured' | 'uncertain'
 
-/** The logs in use and those used recently, by name and by id. */
+/** The logs in use and those used recently, by name and by id. Rows of `Eviction` hold the others. */
 export class StreamCache {
   readonly #options: StreamCacheOptions
   readonly #logOptions: StreamLogOptions
@@ -38,7 +41,6 @@ export class StreamCache {
   /** The logs by basin, then by stream: joining the names would take longer than both look-ups. */
   readonly #byName = new Map<string, Map<string, StreamLog>>()
   readonly #byId = new Map<string, StreamLog>()
-  /** Loaded before many streams are cached. */
   readonly #eviction: LazyModule<Eviction>
   readonly #loading = new Set<Loading>()
   /** Set when the engine begins to close. */
@@ -80,7 +82,8 @@ export class StreamCache {
   /**
    * Resolves to the log of a stream, from the cache or loaded, or else of the stream that `create` creates.
    * Undefined if `create` resolves to undefined, or the stream was changed meanwhile. Leased at once:
-   * otherwise it might be evicted, and loaded a second time, before its first use.
+   * otherwise it might be evicted, and loaded a second time, before its first use. Rejects with `unavailable`
+   * if many streams are cached and the code of eviction cannot be loaded.
    */
   async findOrCreate(
     ref: StreamRef,
@@ -112,12 +115,12 @@ export class StreamCache {
     return new StreamLog(options, document, head, codec)
   }
 
-  /** The number of streams. */
+  /** The number of streams, with those that have rows. */
   get size(): number {
     return this.#byId.size + (this.#eviction.part?.rows ?? 0)
   }
 
-  /** The logs that were not evicted, as all in use are. */
+  /** The logs that are objects, which include all in use. */
   all(): Iterable<StreamLog> {
     return this.#byId.values()
   }
