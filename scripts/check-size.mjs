@@ -11,7 +11,7 @@ import { inProject } from './project.mjs'
  * Chunks that an app does not load which appends plain records and follows a plain stream, not even to create
  * the stream in process: tokens, ciphers, compression, `/metrics`, `/openapi.json`, append sessions,
  * producers and `appendAll`, the reading of JSON, the management of basins and streams, what frees records in
- * IndexedDB, what holds thousands of idle streams in memory, and the rules and headers of producers; of the client
+ * IndexedDB, what packs or evicts thousands of streams, and the rules and headers of producers; of the client
  * encryption keys, events for servers without frames, error responses, appends that were repeated and what
  * only Node needs; of mirrors the earlier history, and synced basins. All other `import()` counts.
  */

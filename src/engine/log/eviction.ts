@@ -15,8 +15,8 @@ const SCAN_MAX = 16
 
 /**
  * Evicts idle logs from the cache when there are too many, by the clock algorithm: using a log sets a mark,
- * and does not change their order. Keeps a row of each once more were used than may be objects. A log that was
- * only created gets no row: a bulk import would replace the streams that are in use.
+ * and does not change their order. Keeps a row of each once more were used than may be objects. A log that
+ * was only created gets no row: a bulk import would replace the streams that are in use.
  */
 export class Eviction {
   readonly #logs: ReadonlyMap<string, StreamLog>
