@@ -89,7 +89,7 @@ const BUDGETS = [
   {
     name: 'headwater/browser, one file with everything but the handler',
     document: () => readFile(inProject('dist/browser.js')),
-    KiB: 70,
+    KiB: 70.3,
   },
   {
     name: 'headwater/console, with its charts and styles',

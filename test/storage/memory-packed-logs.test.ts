@@ -201,7 +201,7 @@ describe('logs that are packed', () => {
     )
   })
 
-  test('10,000 logs and documents keep a bounded number of objects', async () => {
+  test('have no objects if they are created one after another', async () => {
     const session = await open(memoryStorage(100))
     const before = queryObjects(MemoryLog, { format: 'count' })
     for (let i = 0; i < 10_000; i++) await fill(session, hexId(`log-${i}`))
@@ -210,7 +210,7 @@ describe('logs that are packed', () => {
     await session.close()
   })
 
-  test('a log that outgrows its row has objects until it is deleted', async () => {
+  test('have objects once they outgrow their rows, until they are deleted', async () => {
     const session = await open(packed(hexId))
     const before = queryObjects(MemoryLog, { format: 'count' })
     const objects = () => queryObjects(MemoryLog, { format: 'count' }) - before
@@ -232,7 +232,7 @@ describe('logs that are packed', () => {
     await session.close()
   })
 
-  test('logs that had objects before keep their records, and get rows when others are created', async () => {
+  test('keep the records that they had as objects, and get rows when others are created', async () => {
     const session = await open(memoryStorage(100))
     const before = queryObjects(MemoryLog, { format: 'count' })
     const ids = Array.from({ length: 90 }, (_, i) => (i % 9 === 0 ? `log-${i}` : hexId(`log-${i}`)))
@@ -266,7 +266,7 @@ describe('logs that are packed', () => {
     await session.close()
   })
 
-  test('blocks that were read stay as they are when their log changes, is compacted or deleted', async () => {
+  test('do not change blocks that were read when they are appended to, compacted or deleted', async () => {
     const session = await open(packed(hexId))
     const writer = await LogWriter.create(session, 'a')
     const appended = [await writer.append({ bodyBytes: 300 })]
@@ -282,7 +282,7 @@ describe('logs that are packed', () => {
     await session.close()
   })
 
-  test('a log that is created after another one was deleted has nothing of it', async () => {
+  test('have nothing of a deleted log whose row they use again', async () => {
     const session = await open(packed(hexId))
     const writer = await LogWriter.create(session, 'a')
     await writer.append({ fencingToken: 'token', expiresAt: NOW + 5, trimPoint: 0 })
@@ -344,7 +344,7 @@ describe('logs that are packed', () => {
     await session.close()
   })
 
-  test('free their records in the order of their deadlines, although numbers are used again', async () => {
+  test('free their records in the order of their deadlines, although rows are used again', async () => {
     const session = await open(packed(hexId))
     const fillUntil = async (logId: string, expiresAt: number | null) =>
       (await LogWriter.create(session, logId)).append({ expiresAt })

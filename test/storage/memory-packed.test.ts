@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NOW } from '../../adapters/conformance/log-writer.ts'
-import { AppendIds } from '../../adapters/storage/memory/append-ids.ts'
 import { PackedDocuments } from '../../adapters/storage/memory/packed-documents.ts'
 import { hashOfWords, idOfWords, parseId, WORDS } from '../../adapters/storage/memory/packed-ids.ts'
 import { PackedTable } from '../../adapters/storage/memory/packed-table.ts'
@@ -36,36 +35,6 @@ describe('ids as words', () => {
       expect(parseId(id, new Uint32Array(WORDS))).toBe(false)
     },
   )
-})
-
-describe('append ids as two numbers', () => {
-  const id = fc
-    .tuple(
-      fc.constantFrom('', 'a:', 'a:0', 'b:', '7'),
-      fc.constantFrom('', '0', '007', '1', '42', '9'.repeat(20)),
-    )
-    .map(([prefix, suffix]) => prefix + suffix)
-
-  test('stand for the id that they were parsed of, and for no other', () => {
-    const ids = new AppendIds()
-    fc.assert(
-      fc.property(id, id, (one, other) => {
-        if (!ids.parse(one)) return
-        const { prefix, count } = ids
-        expect(ids.idOf(prefix, count)).toBe(one)
-        expect(ids.isSame(one, prefix, count)).toBe(true)
-        expect(ids.isSame(other, prefix, count)).toBe(one === other)
-        if (ids.parse(other)) expect(ids.prefix === prefix && ids.count === count).toBe(one === other)
-      }),
-    )
-  })
-
-  test('share a limited number of beginnings', () => {
-    const ids = new AppendIds()
-    const parsed = Array.from({ length: 1_000 }, (_, engine) => ids.parse(`engine-${engine}:1`))
-    expect(parsed.filter((isParsed) => isParsed)).toHaveLength(255)
-    expect(ids.parse('engine-0:2')).toBe(true)
-  })
 })
 
 describe('numbers in an order', () => {

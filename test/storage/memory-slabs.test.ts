@@ -105,7 +105,7 @@ describe('blocks in slabs', () => {
     expect(slabs.blockAt(place).data.byteOffset).toBe(memory.byteOffset)
   })
 
-  test('the data of a block that was read can be added again', () => {
+  test('copy the data of a block that was read and is added again', () => {
     const owners = new Owners(2)
     owners.add(1, blockOf(0, new Uint8Array(100).fill(1)))
     owners.add(2, blockOf(40, owners.blocksOf(1)[0]!.data))

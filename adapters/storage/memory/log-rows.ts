@@ -1,5 +1,5 @@
+import { AppendIds } from '../../../src/storage/append-ids.ts'
 import type { Head, HeadIdentity } from '../../../src/storage/contract.ts'
-import { AppendIds } from './append-ids.ts'
 import { idOfWords, WORDS } from './packed-ids.ts'
 import { NOWHERE } from './slabs.ts'
 
@@ -7,7 +7,8 @@ import { NOWHERE } from './slabs.ts'
 const CHUNK_BITS = 12
 const CHUNK_ROWS = 2 ** CHUNK_BITS
 
-// The numbers of a row, after the four words of its id. `LAST` is the place of its last block.
+// The numbers of a row in units of 8 bytes, after the four words of its id. `LAST` is the place of its last
+// block.
 const SEQ_NUM = 2
 const TIMESTAMP = 3
 const APPENDED_AT = 4
@@ -27,7 +28,7 @@ const EPOCH_MAX = 2 ** 32 - 1
 
 const NO_TRIMS: Head['trims'] = Object.freeze([])
 
-/** Some rows. */
+/** {@link CHUNK_ROWS} rows. */
 interface Chunk {
   // Views of the same memory.
   readonly fields: Float64Array
@@ -57,7 +58,7 @@ export class LogRows {
   add(id: Uint32Array, head: Head): number {
     const row = this.#free.pop() ?? this.#newRow()
     const { fields, words } = this.#chunkOf(row)
-    const at = (row & (CHUNK_ROWS - 1)) * ROW_UNITS
+    const at = unitOf(row)
     words.set(id, 2 * at)
     fields[at + LAST] = NOWHERE
     this.setHead(row, head)
@@ -73,21 +74,21 @@ export class LogRows {
   /** Returns whether a row has an id. */
   hasId(row: number, id: Uint32Array): boolean {
     const { words } = this.#chunkOf(row)
-    const at = (row & (CHUNK_ROWS - 1)) * ROW_UNITS * 2
+    const at = unitOf(row) * 2
     return (
       words[at] === id[0] && words[at + 1] === id[1] && words[at + 2] === id[2] && words[at + 3] === id[3]
     )
   }
 
   idOf(row: number): string {
-    const at = (row & (CHUNK_ROWS - 1)) * ROW_UNITS * 2
+    const at = unitOf(row) * 2
     return idOfWords(this.#chunkOf(row).words.subarray(at, at + WORDS))
   }
 
   /** Returns the head of a row. Its trims, extensions and write state must not be handed out. */
   headOf(row: number): Head {
     const { fields, words, shorts } = this.#chunkOf(row)
-    const at = (row & (CHUNK_ROWS - 1)) * ROW_UNITS
+    const at = unitOf(row)
     return {
       epoch: words[2 * at + EPOCH]!,
       tail: { seqNum: fields[at + SEQ_NUM]!, timestamp: fields[at + TIMESTAMP]! },
@@ -102,7 +103,7 @@ export class LogRows {
 
   setHead(row: number, head: Head): void {
     const { fields, words, shorts } = this.#chunkOf(row)
-    const at = (row & (CHUNK_ROWS - 1)) * ROW_UNITS
+    const at = unitOf(row)
     const { epoch, tail, trimPoint, fencingToken, appendId, appendedAt, trims, extensions, writeState } = head
     fields[at + SEQ_NUM] = tail.seqNum
     fields[at + TIMESTAMP] = tail.timestamp
@@ -140,7 +141,7 @@ export class LogRows {
   /** Returns whether a row has the head that an append expects, without making a head. */
   hasHead(row: number, { epoch, seqNum, appendId }: HeadIdentity): boolean {
     const { fields, words, shorts } = this.#chunkOf(row)
-    const at = (row & (CHUNK_ROWS - 1)) * ROW_UNITS
+    const at = unitOf(row)
     if (fields[at + SEQ_NUM] !== seqNum) return false
     const rare = this.rareOf(row)
     if ((rare?.epoch ?? words[2 * at + EPOCH]) !== epoch) return false
@@ -151,36 +152,36 @@ export class LogRows {
 
   /** Returns the fields of a head that few heads have. */
   rareOf(row: number): RareFields | undefined {
-    const isRare = this.#chunkOf(row).shorts[(row & (CHUNK_ROWS - 1)) * ROW_UNITS * 4 + IS_RARE] !== 0
+    const isRare = this.#chunkOf(row).shorts[unitOf(row) * 4 + IS_RARE] !== 0
     return isRare ? this.#rare.get(row) : undefined
   }
 
   /** Returns the place of the last block; `NOWHERE` if there is none. */
   lastOf(row: number): number {
-    return this.#chunkOf(row).fields[(row & (CHUNK_ROWS - 1)) * ROW_UNITS + LAST]!
+    return this.#chunkOf(row).fields[unitOf(row) + LAST]!
   }
 
   setLast(row: number, place: number): void {
-    this.#chunkOf(row).fields[(row & (CHUNK_ROWS - 1)) * ROW_UNITS + LAST] = place
+    this.#chunkOf(row).fields[unitOf(row) + LAST] = place
   }
 
   blocksOf(row: number): number {
-    return this.#chunkOf(row).shorts[(row & (CHUNK_ROWS - 1)) * ROW_UNITS * 4 + BLOCKS]!
+    return this.#chunkOf(row).shorts[unitOf(row) * 4 + BLOCKS]!
   }
 
   /** Returns the bytes of the data of all blocks. */
   dataBytesOf(row: number): number {
-    return this.#chunkOf(row).shorts[(row & (CHUNK_ROWS - 1)) * ROW_UNITS * 4 + DATA_BYTES]!
+    return this.#chunkOf(row).shorts[unitOf(row) * 4 + DATA_BYTES]!
   }
 
   meteredBytesOf(row: number): number {
-    return this.#chunkOf(row).words[(row & (CHUNK_ROWS - 1)) * ROW_UNITS * 2 + METERED_BYTES]!
+    return this.#chunkOf(row).words[unitOf(row) * 2 + METERED_BYTES]!
   }
 
   /** Adds a block to the sums of a row; with a sign of -1, subtracts it. */
   count(row: number, dataBytes: number, meteredBytes: number, sign = 1): void {
     const { words, shorts } = this.#chunkOf(row)
-    const at = (row & (CHUNK_ROWS - 1)) * ROW_UNITS
+    const at = unitOf(row)
     shorts[4 * at + BLOCKS]! += sign
     shorts[4 * at + DATA_BYTES]! += sign * dataBytes
     words[2 * at + METERED_BYTES]! += sign * meteredBytes
@@ -199,4 +200,9 @@ export class LogRows {
   #chunkOf(row: number): Chunk {
     return this.#chunks[row >>> CHUNK_BITS]!
   }
+}
+
+/** The offset of a row in its chunk. */
+function unitOf(row: number): number {
+  return (row & (CHUNK_ROWS - 1)) * ROW_UNITS
 }

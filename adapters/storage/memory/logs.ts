@@ -13,8 +13,6 @@ import { MemoryLog } from './log.ts'
 
 /** All logs, and which of them have blocks to free. */
 export interface Logs extends LogHeads {
-  /** The number of logs that have objects. */
-  readonly size: number
   /** Returns the stored head, which must not be handed out. */
   headOf(logId: string): Head | undefined
   read(logId: string, range: ReadRange): StoredBlock[]
@@ -77,7 +75,7 @@ export class MemoryLogs implements Logs {
     ) {
       throw new StorageConflict(`log ${logId} does not have the expected head`)
     }
-    if (log.append(block, head)) this.#watch(log)
+    if (log.append(block, head)) this.#updateDeadlines(log)
   }
 
   /** Dropping a log costs the same whatever its size. */
@@ -107,11 +105,11 @@ export class MemoryLogs implements Logs {
     const log = expired ?? this.#trims.due(trimmedBefore)!
     if (expired === undefined) log.freeFirst()
     const isFreed = expired === undefined || log.freeExpired(now)
-    this.#watch(log)
+    this.#updateDeadlines(log)
     return isFreed ? log.id : undefined
   }
 
-  #watch(log: MemoryLog): void {
+  #updateDeadlines(log: MemoryLog): void {
     this.#expiries.set(log, log.expiresAt)
     this.#trims.set(log, log.trimmedAt)
   }

@@ -20,7 +20,7 @@ import { copyHead } from '../../../src/storage/heads.ts'
 import { MemoryCatalog } from './catalog.ts'
 import { type Logs, MemoryLogs, reclaim } from './logs.ts'
 
-/** Makes a storage that packs documents and small logs once there were more logs than this. */
+/** Makes a storage that packs documents and small logs once it has more logs than this. */
 export function memoryStorage(unpackedMax = 4_096): Storage {
   const data = new MemoryData(unpackedMax)
   return {
@@ -56,7 +56,7 @@ class MemoryData {
 
   /** Loads the code that packs small streams if there are many. Resolves when that is done. */
   packIfLarge(): Promise<void> | undefined {
-    if (this.logs.size > this.#unpackedMax) {
+    if (this.#unpacked.size > this.#unpackedMax) {
       this.#packing ??= trackExternalWork(import('./packed.ts'))
         .then(({ pack }) => {
           this.logs = pack(this.catalog, this.#unpacked)

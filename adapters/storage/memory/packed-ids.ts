@@ -1,30 +1,8 @@
-/** The bytes of an id that the engine draws, which is 32 hexadecimal digits. */
+/** The bytes of an id that the engine draws, which is 32 hexadecimal digits, and its words of 32 bits. */
 export const ID_BYTES = 16
+export const WORDS = 4
 
 const DIGITS = '0123456789abcdef'
-
-/** Returns the bytes of an id; undefined if it is not of lower-case hexadecimal digits alone. */
-export function bytesOfId(id: string): Uint8Array | undefined {
-  if (id.length !== 2 * ID_BYTES) return undefined
-  const bytes = new Uint8Array(ID_BYTES)
-  for (let i = 0; i < ID_BYTES; i++) {
-    const high = digitOf(id.charCodeAt(2 * i))
-    const low = digitOf(id.charCodeAt(2 * i + 1))
-    if (high < 0 || low < 0) return undefined
-    bytes[i] = 16 * high + low
-  }
-  return bytes
-}
-
-export function idOfBytes(bytes: Uint8Array): string {
-  const digits: number[] = []
-  for (const byte of bytes) digits.push(DIGITS.charCodeAt(byte >> 4), DIGITS.charCodeAt(byte & 15))
-  // A concatenated string would keep its parts.
-  return String.fromCharCode(...digits)
-}
-
-/** The 32-bit words of an id. */
-export const WORDS = 4
 
 /** Sets the words to those of an id. Returns false if it is not of lower-case hexadecimal digits alone. */
 export function parseId(id: string, words: Uint32Array): boolean {
@@ -46,6 +24,7 @@ export function idOfWords(words: Uint32Array): string {
   for (const word of words) {
     for (let shift = 28; shift >= 0; shift -= 4) digits.push(DIGITS.charCodeAt((word >>> shift) & 15))
   }
+  // A concatenated string would keep its parts.
   return String.fromCharCode(...digits)
 }
 

@@ -12,8 +12,8 @@ import { identityOf } from '../../../src/storage/heads.ts'
 import { type MemoryLog, takeBlocks } from './log.ts'
 import { LogRows } from './log-rows.ts'
 import type { Logs, MemoryLogs } from './logs.ts'
-import { NumberedDeadlines } from './numbered-deadlines.ts'
 import { hashOfWords, parseId, WORDS } from './packed-ids.ts'
+import { RowDeadlines } from './row-deadlines.ts'
 import { NOWHERE, Slabs } from './slabs.ts'
 import { SlotIndex } from './slot-index.ts'
 
@@ -33,48 +33,46 @@ const WHOLE_LOG: ReadRange = {
 }
 
 /**
- * Logs of which the small ones have no objects, but a row of {@link LogRows}, and their blocks in
- * {@link Slabs}: a ring, whose last block leads to the first. A log that outgrows its row has objects from
- * then on, and so does one whose id is not of the form that the engine draws.
+ * Logs, the small ones without objects. Such a log is a row of {@link LogRows}, and its blocks are a ring in
+ * {@link Slabs}, whose last block leads to the first. A log that outgrows its row has objects from then on. A
+ * log whose id is not of the form that the engine draws always has objects.
  */
 export class PackedLogs implements Logs {
-  readonly #others: MemoryLogs
-  /** Those that had objects before, as far as they were not considered for a row yet. */
-  readonly #before: Iterator<MemoryLog>
+  readonly #unpacked: MemoryLogs
+  /** The logs with objects that were not considered for a row yet. */
+  readonly #earlier: Iterator<MemoryLog>
   readonly #rows = new LogRows()
   readonly #index = new SlotIndex<Uint32Array>((row, id) => this.#rows.hasId(row, id))
   readonly #slabs = new Slabs((row, slab) => this.#moveBlocks(row, slab))
-  readonly #expiries = new NumberedDeadlines()
-  readonly #trims = new NumberedDeadlines()
+  readonly #expiries = new RowDeadlines()
+  readonly #trims = new RowDeadlines()
   /** The words of the id that was parsed last. */
   readonly #id = new Uint32Array(WORDS)
-  /** The log that was found last: an append asks for memory first. */
+  /** The log that was found last: an append looks it up twice, because it asks for memory first. */
   #foundId = ''
   #foundRow = 0
 
   /** @param logs Logs with objects, which nothing else uses from now on. */
   constructor(logs: MemoryLogs) {
-    this.#others = logs
-    this.#before = logs.values()
-  }
-
-  get size(): number {
-    return this.#others.size
+    this.#unpacked = logs
+    this.#earlier = logs.values()
   }
 
   headOf(logId: string): Head | undefined {
     const row = this.#find(logId)
-    return row === 0 ? this.#others.headOf(logId) : this.#rows.headOf(row)
+    return row === 0 ? this.#unpacked.headOf(logId) : this.#rows.headOf(row)
   }
 
   read(logId: string, range: ReadRange): StoredBlock[] {
     const row = this.#find(logId)
-    return row === 0 ? this.#others.read(logId, range) : takeBlocks(this.#blocksFrom(row, range.from), range)
+    return row === 0
+      ? this.#unpacked.read(logId, range)
+      : takeBlocks(this.#blocksFrom(row, range.from), range)
   }
 
   allocate(logId: string, bytes: number): Uint8Array {
     const row = this.#find(logId)
-    if (row === 0) return this.#others.allocate(logId, bytes)
+    if (row === 0) return this.#unpacked.allocate(logId, bytes)
     return this.#hasRoomFor(row, bytes) ? this.#slabs.allocate(bytes) : new Uint8Array(bytes)
   }
 
@@ -82,7 +80,7 @@ export class PackedLogs implements Logs {
     const { logId, expected, block, head } = request
     const row = this.#find(logId)
     if (row === 0) {
-      this.#others.append(request)
+      this.#unpacked.append(request)
       return
     }
     if (!this.#rows.hasHead(row, expected)) {
@@ -90,7 +88,7 @@ export class PackedLogs implements Logs {
     }
     if (!this.#hasRoomFor(row, block.data.length)) {
       this.#unpack(logId, row)
-      this.#others.append(request)
+      this.#unpacked.append(request)
       return
     }
     this.#add(row, block)
@@ -103,34 +101,34 @@ export class PackedLogs implements Logs {
     const { logId, head, isNew } = update
     if (isNew) {
       this.#packEarlier()
-      if (!this.#create(logId, head!)) this.#others.apply(update)
+      if (!this.#create(logId, head!)) this.#unpacked.apply(update)
       return
     }
     const row = this.#find(logId)
-    if (row === 0) this.#others.apply(update)
+    if (row === 0) this.#unpacked.apply(update)
     else if (head === undefined) this.#remove(logId, row)
     else this.#rows.setHead(row, head)
   }
 
   meteredBytes(logId: string): number {
     const row = this.#find(logId)
-    return row === 0 ? this.#others.meteredBytes(logId) : this.#rows.meteredBytesOf(row)
+    return row === 0 ? this.#unpacked.meteredBytes(logId) : this.#rows.meteredBytesOf(row)
   }
 
   isDue(limits: ReclaimLimits): boolean {
     const row = this.#expiries.due(limits.now) ?? this.#trims.due(limits.trimmedBefore)
-    return row !== undefined || this.#others.isDue(limits)
+    return row !== undefined || this.#unpacked.isDue(limits)
   }
 
   freeNext(limits: ReclaimLimits): string | undefined {
     const { now, trimmedBefore } = limits
     const expired = this.#expiries.due(now)
     const row = expired ?? this.#trims.due(trimmedBefore)
-    if (row === undefined) return this.#others.freeNext(limits)
+    if (row === undefined) return this.#unpacked.freeNext(limits)
     const before = expired === undefined ? this.#rows.lastOf(row) : this.#beforeExpiring(row)
     const isExtended = expired !== undefined && this.#extend(row, this.#slabs.nextOf(before), now)
     if (!isExtended) this.#free(row, before)
-    this.#watch(row)
+    this.#updateDeadlines(row)
     this.#slabs.compact()
     return isExtended ? undefined : this.#rows.idOf(row)
   }
@@ -157,7 +155,7 @@ export class PackedLogs implements Logs {
 
   #remove(logId: string, row: number): void {
     while (this.#rows.blocksOf(row) > 0) this.#free(row, this.#rows.lastOf(row))
-    this.#watch(row)
+    this.#updateDeadlines(row)
     parseId(logId, this.#id)
     this.#index.delete(hashOfWords(this.#id), this.#id)
     this.#rows.remove(row)
@@ -170,16 +168,16 @@ export class PackedLogs implements Logs {
   #unpack(logId: string, row: number): void {
     const head = this.#rows.headOf(row)
     const blocks = [...this.#blocksFrom(row, WHOLE_LOG.from)]
-    this.#others.apply({ logId, head, isNew: true })
+    this.#unpacked.apply({ logId, head, isNew: true })
     // Copies the data.
-    for (const block of blocks) this.#others.append({ logId, expected: identityOf(head), block, head })
+    for (const block of blocks) this.#unpacked.append({ logId, expected: identityOf(head), block, head })
     this.#remove(logId, row)
   }
 
   /** Gives rows to a few of the logs that had objects before: doing so for all would take long. */
   #packEarlier(): void {
     for (let left = SCAN_MAX; left > 0; left--) {
-      const { value: log } = this.#before.next()
+      const { value: log } = this.#earlier.next()
       if (log === undefined) return
       this.#pack(log)
     }
@@ -193,9 +191,9 @@ export class PackedLogs implements Logs {
     if (blocks.length > BLOCKS_MAX || dataBytes > DATA_BYTES_MAX) return
     const row = this.#create(id, head)
     if (row === 0) return
-    this.#others.apply({ logId: id, head: undefined, isNew: false })
+    this.#unpacked.apply({ logId: id, head: undefined, isNew: false })
     for (const block of blocks) this.#add(row, block)
-    this.#watch(row)
+    this.#updateDeadlines(row)
   }
 
   #hasRoomFor(row: number, dataBytes: number): boolean {
@@ -207,7 +205,7 @@ export class PackedLogs implements Logs {
     const slabs = this.#slabs
     const last = this.#rows.lastOf(row)
     const expiry = block.expiresAt ?? NEVER
-    // Earlier than all before it only if it is earlier than the last one.
+    // The last block is compared first, because an append visits it anyway, and most blocks expire after it.
     const expiresFirst =
       last === NOWHERE || (expiry < slabs.expiryOf(last) && expiry < this.#expiries.timeOf(row))
     if (expiresFirst) this.#expiries.set(row, expiry)
@@ -256,7 +254,7 @@ export class PackedLogs implements Logs {
     }
   }
 
-  #watch(row: number): void {
+  #updateDeadlines(row: number): void {
     const isEmpty = this.#rows.blocksOf(row) === 0
     const expiry = isEmpty ? NEVER : this.#slabs.expiryOf(this.#slabs.nextOf(this.#beforeExpiring(row)))
     this.#expiries.set(row, expiry)

@@ -1,5 +1,5 @@
 import type { FieldReader, FieldWriter } from './packed-fields.ts'
-import { bytesOfId, ID_BYTES, idOfBytes } from './packed-ids.ts'
+import { ID_BYTES, idOfWords, parseId, WORDS } from './packed-ids.ts'
 
 // JSON texts have no such characters.
 const NAME = '\u0001'
@@ -30,12 +30,15 @@ export function templateOf(json: string, key: string): Template {
   return { text, variables }
 }
 
+/** The id that is written or read, and its bytes. */
+const ID_WORDS = new Uint32Array(WORDS)
+const ID_AS_BYTES = new Uint8Array(ID_WORDS.buffer)
+
 /** Writes variables, which are read with the template. */
 export function writeVariables(fields: FieldWriter, variables: readonly string[]): void {
   for (const variable of variables) {
-    const bytes = bytesOfId(variable)
-    if (bytes === undefined) fields.number(Number(variable))
-    else fields.raw(bytes)
+    if (parseId(variable, ID_WORDS)) fields.raw(ID_AS_BYTES)
+    else fields.number(Number(variable))
   }
 }
 
@@ -43,7 +46,9 @@ export function writeVariables(fields: FieldWriter, variables: readonly string[]
 export function filledTemplate(template: string, key: string, fields: FieldReader): string {
   return template.replace(MARK, (mark) => {
     if (mark === NAME) return quotedName(key)
-    return mark === ID ? idOfBytes(fields.raw(ID_BYTES)) : String(fields.number())
+    if (mark === TIME) return String(fields.number())
+    ID_AS_BYTES.set(fields.raw(ID_BYTES))
+    return idOfWords(ID_WORDS)
   })
 }
 

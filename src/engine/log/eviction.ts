@@ -4,41 +4,43 @@ import type { StreamDocument } from '../../storage/documents.ts'
 import { IdleRows, NO_ROW } from './idle-rows.ts'
 import type { StreamLog } from './stream-log.ts'
 
-/** The part of the cached streams that may be objects while they are idle. */
+/** The part of the cached streams that may be objects until rows are kept. */
 const OBJECTS_PART = 1 / 10
-/** The part of these objects that streams may be which are created one after another, and may be idle then. */
+/** The part of these objects that streams may take that are created one after another. */
 const CREATED_PART = 1 / 8
-/** How many idle streams are objects once others have rows: each scavenge copies the objects that are new. */
+/** How many idle streams are objects once others have rows: a scavenge copies all that became objects. */
 const OBJECTS_BESIDE_ROWS = 512
-/** How many streams are considered when one is added. */
+/** How many streams are considered when one is added, so that adding one never takes long. */
 const SCAN_MAX = 16
-
-/** The changes that {@link Eviction} makes to the cache. */
-interface EvictingCache {
-  readonly add: (document: StreamDocument, head: Head) => StreamLog
-  readonly remove: (log: StreamLog) => void
-}
 
 /**
  * Evicts idle logs from the cache when there are too many, by the clock algorithm: using a log sets a mark,
- * and does not change their order. Keeps rows of them once more are used than may be objects, as long as no
- * other engine is at work.
+ * and does not change their order. Keeps a row of each once more were used than may be objects, as long as no
+ * other engine is at work. A log that was only created gets no row: a bulk import would replace the streams
+ * that are in use.
  */
 export class Eviction {
   readonly #logs: ReadonlyMap<string, StreamLog>
-  readonly #cache: EvictingCache
+  readonly #add: (document: StreamDocument, head: Head) => StreamLog
+  readonly #remove: (log: StreamLog) => void
   readonly #objectsMax: number
   readonly #rows: IdleRows
   /** Whether no other engine is known to be at work. */
   #isAlone = true
   #isFull = false
-  /** The log to consider next. A new iteration each time would pass over all that was deleted before. */
+  /** Continues where the last scan ended. A new iteration would pass over all entries deleted before. */
   #hand: Iterator<StreamLog> | undefined
 
-  /** `logs` are those in the cache, by id. */
-  constructor(cachedStreams: number, logs: ReadonlyMap<string, StreamLog>, cache: EvictingCache) {
+  /** `logs` are those in the cache, by id, which `add` and `remove` change. */
+  constructor(
+    cachedStreams: number,
+    logs: ReadonlyMap<string, StreamLog>,
+    add: (document: StreamDocument, head: Head) => StreamLog,
+    remove: (log: StreamLog) => void,
+  ) {
     this.#logs = logs
-    this.#cache = cache
+    this.#add = add
+    this.#remove = remove
     this.#objectsMax = Math.ceil(cachedStreams * OBJECTS_PART)
     this.#rows = new IdleRows(cachedStreams - this.#objectsMax)
   }
@@ -52,13 +54,17 @@ export class Eviction {
   restore(ref: StreamRef): StreamLog | undefined {
     const idle = this.#rows.take(ref)
     if (idle === undefined) return undefined
-    const log = this.#cache.add(idle.document, idle.head)
+    const log = this.#add(idle.document, idle.head)
     log.recordBytes = idle.recordBytes
     log.row = idle.row
     return log
   }
 
-  /** Evicts a few logs if there are too many. `isNew`: the stream was just created. */
+  /**
+   * Evicts a few logs if there are too many.
+   *
+   * @param isNew Whether the stream was just created.
+   */
   makeRoom(added: StreamLog, isNew: boolean): void {
     if (!isNew) added.row ??= NO_ROW
     const objectsMax = this.#objectsMax * (isNew ? CREATED_PART : 1)
@@ -73,12 +79,12 @@ export class Eviction {
         if (log.wasUsed) log.row ??= NO_ROW
         log.wasUsed = false
       } else if ((keepsRows && this.#rows.put(log)) || this.#logs.size > objectsMax) {
-        this.#cache.remove(log)
+        this.#remove(log)
       }
     }
   }
 
-  /** Forgets a log that is not used any more, unless it was evicted and has a row. */
+  /** Frees the row of a log that leaves the cache, unless the row holds its state. */
   release(log: StreamLog): void {
     this.#rows.release(log)
   }

@@ -1,22 +1,23 @@
 import type { StreamConfig } from '../../model/config.ts'
 import type { StreamRef } from '../../model/names.ts'
+import { AppendIds } from '../../storage/append-ids.ts'
 import type { Head } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import type { StreamLog } from './stream-log.ts'
 
-/** Rows are in arrays of this length: one array for all would be copied as it grows. */
-const ROWS = 4_096
-/** Names are in this many maps, for the same reason. */
+/** One array for all rows would be copied as it grows. */
+const CHUNK_ROWS = 4_096
+/** One map for all names would be copied as it grows. */
 const SHARDS = 64
-/** How many rows are considered for being replaced by a new one. */
+/** How many rows a new one considers for replacement: all may be in use. */
 const SCAN_MAX = 64
-/** The most configurations that documents share, and beginnings of append ids. */
-const SHARED_MAX = 256
+/** Further configurations are not compared: each document keeps its own. */
+const CONFIGS_MAX = 256
 
-/** The row of a log that has none. */
+/** The `row` of a log that was used and has no row yet. */
 export const NO_ROW = -1
 
-// The states of a row. `OLD` is idle, and was so when the row was last considered for being replaced.
+// The states of a row. `OLD` is idle, and was so when the row was last considered for replacement.
 const FREE = 0
 const IN_USE = 1
 const IDLE = 2
@@ -27,11 +28,14 @@ const SEQ_NUM = 0
 const TIMESTAMP = 1
 const TRIM_POINT = 2
 const APPENDED_AT = 3
-/** The beginning of the append id, by number, and its end. */
+// The append id, as `AppendIds` splits it.
 const APPEND_PREFIX = 4
 const APPEND_COUNT = 5
 const RECORD_BYTES = 6
+/** One is spare: a row is as long as a cache line. */
 const NUMBERS = 8
+
+const NO_TRIMS: Head['trims'] = Object.freeze([])
 
 /** The state of a stream, with its row. */
 interface IdleLog {
@@ -41,7 +45,8 @@ interface IdleLog {
   readonly recordBytes: number
 }
 
-interface Rows {
+/** {@link CHUNK_ROWS} rows. */
+interface Chunk {
   readonly documents: (StreamDocument | undefined)[]
   /** {@link NUMBERS} of each row. */
   readonly numbers: Float64Array
@@ -49,25 +54,24 @@ interface Rows {
 }
 
 /**
- * The states of streams that are not in use, in rows of a few large arrays: the objects of so many would take
- * five times the memory, and a garbage collector would visit them all. A stream keeps its row while it is in
- * use.
+ * The states of idle streams, in rows of a few large arrays: objects would take five times the memory, and a
+ * garbage collector would visit them all. A stream keeps its row while it is in use, so that the name and the
+ * document need not be stored again.
  */
 export class IdleRows {
   readonly #max: number
-  readonly #rows: Rows[] = []
-  /** The numbers of the rows by a part of the name, the basin and the name. */
+  readonly #chunks: Chunk[] = []
+  /** The rows by the shard of the name, the basin and the name. */
   readonly #byName = Array.from({ length: SHARDS }, () => new Map<string, Map<string, number>>())
   readonly #freeRows: number[] = []
   /** Rows are below this. */
   #end = 0
-  /** The row to consider next for being replaced. */
+  /** The row to consider next for replacement. */
   #hand = 0
-  /** The heads that have more than the numbers of a row, by row. */
+  /** The heads that the numbers of a row cannot represent, by row. */
   readonly #unusualHeads = new Map<number, Head>()
-  /** Beginnings of append ids: each engine has its own. */
-  readonly #prefixes: string[] = []
-  /** Configurations by their JSON text: each document that is read from a storage has one of its own. */
+  readonly #appendIds = new AppendIds()
+  /** Configurations by their JSON text: a storage returns a new object with each document. */
   readonly #configs = new Map<string, StreamConfig>()
   #size = 0
 
@@ -80,7 +84,10 @@ export class IdleRows {
     return this.#size
   }
 
-  /** Keeps the state of a log that is idle. Returns false if there is no row for it. */
+  /**
+   * Stores the state of an idle log. Returns false if there is no row for it, or if a row cannot represent
+   * it: it is encrypted or expires, it must be loaded again, or it was not used since it was created.
+   */
   put(log: StreamLog): boolean {
     const { document, head, recordBytes } = log
     const { cipher, expiry, epoch } = document
@@ -88,11 +95,11 @@ export class IdleRows {
     // Duplicates are recognized by it without reading the head again.
     if (head.writeState !== undefined) return false
     if (cipher !== null || expiry !== undefined || epoch !== head.epoch) return false
-    const isKnown = log.row !== NO_ROW && this.#rowsOf(log.row)?.documents[log.row % ROWS] === document
+    const isKnown = log.row !== NO_ROW && this.#chunkOf(log.row)?.documents[log.row % CHUNK_ROWS] === document
     const row = isKnown ? log.row : (this.#find(document) ?? this.#add(document))
     if (row === undefined) return false
-    const { documents, numbers, states } = this.#rowsOf(row)!
-    const at = row % ROWS
+    const { documents, numbers, states } = this.#chunkOf(row)!
+    const at = row % CHUNK_ROWS
     if (documents[at] !== document) documents[at] = this.#shared(document)
     this.#setState(states, at, IDLE)
     numbers[at * NUMBERS + RECORD_BYTES] = recordBytes
@@ -105,8 +112,8 @@ export class IdleRows {
   take({ basin, stream }: StreamRef): IdleLog | undefined {
     const row = this.#find({ basin, name: stream })
     if (row === undefined) return undefined
-    const { documents, numbers, states } = this.#rowsOf(row)!
-    const at = row % ROWS
+    const { documents, numbers, states } = this.#chunkOf(row)!
+    const at = row % CHUNK_ROWS
     if (states[at] === IN_USE) return undefined
     this.#setState(states, at, IN_USE)
     const document = documents[at]!
@@ -114,16 +121,17 @@ export class IdleRows {
     return { row, document, head, recordBytes: numbers[at * NUMBERS + RECORD_BYTES]! }
   }
 
-  /** Forgets a log that is not used any more, unless it was put. */
+  /** Frees the row of a log that leaves the cache, unless its state was put into the row. */
   release({ row, document }: StreamLog): void {
-    const rows = row === undefined || row === NO_ROW ? undefined : this.#rowsOf(row)
-    if (row === undefined || rows === undefined) return
-    const { documents, states } = rows
+    const chunk = row === undefined || row === NO_ROW ? undefined : this.#chunkOf(row)
+    if (row === undefined || chunk === undefined) return
+    const { documents, states } = chunk
     // The row may have become that of another stream.
-    if (states[row % ROWS] === IN_USE && documents[row % ROWS]!.logId === document.logId) this.#free(row)
+    if (states[row % CHUNK_ROWS] === IN_USE && documents[row % CHUNK_ROWS]!.logId === document.logId)
+      this.#free(row)
   }
 
-  /** Forgets a stream. */
+  /** Frees the row of a stream. */
   delete({ basin, stream }: StreamRef): void {
     const row = this.#find({ basin, name: stream })
     if (row !== undefined) this.#free(row)
@@ -132,7 +140,7 @@ export class IdleRows {
   /** Forgets all streams. */
   clear(): void {
     for (const names of this.#byName) names.clear()
-    this.#rows.length = 0
+    this.#chunks.length = 0
     this.#freeRows.length = 0
     this.#unusualHeads.clear()
     this.#end = 0
@@ -147,11 +155,11 @@ export class IdleRows {
   #add({ basin, name }: StreamDocument): number | undefined {
     if (this.#end - this.#freeRows.length >= this.#max && !this.#freeOld()) return undefined
     const row = this.#freeRows.pop() ?? this.#end++
-    if (this.#rows[Math.floor(row / ROWS)] === undefined) {
-      this.#rows.push({
-        documents: new Array<StreamDocument | undefined>(ROWS).fill(undefined),
-        numbers: new Float64Array(NUMBERS * ROWS),
-        states: new Uint8Array(ROWS),
+    if (this.#chunks[Math.floor(row / CHUNK_ROWS)] === undefined) {
+      this.#chunks.push({
+        documents: new Array<StreamDocument | undefined>(CHUNK_ROWS).fill(undefined),
+        numbers: new Float64Array(NUMBERS * CHUNK_ROWS),
+        states: new Uint8Array(CHUNK_ROWS),
       })
     }
     const basins = this.#byName[shardOf(name)]!
@@ -161,8 +169,8 @@ export class IdleRows {
   }
 
   #free(row: number): void {
-    const { documents, states } = this.#rowsOf(row)!
-    const at = row % ROWS
+    const { documents, states } = this.#chunkOf(row)!
+    const at = row % CHUNK_ROWS
     const { basin, name } = documents[at]!
     documents[at] = undefined
     this.#setState(states, at, FREE)
@@ -174,7 +182,7 @@ export class IdleRows {
     if (names.size === 0) basins.delete(basin)
   }
 
-  /** Frees the row of a stream that has been idle for long. Returns false if none of a few is. */
+  /** Frees a row that is idle, preferably for long. Returns false if all that it considers are in use. */
   #freeOld(): boolean {
     let idle: number | undefined
     for (let left = Math.min(SCAN_MAX, this.#end); left > 0; left--) {
@@ -182,7 +190,7 @@ export class IdleRows {
       this.#hand = (row + 1) % this.#end
       const state = this.#stateOf(row)
       if (state === IDLE) {
-        this.#rowsOf(row)!.states[row % ROWS] = OLD
+        this.#chunkOf(row)!.states[row % CHUNK_ROWS] = OLD
         idle ??= row
       } else if (state === OLD) {
         this.#free(row)
@@ -194,12 +202,12 @@ export class IdleRows {
   }
 
   /** Undefined if all streams were forgotten since the row was used. */
-  #rowsOf(row: number): Rows | undefined {
-    return this.#rows[Math.floor(row / ROWS)]
+  #chunkOf(row: number): Chunk | undefined {
+    return this.#chunks[Math.floor(row / CHUNK_ROWS)]
   }
 
   #stateOf(row: number): number {
-    return this.#rowsOf(row)!.states[row % ROWS]!
+    return this.#chunkOf(row)!.states[row % CHUNK_ROWS]!
   }
 
   #setState(states: Uint8Array, at: number, state: number): void {
@@ -209,32 +217,29 @@ export class IdleRows {
     states[at] = state
   }
 
-  /** Returns whether the numbers of a row suffice. */
+  /** Writes a head. Returns false, and writes nothing, if the numbers of a row cannot represent it. */
   #writeHead(numbers: Float64Array, first: number, head: Head): boolean {
     const { tail, trimPoint, fencingToken, appendId, appendedAt, trims, extensions } = head
     if (fencingToken !== '' || trims.length > 0 || extensions !== undefined) return false
-    const length = appendId.lastIndexOf(':') + 1
-    const prefix = this.#prefixNumber(appendId.slice(0, length))
-    const count = Number(appendId.slice(length))
-    const isText = Number.isSafeInteger(count) && String(count).length === appendId.length - length
-    if (prefix < 0 || !isText) return false
+    const ids = this.#appendIds
+    if (!ids.parse(appendId)) return false
     numbers[first + SEQ_NUM] = tail.seqNum
     numbers[first + TIMESTAMP] = tail.timestamp
     numbers[first + TRIM_POINT] = trimPoint
     numbers[first + APPENDED_AT] = appendedAt
-    numbers[first + APPEND_PREFIX] = prefix
-    numbers[first + APPEND_COUNT] = count
+    numbers[first + APPEND_PREFIX] = ids.prefix
+    numbers[first + APPEND_COUNT] = ids.count
     return true
   }
 
-  /** Makes a head, with the members in the order in which appends make them. */
+  /** Returns a head with the members in the order in which appends make them, so that V8 has one shape. */
   #readHead(numbers: Float64Array, first: number, epoch: number): Head {
     return {
       epoch,
       tail: { seqNum: numbers[first + SEQ_NUM]!, timestamp: numbers[first + TIMESTAMP]! },
       trimPoint: numbers[first + TRIM_POINT]!,
       fencingToken: '',
-      appendId: this.#prefixes[numbers[first + APPEND_PREFIX]!]! + numbers[first + APPEND_COUNT]!,
+      appendId: this.#appendIds.idOf(numbers[first + APPEND_PREFIX]!, numbers[first + APPEND_COUNT]!),
       appendedAt: numbers[first + APPENDED_AT]!,
       trims: NO_TRIMS,
       extensions: undefined,
@@ -242,27 +247,18 @@ export class IdleRows {
     }
   }
 
-  /** The number of a beginning of append ids; -1 if it is not shared. */
-  #prefixNumber(prefix: string): number {
-    const known = this.#prefixes.indexOf(prefix)
-    if (known >= 0 || this.#prefixes.length >= SHARED_MAX) return known
-    return this.#prefixes.push(prefix) - 1
-  }
-
   /** Returns a document that shares its configuration with others. */
   #shared(document: StreamDocument): StreamDocument {
     const key = JSON.stringify(document.config)
     let config = this.#configs.get(key)
     if (config === undefined) {
-      if (this.#configs.size >= SHARED_MAX) return document
+      if (this.#configs.size >= CONFIGS_MAX) return document
       config = document.config
       this.#configs.set(key, config)
     }
     return config === document.config ? document : { ...document, config }
   }
 }
-
-const NO_TRIMS: Head['trims'] = Object.freeze([])
 
 /** Names that differ in their last characters are in different shards. Without one, `&` makes 0 of NaN. */
 function shardOf(name: string): number {

@@ -12,7 +12,10 @@ import { PLAIN, type RecordCodec } from './record-codec.ts'
 import { type StreamLease, StreamLog, type StreamLogOptions } from './stream-log.ts'
 
 const LOADS_MAX = 10
-/** No stream is evicted up to this part of the cached streams. */
+/**
+ * No stream is evicted up to this part of the cached streams: what `eviction.ts` keeps of streams that are
+ * only created. Its code is loaded beyond that.
+ */
 const KEPT_DIVISOR = 80
 
 export interface StreamCacheOptions
@@ -30,7 +33,7 @@ export interface StreamCacheOptions
 /** How a stream was changed by this engine; `uncertain` when the change failed but may have happened. */
 export type LogChange = 'deleted' | 'reconfigured' | 'uncertain'
 
-/** The logs in use and those used recently, by name and by id. */
+/** The logs in use and those used recently, by name and by id. Rows of `Eviction` hold the others. */
 export class StreamCache {
   readonly #options: StreamCacheOptions
   readonly #logOptions: StreamLogOptions
@@ -38,7 +41,6 @@ export class StreamCache {
   /** The logs by basin, then by stream: joining the names would take longer than both look-ups. */
   readonly #byName = new Map<string, Map<string, StreamLog>>()
   readonly #byId = new Map<string, StreamLog>()
-  /** Loaded before many streams are cached. */
   readonly #eviction: LazyModule<Eviction>
   readonly #loading = new Set<Loading>()
   /** Set when the engine begins to close. */
@@ -48,12 +50,14 @@ export class StreamCache {
 
   constructor(options: StreamCacheOptions) {
     this.#options = options
-    this.#eviction = new LazyModule('the code that evicts streams', async () => {
+    this.#eviction = new LazyModule('eviction code', async () => {
       const { Eviction } = await import('./eviction.ts')
-      return new Eviction(options.limits.cachedStreams, this.#byId, {
-        add: (document, head) => this.#add(document, head, PLAIN),
-        remove: (log) => this.#remove(log),
-      })
+      return new Eviction(
+        options.limits.cachedStreams,
+        this.#byId,
+        (document, head) => this.#add(document, head, PLAIN),
+        (log) => this.#remove(log),
+      )
     })
     this.#watch = new ChangeWatch(options, () => this.#byId.values())
     this.#logOptions = {
@@ -83,7 +87,8 @@ export class StreamCache {
   /**
    * Resolves to the log of a stream, from the cache or loaded, or else of the stream that `create` creates.
    * Undefined if `create` resolves to undefined, or the stream was changed meanwhile. Leased at once:
-   * otherwise it might be evicted, and loaded a second time, before its first use.
+   * otherwise it might be evicted, and loaded a second time, before its first use. Rejects with `unavailable`
+   * if many streams are cached and the code of eviction cannot be loaded.
    */
   async findOrCreate(
     ref: StreamRef,
@@ -115,12 +120,12 @@ export class StreamCache {
     return new StreamLog(options, document, head, codec)
   }
 
-  /** The number of streams. */
+  /** The number of streams, with those that have rows. */
   get size(): number {
     return this.#byId.size + (this.#eviction.part?.rows ?? 0)
   }
 
-  /** The logs that were not evicted, as all in use are. */
+  /** The logs that are objects, which include all in use. */
   all(): Iterable<StreamLog> {
     return this.#byId.values()
   }

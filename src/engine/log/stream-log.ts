@@ -78,7 +78,10 @@ export class StreamLog implements AppendTarget, AppendSink {
   loss: HeadwaterError | undefined
   /** Whether it was used since the cache last considered it for eviction. Set by the cache only. */
   wasUsed = false
-  /** Its row in `IdleRows`; undefined if it was created and not used since. Set by the cache only. */
+  /**
+   * Its row in `IdleRows`, or `NO_ROW`; undefined if it was created and not used since. Set by the cache
+   * only.
+   */
   row: number | undefined
   /** The latest read that is known to be recorded, in milliseconds: see `core/expiry.ts`. */
   readAt: number | undefined

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { type Basin, type Engine, open } from '../../../src/index.ts'
 import { openEngine, outcomeOf, readAll, testClock, testStorage, wrapped } from '../../support/index.ts'
 
-/** Four of them may be objects. */
+/** Four of these may be objects. */
 const CACHED = 40
 const STREAMS = 36
 
@@ -51,7 +51,7 @@ describe('streams that were evicted from the cache', () => {
     await hw.close()
   })
 
-  it('are looked up if they were only created', async () => {
+  it('are looked up once if they were only created', async () => {
     await round(0)
     lookUps = 0
     await round(1)
@@ -72,7 +72,7 @@ describe('streams that were evicted from the cache', () => {
     await hw.close()
   })
 
-  it('have the configuration that they got meanwhile', async () => {
+  it('have the configuration that they got after they were evicted', async () => {
     for (let number = 0; number < 3; number++) await round(number)
     await basin.stream('s/3').reconfigure({ timestamping: { mode: 'client-require' } })
     for (let i = 4; i < STREAMS; i++) await basin.stream(`s/${i}`).append('x')
@@ -80,7 +80,7 @@ describe('streams that were evicted from the cache', () => {
     await hw.close()
   })
 
-  it('are gone when they were deleted, and begin at 0 when they are created again', async () => {
+  it('are not found after they were deleted, and begin at 0 when they are created again', async () => {
     for (let number = 0; number < 3; number++) await round(number)
     const stream = basin.stream('s/4')
     await stream.delete()
@@ -91,7 +91,7 @@ describe('streams that were evicted from the cache', () => {
     await hw.close()
   })
 
-  it('show what another engine did with them', async () => {
+  it('show what another engine appended, and that it deleted and created them again', async () => {
     for (let number = 0; number < 3; number++) await round(number)
     const other = await open({ storage, clock: testClock(), limits: { cachedStreams: CACHED } })
     const others = other.basin('basin')
@@ -105,6 +105,41 @@ describe('streams that were evicted from the cache', () => {
     expect(await readAll(basin.stream('s/10'))).toEqual(['0', '1', '2', 'first', 'second'])
     await other.close()
     await hw.close()
+  })
+
+  it('are not taken for a stream that another engine has created in their place', async () => {
+    const producer = { id: 'p', epoch: 0, seq: 0 }
+    await basin.stream('s/3').append('0', { producer })
+    await basin.stream('s/3').delete()
+    while ((await outcomeOf(basin.createStream('s/3'))) !== 'ok') await Promise.resolve()
+    await basin.stream('s/3').append('0', { producer })
+    for (let i = 4; i < STREAMS; i++) await basin.stream(`s/${i}`).append('x')
+    for (let i = 4; i < STREAMS; i++) await basin.stream(`s/${i}`).append('x')
+    const other = await open({ storage, clock: testClock(), limits: { cachedStreams: CACHED } })
+    await other.basin('basin').stream('s/3').delete()
+    await other.basin('basin').ensureStream('s/3')
+    expect((await basin.stream('s/3').append('new', { producer })).duplicate).toBeUndefined()
+    expect(await readAll(basin.stream('s/3'))).toEqual(['new'])
+    await other.close()
+    await hw.close()
+  })
+
+  it('are looked up again once another engine has appended to one of them', async () => {
+    for (let number = 0; number < 3; number++) await round(number)
+    const other = await open({ storage, clock: testClock() })
+    await other.basin('basin').stream('s/8').append('other')
+    await other.close()
+    expect(hw.stats().cachedStreams).toBeLessThanOrEqual(5)
+    lookUps = 0
+    await basin.stream('s/9').append('x')
+    expect(lookUps).toBeGreaterThan(0)
+    await hw.close()
+  })
+
+  it('are forgotten when the engine is closed', async () => {
+    for (let number = 0; number < 3; number++) await round(number)
+    await hw.close()
+    expect(hw.stats().cachedStreams).toBe(0)
   })
 
   it('are looked up again if the storage may have lost appends', async () => {
@@ -130,7 +165,7 @@ describe('streams that were evicted from the cache', () => {
     await hw.close()
   })
 
-  it('have names of any length', async () => {
+  it('have names of any length and script', async () => {
     for (let number = 0; number < 3; number++) {
       for (const name of ['a', 'b', 'ab', 'ba', 'é', '\u{1f600}', 'c', 'd', 'e', 'f', 'g', 'h']) {
         expect((await basin.stream(name).append(name, { matchSeqNum: number })).end.seqNum).toBe(number + 1)

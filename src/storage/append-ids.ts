@@ -1,20 +1,23 @@
-/** The most beginnings of append ids that are shared: each engine has its own. */
+/** Each engine has a prefix, and the search for one compares them all. */
 const PREFIXES_MAX = 256
 
-/** Keeps counts exact. */
+/** Larger counts would not be exact. */
 const DIGITS_MAX = 15
 
 const ZERO = 0x30
 
-/** Append ids as two numbers: that of a beginning, which many share, and a count after it. */
+/**
+ * Append ids as two numbers: that of a prefix, and a count after it. An engine draws one prefix, so many
+ * streams share it.
+ */
 export class AppendIds {
-  /** The first one is that of the id of no append. */
+  /** The first one is that of `''`, the id before the first append. */
   readonly #prefixes = ['']
-  /** The numbers of the id that was parsed last. The count is 0 if the id has none. */
+  /** The numbers of the id that was parsed last. The count is 0 if the id ends with none. */
   prefix = 0
   count = 0
 
-  /** Sets the numbers of an id. Returns whether it has any. */
+  /** Sets the numbers to those of an id. Returns false if its prefix has no number, and gets none. */
   parse(id: string): boolean {
     const { length } = id
     let start = length
@@ -43,13 +46,13 @@ export class AppendIds {
     return this.#prefixes[prefix]! + (count === 0 ? '' : count)
   }
 
-  /** Returns whether an id has these numbers, without making a text of them. */
+  /** Returns whether an id has these numbers, without making a string of them. */
   isSame(id: string, prefix: number, count: number): boolean {
-    const beginning = this.#prefixes[prefix]!
-    if (count === 0) return id === beginning
-    if (!id.startsWith(beginning)) return false
+    const text = this.#prefixes[prefix]!
+    if (count === 0) return id === text
+    if (!id.startsWith(text)) return false
     const { length } = id
-    const start = beginning.length
+    const start = text.length
     if (length === start || length > start + DIGITS_MAX || id.charCodeAt(start) === ZERO) return false
     let value = 0
     for (let at = start; at < length; at++) {

@@ -5,7 +5,7 @@ const CHUNK_BITS = 12
 const CHUNK_ROWS = 2 ** CHUNK_BITS
 
 /** Times of rows, without an object for each, so that finding those that are due examines no others. */
-export class NumberedDeadlines {
+export class RowDeadlines {
   /** The times by row; infinite for none. */
   readonly #times: (Float64Array | undefined)[] = []
   readonly #order = new SlotOrder((a, b) => this.timeOf(a) - this.timeOf(b) || a - b)
