@@ -95,8 +95,8 @@ export class Eviction {
   }
 
   /**
-   * Forgets all rows and keeps no more of them: another engine is at work, or this one ends. Its notifications
-   * reach only streams that are objects.
+   * Forgets all rows and keeps no more of them: another engine is at work, or this one ends. Notifications of
+   * the other reach only streams that are objects.
    */
   dropRows(): void {
     this.#isAlone = false
