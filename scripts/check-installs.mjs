@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build, ensureBuilt, ensureInstalled, inProject } from './project.mjs'
 
-const PACKAGE_BYTES_MAX = 1_300_000
+const PACKAGE_BYTES_MAX = 1_310_000
 const TYPESCRIPTS = ['5.4', '5.9', '7']
 /** Their declarations need the types of Node, or of a framework. */
 const ENTRIES_WITH_TYPES = ['./node', './react', './solid', './vue']
