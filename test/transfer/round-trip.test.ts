@@ -112,7 +112,7 @@ describe('an export equals the export of its import', () => {
   it.each<[Kind, Kind]>([
     ['address', 'address'],
     ['address', 'directory'],
-  ])('from an %s to an %s', async (from, to) => {
+  ])('from %s to %s', async (from, to) => {
     await fc.assert(
       fc.asyncProperty(world, async (world) => {
         const source = await openEndpoint({ kind: from })

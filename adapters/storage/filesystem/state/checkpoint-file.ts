@@ -4,7 +4,12 @@ import { fileName } from '../files/file-header.ts'
 import { type File, type Files, readExactly } from '../files/files.ts'
 import { FRAME_HEADER_BYTES, framePayload, payloadEnd } from '../files/frame.ts'
 import { SequentialReader } from '../files/sequential-reader.ts'
-import { CHECKPOINT_FRAME_BYTES_MAX, CheckpointContent, readCounts } from './checkpoint.ts'
+import {
+  CHECKPOINT_FRAME_BYTES,
+  CHECKPOINT_FRAME_BYTES_MAX,
+  CheckpointContent,
+  readCounts,
+} from './checkpoint.ts'
 import { CheckpointIndex, readTrailer, TRAILER_BYTES } from './checkpoint-index.ts'
 import { readSegment, readUse } from './field-codec.ts'
 import { State } from './state.ts'
@@ -119,6 +124,11 @@ function fieldsOf(payload: Buffer, letter: string): ByteReader {
   return fields
 }
 
+/** Most frames are shorter, and are read into memory that is used again to find an item. */
+const FIND_BYTES = 2 * CHECKPOINT_FRAME_BYTES
+/** How many pieces of this memory wait for the next calls. */
+const FREE_MAX = 16
+
 /** Reads single pages of a checkpoint. */
 class CheckpointPages implements PageReader {
   readonly #name: string
@@ -126,6 +136,7 @@ class CheckpointPages implements PageReader {
   readonly #size: number
   readonly #file: File
   readonly #reading = new Set<Promise<unknown>>()
+  readonly #free: Buffer<ArrayBuffer>[] = []
   #closing: Promise<void> | undefined
 
   constructor(name: string, salt: number, size: number, file: File) {
@@ -138,6 +149,16 @@ class CheckpointPages implements PageReader {
   async read<Page>({ offset, bytes }: PagePlace, decode: (payload: Buffer) => Page): Promise<Page> {
     const frame = await this.#read(offset, bytes)
     return decodeOrThrowCorrupt(this.#name, offset, () => decode(this.#payload(frame)))
+  }
+
+  async find<Item>({ offset, bytes }: PagePlace, find: (payload: Buffer) => Item): Promise<Item> {
+    const memory = bytes > FIND_BYTES ? undefined : (this.#free.pop() ?? Buffer.allocUnsafeSlow(FIND_BYTES))
+    try {
+      const frame = await this.#read(offset, bytes, memory?.subarray(0, bytes))
+      return decodeOrThrowCorrupt(this.#name, offset, () => find(this.#payload(frame)))
+    } finally {
+      if (memory !== undefined && this.#free.length < FREE_MAX) this.#free.push(memory)
+    }
   }
 
   async readAhead<Page>(places: readonly PagePlace[], decode: (payload: Buffer) => Page): Promise<Page[]> {
@@ -160,13 +181,13 @@ class CheckpointPages implements PageReader {
     return pages
   }
 
-  async #read(offset: number, bytes: number): Promise<Buffer> {
+  async #read(offset: number, bytes: number, memory?: Buffer<ArrayBuffer>): Promise<Buffer> {
     if (this.#closing !== undefined) throw new Error(`${this.#name} is closed`)
     // Memory is allocated only for what the file can have.
     if (bytes > CHECKPOINT_FRAME_BYTES_MAX || offset + bytes > this.#size) {
       throw corrupt(this.#name, offset, 'a frame is incomplete or damaged')
     }
-    const reading = mapFileErrors(readExactly(this.#file, this.#name, offset, bytes))
+    const reading = mapFileErrors(readExactly(this.#file, this.#name, offset, bytes, memory))
     this.#reading.add(reading)
     try {
       return await reading

@@ -43,7 +43,7 @@ export class StoredDocuments {
 
   /** @param places The pages that are read on use. */
   constructor(read?: PageReader, places = new DocumentPlaces()) {
-    this.#pages = new StoredPages(decodePage, read, places.frames)
+    this.#pages = new StoredPages(documentsIn, documentPage, read, places.frames)
     this.#firstKeys = places.firstKeys
   }
 
@@ -87,7 +87,7 @@ export class StoredDocuments {
 
   /** The index of the page in which a key would be. There must be a page. */
   pageIndexOf(key: Buffer): number {
-    const next = lowestIndex(this.#firstKeys.length, (index) => this.#firstKeys.at(index).compare(key) > 0)
+    const next = lowestIndex(this.#firstKeys.length, (index) => this.#firstKeys.compare(index, key) > 0)
     return Math.max(next - 1, 0)
   }
 
@@ -102,10 +102,7 @@ export class StoredDocuments {
   async get(key: string): Promise<StoredDocument | undefined> {
     if (this.pageCount === 0) return undefined
     const bytes = Buffer.from(key)
-    const page = await this.page(this.pageIndexOf(bytes))
-    const index = indexInPage(page, bytes)
-    if (index === itemsOf(page) || !keyBytes(itemAt(page, index)).equals(bytes)) return undefined
-    return documentAt(page, index).document
+    return this.#pages.find(this.pageIndexOf(bytes), (items) => findDocument(items, bytes))
   }
 }
 
@@ -114,12 +111,27 @@ export function indexInPage(page: StoredPage, key: Buffer): number {
   return lowestIndex(itemsOf(page), (index) => keyBytes(itemAt(page, index)).compare(key) >= 0)
 }
 
-function decodePage(payload: Buffer): StoredPage {
+function findDocument(items: Buffer, key: Buffer): StoredDocument | undefined {
+  const fields = new ByteReader(items)
+  while (fields.left > 0) {
+    const length = fields.varint()
+    const start = fields.offset
+    fields.skip(length)
+    const order = items.compare(key, 0, key.length, start, fields.offset)
+    if (order >= 0) return order === 0 ? readVersion(fields) : undefined
+    fields.varint()
+    fields.skipString()
+  }
+  return undefined
+}
+
+/** The items of the payload of a frame: a view. */
+function documentsIn(payload: Buffer): Buffer {
   const fields = new ByteReader(payload)
   // The letter and the name of the collection.
   fields.byte()
   fields.skipString()
-  return documentPage(fields.raw(fields.left))
+  return fields.raw(fields.left)
 }
 
 /** The page with these items. Throws `RangeError` if they are malformed or not in order. */
@@ -191,7 +203,11 @@ export function documentAt({ bytes, starts }: StoredPage, index: number): KeyedD
 }
 
 function readDocument(fields: ByteReader): KeyedDocument {
-  return { key: fields.string(), document: { version: fields.varint(), text: fields.string() } }
+  return { key: fields.string(), document: readVersion(fields) }
+}
+
+function readVersion(fields: ByteReader): StoredDocument {
+  return { version: fields.varint(), text: fields.string() }
 }
 
 /** The key of an item as bytes: a view. */
@@ -279,6 +295,11 @@ class KeyList {
   /** The key at an index below the length: a view. */
   at(index: number): Buffer {
     return this.#bytes.subarray(this.#startOf(index), this.#ends.at(index))
+  }
+
+  /** The order of the key at an index below the length relative to another one. */
+  compare(index: number, key: Buffer): number {
+    return this.#bytes.compare(key, 0, key.length, this.#startOf(index), this.#ends.at(index))
   }
 
   #startOf(index: number): number {

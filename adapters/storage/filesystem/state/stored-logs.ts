@@ -71,7 +71,7 @@ export class StoredLogs {
    */
   constructor(read?: PageReader, places?: LogPlaces, lastNumber = 0) {
     this.#read = read
-    this.#pages = new StoredPages(decodePage, read, places?.frames)
+    this.#pages = new StoredPages(logsIn, logPage, read, places?.frames)
     this.#facts = places?.facts ?? new LogPageList()
     this.#buckets = places?.buckets
     this.#lastNumber = lastNumber
@@ -131,10 +131,7 @@ export class StoredLogs {
 
   async withNumber(number: number): Promise<Buffer | undefined> {
     if (this.pageCount === 0) return undefined
-    const page = await this.page(this.pageIndexOf(number))
-    const index = lowestIndex(itemsOf(page), (i) => logNumber(itemAt(page, i)) >= number)
-    const item = index < itemsOf(page) ? itemAt(page, index) : undefined
-    return item !== undefined && logNumber(item) === number ? item : undefined
+    return this.#pages.find(this.pageIndexOf(number), (items) => findLog(items, number))
   }
 
   async withId(id: string): Promise<Buffer | undefined> {
@@ -152,7 +149,7 @@ export class StoredLogs {
     if (buckets === undefined) return this.#ids.numbersOf(id)
     const hash = idHash(id)
     const place = buckets.at(hashBucket(hash, Math.log2(buckets.count)))
-    return place.bytes === 0 ? [] : this.#read!.read(place, (payload) => numbersIn(payload, hash))
+    return place.bytes === 0 ? [] : this.#read!.find(place, (payload) => numbersIn(payload, hash))
   }
 }
 
@@ -186,9 +183,22 @@ export function readHashes(payload: Buffer): IdHash[] {
   return entries
 }
 
-function decodePage(payload: Buffer): StoredPage {
-  // The letter comes first.
-  return logPage(payload.subarray(1))
+/** The items of the payload of a frame, which begins with a letter: a view. */
+function logsIn(payload: Buffer): Buffer {
+  return payload.subarray(1)
+}
+
+/** Returns a copy of the item of a log. */
+function findLog(items: Buffer, number: number): Buffer | undefined {
+  const fields = new ByteReader(items)
+  while (fields.left > 0) {
+    const start = fields.offset
+    const key = readLogKey(fields)
+    if (key.number >= number)
+      return key.number === number ? Buffer.from(items.subarray(start, key.end)) : undefined
+    fields.skip(key.end - fields.offset)
+  }
+  return undefined
 }
 
 /** The page with these items. Throws `RangeError` if they are malformed. */

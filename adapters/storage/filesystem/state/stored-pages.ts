@@ -43,6 +43,8 @@ export interface PageReader {
    * or if `decode` throws.
    */
   read<Page>(place: PagePlace, decode: (payload: Buffer) => Page): Promise<Page>
+  /** Like {@link read}, but the next call reuses the memory of the payload: the result must not refer to it. */
+  find<Item>(place: PagePlace, find: (payload: Buffer) => Item): Promise<Item>
   /**
    * Reads frames that follow one another, in one call of the system, and decodes their payloads. Resolves to
    * those before the first damaged one.
@@ -60,6 +62,7 @@ const AHEAD_BYTES_MAX = 1_048_576
 
 /** The pages of a list: those of a checkpoint are read when they are used, others are kept. */
 export class StoredPages {
+  readonly #itemBytesOf: (payload: Buffer) => Buffer
   readonly #decode: (payload: Buffer) => StoredPage
   readonly #kept: StoredPage[] = []
   readonly #recent = new RecentMap<number, StoredPage>(RECENT_PAGES)
@@ -69,17 +72,22 @@ export class StoredPages {
   readonly #readingAhead = new Map<number, Promise<void>>()
   readonly #read: PageReader | undefined
   readonly #places: PagePlaces
+  /** The page that was read last for a single item. */
+  #lastFoundIn: number | undefined
 
   /**
-   * @param decode Decodes the payload of a frame.
+   * @param itemBytesOf Returns the items of the payload of a frame: a view.
+   * @param pageOf Returns the page with these items.
    * @param places The pages that are read on use.
    */
   constructor(
-    decode: (payload: Buffer) => StoredPage,
+    itemBytesOf: (payload: Buffer) => Buffer,
+    pageOf: (items: Buffer) => StoredPage,
     read: PageReader | undefined,
     places = new PagePlaces(),
   ) {
-    this.#decode = decode
+    this.#itemBytesOf = itemBytesOf
+    this.#decode = (payload) => pageOf(itemBytesOf(payload))
     this.#read = read
     this.#places = places
   }
@@ -94,8 +102,27 @@ export class StoredPages {
   }
 
   at(index: number): StoredPage | Promise<StoredPage> {
-    const page = this.#kept[index] ?? this.#recent.get(index)
-    if (page !== undefined) return page
+    return this.#inMemory(index) ?? this.#loadOnce(index)
+  }
+
+  /**
+   * Looks for an item among those of a page. What `find` returns must not refer to their bytes, which are not
+   * kept: items in no order would keep a page in memory for each. Items of one page in succession are likely
+   * to be followed by others of it.
+   */
+  find<Item>(index: number, find: (items: Buffer) => Item): Item | Promise<Item> {
+    const page = this.#inMemory(index)
+    if (page !== undefined) return find(page.bytes)
+    if (index === this.#lastFoundIn) return this.#loadOnce(index).then(({ bytes }) => find(bytes))
+    this.#lastFoundIn = index
+    return this.#read!.find(this.#places.at(index), (payload) => find(this.#itemBytesOf(payload)))
+  }
+
+  #inMemory(index: number): StoredPage | undefined {
+    return this.#kept[index] ?? this.#recent.get(index)
+  }
+
+  #loadOnce(index: number): Promise<StoredPage> {
     let loading = this.#loading.get(index)
     if (loading === undefined) {
       loading = this.#load(index, this.#places.at(index)).finally(() => this.#loading.delete(index))

@@ -110,6 +110,40 @@ describe('a checkpoint of many documents and logs', () => {
     await session.close()
   })
 
+  test('gives each call its own document or log when many read it in no order at the same time', async () => {
+    const session = await openSimulated(await filledDisk(), LARGE)
+    const prng = new Prng(3)
+    const numbers = Array.from({ length: 2_000 }, () => 1 + prng.below(STREAMS))
+    const found = await Promise.all(
+      numbers.map(async (i) => {
+        const [document, head] = await Promise.all([
+          session.get('settings', keyOf(i)),
+          session.head(`log-${i}`),
+        ])
+        return [document?.key, document?.value, document?.version, head?.appendedAt]
+      }),
+    )
+    expect(found).toEqual(numbers.map((i) => [keyOf(i), `${i}`, i, i]))
+    expect(await session.get('settings', `${keyOf(7)}-`)).toBeUndefined()
+    expect(await session.get('settings', 'a')).toBeUndefined()
+    expect(await session.get('settings', 'z')).toBeUndefined()
+    await session.close()
+  })
+
+  test('is read a few times by calls for items that follow one another', async () => {
+    let reads = 0
+    const files = hookedFiles(await filledDisk(), (operation, name) => {
+      if (operation === 'read' && name === NAME) reads++
+    })
+    const session = await openSimulated(files, LARGE)
+    const before = reads
+    for (let i = 1; i <= 2_000; i++) {
+      expect((await session.get('settings', keyOf(i)))?.version).toBe(i)
+    }
+    expect(reads - before).toBeLessThan(20)
+    await session.close()
+  })
+
   test('is read in a few calls of the system by a list', async () => {
     let reads = 0
     const files = hookedFiles(await filledDisk(), (operation, name) => {
