@@ -163,6 +163,26 @@ export const httpRows: Readonly<Record<string, Measurement>> = {
       },
     ],
   },
+  'sse-memory-most-streams': {
+    work: 'SSE: memory of an idle follower, {size} on as many streams, connections without sockets',
+    each: 'a follower',
+    size: 100_000,
+    exactly: 'size',
+    isFresh: true,
+    ours: { program: 'followers', side: 'headwater', params: { follow: followStream } },
+    rivals: [
+      {
+        against: 'bare `node:http` and 10 KiB',
+        contestant: {
+          program: 'followers',
+          side: 'bare',
+          params: { follow: followStream, bytesEach: 10_240 },
+        },
+        by: 'growth',
+        atLeast: 1,
+      },
+    ],
+  },
   'burst-median': burst('median', 50_000),
   'burst-max': burst('max', 250_000),
 }
