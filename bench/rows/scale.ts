@@ -186,8 +186,8 @@ function randomStreams(size: number, atLeast: number): Measurement {
     work: 'append of 1 KiB, filesystem: visiting {size} streams without a pattern',
     each: 'an append',
     size,
-    // Opening and compilation take a part of the first thousands.
-    most: 20_000,
+    // Opening and compilation take a part of the first thousands, which are the warm-up.
+    exactly: 15_000,
     ours: { program, side: 'filled streams', fill },
     rivals: [
       {

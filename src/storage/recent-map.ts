@@ -20,8 +20,7 @@ export class RecentMap<Key, Value> extends Map<Key, Value> {
     this.delete(key)
     super.set(key, value)
     if (this.size > this.#entriesMax) {
-      const [oldest] = this.keys()
-      this.delete(oldest!)
+      this.delete(this.keys().next().value!)
     }
     return this
   }

@@ -28,6 +28,11 @@ export interface File {
    * end of the file.
    */
   read(buffer: Uint8Array, position: number): Promise<number>
+  /**
+   * Fills the buffer from `position` on without waiting, if the system is likely to have the bytes in memory.
+   * Returns whether it did. Never does by default.
+   */
+  readonly readNow?: ((buffer: Uint8Array, position: number) => boolean) | undefined
   write(bytes: Uint8Array, position: number): Promise<void>
   truncate(length: number): Promise<void>
   /**

@@ -157,10 +157,7 @@ class NodeFile implements File {
   }
 
   async read(buffer: Uint8Array, position: number): Promise<number> {
-    let filled =
-      buffer.length <= SHORT_READ_BYTES
-        ? shortReads.attempt(() => readSync(this.#descriptor, buffer, 0, buffer.length, position))
-        : 0
+    let filled = this.#readShort(buffer, position)
     while (filled < buffer.length) {
       const left = buffer.length - filled
       const count = await call<number>((done) =>
@@ -170,6 +167,20 @@ class NodeFile implements File {
       filled += count
     }
     return filled
+  }
+
+  readNow(buffer: Uint8Array, position: number): boolean {
+    try {
+      return this.#readShort(buffer, position) === buffer.length
+    } catch {
+      // The read that follows reports it.
+      return false
+    }
+  }
+
+  #readShort(buffer: Uint8Array, position: number): number {
+    if (buffer.length > SHORT_READ_BYTES) return 0
+    return shortReads.attempt(() => readSync(this.#descriptor, buffer, 0, buffer.length, position))
   }
 
   async write(bytes: Uint8Array, position: number): Promise<void> {

@@ -137,8 +137,11 @@ class JournalCopier {
   ): Promise<RunFacts> {
     this.#writer ??= await SegmentWriter.create(this.#files, this.#nextSegment())
     this.#writer.beginRun(log)
-    for (const block of joinAdjacentBlocks(contentsOf(contents, blocks, start, end))) {
-      await this.#writer.add(block)
+    if (end - start === 1) await this.#writer.add(contents.block(blocks[start]!))
+    else {
+      for (const block of joinAdjacentBlocks(contentsOf(contents, blocks, start, end))) {
+        await this.#writer.add(block)
+      }
     }
     return (await this.#writer.endRun())!
   }

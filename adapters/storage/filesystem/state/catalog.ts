@@ -1,4 +1,5 @@
 import { compareUtf8 } from '../../../../src/model/bytes.ts'
+import { isPromise } from '../../../../src/runtime/maybe-promise.ts'
 import type { Collection, Document, ListRange } from '../../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../../src/storage/errors.ts'
 import {
@@ -214,7 +215,8 @@ async function findDocument(documents: CatalogCollection, key: string): Promise<
     const { stored } = documents
     let document: StoredDocument | undefined
     try {
-      document = await stored.get(key)
+      const found = stored.get(key)
+      document = isPromise(found) ? await found : found
     } catch (error) {
       if (stored === documents.stored) throw error
       continue

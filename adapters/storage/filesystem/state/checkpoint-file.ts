@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../../../../src/runtime/maybe-promise.ts'
 import { ByteReader } from '../files/bytes.ts'
 import { corrupt, decodeOrThrowCorrupt, mapFileErrors } from '../files/errors.ts'
 import { fileName } from '../files/file-header.ts'
@@ -151,14 +152,17 @@ class CheckpointPages implements PageReader {
     return decodeOrThrowCorrupt(this.#name, offset, () => decode(this.#payload(frame)))
   }
 
-  async find<Item>({ offset, bytes }: PagePlace, find: (payload: Buffer) => Item): Promise<Item> {
+  find<Item>({ offset, bytes }: PagePlace, find: (payload: Buffer) => Item): MaybePromise<Item> {
+    this.#assertReadable(offset, bytes)
     const memory = bytes > FIND_BYTES ? undefined : (this.#free.pop() ?? Buffer.allocUnsafeSlow(FIND_BYTES))
-    try {
-      const frame = await this.#read(offset, bytes, memory?.subarray(0, bytes))
-      return decodeOrThrowCorrupt(this.#name, offset, () => find(this.#payload(frame)))
-    } finally {
+    const frame = memory?.subarray(0, bytes)
+    const decode = (content: Buffer): Item => {
+      const item = decodeOrThrowCorrupt(this.#name, offset, () => find(this.#payload(content)))
       if (memory !== undefined && this.#free.length < FREE_MAX) this.#free.push(memory)
+      return item
     }
+    if (frame !== undefined && this.#file.readNow?.(frame, offset) === true) return decode(frame)
+    return this.#read(offset, bytes, frame).then(decode)
   }
 
   async readAhead<Page>(places: readonly PagePlace[], decode: (payload: Buffer) => Page): Promise<Page[]> {
@@ -182,17 +186,21 @@ class CheckpointPages implements PageReader {
   }
 
   async #read(offset: number, bytes: number, memory?: Buffer<ArrayBuffer>): Promise<Buffer> {
-    if (this.#closing !== undefined) throw new Error(`${this.#name} is closed`)
-    // Memory is allocated only for what the file can have.
-    if (bytes > CHECKPOINT_FRAME_BYTES_MAX || offset + bytes > this.#size) {
-      throw corrupt(this.#name, offset, 'a frame is incomplete or damaged')
-    }
+    this.#assertReadable(offset, bytes)
     const reading = mapFileErrors(readExactly(this.#file, this.#name, offset, bytes, memory))
     this.#reading.add(reading)
     try {
       return await reading
     } finally {
       this.#reading.delete(reading)
+    }
+  }
+
+  #assertReadable(offset: number, bytes: number): void {
+    if (this.#closing !== undefined) throw new Error(`${this.#name} is closed`)
+    // Memory is allocated only for what the file can have.
+    if (bytes > CHECKPOINT_FRAME_BYTES_MAX || offset + bytes > this.#size) {
+      throw corrupt(this.#name, offset, 'a frame is incomplete or damaged')
     }
   }
 

@@ -17,7 +17,7 @@ import { EMPTY_BUCKET, type PagePlace } from './stored-pages.ts'
  * Limits the memory of a frame, and what is read to find an item in it; a frame with a single item may be
  * larger.
  */
-export const CHECKPOINT_FRAME_BYTES = 8 * 1024
+export const CHECKPOINT_FRAME_BYTES = 4 * 1024
 /**
  * The largest frame: a log with millions of runs. A damaged length is also limited by the length of the file.
  */

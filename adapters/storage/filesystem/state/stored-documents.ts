@@ -1,4 +1,5 @@
 import { compareUtf8 } from '../../../../src/model/bytes.ts'
+import type { MaybePromise } from '../../../../src/runtime/maybe-promise.ts'
 import { OrderedList } from '../../../../src/storage/ordered-list.ts'
 import { ByteReader, type ByteWriter } from '../files/bytes.ts'
 import {
@@ -99,7 +100,7 @@ export class StoredDocuments {
     return lowestIndex(this.#firstKeys.length, isPast)
   }
 
-  async get(key: string): Promise<StoredDocument | undefined> {
+  get(key: string): MaybePromise<StoredDocument | undefined> {
     if (this.pageCount === 0) return undefined
     const bytes = Buffer.from(key)
     return this.#pages.find(this.pageIndexOf(bytes), (items) => findDocument(items, bytes))
@@ -111,18 +112,24 @@ export function indexInPage(page: StoredPage, key: Buffer): number {
   return lowestIndex(itemsOf(page), (index) => keyBytes(itemAt(page, index)).compare(key) >= 0)
 }
 
+/** Throws `RangeError` if the next item is not after the document. */
 function findDocument(items: Buffer, key: Buffer): StoredDocument | undefined {
   const fields = new ByteReader(items)
+  let found: StoredDocument | undefined
   while (fields.left > 0) {
     const length = fields.varint()
     const start = fields.offset
     fields.skip(length)
     const order = items.compare(key, 0, key.length, start, fields.offset)
-    if (order >= 0) return order === 0 ? readVersion(fields) : undefined
-    fields.varint()
-    fields.skipString()
+    if (found !== undefined && order <= 0) throw disordered()
+    if (order > 0) break
+    if (order === 0) found = readVersion(fields)
+    else {
+      fields.varint()
+      fields.skipString()
+    }
   }
-  return undefined
+  return found
 }
 
 /** The items of the payload of a frame: a view. */

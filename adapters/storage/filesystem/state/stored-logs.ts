@@ -1,6 +1,8 @@
 import type { RetentionExtension } from '../../../../src/core/retention.ts'
+import { andThen, isPromise, type MaybePromise } from '../../../../src/runtime/maybe-promise.ts'
 import type { Head } from '../../../../src/storage/contract.ts'
 import { withWriteStateChange, writeStateChange } from '../../../../src/storage/heads.ts'
+import { RecentMap } from '../../../../src/storage/recent-map.ts'
 import { ByteReader, ByteWriter } from '../files/bytes.ts'
 import {
   readExtensions,
@@ -55,12 +57,17 @@ class LogPageList {
   }
 }
 
+/** How many buckets of hashes stay in memory: those of a million logs, in 16 MiB. */
+const RECENT_BUCKETS = 4096
+
 /** The logs as a checkpoint stores them, ascending by number. */
 export class StoredLogs {
   readonly #pages: StoredPages
   readonly #facts: LogPageList
   readonly #read: PageReader | undefined
   readonly #buckets: PagePlaces | undefined
+  /** Pairs of a hash and a number, of the buckets that were read. */
+  readonly #recentBuckets = new RecentMap<number, Float64Array>(RECENT_BUCKETS)
   /** The ids of the logs that {@link add} added. */
   readonly #ids = new IdHashes()
   #lastNumber: number
@@ -129,7 +136,7 @@ export class StoredLogs {
     return Math.max(lowestIndex(firsts.length, (i) => firsts.at(i) > number) - 1, 0)
   }
 
-  async withNumber(number: number): Promise<Buffer | undefined> {
+  withNumber(number: number): MaybePromise<Buffer | undefined> {
     if (this.pageCount === 0) return undefined
     return this.#pages.find(this.pageIndexOf(number), (items) => findLog(items, number))
   }
@@ -137,19 +144,28 @@ export class StoredLogs {
   async withId(id: string): Promise<Buffer | undefined> {
     if (this.pageCount === 0) return undefined
     const wanted = Buffer.from(id)
-    for (const number of await this.#numbersOf(wanted)) {
-      const item = await this.withNumber(number)
+    const numbers = this.#numbersOf(wanted)
+    for (const number of isPromise(numbers) ? await numbers : numbers) {
+      const found = this.withNumber(number)
+      const item = isPromise(found) ? await found : found
       if (item !== undefined && idOf(item).equals(wanted)) return item
     }
     return undefined
   }
 
-  async #numbersOf(id: Buffer): Promise<readonly number[]> {
+  #numbersOf(id: Buffer): MaybePromise<readonly number[]> {
     const buckets = this.#buckets
     if (buckets === undefined) return this.#ids.numbersOf(id)
     const hash = idHash(id)
-    const place = buckets.at(hashBucket(hash, Math.log2(buckets.count)))
-    return place.bytes === 0 ? [] : this.#read!.find(place, (payload) => numbersIn(payload, hash))
+    const index = hashBucket(hash, Math.log2(buckets.count))
+    const recent = this.#recentBuckets.get(index)
+    if (recent !== undefined) return numbersWith(hash, recent)
+    const place = buckets.at(index)
+    if (place.bytes === 0) return []
+    return andThen(this.#read!.find(place, hashesIn), (entries) => {
+      this.#recentBuckets.set(index, entries)
+      return numbersWith(hash, entries)
+    })
   }
 }
 
@@ -161,16 +177,23 @@ export function writeHashes(writer: ByteWriter, entries: readonly IdHash[]): voi
   }
 }
 
-/** The numbers that follow a hash in the payload of a frame of hashes. */
-function numbersIn(payload: Buffer, hash: number): number[] {
+/** Decodes the payload of a frame of hashes to pairs of a hash and a number, which take less than objects. */
+function hashesIn(payload: Buffer): Float64Array {
   const fields = new ByteReader(payload, 1)
+  const pairs: number[] = []
+  while (fields.left > 0) pairs.push(fields.u32(), fields.varint())
+  return Float64Array.from(pairs)
+}
+
+/** The numbers that follow a hash in ascending pairs. */
+function numbersWith(hash: number, pairs: Float64Array): number[] {
   const numbers: number[] = []
-  while (fields.left > 0) {
-    const found = fields.u32()
-    const number = fields.varint()
-    if (found === hash) numbers.push(number)
-    // They ascend.
-    if (found > hash) break
+  for (
+    let i = 2 * lowestIndex(pairs.length / 2, (index) => pairs[2 * index]! >= hash);
+    pairs[i] === hash;
+    i += 2
+  ) {
+    numbers.push(pairs[i + 1]!)
   }
   return numbers
 }

@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../../../../src/runtime/maybe-promise.ts'
 import { RecentMap } from '../../../../src/storage/recent-map.ts'
 
 /** Items in ascending order as a checkpoint stores them: decoded on use, because most are never used. */
@@ -43,8 +44,11 @@ export interface PageReader {
    * or if `decode` throws.
    */
   read<Page>(place: PagePlace, decode: (payload: Buffer) => Page): Promise<Page>
-  /** Like {@link read}, but the next call reuses the memory of the payload: the result must not refer to it. */
-  find<Item>(place: PagePlace, find: (payload: Buffer) => Item): Promise<Item>
+  /**
+   * Like {@link read}, at once if possible: errors are then thrown. The next call reuses the memory of the
+   * payload, to which the result must not refer.
+   */
+  find<Item>(place: PagePlace, find: (payload: Buffer) => Item): MaybePromise<Item>
   /**
    * Reads frames that follow one another, in one call of the system, and decodes their payloads. Resolves to
    * those before the first damaged one.
@@ -110,7 +114,7 @@ export class StoredPages {
    * kept: items in no order would keep a page in memory for each. Items of one page in succession are likely
    * to be followed by others of it.
    */
-  find<Item>(index: number, find: (items: Buffer) => Item): Item | Promise<Item> {
+  find<Item>(index: number, find: (items: Buffer) => Item): MaybePromise<Item> {
     const page = this.#inMemory(index)
     if (page !== undefined) return find(page.bytes)
     if (index === this.#lastFoundIn) return this.#loadOnce(index).then(({ bytes }) => find(bytes))
