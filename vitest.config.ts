@@ -5,7 +5,7 @@ import { configDefaults, defineConfig } from 'vitest/config'
 import { bundledAssetsOfVite } from './scripts/bundled-assets.mjs'
 import { ONLY_IN_FULL_RUNS, REPEATED_IN_FULL_RUNS } from './test/full-runs.ts'
 import { HAS_POSTGRES } from './test/storage/postgres/cluster.ts'
-import { byRun } from './test/support/run-size.ts'
+import { IS_QUICK_RUN } from './test/support/run-size.ts'
 
 /** Resolves the names of the package to its sources. */
 const OWN_PACKAGE = Object.entries({
@@ -76,9 +76,9 @@ const NOT_THROUGH_SERVER = [
   'test/engine/service/retention.test.ts',
 ]
 
-/** What a project leaves to full runs. */
+/** What a project does not repeat in a quick run. */
 const unlessFull = (project: keyof typeof REPEATED_IN_FULL_RUNS) =>
-  byRun({ quick: REPEATED_IN_FULL_RUNS[project], full: [] })
+  IS_QUICK_RUN ? REPEATED_IN_FULL_RUNS[project] : []
 
 /** Properties draw the same examples in each run; see the file. */
 const seededProperties: Plugin = {
@@ -108,7 +108,7 @@ export default defineConfig({
     // Loading what a file imports takes longer than its tests. Helpers that keep something use `afterEachFile`.
     isolate: false,
     // Vitest ignores `--exclude` where this is set.
-    ...byRun({ quick: { exclude: [...configDefaults.exclude, ...ONLY_IN_FULL_RUNS] }, full: {} }),
+    ...(IS_QUICK_RUN && { exclude: [...configDefaults.exclude, ...ONLY_IN_FULL_RUNS] }),
     setupFiles: inTests('support/setup.ts'),
     // These only end what hangs: how long a test takes on a busy machine means nothing.
     testTimeout: 120_000,

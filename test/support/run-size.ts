@@ -1,7 +1,13 @@
-/** `npm test` is a quick run. All others are full: `npm run test:full`, and Vitest without a script. */
-const IS_QUICK_RUN = process.env.TEST_RUN === 'quick'
+const { TEST_RUN } = process.env
+
+/**
+ * `npm test` is a quick run: of fewer files, with less work each. A small run is of all files, with as little
+ * work. All others are full: `npm run test:full`, and Vitest without a script.
+ */
+export const IS_QUICK_RUN = TEST_RUN === 'quick'
+const IS_SMALL_RUN = IS_QUICK_RUN || TEST_RUN === 'small'
 
 /** Returns the size, or the selection, for the kind of run that this is. */
 export function byRun<Value>({ quick, full }: { readonly quick: Value; readonly full: Value }): Value {
-  return IS_QUICK_RUN ? quick : full
+  return IS_SMALL_RUN ? quick : full
 }
