@@ -11,7 +11,7 @@ export type Hook = (operation: FilesOperation, name: string, mode?: OpenMode) =>
 /** Files of a slow, busy or failing system. */
 export function hookedFiles(files: Files, hook: Hook): Files {
   async function hooked<Result>(
-    work: () => Promise<Result>,
+    work: () => Result | Promise<Result>,
     ...operation: Parameters<Hook>
   ): Promise<Result> {
     await hook(...operation)

@@ -75,6 +75,7 @@ export class SimulatedDisk implements Files {
   readonly #initial: ReadonlyMap<string, Inode>
   readonly #names: Map<string, Inode>
   readonly #prng: Prng
+  #reads = 0
 
   constructor(
     prng: Prng,
@@ -219,10 +220,13 @@ export class SimulatedDisk implements Files {
     }
     return {
       size: async () => inode.content.length,
-      read: async (buffer, position) =>
-        position < inode.content.length
-          ? inode.content.copy(buffer, 0, position, position + buffer.length)
-          : 0,
+      read: (buffer, position) => {
+        const { content } = inode
+        const filled =
+          position < content.length ? content.copy(buffer, 0, position, position + buffer.length) : 0
+        // As if the system had every other part in memory.
+        return this.#reads++ % 2 === 0 ? filled : Promise.resolve(filled)
+      },
       write: async (bytes, position) => {
         const copy = Uint8Array.from(bytes)
         try {
@@ -373,9 +377,9 @@ export class KilledProcess implements Files {
     return this.#do(() => this.#disk.syncDirectory())
   }
 
-  #do<Result>(operation: () => Promise<Result>): Promise<Result> {
+  #do<Result>(operation: () => Result | Promise<Result>): Promise<Result> {
     this.#isKilled ||= this.#disk.length >= this.#operations && (!this.#atRename || this.#disk.isAtRename)
-    if (!this.#isKilled) return operation()
+    if (!this.#isKilled) return Promise.resolve(operation())
     this.#kill()
     return new Promise(() => {})
   }

@@ -38,7 +38,7 @@ export function decodeOrThrowCorrupt<Result>(file: string, offset: number, decod
 }
 
 /** Maps the errors of a file operation that writes nothing the caller asked for. */
-export async function mapFileErrors<Result>(work: Promise<Result>): Promise<Result> {
+export async function mapFileErrors<Result>(work: Result | Promise<Result>): Promise<Result> {
   try {
     return await work
   } catch (error) {

@@ -24,15 +24,10 @@ export type OpenMode = 'create' | 'read' | 'update'
 export interface File {
   size(): Promise<number>
   /**
-   * Fills the buffer from `position` on. Resolves to the number of bytes read, fewer than asked for at the
-   * end of the file.
+   * Fills the buffer from `position` on. The result is the number of bytes read, fewer than asked for at the
+   * end of the file; a promise unless the bytes were in memory. Errors reject.
    */
-  read(buffer: Uint8Array, position: number): Promise<number>
-  /**
-   * Fills the buffer from `position` on without waiting, if the system is likely to have the bytes in memory.
-   * Returns whether it did. Never does by default.
-   */
-  readonly readNow?: ((buffer: Uint8Array, position: number) => boolean) | undefined
+  read(buffer: Uint8Array, position: number): number | Promise<number>
   write(bytes: Uint8Array, position: number): Promise<void>
   truncate(length: number): Promise<void>
   /**

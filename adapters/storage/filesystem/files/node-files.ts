@@ -156,8 +156,20 @@ class NodeFile implements File {
     return (await call<{ size: number }>((done) => fstat(this.#descriptor, done))).size
   }
 
-  async read(buffer: Uint8Array, position: number): Promise<number> {
-    let filled = this.#readShort(buffer, position)
+  read(buffer: Uint8Array, position: number): number | Promise<number> {
+    let filled = 0
+    try {
+      if (buffer.length <= SHORT_READ_BYTES) {
+        filled = shortReads.attempt(() => readSync(this.#descriptor, buffer, 0, buffer.length, position))
+      }
+    } catch (error) {
+      return Promise.reject(error)
+    }
+    return filled === buffer.length ? filled : this.#readRest(buffer, position, filled)
+  }
+
+  async #readRest(buffer: Uint8Array, position: number, start: number): Promise<number> {
+    let filled = start
     while (filled < buffer.length) {
       const left = buffer.length - filled
       const count = await call<number>((done) =>
@@ -167,20 +179,6 @@ class NodeFile implements File {
       filled += count
     }
     return filled
-  }
-
-  readNow(buffer: Uint8Array, position: number): boolean {
-    try {
-      return this.#readShort(buffer, position) === buffer.length
-    } catch {
-      // The read that follows reports it.
-      return false
-    }
-  }
-
-  #readShort(buffer: Uint8Array, position: number): number {
-    if (buffer.length > SHORT_READ_BYTES) return 0
-    return shortReads.attempt(() => readSync(this.#descriptor, buffer, 0, buffer.length, position))
   }
 
   async write(bytes: Uint8Array, position: number): Promise<void> {

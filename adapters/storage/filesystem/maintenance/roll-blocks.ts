@@ -137,6 +137,7 @@ class JournalCopier {
   ): Promise<RunFacts> {
     this.#writer ??= await SegmentWriter.create(this.#files, this.#nextSegment())
     this.#writer.beginRun(log)
+    // Most logs have a single block, for which generators take longer than the copy.
     if (end - start === 1) await this.#writer.add(contents.block(blocks[start]!))
     else {
       for (const block of joinAdjacentBlocks(contentsOf(contents, blocks, start, end))) {

@@ -1,5 +1,4 @@
 import { compareUtf8 } from '../../../../src/model/bytes.ts'
-import { isPromise } from '../../../../src/runtime/maybe-promise.ts'
 import type { Collection, Document, ListRange } from '../../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../../src/storage/errors.ts'
 import {
@@ -216,7 +215,7 @@ async function findDocument(documents: CatalogCollection, key: string): Promise<
     let document: StoredDocument | undefined
     try {
       const found = stored.get(key)
-      document = isPromise(found) ? await found : found
+      document = found instanceof Promise ? await found : found
     } catch (error) {
       if (stored === documents.stored) throw error
       continue

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '../../../../src/runtime/maybe-promise.ts'
 import { ByteReader } from '../files/bytes.ts'
 import { corrupt, decodeOrThrowCorrupt, mapFileErrors } from '../files/errors.ts'
 import { fileName } from '../files/file-header.ts'
@@ -98,6 +97,10 @@ async function readIndexed(
   while (reader.offset < end) {
     await decodeNext(reader, salt, (payload) => index.add(fieldsOf(payload, 'I')))
   }
+  const { count } = index.logs.buckets
+  if (logs > 0 && !Number.isInteger(Math.log2(count))) {
+    throw corrupt(reader.name, trailer.index, `the index has ${count} buckets`)
+  }
   for (const [collection, places] of index.documents) state.catalog.setPlaces(collection, places, pages)
   state.logs.setPlaces(index.logs, state.nextLog - 1, pages)
   return { state, logs }
@@ -125,10 +128,8 @@ function fieldsOf(payload: Buffer, letter: string): ByteReader {
   return fields
 }
 
-/** Most frames are shorter, and are read into memory that is used again to find an item. */
-const FIND_BYTES = 2 * CHECKPOINT_FRAME_BYTES
-/** How many pieces of this memory wait for the next calls. */
-const FREE_MAX = 16
+/** Length of a buffer that is used again. Longer frames, which have a single item, get their own. */
+const FIND_BUFFER_BYTES = 2 * CHECKPOINT_FRAME_BYTES
 
 /** Reads single pages of a checkpoint. */
 class CheckpointPages implements PageReader {
@@ -137,7 +138,8 @@ class CheckpointPages implements PageReader {
   readonly #size: number
   readonly #file: File
   readonly #reading = new Set<Promise<unknown>>()
-  readonly #free: Buffer<ArrayBuffer>[] = []
+  /** Undefined while a search uses it: others that run at the same time get their own. */
+  #freeBuffer: Buffer<ArrayBuffer> | undefined
   #closing: Promise<void> | undefined
 
   constructor(name: string, salt: number, size: number, file: File) {
@@ -152,17 +154,19 @@ class CheckpointPages implements PageReader {
     return decodeOrThrowCorrupt(this.#name, offset, () => decode(this.#payload(frame)))
   }
 
-  find<Item>({ offset, bytes }: PagePlace, find: (payload: Buffer) => Item): MaybePromise<Item> {
+  find<Item>({ offset, bytes }: PagePlace, search: (payload: Buffer) => Item): Item | Promise<Item> {
     this.#assertReadable(offset, bytes)
-    const memory = bytes > FIND_BYTES ? undefined : (this.#free.pop() ?? Buffer.allocUnsafeSlow(FIND_BYTES))
-    const frame = memory?.subarray(0, bytes)
-    const decode = (content: Buffer): Item => {
-      const item = decodeOrThrowCorrupt(this.#name, offset, () => find(this.#payload(content)))
-      if (memory !== undefined && this.#free.length < FREE_MAX) this.#free.push(memory)
+    const buffer = this.#freeBuffer ?? Buffer.allocUnsafeSlow(FIND_BUFFER_BYTES)
+    this.#freeBuffer = undefined
+    const frame = bytes > buffer.length ? Buffer.allocUnsafeSlow(bytes) : buffer.subarray(0, bytes)
+    const finish = (filled: number): Item => {
+      if (filled < bytes) throw corrupt(this.#name, offset + filled, 'truncated')
+      const item = decodeOrThrowCorrupt(this.#name, offset, () => search(this.#payload(frame)))
+      this.#freeBuffer = buffer
       return item
     }
-    if (frame !== undefined && this.#file.readNow?.(frame, offset) === true) return decode(frame)
-    return this.#read(offset, bytes, frame).then(decode)
+    const reading = this.#file.read(frame, offset)
+    return reading instanceof Promise ? this.#track(mapFileErrors(reading)).then(finish) : finish(reading)
   }
 
   async readAhead<Page>(places: readonly PagePlace[], decode: (payload: Buffer) => Page): Promise<Page[]> {
@@ -185,9 +189,12 @@ class CheckpointPages implements PageReader {
     return pages
   }
 
-  async #read(offset: number, bytes: number, memory?: Buffer<ArrayBuffer>): Promise<Buffer> {
+  #read(offset: number, bytes: number): Promise<Buffer> {
     this.#assertReadable(offset, bytes)
-    const reading = mapFileErrors(readExactly(this.#file, this.#name, offset, bytes, memory))
+    return this.#track(mapFileErrors(readExactly(this.#file, this.#name, offset, bytes)))
+  }
+
+  async #track<Result>(reading: Promise<Result>): Promise<Result> {
     this.#reading.add(reading)
     try {
       return await reading

@@ -1,5 +1,4 @@
 import { macrotask } from '../../../../src/runtime/macrotask.ts'
-import { isPromise, type MaybePromise } from '../../../../src/runtime/maybe-promise.ts'
 import { StorageFailure } from '../../../../src/storage/errors.ts'
 import { RecentMap } from '../../../../src/storage/recent-map.ts'
 import { ByteReader } from '../files/bytes.ts'
@@ -295,13 +294,15 @@ export class DirectoryLogs {
     return undefined
   }
 
-  async #find(find: (stored: StoredLogs) => MaybePromise<Buffer | undefined>): Promise<Log | undefined> {
+  async #find(
+    find: (stored: StoredLogs) => Buffer | undefined | Promise<Buffer | undefined>,
+  ): Promise<Log | undefined> {
     for (;;) {
       const stored = this.#stored
       let item: Buffer | undefined
       try {
         const found = find(stored)
-        item = isPromise(found) ? await found : found
+        item = found instanceof Promise ? await found : found
       } catch (error) {
         if (stored === this.#stored) throw error
         continue

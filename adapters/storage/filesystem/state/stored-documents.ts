@@ -1,5 +1,4 @@
 import { compareUtf8 } from '../../../../src/model/bytes.ts'
-import type { MaybePromise } from '../../../../src/runtime/maybe-promise.ts'
 import { OrderedList } from '../../../../src/storage/ordered-list.ts'
 import { ByteReader, type ByteWriter } from '../files/bytes.ts'
 import {
@@ -100,7 +99,7 @@ export class StoredDocuments {
     return lowestIndex(this.#firstKeys.length, isPast)
   }
 
-  get(key: string): MaybePromise<StoredDocument | undefined> {
+  get(key: string): StoredDocument | undefined | Promise<StoredDocument | undefined> {
     if (this.pageCount === 0) return undefined
     const bytes = Buffer.from(key)
     return this.#pages.find(this.pageIndexOf(bytes), (items) => findDocument(items, bytes))
@@ -112,7 +111,7 @@ export function indexInPage(page: StoredPage, key: Buffer): number {
   return lowestIndex(itemsOf(page), (index) => keyBytes(itemAt(page, index)).compare(key) >= 0)
 }
 
-/** Throws `RangeError` if the next item is not after the document. */
+/** Returns the document with this key. Throws `RangeError` if the key of the next item is not greater. */
 function findDocument(items: Buffer, key: Buffer): StoredDocument | undefined {
   const fields = new ByteReader(items)
   let found: StoredDocument | undefined
@@ -123,7 +122,7 @@ function findDocument(items: Buffer, key: Buffer): StoredDocument | undefined {
     const order = items.compare(key, 0, key.length, start, fields.offset)
     if (found !== undefined && order <= 0) throw disordered()
     if (order > 0) break
-    if (order === 0) found = readVersion(fields)
+    if (order === 0) found = readContent(fields)
     else {
       fields.varint()
       fields.skipString()
@@ -210,10 +209,10 @@ export function documentAt({ bytes, starts }: StoredPage, index: number): KeyedD
 }
 
 function readDocument(fields: ByteReader): KeyedDocument {
-  return { key: fields.string(), document: readVersion(fields) }
+  return { key: fields.string(), document: readContent(fields) }
 }
 
-function readVersion(fields: ByteReader): StoredDocument {
+function readContent(fields: ByteReader): StoredDocument {
   return { version: fields.varint(), text: fields.string() }
 }
 
@@ -304,7 +303,7 @@ class KeyList {
     return this.#bytes.subarray(this.#startOf(index), this.#ends.at(index))
   }
 
-  /** The order of the key at an index below the length relative to another one. */
+  /** Compares the key at an index below the length with another one, by bytes. */
   compare(index: number, key: Buffer): number {
     return this.#bytes.compare(key, 0, key.length, this.#startOf(index), this.#ends.at(index))
   }

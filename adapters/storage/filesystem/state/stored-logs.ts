@@ -1,5 +1,4 @@
 import type { RetentionExtension } from '../../../../src/core/retention.ts'
-import { andThen, isPromise, type MaybePromise } from '../../../../src/runtime/maybe-promise.ts'
 import type { Head } from '../../../../src/storage/contract.ts'
 import { withWriteStateChange, writeStateChange } from '../../../../src/storage/heads.ts'
 import { RecentMap } from '../../../../src/storage/recent-map.ts'
@@ -57,8 +56,8 @@ class LogPageList {
   }
 }
 
-/** How many buckets of hashes stay in memory: those of a million logs, in 16 MiB. */
-const RECENT_BUCKETS = 4096
+/** How many buckets of hashes stay decoded: 16 MiB, enough for a million logs. */
+const RECENT_BUCKETS = 2048
 
 /** The logs as a checkpoint stores them, ascending by number. */
 export class StoredLogs {
@@ -136,36 +135,38 @@ export class StoredLogs {
     return Math.max(lowestIndex(firsts.length, (i) => firsts.at(i) > number) - 1, 0)
   }
 
-  withNumber(number: number): MaybePromise<Buffer | undefined> {
+  withNumber(number: number, id?: Buffer): Buffer | undefined | Promise<Buffer | undefined> {
     if (this.pageCount === 0) return undefined
-    return this.#pages.find(this.pageIndexOf(number), (items) => findLog(items, number))
+    return this.#pages.find(this.pageIndexOf(number), (items) => findLog(items, number, id))
   }
 
   async withId(id: string): Promise<Buffer | undefined> {
     if (this.pageCount === 0) return undefined
     const wanted = Buffer.from(id)
     const numbers = this.#numbersOf(wanted)
-    for (const number of isPromise(numbers) ? await numbers : numbers) {
-      const found = this.withNumber(number)
-      const item = isPromise(found) ? await found : found
-      if (item !== undefined && idOf(item).equals(wanted)) return item
+    for (const number of numbers instanceof Promise ? await numbers : numbers) {
+      const found = this.withNumber(number, wanted)
+      const item = found instanceof Promise ? await found : found
+      if (item !== undefined) return item
     }
     return undefined
   }
 
-  #numbersOf(id: Buffer): MaybePromise<readonly number[]> {
+  #numbersOf(id: Buffer): readonly number[] | Promise<readonly number[]> {
     const buckets = this.#buckets
     if (buckets === undefined) return this.#ids.numbersOf(id)
     const hash = idHash(id)
     const index = hashBucket(hash, Math.log2(buckets.count))
     const recent = this.#recentBuckets.get(index)
-    if (recent !== undefined) return numbersWith(hash, recent)
+    if (recent !== undefined) return numbersWithHash(recent, hash)
     const place = buckets.at(index)
     if (place.bytes === 0) return []
-    return andThen(this.#read!.find(place, hashesIn), (entries) => {
-      this.#recentBuckets.set(index, entries)
-      return numbersWith(hash, entries)
-    })
+    const keep = (pairs: Float64Array): number[] => {
+      this.#recentBuckets.set(index, pairs)
+      return numbersWithHash(pairs, hash)
+    }
+    const pairs = this.#read!.find(place, decodeBucket)
+    return pairs instanceof Promise ? pairs.then(keep) : keep(pairs)
   }
 }
 
@@ -177,24 +178,19 @@ export function writeHashes(writer: ByteWriter, entries: readonly IdHash[]): voi
   }
 }
 
-/** Decodes the payload of a frame of hashes to pairs of a hash and a number, which take less than objects. */
-function hashesIn(payload: Buffer): Float64Array {
+/** Decodes the payload of a frame of hashes to a hash, its number, the next hash and so on. */
+function decodeBucket(payload: Buffer): Float64Array {
   const fields = new ByteReader(payload, 1)
   const pairs: number[] = []
   while (fields.left > 0) pairs.push(fields.u32(), fields.varint())
-  return Float64Array.from(pairs)
+  return new Float64Array(pairs)
 }
 
-/** The numbers that follow a hash in ascending pairs. */
-function numbersWith(hash: number, pairs: Float64Array): number[] {
+/** The numbers of the logs whose id has this hash. */
+function numbersWithHash(pairs: Float64Array, hash: number): number[] {
   const numbers: number[] = []
-  for (
-    let i = 2 * lowestIndex(pairs.length / 2, (index) => pairs[2 * index]! >= hash);
-    pairs[i] === hash;
-    i += 2
-  ) {
-    numbers.push(pairs[i + 1]!)
-  }
+  let i = 2 * lowestIndex(pairs.length / 2, (index) => pairs[2 * index]! >= hash)
+  for (; pairs[i] === hash; i += 2) numbers.push(pairs[i + 1]!)
   return numbers
 }
 
@@ -211,15 +207,18 @@ function logsIn(payload: Buffer): Buffer {
   return payload.subarray(1)
 }
 
-/** Returns a copy of the item of a log. */
-function findLog(items: Buffer, number: number): Buffer | undefined {
+/** Returns a copy of the item of a log, with this id if one is given; undefined if there is none. */
+function findLog(items: Buffer, number: number, id?: Buffer): Buffer | undefined {
   const fields = new ByteReader(items)
   while (fields.left > 0) {
     const start = fields.offset
     const key = readLogKey(fields)
-    if (key.number >= number)
-      return key.number === number ? Buffer.from(items.subarray(start, key.end)) : undefined
-    fields.skip(key.end - fields.offset)
+    if (key.number < number) {
+      fields.skip(key.end - fields.offset)
+      continue
+    }
+    const isFound = key.number === number && (id === undefined || fields.raw(fields.varint()).equals(id))
+    return isFound ? Buffer.from(items.subarray(start, key.end)) : undefined
   }
   return undefined
 }
@@ -230,7 +229,8 @@ export function logPage(bytes: Buffer): StoredPage {
   const fields = new ByteReader(bytes)
   while (fields.left > 0) {
     starts.push(fields.offset)
-    fields.skipString()
+    const { end } = readLogKey(fields)
+    fields.skip(end - fields.offset)
   }
   starts.push(bytes.length)
   return { bytes, starts: Uint32Array.from(starts) }
@@ -238,13 +238,6 @@ export function logPage(bytes: Buffer): StoredPage {
 
 export function logNumber(item: Buffer): number {
   return readLogKey(new ByteReader(item)).number
-}
-
-/** The id of a log as bytes: a view. */
-function idOf(item: Buffer): Buffer {
-  const fields = new ByteReader(item)
-  readLogKey(fields)
-  return fields.raw(fields.varint())
 }
 
 const NO_EXTENSIONS: readonly RetentionExtension[] = []
@@ -288,7 +281,10 @@ export function writeLog(writer: ByteWriter, log: LogFacts): void {
 export function readLogKey(fields: ByteReader): LogKey {
   const length = fields.varint()
   const end = fields.offset + length
-  return { end, number: fields.varint(), due: fields.optional() ?? Number.POSITIVE_INFINITY }
+  const number = fields.varint()
+  const due = fields.optional() ?? Number.POSITIVE_INFINITY
+  if (fields.offset > end || end > fields.offset + fields.left) throw new RangeError('a log is malformed')
+  return { end, number, due }
 }
 
 /** Throws `RangeError` if the item is malformed or refers to a segment that does not exist. */

@@ -1,4 +1,3 @@
-import type { MaybePromise } from '../../../../src/runtime/maybe-promise.ts'
 import { RecentMap } from '../../../../src/storage/recent-map.ts'
 
 /** Items in ascending order as a checkpoint stores them: decoded on use, because most are never used. */
@@ -45,10 +44,10 @@ export interface PageReader {
    */
   read<Page>(place: PagePlace, decode: (payload: Buffer) => Page): Promise<Page>
   /**
-   * Like {@link read}, at once if possible: errors are then thrown. The next call reuses the memory of the
-   * payload, to which the result must not refer.
+   * Reads a frame and returns what `search` returns, at once if the file permits. Throws or rejects as
+   * {@link read} does. The result must not refer to the payload, whose memory is used again.
    */
-  find<Item>(place: PagePlace, find: (payload: Buffer) => Item): MaybePromise<Item>
+  find<Item>(place: PagePlace, search: (payload: Buffer) => Item): Item | Promise<Item>
   /**
    * Reads frames that follow one another, in one call of the system, and decodes their payloads. Resolves to
    * those before the first damaged one.
@@ -56,10 +55,12 @@ export interface PageReader {
   readAhead<Page>(places: readonly PagePlace[], decode: (payload: Buffer) => Page): Promise<Page[]>
 }
 
-/** How many pages of a list stay in memory after they were read. */
+/** How many pages of a list stay in memory after they were loaded. */
 const RECENT_PAGES = 128
 /** A larger page, which has a single item, is read each time. */
 const RECENT_BYTES_MAX = 64 * 1024
+/** How many searches a page is remembered for. */
+const SEARCHED_PAGES = 16
 /** How many pages, and bytes of them, are read at once. */
 const AHEAD_PAGES_MAX = RECENT_PAGES / 2
 const AHEAD_BYTES_MAX = 1_048_576
@@ -76,8 +77,9 @@ export class StoredPages {
   readonly #readingAhead = new Map<number, Promise<void>>()
   readonly #read: PageReader | undefined
   readonly #places: PagePlaces
-  /** The page that was read last for a single item. */
-  #lastFoundIn: number | undefined
+  /** The pages that the last calls of {@link find} read; -1 for none. */
+  readonly #searched = new Int32Array(SEARCHED_PAGES).fill(-1)
+  #searches = 0
 
   /**
    * @param itemBytesOf Returns the items of the payload of a frame: a view.
@@ -110,16 +112,18 @@ export class StoredPages {
   }
 
   /**
-   * Looks for an item among those of a page. What `find` returns must not refer to their bytes, which are not
-   * kept: items in no order would keep a page in memory for each. Items of one page in succession are likely
-   * to be followed by others of it.
+   * Returns what `search` returns for the items of a page, which must not refer to their bytes. Keeps the
+   * page only if one of the last calls read it too: searches in no order would fill the memory with pages
+   * that are not used again.
    */
-  find<Item>(index: number, find: (items: Buffer) => Item): MaybePromise<Item> {
+  find<Item>(index: number, search: (items: Buffer) => Item): Item | Promise<Item> {
     const page = this.#inMemory(index)
-    if (page !== undefined) return find(page.bytes)
-    if (index === this.#lastFoundIn) return this.#loadOnce(index).then(({ bytes }) => find(bytes))
-    this.#lastFoundIn = index
-    return this.#read!.find(this.#places.at(index), (payload) => find(this.#itemBytesOf(payload)))
+    if (page !== undefined) return search(page.bytes)
+    if (this.#searched.includes(index) || this.#loading.has(index)) {
+      return this.#loadOnce(index).then(({ bytes }) => search(bytes))
+    }
+    this.#searched[this.#searches++ % this.#searched.length] = index
+    return this.#read!.find(this.#places.at(index), (payload) => search(this.#itemBytesOf(payload)))
   }
 
   #inMemory(index: number): StoredPage | undefined {

@@ -11,6 +11,7 @@ import {
   TRAILER_BYTES,
   writeTrailer,
 } from '../../../../adapters/storage/filesystem/state/checkpoint-index.ts'
+import { EMPTY_BUCKET } from '../../../../adapters/storage/filesystem/state/stored-pages.ts'
 import { compareUtf8 } from '../../../../src/model/bytes.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
 import type { StorageSession } from '../../../../src/storage/contract.ts'
@@ -127,6 +128,21 @@ describe('a checkpoint of many documents and logs', () => {
     expect(await session.get('settings', `${keyOf(7)}-`)).toBeUndefined()
     expect(await session.get('settings', 'a')).toBeUndefined()
     expect(await session.get('settings', 'z')).toBeUndefined()
+    await session.close()
+  })
+
+  test('is read once for calls in any order that need the same parts at the same time', async () => {
+    let reads = 0
+    const files = hookedFiles(await filledDisk(), (operation, name) => {
+      if (operation === 'read' && name === NAME) reads++
+    })
+    const session = await openSimulated(files, LARGE)
+    const before = reads
+    const prng = new Prng(4)
+    const keys = Array.from({ length: 1_000 }, () => keyOf(50_000 + prng.below(500)))
+    const found = await Promise.all(keys.map((key) => session.get('settings', key)))
+    expect(found.map((document) => document?.key)).toEqual(keys)
+    expect(reads - before).toBeLessThan(20)
     await session.close()
   })
 
@@ -346,16 +362,12 @@ test('a trim that ends within a block is examined once, however many checkpoints
   await session.close()
 })
 
-test.each([
-  ['behind the end of the file', 2 ** 40, 100],
-  ['longer than memory', 48, 2 ** 52],
-  ['longer than the file', 48, 2 ** 29],
-])('a frame that is %s by the index is damage, and no memory is taken for it', async (_, offset, bytes) => {
-  const disk = await filledDisk()
+/** The files of a disk whose checkpoint has another index. */
+function withIndex(disk: SimulatedDisk, fill: (index: CheckpointIndex) => void): Map<string, Buffer> {
   const content = Buffer.from(disk.contentOf(NAME))
   const salt = content.readUInt32LE(24)
   const index = new CheckpointIndex()
-  index.addDocuments('settings', { offset, bytes }, Buffer.from('a'))
+  fill(index)
   const { index: indexStart, ...trailer } = readTrailer(content.subarray(-TRAILER_BYTES))
   const writer = new ByteWriter()
   let start = beginFrame(writer)
@@ -367,10 +379,32 @@ test.each([
   writeTrailer(writer, { ...trailer, index: indexStart })
   endFrame(writer, start, salt)
   const journal = fileName('journal', 1)
-  const contents = new Map([
+  return new Map([
     [NAME, Buffer.concat([content.subarray(0, indexStart), writer.bytes])],
     [journal, disk.contentOf(journal)],
   ])
+}
+
+test.each([0, 3])('an index with %s buckets of hashes is damage', async (count) => {
+  const contents = withIndex(await filledDisk(), (index) => {
+    for (let i = 0; i < count; i++) index.logs.buckets.add(EMPTY_BUCKET)
+  })
+  await expect(openSimulated(new SimulatedDisk(new Prng(1), contents), LARGE)).rejects.toMatchObject({
+    kind: 'corrupt',
+    message: expect.stringMatching(`${NAME}.*the index has ${count} buckets`),
+  })
+})
+
+test.each([
+  ['behind the end of the file', 2 ** 40, 100],
+  ['longer than memory', 48, 2 ** 52],
+  ['longer than the file', 48, 2 ** 29],
+])('a frame that is %s by the index is damage, and no memory is taken for it', async (_, offset, bytes) => {
+  const disk = await filledDisk()
+  const contents = withIndex(disk, (index) => {
+    index.addDocuments('settings', { offset, bytes }, Buffer.from('a'))
+    index.logs.buckets.add(EMPTY_BUCKET)
+  })
   let longest = 0
   const files = hookedFiles(new SimulatedDisk(new Prng(1), contents), () => {})
   const session = await openSimulated({ ...files, open: async (name, mode) => measured(name, mode) }, LARGE)
@@ -388,7 +422,7 @@ test.each([
     kind: 'corrupt',
     message: expect.stringContaining(`${NAME} is damaged at offset ${offset}`),
   })
-  expect(longest).toBeLessThan(2 * content.length)
+  expect(longest).toBeLessThan(2 * contents.get(NAME)!.length)
   await session.close()
 })
 
