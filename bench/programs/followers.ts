@@ -13,7 +13,7 @@ host({
   /** Each follower has a stream of its own, with a record. */
   async headwater({ size, follow }: { size: number; follow: Request }) {
     const { toNodeHandler } = await loadNode()
-    const headwater = await openHeadwater()
+    const headwater = await openHeadwater(undefined, { openSessions: size + FIRST_FOLLOWERS })
     for (let number = 0; number < size + FIRST_FOLLOWERS; number++)
       await streamNumber(headwater, number).append('idle')
     return followersOf(toNodeHandler(headwater, { auth: 'none' }), follow)
@@ -47,7 +47,7 @@ async function followersOf(listener: RequestListener, follow: Request): Promise<
     }
   }
   await open(FIRST_FOLLOWERS)
-  return { turn: open, close: () => process.exit() }
+  return { turn: open }
 }
 
 /** The server's end of a connection: gives it a request, and drops what it sends. */
