@@ -29,7 +29,8 @@ const inTests = (path: string) => fileURLToPath(new URL(`test/${path}`, import.m
 /** They test a class of the engine by itself, or bring their own storage. */
 const WITHOUT_STORAGE = [
   'test/engine/api/{json-stream,malformed-input,observables,read-fairness,returned-bytes}.test.ts',
-  'test/engine/log/{history-phase,live-tail,read-ahead,read-budget,read-scheduler}.test.ts',
+  'test/engine/log/{evicted-streams-model,history-phase,live-tail,read-ahead,read-budget}.test.ts',
+  'test/engine/log/read-scheduler.test.ts',
   'test/engine/service/background.test.ts',
 ]
 
