@@ -77,8 +77,8 @@ const NOT_THROUGH_SERVER = [
   'test/engine/service/retention.test.ts',
 ]
 
-/** What a project does not repeat in a quick run. */
-const unlessFull = (project: keyof typeof REPEATED_IN_FULL_RUNS) =>
+/** The test files that a project skips in quick runs. */
+const skippedInQuickRuns = (project: keyof typeof REPEATED_IN_FULL_RUNS) =>
   IS_QUICK_RUN ? REPEATED_IN_FULL_RUNS[project] : []
 
 /** Properties draw the same examples in each run; see the file. */
@@ -123,7 +123,7 @@ export default defineConfig({
         test: {
           name: 'filesystem',
           include: ENGINE_TESTS,
-          exclude: [...WITHOUT_STORAGE, ...unlessFull('filesystem')],
+          exclude: [...WITHOUT_STORAGE, ...skippedInQuickRuns('filesystem')],
           env: { TEST_STORAGE: 'filesystem' },
         },
       },
@@ -137,7 +137,7 @@ export default defineConfig({
           exclude: [
             ...NOT_THROUGH_CLIENT,
             ...(access === 'server' ? NOT_THROUGH_SERVER : []),
-            ...unlessFull(access),
+            ...skippedInQuickRuns(access),
           ],
           runner: inTests('support/connected/runner.ts'),
           env: { TEST_ACCESS: access },

@@ -6,8 +6,8 @@ import { FIRST_FOLLOWERS } from '../load/followers.ts'
 import { encodeRequest, type Request } from '../load/http.ts'
 
 /**
- * Followers without sockets: a process may not have 100,000 of them. Each side serves the same connections,
- * which are streams in its process.
+ * Followers over streams within the process: it may not open 100,000 sockets. Both sides serve the same
+ * connections.
  */
 host({
   /** Each follower has a stream of its own, with a record. */

@@ -163,8 +163,8 @@ export const httpRows: Readonly<Record<string, Measurement>> = {
       },
     ],
   },
-  'sse-memory-most-streams': {
-    work: 'SSE: memory of an idle follower, {size} on as many streams, connections without sockets',
+  'sse-memory-100k-streams': {
+    work: 'SSE: memory of an idle follower, {size} on as many streams, without sockets',
     each: 'a follower',
     size: 100_000,
     exactly: 'size',

@@ -186,7 +186,7 @@ function randomStreams(size: number, atLeast: number): Measurement {
     work: 'append of 1 KiB, filesystem: visiting {size} streams without a pattern',
     each: 'an append',
     size,
-    // Opening and compilation take a part of the first thousands, which are the warm-up.
+    // The first thousands, which opening and compilation slow down, are the warm-up.
     exactly: 15_000,
     ours: { program, side: 'filled streams', fill },
     rivals: [

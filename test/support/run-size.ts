@@ -1,8 +1,8 @@
 const { TEST_RUN } = process.env
 
 /**
- * `npm test` is a quick run: of fewer files, with less work each. A small run is of all files, with as little
- * work. All others are full: `npm run test:full`, and Vitest without a script.
+ * A quick run (`npm test`) runs fewer files, and does less work in each. A small run runs all files with the
+ * work of a quick one. Others are full: `npm run test:full`, and Vitest without a script.
  */
 export const IS_QUICK_RUN = TEST_RUN === 'quick'
 const IS_SMALL_RUN = IS_QUICK_RUN || TEST_RUN === 'small'

@@ -224,7 +224,7 @@ export class SimulatedDisk implements Files {
         const { content } = inode
         const filled =
           position < content.length ? content.copy(buffer, 0, position, position + buffer.length) : 0
-        // As if the system had every other part in memory.
+        // Every other read completes at once, as if the system had the bytes in memory.
         return this.#reads++ % 2 === 0 ? filled : Promise.resolve(filled)
       },
       write: async (bytes, position) => {

@@ -137,13 +137,12 @@ class JournalCopier {
   ): Promise<RunFacts> {
     this.#writer ??= await SegmentWriter.create(this.#files, this.#nextSegment())
     this.#writer.beginRun(log)
-    // Most logs have a single block, for which generators take longer than the copy.
-    if (end - start === 1) await this.#writer.add(contents.block(blocks[start]!))
-    else {
-      for (const block of joinAdjacentBlocks(contentsOf(contents, blocks, start, end))) {
-        await this.#writer.add(block)
-      }
-    }
+    // For a single block, as many logs have, the generators would cost more than the copy.
+    const joined =
+      end - start === 1
+        ? [contents.block(blocks[start]!)]
+        : joinAdjacentBlocks(contentsOf(contents, blocks, start, end))
+    for (const block of joined) await this.#writer.add(block)
     return (await this.#writer.endRun())!
   }
 

@@ -99,7 +99,11 @@ async function readIndexed(
   }
   const { count } = index.logs.buckets
   if (logs > 0 && !Number.isInteger(Math.log2(count))) {
-    throw corrupt(reader.name, trailer.index, `the index has ${count} buckets`)
+    throw corrupt(
+      reader.name,
+      trailer.index,
+      `the index has ${count} buckets of hashes; expected a power of two`,
+    )
   }
   for (const [collection, places] of index.documents) state.catalog.setPlaces(collection, places, pages)
   state.logs.setPlaces(index.logs, state.nextLog - 1, pages)
@@ -128,7 +132,7 @@ function fieldsOf(payload: Buffer, letter: string): ByteReader {
   return fields
 }
 
-/** Length of a buffer that is used again. Longer frames, which have a single item, get their own. */
+/** Length of the reusable buffer, in bytes. A longer frame, which has a single item, gets its own. */
 const FIND_BUFFER_BYTES = 2 * CHECKPOINT_FRAME_BYTES
 
 /** Reads single pages of a checkpoint. */
@@ -138,7 +142,7 @@ class CheckpointPages implements PageReader {
   readonly #size: number
   readonly #file: File
   readonly #reading = new Set<Promise<unknown>>()
-  /** Undefined while a search uses it: others that run at the same time get their own. */
+  /** For the next search. Undefined while one uses it: others at the same time get their own. */
   #freeBuffer: Buffer<ArrayBuffer> | undefined
   #closing: Promise<void> | undefined
 

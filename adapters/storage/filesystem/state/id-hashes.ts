@@ -70,7 +70,7 @@ export interface IdHash {
   readonly number: number
 }
 
-/** How many entries a bucket has on average at most: about 4 KiB. Persisted. */
+/** How many entries a bucket has on average at most: about 4 KiB. `verify` expects it: keep stable. */
 const BUCKET_ENTRIES = 512
 
 export function hashBucket(hash: number, bucketBits: number): number {

@@ -111,7 +111,7 @@ export function indexInPage(page: StoredPage, key: Buffer): number {
   return lowestIndex(itemsOf(page), (index) => keyBytes(itemAt(page, index)).compare(key) >= 0)
 }
 
-/** Returns the document with this key. Throws `RangeError` if the key of the next item is not greater. */
+/** Returns the document with this key. Throws `RangeError` if the item after it is out of order. */
 function findDocument(items: Buffer, key: Buffer): StoredDocument | undefined {
   const fields = new ByteReader(items)
   let found: StoredDocument | undefined
@@ -131,7 +131,7 @@ function findDocument(items: Buffer, key: Buffer): StoredDocument | undefined {
   return found
 }
 
-/** The items of the payload of a frame: a view. */
+/** Returns the items in the payload of a frame, as a view. */
 function documentsIn(payload: Buffer): Buffer {
   const fields = new ByteReader(payload)
   // The letter and the name of the collection.
@@ -303,7 +303,7 @@ class KeyList {
     return this.#bytes.subarray(this.#startOf(index), this.#ends.at(index))
   }
 
-  /** Compares the key at an index below the length with another one, by bytes. */
+  /** Compares the key at an index below the length with `key`, in byte order. */
   compare(index: number, key: Buffer): number {
     return this.#bytes.compare(key, 0, key.length, this.#startOf(index), this.#ends.at(index))
   }

@@ -56,7 +56,7 @@ class LogPageList {
   }
 }
 
-/** How many buckets of hashes stay decoded: 16 MiB, enough for a million logs. */
+/** How many decoded buckets stay in memory: those of a million logs, in 16 MiB. */
 const RECENT_BUCKETS = 2048
 
 /** The logs as a checkpoint stores them, ascending by number. */
@@ -65,7 +65,7 @@ export class StoredLogs {
   readonly #facts: LogPageList
   readonly #read: PageReader | undefined
   readonly #buckets: PagePlaces | undefined
-  /** Pairs of a hash and a number, of the buckets that were read. */
+  /** The buckets that were read last; see {@link decodeBucket}. */
   readonly #recentBuckets = new RecentMap<number, Float64Array>(RECENT_BUCKETS)
   /** The ids of the logs that {@link add} added. */
   readonly #ids = new IdHashes()
@@ -178,7 +178,7 @@ export function writeHashes(writer: ByteWriter, entries: readonly IdHash[]): voi
   }
 }
 
-/** Decodes the payload of a frame of hashes to a hash, its number, the next hash and so on. */
+/** Decodes a bucket: hashes alternate with the numbers of their logs. */
 function decodeBucket(payload: Buffer): Float64Array {
   const fields = new ByteReader(payload, 1)
   const pairs: number[] = []
@@ -186,7 +186,7 @@ function decodeBucket(payload: Buffer): Float64Array {
   return new Float64Array(pairs)
 }
 
-/** The numbers of the logs whose id has this hash. */
+/** Returns the numbers of the logs whose id has this hash. */
 function numbersWithHash(pairs: Float64Array, hash: number): number[] {
   const numbers: number[] = []
   let i = 2 * lowestIndex(pairs.length / 2, (index) => pairs[2 * index]! >= hash)
@@ -202,12 +202,12 @@ export function readHashes(payload: Buffer): IdHash[] {
   return entries
 }
 
-/** The items of the payload of a frame, which begins with a letter: a view. */
+/** Returns the items in the payload of a frame, without its letter, as a view. */
 function logsIn(payload: Buffer): Buffer {
   return payload.subarray(1)
 }
 
-/** Returns a copy of the item of a log, with this id if one is given; undefined if there is none. */
+/** Returns a copy of the item with this number, and with this id if one is given. */
 function findLog(items: Buffer, number: number, id?: Buffer): Buffer | undefined {
   const fields = new ByteReader(items)
   while (fields.left > 0) {
@@ -278,6 +278,7 @@ export function writeLog(writer: ByteWriter, log: LogFacts): void {
   writer.raw(fields.bytes)
 }
 
+/** Reads the key of an item. Throws `RangeError` if the key or the item exceeds its bounds. */
 export function readLogKey(fields: ByteReader): LogKey {
   const length = fields.varint()
   const end = fields.offset + length

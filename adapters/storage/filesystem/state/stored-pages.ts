@@ -44,8 +44,8 @@ export interface PageReader {
    */
   read<Page>(place: PagePlace, decode: (payload: Buffer) => Page): Promise<Page>
   /**
-   * Reads a frame and returns what `search` returns, at once if the file permits. Throws or rejects as
-   * {@link read} does. The result must not refer to the payload, whose memory is used again.
+   * Reads a frame and returns what `search` returns, at once if the read completes at once. Throws or rejects
+   * as {@link read} does. The result must not refer to the payload, whose memory is used again.
    */
   find<Item>(place: PagePlace, search: (payload: Buffer) => Item): Item | Promise<Item>
   /**
@@ -59,7 +59,7 @@ export interface PageReader {
 const RECENT_PAGES = 128
 /** A larger page, which has a single item, is read each time. */
 const RECENT_BYTES_MAX = 64 * 1024
-/** How many searches a page is remembered for. */
+/** How many of the latest searched pages are remembered. */
 const SEARCHED_PAGES = 16
 /** How many pages, and bytes of them, are read at once. */
 const AHEAD_PAGES_MAX = RECENT_PAGES / 2
@@ -77,7 +77,7 @@ export class StoredPages {
   readonly #readingAhead = new Map<number, Promise<void>>()
   readonly #read: PageReader | undefined
   readonly #places: PagePlaces
-  /** The pages that the last calls of {@link find} read; -1 for none. */
+  /** The pages that {@link find} read last without keeping them, as a ring; -1 for none. */
   readonly #searched = new Int32Array(SEARCHED_PAGES).fill(-1)
   #searches = 0
 
@@ -112,9 +112,9 @@ export class StoredPages {
   }
 
   /**
-   * Returns what `search` returns for the items of a page, which must not refer to their bytes. Keeps the
-   * page only if one of the last calls read it too: searches in no order would fill the memory with pages
-   * that are not used again.
+   * Returns what `search` returns for the items of a page. The result must not refer to their bytes. Keeps a
+   * page only if one of the last calls read it too: random look-ups would fill the cache with pages that are
+   * not used again. Throws or rejects as {@link PageReader.find} does.
    */
   find<Item>(index: number, search: (items: Buffer) => Item): Item | Promise<Item> {
     const page = this.#inMemory(index)

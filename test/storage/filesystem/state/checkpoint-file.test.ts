@@ -111,7 +111,7 @@ describe('a checkpoint of many documents and logs', () => {
     await session.close()
   })
 
-  test('gives each call its own document or log when many read it in no order at the same time', async () => {
+  test('returns the right document and log to concurrent calls in random order', async () => {
     const session = await openSimulated(await filledDisk(), LARGE)
     const prng = new Prng(3)
     const numbers = Array.from({ length: 2_000 }, () => 1 + prng.below(STREAMS))
@@ -131,7 +131,7 @@ describe('a checkpoint of many documents and logs', () => {
     await session.close()
   })
 
-  test('is read once for calls in any order that need the same parts at the same time', async () => {
+  test('is read once or twice per page by concurrent calls that need the same pages', async () => {
     let reads = 0
     const files = hookedFiles(await filledDisk(), (operation, name) => {
       if (operation === 'read' && name === NAME) reads++
@@ -146,7 +146,7 @@ describe('a checkpoint of many documents and logs', () => {
     await session.close()
   })
 
-  test('is read a few times by calls for items that follow one another', async () => {
+  test('is read once or twice per page by look-ups of neighbouring keys', async () => {
     let reads = 0
     const files = hookedFiles(await filledDisk(), (operation, name) => {
       if (operation === 'read' && name === NAME) reads++
@@ -362,7 +362,7 @@ test('a trim that ends within a block is examined once, however many checkpoints
   await session.close()
 })
 
-/** The files of a disk whose checkpoint has another index. */
+/** Returns the files of a disk, with the index of the checkpoint replaced. */
 function withIndex(disk: SimulatedDisk, fill: (index: CheckpointIndex) => void): Map<string, Buffer> {
   const content = Buffer.from(disk.contentOf(NAME))
   const salt = content.readUInt32LE(24)
@@ -385,7 +385,7 @@ function withIndex(disk: SimulatedDisk, fill: (index: CheckpointIndex) => void):
   ])
 }
 
-test.each([0, 3])('an index with %s buckets of hashes is damage', async (count) => {
+test.each([0, 3])('an opening rejects an index with %s buckets of hashes', async (count) => {
   const contents = withIndex(await filledDisk(), (index) => {
     for (let i = 0; i < count; i++) index.logs.buckets.add(EMPTY_BUCKET)
   })
