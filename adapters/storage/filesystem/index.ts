@@ -42,9 +42,10 @@ const FILESYSTEM_OPTIONS: MembersOf<FilesystemOptions> = {
  * closes releases the directory. Another process, or another thread, cannot open it: that rejects with a
  * `StorageFailure` of kind `blocked` that names the owner. A stale lock left by a crash is reclaimed.
  *
- * Memory: about 10 bytes for each stream, up to 16 MiB of hashes once many were looked up, up to 2 KiB for each
- * stream that was changed since the last checkpoint, and 200 bytes per run of its records. There is one run for each append of 128 KiB or more, and one for each MiB of
- * other records, plus a few. Reads of single records of large appends cache up to 12 MiB of page tables.
+ * Memory: about 10 bytes for each stream, up to 16 MiB of hashes once many were looked up, up to 2 KiB for
+ * each stream that was changed since the last checkpoint, and 200 bytes per run of its records. There is one
+ * run for each append of 128 KiB or more, and one for each MiB of other records, plus a few. Reads of single
+ * records of large appends cache up to 12 MiB of page tables.
  *
  * Throws `invalid` for invalid options.
  */

@@ -101,7 +101,7 @@ async function tailOf(world: World, stream: Stream): Promise<number | undefined>
   }
 }
 
-/** Operations that may fail. After a failed append, the next step reads the tail to learn if it was stored. */
+/** Operations that may fail. The step after a failed append reads the tail to learn if it was stored. */
 const WHILE_FAILING = {
   async append({ world, stream, model, body }: Use) {
     const outcome = await outcomeOf(stream.append(body, { matchSeqNum: model.bodies.length }))

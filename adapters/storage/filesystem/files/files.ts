@@ -24,8 +24,8 @@ export type OpenMode = 'create' | 'read' | 'update'
 export interface File {
   size(): Promise<number>
   /**
-   * Fills the buffer from `position` on. Returns the number of bytes read, which is smaller only at the end of
-   * the file: the number itself if the read completed at once, otherwise a promise. Errors reject.
+   * Fills the buffer from `position` on. Returns the number of bytes read, which is smaller only at the end
+   * of the file: the number itself if the read completed at once, otherwise a promise. Errors reject.
    */
   read(buffer: Uint8Array, position: number): number | Promise<number>
   write(bytes: Uint8Array, position: number): Promise<void>
