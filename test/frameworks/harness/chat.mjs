@@ -9,7 +9,7 @@ const ANSWER =
   'Reload the page while it is being written: the page continues where it was, without a gap or a repeat. ' +
   'Open it in a second tab: both show the same answer. ' +
   'Stop the server and start it again: what was written is still there, and the rest follows.'
-const SHOWN_MS_MAX = 60_000
+const SHOWN_MS_MAX = 120_000
 
 /** What the app of docs/ai-chat.md has to pass. */
 export const CHAT_CHECKS = {

@@ -6,8 +6,8 @@ export default {
   // The compiler is an optional dependency.
   install: ['--ignore-scripts'],
   modes: [
-    { title: 'AI chat in Next 16, next start', prepare: [next('build')], start: next('start'), ...chat(120) },
+    { title: 'AI chat in Next 16, next start', prepare: [next('build')], start: next('start'), ...chat(200) },
     // The development server compiles each page when it is first opened.
-    { title: 'AI chat in Next 16, next dev', start: next('dev'), ...chat(300) },
+    { title: 'AI chat in Next 16, next dev', start: next('dev'), ...chat(500) },
   ],
 }
