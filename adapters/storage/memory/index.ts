@@ -13,7 +13,7 @@ import { memoryStorage } from './memory-storage.ts'
  * data lives as long as the object: an engine that opens it again finds the same data, as after a restart.
  *
  * Memory: what is stored, about 300 bytes per append, and 2 % of large appends for finding single records.
- * If there are thousands of streams, each that holds up to 16 KiB takes about 200 bytes, and 56 per append.
+ * Each stream that holds up to 16 KiB takes about 200 bytes, and 56 per append, if there are thousands.
  */
 export function memory(): Storage {
   return memoryStorage()

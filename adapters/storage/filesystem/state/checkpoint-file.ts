@@ -142,7 +142,7 @@ class CheckpointPages implements PageReader {
   readonly #size: number
   readonly #file: File
   readonly #reading = new Set<Promise<unknown>>()
-  /** For the next search. Undefined while one uses it: others at the same time get their own. */
+  /** The buffer of the next search. Undefined while one uses it: others at the same time get their own. */
   #freeBuffer: Buffer<ArrayBuffer> | undefined
   #closing: Promise<void> | undefined
 
@@ -160,13 +160,15 @@ class CheckpointPages implements PageReader {
 
   find<Item>({ offset, bytes }: PagePlace, search: (payload: Buffer) => Item): Item | Promise<Item> {
     this.#assertReadable(offset, bytes)
-    const buffer = this.#freeBuffer ?? Buffer.allocUnsafeSlow(FIND_BUFFER_BYTES)
-    this.#freeBuffer = undefined
-    const frame = bytes > buffer.length ? Buffer.allocUnsafeSlow(bytes) : buffer.subarray(0, bytes)
+    const isShort = bytes <= FIND_BUFFER_BYTES
+    const free = isShort ? this.#freeBuffer : undefined
+    const buffer = free ?? Buffer.allocUnsafeSlow(Math.max(bytes, FIND_BUFFER_BYTES))
+    if (isShort) this.#freeBuffer = undefined
+    const frame = buffer.subarray(0, bytes)
     const finish = (filled: number): Item => {
       if (filled < bytes) throw corrupt(this.#name, offset + filled, 'truncated')
       const item = decodeOrThrowCorrupt(this.#name, offset, () => search(this.#payload(frame)))
-      this.#freeBuffer = buffer
+      if (isShort) this.#freeBuffer = buffer
       return item
     }
     const reading = this.#file.read(frame, offset)

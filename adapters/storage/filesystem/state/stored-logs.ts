@@ -194,14 +194,6 @@ function numbersWithHash(pairs: Float64Array, hash: number): number[] {
   return numbers
 }
 
-/** Decodes the payload of a frame of hashes. */
-export function readHashes(payload: Buffer): IdHash[] {
-  const fields = new ByteReader(payload, 1)
-  const entries: IdHash[] = []
-  while (fields.left > 0) entries.push({ hash: fields.u32(), number: fields.varint() })
-  return entries
-}
-
 /** Returns the items in the payload of a frame, without its letter, as a view. */
 function logsIn(payload: Buffer): Buffer {
   return payload.subarray(1)

@@ -8,7 +8,7 @@ import { INDEXED_VERSION } from '../state/checkpoint-file.ts'
 import { CheckpointIndex, readTrailer, type Trailer } from '../state/checkpoint-index.ts'
 import { IdHashes } from '../state/id-hashes.ts'
 import { decodeDocument, documentPage, keyBytes } from '../state/stored-documents.ts'
-import { logPage, readHashes, readLog, readLogKey } from '../state/stored-logs.ts'
+import { logPage, readLog, readLogKey, writeHashes } from '../state/stored-logs.ts'
 import { EMPTY_BUCKET, itemAt, itemsIn, type PagePlace } from '../state/stored-pages.ts'
 import { checkHead } from './change-check.ts'
 import { checkDocument } from './document-check.ts'
@@ -209,11 +209,10 @@ class LookupCheck {
     const { buckets } = this.#found.logs
     const count = 2 ** this.#hashes.bucketBits
     while (buckets.count < count && this.#hashes.bucket(buckets.count).length === 0) this.#addEmpty()
-    const expected = this.#hashes.bucket(buckets.count)
-    const entries = readHashes(payload)
-    const isSame = ({ hash, number }: (typeof entries)[number], i: number) =>
-      hash === expected[i]?.hash && number === expected[i]?.number
-    this.#areHashesWrong ||= entries.length !== expected.length || !entries.every(isSame)
+    const expected = new ByteWriter()
+    writeHashes(expected, this.#hashes.bucket(buckets.count))
+    // The letter comes first.
+    this.#areHashesWrong ||= !payload.subarray(1).equals(expected.bytes)
     buckets.add(place)
   }
 

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { LogWriter, NOW } from '../../../../adapters/conformance/log-writer.ts'
 import { ByteWriter } from '../../../../adapters/storage/filesystem/files/bytes.ts'
-import { fileName, parseFileName } from '../../../../adapters/storage/filesystem/files/file-header.ts'
+import { parseFileName } from '../../../../adapters/storage/filesystem/files/file-header.ts'
 import type { File, OpenMode } from '../../../../adapters/storage/filesystem/files/files.ts'
 import { beginFrame, endFrame } from '../../../../adapters/storage/filesystem/files/frame.ts'
-import { writeCheckpoint } from '../../../../adapters/storage/filesystem/state/checkpoint.ts'
 import {
   CheckpointIndex,
   readTrailer,
@@ -15,220 +14,13 @@ import { EMPTY_BUCKET } from '../../../../adapters/storage/filesystem/state/stor
 import { compareUtf8 } from '../../../../src/model/bytes.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
 import type { StorageSession } from '../../../../src/storage/contract.ts'
-import { emptyHead } from '../../../../src/storage/heads.ts'
 import { Gate, hookedFiles, systemError } from '../hooked-files.ts'
 import { type Loss, SimulatedDisk } from '../simulated-disk.ts'
 import { openSimulated } from '../workload.ts'
+import { CHECKPOINT, diskWith, filledDisk, keyOf, ROLL_BYTES } from './filled-disk.ts'
 
-const LARGE = 1e9
-const NAME = fileName('checkpoint', 1)
-const STREAMS = 100_000
 const LOSSES: readonly Loss[] = ['nothing', 'everything', 'some']
 const ALL = { prefix: '', after: '', limit: 1_000_000 }
-
-const keyOf = (i: number) => `k${String(i).padStart(6, '0')}`
-
-/** A disk with a checkpoint of so many documents and logs, and an empty journal. */
-async function filledDisk(nextLog = STREAMS + 1): Promise<SimulatedDisk> {
-  const disk = new SimulatedDisk(new Prng(1))
-  const numbers = Array.from({ length: STREAMS }, (_, i) => i + 1)
-  const documents = numbers.map((i) => ({ key: keyOf(i), document: { version: i, text: `"${i}"` } }))
-  const logs = numbers.map((number) => ({
-    number,
-    id: `log-${number}`,
-    head: emptyHead(1, number),
-    runs: [],
-  }))
-  const collections = [{ collection: 'settings' as const, documents: [documents] }]
-  const counters = { nextLog, nextVersion: STREAMS + 1 }
-  await writeCheckpoint(
-    disk,
-    { journal: 1, ...counters, segments: [], collections, logs: [logs] },
-    () => false,
-  )
-  const other = new SimulatedDisk(new Prng(2))
-  const session = await openSimulated(other, LARGE)
-  await session.commit([{ kind: 'put', collection: 'usage', key: 'a', value: 1 }])
-  await session.close()
-  const journal = fileName('journal', 1)
-  return new SimulatedDisk(
-    new Prng(1),
-    new Map([
-      [NAME, disk.contentOf(NAME)],
-      [journal, other.contentOf(journal)],
-    ]),
-  )
-}
-
-describe('a checkpoint of many documents and logs', () => {
-  test('is not read by an opening, and in small parts by the calls that need it', async () => {
-    const disk = await filledDisk()
-    let bytes = 0
-    const session = await openSimulated(
-      { ...hookedFiles(disk, () => {}), open: (name, mode) => counted(name, mode) },
-      LARGE,
-    )
-    async function counted(name: string, mode: 'create' | 'read' | 'update') {
-      const file = await disk.open(name, mode)
-      const read = async (buffer: Uint8Array, position: number) => {
-        const count = await file.read(buffer, position)
-        if (name === NAME) bytes += count
-        return count
-      }
-      const others = { size: () => file.size(), close: () => file.close(), datasync: () => file.datasync() }
-      return {
-        ...others,
-        read,
-        write: (data: Uint8Array, position: number) => file.write(data, position),
-        truncate: (length: number) => file.truncate(length),
-        isLinked: () => file.isLinked(),
-        isNamed: (named: string) => file.isNamed(named),
-      }
-    }
-    const { length } = disk.contentOf(NAME)
-    expect(length).toBeGreaterThan(4_000_000)
-    const before = bytes
-    expect(before).toBeLessThan(0.6 * length)
-    expect(await session.get('settings', keyOf(7_777))).toMatchObject({ value: '7777', version: 7_777 })
-    expect((await session.head('log-7777'))?.appendedAt).toBe(7_777)
-    expect(await session.head('log-0')).toBeUndefined()
-    const page = await session.list('settings', { prefix: 'k01', after: keyOf(12_345), limit: 1_000 })
-    expect(page.map(({ key }) => key)).toEqual(Array.from({ length: 1_000 }, (_, i) => keyOf(12_346 + i)))
-    expect(bytes - before).toBeLessThan(100_000)
-    await session.close()
-  })
-
-  test('is read once for the calls that need the same part at the same time', async () => {
-    let reads = 0
-    const files = hookedFiles(await filledDisk(), (operation, name) => {
-      if (operation === 'read' && name === NAME) reads++
-    })
-    const session = await openSimulated(files, LARGE)
-    const before = reads
-    const keys = Array.from({ length: 1_000 }, (_, i) => keyOf(i + 1))
-    await session.commit(keys.map((key) => ({ kind: 'put', collection: 'settings', key, value: 1 })))
-    expect(reads - before).toBeLessThan(10)
-    await session.close()
-  })
-
-  test('returns the right document and log to concurrent calls in random order', async () => {
-    const session = await openSimulated(await filledDisk(), LARGE)
-    const prng = new Prng(3)
-    const numbers = Array.from({ length: 2_000 }, () => 1 + prng.below(STREAMS))
-    const found = await Promise.all(
-      numbers.map(async (i) => {
-        const [document, head] = await Promise.all([
-          session.get('settings', keyOf(i)),
-          session.head(`log-${i}`),
-        ])
-        return [document?.key, document?.value, document?.version, head?.appendedAt]
-      }),
-    )
-    expect(found).toEqual(numbers.map((i) => [keyOf(i), `${i}`, i, i]))
-    expect(await session.get('settings', `${keyOf(7)}-`)).toBeUndefined()
-    expect(await session.get('settings', 'a')).toBeUndefined()
-    expect(await session.get('settings', 'z')).toBeUndefined()
-    await session.close()
-  })
-
-  test('is read once or twice per page by concurrent calls that need the same pages', async () => {
-    let reads = 0
-    const files = hookedFiles(await filledDisk(), (operation, name) => {
-      if (operation === 'read' && name === NAME) reads++
-    })
-    const session = await openSimulated(files, LARGE)
-    const before = reads
-    const prng = new Prng(4)
-    const keys = Array.from({ length: 1_000 }, () => keyOf(50_000 + prng.below(500)))
-    const found = await Promise.all(keys.map((key) => session.get('settings', key)))
-    expect(found.map((document) => document?.key)).toEqual(keys)
-    expect(reads - before).toBeLessThan(20)
-    await session.close()
-  })
-
-  test('is read once or twice per page by look-ups of neighbouring keys', async () => {
-    let reads = 0
-    const files = hookedFiles(await filledDisk(), (operation, name) => {
-      if (operation === 'read' && name === NAME) reads++
-    })
-    const session = await openSimulated(files, LARGE)
-    const before = reads
-    for (let i = 1; i <= 2_000; i++) {
-      expect((await session.get('settings', keyOf(i)))?.version).toBe(i)
-    }
-    expect(reads - before).toBeLessThan(20)
-    await session.close()
-  })
-
-  test('is read in a few calls of the system by a list', async () => {
-    let reads = 0
-    const files = hookedFiles(await filledDisk(), (operation, name) => {
-      if (operation === 'read' && name === NAME) reads++
-    })
-    const session = await openSimulated(files, LARGE)
-    const before = reads
-    const list = (i: number) => session.list('settings', { prefix: 'k', after: keyOf(i), limit: 2_000 })
-    const pages = await Promise.all([list(5_000), list(5_000)])
-    for (const page of pages) {
-      expect(page.map(({ value }) => value)).toEqual(Array.from({ length: 2_000 }, (_, i) => `${5_001 + i}`))
-    }
-    expect(reads - before).toBeLessThan(4)
-    const many = await session.list('settings', { prefix: 'k', after: keyOf(20_000), limit: 50_000 })
-    expect(many.map(({ key }) => key)).toEqual(Array.from({ length: 50_000 }, (_, i) => keyOf(20_001 + i)))
-    await session.close()
-  })
-
-  test('fails a list that needs a damaged part, but not one that ends before it', async () => {
-    const disk = await filledDisk()
-    const content = Buffer.from(disk.contentOf(NAME))
-    const place = content.indexOf(keyOf(7_777))
-    content[place]! ^= 1
-    const journal = fileName('journal', 1)
-    const contents = new Map([
-      [NAME, content],
-      [journal, disk.contentOf(journal)],
-    ])
-    const session = await openSimulated(new SimulatedDisk(new Prng(1), contents), LARGE)
-    const list = (after: number, limit: number) =>
-      session.list('settings', { prefix: 'k', after: keyOf(after), limit })
-    await expect(list(7_000, 1_000)).rejects.toMatchObject({
-      kind: 'corrupt',
-      message: expect.stringContaining(NAME),
-    })
-    expect(await list(5_000, 2_000)).toHaveLength(2_000)
-    expect(await list(8_500, 1_000)).toHaveLength(1_000)
-    await session.close()
-  })
-
-  test('fails only the calls that need a damaged part', async () => {
-    const disk = await filledDisk()
-    const content = Buffer.from(disk.contentOf(NAME))
-    content[200_000]! ^= 1
-    const journal = fileName('journal', 1)
-    const contents = new Map([
-      [NAME, content],
-      [journal, disk.contentOf(journal)],
-    ])
-    const session = await openSimulated(new SimulatedDisk(new Prng(1), contents), LARGE)
-    const failures: number[] = []
-    for (let i = 1; i <= STREAMS; i += 50) {
-      const error = await session.get('settings', keyOf(i)).then(
-        () => undefined,
-        (failure: unknown) => failure,
-      )
-      if (error === undefined) continue
-      expect(error).toMatchObject({ kind: 'corrupt', message: expect.stringContaining(NAME) })
-      failures.push(i)
-    }
-    expect(failures.length).toBeGreaterThan(0)
-    expect(failures.length).toBeLessThan(20)
-    const damagedKey = keyOf(failures[0]!)
-    const put = { kind: 'put', collection: 'settings', key: damagedKey, value: 1, expect: null } as const
-    await expect(session.commit([put])).rejects.toMatchObject({ kind: 'corrupt', nothingWritten: true })
-    await session.commit([{ ...put, key: 'other' }])
-    await session.close()
-  })
-})
 
 /** Random changes of documents, and what they are after each of them, by the length of the disk's history. */
 async function changed(disk: SimulatedDisk, session: StorageSession, prng: Prng, count: number) {
@@ -296,7 +88,7 @@ test.each([
     session.commit([{ kind: 'put', collection: 'settings', key: keyOf(i % 50), value: i }])
   let i = 0
   for (; failures === 0; i++) await put(i)
-  const crashed = await openSimulated(disk.crashedAfter(disk.length, 'everything', new Prng(2)), LARGE)
+  const crashed = await openSimulated(disk.crashedAfter(disk.length, 'everything', new Prng(2)), ROLL_BYTES)
   expect((await documentsOf(crashed)).length).toBe(Math.min(i, 50))
   await crashed.close()
   const hasCheckpoint = () => disk.names.some((name) => parseFileName(name)?.kind === 'checkpoint')
@@ -362,9 +154,9 @@ test('a trim that ends within a block is examined once, however many checkpoints
   await session.close()
 })
 
-/** Returns the files of a disk, with the index of the checkpoint replaced. */
-function withIndex(disk: SimulatedDisk, fill: (index: CheckpointIndex) => void): Map<string, Buffer> {
-  const content = Buffer.from(disk.contentOf(NAME))
+/** Returns a copy of a disk, with the index of the checkpoint replaced. */
+function withIndex(disk: SimulatedDisk, fill: (index: CheckpointIndex) => void): SimulatedDisk {
+  const content = Buffer.from(disk.contentOf(CHECKPOINT))
   const salt = content.readUInt32LE(24)
   const index = new CheckpointIndex()
   fill(index)
@@ -378,20 +170,16 @@ function withIndex(disk: SimulatedDisk, fill: (index: CheckpointIndex) => void):
   writer.byte('T'.charCodeAt(0))
   writeTrailer(writer, { ...trailer, index: indexStart })
   endFrame(writer, start, salt)
-  const journal = fileName('journal', 1)
-  return new Map([
-    [NAME, Buffer.concat([content.subarray(0, indexStart), writer.bytes])],
-    [journal, disk.contentOf(journal)],
-  ])
+  return diskWith(Buffer.concat([content.subarray(0, indexStart), writer.bytes]), disk)
 }
 
 test.each([0, 3])('an opening rejects an index with %s buckets of hashes', async (count) => {
-  const contents = withIndex(await filledDisk(), (index) => {
+  const damaged = withIndex(await filledDisk(), (index) => {
     for (let i = 0; i < count; i++) index.logs.buckets.add(EMPTY_BUCKET)
   })
-  await expect(openSimulated(new SimulatedDisk(new Prng(1), contents), LARGE)).rejects.toMatchObject({
+  await expect(openSimulated(damaged, ROLL_BYTES)).rejects.toMatchObject({
     kind: 'corrupt',
-    message: expect.stringMatching(`${NAME}.*the index has ${count} buckets`),
+    message: expect.stringMatching(`${CHECKPOINT}.*the index has ${count} buckets`),
   })
 })
 
@@ -401,13 +189,16 @@ test.each([
   ['longer than the file', 48, 2 ** 29],
 ])('a frame that is %s by the index is damage, and no memory is taken for it', async (_, offset, bytes) => {
   const disk = await filledDisk()
-  const contents = withIndex(disk, (index) => {
+  const damaged = withIndex(disk, (index) => {
     index.addDocuments('settings', { offset, bytes }, Buffer.from('a'))
     index.logs.buckets.add(EMPTY_BUCKET)
   })
   let longest = 0
-  const files = hookedFiles(new SimulatedDisk(new Prng(1), contents), () => {})
-  const session = await openSimulated({ ...files, open: async (name, mode) => measured(name, mode) }, LARGE)
+  const files = hookedFiles(damaged, () => {})
+  const session = await openSimulated(
+    { ...files, open: async (name, mode) => measured(name, mode) },
+    ROLL_BYTES,
+  )
   async function measured(name: string, mode: OpenMode): Promise<File> {
     const file = await files.open(name, mode)
     return {
@@ -420,21 +211,21 @@ test.each([
   }
   await expect(session.get('settings', 'b')).rejects.toMatchObject({
     kind: 'corrupt',
-    message: expect.stringContaining(`${NAME} is damaged at offset ${offset}`),
+    message: expect.stringContaining(`${CHECKPOINT} is damaged at offset ${offset}`),
   })
-  expect(longest).toBeLessThan(2 * contents.get(NAME)!.length)
+  expect(longest).toBeLessThan(2 * damaged.contentOf(CHECKPOINT).length)
   await session.close()
 })
 
 test('many changes are written to a checkpoint, however many logs were deleted before', async () => {
   const disk = await filledDisk(10_000_000)
-  const session = await openSimulated(disk, LARGE)
+  const session = await openSimulated(disk, ROLL_BYTES)
   const changes = Array.from({ length: 65_536 }, (_, i) => {
     return { kind: 'put', collection: 'settings', key: keyOf(i), value: 1 } as const
   })
   await session.commit(changes)
   const hasRolled = () =>
-    disk.names.some((name) => parseFileName(name)?.kind === 'checkpoint' && name !== NAME)
+    disk.names.some((name) => parseFileName(name)?.kind === 'checkpoint' && name !== CHECKPOINT)
   for (let i = 0; i < 1_000 && !hasRolled(); i++) await session.get('settings', keyOf(i))
   await session.reclaim({ now: 0, trimmedBefore: 0, blocksMax: 1 })
   expect(hasRolled()).toBe(true)
