@@ -3,7 +3,7 @@ import { byRun } from '../../support/run-size.ts'
 import { report } from './report.ts'
 import { run } from './simulation.ts'
 
-const SEEDS = byRun({ quick: 100, full: 200 })
+const SEEDS = byRun({ quick: 150, full: 200 })
 const STEPS = 400
 
 /** The runs must contain each of these; otherwise they would prove too little. */
@@ -80,5 +80,5 @@ it(`keeps every promise in ${SEEDS} seeds`, { timeout: 300_000 }, async () => {
       events.add(event).add(`${event}: ${error}`)
     }
   }
-  expect([...events]).toEqual(expect.arrayContaining(EXPECTED_EVENTS))
+  expect(EXPECTED_EVENTS.filter((event) => !events.has(event))).toEqual([])
 })
