@@ -51,6 +51,8 @@ export class LivePhase implements Follower {
   #unfollow: (() => void) | undefined
   #onChange: (() => void) | undefined
   #timer: { readonly at: number; readonly cancel: () => void } | undefined
+  /** Whether there was a delivery since the timer was set. */
+  #isPostponed = false
 
   constructor(
     log: StreamLog,
@@ -104,12 +106,15 @@ export class LivePhase implements Follower {
     if (at >= (this.#timer?.at ?? Number.POSITIVE_INFINITY)) return
     this.#timer?.cancel()
     const { clock } = this.#options
+    this.#isPostponed = false
     const cancel = clock.schedule(at - clock.now(), () => {
       this.#timer = undefined
-      // If the clock was set back meanwhile, nothing is due later for that.
-      const early = Math.max(at - clock.now(), 0)
-      this.#deadline! -= early
-      this.#nextHeartbeatAt -= early
+      // If the clock was set back meanwhile, nothing is due later for that. It may also have been set back
+      // before a delivery postponed what is due: then the new times are right.
+      const now = clock.now()
+      const early = this.#isPostponed ? 0 : Math.max(at - now, 0)
+      this.#deadline = Math.min(this.#deadline! - early, now + this.#waitMs)
+      this.#nextHeartbeatAt = Math.min(this.#nextHeartbeatAt - early, now + this.#heartbeatGapMs)
       this.wake()
     })
     this.#timer = { at, cancel }
@@ -121,6 +126,7 @@ export class LivePhase implements Follower {
     const now = this.#options.clock.now()
     this.#deadline = now + this.#waitMs
     this.#nextHeartbeatAt = now + this.#heartbeatGapMs
+    this.#isPostponed = true
   }
 
   /** Returns a heartbeat to send now; undefined for a read without heartbeats. */

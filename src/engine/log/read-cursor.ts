@@ -156,9 +156,9 @@ export class ReadCursor implements RecordCursor {
       const result = await work()
       if (result !== undefined || this.#failure === undefined) return result
     } catch (error) {
+      this.fail(error)
       // A failure of work that a closed read left behind does not matter.
-      if (this.#isClosed() && this.#failure === undefined) return undefined
-      if (!this.#isClosed()) this.fail(error)
+      if (this.#failure === undefined) return undefined
     }
     const { error } = this.#failure!
     this.#failure = undefined

@@ -20,7 +20,7 @@ async function openFollowing(waitMs?: number) {
   const setBack = (ms: number) => {
     aheadMs -= ms
   }
-  return { hw, clock: inner, seen, setBack }
+  return { hw, clock: inner, stream, seen, setBack }
 }
 
 it.each([3_600_000, 5_000])('heartbeats continue while the clock is set back by %d ms', async (ms) => {
@@ -38,5 +38,27 @@ it('a wait ends in time although the clock is set back', async () => {
   setBack(3_600_000)
   await clock.advance(4_000)
   expect(seen).toEqual(['heartbeat', 'end'])
+  await hw.close()
+})
+
+it('a wait that begins again after the clock was set back lasts its whole time', async () => {
+  const { hw, clock, stream, seen, setBack } = await openFollowing(4_000)
+  await clock.advance(1_000)
+  setBack(500)
+  await stream.append({ body: 'a' })
+  await clock.advance(3_999)
+  expect(seen).toEqual(['heartbeat', 'batch'])
+  await clock.advance(1)
+  expect(seen).toEqual(['heartbeat', 'batch', 'end'])
+  await hw.close()
+})
+
+it('a wait that begins again before the clock is set back lasts at most twice as long', async () => {
+  const { hw, clock, stream, seen, setBack } = await openFollowing(4_000)
+  await clock.advance(1_000)
+  await stream.append({ body: 'a' })
+  setBack(3_600_000)
+  await clock.advance(7_000)
+  expect(seen).toEqual(['heartbeat', 'batch', 'end'])
   await hw.close()
 })
