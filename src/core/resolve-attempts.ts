@@ -31,16 +31,15 @@ export type AttemptOutcome = 'acknowledge' | 'fail' | 'refuse' | 'discard' | 're
  *   found its head.
  * - A failure also fails the conflicts after it, which it caused, or discards them if they are of its group.
  *   Other conflicts are retried, and so are failures after them: the head that those expect does not exist.
- * - A duplicate is durable if all appends before it were written.
- * - A rejection is final if all appends before it were written, unless other engines may have changed the
- *   stream since.
+ * - A duplicate is durable, and a rejection is final, if all appends before it were written, unless other
+ *   engines may have changed the stream since.
  */
 export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): AttemptOutcome[] {
   const lastWritten = attempts.findLastIndex(({ state }) => state === 'written')
   const failedGroups = new Set<object>()
   let hasFailure = false
   let hasConflict = false
-  let isCertain = true
+  let isCertain = !shared
 
   const outcomeOf = ({ state, group, groupHasFailed }: Attempt, index: number): AttemptOutcome => {
     const unlessGroupFailed = (group && failedGroups.has(group)) || groupHasFailed ? 'discard' : 'retry'
@@ -60,7 +59,7 @@ export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): 
         hasConflict = true
         return hasFailure && unlessGroupFailed === 'retry' ? 'fail' : unlessGroupFailed
       case 'refused':
-        return isCertain && !shared ? 'refuse' : unlessGroupFailed
+        return isCertain ? 'refuse' : unlessGroupFailed
       case 'duplicate':
         return isCertain ? 'acknowledge' : unlessGroupFailed
       case 'rejected':

@@ -49,6 +49,19 @@ describe('the outcomes of attempts after a failure or conflict', () => {
       true,
       ['acknowledge', 'retry'],
     ],
+    [
+      'acknowledges a duplicate of what is durable',
+      of('written', 'duplicate'),
+      false,
+      ['acknowledge', 'acknowledge'],
+    ],
+    ['retries a duplicate after an undecided append', of('conflicted', 'duplicate'), false, ['retry', 'retry']],
+    [
+      'retries a duplicate if others may have changed the stream',
+      of('written', 'duplicate'),
+      true,
+      ['acknowledge', 'retry'],
+    ],
     ['keeps a final rejection', of('rejected', 'queued'), true, ['refuse', 'retry']],
     [
       'retries appends after a rejection in doubt',

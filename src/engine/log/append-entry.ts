@@ -68,20 +68,19 @@ export interface WriteAttempt {
   readonly written: WrittenAppend
 }
 
+/** An outcome without a write, which is reported only once the head that it rests on is durable. */
+interface Answer {
+  readonly against: Head
+  /** Whether the storage had this head after the append was called. */
+  readonly isFinal: boolean
+}
+
 export type AppendState =
   | { readonly kind: 'queued' }
   | { readonly kind: 'writing' | 'written'; readonly attempt: WriteAttempt }
-  /** Refused against a head that may not be durable yet, unless `isFinal`: rejected only once it is. */
-  | {
-      readonly kind: 'refused'
-      readonly error: HeadwaterError
-      readonly against: Head
-      readonly isFinal: boolean
-      /** Whether other engines may have changed the head since. */
-      readonly needsReload: boolean
-    }
-  /** Stored by an earlier append, which may not be durable yet. */
-  | { readonly kind: 'duplicate'; readonly start: StreamPosition; readonly end: StreamPosition }
+  | (Answer & { readonly kind: 'refused'; readonly error: HeadwaterError })
+  /** Stored by an earlier append. */
+  | (Answer & { readonly kind: 'duplicate'; readonly start: StreamPosition; readonly end: StreamPosition })
   /** It was skipped, because an earlier append of its group was rejected. */
   | { readonly kind: 'discarded' }
   /** The storage has another head than expected: nothing was written. */

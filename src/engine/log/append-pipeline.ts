@@ -144,8 +144,6 @@ export class AppendPipeline implements AppendSink {
       }
       this.#next++
       this.#begin(entry, rules)
-      // On a storage shared with other engines a refusal may rest on an outdated head: recovery checks it.
-      if (entry.state.kind === 'refused' && entry.state.needsReload) this.#needsReload = true
     }
     const first = this.#entries[0]
     if (first === undefined) return
@@ -180,16 +178,13 @@ export class AppendPipeline implements AppendSink {
     const now = clock.now()
     const stream = { timestamping: document.config.timestamping, cipher: document.cipher }
     const result = sequence(ahead, entry.batch, stream, now, rules)
-    if (result.kind === 'refused') {
-      // Any state that the storage had after the call may be refused against, however busy other engines are.
+    if (result.kind !== 'sequenced') {
+      // Any state that the storage had after the call may be answered from, however busy other engines are.
       const isFinal = entry.sawReload && ahead === this.#reloaded
-      const needsReload = !isFinal && isShared()
-      entry.state = { kind: 'refused', error: result.error, against: ahead, isFinal, needsReload }
-      entry.group?.refuse(entry)
-      return
-    }
-    if (result.kind === 'duplicate') {
-      entry.state = result
+      entry.state = { ...result, against: ahead, isFinal }
+      // On a storage shared with other engines the answer may rest on an outdated head: recovery checks it.
+      if (!isFinal && isShared()) this.#needsReload = true
+      if (result.kind === 'refused') entry.group?.refuse(entry)
       return
     }
     const { next, start, end, records, lines } = result
@@ -265,9 +260,7 @@ export class AppendPipeline implements AppendSink {
     for (const { state, group } of this.#entries) {
       const isCertain =
         state.kind === 'written' ||
-        // What it rests on was stored by an append before it, or is in a durable head.
-        state.kind === 'duplicate' ||
-        (state.kind === 'refused' && (state.isFinal || (!needsReload && !state.needsReload))) ||
+        ('isFinal' in state && (state.isFinal || !needsReload)) ||
         (!needsReload && state.kind === 'discarded')
       if (!isCertain) break
       if (state.kind === 'refused') group?.fail(state.error)

@@ -133,6 +133,20 @@ describe('a storage that loses confirmed records', () => {
     expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['kept'])
   })
 
+  it('stores a lost batch of a producer again, where nothing reports it', async () => {
+    const replicated = replicatedStorage()
+    const { stream } = await opened(replicated.storage)
+    const batch = (seq: number) => ({ producer: { id: 'p', epoch: 0, seq } })
+    await stream.append('kept', batch(0))
+    replicated.cut()
+    await stream.append('lost', batch(1))
+    replicated.promote()
+    const again = await stream.append('lost', batch(1))
+    expect(again.duplicate).toBeUndefined()
+    expect(await readAll(stream)).toEqual(['kept', 'lost'])
+    expect((await stream.append('lost', batch(1))).duplicate).toBe(true)
+  })
+
   it('loses nothing if the replica has everything: followers continue', async () => {
     const replicated = replicatedStorage()
     const { hw, clock, stream } = await opened(replicated.storage)
