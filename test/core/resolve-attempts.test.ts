@@ -55,7 +55,12 @@ describe('the outcomes of attempts after a failure or conflict', () => {
       false,
       ['acknowledge', 'acknowledge'],
     ],
-    ['retries a duplicate after an undecided append', of('conflicted', 'duplicate'), false, ['retry', 'retry']],
+    [
+      'retries a duplicate after an undecided append',
+      of('conflicted', 'duplicate'),
+      false,
+      ['retry', 'retry'],
+    ],
     [
       'retries a duplicate if others may have changed the stream',
       of('written', 'duplicate'),
