@@ -34,7 +34,7 @@ export function expiresAt(expiry: Expiry, use: StreamUse): number {
 }
 
 /** Whether a read at `now`, in milliseconds, has to be recorded for the stream to be kept long enough. */
-export function isReadRecorded(expiry: Expiry | undefined, use: StreamUse, now: number): boolean {
-  if (expiry === undefined || 'at' in expiry) return false
+export function isReadRecorded(expiry: Expiry, use: StreamUse, now: number): boolean {
+  if ('at' in expiry) return false
   return now - lastUseAt(use) >= readStepMs(expiry.idleSeconds)
 }

@@ -67,7 +67,10 @@ export function planRead(
 ): ReadOutcome {
   const { tail } = state
   const bounded = query.count !== undefined || query.bytes !== undefined || query.until !== undefined
-  const waitMs = effectiveWaitMs(query.waitMs, kind, bounded)
+  const waitMs =
+    kind === 'unary'
+      ? Math.min(query.waitMs ?? 0, UNARY_WAIT_MS_MAX)
+      : (query.waitMs ?? (bounded ? 0 : Number.POSITIVE_INFINITY))
   const isLocal = allowsEmpty === 'always'
   const chasesTail = kind === 'session' && !bounded && waitMs === 0 && !isLocal
   const start = startOf(query, tail)
@@ -97,11 +100,6 @@ export function afterLocating(
 ): ReadOutcome['kind'] {
   if (hasRecord || plan.waitMs > 0) return 'read'
   return allowsEmpty ? 'empty' : 'unsatisfiable'
-}
-
-function effectiveWaitMs(waitMs: number | undefined, kind: ReadKind, bounded: boolean): number {
-  if (kind === 'unary') return Math.min(waitMs ?? 0, UNARY_WAIT_MS_MAX)
-  return waitMs ?? (bounded ? 0 : Number.POSITIVE_INFINITY)
 }
 
 function startOf({ seqNum, timestamp, tailOffset = 0 }: ReadQuery, tail: StreamPosition): ReadPlan['start'] {

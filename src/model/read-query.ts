@@ -80,19 +80,15 @@ export function assertReadQuery(query: ReadQuery): void {
   }
 }
 
-/** Whether the query says where to start. */
-function hasStart({ seqNum, timestamp, tailOffset }: ReadQuery): boolean {
-  return seqNum !== undefined || timestamp !== undefined || tailOffset !== undefined
-}
-
 /**
  * The query of a read of what is stored: from the first record, without waiting, unless it says otherwise.
  * Throws `invalid`.
  */
 export function historyQuery(query: ReadQuery): ReadQuery {
   assertReadQuery(query)
-  const { waitMs = 0 } = query
-  return hasStart(query) ? { ...query, waitMs } : { ...query, seqNum: 0, waitMs }
+  const { seqNum, timestamp, tailOffset, waitMs = 0 } = query
+  const hasStart = seqNum !== undefined || timestamp !== undefined || tailOffset !== undefined
+  return hasStart ? { ...query, waitMs } : { ...query, seqNum: 0, waitMs }
 }
 
 /**

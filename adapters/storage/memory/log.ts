@@ -154,7 +154,8 @@ export function takeBlocks(blocks: Iterable<StoredBlock>, range: ReadRange): Sto
   let records = 0
   for (const block of blocks) {
     if (block.firstSeqNum >= endSeqNum) break
-    const wanted = (found.length === 0 && partOf(block, range)) || block
+    const isCut = found.length === 0 && block.data.length > PAGE_BYTES
+    const wanted = (isCut && partOf(block, range)) || block
     found.push(wanted)
     bytes += wanted.meteredBytes
     records += wanted.endSeqNum - wanted.firstSeqNum
@@ -163,9 +164,9 @@ export function takeBlocks(blocks: Iterable<StoredBlock>, range: ReadRange): Sto
   return found
 }
 
-/** The part of the first block of a read that is wanted; undefined if it is read whole. */
+/** The part of the first block of a read, of several pages, that is wanted; undefined if it is read whole. */
 function partOf(block: StoredBlock, range: ReadRange): StoredBlock | undefined {
-  if (block.data.length <= PAGE_BYTES || !wantsPart(block, range)) return undefined
+  if (!wantsPart(block, range)) return undefined
   const pages = wantedPages(knownPages(block), range)
   const [first, last] = [pages[0], pages.at(-1)]
   if (first === undefined || last === undefined) return undefined

@@ -99,7 +99,7 @@ export class ReadBudget {
    * nothing, if it would have to wait.
    */
   tryAcquire(bytes: number): boolean {
-    if (this.#queued > 0 || !this.#fits(bytes, true)) return false
+    if (this.#queued > 0 || (this.#used > 0 && this.#used + bytes > this.#limit)) return false
     this.#used += bytes
     return true
   }

@@ -50,7 +50,8 @@ export async function storedBatch(
     let left = limits
     let isDone = false
     for (const block of blocks) {
-      if (isExpired(extendedExpiry(block, extensions), now)) return undefined
+      // Most records never expire.
+      if (block.expiresAt !== null && isExpired(extendedExpiry(block, extensions), now)) return undefined
       const part = blockPart(block, position, endSeqNum, left, (cut) => decodeStored(() => spansOf(cut)))
       if (part.count > 0) {
         parts.push(part.data)

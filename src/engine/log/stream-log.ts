@@ -349,14 +349,16 @@ export class StreamLog implements AppendTarget, AppendSink {
   }
 
   /**
-   * Reads the head, and ends the log if the known one is not part of it: the storage has lost appends, as a
-   * database does when a lagging replica takes over.
+   * Reads the head, and ends the log if the known one is neither it nor an earlier one of the same history:
+   * the storage has lost appends, as a database does when a lagging replica takes over.
    */
   async #readHead(): Promise<Head | undefined> {
     const known = this.head
     const head = await this.#options.session.head(this.document.logId, identityOf(known))
     // An append that has succeeded meanwhile expected the known head.
-    if (head !== undefined && this.head === known && !this.isDeleted && isLost(known, head)) {
+    if (head === undefined || this.head !== known || this.isDeleted) return head
+    const ahead = head.tail.seqNum - known.tail.seqNum
+    if (ahead < 0 || (ahead === 0 && head.appendId !== known.appendId) || head.isReplaced) {
       this.loss = lostRecordsError(known.tail.seqNum)
       this.markDeleted()
       this.#options.onLost(this)
@@ -370,10 +372,4 @@ export class StreamLog implements AppendTarget, AppendSink {
     this.head = head
     if (head.tail.seqNum > known.tail.seqNum) this.wake()
   }
-}
-
-/** Whether the known head is neither the present one nor an earlier one of the same history. */
-function isLost(known: Head, head: Head): boolean {
-  const ahead = head.tail.seqNum - known.tail.seqNum
-  return ahead < 0 || (ahead === 0 && head.appendId !== known.appendId) || head.isReplaced === true
 }

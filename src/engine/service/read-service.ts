@@ -14,7 +14,6 @@ import { assertReadQuery, type ReadQuery } from '../../model/read-query.ts'
 import type { StreamMetadata } from '../../model/stream-creation.ts'
 import { type AnySignal, onAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import { isPromise } from '../../runtime/maybe-promise.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
 import { closedError, deletedError } from '../log/errors.ts'
 import type { ReadBudget } from '../log/read-budget.ts'
@@ -258,7 +257,7 @@ export class ReadService {
   async #leaseFresh(target: StreamTarget): Promise<StreamLease> {
     for (let i = 0; i < RESOLVE_ATTEMPTS_MAX; i++) {
       const leasing = this.#context.opener.lease(target, 'read')
-      const lease = isPromise(leasing) ? await leasing : leasing
+      const lease = 'log' in leasing ? leasing : await leasing
       try {
         if (await lease.log.refresh()) return lease
       } catch (error) {

@@ -61,9 +61,10 @@ export class ExpiryChecks {
   /** Records a read if it is time to. */
   noteRead(log: StreamLog): void {
     const { document, head, readAt } = log
+    const { basin, name, logId, expiry, createdAt } = document
+    if (expiry === undefined) return
     const { clock, control, onBackgroundError } = this.#context
     const now = clock.now()
-    const { basin, name, logId, expiry, createdAt } = document
     if (!isReadRecorded(expiry, { createdAt, appendedAt: head.appendedAt, readAt }, now)) return
     log.noteReadAt(now)
     control
