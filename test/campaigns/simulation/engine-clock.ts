@@ -99,9 +99,12 @@ export class EngineClock implements Clock {
     return window
   }
 
+  /** Ends a window. A second call does nothing. */
   unwatch(window: ClockWindow): void {
+    const began = this.#windows.get(window)
+    if (began === undefined) return
     this.#widen()
-    window.elapsedMs = this.#time.now() - this.#windows.get(window)!
+    window.elapsedMs = this.#time.now() - began
     this.#windows.delete(window)
   }
 

@@ -85,7 +85,9 @@ export class FollowedRead {
         const atEnd = this.#compare(moment, [], moment.log!.records.length)
         const isClosed = this.#history.moments.some(({ log, rules }) => log === moment.log && rules.isClosed)
         if (typeof atEnd !== 'string' && (atEnd.isBounded || isClosed)) return atEnd
-        return idle.max - idle.min >= this.#waitMs ? comparison : `it waited only ${idle.max - idle.min} ms`
+        // The clock may have been set back meanwhile.
+        const waitedMs = Math.max(idle.elapsedMs, idle.max - idle.min)
+        return waitedMs >= this.#waitMs ? comparison : `it waited only ${waitedMs} ms`
       },
     )
   }
