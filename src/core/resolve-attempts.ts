@@ -2,6 +2,7 @@
 export interface Attempt {
   readonly state:
     | 'queued'
+    /** Stored, by this append or, as it was found after the append was requested, by an earlier one. */
     | 'written'
     /** The storage failed; it may be written. */
     | 'failed'
@@ -11,7 +12,7 @@ export interface Attempt {
     | 'refused'
     /** Rejected against the stored head after the append was requested. */
     | 'rejected'
-    /** Stored before, or by one of the preceding attempts. */
+    /** Stored before, by what is known, or by one of the preceding attempts. */
     | 'duplicate'
     /** It was skipped, because an earlier one of its group was rejected. */
     | 'discarded'
@@ -31,8 +32,8 @@ export type AttemptOutcome = 'acknowledge' | 'fail' | 'refuse' | 'discard' | 're
  *   found its head.
  * - A failure also fails the conflicts after it, which it caused, or discards them if they are of its group.
  *   Other conflicts are retried, and so are failures after them: the head that those expect does not exist.
- * - A duplicate is durable, and a rejection is final, if all appends before it were written, unless other
- *   engines may have changed the stream since.
+ * - A duplicate is durable, and a rejection is final, if a later write found the head that it rests on. So it
+ *   is if all appends before it were written, unless other engines may have changed the stream since.
  */
 export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): AttemptOutcome[] {
   const lastWritten = attempts.findLastIndex(({ state }) => state === 'written')
@@ -42,6 +43,7 @@ export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): 
   let isCertain = !shared
 
   const outcomeOf = ({ state, group, groupHasFailed }: Attempt, index: number): AttemptOutcome => {
+    const isKnown = isCertain || index < lastWritten
     const unlessGroupFailed = (group && failedGroups.has(group)) || groupHasFailed ? 'discard' : 'retry'
     switch (state) {
       case 'queued':
@@ -59,9 +61,9 @@ export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): 
         hasConflict = true
         return hasFailure && unlessGroupFailed === 'retry' ? 'fail' : unlessGroupFailed
       case 'refused':
-        return isCertain ? 'refuse' : unlessGroupFailed
+        return isKnown ? 'refuse' : unlessGroupFailed
       case 'duplicate':
-        return isCertain ? 'acknowledge' : unlessGroupFailed
+        return isKnown ? 'acknowledge' : unlessGroupFailed
       case 'rejected':
         return 'refuse'
       case 'discarded':

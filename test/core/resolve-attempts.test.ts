@@ -67,6 +67,12 @@ describe('the outcomes of attempts after a failure or conflict', () => {
       true,
       ['acknowledge', 'retry'],
     ],
+    [
+      'answers what a later append has found to be stored',
+      of('duplicate', 'refused', 'written', 'failed'),
+      true,
+      ['acknowledge', 'refuse', 'acknowledge', 'fail'],
+    ],
     ['keeps a final rejection', of('rejected', 'queued'), true, ['refuse', 'retry']],
     [
       'retries appends after a rejection in doubt',

@@ -11,6 +11,8 @@ export interface GatedStorage extends Storage {
   onAppend: (request: AppendRequest) => void
   /** Called after each append. If it throws, the append fails although it was written. */
   onAppended: (request: AppendRequest) => void
+  /** Called before a head is read. */
+  onHead: () => void
   release(count?: number): void
 }
 
@@ -22,6 +24,7 @@ export function gated(inner: Storage, manifest: Partial<StorageManifest> = {}): 
     holding: false,
     onAppend: () => {},
     onAppended: () => {},
+    onHead: () => {},
     get held() {
       return waiting.length
     },
@@ -39,9 +42,14 @@ export function gated(inner: Storage, manifest: Partial<StorageManifest> = {}): 
         await session.append(request)
         storage.onAppended(request)
       }
+      const head: StorageSession['head'] = async (...args) => {
+        storage.onHead()
+        return session.head(...args)
+      }
       return new Proxy(session, {
         get: (target, property: keyof StorageSession) => {
           if (property === 'append') return append
+          if (property === 'head') return head
           if (property === 'read') reads++
           return target[property]?.bind(target)
         },

@@ -164,7 +164,7 @@ export function takeBlocks(blocks: Iterable<StoredBlock>, range: ReadRange): Sto
   return found
 }
 
-/** The part of the first block of a read, of several pages, that is wanted; undefined if it is read whole. */
+/** The wanted part of the first block, which has several pages; undefined if the block is read whole. */
 function partOf(block: StoredBlock, range: ReadRange): StoredBlock | undefined {
   if (!wantsPart(block, range)) return undefined
   const pages = wantedPages(knownPages(block), range)

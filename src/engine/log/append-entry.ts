@@ -70,6 +70,7 @@ export interface WriteAttempt {
 
 /** An outcome without a write, which is reported only once the head that it rests on is durable. */
 interface Answer {
+  /** The head that it rests on. */
   readonly against: Head
   /** Whether the storage had this head after the append was called. */
   readonly isFinal: boolean

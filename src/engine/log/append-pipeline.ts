@@ -179,7 +179,7 @@ export class AppendPipeline implements AppendSink {
     const stream = { timestamping: document.config.timestamping, cipher: document.cipher }
     const result = sequence(ahead, entry.batch, stream, now, rules)
     if (result.kind !== 'sequenced') {
-      // Any state that the storage had after the call may be answered from, however busy other engines are.
+      // An answer may rest on any state that the storage had after the call, however busy other engines are.
       const isFinal = entry.sawReload && ahead === this.#reloaded
       entry.state = { ...result, against: ahead, isFinal }
       // On a storage shared with other engines the answer may rest on an outdated head: recovery checks it.

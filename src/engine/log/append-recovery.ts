@@ -33,7 +33,8 @@ export async function recoverAppends(
   for (const entry of entries) entry.sawReload = true
   const failure = await reloadFailure(target)
   if (failure !== undefined) {
-    for (const entry of entries.splice(0)) rejectAppend(entry, failure)
+    // None of them was written.
+    for (const entry of entries.splice(0)) rejectAppend(entry, withoutEffects(failure))
     return false
   }
   settleRefusals(entries, target.head)
@@ -79,8 +80,9 @@ function settleKnownOutcomes(entries: AppendEntry[], target: AppendTarget, share
 function attemptOf({ state, group }: AppendEntry): Attempt {
   // No write is in flight, so none is `writing`.
   const kind = state.kind === 'writing' ? 'queued' : state.kind
+  const final = kind === 'refused' ? 'rejected' : 'written'
   return {
-    state: state.kind === 'refused' && state.isFinal ? 'rejected' : kind,
+    state: 'isFinal' in state && state.isFinal ? final : kind,
     group,
     groupHasFailed: group?.failed,
   }

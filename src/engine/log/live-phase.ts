@@ -42,7 +42,8 @@ export class LivePhase implements Follower {
   readonly #options: LivePhaseOptions
   /**
    * The end of the wait (docs/protocol.md "Waiting"): `#waitMs` after the last delivered batch or, if none
-   * was delivered, after first reaching the tail. Heartbeats do not postpone it.
+   * was delivered, after first reaching the tail. Heartbeats do not postpone it. It may
+   * be up to twice as late if the clock is set back after a delivery.
    */
   #deadline: number | undefined
   /** The time between a delivery and the next heartbeat, in milliseconds; chosen again for each heartbeat. */
@@ -93,7 +94,10 @@ export class LivePhase implements Follower {
     if (isBehind) return 'behind'
     if (writeState?.closed) return 'ended'
     const now = this.#options.clock.now()
-    if (now >= this.#deadline!) return 'ended'
+    // A clock that was set back delays nothing for longer than it takes.
+    this.#deadline = Math.min(this.#deadline!, now + this.#waitMs)
+    this.#nextHeartbeatAt = Math.min(this.#nextHeartbeatAt, now + this.#heartbeatGapMs)
+    if (now >= this.#deadline) return 'ended'
     if (now >= this.#nextHeartbeatAt) return this.heartbeat()!
     return 'idle'
   }
@@ -109,12 +113,11 @@ export class LivePhase implements Follower {
     this.#isPostponed = false
     const cancel = clock.schedule(at - clock.now(), () => {
       this.#timer = undefined
-      // If the clock was set back meanwhile, nothing is due later for that. It may also have been set back
-      // before a delivery postponed what is due: then the new times are right.
-      const now = clock.now()
-      const early = this.#isPostponed ? 0 : Math.max(at - now, 0)
-      this.#deadline = Math.min(this.#deadline! - early, now + this.#waitMs)
-      this.#nextHeartbeatAt = Math.min(this.#nextHeartbeatAt - early, now + this.#heartbeatGapMs)
+      // If the clock was set back meanwhile, nothing is due later for that; unless a delivery has postponed
+      // what is due, perhaps by the clock as it is now.
+      const early = this.#isPostponed ? 0 : Math.max(at - clock.now(), 0)
+      this.#deadline! -= early
+      this.#nextHeartbeatAt -= early
       this.wake()
     })
     this.#timer = { at, cancel }

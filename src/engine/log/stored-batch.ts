@@ -50,7 +50,7 @@ export async function storedBatch(
     let left = limits
     let isDone = false
     for (const block of blocks) {
-      // Most records never expire.
+      // Most blocks never expire, and calls cost more than the comparison.
       if (block.expiresAt !== null && isExpired(extendedExpiry(block, extensions), now)) return undefined
       const part = blockPart(block, position, endSeqNum, left, (cut) => decodeStored(() => spansOf(cut)))
       if (part.count > 0) {

@@ -349,8 +349,8 @@ export class StreamLog implements AppendTarget, AppendSink {
   }
 
   /**
-   * Reads the head, and ends the log if the known one is neither it nor an earlier one of the same history:
-   * the storage has lost appends, as a database does when a lagging replica takes over.
+   * Reads the head, and ends the log if the known one is neither that nor an earlier one of its history: the
+   * storage has lost appends, as a database does when a lagging replica takes over.
    */
   async #readHead(): Promise<Head | undefined> {
     const known = this.head

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { type Clock, open } from '../../../src/index.ts'
 import { testClock, testStorage } from '../../support/index.ts'
 
-async function openFollowing(waitMs?: number) {
+async function openFollowing(waitMs?: number, setBackAtFirstMs = 0) {
   const inner = testClock()
   let aheadMs = 0
   const clock: Clock = { now: () => inner.now() + aheadMs, schedule: (...a) => inner.schedule(...a) }
@@ -12,14 +12,17 @@ async function openFollowing(waitMs?: number) {
   await hw.basin('my-basin').ensureStream('stream')
   const seen: string[] = []
   const read = async () => {
-    for await (const { kind } of stream.follow({ seqNum: 0, waitMs }).events()) seen.push(kind)
+    for await (const { kind } of stream.follow({ seqNum: 0, waitMs }).events()) {
+      seen.push(kind)
+      if (seen.length === 1) aheadMs -= setBackAtFirstMs
+    }
     seen.push('end')
   }
-  void read().catch((error) => seen.push(error.code))
-  await inner.settle()
   const setBack = (ms: number) => {
     aheadMs -= ms
   }
+  void read().catch((error) => seen.push(error.code))
+  await inner.settle()
   return { hw, clock: inner, stream, seen, setBack }
 }
 
@@ -60,5 +63,12 @@ it('a wait that begins again before the clock is set back lasts at most twice as
   setBack(3_600_000)
   await clock.advance(7_000)
   expect(seen).toEqual(['heartbeat', 'batch', 'end'])
+  await hw.close()
+})
+
+it('a wait ends in time although the clock is set back while its reader is busy', async () => {
+  const { hw, clock, seen } = await openFollowing(4_000, 3_600_000)
+  await clock.advance(4_000)
+  expect(seen).toEqual(['heartbeat', 'end'])
   await hw.close()
 })

@@ -1,5 +1,5 @@
 const next = (...args) => ['node_modules/.bin/next', ...args]
-/** An answer has 63 tokens. They take longer than all pages to load, so the server stops before the end. */
+/** An answer has 64 tokens. They take longer than all pages to load, so the server stops before the end. */
 const chat = { env: { NEXT_TELEMETRY_DISABLED: '1', TOKEN_MS: '3000' }, chat: true }
 
 export default {
