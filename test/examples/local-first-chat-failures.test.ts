@@ -169,19 +169,31 @@ describeInChromium('the example local-first-chat in trouble', () => {
   })
 
   it('shows the used space, and asks the browser to keep the data', async () => {
-    const chat = await open()
-    const storage = chat.page.getByRole('region', { name: 'Storage' })
-    await expect
-      .poll(() => storage.innerText())
-      .toMatch(/^[\d.]+ [kMG]B of [\d.]+ [MGT]B used\s+Not persisted/)
-    const devTools = await browser.context.newCDPSession(chat.page)
+    const page = await browser.context.newPage()
+    await page.addInitScript(() => {
+      // Chromium says that data is persisted as soon as the permission is granted.
+      let isPersisted = false
+      const { persist } = StorageManager.prototype
+      StorageManager.prototype.persisted = async () => isPersisted
+      StorageManager.prototype.persist = async function () {
+        isPersisted = await persist.call(this)
+        return isPersisted
+      }
+    })
+    const devTools = await browser.context.newCDPSession(page)
     await devTools.send('Browser.grantPermissions', {
       origin: new URL(server.url).origin,
       permissions: ['durableStorage'],
     })
+    await page.goto(server.url)
+    const storage = page.getByRole('region', { name: 'Storage' })
+    await expect
+      .poll(() => storage.innerText())
+      .toMatch(/^[\d.]+ [kMG]B of [\d.]+ [MGT]B used\s+Not persisted/)
     await storage.getByRole('button', { name: 'Keep it' }).click()
     await expect.poll(() => storage.innerText()).toMatch(/Persisted: the browser keeps it\./)
     expect(await storage.getByRole('button').count()).toBe(0)
+    await page.close()
   })
 })
 

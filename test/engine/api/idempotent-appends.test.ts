@@ -119,17 +119,6 @@ describe('a batch of a producer', () => {
     },
   )
 
-  it('fails without effects if the head cannot be read again', async () => {
-    const storage = gated(testStorage(), { shared: true })
-    const { stream } = await openEngine({ storage })
-    await stream.append('0', batch(0))
-    storage.onHead = () => {
-      throw new StorageFailure('io', 'a failing disk', { nothingWritten: false })
-    }
-    const error = await stream.append('0', batch(0)).catch((error) => error)
-    expect(error).toMatchObject({ code: 'storage', mayHaveEffects: false })
-  })
-
   it('is validated', async () => {
     const { stream } = await openEngine()
     const bad = [

@@ -44,6 +44,18 @@ describe('append recovery', () => {
     })
   })
 
+  it('fails appends without effects if the head cannot be read again', async () => {
+    const storage = gated(testStorage(), { shared: true })
+    const { stream } = await openEngine({ storage })
+    const options = { producer: { id: 'p', epoch: 0, seq: 0 } }
+    await stream.append('0', options)
+    storage.onHead = () => {
+      throw new StorageFailure('io', 'disk', { nothingWritten: false })
+    }
+    const error = await stream.append('0', options).catch((error) => error)
+    expect(error).toMatchObject({ code: 'storage', mayHaveEffects: false })
+  })
+
   it('never retries an append of unknown outcome after a pending rejection', async () => {
     const storage = gated(testStorage(), { shared: false })
     const { stream } = await openEngine({ storage })
