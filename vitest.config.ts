@@ -153,6 +153,8 @@ export default defineConfig({
                 include: POSTGRES_TESTS,
                 exclude: [...WITHOUT_STORAGE, ...NOT_ON_POSTGRES],
                 env: { TEST_STORAGE: 'postgres' },
+                // Virtual weeks are thousands of requests, and CI starts other work beside them.
+                testTimeout: 400_000,
                 globalSetup: 'test/storage/postgres/engine-tests.ts',
               },
             },
