@@ -103,7 +103,16 @@ describe('the outcomes of attempts after a failure or conflict', () => {
   })
 
   it('never retries a durable append and never acknowledges an undecided one', () => {
-    const states = ['queued', 'written', 'failed', 'conflicted', 'refused', 'rejected', 'discarded'] as const
+    const states = [
+      'queued',
+      'written',
+      'failed',
+      'conflicted',
+      'refused',
+      'rejected',
+      'discarded',
+      'duplicate',
+    ] as const
     const attempt = fc.record({
       state: fc.constantFrom(...states),
       group: fc.constantFrom(undefined, session),
@@ -113,12 +122,16 @@ describe('the outcomes of attempts after a failure or conflict', () => {
         const outcomes = resolveAttempts(attempts, shared)
         const lastWritten = attempts.findLastIndex(({ state }) => state === 'written')
         attempts.forEach(({ state }, index) => {
-          const isDurable = state === 'written' || (state === 'failed' && index < lastWritten)
-          expect(outcomes[index] === 'acknowledge').toBe(isDurable)
           const before = attempts.slice(0, index)
           const firstUnresolved = before.find((attempt, i) => {
             return attempt.state === 'conflicted' || (attempt.state === 'failed' && i > lastWritten)
           })
+          const isKnown = index < lastWritten || (!shared && firstUnresolved === undefined)
+          const isDurable =
+            state === 'written' ||
+            (state === 'failed' && index < lastWritten) ||
+            (state === 'duplicate' && isKnown)
+          expect(outcomes[index] === 'acknowledge').toBe(isDurable)
           if (state === 'failed' && firstUnresolved?.state !== 'conflicted') {
             expect(outcomes[index]).not.toBe('retry')
           }

@@ -11,7 +11,7 @@ export interface GatedStorage extends Storage {
   onAppend: (request: AppendRequest) => void
   /** Called after each append. If it throws, the append fails although it was written. */
   onAppended: (request: AppendRequest) => void
-  /** Called before a head is read. */
+  /** A hook that runs before a head is read. If it throws, the read fails. */
   onHead: () => void
   release(count?: number): void
 }
