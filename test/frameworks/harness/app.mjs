@@ -5,7 +5,7 @@ import { Client } from './client.mjs'
 import { until } from './until.mjs'
 
 const BASIN = 'checks-basin'
-const START_MS_MAX = 60_000
+const START_MS_MAX = 180_000
 
 /** Killed with this process, whose signals they do not get. */
 const running = new Set()

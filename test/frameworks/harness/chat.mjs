@@ -33,17 +33,20 @@ export const CHAT_CHECKS = {
       const later = await openChat(browser, url)
       await later.untilMoreThan(0)
 
+      const viewers = [asking, before, later]
+      const reloads = mode.reloads ? viewers.map(({ page }) => page.waitForEvent('load')) : []
       await app.stop()
       const stopped = await asking.answer()
       assert.ok(stopped.length < ANSWER.length, 'the answer was complete before the server stopped')
       const quick = { ...mode, env: { ...mode.env, TOKEN_MS: String(LATER_TOKEN_MS) } }
       server = await App.start(quick, app.directory, Number(port))
 
-      for (const viewer of [asking, before, later]) await viewer.untilMoreThan(ANSWER.length - 1)
+      await Promise.all(reloads)
+      for (const viewer of viewers) await viewer.untilMoreThan(ANSWER.length - 1)
       const name = url.split('/').at(-1)
       const read = async (path) => (await server.client.request(`/v1/stream/${path}`)).json()
       // The answer becomes a message shortly after its last token.
-      await until('the message', async () => (await read(`chats/${name}`)).length > 1)
+      await until('the message', async () => (await read(`chats/${name}`)).length > 1, SHOWN_MS_MAX)
       const [question, answer, ...others] = await read(`chats/${name}`)
       assert.deepEqual(others, [])
       assert.deepEqual(answer.parts, [{ type: 'text', text: ANSWER }])
@@ -62,6 +65,9 @@ export const CHAT_CHECKS = {
       await asking.ask('really?')
       await until('the second answer', async () => (await before.messages()).length === 4, SHOWN_MS_MAX)
       assert.deepEqual((await before.messages()).slice(0, 3), ['why?', ANSWER, 'really?'])
+    } catch (error) {
+      const output = server === app ? app.output : `${app.output}\nRestarted:\n${server.output}`
+      throw Object.assign(error, { output })
     } finally {
       await browser.close()
       await server.stop()
@@ -83,7 +89,8 @@ function unlessLoading(error) {
 /** Opens a page of a profile of its own. */
 async function openChat(browser, url) {
   const page = await (await browser.newContext()).newPage()
-  await page.goto(url, { timeout: SHOWN_MS_MAX })
+  page.setDefaultTimeout(SHOWN_MS_MAX)
+  await page.goto(url)
   // A development server that was restarted makes its pages load again.
   const messages = () => page.locator('ol li').allTextContents().catch(unlessLoading)
   /** What is shown of the first answer, of which nothing is missing in between. */

@@ -8,8 +8,11 @@ import { execute, install, installRuntime, pack } from './install.mjs'
 
 const APPS = join(import.meta.dirname, '..')
 /** Apps that compile as they go take minutes on a busy machine. */
-const CHECK_MS_MAX = 300_000
+const CHECK_MS_MAX = 600_000
 const PARALLEL = Math.min(2, availableParallelism())
+
+/** What failed, a line each. */
+const failures = []
 
 /** The names of all apps: the folders with a `framework.mjs`. */
 async function appNames() {
@@ -41,6 +44,7 @@ export async function checkFrameworks(wanted) {
     }
     await Promise.all(Array.from({ length: PARALLEL }, work))
     printTable(rows, TITLES)
+    for (const failure of failures) console.log(failure)
     return rows.every(({ cells }) => Object.values(cells).every((cell) => cell !== 'FAILED'))
   } finally {
     // A browser may still be ending.
@@ -96,7 +100,7 @@ async function checkMode(mode, directory, env) {
         await inTime((limitation ?? run)(app, mode))
         cells[check] = limitation ? 'limited' : 'ok'
       } catch (error) {
-        report(mode.title, check, error, app.output)
+        report(mode.title, check, error, error.output ?? app.output)
         cells[check] = 'FAILED'
       }
     }
@@ -111,6 +115,7 @@ function failedCells(mode) {
 }
 
 function report(subject, check, error, output = '') {
+  failures.push(`${subject}, ${check}: ${error.message ?? error}`)
   console.error(`\n${subject}, ${check}: ${error.stack ?? error}`)
   if (output !== '') console.error(`Output of ${subject}:\n${output.slice(-4_000).trimEnd()}\n`)
 }

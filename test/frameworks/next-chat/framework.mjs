@@ -7,7 +7,7 @@ export default {
   install: ['--ignore-scripts'],
   modes: [
     { title: 'AI chat in Next 16, next start', prepare: [next('build')], start: next('start'), ...chat },
-    // The development server compiles each page when it is first opened.
-    { title: 'AI chat in Next 16, next dev', start: next('dev'), ...chat },
+    // The development server compiles each page when it is first opened, and pages load again with a new one.
+    { title: 'AI chat in Next 16, next dev', start: next('dev'), reloads: true, ...chat },
   ],
 }

@@ -1,9 +1,10 @@
 import { useChat } from '@ai-sdk/react'
 import { createDurableChatTransport } from '@durable-streams/aisdk-transport'
-import { useEffect, useState } from 'react'
+import { useEffect, useState, useSyncExternalStore } from 'react'
 
 const RETRY_MS = 1_000
 const transport = createDurableChatTransport({ api: '/api/chat' })
+const never = () => () => {}
 
 /** A chat whose answers come from streams. `onLost` is called some time after the connection was lost. */
 export function Chat({ id, stored, unsent, onLost }) {
@@ -12,6 +13,12 @@ export function Chat({ id, stored, unsent, onLost }) {
   const chat = useChat({ id, messages: initial, transport, resume: isQuestion(stored.at(-1)) })
   const { messages, sendMessage, setMessages, resumeStream, status } = chat
   const isBusy = status === 'submitted' || status === 'streaming'
+  // Until React runs, the browser would send the form itself, and the question would be lost.
+  const isLoaded = useSyncExternalStore(
+    never,
+    () => true,
+    () => false,
+  )
 
   // The question keeps its id, and is asked once.
   useEffect(() => {
@@ -44,20 +51,30 @@ export function Chat({ id, stored, unsent, onLost }) {
   return (
     <main>
       <h1>Resumable chat</h1>
-      <p role="status">{status === 'error' ? 'Trying again …' : isBusy ? 'Writing …' : 'Ready'}</p>
+      <p role="status">{isLoaded ? statusText(status) : 'Loading …'}</p>
       <ol aria-label="Messages">
         {messages.map((message) => (
           <li key={message.id}>{textOf(message)}</li>
         ))}
       </ol>
       <form onSubmit={submit}>
-        <input aria-label="Question" value={text} onChange={(event) => setText(event.target.value)} />
-        <button type="submit" disabled={isBusy}>
+        <input
+          aria-label="Question"
+          value={text}
+          disabled={!isLoaded}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <button type="submit" disabled={!isLoaded || isBusy}>
           Ask
         </button>
       </form>
     </main>
   )
+}
+
+function statusText(status) {
+  if (status === 'error') return 'Trying again …'
+  return status === 'ready' ? 'Ready' : 'Writing …'
 }
 
 function isQuestion(message) {
