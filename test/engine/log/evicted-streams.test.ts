@@ -72,6 +72,23 @@ describe('streams that were evicted from the cache', () => {
     await hw.close()
   })
 
+  it('keep the trim point with which they began', async () => {
+    const source = basin.stream('source')
+    await source.append('trimmed')
+    await source.trim(2)
+    await basin.createStream('fork', {}, { fork: { stream: 'source' } })
+    for (let number = 0; number < 3; number++) {
+      expect((await basin.stream('fork').append(`${number}`)).end.seqNum).toBe(number + 3)
+      for (let i = 0; i < 30; i++) await basin.stream(`s/${i}`).append('x')
+    }
+    lookUps = 0
+    await basin.stream('fork').append('x', { matchSeqNum: 5 })
+    expect(lookUps).toBe(0)
+    const earlier = basin.createStream('again', {}, { fork: { stream: 'fork', seqNum: 1 } })
+    await expect(earlier).rejects.toMatchObject({ code: 'history_trimmed', seqNum: 2 })
+    await hw.close()
+  })
+
   it('have the configuration that they got after they were evicted', async () => {
     for (let number = 0; number < 3; number++) await round(number)
     await basin.stream('s/3').reconfigure({ timestamping: { mode: 'client-require' } })
