@@ -130,9 +130,11 @@ export async function restartCopy(
   from: MirrorStart,
   copy: LocalCopy,
   signal: AbortSignal,
+  beforeDeletion: () => Promise<void> | undefined,
 ): Promise<void> {
   const start = await copyStart(remote, from, signal)
   signal.throwIfAborted()
+  await beforeDeletion()
   await dropEarlier(copy.existing, await copy.ensure(), Number.POSITIVE_INFINITY)
   await replaceCopy(copy, start)
 }

@@ -6,28 +6,6 @@ import { type PauseContext, pauseUntil } from './pause.ts'
 /** How long the sender waits for the copy before it reads again, in milliseconds. */
 const COPY_WAIT_MS = 10_000
 
-/** Resolves to the tail of a stream, or to 0 if the stream does not exist. */
-export async function tailOrZero(stream: Stream, signal: AbortSignal): Promise<number> {
-  try {
-    return (await stream.checkTail({ signal })).seqNum
-  } catch (error) {
-    if (isStreamMissing(error)) return 0
-    throw error
-  }
-}
-
-/**
- * Resolves to the tail of a remote stream, up to which a copy must be examined before an attempt can succeed.
- * An attempt that can only fail would leave its entries in doubt, which may never be resolved if the stream
- * is trimmed or the copy is replaced. Rejects with `unavailable` if the copy is longer: it is of a stream
- * that was deleted.
- */
-export async function tailOfCopied(remote: Stream, copied: number, signal: AbortSignal): Promise<number> {
-  const tail = await tailOrZero(remote, signal)
-  if (tail >= copied) return tail
-  throw new HeadwaterError('unavailable', 'the server has fewer records of the stream than this device')
-}
-
 /**
  * Throws `unavailable` if an attempt in doubt would be followed by one at another position. Until its mirror
  * is live, the copy may be of a stream that was deleted, and not have what the server has stored.

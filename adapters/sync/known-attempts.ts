@@ -30,6 +30,22 @@ interface Taking {
 
 const NONE: ReadonlySet<number> = new Set()
 
+/** Parks the entries of the last attempt, which may be in a stream that no longer exists. */
+export async function parkInDoubt(log: OutboxLog, signal: AbortSignal): Promise<void> {
+  await log.caughtUp(signal)
+  if (log.state.inDoubt) await parkAttempt(log, log.state, outcomeUnknownError(), signal)
+}
+
+async function parkAttempt(
+  log: OutboxLog,
+  state: OutboxState,
+  error: HeadwaterError,
+  signal: AbortSignal,
+): Promise<void> {
+  const notes = parkingNotes(state, error)
+  if (notes.length > 0) await log.append(notes, signal)
+}
+
 /**
  * Tracks which attempts in the log of an outbox a sender has taken into account. Until it knows an attempt of
  * another sender, it does not recognize the records of that attempt on the server.
@@ -125,22 +141,17 @@ export class KnownAttempts {
    * server has stored them.
    */
   async park(signal: AbortSignal, found: Progress['confirmed'] = []): Promise<void> {
-    await this.#park(withoutConfirmed(this.#log.state, found), outcomeUnknownError(), signal)
+    await parkAttempt(this.#log, withoutConfirmed(this.#log.state, found), outcomeUnknownError(), signal)
   }
 
   /** Parks the entries of the last attempt: the stream that stored them has been deleted. */
   async parkStored(signal: AbortSignal): Promise<void> {
-    await this.#park(this.#log.state, deletedStreamError(), signal)
+    await parkAttempt(this.#log, this.#log.state, deletedStreamError(), signal)
   }
 
   /** Parks an entry that the server refused. */
   async parkRefused(number: number, error: HeadwaterError, signal: AbortSignal): Promise<void> {
     await this.#log.append([parkedRecord(number, error)], signal)
-  }
-
-  async #park(state: OutboxState, error: HeadwaterError, signal: AbortSignal): Promise<void> {
-    const notes = parkingNotes(state, error)
-    if (notes.length > 0) await this.#log.append(notes, signal)
   }
 
   #notesWith(records: number): EntryNotes {

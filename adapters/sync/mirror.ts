@@ -52,6 +52,8 @@ export interface MirrorOptions {
   readonly wakeUps?: WakeUps | undefined
   /** @internal Runs while this mirror is the one that copies, and is not stopped. It must not reject. */
   readonly whileLeading?: ((signal: AbortSignal) => Promise<void>) | undefined
+  /** @internal Runs before a restart deletes the copy of a remote stream that may be another one now. */
+  readonly beforeReplacement?: (() => Promise<void>) | undefined
 }
 
 const MIRROR_OPTIONS: MembersOf<MirrorOptions> = {
@@ -61,6 +63,7 @@ const MIRROR_OPTIONS: MembersOf<MirrorOptions> = {
   coordinator: 'function',
   wakeUps: 'function',
   whileLeading: 'function',
+  beforeReplacement: 'function',
 }
 
 const MIRROR_READ_OPTIONS: MembersOf<MirrorReadOptions> = {
@@ -105,6 +108,7 @@ export class Mirror {
   readonly #run: MirrorRun
   readonly #ended: Promise<void>
   readonly #from: MirrorStart
+  readonly #beforeReplacement: MirrorOptions['beforeReplacement']
   readonly #fetches = new SerialQueue()
   /** Calls that change the copy. */
   readonly #underWay = new Set<Promise<unknown>>()
@@ -115,6 +119,7 @@ export class Mirror {
     this.remote = remote
     this.local = local
     this.#from = from
+    this.#beforeReplacement = options.beforeReplacement
     this.#copy = new LocalCopy(local)
     const ignoreSignals = onAnyAbort([signal, local.context.closing], () => this.#close())
     this.#run = new MirrorRun({
@@ -166,7 +171,9 @@ export class Mirror {
     assertRestart(options)
     const { from = this.#from, signal } = options
     await this.#untilClosed(signal, async (ending) => {
-      await restartCopy(this.remote, from, this.#copy, ending)
+      await restartCopy(this.remote, from, this.#copy, ending, () =>
+        isSameStream(this.state) ? undefined : this.#beforeReplacement?.(),
+      )
       this.#run.replaced()
     })
   }
@@ -251,6 +258,12 @@ export class Mirror {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
+}
+
+/** Whether the copy is known to be of the present remote stream. */
+function isSameStream(state: MirrorState): boolean {
+  if (state.kind === 'stopped') return state.reason === 'trimmed'
+  return state.kind === 'live' || state.kind === 'catching-up'
 }
 
 /**

@@ -36,13 +36,18 @@ export interface EntryNotes {
   readonly appended: (acked: Promise<AppendAck>) => void
 }
 
+interface LogListener extends OutboxListener {
+  /** Called when entries below a number may have left the outbox unnoticed. */
+  readonly missed: (before: number) => void
+}
+
 /** The log of an outbox as one tab reads it. Other tabs may append to it at any time. */
 export class OutboxLog {
   readonly #stream: Stream
   readonly #random: () => number
   readonly #signal: AbortSignal
   readonly #listeners = new Set<() => void>()
-  readonly #outbox: OutboxListener
+  readonly #outbox: LogListener
   /** Returns the notes that are stored together with an entry of so many records. Set by the sender. */
   notesWith: ((records: number) => EntryNotes) | undefined
   #state = emptyOutbox()
@@ -51,7 +56,7 @@ export class OutboxLog {
   /** The failure that ended the log, or that of the storage while the log cannot be read. */
   #failure: HeadwaterError | undefined
 
-  constructor(stream: Stream, random: () => number, signal: AbortSignal, outbox: OutboxListener) {
+  constructor(stream: Stream, random: () => number, signal: AbortSignal, outbox: LogListener) {
     this.#outbox = outbox
     // An append to a log that was deleted fails, instead of beginning one without an id.
     this.#stream = stream.sibling(stream.name, { autoCreate: false, config: LOG_CONFIG })
@@ -251,7 +256,12 @@ export class OutboxLog {
   }
 
   #read(records: readonly SequencedRecord[]): void {
-    this.#state = withLogRecords(this.#state, records, this.#outbox)
+    const { seqNum } = records[0]!
+    // Another tab has trimmed the log, of which nothing is needed that this tab has missed.
+    const isTrimmed = seqNum > this.#state.next
+    const state = isTrimmed ? { ...emptyOutbox(), progress: this.#state.progress } : this.#state
+    this.#state = withLogRecords(state, records, this.#outbox)
+    if (isTrimmed) this.#outbox.missed(seqNum)
     this.#changed()
   }
 

@@ -14,12 +14,15 @@ import {
   withoutConfirmed,
 } from '../../src/sync/outbox-plan.ts'
 import { Contention } from './contention.ts'
-import { assertSamePosition, hasRecordIn, tailOfCopied, tailOrZero, waitForCopy } from './examined-stream.ts'
+import { assertSamePosition, hasRecordIn, waitForCopy } from './examined-stream.ts'
 import { KnownAttempts } from './known-attempts.ts'
 import { trimLog } from './log-trim.ts'
 import { pauseAfter, pauseUntil } from './pause.ts'
 import { ProducerSupport } from './producer-support.ts'
 import type { SenderContext } from './sender-context.ts'
+import { tailOfCopied, tailOfExamined, tailOrZero } from './tails.ts'
+
+export { parkInDoubt } from './known-attempts.ts'
 
 /** How long the end of an acknowledged append counts as the tail, in milliseconds. */
 const FRESH_MS = 1_000
@@ -333,9 +336,8 @@ export class OutboxSender {
   }
 
   async #readOn(least: number): Promise<void> {
-    const { examined, remote } = this.#context
-    const isKnown = examined === remote && least > this.#position
-    const tail = isKnown ? least : await tailOrZero(examined, this.#signal)
+    const { examined } = this.#context
+    const tail = await tailOfExamined(this.#context, this.#position, least, this.#signal)
     // The stream was deleted and created again. The condition of a late attempt could hold there once more.
     if (tail < this.#position) {
       const { inDoubt } = this.#context.log.state

@@ -16,6 +16,7 @@ import {
   retryRecord,
 } from '../../src/sync/outbox-log.ts'
 import type { SenderState } from '../../src/sync/outbox-plan.ts'
+import type { FailedAppend, OutboxStatus } from '../../src/sync/outbox-status.ts'
 import type { OutboxContent } from '../../src/sync/overlay.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
 import { OutboxLog } from './outbox-log.ts'
@@ -26,30 +27,11 @@ import type { PendingEntry } from './pending-source.ts'
 import { StateCell } from './state-cell.ts'
 import { assertEnds } from './synced-ends.ts'
 
+export type { FailedAppend, OutboxStatus } from '../../src/sync/outbox-status.ts'
 export type { OutboxOptions } from './outbox-options.ts'
 
 /** The code that only the outbox that sends needs. */
 const SENDER = new LazyModule('the code that sends', () => import('./outbox-sender.ts'))
-
-/**
- * The state of an outbox:
- * - `idle`: there is nothing to send, another tab sends, or the mirror of the copy is stopped
- * - `sending`: records are being sent
- * - `offline`: it tries again at `nextAttemptAt`, in milliseconds since the Unix epoch; `error` says why
- * - `stopped`: it cannot send, for a reason that a retry does not resolve, such as a missing key
- * - `closed`: the outbox was closed
- */
-export type OutboxStatus = SenderState | { readonly kind: 'closed' }
-
-/** A parked batch: the server refused it, may have it, or had it in a stream that was deleted since. */
-export interface FailedAppend {
-  /** The number with which `retry` and `discard` name the batch. */
-  readonly number: number
-  /** The reason why it was parked. */
-  readonly error: HeadwaterError
-  /** The records, as they were appended. Their `seqNum` is their number in the outbox. */
-  readonly records: OutboxEntry['records']
-}
 
 /** An append that is durable on this device. */
 export interface OutboxAppend {
@@ -57,8 +39,9 @@ export interface OutboxAppend {
   readonly number: number
   /**
    * Resolves to the positions of the records on the server. Rejects with the error of the batch if it is
-   * parked and discarded, with `closed` if the outbox is closed before, and with the failure of the local
-   * storage if the outbox can no longer read its log.
+   * parked and discarded, with `closed` if the outbox is closed before, with the failure of the local storage
+   * if the outbox can no longer read its log, and with `outcome_unknown` if another tab has sent or discarded
+   * the batch while this one was frozen for so long that the outcome is no longer in the log.
    */
   confirmed(options?: CallOptions): Promise<Confirmation>
 }
@@ -98,6 +81,9 @@ export class Outbox {
       confirmed: settle,
       discarded: ({ number, error }) =>
         settle(number, error ?? new HeadwaterError('closed', 'the batch was discarded')),
+      missed: (before) => {
+        for (const number of [...this.#waiting.keys()]) if (number < before) settle(number, missedError())
+      },
     })
     this.#log.subscribe(() => {
       this.#content = undefined
@@ -232,6 +218,8 @@ export class Outbox {
    */
   async discard(number: number, options?: CallOptions): Promise<void> {
     await this.#decide(number, discardRecord(number), options)
+    // Another tab has decided to send it before.
+    if (this.#log.state.entries.has(number)) throw notParked(number)
   }
 
   /** Resolves when no record waits for the server, except parked records and those behind them. */
@@ -247,6 +235,12 @@ export class Outbox {
     const entries = [...this.#log.state.entries.values()]
     if (afterRefusal === 'continue') return entries.every(({ error }) => error !== undefined)
     return entries.length === 0 || entries[0]!.error !== undefined
+  }
+
+  /** @internal Parks what the server may have stored in a stream that was replaced. */
+  async parkInDoubt(): Promise<void> {
+    const { parkInDoubt } = await SENDER.load()
+    await parkInDoubt(this.#log, this.#closing.signal)
   }
 
   /** @internal Sends until the signal aborts, or until only the app can continue. */
@@ -349,9 +343,7 @@ export class Outbox {
   }
 
   async #decide(number: number, note: ReturnType<typeof retryRecord>, options?: CallOptions): Promise<void> {
-    if (this.#log.state.entries.get(number)?.error === undefined) {
-      throw invalid(`no parked batch has the number ${number}`, 'number')
-    }
+    if (this.#log.state.entries.get(number)?.error === undefined) throw notParked(number)
     await this.#log.append([note], signalOf(options))
   }
 
@@ -392,6 +384,14 @@ export function outbox(local: Stream, remote: Stream, options: OutboxOptions = {
   const box = new Outbox(local, remote, options)
   void box.sendWhileElected(options.coordinator ?? coordinate)
   return box
+}
+
+function notParked(number: number): HeadwaterError {
+  return invalid(`no parked batch has the number ${number}`, 'number')
+}
+
+function missedError(): HeadwaterError {
+  return new HeadwaterError('outcome_unknown', 'another tab has sent or discarded the batch in the meantime')
 }
 
 function assertRoom(unit: string, waiting: number, added: number, most: number): void {

@@ -82,6 +82,7 @@ export function syncedParts(
     coordinator,
     wakeUps,
     whileLeading: (leading) => outbox.run(leading),
+    beforeReplacement: () => outbox.parkInDoubt(),
   })
   let closed: Promise<void> | undefined
   const close = () => {

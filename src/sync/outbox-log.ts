@@ -170,7 +170,8 @@ export function withLogRecords(
       position = isKnown ? progress.position : Math.min(position, progress.position)
       inDoubt = progress.inDoubt || !isKnown
       for (const [number, confirmation] of progress.confirmed) {
-        if (remove(number) !== undefined) listener?.confirmed(number, confirmation)
+        remove(number)
+        listener?.confirmed(number, confirmation)
       }
     } else if (kind === 'attempt') {
       const next = attemptOf(record)
@@ -192,7 +193,8 @@ export function withLogRecords(
     } else if (kind !== undefined) {
       const { number } = JSON.parse(lossyTextOf(record.body)) as { readonly number: number }
       if (kind === 'retry') replace(number, undefined)
-      else {
+      // Another tab may have decided to send it, which cannot be taken back.
+      else if (entries.get(number)?.error !== undefined) {
         const entry = remove(number)
         for (const { seqNum } of entry?.records ?? []) discarded.add(seqNum)
         if (entry !== undefined) listener?.discarded(entry)

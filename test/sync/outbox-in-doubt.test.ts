@@ -5,8 +5,8 @@ import { HeadwaterError } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { attemptRecord } from '../../src/sync/outbox-attempts.ts'
 import { batchRecords, emptyOutbox, progressRecord, withLogRecords } from '../../src/sync/outbox-log.ts'
-import { openBoth, openDevice } from './mirrored.ts'
-import { type AppendCall, bodies, isRead, numbered, openOutbox, startOn } from './outboxes.ts'
+import { openBoth, openDevice, until } from './mirrored.ts'
+import { type AppendCall, bodies, isPost, isRead, numbered, openOutbox, startOn } from './outboxes.ts'
 
 test('an append in doubt is not sent again to a stream that was deleted and created again', async () => {
   const { box, origin, clock, network, server } = await openOutbox()
@@ -209,4 +209,43 @@ test('an append is not confirmed by a late attempt that did not contain it', asy
   await clock.advance('1m')
   expect(await bodies(server)).toEqual(['1', '0'])
   expect(await appended[0]!.confirmed()).toMatchObject({ start: { seqNum: 1 } })
+})
+
+/** A device whose synced stream is live, with a copy of 20 records. */
+async function openCopied() {
+  const both = await openBoth()
+  await both.origin.append(numbered(0, 20))
+  const synced = syncedStream(both.remote, both.local, { random: () => 0.5, coordinator: coordinateInThread })
+  onTestFinished(() => synced.close())
+  await until(synced.mirror, 'live', both.clock)
+  return { ...both, synced }
+}
+
+test('an append in doubt is not sent to a new stream whose copy begins behind it', async () => {
+  const { synced, origin, network, clock, server } = await openCopied()
+  network.loseResponse({ when: isPost })
+  await synced.append('x')
+  await clock.settle()
+  network.refuse()
+  await clock.advance('1s')
+  await origin.delete()
+  await server.stream.append(numbered(0, 40))
+  network.heal()
+  await until(synced.mirror, 'stopped', clock)
+  await synced.mirror.restart({ from: { tailOffset: 5 } })
+  await clock.advance('2m')
+  expect(await bodies(server)).toEqual(numbered(0, 40))
+  expect(synced.outbox.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
+})
+
+test('an append in flight is found after a restart of a mirror that is live', async () => {
+  const { synced, network, clock, server } = await openCopied()
+  network.delay('2s', { when: isPost })
+  const appended = await synced.append('x')
+  await clock.advance('1s')
+  await synced.mirror.restart()
+  await clock.advance('2m')
+  expect(synced.outbox.failed).toEqual([])
+  expect(await bodies(server)).toEqual([...numbered(0, 20), 'x'])
+  expect(await appended.confirmed()).toMatchObject({ start: { seqNum: 20 } })
 })
