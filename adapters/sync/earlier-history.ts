@@ -11,8 +11,10 @@ import {
   type MembersOf,
   millisecondsOf,
 } from '../../src/model/validation.ts'
+import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { equalRecords } from '../../src/sync/copy-end.ts'
 import { codeOf } from '../../src/sync/errors.ts'
+import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import { ChainCursor, type ChainPart } from './chain-cursor.ts'
 import { deleteIfPresent, dropEarlier, earlierSegments, firstSeqNum, segmentStream } from './copy-streams.ts'
 import { COPY_CONFIG, type LocalCopy } from './local-copy.ts'
@@ -124,19 +126,41 @@ function trimmedMeanwhile(): HeadwaterError {
   return new HeadwaterError('range_not_satisfiable', 'the remote stream was trimmed while it was read')
 }
 
+/** Does work until a signal aborts it. `underWay` has the work until that ends, which may be later. */
+export async function untilAborted<Result>(
+  signals: readonly (AbortSignal | undefined)[],
+  underWay: Set<Promise<unknown>>,
+  work: (ending: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const ending = new AbortController()
+  const ignore = onAnyAbort(signals, (reason) => ending.abort(reason))
+  const running = work(ending.signal).finally(() => {
+    ignore()
+    underWay.delete(running)
+  })
+  underWay.add(running)
+  return unlessAborted(ending.signal, running)
+}
+
 /** Deletes a copy with its earlier history, and begins another one, unless the signal aborts before that. */
 export async function restartCopy(
-  remote: Stream,
+  { remote, state }: { readonly remote: Stream; readonly state: MirrorState },
   from: MirrorStart,
   copy: LocalCopy,
   signal: AbortSignal,
-  beforeDeletion: () => Promise<void> | undefined,
+  beforeReplacement: (() => Promise<void>) | undefined,
 ): Promise<void> {
   const start = await copyStart(remote, from, signal)
   signal.throwIfAborted()
-  await beforeDeletion()
+  if (!isSameStream(state)) await beforeReplacement?.()
   await dropEarlier(copy.existing, await copy.ensure(), Number.POSITIVE_INFINITY)
   await replaceCopy(copy, start)
+}
+
+/** Whether the copy is known to be of the present remote stream. */
+function isSameStream(state: MirrorState): boolean {
+  if (state.kind === 'stopped') return state.reason === 'trimmed'
+  return state.kind === 'live' || state.kind === 'catching-up'
 }
 
 /** Resolves to the tail of a stream; to undefined if there is no such stream. */

@@ -7,11 +7,11 @@ import {
   deletedStreamError,
   outcomeUnknownError,
   parkedRecord,
-  parkingNotes,
 } from '../../src/sync/outbox-attempts.ts'
-import type { LogRecord, OutboxState, Progress } from '../../src/sync/outbox-log.ts'
+import type { LogRecord, Progress } from '../../src/sync/outbox-log.ts'
 import { withoutConfirmed } from '../../src/sync/outbox-plan.ts'
 import type { EntryNotes, OutboxLog } from './outbox-log.ts'
+import { parkAttempt } from './parked-entries.ts'
 
 /** A note that waits for an entry to be stored with. */
 interface DeferredNote {
@@ -29,22 +29,6 @@ interface Taking {
 }
 
 const NONE: ReadonlySet<number> = new Set()
-
-/** Parks the entries of the last attempt, which may be in a stream that no longer exists. */
-export async function parkInDoubt(log: OutboxLog, signal: AbortSignal): Promise<void> {
-  await log.caughtUp(signal)
-  if (log.state.inDoubt) await parkAttempt(log, log.state, outcomeUnknownError(), signal)
-}
-
-async function parkAttempt(
-  log: OutboxLog,
-  state: OutboxState,
-  error: HeadwaterError,
-  signal: AbortSignal,
-): Promise<void> {
-  const notes = parkingNotes(state, error)
-  if (notes.length > 0) await log.append(notes, signal)
-}
 
 /**
  * Tracks which attempts in the log of an outbox a sender has taken into account. Until it knows an attempt of

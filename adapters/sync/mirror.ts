@@ -167,13 +167,11 @@ export class Mirror {
    * ```
    */
   async restart(options: RestartOptions = {}): Promise<void> {
-    const { assertRestart, restartCopy } = await HISTORY.load()
+    const { assertRestart, restartCopy, untilAborted } = await HISTORY.load()
     assertRestart(options)
     const { from = this.#from, signal } = options
-    await this.#untilClosed(signal, async (ending) => {
-      await restartCopy(this.remote, from, this.#copy, ending, () =>
-        isSameStream(this.state) ? undefined : this.#beforeReplacement?.(),
-      )
+    await untilAborted([signal, this.#closing.signal], this.#underWay, async (ending) => {
+      await restartCopy(this, from, this.#copy, ending, this.#beforeReplacement)
       this.#run.replaced()
     })
   }
@@ -193,10 +191,10 @@ export class Mirror {
    * ```
    */
   async fetchEarlier(options: FetchEarlierOptions): Promise<EarlierRecords> {
-    const { assertFetch, fetchEarlier } = await HISTORY.load()
+    const { assertFetch, fetchEarlier, untilAborted } = await HISTORY.load()
     assertFetch(options)
     const { count, signal } = options
-    return this.#untilClosed(signal, (ending) =>
+    return untilAborted([signal, this.#closing.signal], this.#underWay, (ending) =>
       this.#fetches.run(() => fetchEarlier(this.remote, this.local, count, ending)),
     )
   }
@@ -239,31 +237,10 @@ export class Mirror {
     this.#closing.abort(new HeadwaterError('closed', 'the mirror is closed'))
   }
 
-  /** Does work until the signal or the end of the mirror aborts it. `close` waits for the work. */
-  async #untilClosed<Result>(
-    signal: AbortSignal | undefined,
-    work: (ending: AbortSignal) => Promise<Result>,
-  ): Promise<Result> {
-    const ending = new AbortController()
-    const ignore = onAnyAbort([signal, this.#closing.signal], (reason) => ending.abort(reason))
-    const running = work(ending.signal).finally(() => {
-      ignore()
-      this.#underWay.delete(running)
-    })
-    this.#underWay.add(running)
-    return unlessAborted(ending.signal, running)
-  }
-
   /** Closes the mirror for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
-}
-
-/** Whether the copy is known to be of the present remote stream. */
-function isSameStream(state: MirrorState): boolean {
-  if (state.kind === 'stopped') return state.reason === 'trimmed'
-  return state.kind === 'live' || state.kind === 'catching-up'
 }
 
 /**

@@ -22,7 +22,7 @@ import { ProducerSupport } from './producer-support.ts'
 import type { SenderContext } from './sender-context.ts'
 import { tailOfCopied, tailOfExamined, tailOrZero } from './tails.ts'
 
-export { parkInDoubt } from './known-attempts.ts'
+export { discardParked, parkInDoubt, retryParked } from './parked-entries.ts'
 
 /** How long the end of an acknowledged append counts as the tail, in milliseconds. */
 const FRESH_MS = 1_000

@@ -2,19 +2,13 @@ import type { Observable } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
-import { HeadwaterError, invalid } from '../../src/model/errors.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
 import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
 import { asHeadwaterError } from '../../src/sync/errors.ts'
 import { outboxInput } from '../../src/sync/outbox-input.ts'
-import {
-  batchRecords,
-  type Confirmation,
-  discardRecord,
-  type OutboxEntry,
-  retryRecord,
-} from '../../src/sync/outbox-log.ts'
+import { batchRecords, type Confirmation, type OutboxEntry } from '../../src/sync/outbox-log.ts'
 import type { SenderState } from '../../src/sync/outbox-plan.ts'
 import type { FailedAppend, OutboxStatus } from '../../src/sync/outbox-status.ts'
 import type { OutboxContent } from '../../src/sync/overlay.ts'
@@ -30,7 +24,7 @@ import { assertEnds } from './synced-ends.ts'
 export type { FailedAppend, OutboxStatus } from '../../src/sync/outbox-status.ts'
 export type { OutboxOptions } from './outbox-options.ts'
 
-/** The code that only the outbox that sends needs. */
+/** The code that sends, and that decides about parked batches. */
 const SENDER = new LazyModule('the code that sends', () => import('./outbox-sender.ts'))
 
 /** An append that is durable on this device. */
@@ -207,7 +201,8 @@ export class Outbox {
    * Rejects with `invalid` if there is no parked batch with this number, and with the errors of `append`.
    */
   async retry(number: number, options?: CallOptions): Promise<void> {
-    await this.#decide(number, retryRecord(number), options)
+    const { retryParked } = await SENDER.load()
+    await retryParked(this.#log, number, signalOf(options))
   }
 
   /**
@@ -217,9 +212,8 @@ export class Outbox {
    * Rejects with `invalid` if there is no parked batch with this number, and with the errors of `append`.
    */
   async discard(number: number, options?: CallOptions): Promise<void> {
-    await this.#decide(number, discardRecord(number), options)
-    // Another tab has decided to send it before.
-    if (this.#log.state.entries.has(number)) throw notParked(number)
+    const { discardParked } = await SENDER.load()
+    await discardParked(this.#log, number, signalOf(options))
   }
 
   /** Resolves when no record waits for the server, except parked records and those behind them. */
@@ -342,11 +336,6 @@ export class Outbox {
     }
   }
 
-  async #decide(number: number, note: ReturnType<typeof retryRecord>, options?: CallOptions): Promise<void> {
-    if (this.#log.state.entries.get(number)?.error === undefined) throw notParked(number)
-    await this.#log.append([note], signalOf(options))
-  }
-
   #contentNow(): OutboxContent<PendingEntry> {
     const { entries, parts, progress, next, discarded } = this.#log.state
     const waiting: OutboxContent<PendingEntry>['waiting'][number][] = []
@@ -386,12 +375,8 @@ export function outbox(local: Stream, remote: Stream, options: OutboxOptions = {
   return box
 }
 
-function notParked(number: number): HeadwaterError {
-  return invalid(`no parked batch has the number ${number}`, 'number')
-}
-
 function missedError(): HeadwaterError {
-  return new HeadwaterError('outcome_unknown', 'another tab has sent or discarded the batch in the meantime')
+  return new HeadwaterError('outcome_unknown', 'another tab has sent or discarded the batch')
 }
 
 function assertRoom(unit: string, waiting: number, added: number, most: number): void {

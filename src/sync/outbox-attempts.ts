@@ -166,6 +166,16 @@ export function parkedRecord(number: number, { code, message }: HeadwaterError):
   return noteRecord('parked', { number, code, message } satisfies ParkedNote)
 }
 
+/** Returns the decision to send a parked entry again as a record of the log. */
+export function retryRecord(number: number): LogRecord {
+  return noteRecord('retry', { number })
+}
+
+/** Returns the decision to discard an entry as a record of the log. */
+export function discardRecord(number: number): LogRecord {
+  return noteRecord('discard', { number })
+}
+
 function isOf({ numbers }: BatchAttempt, entries: readonly OutboxEntry[]): boolean {
   return entries.length === numbers.length && entries.every(({ number }, index) => number === numbers[index])
 }

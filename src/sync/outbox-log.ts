@@ -246,16 +246,6 @@ export function progressRecord(progress: Progress): LogRecord {
   return noteRecord('progress', progress)
 }
 
-/** Returns the decision to send a parked entry again as a record of the log. */
-export function retryRecord(number: number): LogRecord {
-  return noteRecord('retry', { number })
-}
-
-/** Returns the decision to discard an entry as a record of the log. */
-export function discardRecord(number: number): LogRecord {
-  return noteRecord('discard', { number })
-}
-
 /** Returns a note about entries as a record of the log. */
 export function noteRecord(kind: Kind, value: object): LogRecord {
   return { headers: [kindHeader(kind)], body: utf8(JSON.stringify(value)) }

@@ -5,18 +5,18 @@ import type { SequencedRecord } from '../../src/model/record.ts'
 import {
   attemptRecord,
   attemptWithEntry,
+  discardRecord,
   nextAttempt,
   parkedRecord,
+  retryRecord,
   waitingEntries,
 } from '../../src/sync/outbox-attempts.ts'
 import {
   type BatchAttempt,
   batchRecords,
-  discardRecord,
   emptyOutbox,
   type LogRecord,
   progressRecord,
-  retryRecord,
   withLogRecords,
 } from '../../src/sync/outbox-log.ts'
 import { trimPoint } from '../../src/sync/outbox-plan.ts'
