@@ -51,7 +51,8 @@ export class Reclaimer {
     for (;;) {
       const log = await this.#nextDue(limits, planned)
       if (log === undefined) break
-      if (left === 0) {
+      // Also bounds the logs that have nothing to free, such as those that are trimmed within a block.
+      if (left === 0 || planned.size >= limits.blocksMax) {
         more = true
         break
       }

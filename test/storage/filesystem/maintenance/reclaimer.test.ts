@@ -47,6 +47,38 @@ test('a log that could not be read is freed once it can be read', async () => {
   await session.close()
 })
 
+test('a call examines a limited number of logs that have nothing to free', async () => {
+  const logIds = Array.from({ length: 30 }, (_, i) => `log-${i}`)
+  const { session, writers, reads } = await withLogsInSegment(logIds, { blocks: 1, count: 2 })
+  for (const writer of writers) await writer.append({ trimPoint: 1, trimmedAt: NOW })
+  const calls: unknown[] = []
+  for (let more = true; more && calls.length < 10; ) {
+    reads.length = 0
+    more = (await session.reclaim({ ...RECLAIM, blocksMax: 10 })).more
+    calls.push({ reads: reads.length, more })
+  }
+  expect(calls).toEqual([
+    { reads: 10, more: true },
+    { reads: 10, more: true },
+    { reads: 10, more: false },
+  ])
+  await session.close()
+})
+
+test('reports a failure once all logs were examined, even if a call examines fewer than are damaged', async () => {
+  const logIds = Array.from({ length: 30 }, (_, i) => `log-${i}`)
+  const { session, writers, setUnreadable } = await withLogsInSegment(logIds)
+  for (const writer of writers) await writer.append({ trimPoint: 3, trimmedAt: NOW })
+  setUnreadable(true)
+  const limits = { ...RECLAIM, blocksMax: 10 }
+  for (let i = 0; i < 2; i++) {
+    expect(await session.reclaim(limits)).toEqual({ more: true, logIds: [] })
+    expect(await session.reclaim(limits)).toEqual({ more: true, logIds: [] })
+    await expect(session.reclaim(limits)).rejects.toMatchObject({ kind: 'io' })
+  }
+  await session.close()
+})
+
 /** Resolves to the logs of which a call freed records, or to the kind of its failure. */
 async function outcomeOf(session: StorageSession): Promise<string> {
   try {
@@ -56,23 +88,30 @@ async function outcomeOf(session: StorageSession): Promise<string> {
   }
 }
 
-/** A reopened storage with some blocks of each log in one segment. */
-async function withLogsInSegment(logIds: readonly string[]) {
+/** A storage with the blocks of each log in one segment. */
+async function withLogsInSegment(logIds: readonly string[], { blocks = 10, count = 1 } = {}) {
   const disk = new SimulatedDisk(new Prng(1))
   let isUnreadable = false
+  /** The files of the reads of segments. */
+  const reads: string[] = []
   const files = hookedFiles(disk, (operation, name) => {
-    if (isUnreadable && operation === 'read' && name.startsWith('segment')) throw systemError('EIO')
+    if (operation !== 'read' || !name.startsWith('segment')) return
+    reads.push(name)
+    if (isUnreadable) throw systemError('EIO')
   })
   const hasCheckpoint = () => disk.names.some((name) => /^checkpoint-\d+$/.test(name))
-  const session = await openSimulated(files, 20_000, 'power-loss', NEVER_LARGE)
+  const session = await openSimulated(files, 300_000, 'power-loss', NEVER_LARGE)
   const writers: LogWriter[] = []
   for (const logId of logIds) writers.push(await LogWriter.create(session, logId))
-  for (const [i, writer] of writers.entries()) await writer.appendUnmergeable(10, { bodyBytes: 500 + i })
+  for (const [i, writer] of writers.entries()) {
+    await writer.appendUnmergeable(blocks, { count, bodyBytes: 500 + i })
+  }
   const filler = await LogWriter.create(session, 'filler')
-  while (!hasCheckpoint()) await filler.append({ bodyBytes: 500 })
+  while (!hasCheckpoint()) await filler.append({ bodyBytes: 10_000 })
   return {
     session,
     writers,
+    reads,
     setUnreadable: (value: boolean) => {
       isUnreadable = value
     },
