@@ -52,6 +52,33 @@ test('a later roll succeeds and leaves no files of the failed one', async () => 
   expect(disk.names).not.toContain(segments[0])
 })
 
+test('a journal that cannot be removed keeps no other file, and is removed after a later roll', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const first = 'journal-0000000001'
+  let isFailing = true
+  const files = hookedFiles(disk, (operation, name) => {
+    if (isFailing && operation === 'unlink' && name === first) throw systemError('EBUSY')
+  })
+  const session = await openSimulated(files, 3000)
+  const writer = await LogWriter.create(session, 'a')
+  const filesOf = (kind: string) => disk.names.filter((name) => new RegExp(`^${kind}-\\d+$`).test(name))
+  const nextRoll = async () => {
+    const before = filesOf('checkpoint').at(-1)
+    while (filesOf('checkpoint').at(-1) === before) await writer.append()
+    // Waits for the end of the roll.
+    return session.reclaim(RECLAIM).then(() => session.reclaim(RECLAIM))
+  }
+  for (let i = 0; i < 2; i++) {
+    await expect(nextRoll()).rejects.toThrow('EBUSY')
+    expect(filesOf('journal')).toEqual([first, expect.any(String)])
+    expect(filesOf('checkpoint')).toHaveLength(1)
+  }
+  isFailing = false
+  await nextRoll()
+  expect(filesOf('journal')).toHaveLength(1)
+  await session.close()
+})
+
 test.each([
   ['more blocks than there are', { blocks: 3, meteredBytes: 20 }],
   ['more bytes than there are', { blocks: 1, meteredBytes: 21 }],
