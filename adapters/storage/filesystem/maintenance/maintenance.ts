@@ -245,6 +245,7 @@ export class Maintenance implements Housekeeping {
     const isAborted = (): boolean => this.#isClosing && journals.ended.length < JOURNALS_MAX
     let done = (): void => {}
     let isFrozen = false
+    let checkpoint: OpenCheckpoint | undefined
     this.#rolled = new Promise((resolve) => {
       done = resolve
     })
@@ -261,10 +262,14 @@ export class Maintenance implements Housekeeping {
         isAborted,
         largeBlockBytes,
       })
-      await this.#committer!.runExclusively(() => applyRoll(state, rolled))
-      isFrozen = false
+      checkpoint = rolled.checkpoint
+      await this.#committer!.runExclusively(() => {
+        // Even if it throws, the state reads the checkpoint from here on.
+        isFrozen = false
+        applyRoll(state, rolled)
+      })
       const before = this.#checkpoint
-      this.#checkpoint = rolled.checkpoint
+      this.#checkpoint = checkpoint
       // Not awaited: a slow read must not delay appends.
       this.#closed = Promise.all([this.#closed, before?.close().catch(() => {})])
       this.#failedRolls.clear()
@@ -273,7 +278,10 @@ export class Maintenance implements Housekeeping {
       await unresolvedRolls.supersede()
       return plan.snapshot.journal
     } catch (error) {
-      if (isFrozen) state.thaw()
+      if (isFrozen) {
+        state.thaw()
+        await checkpoint?.close().catch(() => {})
+      }
       this.#failedRolls.add(error, journals.bytes + this.#rollBytes)
       throw error
     } finally {
