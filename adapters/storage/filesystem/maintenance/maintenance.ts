@@ -76,7 +76,7 @@ export class Maintenance implements Housekeeping {
   #committer: Committer | undefined
   #checkpoint: OpenCheckpoint | undefined
   /** Resolves when the checkpoints that were replaced are closed. */
-  #closed: Promise<unknown> | undefined
+  #closed: Promise<void> | undefined
   #rolling: Promise<void> | undefined
   /** Settles with the current roll. */
   #rolled: Promise<void> | undefined
@@ -271,7 +271,7 @@ export class Maintenance implements Housekeeping {
       const before = this.#checkpoint
       this.#checkpoint = checkpoint
       // Not awaited: a slow read must not delay appends.
-      this.#closed = Promise.all([this.#closed, before?.close().catch(() => {})])
+      this.#closed = Promise.all([this.#closed, before?.close().catch(() => {})]).then(() => {})
       this.#failedRolls.clear()
       this.#gain.rolled()
       journals.drop(plan.snapshot.journal)
