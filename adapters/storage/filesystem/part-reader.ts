@@ -71,11 +71,9 @@ export class PartReader {
 
   async #blockAt(file: File, address: FrameAddress, factsOf: ReadBlockFacts): Promise<PagedBlock> {
     const key = `${address.name} ${address.offset}`
-    let block = this.#blocks.get(key)
-    if (block === undefined) {
-      block = await readPagedBlock(file, address, factsOf)
-      this.#keptPages += block.pages.length
-    } else this.#blocks.delete(key)
+    const block = this.#blocks.get(key) ?? (await readPagedBlock(file, address, factsOf))
+    // Another read may have kept it meanwhile.
+    if (!this.#blocks.delete(key)) this.#keptPages += block.pages.length
     this.#blocks.set(key, block)
     for (const [other, { pages }] of this.#blocks) {
       if (this.#keptPages <= KEPT_PAGES_MAX) break

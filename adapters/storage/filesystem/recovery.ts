@@ -220,7 +220,7 @@ async function replayOne(
     if (end === undefined && groupsEnd < (header.syncedEnd ?? 0)) {
       throw corrupt(reader.name, groupsEnd, lostGroupsProblem(header))
     }
-    if (header.unsynced) await reader.datasync()
+    if (header.unsynced) await mapFileErrors(syncFile(files, reader.name))
     if (held !== undefined && end === undefined) {
       return { ...file, end: held.offset, unconfirmed: isClosing(held) ? undefined : held }
     }
@@ -228,6 +228,16 @@ async function replayOne(
     return { ...file, end: groupsEnd, unconfirmed: undefined }
   } finally {
     await reader.close()
+  }
+}
+
+/** Syncs a file that was written without a sync. Windows requires that it is open for writing. */
+async function syncFile(files: Files, name: string): Promise<void> {
+  const file = await files.open(name, 'update')
+  try {
+    await file.datasync()
+  } finally {
+    await file.close()
   }
 }
 

@@ -63,7 +63,7 @@ function sharedDirectory(path: string): SharedDirectory {
   const directories = registry()
   let directory = directories.get(path)
   if (directory === undefined) {
-    directory = new OpenDirectory(path, () => directories.delete(path))
+    directory = new OpenDirectory(path)
     directories.set(path, directory)
   }
   if (directory.version === VERSION) return directory
@@ -79,14 +79,12 @@ interface OpenedStorage {
 class OpenDirectory implements SharedDirectory {
   readonly version = VERSION
   readonly #path: string
-  readonly #forget: () => void
   readonly #queue = new SerialQueue()
   #openings = 0
   #opened: OpenedStorage | undefined
 
-  constructor(path: string, forget: () => void) {
+  constructor(path: string) {
     this.#path = path
-    this.#forget = forget
   }
 
   async open(options: OpenFilesOptions, context: StorageContext): Promise<StorageSession> {
@@ -145,6 +143,9 @@ class OpenDirectory implements SharedDirectory {
   }
 
   #forgetIfUnused(): void {
-    if (this.#openings === 0 && this.#opened === undefined) this.#forget()
+    if (this.#openings > 0 || this.#opened !== undefined) return
+    const directories = registry()
+    // If the directory was moved away, another one may have taken its place.
+    if (directories.get(this.#path) === this) directories.delete(this.#path)
   }
 }

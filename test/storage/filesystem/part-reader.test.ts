@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest'
 import { LogWriter, NOW, recordsOfBlocks, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
 import { checkRead } from '../../../adapters/conformance/model.ts'
 import type { Files } from '../../../adapters/storage/filesystem/files/files.ts'
@@ -110,6 +110,22 @@ describe.each(LOCATIONS)('a large block in %s', (_, { file, rollBytes, largeBloc
     const { problems } = await verifyFiles(disk, { ofEngine: false })
     expect(problems.length).toBeGreaterThan(0)
   })
+})
+
+test('first reads of a block at the same time keep its page table once', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const reads: number[] = []
+  const session = await openSimulated(counted(disk, reads), 1e9)
+  const writer = await LogWriter.create(session, 'a')
+  await writer.append({ count: COUNT, bodyBytes: 1_000 })
+  const range = { ...WHOLE_LOG, from: { seqNum: 500 }, recordsMax: 1 }
+  // Its pages times this many are more than stay in memory.
+  await Promise.all(Array.from({ length: 1_500 }, () => session.read('a', range)))
+  await session.read('a', range)
+  reads.length = 0
+  await session.read('a', range)
+  expect(reads).toHaveLength(1)
+  await session.close()
 })
 
 /** Counts the bytes of each read. */

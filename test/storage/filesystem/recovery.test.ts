@@ -3,11 +3,31 @@ import { LogWriter, WHOLE_LOG } from '../../../adapters/conformance/log-writer.t
 import { checkRead } from '../../../adapters/conformance/model.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
+import { hookedFiles, systemError } from './hooked-files.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
 import { NEVER_LARGE, openSimulated } from './workload.ts'
 
 const LARGE = 10_000_000
 const HEADER = 48
+
+test('syncs files only if they are open for writing, as Windows requires', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const synced: unknown[] = []
+  const files = hookedFiles(disk, (operation, name, mode) => {
+    if (operation !== 'datasync') return
+    if (mode === 'read') throw systemError('EPERM')
+    synced.push(name)
+  })
+  const session = await openSimulated(files, LARGE, 'process-crash')
+  const writer = await LogWriter.create(session, 'a')
+  await writer.append()
+  // Another opening without the end of the first one, as after a crash.
+  synced.length = 0
+  const reopened = await openSimulated(files, LARGE, 'process-crash')
+  expect(synced).toContain('journal-0000000001')
+  checkRead(writer.written, WHOLE_LOG, await reopened.read('a', WHOLE_LOG))
+  await reopened.close()
+})
 
 describe('a damaged byte', () => {
   test('in a group that others follow is reported, with file and offset', async () => {

@@ -148,6 +148,21 @@ test('opens a directory that replaced another one apart from it', async () => {
   await reopened.close()
 })
 
+test('shares a directory although one that it replaced is closed late', async () => {
+  const path = join(await temporaryDirectory(), 'data')
+  const moved = await openSession(path)
+  await rename(path, `${path}.moved`)
+  await (await openSession(path)).close()
+  const first = await openSession(path)
+  await moved.close()
+  const second = await openSession(path)
+  await put(first, 1)
+  expect((await second.get('settings', 'a'))?.value).toBe(1)
+  await first.close()
+  await second.close()
+  expect(registry().has(await realpath(path))).toBe(false)
+})
+
 test('a failed opening releases everything', async () => {
   const directory = await temporaryDirectory()
   await writeFile(join(directory, 'checkpoint-0000000001'), 'damaged')

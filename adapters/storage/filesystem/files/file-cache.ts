@@ -43,17 +43,19 @@ export class FileCache {
     }
   }
 
-  /** Removes the file, at once or when its last reader releases it. */
+  /** Removes the file if it exists, at once or when its last reader releases it. */
   async remove(name: string): Promise<void> {
     const handle = this.#handles.get(name)
-    if (handle === undefined) {
-      await this.#files.unlink(name)
-      return
+    if (handle !== undefined) {
+      handle.isRemoved = true
+      if (handle.users > 0) return
+      await this.#end(name, handle)
     }
-    handle.isRemoved = true
-    if (handle.users > 0) return
-    await this.#end(name, handle)
-    await this.#files.unlink(name)
+    try {
+      await this.#files.unlink(name)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
   }
 
   /** Closes all files. There must be no reader left. */

@@ -83,11 +83,6 @@ export class SequentialReader {
     return payload
   }
 
-  /** Syncs a file that was written without a sync. */
-  async datasync(): Promise<void> {
-    await mapFileErrors(this.#file.datasync())
-  }
-
   async close(): Promise<void> {
     await this.#file.close()
   }

@@ -38,10 +38,6 @@ export class GroupWriter {
     return this.#frames === 0
   }
 
-  get length(): number {
-    return this.#writer.length
-  }
-
   /** Adds a frame. Leaves the group unchanged if it throws. */
   add(changes: readonly Change[]): GroupPlace {
     const writer = this.#writer

@@ -273,11 +273,9 @@ export class Journals {
     await this.rotate()
   }
 
-  /** Drops the journals that a checkpoint covers, and returns their numbers. */
-  drop(before: number): number[] {
-    const covered = [...this.#ended.keys()].filter((number) => number < before)
-    for (const number of covered) this.#ended.delete(number)
-    return covered
+  /** Drops the journals that a checkpoint covers. */
+  drop(before: number): void {
+    for (const number of this.#ended.keys()) if (number < before) this.#ended.delete(number)
   }
 
   async close(): Promise<void> {

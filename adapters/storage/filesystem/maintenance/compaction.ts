@@ -75,7 +75,9 @@ export function planCompaction(state: State): CompactionPlan | undefined {
     const level = Math.max(size, segment.bundle?.level ?? 0)
     const bundles = classes.get(level) ?? new Map<Bundle, Segment[]>()
     const bundle = segment.bundle?.level === level ? segment.bundle : { level }
-    bundles.set(bundle, [...(bundles.get(bundle) ?? []), segment])
+    const members = bundles.get(bundle) ?? []
+    members.push(segment)
+    bundles.set(bundle, members)
     classes.set(level, bundles)
     if (bundles.size >= FAN_IN) return spreadPlan(state, [...bundles.values()].flat(), level)
   }

@@ -3,7 +3,7 @@ import type { SerialQueue } from '../../../../src/runtime/serial-queue.ts'
 import { StorageFailure } from '../../../../src/storage/errors.ts'
 import { fileFailure, isFullError } from '../files/errors.ts'
 import type { FileCache } from '../files/file-cache.ts'
-import { fileName, parseFileName } from '../files/file-header.ts'
+import { fileName } from '../files/file-header.ts'
 import type { Files } from '../files/files.ts'
 import type { Reserve } from '../files/reserve.ts'
 import type { Committer, Housekeeping } from '../journal/committer.ts'
@@ -19,7 +19,7 @@ import {
   planCompactionOnFullDisk,
 } from './compaction.ts'
 import { RollFailures, type UnresolvedRolls } from './failed-rolls.ts'
-import { applyRoll, planRoll, RollGain, roll } from './roll.ts'
+import { applyRoll, planRoll, RollGain, removeCovered, roll } from './roll.ts'
 
 /**
  * Journals are rolled at this size, or at that of the last checkpoint, so that checkpoints at most double
@@ -76,7 +76,7 @@ export class Maintenance implements Housekeeping {
   #committer: Committer | undefined
   #checkpoint: OpenCheckpoint | undefined
   /** Resolves when the checkpoints that were replaced are closed. */
-  #closed: Promise<unknown> | undefined
+  #closed: Promise<void> | undefined
   #rolling: Promise<void> | undefined
   /** Settles with the current roll. */
   #rolled: Promise<void> | undefined
@@ -144,7 +144,7 @@ export class Maintenance implements Housekeeping {
 
   #rollIfDue(): Promise<void> | undefined {
     const { reserve, rollQueue } = this.#parts
-    const roll = () => rollQueue.run(() => this.#roll())
+    const roll = () => rollQueue.run(async () => this.#removeCovered(await this.#roll()))
     let work: (() => Promise<void>) | undefined
     if (reserve.isFull && this.#isGainDue()) work = () => reserve.use(roll)
     else if (this.#isRollDue()) work = roll
@@ -236,7 +236,8 @@ export class Maintenance implements Housekeeping {
     return bytes >= this.#rollBytes || ended.length >= JOURNALS_MAX
   }
 
-  async #roll(): Promise<void> {
+  /** Resolves to the number of the new checkpoint. */
+  async #roll(): Promise<number> {
     const { files, handles, state, journals, unresolvedRolls, largeBlockBytes } = this.#parts
     const nextSegment = (): number => state.nextSegment++
     // A process that is open for a short time only, as the next one may be, would never end with many
@@ -244,6 +245,7 @@ export class Maintenance implements Housekeeping {
     const isAborted = (): boolean => this.#isClosing && journals.ended.length < JOURNALS_MAX
     let done = (): void => {}
     let isFrozen = false
+    let checkpoint: OpenCheckpoint | undefined
     this.#rolled = new Promise((resolve) => {
       done = resolve
     })
@@ -260,22 +262,26 @@ export class Maintenance implements Housekeeping {
         isAborted,
         largeBlockBytes,
       })
-      await this.#committer!.runExclusively(() => applyRoll(state, rolled))
-      isFrozen = false
+      checkpoint = rolled.checkpoint
+      await this.#committer!.runExclusively(() => {
+        // Even if it throws, the state reads the checkpoint from here on.
+        isFrozen = false
+        applyRoll(state, rolled)
+      })
       const before = this.#checkpoint
-      this.#checkpoint = rolled.checkpoint
+      this.#checkpoint = checkpoint
       // Not awaited: a slow read must not delay appends.
-      this.#closed = Promise.all([this.#closed, before?.close().catch(() => {})])
+      this.#closed = Promise.all([this.#closed, before?.close().catch(() => {})]).then(() => {})
       this.#failedRolls.clear()
       this.#gain.rolled()
+      journals.drop(plan.snapshot.journal)
       await unresolvedRolls.supersede()
-      for (const number of journals.drop(plan.snapshot.journal)) {
-        await handles.remove(fileName('journal', number))
-      }
-      await this.#removeCheckpoints(plan.snapshot.journal)
-      this.#filesRemoved()
+      return plan.snapshot.journal
     } catch (error) {
-      if (isFrozen) state.thaw()
+      if (isFrozen) {
+        state.thaw()
+        await checkpoint?.close().catch(() => {})
+      }
       this.#failedRolls.add(error, journals.bytes + this.#rollBytes)
       throw error
     } finally {
@@ -298,12 +304,10 @@ export class Maintenance implements Housekeeping {
     if (lost !== undefined) throw journals.fail(lostFile(lost))
   }
 
-  async #removeCheckpoints(before: number): Promise<void> {
-    const { files } = this.#parts
-    for (const name of await files.list()) {
-      const file = parseFileName(name)
-      if (file?.kind === 'checkpoint' && file.number < before) await files.unlink(name)
-    }
+  async #removeCovered(checkpoint: number): Promise<void> {
+    const { files, handles } = this.#parts
+    await removeCovered(files, handles, checkpoint)
+    this.#filesRemoved()
   }
 
   #compactIfDue(): Promise<void> | undefined {
@@ -337,7 +341,7 @@ export class Maintenance implements Housekeeping {
   }
 
   async #applyCompaction(change: CompactChange): Promise<void> {
-    const { state, groupRuns } = this.#parts
+    const { handles, state, groupRuns } = this.#parts
     let isUsed = false
     this.#unfinishedSegment = change.segment.number
     try {
@@ -350,7 +354,7 @@ export class Maintenance implements Housekeeping {
     } catch (error) {
       // Otherwise the next opening may find the change and need the segment.
       const isSurelyUnused = !isUsed && StorageFailure.is(error) && error.nothingWritten
-      if (isSurelyUnused) await this.#removeSegment(change.segment.number).catch(() => {})
+      if (isSurelyUnused) await handles.remove(fileName('segment', change.segment.number)).catch(() => {})
       throw error
     } finally {
       this.#unfinishedSegment = undefined
@@ -358,13 +362,13 @@ export class Maintenance implements Housekeeping {
   }
 
   #removeIfDue(): Promise<void> | undefined {
-    const { state, journals } = this.#parts
+    const { handles, state, journals } = this.#parts
     const unused = new Set(state.takeUnusedSegments(this.#unfinishedSegment))
     if (unused.size === 0) return undefined
     return this.#run(async () => {
       await this.#committer!.runExclusively(() => journals.syncUnsynced())
       for (const segment of unused) {
-        await this.#removeSegment(segment.number)
+        await handles.remove(fileName('segment', segment.number))
         unused.delete(segment)
       }
       this.#filesRemoved()
@@ -375,14 +379,6 @@ export class Maintenance implements Housekeeping {
       if (unused.size === 0) this.groupWritten()
       return this.makeRoom()
     })
-  }
-
-  async #removeSegment(number: number): Promise<void> {
-    try {
-      await this.#parts.handles.remove(fileName('segment', number))
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    }
   }
 
   async #run(work: () => Promise<void>): Promise<void> {

@@ -27,6 +27,12 @@ export class Reclaimer {
   readonly #unresolvedRolls: UnresolvedRolls
   /** Numbers of logs known to have something to free, so that successive calls need not look for them. */
   #due: number[] = []
+  /** Numbers of logs that could not be examined. They are skipped until the failure is reported. */
+  readonly #failed = new Set<number>()
+  /** The first failure of these logs. */
+  #failure: unknown
+  /** Whether all other logs were examined, so that the next call rejects. */
+  #isFailureDue = false
 
   constructor(state: State, committer: Committer, reader: RunReader, unresolvedRolls: UnresolvedRolls) {
     this.#state = state
@@ -36,6 +42,7 @@ export class Reclaimer {
   }
 
   async reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
+    if (this.#isFailureDue) throw this.#takeFailure()
     await this.#unresolvedRolls.rollBack()
     const plans: ReclaimPlan[] = []
     const planned = new Set<number>()
@@ -44,20 +51,42 @@ export class Reclaimer {
     for (;;) {
       const log = await this.#nextDue(limits, planned)
       if (log === undefined) break
-      if (left === 0) {
+      // Also bounds the logs that have nothing to free, such as those that are trimmed within a block.
+      if (left === 0 || planned.size >= limits.blocksMax) {
         more = true
         break
       }
-      const plan = await ReclaimPlan.make(this.#reader, log, limits, left)
-      left -= plan.blocks
-      more ||= plan.hasMore
-      plans.push(plan)
       planned.add(log.number)
+      try {
+        const plan = await ReclaimPlan.make(this.#reader, log, limits, left)
+        left -= plan.blocks
+        more ||= plan.hasMore
+        plans.push(plan)
+      } catch (error) {
+        // A damaged log must not keep the others from being freed.
+        this.#failed.add(log.number)
+        this.#failure ??= error
+      }
     }
     const executed = await this.#execute(plans)
     more ||= executed.length < plans.length
     const touched = executed.filter(({ log, ranges }) => ranges.length > 0 && this.#exists(log))
-    return { more, logIds: touched.map(({ log }) => log.id) }
+    const logIds = touched.map(({ log }) => log.id)
+    if (more || this.#failed.size === 0) return { more, logIds }
+    if (logIds.length === 0) throw this.#takeFailure()
+    // The caller needs the ids. The next call rejects even if more is due by then: otherwise, a caller that
+    // continues as long as there is more would never stop while records expire.
+    this.#isFailureDue = true
+    return { more: true, logIds }
+  }
+
+  /** Returns the failure to report. Later calls examine the logs again. */
+  #takeFailure(): unknown {
+    const failure = this.#failure
+    this.#failure = undefined
+    this.#isFailureDue = false
+    this.#failed.clear()
+    return failure
   }
 
   /** Resolves to the plans that were executed: logs may have been deleted or extended since. */
@@ -84,10 +113,11 @@ export class Reclaimer {
    */
   async #nextDue(limits: ReclaimLimits, planned: ReadonlySet<number>): Promise<Log | undefined> {
     const { logs } = this.#state
-    const isDue = (log: Log): boolean => !planned.has(log.number) && isDueAt(log, limits)
+    const isSkipped = (number: number): boolean => planned.has(number) || this.#failed.has(number)
+    const isDue = (log: Log): boolean => !isSkipped(log.number) && isDueAt(log, limits)
     for (let isComplete = false; ; ) {
       for (let number = this.#due.at(-1); number !== undefined; number = this.#due.at(-1)) {
-        const log = planned.has(number) ? undefined : await logs.changeIf(number, isDue)
+        const log = isSkipped(number) ? undefined : await logs.changeIf(number, isDue)
         if (log !== undefined) return log
         this.#due.pop()
       }

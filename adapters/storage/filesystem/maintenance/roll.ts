@@ -1,4 +1,5 @@
 import type { FileCache } from '../files/file-cache.ts'
+import { parseFileName } from '../files/file-header.ts'
 import type { Files } from '../files/files.ts'
 import type { EndedJournal } from '../journal/journals.ts'
 import { type Snapshot, writeCheckpoint } from '../state/checkpoint.ts'
@@ -91,6 +92,20 @@ export function applyRoll(state: State, { used, logs, checkpoint }: RollResult):
     if (log === null) for (const run of runs) state.dropRun(run)
     else state.replaceRolledBlocks(log, runs, rolled.blocks)
   }
+}
+
+/**
+ * Removes the journals that a checkpoint covers, and the checkpoints before it, also those that earlier calls
+ * could not remove. Rejects with the first failure once it has tried all of them.
+ */
+export async function removeCovered(files: Files, handles: FileCache, checkpoint: number): Promise<void> {
+  const failures: unknown[] = []
+  for (const name of await files.list()) {
+    const file = parseFileName(name)
+    if (file === undefined || file.kind === 'segment' || file.number >= checkpoint) continue
+    await handles.remove(name).catch((error) => failures.push(error))
+  }
+  if (failures.length > 0) throw failures[0]
 }
 
 /** The new segments as they will be used. */

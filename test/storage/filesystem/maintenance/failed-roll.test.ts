@@ -1,9 +1,10 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { LogWriter, NOW, WHOLE_LOG } from '../../../../adapters/conformance/log-writer.ts'
 import { checkRead } from '../../../../adapters/conformance/model.ts'
 import { Run, type RunFacts, Segment } from '../../../../adapters/storage/filesystem/state/segment.ts'
+import { State } from '../../../../adapters/storage/filesystem/state/state.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
-import { hookedFiles, systemError } from '../hooked-files.ts'
+import { Gate, hookedFiles, systemError } from '../hooked-files.ts'
 import { type Loss, SimulatedDisk } from '../simulated-disk.ts'
 import { openSimulated } from '../workload.ts'
 
@@ -50,6 +51,62 @@ test('a later roll succeeds and leaves no files of the failed one', async () => 
   }
   await session.close()
   expect(disk.names).not.toContain(segments[0])
+})
+
+test('a journal that cannot be removed keeps no other file, and is removed after a later roll', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const first = 'journal-0000000001'
+  let isFailing = true
+  const files = hookedFiles(disk, (operation, name) => {
+    if (isFailing && operation === 'unlink' && name === first) throw systemError('EBUSY')
+  })
+  const session = await openSimulated(files, 3000)
+  const writer = await LogWriter.create(session, 'a')
+  const filesOf = (kind: string) => disk.names.filter((name) => new RegExp(`^${kind}-\\d+$`).test(name))
+  const nextRoll = async () => {
+    const before = filesOf('checkpoint').at(-1)
+    while (filesOf('checkpoint').at(-1) === before) await writer.append()
+    // Waits for the end of the roll.
+    return session.reclaim(RECLAIM).then(() => session.reclaim(RECLAIM))
+  }
+  for (let i = 0; i < 2; i++) {
+    await expect(nextRoll()).rejects.toThrow('EBUSY')
+    expect(filesOf('journal')).toEqual([first, expect.any(String)])
+    expect(filesOf('checkpoint')).toHaveLength(1)
+  }
+  isFailing = false
+  await nextRoll()
+  expect(filesOf('journal')).toHaveLength(1)
+  await session.close()
+})
+
+test('a checkpoint is closed if the storage stops writing before it is used', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  const gate = new Gate((operation, name, mode) => {
+    return operation === 'open' && mode === 'read' && name.startsWith('checkpoint')
+  })
+  let open = 0
+  const files = hookedFiles(disk, (...operation) => {
+    const [kind, name] = operation
+    if (name.startsWith('checkpoint')) open += kind === 'open' ? 1 : kind === 'close' ? -1 : 0
+    return gate.hook(...operation)
+  })
+  const session = await openSimulated(files, 3000)
+  const writer = await LogWriter.create(session, 'a')
+  let isOpening = false
+  const opening = gate.arm().then(() => {
+    isOpening = true
+  })
+  while (!isOpening) await writer.append()
+  const apply = vi.spyOn(State.prototype, 'apply').mockImplementationOnce(() => {
+    throw new RangeError('injected')
+  })
+  await expect(writer.append()).rejects.toThrow('injected')
+  apply.mockRestore()
+  gate.open()
+  await opening
+  await session.close()
+  expect(open).toBe(0)
 })
 
 test.each([
