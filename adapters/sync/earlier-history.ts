@@ -88,40 +88,42 @@ async function fetchOnce(
   const lowest = (await earlierSegments(local, identity)).at(-1)
   const end = lowest?.start ?? (await firstSeqNum(local))
   const segment = segmentStream(local, identity, end)
-  // An interrupted fetch is continued.
   const stored = await tailOf(segment)
-  const from = stored ?? Math.max(0, end - count)
-  const known = await recordAt(lowest?.stream ?? local, end)
-  if (from === end) return { count: 0, start: end }
-  const query = { seqNum: from, count: end - from + (known === undefined ? 0 : 1) }
-  const reading = remote.read(query, { as: 'bytes', signal }).batches()
   let next = stored
-  for await (const { records } of reading) {
-    const earlier = records.filter(({ seqNum }) => seqNum < end)
-    const same = records.find(({ seqNum }) => seqNum === end)
-    if (same !== undefined && !equalRecords(same, known!)) {
+  // An interrupted fetch is continued, from its last record on, which is compared.
+  const from = Math.max(0, stored === undefined ? end - count : stored - 1)
+  if (from === end) return { count: 0, start: end }
+  const follower = await recordAt(lowest?.stream ?? local, end)
+  const known = [follower, stored === undefined ? undefined : await recordAt(segment, from)]
+  const query = { seqNum: from, count: end - from + (follower === undefined ? 0 : 1) }
+  for await (const { records } of remote.read(query, { as: 'bytes', signal }).batches()) {
+    for (const record of records) {
+      const same = known.find((one) => one?.seqNum === record.seqNum)
+      if (same === undefined || equalRecords(record, same)) continue
       await deleteIfPresent(segment)
       throw new HeadwaterError('stream_deleted', 'the remote stream is not the one that was copied')
     }
+    const earlier = records.filter(({ seqNum }) => seqNum >= (next ?? 0) && seqNum < end)
     if (earlier.length === 0) continue
     const { seqNum } = earlier[0]!
-    if (next === undefined) {
+    if (seqNum !== next) {
+      // The remote stream was trimmed: what was stored does not lead to the copy any more.
+      if (next !== undefined) await deleteIfPresent(segment)
       await segment.restore({ config: COPY_CONFIG, start: { seqNum, timestamp: 0 } }, { signal })
       next = seqNum
     }
+    if (earlier.at(-1)!.seqNum !== next + earlier.length - 1) break
     const inputs = earlier.map(({ timestamp, headers, body }) => ({ timestamp, headers, body }))
     await segment.append(inputs, { matchSeqNum: next, signal })
     next += inputs.length
-    if (next !== earlier.at(-1)!.seqNum + 1) throw trimmedMeanwhile()
   }
   if (next === undefined) return { count: 0, start: end }
-  if (next !== end) throw trimmedMeanwhile()
+  if (next !== end) {
+    await deleteIfPresent(segment)
+    throw new HeadwaterError('range_not_satisfiable', 'the remote stream was trimmed while it was read')
+  }
   const start = await firstSeqNum(segment)
   return { count: end - start, start }
-}
-
-function trimmedMeanwhile(): HeadwaterError {
-  return new HeadwaterError('range_not_satisfiable', 'the remote stream was trimmed while it was read')
 }
 
 /** Deletes a copy with its earlier history, and begins another one, unless the signal aborts before that. */
