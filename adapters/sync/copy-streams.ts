@@ -1,16 +1,23 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { isStreamMissing } from '../../src/model/errors.ts'
+import type { SequencedRecord } from '../../src/model/record.ts'
 import { COPY_CONFIG } from './local-copy.ts'
 
 /** Returns the stream of the records before `end`. Streams of copies that were replaced have other names. */
-export function segmentStream(local: Stream, identity: string, end: number, autoCreate = false): Stream {
-  return local.sibling(`.earlier/${identity}/${end}`, { autoCreate, config: COPY_CONFIG })
+export function segmentStream(local: Stream, identity: string, end: number): Stream {
+  return local.sibling(`.earlier/${identity}/${end}`, { autoCreate: false, config: COPY_CONFIG })
 }
 
 /** Resolves to the sequence number of the first record of a stream, or its tail if it has none. */
 export async function firstSeqNum(stream: Stream): Promise<number> {
   const { records } = await stream.readBatch({ count: 1 }, { as: 'bytes' })
   return records[0]?.seqNum ?? (await stream.checkTail()).seqNum
+}
+
+/** Resolves to the record with a sequence number; to undefined if the stream does not have it. */
+export async function recordAt(stream: Stream, seqNum: number): Promise<SequencedRecord | undefined> {
+  const { records } = await stream.readBatch({ seqNum, count: 1, clamp: true }, { as: 'bytes' })
+  return records[0]?.seqNum === seqNum ? records[0] : undefined
 }
 
 /** Deletes the stream unless it does not exist. */

@@ -3,7 +3,6 @@ import type { RecordCursor } from '../../src/api/record-cursor.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError, invalid, isStreamMissing } from '../../src/model/errors.ts'
 import { historyQuery, type ReadQuery } from '../../src/model/read-query.ts'
-import type { SequencedRecord } from '../../src/model/record.ts'
 import {
   assertInteger,
   assertMembers,
@@ -14,7 +13,14 @@ import {
 import { equalRecords } from '../../src/sync/copy-end.ts'
 import { codeOf } from '../../src/sync/errors.ts'
 import { ChainCursor, type ChainPart } from './chain-cursor.ts'
-import { deleteIfPresent, dropEarlier, earlierSegments, firstSeqNum, segmentStream } from './copy-streams.ts'
+import {
+  deleteIfPresent,
+  dropEarlier,
+  earlierSegments,
+  firstSeqNum,
+  recordAt,
+  segmentStream,
+} from './copy-streams.ts'
 import { COPY_CONFIG, type LocalCopy } from './local-copy.ts'
 import { assertStart, type MirrorStart } from './mirror-start.ts'
 import { copyStart, replaceCopy } from './open-copy.ts'
@@ -147,11 +153,6 @@ async function tailOf(stream: Stream): Promise<number | undefined> {
     if (isStreamMissing(error)) return undefined
     throw error
   }
-}
-
-async function recordAt(stream: Stream, seqNum: number): Promise<SequencedRecord | undefined> {
-  const { records } = await stream.readBatch({ seqNum, count: 1, clamp: true }, { as: 'bytes' })
-  return records[0]?.seqNum === seqNum ? records[0] : undefined
 }
 
 /** Opens a read across the earlier records and the copy. */

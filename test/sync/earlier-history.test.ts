@@ -100,6 +100,25 @@ describe('earlier records', () => {
     expect(await numbersOf(copy)).toEqual(range(30, 40))
   })
 
+  it.each([
+    ['continue with the records of their stream', '40', range(37, 41)],
+    ['are not continued with another stream', 'other', range(37, 40)],
+  ])('of a copy without records %s', async (_, body, numbers) => {
+    const { copy, origin, network, loseNetwork, clock } = await openEnd(0)
+    await copy.fetchEarlier({ count: 3 })
+    network.refuse()
+    loseNetwork()
+    await until(copy, 'offline', clock)
+    if (body === 'other') {
+      await origin.delete()
+      await origin.append(RECORDS.map(({ timestamp }) => ({ body, timestamp })))
+    }
+    await origin.append([{ body, timestamp: 5_000 }])
+    network.heal()
+    await until(copy, body === 'other' ? 'stopped' : 'live', clock)
+    expect(await numbersOf(copy)).toEqual(numbers)
+  })
+
   it('are complete after a fetch that was interrupted', async () => {
     const { copy, network, clock, interrupt } = await openEnd()
     await interrupt()
