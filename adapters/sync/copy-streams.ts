@@ -40,16 +40,21 @@ interface EarlierSegment {
 
 /**
  * Resolves to the complete segments before a copy, the latest one first. Each is named by its end, which is
- * where the one after it starts. Segments of records that the copy trimmed are not found any more.
+ * where the one after it starts. Segments of records that the copy trimmed are not found any more. With
+ * `isWhole: false`, includes at the end what an interrupted fetch left.
  */
-export async function earlierSegments(local: Stream, identity: string): Promise<EarlierSegment[]> {
+export async function earlierSegments(
+  local: Stream,
+  identity: string,
+  isWhole = true,
+): Promise<EarlierSegment[]> {
   const segments: EarlierSegment[] = []
   for (let end = await firstSeqNum(local); end > 0; ) {
     const stream = segmentStream(local, identity, end)
     try {
       const { seqNum, timestamp } = await stream.checkTail()
       const start = await firstSeqNum(stream)
-      if (seqNum !== end || start === end) break
+      if ((isWhole && seqNum !== end) || start === end) break
       segments.push({ stream, start, end, timestamp })
       end = start
     } catch (error) {
@@ -62,7 +67,7 @@ export async function earlierSegments(local: Stream, identity: string): Promise<
 
 /** Deletes the segments with records below a sequence number. */
 export async function dropEarlier(local: Stream, identity: string, below: number): Promise<void> {
-  const segments = await earlierSegments(local, identity)
+  const segments = await earlierSegments(local, identity, false)
   // The earliest first: the later ones lead to it.
   for (const { stream, start } of segments.reverse()) {
     if (start < below) await deleteIfPresent(stream)

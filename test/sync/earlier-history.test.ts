@@ -21,8 +21,8 @@ async function openEnd(tailOffset = 10) {
     return items.map(({ name }) => name)
   }
   /** Stores records 12 to 16, as a fetch that is interrupted. */
-  const interrupt = async (body?: string) => {
-    const stream = `.earlier/${await local.identity()}/${40 - tailOffset}`
+  const interrupt = async (end = 40 - tailOffset, body?: string) => {
+    const stream = `.earlier/${await local.identity()}/${end}`
     const config = { timestamping: { mode: 'client-require', uncapped: true } } as const
     await hw.restoreStream({ basin: 'basin', stream }, { config, start: { seqNum: 12, timestamp: 0 } })
     const records = RECORDS.slice(12, 17).map((record) => (body === undefined ? record : { ...record, body }))
@@ -88,6 +88,19 @@ describe('earlier records', () => {
     await until(copy, 'live', clock)
     expect(await numbersOf(copy)).toEqual(range(30, 40))
     expect(await names()).toEqual([])
+  })
+
+  it('of an interrupted fetch are deleted too when they are trimmed or the mirror starts again', async () => {
+    const { copy, origin, clock, names, interrupt } = await openEnd()
+    await interrupt()
+    await copy.restart()
+    await until(copy, 'live', clock)
+    expect(await names()).toEqual([])
+    await copy.fetchEarlier({ count: 5 })
+    await interrupt(25)
+    await origin.append([{ ...trimRecord(15), timestamp: 5_000 }])
+    await clock.settle()
+    expect(await names()).toHaveLength(1)
   })
 
   it('are not taken from another stream of the same name', async () => {
@@ -159,7 +172,7 @@ describe('earlier records', () => {
 
   it('of an interrupted fetch are not continued with another stream', async () => {
     const { copy, names, interrupt } = await openEnd(0)
-    await interrupt('other')
+    await interrupt(40, 'other')
     await expect(copy.fetchEarlier({ count: 5 })).rejects.toMatchObject({ code: 'stream_deleted' })
     expect(await names()).toEqual([])
     expect(await copy.fetchEarlier({ count: 5 })).toEqual({ count: 5, start: 35 })
