@@ -48,8 +48,8 @@ export class BasinNames {
   async update({ times, listings }: RecentUse): Promise<void> {
     for (const name of times.keys()) if (syncedNameProblem(name, this.prefix) === undefined) this.add(name)
     if (listings === this.#listings) return
-    this.#listings = listings
     this.#local = await localNames(this.#options.local, this.prefix)
+    this.#listings = listings
     this.#changed()
   }
 

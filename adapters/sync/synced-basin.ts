@@ -155,7 +155,7 @@ export class SyncedBasin {
    * @internal Applies the log of recent use.
    */
   onLog(): void {
-    this.#names.update(this.#log.state).catch(() => {})
+    void this.#repeat(() => this.#names.update(this.#log.state), this.#closing.signal)
     this.#leader?.plan()
   }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { faultyStorage, type StorageArguments } from '../../adapters/testing/index.ts'
-import { eventually, openBasinServer, openTab } from './synced-basins.ts'
+import { eventually, kindsIn, openBasinServer, openTab } from './synced-basins.ts'
 
 const isOfOutboxes = (...[, { prefix }]: StorageArguments<'list'>) => prefix.includes('.outbox/')
 
@@ -31,4 +31,18 @@ test.each([
   const stream = server.basin.stream(`rooms/${name}`)
   await eventually(clock, async () => (await stream.checkTail()).seqNum > 0)
   expect((await stream.read().toArray()).map(({ body }) => body)).toEqual(['left'])
+})
+
+test('a tab finds the streams that another one has copied if its list of streams fails', async () => {
+  const server = await openBasinServer()
+  const { clock } = server
+  const storage = memory()
+  const leading = await (await openTab(server, storage)).start()
+  const faulty = faultyStorage(storage)
+  const following = await (await openTab(server, faulty)).start()
+  await eventually(clock, () => leading.state.kind === 'live')
+  faulty.failNext('list')
+  await server.basin.createStream('rooms/new')
+  await eventually(clock, () => 'new' in kindsIn(leading))
+  await eventually(clock, () => 'new' in kindsIn(following))
 })
