@@ -87,6 +87,8 @@ export class MirrorConnection {
   /** The tail as far as it is known while the read sends none. */
   #tailMin = 0
   #isLive = false
+  /** Whether the stream is closed and everything was read. */
+  #isComplete = false
   #hasCopied = false
 
   constructor(options: ConnectionOptions) {
@@ -111,11 +113,12 @@ export class MirrorConnection {
     }
   }
 
-  /** Ends the connection if it has been silent for too long. */
-  check(): void {
+  /** Ends the connection if it has been silent for too long, or if the app asks and the stream is closed. */
+  check(isAsked: boolean): void {
     const since = this.#waitingSince
-    if (since === undefined || Math.abs(this.#clock.now() - since) < SILENCE_MS_MAX) return
-    this.#ending.abort(new Ended({ kind: 'silent' }))
+    if (since === undefined) return
+    const isSilent = Math.abs(this.#clock.now() - since) >= SILENCE_MS_MAX
+    if (isSilent || (isAsked && this.#isComplete)) this.#ending.abort(new Ended({ kind: 'silent' }))
   }
 
   /** Ends the connection, because the device has lost its network. */
@@ -149,8 +152,10 @@ export class MirrorConnection {
     }
   }
 
-  /** Waits for the end of the mirror. */
+  /** Waits until the mirror ends or connects again, because the stream may be another one by then. */
   async #stay(): Promise<never> {
+    this.#isComplete = true
+    this.#waitingSince = this.#clock.now()
     this.#cursor?.close()
     return new Promise((_, reject) => onAbort(this.#ending, () => reject(this.#ending.reason)))
   }

@@ -210,7 +210,7 @@ export class SyncedBasin {
     leader.due([...all.filter((name) => this.#names.hasOutbox(name)), ...all])
   }
 
-  /** Repeats work on the local storage with pauses until it succeeds, fails permanently, or the signal aborts. */
+  /** Repeats work on this device until it succeeds, fails permanently, or the signal aborts. */
   #repeat(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const { random = Math.random, wakeUps = browserWakeUps } = this.#options
     return withRetries(work, { clock: this.#clock, random, wakeUps, onState: () => {} }, signal).catch(
