@@ -3,7 +3,6 @@ import type { RecordCursor } from '../../src/api/record-cursor.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { isCommandShaped, parseCommand } from '../../src/model/command.ts'
 import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
-import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { StreamTail } from '../../src/model/position.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
@@ -206,23 +205,20 @@ export class MirrorConnection {
     const { copy, identity } = this.#options
     const trimPoint = trimPointOf(records)
     if (trimPoint > 0) await locally(dropEarlier(copy.existing, identity, trimPoint))
-    for (let start = 0; start < records.length; start += BATCH_RECORDS_MAX) {
-      const batch = records.slice(start, start + BATCH_RECORDS_MAX)
-      const inputs = batch.map(({ timestamp, headers, body }) => ({ timestamp, headers, body }))
-      const submitted = this.#session!.submit(inputs, { matchSeqNum: this.#next })
-      this.#next += batch.length
-      const ticket = await locally(submitted)
-      ticket.ack().then(
-        ({ end }) => {
-          this.#position = end.seqNum
-          this.#hasCopied = true
-          this.#report()
-        },
-        (error: unknown) => {
-          this.#ending.abort(new LocalFailure(error))
-        },
-      )
-    }
+    const inputs = records.map(({ timestamp, headers, body }) => ({ timestamp, headers, body }))
+    const submitted = this.#session!.submit(inputs, { matchSeqNum: this.#next })
+    this.#next += records.length
+    const ticket = await locally(submitted)
+    ticket.ack().then(
+      ({ end }) => {
+        this.#position = end.seqNum
+        this.#hasCopied = true
+        this.#report()
+      },
+      (error: unknown) => {
+        this.#ending.abort(new LocalFailure(error))
+      },
+    )
   }
 
   #report(): void {
