@@ -3,7 +3,8 @@ import type { RecentUse } from '../../src/sync/recent-use.ts'
 import { OUTBOX_PREFIX, syncedNameProblem } from '../../src/sync/synced-names.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
 import { deleteIfPresent } from './copy-streams.ts'
-import { ensureCopy, isEmptyCopy, listNames, localNames } from './known-streams.ts'
+import { isEmptyCopy, listNames, localNames } from './known-streams.ts'
+import { LocalCopy } from './local-copy.ts'
 import { BasinStreamList } from './stream-list.ts'
 
 const STREAMS_MAX = 10_000
@@ -48,8 +49,8 @@ export class BasinNames {
   async update({ times, listings }: RecentUse): Promise<void> {
     for (const name of times.keys()) if (syncedNameProblem(name, this.prefix) === undefined) this.add(name)
     if (listings === this.#listings) return
-    this.#listings = listings
     this.#local = await localNames(this.#options.local, this.prefix)
+    this.#listings = listings
     this.#changed()
   }
 
@@ -95,7 +96,7 @@ export class BasinNames {
     for (const name of names.keys()) {
       if (this.#local.has(name)) continue
       signal?.throwIfAborted()
-      await ensureCopy(local.stream(name))
+      await new LocalCopy(local.stream(name)).ensure()
       changed = true
     }
     const missing = isWhole ? this.list.streams.flatMap(({ name }) => (names.has(name) ? [] : [name])) : []

@@ -37,8 +37,10 @@ export class Discovery {
       let isWakeable = true
       try {
         await list()
+        // Another run may have begun, whose pause this one must not end.
+        if (signal.aborted) break
         failures = 0
-        if (!signal.aborted) onState({ kind: 'live' })
+        onState({ kind: 'live' })
       } catch (thrown) {
         if (signal.aborted) break
         const error = asHeadwaterError(thrown)

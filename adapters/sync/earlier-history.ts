@@ -3,7 +3,6 @@ import type { RecordCursor } from '../../src/api/record-cursor.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError, invalid, isStreamMissing } from '../../src/model/errors.ts'
 import { historyQuery, type ReadQuery } from '../../src/model/read-query.ts'
-import type { SequencedRecord } from '../../src/model/record.ts'
 import {
   assertInteger,
   assertMembers,
@@ -16,7 +15,14 @@ import { equalRecords } from '../../src/sync/copy-end.ts'
 import { codeOf } from '../../src/sync/errors.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import { ChainCursor, type ChainPart } from './chain-cursor.ts'
-import { deleteIfPresent, dropEarlier, earlierSegments, firstSeqNum, segmentStream } from './copy-streams.ts'
+import {
+  deleteIfPresent,
+  dropEarlier,
+  earlierSegments,
+  firstSeqNum,
+  recordAt,
+  segmentStream,
+} from './copy-streams.ts'
 import { COPY_CONFIG, type LocalCopy } from './local-copy.ts'
 import { assertStart, type MirrorStart } from './mirror-start.ts'
 import { copyStart, replaceCopy } from './open-copy.ts'
@@ -90,40 +96,42 @@ async function fetchOnce(
   const lowest = (await earlierSegments(local, identity)).at(-1)
   const end = lowest?.start ?? (await firstSeqNum(local))
   const segment = segmentStream(local, identity, end)
-  // An interrupted fetch is continued.
   const stored = await tailOf(segment)
-  const from = stored ?? Math.max(0, end - count)
-  const known = await recordAt(lowest?.stream ?? local, end)
-  if (from === end) return { count: 0, start: end }
-  const query = { seqNum: from, count: end - from + (known === undefined ? 0 : 1) }
-  const reading = remote.read(query, { as: 'bytes', signal }).batches()
   let next = stored
-  for await (const { records } of reading) {
-    const earlier = records.filter(({ seqNum }) => seqNum < end)
-    const same = records.find(({ seqNum }) => seqNum === end)
-    if (same !== undefined && !equalRecords(same, known!)) {
+  // An interrupted fetch is continued, from its last record on, which is compared.
+  const from = Math.max(0, stored === undefined ? end - count : stored - 1)
+  if (from === end) return { count: 0, start: end }
+  const follower = await recordAt(lowest?.stream ?? local, end)
+  const known = [follower, stored === undefined ? undefined : await recordAt(segment, from)]
+  const query = { seqNum: from, count: end - from + (follower === undefined ? 0 : 1) }
+  for await (const { records } of remote.read(query, { as: 'bytes', signal }).batches()) {
+    for (const record of records) {
+      const same = known.find((one) => one?.seqNum === record.seqNum)
+      if (same === undefined || equalRecords(record, same)) continue
       await deleteIfPresent(segment)
       throw new HeadwaterError('stream_deleted', 'the remote stream is not the one that was copied')
     }
+    const earlier = records.filter(({ seqNum }) => seqNum >= (next ?? 0) && seqNum < end)
     if (earlier.length === 0) continue
     const { seqNum } = earlier[0]!
-    if (next === undefined) {
+    if (seqNum !== next) {
+      // The remote stream was trimmed: what was stored does not lead to the copy any more.
+      if (next !== undefined) await deleteIfPresent(segment)
       await segment.restore({ config: COPY_CONFIG, start: { seqNum, timestamp: 0 } }, { signal })
       next = seqNum
     }
+    if (earlier.at(-1)!.seqNum !== next + earlier.length - 1) break
     const inputs = earlier.map(({ timestamp, headers, body }) => ({ timestamp, headers, body }))
     await segment.append(inputs, { matchSeqNum: next, signal })
     next += inputs.length
-    if (next !== earlier.at(-1)!.seqNum + 1) throw trimmedMeanwhile()
   }
   if (next === undefined) return { count: 0, start: end }
-  if (next !== end) throw trimmedMeanwhile()
+  if (next !== end) {
+    await deleteIfPresent(segment)
+    throw new HeadwaterError('range_not_satisfiable', 'the remote stream was trimmed while it was read')
+  }
   const start = await firstSeqNum(segment)
   return { count: end - start, start }
-}
-
-function trimmedMeanwhile(): HeadwaterError {
-  return new HeadwaterError('range_not_satisfiable', 'the remote stream was trimmed while it was read')
 }
 
 /** Does work until a signal aborts it. `underWay` has the work until that ends, which may be later. */
@@ -171,11 +179,6 @@ async function tailOf(stream: Stream): Promise<number | undefined> {
     if (isStreamMissing(error)) return undefined
     throw error
   }
-}
-
-async function recordAt(stream: Stream, seqNum: number): Promise<SequencedRecord | undefined> {
-  const { records } = await stream.readBatch({ seqNum, count: 1, clamp: true }, { as: 'bytes' })
-  return records[0]?.seqNum === seqNum ? records[0] : undefined
 }
 
 /** Opens a read across the earlier records and the copy. */

@@ -40,15 +40,10 @@ export async function localNames(local: Basin, prefix: string): Promise<Readonly
   }
 }
 
-/** Creates the copy of a stream, unless there is one. */
-export async function ensureCopy(stream: Stream): Promise<void> {
-  await new LocalCopy(stream).ensure()
-}
-
 /** Resolves to whether a stream is a copy without records. */
 export async function isEmptyCopy(stream: Stream): Promise<boolean> {
   try {
-    await ensureCopy(stream)
+    await new LocalCopy(stream).ensure()
     return (await stream.checkTail()).seqNum === 0
   } catch {
     return false

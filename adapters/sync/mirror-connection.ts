@@ -3,7 +3,6 @@ import type { RecordCursor } from '../../src/api/record-cursor.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { isCommandShaped, parseCommand } from '../../src/model/command.ts'
 import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
-import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { StreamTail } from '../../src/model/position.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
@@ -87,6 +86,8 @@ export class MirrorConnection {
   /** The tail as far as it is known while the read sends none. */
   #tailMin = 0
   #isLive = false
+  /** Whether the stream is closed and everything was read. */
+  #isComplete = false
   #hasCopied = false
 
   constructor(options: ConnectionOptions) {
@@ -111,11 +112,12 @@ export class MirrorConnection {
     }
   }
 
-  /** Ends the connection if it has been silent for too long. */
-  check(): void {
+  /** Ends the connection if it has been silent for too long, or if the app asks and the stream is closed. */
+  check(isAsked: boolean): void {
     const since = this.#waitingSince
-    if (since === undefined || Math.abs(this.#clock.now() - since) < SILENCE_MS_MAX) return
-    this.#ending.abort(new Ended({ kind: 'silent' }))
+    if (since === undefined) return
+    const isSilent = Math.abs(this.#clock.now() - since) >= SILENCE_MS_MAX
+    if (isSilent || (isAsked && this.#isComplete)) this.#ending.abort(new Ended({ kind: 'silent' }))
   }
 
   /** Ends the connection, because the device has lost its network. */
@@ -149,8 +151,10 @@ export class MirrorConnection {
     }
   }
 
-  /** Waits for the end of the mirror. */
+  /** Waits until the mirror ends or connects again, because the stream may be another one by then. */
   async #stay(): Promise<never> {
+    this.#isComplete = true
+    this.#waitingSince = this.#clock.now()
     this.#cursor?.close()
     return new Promise((_, reject) => onAbort(this.#ending, () => reject(this.#ending.reason)))
   }
@@ -201,23 +205,20 @@ export class MirrorConnection {
     const { copy, identity } = this.#options
     const trimPoint = trimPointOf(records)
     if (trimPoint > 0) await locally(dropEarlier(copy.existing, identity, trimPoint))
-    for (let start = 0; start < records.length; start += BATCH_RECORDS_MAX) {
-      const batch = records.slice(start, start + BATCH_RECORDS_MAX)
-      const inputs = batch.map(({ timestamp, headers, body }) => ({ timestamp, headers, body }))
-      const submitted = this.#session!.submit(inputs, { matchSeqNum: this.#next })
-      this.#next += batch.length
-      const ticket = await locally(submitted)
-      ticket.ack().then(
-        ({ end }) => {
-          this.#position = end.seqNum
-          this.#hasCopied = true
-          this.#report()
-        },
-        (error: unknown) => {
-          this.#ending.abort(new LocalFailure(error))
-        },
-      )
-    }
+    const inputs = records.map(({ timestamp, headers, body }) => ({ timestamp, headers, body }))
+    const submitted = this.#session!.submit(inputs, { matchSeqNum: this.#next })
+    this.#next += records.length
+    const ticket = await locally(submitted)
+    ticket.ack().then(
+      ({ end }) => {
+        this.#position = end.seqNum
+        this.#hasCopied = true
+        this.#report()
+      },
+      (error: unknown) => {
+        this.#ending.abort(new LocalFailure(error))
+      },
+    )
   }
 
   #report(): void {

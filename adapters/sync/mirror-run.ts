@@ -55,10 +55,7 @@ export class MirrorRun {
   /** Runs until the signal aborts. */
   async run(): Promise<void> {
     const { copy, signal, wakeUps } = this.#options
-    const onWakeUp = () => {
-      this.#connection?.check()
-      this.#wake?.(false)
-    }
+    const onWakeUp = () => this.#connectAgain(false)
     const ignoreWakeUps = wakeUps(onWakeUp, () => this.#connection?.lose())
     try {
       while (!signal.aborted) {
@@ -76,8 +73,14 @@ export class MirrorRun {
 
   /** Connects at once, here or in the mirror that is elected. */
   retry(): void {
-    this.#wake?.(true)
+    this.#connectAgain(true)
     this.#post({ kind: 'retry' })
+  }
+
+  /** Ends a pause, or a connection that may be useless. */
+  #connectAgain(isAsked: boolean): void {
+    this.#connection?.check(isAsked)
+    this.#wake?.(isAsked)
   }
 
   /** Looks the copy up again, here and in other mirrors: it was replaced. */
@@ -125,7 +128,7 @@ export class MirrorRun {
         if (message?.kind === 'replaced') leave()
         else if (term !== undefined) {
           if (message?.kind === 'hello') this.#post({ kind: 'state', state: state.current })
-          else if (message?.kind === 'retry') this.#wake?.(true)
+          else if (message?.kind === 'retry') this.#connectAgain(true)
         } else if (message?.kind === 'state') state.set(message.state)
       }
       const membership = coordinator(`headwater mirror ${identity}`, { onElected, onMessage })

@@ -3,7 +3,7 @@ import type { Stream } from '../../src/api/stream.ts'
 import { isStreamMissing } from '../../src/model/errors.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
 import type { CopyEnd } from '../../src/sync/copy-end.ts'
-import { deleteIfPresent } from './copy-streams.ts'
+import { deleteIfPresent, earlierSegments, recordAt } from './copy-streams.ts'
 import { ATTEMPTS_MAX, type LocalCopy } from './local-copy.ts'
 import type { MirrorStart } from './mirror-start.ts'
 
@@ -23,7 +23,7 @@ export async function openCopy(
   try {
     // Opened first: it belongs to the stream that has the identity now, or to an earlier one.
     session = await existing.appendSession({ signal })
-    if ((await existing.identity()) === identity) return { session, end: await endOf(existing) }
+    if ((await existing.identity()) === identity) return { session, end: await endOf(existing, identity) }
   } catch (error) {
     session?.close().catch(() => {})
     if (isStreamMissing(error)) return undefined
@@ -41,13 +41,15 @@ export async function replaceCopy(copy: LocalCopy, seqNum: number): Promise<void
   }
 }
 
-async function endOf(copy: Stream): Promise<CopyEnd> {
+async function endOf(copy: Stream, identity: string): Promise<CopyEnd> {
   const tail = await copy.checkTail()
   if (tail.seqNum === 0) return { tail, last: undefined }
-  const seqNum = tail.seqNum - 1
-  const { records } = await copy.readBatch({ seqNum, count: 1 }, { as: 'bytes' })
-  const last = records[0]
-  return { tail, last: last?.seqNum === seqNum ? last : undefined }
+  // Until it has a record of its own, a copy continues the earlier records before it, if there are any.
+  const segments = tail.timestamp === 0 ? await earlierSegments(copy, identity) : []
+  const segment = segments.find(({ end }) => end === tail.seqNum)
+  const { timestamp } = segment ?? tail
+  const last = await recordAt(segment?.stream ?? copy, tail.seqNum - 1)
+  return { tail: { ...tail, timestamp }, last }
 }
 
 /** Returns the query of a read from where a copy begins, without an end. */

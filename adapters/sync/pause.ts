@@ -45,7 +45,8 @@ export async function pauseAfter(
 ): Promise<void> {
   const ms = backOffMs(failures, random(), error.retryAfterMs)
   onState({ kind: 'offline', error, nextAttemptAt: clock.now() + ms })
-  await pauseUntil(clock, ms, signal, wakeUps)
+  // A server that says when is left alone until then.
+  await pauseUntil(clock, ms, signal, error.retryAfterMs === undefined ? wakeUps : () => () => {})
 }
 
 /** Repeats work with pauses until it succeeds, fails permanently, or the signal aborts. */

@@ -19,6 +19,7 @@ import { Discovery } from './discovery.ts'
 import { LimitedStream } from './limited-stream.ts'
 import type { MirrorMessage } from './mirror-messages.ts'
 import { browserWakeUps } from './page-events.ts'
+import { withRetries } from './pause.ts'
 import { StateCell } from './state-cell.ts'
 import type { BasinStream } from './stream-list.ts'
 import {
@@ -154,7 +155,7 @@ export class SyncedBasin {
    * @internal Applies the log of recent use.
    */
   onLog(): void {
-    this.#names.update(this.#log.state).catch(() => {})
+    void this.#repeat(() => this.#names.update(this.#log.state), this.#closing.signal)
     this.#leader?.plan()
   }
 
@@ -199,12 +200,22 @@ export class SyncedBasin {
   }
 
   async #lead(leader: BasinLeader, signal: AbortSignal): Promise<void> {
-    await this.#names.findOutboxes().catch(() => {})
+    void this.#discovery.run(signal)
+    await this.#repeat(() => this.#names.findOutboxes(), signal)
     if (signal.aborted) return
+    // They may have been opened as copies only.
+    for (const name of this.#election.permitted) this.#entryOf(name, true)
     const { used, others } = this.#names.byUse(usedNames(this.#log.state))
     const all = [...used, ...others]
     leader.due([...all.filter((name) => this.#names.hasOutbox(name)), ...all])
-    await this.#discovery.run(signal)
+  }
+
+  /** Repeats work on this device until it succeeds, fails permanently, or the signal aborts. */
+  #repeat(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    const { random = Math.random, wakeUps = browserWakeUps } = this.#options
+    return withRetries(work, { clock: this.#clock, random, wakeUps, onState: () => {} }, signal).catch(
+      () => {},
+    )
   }
 
   #endTerm(): void {

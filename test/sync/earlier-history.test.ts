@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { fetchEarlier } from '../../adapters/sync/earlier-history.ts'
 import type { Mirror } from '../../adapters/sync/mirror.ts'
 import { type ReadQuery, trimRecord } from '../../src/index.ts'
 import { contentOf, openBoth, until } from './mirrored.ts'
@@ -8,18 +9,26 @@ const RECORDS = Array.from({ length: 40 }, (_, i) => ({
   timestamp: 1_000 + 10 * i,
 }))
 
-/** A mirror of the last 10 of 40 records. */
-async function openEnd() {
+/** A mirror of the last of 40 records. */
+async function openEnd(tailOffset = 10) {
   const both = await openBoth()
-  const { origin, start, clock } = both
+  const { origin, start, clock, local, hw } = both
   await origin.append(RECORDS)
-  const copy = start({ from: { tailOffset: 10 } })
+  const copy = start({ from: { tailOffset } })
   await until(copy, 'live', clock)
   const names = async () => {
     const { items } = await both.hw.basin('basin').listStreams({ prefix: '.earlier/' })
     return items.map(({ name }) => name)
   }
-  return { ...both, copy, names }
+  /** Stores records 12 to 16, as a fetch that is interrupted. */
+  const interrupt = async (end = 40 - tailOffset, body?: string) => {
+    const stream = `.earlier/${await local.identity()}/${end}`
+    const config = { timestamping: { mode: 'client-require', uncapped: true } } as const
+    await hw.restoreStream({ basin: 'basin', stream }, { config, start: { seqNum: 12, timestamp: 0 } })
+    const records = RECORDS.slice(12, 17).map((record) => (body === undefined ? record : { ...record, body }))
+    await hw.basin('basin').stream(stream).append(records)
+  }
+  return { ...both, copy, names, interrupt }
 }
 
 async function numbersOf(copy: Mirror, query?: ReadQuery): Promise<number[]> {
@@ -81,6 +90,19 @@ describe('earlier records', () => {
     expect(await names()).toEqual([])
   })
 
+  it('of an interrupted fetch are deleted too when they are trimmed or the mirror starts again', async () => {
+    const { copy, origin, clock, names, interrupt } = await openEnd()
+    await interrupt()
+    await copy.restart()
+    await until(copy, 'live', clock)
+    expect(await names()).toEqual([])
+    await copy.fetchEarlier({ count: 5 })
+    await interrupt(25)
+    await origin.append([{ ...trimRecord(15), timestamp: 5_000 }])
+    await clock.settle()
+    expect(await names()).toHaveLength(1)
+  })
+
   it('are not taken from another stream of the same name', async () => {
     const { copy, origin, clock, names } = await openEnd()
     await origin.delete()
@@ -91,13 +113,28 @@ describe('earlier records', () => {
     expect(await numbersOf(copy)).toEqual(range(30, 40))
   })
 
+  it.each([
+    ['continue with the records of their stream', '40', range(37, 41)],
+    ['are not continued with another stream', 'other', range(37, 40)],
+  ])('of a copy without records %s', async (_, body, numbers) => {
+    const { copy, origin, network, loseNetwork, clock } = await openEnd(0)
+    await copy.fetchEarlier({ count: 3 })
+    network.refuse()
+    loseNetwork()
+    await until(copy, 'offline', clock)
+    if (body === 'other') {
+      await origin.delete()
+      await origin.append(RECORDS.map(({ timestamp }) => ({ body, timestamp })))
+    }
+    await origin.append([{ body, timestamp: 5_000 }])
+    network.heal()
+    await until(copy, body === 'other' ? 'stopped' : 'live', clock)
+    expect(await numbersOf(copy)).toEqual(numbers)
+  })
+
   it('are complete after a fetch that was interrupted', async () => {
-    const { copy, network, local, hw, clock } = await openEnd()
-    const identity = await local.identity()
-    const name = `.earlier/${identity}/30`
-    const config = { timestamping: { mode: 'client-require', uncapped: true } } as const
-    await hw.restoreStream({ basin: 'basin', stream: name }, { config, start: { seqNum: 12, timestamp: 0 } })
-    await hw.basin('basin').stream(name).append(RECORDS.slice(12, 17))
+    const { copy, network, clock, interrupt } = await openEnd()
+    await interrupt()
     expect(await numbersOf(copy)).toEqual(range(30, 40))
     network.refuse()
     const failing = expect(copy.fetchEarlier({ count: 5 })).rejects.toMatchObject({ code: 'unavailable' })
@@ -106,6 +143,39 @@ describe('earlier records', () => {
     network.heal()
     expect(await copy.fetchEarlier({ count: 5 })).toEqual({ count: 18, start: 12 })
     expect(await numbersOf(copy)).toEqual(range(12, 40))
+  })
+
+  it('keep their sequence numbers if the remote stream is trimmed after an interruption', async () => {
+    const { copy, origin, clock, remote, local, interrupt } = await openEnd()
+    await interrupt()
+    await copy.close()
+    await origin.append([{ ...trimRecord(20), timestamp: 5_000 }])
+    await clock.advance('1h')
+    const { signal } = new AbortController()
+    expect(await fetchEarlier(remote, local, 5, signal)).toEqual({ count: 10, start: 20 })
+    const records = await copy.read({ count: 20 }, { as: 'bytes' }).toArray()
+    expect(records).toEqual((await contentOf(origin)).records.slice(0, 20))
+  })
+
+  it('of an interrupted fetch are deleted if the remote stream no longer has any of them', async () => {
+    const { copy, origin, clock, remote, local, names, interrupt } = await openEnd()
+    await interrupt()
+    await copy.close()
+    await origin.append([{ ...trimRecord(35), timestamp: 5_000 }])
+    await clock.advance('1h')
+    const { signal } = new AbortController()
+    const fetching = fetchEarlier(remote, local, 5, signal)
+    await expect(fetching).rejects.toMatchObject({ code: 'range_not_satisfiable' })
+    expect(await names()).toEqual([])
+    expect(await fetchEarlier(remote, local, 5, signal)).toEqual({ count: 0, start: 30 })
+  })
+
+  it('of an interrupted fetch are not continued with another stream', async () => {
+    const { copy, names, interrupt } = await openEnd(0)
+    await interrupt(40, 'other')
+    await expect(copy.fetchEarlier({ count: 5 })).rejects.toMatchObject({ code: 'stream_deleted' })
+    expect(await names()).toEqual([])
+    expect(await copy.fetchEarlier({ count: 5 })).toEqual({ count: 5, start: 35 })
   })
 
   it('are stored once by two tabs at the same time', async () => {

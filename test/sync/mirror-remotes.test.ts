@@ -75,17 +75,6 @@ describe('a mirror of a read', () => {
     await copy.close()
   })
 
-  it('with batches of more than 1,000 records stores all of them', async () => {
-    const { local, clock } = await openLocal()
-    const { remote } = scripted(local, [batch(records(0, 2_500), 2_500)])
-    const copy = mirror(remote, local)
-    await until(copy, 'live', clock)
-    expect((await contentOf(local)).records.map(({ body }) => body)).toEqual(
-      records(0, 2_500).map(({ body }) => body),
-    )
-    await copy.close()
-  })
-
   it('shows how far it is, up to the tail that the server tells', async () => {
     const { local, clock } = await openLocal()
     const { remote } = scripted(local, [batch(records(0, 100)), batch(records(100, 300))])

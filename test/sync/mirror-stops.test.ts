@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { trimRecord } from '../../src/index.ts'
+import { closeRecord, trimRecord } from '../../src/index.ts'
 import { contentOf, kindsOf, openBoth, openDevice, openServer, until } from './mirrored.ts'
 
 /** A mirror that has copied three records and is offline. */
@@ -109,6 +109,21 @@ describe('a mirror whose remote stream was deleted', () => {
     await origin.append(['x', 'y', 'z'])
     expect(await until(copy, 'stopped', clock)).toMatchObject({ reason: 'replaced' })
     expect((await contentOf(local)).end).toBe(2)
+  })
+
+  it.each(['retry', 'wakeUp'] as const)('notices that a closed one was replaced after %s', async (call) => {
+    const { origin, start, clock, wakeUp } = await openBoth()
+    await origin.append(['a', closeRecord()])
+    const copy = start()
+    await until(copy, 'live', clock)
+    const kinds = kindsOf(copy)
+    await origin.delete()
+    await origin.append(['b', 'c', 'd'])
+    await clock.advance(call === 'retry' ? 1_000 : 30_000)
+    expect(kinds).toEqual(['live'])
+    if (call === 'retry') copy.retry()
+    else wakeUp()
+    expect(await until(copy, 'stopped', clock)).toMatchObject({ reason: 'replaced' })
   })
 
   it('waits for a stream that was never there', async () => {

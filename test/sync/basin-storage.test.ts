@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { memory } from '../../adapters/storage/memory/index.ts'
+import { faultyStorage, type StorageArguments } from '../../adapters/testing/index.ts'
+import { eventually, kindsIn, openBasinServer, openTab } from './synced-basins.ts'
+
+const isOfOutboxes = (...[, { prefix }]: StorageArguments<'list'>) => prefix.includes('.outbox/')
+
+test.each([
+  ['fails', 'that was used long ago', 'a'],
+  ['fails', 'that connects at once', 'f'],
+  ['is slow', 'that connects at once', 'f'],
+])('sends what was left behind if the list of outboxes %s, to a stream %s', async (kind, _, name) => {
+  const server = await openBasinServer()
+  const { clock } = server
+  const storage = memory()
+  const before = await openTab(server, storage)
+  const first = await before.start()
+  for (const used of 'abcdef') {
+    first.stream(`rooms/${used}`)
+    await clock.advance('1s')
+  }
+  await eventually(clock, () => first.state.kind === 'live')
+  before.network.refuse()
+  await first.stream(`rooms/${name}`).append('left')
+  await first.close()
+  const faulty = faultyStorage(storage)
+  const tab = await openTab(server, faulty)
+  if (kind === 'fails') faulty.failNext('list', { when: isOfOutboxes })
+  else faulty.delay('list', '20s', { when: isOfOutboxes })
+  await tab.start()
+  const stream = server.basin.stream(`rooms/${name}`)
+  await eventually(clock, async () => (await stream.checkTail()).seqNum > 0)
+  expect((await stream.read().toArray()).map(({ body }) => body)).toEqual(['left'])
+})
+
+test('a tab finds the streams that another one has copied if its list of streams fails', async () => {
+  const server = await openBasinServer()
+  const { clock } = server
+  const storage = memory()
+  const leading = await (await openTab(server, storage)).start()
+  const faulty = faultyStorage(storage)
+  const following = await (await openTab(server, faulty)).start()
+  await eventually(clock, () => leading.state.kind === 'live')
+  faulty.failNext('list')
+  await server.basin.createStream('rooms/new')
+  await eventually(clock, () => 'new' in kindsIn(leading))
+  await eventually(clock, () => 'new' in kindsIn(following))
+})
