@@ -3,7 +3,7 @@ import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
-import { onAnyAbort } from '../../src/runtime/abort.ts'
+import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import type { StreamChange } from '../../src/sync/changes.ts'
 import { originOf, originValue, parseOrigin } from '../../src/sync/origin.ts'
 import {
@@ -79,8 +79,13 @@ export class ChangeReader {
    * call at a time.
    */
   async next(): Promise<RecordChange | undefined> {
+    try {
+      if (this.#source.device === undefined) await unlessAborted(this.#signal, this.#source.loaded)
+    } catch (error) {
+      if (!this.#isEnded) throw error
+    }
     while (!this.#isEnded) {
-      if (this.#source.device !== undefined) this.#pull()
+      this.#pull()
       if (this.#hasWork) {
         const change = await this.#step()
         if (change === undefined) continue
@@ -117,7 +122,6 @@ export class ChangeReader {
   }
 
   get #hasWork(): boolean {
-    if (this.#source.device === undefined) return false
     return this.#arrival !== undefined || (this.#isStale && (this.#isLocated || this.#isWithoutCopy))
   }
 

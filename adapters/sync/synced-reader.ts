@@ -71,7 +71,9 @@ export abstract class SyncedReader<Content extends object>
   /**
    * Reads what is stored on this device: the confirmed records in the order of the server, then the pending
    * ones, marked as pending, and then ends. Iterate over it, or call its `toArray()`. Begins with the first
-   * record unless the query says where. The bounds of the query apply to the confirmed records.
+   * record unless the query says where. The bounds of the query apply to the confirmed records. Rejects with
+   * `closed` if the synced stream was closed before it knew its pending records, and with the failure of the
+   * local storage if it cannot read them.
    *
    * ```ts
    * for await (const { body, isPending } of chat.read({ tailOffset: 100 })) console.log(body, isPending)
