@@ -52,7 +52,7 @@ export function fold(
   return new Fold(foldSourceOf(source, options.create ?? false), options)
 }
 
-/** The reason why a fold has ended: `closed` by the app, or a failure. */
+/** The reason why a fold has ended: `closed` with its last value, or a failure. */
 interface FoldEnd {
   readonly error: unknown
   readonly isClosed: boolean
@@ -125,18 +125,19 @@ export class Fold<State> {
 
   /**
    * Emits the value once everything that is stored was reduced, and again when it changes. A late subscriber
-   * gets the current value first. Completes when the fold is closed, fails when it ends with an error.
+   * gets the current value first. Completes when the fold or its stream is closed, fails when it ends with an
+   * error.
    */
   get value$(): Observable<State> {
     return new ObservableClass((subscriber) => {
-      if (this.#isLoaded && this.#end === undefined) subscriber.next(this.value)
+      if (this.#isLoaded && this.#end?.isClosed !== false) subscriber.next(this.value)
       return this.#values.observable.subscribe(subscriber)
     })
   }
 
   /**
    * Resolves to the value once everything that is stored was reduced. Rejects with the error that ended the
-   * fold, and with `closed` if it was closed before.
+   * fold, and with `closed` if the fold was closed before.
    */
   loaded(options?: CallOptions): Promise<State> {
     return this.#when(this.#isLoaded, 0, signalOf(options))
@@ -144,7 +145,8 @@ export class Fold<State> {
 
   /**
    * Resolves to the value once all confirmed records below a sequence number were reduced. Rejects as
-   * `loaded` does, and with `invalid` for a position that is not an integer.
+   * `loaded` does, with `closed` for a position beyond the end of a closed stream, and with `invalid` for a
+   * position that is not an integer.
    *
    * ```ts
    * const count = fold(stream, { initial: 0, reduce: (total) => total + 1, version: 1 })
@@ -189,9 +191,10 @@ export class Fold<State> {
         this.#isLoaded = false
         this.#snapshots.reset()
       }
-      if (this.#end === undefined) {
-        this.#fail(new HeadwaterError('closed', 'the source of the fold has ended'))
-      }
+      if (this.#end !== undefined) return
+      // No record can follow, so the value is final.
+      this.#advance(this.#state, true)
+      this.#finish({ error: 'the source of the fold has ended', isClosed: true })
     } catch (error) {
       this.#fail(error)
     }

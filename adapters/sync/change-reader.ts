@@ -3,7 +3,7 @@ import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
-import { onAnyAbort } from '../../src/runtime/abort.ts'
+import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import type { StreamChange } from '../../src/sync/changes.ts'
 import { originOf, originValue, parseOrigin } from '../../src/sync/origin.ts'
 import {
@@ -22,7 +22,7 @@ export type RecordChange = StreamChange<SequencedRecord, PendingEntry>
 
 /**
  * Reads the local copy of a stream and its outbox as one series of changes. Waits while there is no local
- * copy, and begins again if it is replaced.
+ * copy, or nothing can follow its records, and begins again if it is replaced.
  */
 export class ChangeReader {
   readonly #local: Stream
@@ -37,8 +37,12 @@ export class ChangeReader {
   /** The event that was read and not passed on yet, as a promise that has settled. */
   #arrival: Promise<ReadEvent | undefined> | undefined
   #isPulling = false
-  /** There is no local copy, and nothing has happened since that was found. */
-  #isWithoutCopy = false
+  /** The local copy is missing or closed, and nothing has happened since that was found. */
+  #isAtRest = false
+  /** The last event has shown that the local copy is closed. */
+  #isCopyClosed = false
+  /** The identity of the local copy, once all of its records were read. */
+  #identity: string | undefined
   /** The start of the read is known. */
   #isLocated = false
   /** The outbox may have changed since it was compared with the view. */
@@ -62,14 +66,18 @@ export class ChangeReader {
     this.#query = query
     this.#signal = signal
     this.#leaving = leaving
-    const unsubscribe = source.subscribe(() => {
+    const onChange = () => {
       this.#isStale = true
-      this.#isWithoutCopy = false
+      this.#isAtRest = false
       this.#wake?.()
-    })
+    }
+    const unsubscribe = source.subscribe(onChange)
+    // A reader at rest has no cursor that ends with the engine.
+    const ignoreClosing = onAbort(local.context.closing, onChange)
     const ignoreSignal = onAnyAbort([signal], () => this.close())
     this.#unsubscribe = () => {
       unsubscribe()
+      ignoreClosing()
       ignoreSignal()
     }
   }
@@ -79,8 +87,13 @@ export class ChangeReader {
    * call at a time.
    */
   async next(): Promise<RecordChange | undefined> {
+    try {
+      if (this.#source.device === undefined) await unlessAborted(this.#signal, this.#source.loaded)
+    } catch (error) {
+      if (!this.#isEnded) throw error
+    }
     while (!this.#isEnded) {
-      if (this.#source.device !== undefined) this.#pull()
+      this.#pull()
       if (this.#hasWork) {
         const change = await this.#step()
         if (change === undefined) continue
@@ -109,7 +122,7 @@ export class ChangeReader {
     try {
       const event = await arrival
       if (event !== undefined) return await this.#received(event)
-      this.#isEnded = true
+      this.#isEnded ||= !this.#isCopyClosed
     } catch (error) {
       this.#recover(error)
     }
@@ -117,8 +130,7 @@ export class ChangeReader {
   }
 
   get #hasWork(): boolean {
-    if (this.#source.device === undefined) return false
-    return this.#arrival !== undefined || (this.#isStale && (this.#isLocated || this.#isWithoutCopy))
+    return this.#arrival !== undefined || (this.#isStale && (this.#isLocated || this.#isAtRest))
   }
 
   get #position(): number {
@@ -126,7 +138,7 @@ export class ChangeReader {
   }
 
   #pull(): void {
-    if (this.#isPulling || this.#isWithoutCopy || this.#arrival !== undefined) return
+    if (this.#isPulling || this.#isAtRest || this.#arrival !== undefined) return
     this.#isPulling = true
     const arrival = this.#nextEvent()
     const arrive = () => {
@@ -144,12 +156,21 @@ export class ChangeReader {
       this.#cursor = await this.#local.openCursor(query, { heartbeats: 'first', allowsEmpty: 'always' })
       if (this.#isEnded) this.#close()
     }
-    return this.#cursor?.next()
+    const event = await this.#cursor?.next()
+    if (event === undefined && this.#isCopyClosed) {
+      // Before the look-up, so that a change meanwhile leads to another one.
+      this.#isAtRest = true
+      const identity = await this.#local.identity().catch(() => undefined)
+      this.#identity ??= identity
+      if (identity !== this.#identity) throw new HeadwaterError('stream_deleted', 'the copy was deleted')
+    }
+    return event
   }
 
   async #received(event: ReadEvent): Promise<RecordChange | undefined> {
     const { records, tail, lastSeqNum } =
       event.kind === 'batch' ? event.batch : { records: [], tail: event.tail, lastSeqNum: -1 }
+    this.#isCopyClosed = tail?.closed === true
     if (!this.#isLocated) await this.#locate(records[0]?.seqNum ?? tail?.seqNum ?? 0)
     const isBatch = event.kind === 'batch'
     const position = isBatch ? lastSeqNum + 1 : Math.max(this.#position, tail?.seqNum ?? 0)
@@ -219,12 +240,13 @@ export class ChangeReader {
       this.#isReset = true
       this.#last = undefined
       this.#overlay = EMPTY_OVERLAY
-    } else if (isStreamMissing(error)) this.#isWithoutCopy = true
+    } else if (isStreamMissing(error)) this.#isAtRest = true
     else throw error
   }
 
   #close(): void {
-    this.#isLocated = false
+    this.#isLocated = this.#isAtRest = this.#isCopyClosed = false
+    this.#identity = undefined
     this.#cursor?.close()
     this.#cursor = undefined
   }

@@ -13,8 +13,10 @@ export interface PendingEntry {
 export interface PendingSource {
   /** The id of the device; undefined until the outbox is loaded. */
   readonly device: string | undefined
+  /** Resolves when the outbox is loaded. Rejects if it ends before. */
+  readonly loaded: Promise<void>
   /** Content after the last change. */
   readonly content: OutboxContent<PendingEntry>
-  /** Calls back after each change, and once the outbox is loaded. The returned function ends that. */
+  /** Calls back after each change. The returned function ends that. */
   subscribe(onChange: () => void): () => void
 }

@@ -52,7 +52,10 @@ export abstract class SyncedReader<Content extends object>
     return this.view()
   }
 
-  /** Emits what `view$` emits, from the start that the query gives: by default the first record. */
+  /**
+   * Emits what `view$` emits, from the start that the query gives: by default the first record. Completes at a
+   * bound of the query, but not at the end of a closed stream, because records may still be pending.
+   */
   view(query: ReadQuery = {}): Observable<RecordView<SyncedRecord<Content>>> {
     return new ObservableClass((subscriber) => {
       const subscription = new AbortController()
@@ -71,7 +74,9 @@ export abstract class SyncedReader<Content extends object>
   /**
    * Reads what is stored on this device: the confirmed records in the order of the server, then the pending
    * ones, marked as pending, and then ends. Iterate over it, or call its `toArray()`. Begins with the first
-   * record unless the query says where. The bounds of the query apply to the confirmed records.
+   * record unless the query says where. The bounds of the query apply to the confirmed records. Rejects with
+   * `closed` if the synced stream was closed before it knew its pending records, and with the failure of the
+   * local storage if it cannot read them.
    *
    * ```ts
    * for await (const { body, isPending } of chat.read({ tailOffset: 100 })) console.log(body, isPending)

@@ -179,6 +179,9 @@ function sourceOf(mirror: Mirror, outbox: Outbox): PendingSource {
     get device() {
       return outbox.device
     },
+    get loaded() {
+      return outbox.loaded
+    },
     get content() {
       return outbox.content
     },

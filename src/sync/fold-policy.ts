@@ -30,7 +30,7 @@ export function isSnapshotDue(
 
 /** Whether a fold that is closed stores one more snapshot. */
 export function isSnapshotDueOnClose({ position, saved, every, leaving }: SnapshotProgress): boolean {
-  return leaving <= LEAVING_MAX && position > saved && position - saved >= every * SHARE_ON_CLOSE
+  return leaving <= LEAVING_MAX && position - saved >= every * SHARE_ON_CLOSE
 }
 
 /**

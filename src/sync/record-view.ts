@@ -99,9 +99,8 @@ export class RecordView<Item> implements Iterable<Item> {
 
   /** @internal Returns the view without its first records, which were trimmed. */
   withoutFirst(count: number): RecordView<Item> {
-    const removed = Math.min(count, this.confirmedLength)
-    const items = this.#confirmed.slice(removed, this.confirmedLength)
-    const change: ListChange<Item> = { index: 0, removed, inserted: [] }
+    const items = this.#confirmed.slice(count, this.confirmedLength)
+    const change: ListChange<Item> = { index: 0, removed: count, inserted: [] }
     return new RecordView(items, items.length, this.pending, change, this.isCaughtUp)
   }
 

@@ -3,7 +3,7 @@ import { type Fold, fold } from '../../adapters/fold/index.ts'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { type SyncedStream, syncedStream } from '../../adapters/sync/index.ts'
 import { SyncedReader } from '../../adapters/sync/synced-reader.ts'
-import type { Stream } from '../../src/index.ts'
+import { HeadwaterError, type Stream } from '../../src/index.ts'
 import { Prng } from '../../src/runtime/prng.ts'
 import type { TextContent } from '../../src/sync/synced-record.ts'
 import { openDevice, openServer, type Server } from '../sync/mirrored.ts'
@@ -118,6 +118,20 @@ class TextReader extends SyncedReader<TextContent> {
     super(local, source, (code) => code.textContent)
   }
 }
+
+test('a fold fails if its outbox can never be loaded', async () => {
+  const { log, clock } = await openLog()
+  const outbox = new PendingEntries()
+  outbox.device = undefined
+  const failure = new HeadwaterError('encryption_key_invalid', 'no key')
+  outbox.loaded = Promise.reject(failure)
+  const count = fold(new TextReader(log, outbox), { initial: 0, reduce: (sum) => sum + 1, version: 1 })
+  let error: unknown
+  count.value$.subscribe({ error: (reason) => (error = reason) })
+  await clock.settle()
+  expect(error).toBe(failure)
+  expect(outbox.listeners).toBe(0)
+})
 
 test('a record that was trimmed before its outbox found it is reduced once by a later fold', async () => {
   const { log, clock } = await openLog()

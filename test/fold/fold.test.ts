@@ -364,7 +364,7 @@ test('begins again when a synced stream does', async () => {
   expect(source.starts).toEqual([0, 0])
 })
 
-test('a source that ends or fails ends the fold', async () => {
+test('a source that ends or fails ends the waits for later records', async () => {
   const failing = (end: () => void): ChangeSource<Item> => ({
     async *changes() {
       yield { confirmed: [item(0, 'a')], position: 1, pending: [], isCaughtUp: true }

@@ -5,6 +5,7 @@ import type { HeadwaterError } from '../../src/model/errors.ts'
 /** An outbox that a test fills and empties. */
 export class PendingEntries implements PendingSource {
   device: string | undefined = 'device'
+  loaded: Promise<void> = Promise.resolve()
   content: PendingSource['content'] = { waiting: [], examined: 0, known: 0, discarded: new Set() }
   readonly #listeners = new Set<() => void>()
 

@@ -142,6 +142,22 @@ test('what is neither a schema nor options of a JSON view is refused', async () 
   )
 })
 
+test.each(['synced', 'hw'] as const)('reads end if %s closes before the outbox has loaded', async (by) => {
+  const { hw, clock, startSynced } = await openSynced()
+  const synced = startSynced()
+  const ends: unknown[] = []
+  const end = (error?: unknown) => ends.push(error)
+  const read = () => {
+    synced.read().toArray().catch(end)
+    synced.view$.subscribe({ error: end, complete: () => end('complete') })
+  }
+  read()
+  await { synced, hw }[by].close()
+  read()
+  await clock.settle()
+  expect(ends).toMatchObject(new Array(4).fill({ code: 'closed' }))
+})
+
 test('the wait for its end stops when the signal aborts', async () => {
   const { startSynced } = await openSynced()
   const synced = startSynced()

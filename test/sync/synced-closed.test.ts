@@ -1,0 +1,72 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { fold } from '../../adapters/fold/index.ts'
+import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
+import { syncedStream } from '../../adapters/sync/synced.ts'
+import { openBoth, until } from './mirrored.ts'
+
+/** A device whose view has reached the end of a closed stream. */
+async function openClosed() {
+  const device = await openBoth()
+  const { origin, remote, local, clock } = device
+  await origin.append('a')
+  await origin.close()
+  const synced = syncedStream(remote, local, { random: () => 0.5, coordinator: coordinateInThread })
+  onTestFinished(() => synced.close())
+  const shown: string[] = []
+  const ends: unknown[] = []
+  synced.view$.subscribe({
+    next: (view) => shown.push(Array.from(view, ({ body, isPending }) => `${body}${isPending}`).join(' ')),
+    error: (error) => ends.push(error),
+    complete: () => ends.push('complete'),
+  })
+  await until(synced.mirror, 'live', clock)
+  await clock.settle()
+  return { ...device, synced, ends, shown: () => shown.at(-1) }
+}
+
+test('a view and a fold of a closed stream show what cannot be sent any more', async () => {
+  const { synced, clock, shown, ends } = await openClosed()
+  const bodies = fold(synced, { initial: '', reduce: (text, { body }) => text + body, version: 1 })
+  onTestFinished(() => bodies.close())
+  expect(await bodies.loaded()).toBe('a')
+  expect(shown()).toBe('afalse')
+  const { number } = await synced.append('mine')
+  await clock.advance('1m')
+  expect(synced.outbox.failed).toMatchObject([{ error: { code: 'stream_closed' } }])
+  expect(shown()).toBe('afalse minetrue')
+  expect(bodies.value).toBe('amine')
+  await synced.outbox.discard(number)
+  await clock.settle()
+  expect(shown()).toBe('afalse')
+  expect(bodies.value).toBe('a')
+  expect(ends).toEqual([])
+})
+
+test('a view of a closed stream shows the copy that replaces it', async () => {
+  const { synced, origin, clock, shown } = await openClosed()
+  await synced.append('mine')
+  await clock.advance('1m')
+  await origin.delete()
+  await origin.append(['x', 'y', 'z'])
+  await synced.mirror.restart()
+  await clock.advance('1m')
+  expect(shown()).toBe('xfalse yfalse zfalse minetrue')
+})
+
+test.each([true, false])('a view of a closed stream ends with the engine, synced %s', async (isSynced) => {
+  const { synced, hw, clock, ends } = await openClosed()
+  if (!isSynced) await synced.close()
+  await clock.settle()
+  expect(ends).toEqual([])
+  await hw.close()
+  await clock.settle()
+  expect(ends).toMatchObject([{ code: 'closed' }])
+})
+
+test('a bound ends a view of a closed stream', async () => {
+  const { synced, clock } = await openClosed()
+  const ends: string[] = []
+  synced.view({ count: 1 }).subscribe({ complete: () => ends.push('complete') })
+  await clock.settle()
+  expect(ends).toEqual(['complete'])
+})
