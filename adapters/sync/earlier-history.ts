@@ -11,6 +11,7 @@ import {
   millisecondsOf,
 } from '../../src/model/validation.ts'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { equalRecords } from '../../src/sync/copy-end.ts'
 import { codeOf } from '../../src/sync/errors.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
@@ -26,6 +27,9 @@ import {
 import { COPY_CONFIG, type LocalCopy } from './local-copy.ts'
 import { assertStart, type MirrorStart } from './mirror-start.ts'
 import { copyStart, replaceCopy } from './open-copy.ts'
+import type { OutboxLog } from './outbox-log.ts'
+
+const SENDER = new LazyModule('the code that sends', () => import('./outbox-sender.ts'))
 
 /** How often a fetch is tried again while others fetch the same records. */
 const ATTEMPTS_MAX = 10
@@ -156,11 +160,13 @@ export async function restartCopy(
   from: MirrorStart,
   copy: LocalCopy,
   signal: AbortSignal,
-  beforeReplacement: (() => Promise<void>) | undefined,
+  outboxLog: OutboxLog | undefined,
 ): Promise<void> {
   const start = await copyStart(remote, from, signal)
   signal.throwIfAborted()
-  if (!isSameStream(state)) await beforeReplacement?.()
+  if (outboxLog !== undefined && !isSameStream(state)) {
+    await (await SENDER.load()).parkInDoubt(outboxLog, signal)
+  }
   await dropEarlier(copy.existing, await copy.ensure(), Number.POSITIVE_INFINITY)
   await replaceCopy(copy, start)
 }

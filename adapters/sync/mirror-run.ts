@@ -11,6 +11,7 @@ import type { LocalCopy } from './local-copy.ts'
 import type { ConnectionEnd, MirrorConnection } from './mirror-connection.ts'
 import { decodeMessage, encodeMessage, type MirrorMessage } from './mirror-messages.ts'
 import type { MirrorStart } from './mirror-start.ts'
+import type { Outbox } from './outbox.ts'
 import type { WakeUps } from './page-events.ts'
 import { pauseUntil } from './pause.ts'
 import type { StateCell } from './state-cell.ts'
@@ -32,7 +33,7 @@ export interface MirrorRunOptions {
   readonly signal: AbortSignal
   readonly coordinator: Coordinator
   readonly wakeUps: WakeUps
-  readonly whileLeading: ((signal: AbortSignal) => Promise<void>) | undefined
+  readonly outbox: Pick<Outbox, 'run'> | undefined
 }
 
 /** Keeps a copy up to date while this mirror is elected, and shows the state of the elected one otherwise. */
@@ -174,11 +175,11 @@ export class MirrorRun {
     }
   }
 
-  /** Runs `whileLeading` until the signal or the returned controller aborts. */
+  /** Runs the outbox until the signal or the returned controller aborts. */
   #work(signal: AbortSignal): AbortController {
     const work = new AbortController()
     const ignoreSignal = onAbort(signal, () => work.abort())
-    void this.#options.whileLeading?.(work.signal).then(ignoreSignal)
+    void this.#options.outbox?.run(work.signal).then(ignoreSignal)
     return work
   }
 

@@ -5,7 +5,7 @@ import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
-import { assertMembers, assertSignal, type MembersOf, oneOf } from '../../src/model/validation.ts'
+import { assertMembers, assertSignal, type MembersOf, oneOf, unchecked } from '../../src/model/validation.ts'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { SerialQueue } from '../../src/runtime/serial-queue.ts'
@@ -15,6 +15,7 @@ import type { EarlierRecords, FetchEarlierOptions, RestartOptions } from './earl
 import { LocalCopy } from './local-copy.ts'
 import { MirrorRun } from './mirror-run.ts'
 import { assertStart, type MirrorStart } from './mirror-start.ts'
+import type { Outbox } from './outbox.ts'
 import { browserWakeUps, type WakeUps } from './page-events.ts'
 import { StateCell } from './state-cell.ts'
 import { assertEnds } from './synced-ends.ts'
@@ -50,10 +51,8 @@ export interface MirrorOptions {
   readonly coordinator?: Coordinator | undefined
   /** @internal What ends a pause between attempts early. By default the events of a browser. */
   readonly wakeUps?: WakeUps | undefined
-  /** @internal Runs while this mirror is the one that copies, and is not stopped. It must not reject. */
-  readonly whileLeading?: ((signal: AbortSignal) => Promise<void>) | undefined
-  /** @internal Runs before a restart deletes the copy of a remote stream that may be another one now. */
-  readonly beforeReplacement?: (() => Promise<void>) | undefined
+  /** @internal Sends while this mirror is the one that copies, and is not stopped. `run` must not reject. */
+  readonly outbox?: Pick<Outbox, 'run' | 'log'> | undefined
 }
 
 const MIRROR_OPTIONS: MembersOf<MirrorOptions> = {
@@ -62,8 +61,7 @@ const MIRROR_OPTIONS: MembersOf<MirrorOptions> = {
   random: 'function',
   coordinator: 'function',
   wakeUps: 'function',
-  whileLeading: 'function',
-  beforeReplacement: 'function',
+  outbox: unchecked,
 }
 
 const MIRROR_READ_OPTIONS: MembersOf<MirrorReadOptions> = {
@@ -108,7 +106,7 @@ export class Mirror {
   readonly #run: MirrorRun
   readonly #ended: Promise<void>
   readonly #from: MirrorStart
-  readonly #beforeReplacement: MirrorOptions['beforeReplacement']
+  readonly #outbox: MirrorOptions['outbox']
   readonly #fetches = new SerialQueue()
   /** Calls that change the copy. */
   readonly #underWay = new Set<Promise<unknown>>()
@@ -119,7 +117,7 @@ export class Mirror {
     this.remote = remote
     this.local = local
     this.#from = from
-    this.#beforeReplacement = options.beforeReplacement
+    this.#outbox = options.outbox
     this.#copy = new LocalCopy(local)
     const ignoreSignals = onAnyAbort([signal, local.context.closing], () => this.#close())
     this.#run = new MirrorRun({
@@ -132,7 +130,7 @@ export class Mirror {
       signal: this.#closing.signal,
       coordinator: options.coordinator ?? coordinate,
       wakeUps: options.wakeUps ?? browserWakeUps,
-      whileLeading: options.whileLeading,
+      outbox: options.outbox,
     })
     this.#ended = this.#run.run().finally(() => {
       ignoreSignals()
@@ -171,7 +169,7 @@ export class Mirror {
     assertRestart(options)
     const { from = this.#from, signal } = options
     await untilAborted([signal, this.#closing.signal], this.#underWay, async (ending) => {
-      await restartCopy(this, from, this.#copy, ending, this.#beforeReplacement)
+      await restartCopy(this, from, this.#copy, ending, this.#outbox?.log)
       this.#run.replaced()
     })
   }

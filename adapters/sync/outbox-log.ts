@@ -256,12 +256,12 @@ export class OutboxLog {
   }
 
   #read(records: readonly SequencedRecord[]): void {
+    const { next, progress } = this.#state
     const { seqNum } = records[0]!
     // Another tab has trimmed the log, of which nothing is needed that this tab has missed.
-    const isTrimmed = seqNum > this.#state.next
-    const state = isTrimmed ? { ...emptyOutbox(), progress: this.#state.progress } : this.#state
-    this.#state = withLogRecords(state, records, this.#outbox)
-    if (isTrimmed) this.#outbox.missed(seqNum)
+    if (seqNum > next) this.#state = { ...emptyOutbox(), progress }
+    this.#state = withLogRecords(this.#state, records, this.#outbox)
+    if (seqNum > next) this.#outbox.missed(seqNum)
     this.#changed()
   }
 

@@ -50,7 +50,8 @@ export class Outbox {
   readonly #local: Stream
   readonly #remote: Stream
   readonly #options: OutboxOptions
-  readonly #log: OutboxLog
+  /** @internal */
+  readonly log: OutboxLog
   readonly #closing = new AbortController()
   readonly #state = new StateCell<OutboxStatus>({ kind: 'idle' })
   /** Calls that wait for the outcome of an entry, by its number. */
@@ -71,31 +72,35 @@ export class Outbox {
       this.#waiting.get(number)?.(outcome)
       this.#waiting.delete(number)
     }
-    this.#log = new OutboxLog(local, options.random ?? Math.random, this.#closing.signal, {
+    const settleBelow = (before: number, error: HeadwaterError) => {
+      for (const number of this.#waiting.keys()) if (number < before) settle(number, error)
+    }
+    this.log = new OutboxLog(local, options.random ?? Math.random, this.#closing.signal, {
       confirmed: settle,
       discarded: ({ number, error }) =>
         settle(number, error ?? new HeadwaterError('closed', 'the batch was discarded')),
-      missed: (before) => {
-        for (const number of [...this.#waiting.keys()]) if (number < before) settle(number, missedError())
-      },
+      missed: (before) =>
+        settleBelow(
+          before,
+          new HeadwaterError('outcome_unknown', 'another tab has sent or discarded the batch'),
+        ),
     })
-    this.#log.subscribe(() => {
+    this.log.subscribe(() => {
       this.#content = undefined
       // Outcomes that are known count also after the end.
-      const end = this.#log.end
-      if (end !== undefined) for (const number of [...this.#waiting.keys()]) settle(number, end)
+      if (this.log.end !== undefined) settleBelow(Number.POSITIVE_INFINITY, this.log.end)
     })
     this.#ignoreSignals = onAnyAbort([options.signal, local.context.closing], () => void this.close())
   }
 
   /** @internal */
   get device(): string | undefined {
-    return this.#log.state.progress?.device
+    return this.log.state.progress?.device
   }
 
   /** @internal Resolves when the log was read up to what it had. */
   get loaded(): Promise<void> {
-    return this.#log.eventually(() => this.device !== undefined)
+    return this.log.eventually(() => this.device !== undefined)
   }
 
   /** The current state. */
@@ -110,7 +115,7 @@ export class Outbox {
 
   /** The parked batches, in the order of their numbers. */
   get failed(): readonly FailedAppend[] {
-    return [...this.#log.state.entries.values()].flatMap(({ number, error, records }) =>
+    return [...this.log.state.entries.values()].flatMap(({ number, error, records }) =>
       error === undefined ? [] : [{ number, error, records }],
     )
   }
@@ -128,7 +133,7 @@ export class Outbox {
         if (this.#closing.signal.aborted) subscriber.complete()
       }
       emit()
-      return this.#log.subscribe(emit)
+      return this.log.subscribe(emit)
     })
   }
 
@@ -140,7 +145,7 @@ export class Outbox {
 
   /** @internal */
   subscribe(onChange: () => void): () => void {
-    return this.#log.subscribe(onChange)
+    return this.log.subscribe(onChange)
   }
 
   /**
@@ -164,7 +169,7 @@ export class Outbox {
     this.#closing.signal.throwIfAborted()
     const { records: input, meteredBytes } = outboxInput(records)
     // What waits already is known only then.
-    if (this.device === undefined) await this.#log.until(() => this.device !== undefined, signal)
+    if (this.device === undefined) await this.log.until(() => this.device !== undefined, signal)
     const release = this.#reserve(input.length, meteredBytes)
     let settle: (outcome: Confirmation | HeadwaterError) => void = () => {}
     const outcome = new Promise<Confirmation | HeadwaterError>((resolve) => {
@@ -172,14 +177,14 @@ export class Outbox {
     })
     let number: number | undefined
     try {
-      await this.#log.appendEntry(batchRecords(input), meteredBytes, signal, (stored) => {
+      await this.log.appendEntry(batchRecords(input), meteredBytes, signal, (stored) => {
         number = stored
         this.#waiting.set(number, settle)
       })
     } catch (error) {
       // The batch is durable, even if the outbox ends before it has read it back.
       if (number === undefined || signal?.aborted) throw error
-      if (this.#log.end !== undefined) settle(this.#log.end)
+      if (this.log.end !== undefined) settle(this.log.end)
     } finally {
       release()
     }
@@ -201,8 +206,7 @@ export class Outbox {
    * Rejects with `invalid` if there is no parked batch with this number, and with the errors of `append`.
    */
   async retry(number: number, options?: CallOptions): Promise<void> {
-    const { retryParked } = await SENDER.load()
-    await retryParked(this.#log, number, signalOf(options))
+    return (await SENDER.load()).retryParked(this.log, number, signalOf(options))
   }
 
   /**
@@ -212,13 +216,12 @@ export class Outbox {
    * Rejects with `invalid` if there is no parked batch with this number, and with the errors of `append`.
    */
   async discard(number: number, options?: CallOptions): Promise<void> {
-    const { discardParked } = await SENDER.load()
-    await discardParked(this.#log, number, signalOf(options))
+    return (await SENDER.load()).discardParked(this.log, number, signalOf(options))
   }
 
   /** Resolves when no record waits for the server, except parked records and those behind them. */
   async flush(options?: CallOptions): Promise<void> {
-    await this.#log.until(() => this.isFlushed, signalOf(options))
+    await this.log.until(() => this.isFlushed, signalOf(options))
   }
 
   /** @internal Whether no record waits for the server, as far as the log was read. */
@@ -226,15 +229,9 @@ export class Outbox {
     const { afterRefusal = 'stop' } = this.#options
     // Until the log was read, it is not known what waits.
     if (this.device === undefined) return false
-    const entries = [...this.#log.state.entries.values()]
+    const entries = [...this.log.state.entries.values()]
     if (afterRefusal === 'continue') return entries.every(({ error }) => error !== undefined)
     return entries.length === 0 || entries[0]!.error !== undefined
-  }
-
-  /** @internal Parks what the server may have stored in a stream that was replaced. */
-  async parkInDoubt(): Promise<void> {
-    const { parkInDoubt } = await SENDER.load()
-    await parkInDoubt(this.#log, this.#closing.signal)
   }
 
   /** @internal Sends until the signal aborts, or until only the app can continue. */
@@ -290,7 +287,7 @@ export class Outbox {
     const onState = (state: SenderState) => this.#show(state, sending.signal)
     const context = {
       ...this.#pauses,
-      log: this.#log,
+      log: this.log,
       remote: this.#remote,
       examined: examined ?? this.#remote,
       isCopyLive,
@@ -325,7 +322,7 @@ export class Outbox {
    */
   #reserve(records: number, bytes: number): () => void {
     const { recordsMax = 100_000, bytesMax = 64 * 2 ** 20 } = this.#options
-    const { load } = this.#log
+    const { load } = this.log
     assertRoom('records', load.records + this.#reserved.records, records, recordsMax)
     assertRoom('bytes', load.meteredBytes + this.#reserved.bytes, bytes, bytesMax)
     this.#reserved.records += records
@@ -337,7 +334,7 @@ export class Outbox {
   }
 
   #contentNow(): OutboxContent<PendingEntry> {
-    const { entries, parts, progress, next, discarded } = this.#log.state
+    const { entries, parts, progress, next, discarded } = this.log.state
     const waiting: OutboxContent<PendingEntry>['waiting'][number][] = []
     for (const entry of entries.values()) for (const item of this.#itemsOf(entry)) waiting.push(item)
     const known = parts[0]?.seqNum ?? next
@@ -373,10 +370,6 @@ export function outbox(local: Stream, remote: Stream, options: OutboxOptions = {
   const box = new Outbox(local, remote, options)
   void box.sendWhileElected(options.coordinator ?? coordinate)
   return box
-}
-
-function missedError(): HeadwaterError {
-  return new HeadwaterError('outcome_unknown', 'another tab has sent or discarded the batch')
 }
 
 function assertRoom(unit: string, waiting: number, added: number, most: number): void {

@@ -81,8 +81,7 @@ export function syncedParts(
     random,
     coordinator,
     wakeUps,
-    whileLeading: (leading) => outbox.run(leading),
-    beforeReplacement: () => outbox.parkInDoubt(),
+    outbox,
   })
   let closed: Promise<void> | undefined
   const close = () => {

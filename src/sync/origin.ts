@@ -1,9 +1,7 @@
 import { equalBytes, lossyTextOf, utf8 } from '../model/bytes.ts'
 import type { Header } from '../model/record.ts'
+import { ORIGIN_HEADER } from './outbox-log.ts'
 import type { RecordOrigin } from './synced-record.ts'
-
-/** The name of the header that identifies a record of an outbox (docs/protocol.md "Origin header"). */
-export const ORIGIN_HEADER = 'headwater-origin'
 
 const NAME = utf8(ORIGIN_HEADER)
 

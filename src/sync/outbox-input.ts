@@ -9,8 +9,7 @@ import { lossyTextOf } from '../model/bytes.ts'
 import { isCommandShaped } from '../model/command.ts'
 import { invalid } from '../model/errors.ts'
 import { BATCH_METERED_BYTES_MAX } from '../model/limits.ts'
-import { ORIGIN_HEADER } from './origin.ts'
-import { ORIGIN_METERED_BYTES, OUTBOX_HEADER } from './outbox-log.ts'
+import { ORIGIN_HEADER, ORIGIN_METERED_BYTES, OUTBOX_HEADER } from './outbox-log.ts'
 
 /**
  * Validates records for an outbox, and copies them. Throws `invalid` for what a stream rejects, for command

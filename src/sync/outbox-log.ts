@@ -123,7 +123,10 @@ export interface OutboxListener {
   readonly discarded: (entry: OutboxEntry) => void
 }
 
-/** The size of the header that identifies a record on the server, in metered bytes. */
+/** The name of the header that identifies a record on the server (docs/protocol.md "Origin header"). */
+export const ORIGIN_HEADER = 'headwater-origin'
+
+/** The size of that header, in metered bytes. */
 export const ORIGIN_METERED_BYTES = 64
 
 /**

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Coordinator } from '../../adapters/sync/coordinator.ts'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
+import type { OutboxLog } from '../../adapters/sync/outbox-log.ts'
 import { contentOf, kindsOf, openDevice, openServer, until } from './mirrored.ts'
 
 /** Two tabs: engines on one storage. */
@@ -136,7 +137,7 @@ describe('mirrors in two tabs', () => {
   it('run the work of the leader in one of them at a time', async () => {
     const { clock, one, other } = await openTabs()
     const running: string[] = []
-    const work = (name: string) => (signal: AbortSignal) => {
+    const run = (name: string, signal: AbortSignal) => {
       running.push(name)
       return new Promise<void>((resolve) => {
         signal.addEventListener('abort', () => {
@@ -145,9 +146,13 @@ describe('mirrors in two tabs', () => {
         })
       })
     }
-    const first = one.start({ whileLeading: work('first') })
+    const outboxOf = (name: string) => ({
+      run: (signal: AbortSignal) => run(name, signal),
+      log: {} as OutboxLog,
+    })
+    const first = one.start({ outbox: outboxOf('first') })
     await clock.settle()
-    const second = other.start({ whileLeading: work('second') })
+    const second = other.start({ outbox: outboxOf('second') })
     await clock.settle()
     expect(running).toEqual(['first'])
     await first.close()
