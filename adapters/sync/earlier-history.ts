@@ -14,7 +14,6 @@ import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { equalRecords } from '../../src/sync/copy-end.ts'
 import { codeOf } from '../../src/sync/errors.ts'
-import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import { ChainCursor, type ChainPart } from './chain-cursor.ts'
 import {
   deleteIfPresent,
@@ -156,7 +155,7 @@ export async function untilAborted<Result>(
 
 /** Deletes a copy with its earlier history, and begins another one, unless the signal aborts before that. */
 export async function restartCopy(
-  { remote, state }: { readonly remote: Stream; readonly state: MirrorState },
+  remote: Stream,
   from: MirrorStart,
   copy: LocalCopy,
   signal: AbortSignal,
@@ -164,17 +163,24 @@ export async function restartCopy(
 ): Promise<void> {
   const start = await copyStart(remote, from, signal)
   signal.throwIfAborted()
-  if (outboxLog !== undefined && !isSameStream(state)) {
+  if (outboxLog !== undefined && !(await isSameStream(copy.existing, remote))) {
     await (await SENDER.load()).parkInDoubt(outboxLog, signal)
   }
   await dropEarlier(copy.existing, await copy.ensure(), Number.POSITIVE_INFINITY)
   await replaceCopy(copy, start)
 }
 
-/** Whether the copy is known to be of the present remote stream. */
-function isSameStream(state: MirrorState): boolean {
-  if (state.kind === 'stopped') return state.reason === 'trimmed'
-  return state.kind === 'live' || state.kind === 'catching-up'
+/** Resolves to whether the last record of a copy is also that of the remote stream. A copy may have none. */
+async function isSameStream(copy: Stream, remote: Stream): Promise<boolean> {
+  const tail = await tailOf(copy)
+  if (!tail) return true
+  const last = await recordAt(copy, tail - 1)
+  const theirs = last && (await recordAt(remote, tail - 1).catch(undefinedIfUnreadable))
+  return theirs !== undefined && equalRecords(theirs, last!)
+}
+
+function undefinedIfUnreadable(error: unknown): undefined {
+  if (codeOf(error) !== 'range_not_satisfiable') throw error
 }
 
 /** Resolves to the tail of a stream; to undefined if there is no such stream. */

@@ -169,7 +169,7 @@ export class Mirror {
     assertRestart(options)
     const { from = this.#from, signal } = options
     await untilAborted([signal, this.#closing.signal], this.#underWay, async (ending) => {
-      await restartCopy(this, from, this.#copy, ending, this.#outbox?.log)
+      await restartCopy(this.remote, from, this.#copy, ending, this.#outbox?.log)
       this.#run.replaced()
     })
   }

@@ -215,7 +215,11 @@ test('an append is not confirmed by a late attempt that did not contain it', asy
 async function openCopied() {
   const both = await openBoth()
   await both.origin.append(numbered(0, 20))
-  const synced = syncedStream(both.remote, both.local, { random: () => 0.5, coordinator: coordinateInThread })
+  const synced = syncedStream(both.remote, both.local, {
+    random: () => 0.5,
+    coordinator: coordinateInThread,
+    wakeUps: both.listen,
+  })
   onTestFinished(() => synced.close())
   await until(synced.mirror, 'live', both.clock)
   return { ...both, synced }
@@ -236,6 +240,22 @@ test('an append in doubt is not sent to a new stream whose copy begins behind it
   await clock.advance('2m')
   expect(await bodies(server)).toEqual(numbered(0, 40))
   expect(synced.outbox.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
+})
+
+test('an append in doubt is found after a restart of a mirror that was offline', async () => {
+  const { synced, network, loseNetwork, clock, server } = await openCopied()
+  network.loseResponse({ when: isPost })
+  const appended = await synced.append('x')
+  await clock.settle()
+  network.refuse()
+  loseNetwork()
+  await until(synced.mirror, 'offline', clock)
+  network.heal()
+  await synced.mirror.restart()
+  await clock.advance('2m')
+  expect(synced.outbox.failed).toEqual([])
+  expect(await bodies(server)).toEqual([...numbered(0, 20), 'x'])
+  expect(await appended.confirmed()).toMatchObject({ start: { seqNum: 20 } })
 })
 
 test('an append in flight is found after a restart of a mirror that is live', async () => {
