@@ -52,7 +52,7 @@ export function fold(
   return new Fold(foldSourceOf(source, options.create ?? false), options)
 }
 
-/** The reason why a fold has ended: `closed` with its last value, or a failure. */
+/** The reason why a fold has ended. A closed one keeps its last value. */
 interface FoldEnd {
   readonly error: unknown
   readonly isClosed: boolean

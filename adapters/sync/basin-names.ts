@@ -31,6 +31,8 @@ export class BasinNames {
   /** Streams that were opened in this tab, or used in any. */
   readonly #added = new Set<string>()
   readonly #outboxes = new Set<string>()
+  /** Whether all outboxes of the device are known. */
+  #hasFoundOutboxes = false
   #newest: readonly string[] = []
 
   constructor(options: NamesOptions) {
@@ -74,6 +76,7 @@ export class BasinNames {
   async findOutboxes(): Promise<void> {
     const streams = this.#options.local.listAllStreams({ prefix: OUTBOX_PREFIX + this.prefix })
     for await (const { name } of streams) this.#outboxes.add(name.slice(OUTBOX_PREFIX.length))
+    this.#hasFoundOutboxes = true
   }
 
   /**
@@ -101,10 +104,16 @@ export class BasinNames {
     }
     const missing = isWhole ? this.list.streams.flatMap(({ name }) => (names.has(name) ? [] : [name])) : []
     const vanished = missing.filter((name) => !this.#missing.has(name))
+    const postponed = new Set<string>()
     for (const name of vanished) {
       signal?.throwIfAborted()
       const isKept = this.#added.has(name) || this.#outboxes.has(name)
       if (isKept || !(await isEmptyCopy(local.stream(name)))) continue
+      // Records may wait for the stream.
+      if (!this.#hasFoundOutboxes) {
+        postponed.add(name)
+        continue
+      }
       this.#local = new Map([...this.#local].filter(([other]) => other !== name))
       this.#changed()
       await close(name)
@@ -112,7 +121,7 @@ export class BasinNames {
       changed = true
     }
     this.#remote = names
-    this.#missing = new Set(missing)
+    this.#missing = new Set(missing.filter((name) => !postponed.has(name)))
     if (changed) {
       this.#local = await localNames(local, this.prefix)
       this.#changed()

@@ -160,7 +160,9 @@ export class ChangeReader {
     if (event === undefined && this.#isCopyClosed) {
       // Before the look-up, so that a change meanwhile leads to another one.
       this.#isAtRest = true
-      const identity = await this.#local.identity().catch(() => undefined)
+      const identity = await this.#local.identity().catch((error: unknown) => {
+        if (HeadwaterError.is(error) && error.retryable) return this.#identity
+      })
       this.#identity ??= identity
       if (identity !== this.#identity) throw new HeadwaterError('stream_deleted', 'the copy was deleted')
     }
@@ -170,7 +172,8 @@ export class ChangeReader {
   async #received(event: ReadEvent): Promise<RecordChange | undefined> {
     const { records, tail, lastSeqNum } =
       event.kind === 'batch' ? event.batch : { records: [], tail: event.tail, lastSeqNum: -1 }
-    this.#isCopyClosed = tail?.closed === true
+    const { count, bytes, until } = this.#query
+    this.#isCopyClosed = tail?.closed === true && (count ?? bytes ?? until) === undefined
     if (!this.#isLocated) await this.#locate(records[0]?.seqNum ?? tail?.seqNum ?? 0)
     const isBatch = event.kind === 'batch'
     const position = isBatch ? lastSeqNum + 1 : Math.max(this.#position, tail?.seqNum ?? 0)

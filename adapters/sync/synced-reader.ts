@@ -53,8 +53,8 @@ export abstract class SyncedReader<Content extends object>
   }
 
   /**
-   * Emits what `view$` emits, from the start that the query gives: by default the first record. Completes at
-   * a bound of the query, but not at the end of a closed stream, because records may still be pending.
+   * Emits what `view$` emits, from the start that the query gives: by default the first record. Without a
+   * bound in the query, it does not complete at the end of a closed stream: records may still be pending.
    */
   view(query: ReadQuery = {}): Observable<RecordView<SyncedRecord<Content>>> {
     return new ObservableClass((subscriber) => {

@@ -30,14 +30,14 @@ export async function tailOfCopied(remote: Stream, copied: number, signal: Abort
  * below `position`, and the mirror will copy them.
  */
 export async function tailOfExamined(
-  { examined, remote, isCopyLive }: SenderContext,
+  { examined, remote }: Pick<SenderContext, 'examined' | 'remote'>,
   position: number,
   least: number,
   signal: AbortSignal,
 ): Promise<number> {
   if (examined === remote && least > position) return least
   const tail = await tailOrZero(examined, signal)
-  if (tail >= position || isCopyLive?.() !== false) return tail
+  if (tail >= position || examined === remote) return tail
   if ((await tailOrZero(remote, signal)) < position) return tail
   throw new HeadwaterError('unavailable', 'the new copy does not have yet what the one before had')
 }

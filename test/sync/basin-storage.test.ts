@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
+import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
+import { LocalCopy } from '../../adapters/sync/local-copy.ts'
+import { outbox } from '../../adapters/sync/outbox.ts'
 import { faultyStorage, type StorageArguments } from '../../adapters/testing/index.ts'
+import { outcomeOf } from '../support/index.ts'
 import { eventually, kindsIn, openBasinServer, openTab } from './synced-basins.ts'
 
 const isOfOutboxes = (...[, { prefix }]: StorageArguments<'list'>) => prefix.includes('.outbox/')
@@ -30,6 +34,27 @@ test.each([
   await tab.start()
   const stream = server.basin.stream(`rooms/${name}`)
   await eventually(clock, async () => (await stream.checkTail()).seqNum > 0)
+  expect((await stream.read().toArray()).map(({ body }) => body)).toEqual(['left'])
+})
+
+test('sends what was left behind to a stream that is gone if the list of outboxes is slow', async () => {
+  const server = await openBasinServer()
+  const { clock } = server
+  const storage = memory()
+  const before = await openTab(server, storage)
+  before.network.refuse()
+  const left = outbox(before.local.stream('.outbox/rooms/gone'), before.remote.stream('rooms/gone'), {
+    random: () => 0.5,
+    coordinator: coordinateInThread,
+  })
+  await left.append('left')
+  await left.close()
+  await new LocalCopy(before.local.stream('rooms/gone')).ensure()
+  const faulty = faultyStorage(storage)
+  faulty.delay('list', '20s', { when: isOfOutboxes })
+  await (await openTab(server, faulty)).start()
+  const stream = server.basin.stream('rooms/gone')
+  await eventually(clock, async () => (await outcomeOf(stream.checkTail())) === 'ok')
   expect((await stream.read().toArray()).map(({ body }) => body)).toEqual(['left'])
 })
 

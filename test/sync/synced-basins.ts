@@ -95,7 +95,16 @@ export async function openTab({ clock, handler }: BasinServer, storage = memory(
     await client.close()
     await hw.close()
   })
-  return { hw, local: hw.basin('basin'), network, counts, storage, start, wakeUps }
+  return {
+    hw,
+    remote: client.basin('basin'),
+    local: hw.basin('basin'),
+    network,
+    counts,
+    storage,
+    start,
+    wakeUps,
+  }
 }
 
 /** Returns the kinds of the states of the streams, by name without the prefix. */

@@ -63,10 +63,10 @@ test.each([true, false])('a view of a closed stream ends with the engine, synced
   expect(ends).toMatchObject([{ code: 'closed' }])
 })
 
-test('a bound ends a view of a closed stream', async () => {
+test.each([1, 2])('a bound of %s of 2 records ends a view of a closed stream', async (count) => {
   const { synced, clock } = await openClosed()
   const ends: string[] = []
-  synced.view({ count: 1 }).subscribe({ complete: () => ends.push('complete') })
+  synced.view({ count }).subscribe({ complete: () => ends.push('complete') })
   await clock.settle()
   expect(ends).toEqual(['complete'])
 })
