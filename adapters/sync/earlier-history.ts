@@ -25,7 +25,7 @@ import {
 } from './copy-streams.ts'
 import { COPY_CONFIG, type LocalCopy } from './local-copy.ts'
 import { assertStart, type MirrorStart } from './mirror-start.ts'
-import { copyStart, replaceCopy } from './open-copy.ts'
+import { copyStart, isContinued, replaceCopy } from './open-copy.ts'
 import type { OutboxLog } from './outbox-log.ts'
 
 const SENDER = new LazyModule('the code that sends', () => import('./outbox-sender.ts'))
@@ -163,24 +163,12 @@ export async function restartCopy(
 ): Promise<void> {
   const start = await copyStart(remote, from, signal)
   signal.throwIfAborted()
-  if (outboxLog !== undefined && !(await isSameStream(copy.existing, remote))) {
+  const identity = await copy.ensure()
+  if (outboxLog !== undefined && !(await isContinued(copy.existing, identity, remote, signal))) {
     await (await SENDER.load()).parkInDoubt(outboxLog, signal)
   }
-  await dropEarlier(copy.existing, await copy.ensure(), Number.POSITIVE_INFINITY)
+  await dropEarlier(copy.existing, identity, Number.POSITIVE_INFINITY)
   await replaceCopy(copy, start)
-}
-
-/** Resolves to whether the last record of a copy is also that of the remote stream. A copy may have none. */
-async function isSameStream(copy: Stream, remote: Stream): Promise<boolean> {
-  const tail = await tailOf(copy)
-  if (!tail) return true
-  const last = await recordAt(copy, tail - 1)
-  const theirs = last && (await recordAt(remote, tail - 1).catch(undefinedIfUnreadable))
-  return theirs !== undefined && equalRecords(theirs, last!)
-}
-
-function undefinedIfUnreadable(error: unknown): undefined {
-  if (codeOf(error) !== 'range_not_satisfiable') throw error
 }
 
 /** Resolves to the tail of a stream; to undefined if there is no such stream. */

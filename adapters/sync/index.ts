@@ -1,5 +1,6 @@
 export type { MirrorGap, MirrorState, StoppedMirror, StopReason } from '../../src/sync/mirror-state.ts'
 export type { Confirmation } from '../../src/sync/outbox-log.ts'
+export type { FailedAppend, OutboxStatus } from '../../src/sync/outbox-status.ts'
 export type { ListChange, RecordView } from '../../src/sync/record-view.ts'
 export type {
   BytesContent,
@@ -18,7 +19,7 @@ export {
   type MirrorStart,
   mirror,
 } from './mirror.ts'
-export { type FailedAppend, Outbox, type OutboxAppend, type OutboxStatus, outbox } from './outbox.ts'
+export { Outbox, type OutboxAppend, outbox } from './outbox.ts'
 export type { OutboxOptions } from './outbox-options.ts'
 export type { BasinStream } from './stream-list.ts'
 export { type SyncedStreamOptions, syncedStream } from './synced.ts'

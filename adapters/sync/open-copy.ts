@@ -2,7 +2,7 @@ import type { AppendSession } from '../../src/api/append-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { isStreamMissing } from '../../src/model/errors.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
-import type { CopyEnd } from '../../src/sync/copy-end.ts'
+import { type CopyEnd, continuationOf, type FirstArrival } from '../../src/sync/copy-end.ts'
 import { deleteIfPresent, earlierSegments, recordAt } from './copy-streams.ts'
 import { ATTEMPTS_MAX, type LocalCopy } from './local-copy.ts'
 import type { MirrorStart } from './mirror-start.ts'
@@ -60,12 +60,33 @@ export function startQuery(from: MirrorStart) {
 
 /** Resolves to the sequence number with which a copy begins: that of a record, or of the tail. */
 export async function copyStart(remote: Stream, from: MirrorStart, signal: AbortSignal): Promise<number> {
-  const opening = remote.openCursor(startQuery(from), { heartbeats: true, allowsEmpty: 'always' })
+  const { records, tail } = await firstArrival(remote, startQuery(from), signal)
+  return records[0]?.seqNum ?? tail?.seqNum ?? 0
+}
+
+/** Resolves to whether a remote stream continues a copy, rather than being another one. */
+export async function isContinued(
+  copy: Stream,
+  identity: string,
+  remote: Stream,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const end = await endOf(copy, identity)
+  if (end.tail.seqNum === 0) return true
+  const first = await firstArrival(remote, startQuery({ seqNum: end.tail.seqNum - 1 }), signal)
+  return continuationOf(end, first).kind === 'same'
+}
+
+async function firstArrival(
+  remote: Stream,
+  query: ReturnType<typeof startQuery>,
+  signal: AbortSignal,
+): Promise<FirstArrival> {
+  const opening = remote.openCursor(query, { heartbeats: true, allowsEmpty: 'always' })
   const cursor = await unlessAborted(signal, opening, (late) => late?.close())
   try {
     const event = await unlessAborted(signal, Promise.resolve(cursor?.next()))
-    if (event?.kind === 'batch') return event.batch.records[0]!.seqNum
-    return event?.tail.seqNum ?? 0
+    return event?.kind === 'batch' ? event.batch : { records: [], tail: event?.tail }
   } finally {
     cursor?.close()
   }

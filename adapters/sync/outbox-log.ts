@@ -37,7 +37,7 @@ export interface EntryNotes {
 }
 
 interface LogListener extends OutboxListener {
-  /** Called when entries below a number may have left the outbox unnoticed. */
+  /** Settles appends of entries below a number, which may have left the outbox unnoticed. */
   readonly missed: (before: number) => void
 }
 

@@ -21,7 +21,6 @@ import type { PendingEntry } from './pending-source.ts'
 import { StateCell } from './state-cell.ts'
 import { assertEnds } from './synced-ends.ts'
 
-export type { FailedAppend, OutboxStatus } from '../../src/sync/outbox-status.ts'
 export type { OutboxOptions } from './outbox-options.ts'
 
 /** The code that sends, and that decides about parked batches. */

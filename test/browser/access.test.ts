@@ -3,7 +3,7 @@ import type { Variant } from './bundle.ts'
 import type * as Access from './pages/access.ts'
 import { inChromium, scriptIn } from './support.ts'
 
-/** Not a local name, so its pages are no secure contexts. */
+/** The name of a host that is not local, so that its pages are no secure contexts. */
 const INSECURE_HOST = 'insecure.test'
 const NO_TOKENS = '503 unsupported: access tokens need WebCrypto, which insecure pages lack: use https'
 const NO_CIPHER =

@@ -3,7 +3,7 @@ import { type Fold, fold } from '../../adapters/fold/index.ts'
 import { outcomeOf } from '../support/engine.ts'
 import { foldText, openLog, reopened, storedSnapshots } from './fold-support.ts'
 
-/** What a fold emits from now on, and how it ends. */
+/** Returns the values that a fold emits from now on, and how it ends. */
 function watch<State>({ value$ }: Fold<State>): unknown[] {
   const seen: unknown[] = []
   const subscription = value$.subscribe({

@@ -1,7 +1,8 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { fold } from '../../adapters/fold/index.ts'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { syncedStream } from '../../adapters/sync/synced.ts'
+import { HeadwaterError } from '../../src/index.ts'
 import { openBoth, until } from './mirrored.ts'
 
 /** A device whose view has reached the end of a closed stream. */
@@ -61,6 +62,23 @@ test.each([true, false])('a view of a closed stream ends with the engine, synced
   await hw.close()
   await clock.settle()
   expect(ends).toMatchObject([{ code: 'closed' }])
+})
+
+test('a view of a closed stream goes on if its copy cannot be looked up for a while', async () => {
+  const { synced, local, clock, shown, ends } = await openClosed()
+  const changed: number[] = []
+  synced.view$.subscribe(({ change }) => changed.push(change.index))
+  await clock.settle()
+  const before = changed.length
+  const identity = vi.spyOn(local, 'identity')
+  identity.mockRejectedValue(new HeadwaterError('storage', 'unavailable for a while'))
+  await synced.append('mine')
+  await clock.settle()
+  expect(identity).toHaveBeenCalled()
+  // The record is added, then parked.
+  expect(changed.slice(before)).toEqual([1, 1])
+  expect(shown()).toBe('afalse minetrue')
+  expect(ends).toEqual([])
 })
 
 test.each([1, 2])('a bound of %s of 2 records ends a view of a closed stream', async (count) => {

@@ -11,7 +11,7 @@ const APPS = join(import.meta.dirname, '..')
 const CHECK_MS_MAX = 600_000
 const PARALLEL = Math.min(2, availableParallelism())
 
-/** What failed, a line each. */
+/** A line for each failure. */
 const failures = []
 
 /** The names of all apps: the folders with a `framework.mjs`. */

@@ -65,7 +65,7 @@ test('a call examines a limited number of logs that have nothing to free', async
   await session.close()
 })
 
-test('reports a failure once all logs were examined, even if a call examines fewer than are damaged', async () => {
+test('reports a failure after all other logs, even if a call examines fewer than are damaged', async () => {
   const logIds = Array.from({ length: 30 }, (_, i) => `log-${i}`)
   const { session, writers, setUnreadable } = await withLogsInSegment(logIds)
   for (const writer of writers) await writer.append({ trimPoint: 3, trimmedAt: NOW })
