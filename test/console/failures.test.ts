@@ -2,6 +2,7 @@ import type { Page, Route } from 'playwright-core'
 import { expect, it } from 'vitest'
 import type { Stream } from '../../src/index.ts'
 import { describeInChromium } from '../browser/chromium.ts'
+import { deferred } from '../support/deferred.ts'
 import { accessibility, ROOT_TOKEN, servedConsole } from './support.ts'
 
 /** Text that runs a script, or leaves its place, wherever a page takes it for markup. */
@@ -34,20 +35,20 @@ describeInChromium('a server that fails', () => {
     const { stream, fragment } = await createStream()
     await stream.append('first')
     const page = await served.open()
+    const seen = deferred()
     const failures = [
-      // The next attempt follows after a second, so that the message can be seen.
-      (route: Route) =>
-        route.fulfill({
-          status: 429,
-          headers: { 'retry-after': '1' },
-          json: { code: 'rate_limited', message: 'too fast' },
-        }),
-      (route: Route) => route.fulfill({ status: 500, body: 'not JSON' }),
+      (route: Route) => route.fulfill({ status: 429, json: { code: 'rate_limited', message: 'too fast' } }),
+      async (route: Route) => {
+        // Until this answer, the page shows the failure before it, however slow the machine is.
+        await seen.promise
+        await route.fulfill({ status: 500, body: 'not JSON' })
+      },
       (route: Route) => route.abort('connectionreset'),
     ]
     await intercept(page, (route) => failures.shift()?.(route) ?? route.continue())
     await page.goto(`${served.url}/${fragment}`)
     await page.getByText(/^Connection lost: too fast\. (Next attempt in \d+ s\.|Trying again …)/).waitFor()
+    seen.resolve()
     await expect.poll(() => bodies(page)).toEqual(['first'])
     await page.getByText('Live').waitFor()
     await stream.append('second')
