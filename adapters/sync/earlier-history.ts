@@ -153,13 +153,17 @@ export async function untilAborted<Result>(
   return unlessAborted(ending.signal, running)
 }
 
-/** Deletes a copy with its earlier history, and begins another one, unless the signal aborts before that. */
+/**
+ * Deletes a copy with its earlier history, and begins another one, unless the signal aborts before that. Calls
+ * `replaced` once the copy may be another one, or none.
+ */
 export async function restartCopy(
   remote: Stream,
   from: MirrorStart,
   copy: LocalCopy,
   signal: AbortSignal,
   outboxLog: OutboxLog | undefined,
+  replaced: () => void,
 ): Promise<void> {
   const start = await copyStart(remote, from, signal)
   signal.throwIfAborted()
@@ -168,7 +172,8 @@ export async function restartCopy(
     await (await SENDER.load()).parkInDoubt(outboxLog, signal)
   }
   await dropEarlier(copy.existing, identity, Number.POSITIVE_INFINITY)
-  await replaceCopy(copy, start)
+  // If this fails, the copy may be deleted, which its mirror notices only at the next record.
+  await replaceCopy(copy, start).finally(replaced)
 }
 
 /** Resolves to the tail of a stream; to undefined if there is no such stream. */

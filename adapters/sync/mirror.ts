@@ -169,10 +169,9 @@ export class Mirror {
     const { assertRestart, restartCopy, untilAborted } = await HISTORY.load()
     assertRestart(options)
     const { from = this.#from, signal } = options
-    await untilAborted([signal, this.#closing.signal], this.#underWay, async (ending) => {
-      await restartCopy(this.remote, from, this.#copy, ending, this.#outbox?.log)
-      this.#run.replaced()
-    })
+    await untilAborted([signal, this.#closing.signal], this.#underWay, (ending) =>
+      restartCopy(this.remote, from, this.#copy, ending, this.#outbox?.log, () => this.#run.replaced()),
+    )
   }
 
   /**

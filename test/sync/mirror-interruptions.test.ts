@@ -183,6 +183,25 @@ describe('a mirror resumes', () => {
     await until(copy, 'live', clock)
     expect(await contentOf(device.local)).toEqual(await contentOf(server.stream))
   })
+
+  it.each([
+    ['deleted', 1],
+    ['created', 2],
+  ])('after a restart that failed as the copy was %s', async (_, nth) => {
+    const server = await openServer()
+    const { clock } = server
+    const storage = faultyStorage(memory())
+    const { start, local } = await openDevice(server, storage)
+    await server.stream.append(bodies(10))
+    const copy = start()
+    await until(copy, 'live', clock)
+    storage.fail('commit', { nth, after: true })
+    await expect(copy.restart()).rejects.toMatchObject({ code: 'storage' })
+    storage.heal()
+    await clock.advance('1m')
+    expect(copy.state.kind).toBe('live')
+    expect(await contentOf(local)).toEqual(await contentOf(server.stream))
+  })
 })
 
 it('an idle mirror makes no requests', async () => {
