@@ -167,8 +167,10 @@ export class Outbox {
     signal?.throwIfAborted()
     this.#closing.signal.throwIfAborted()
     const { records: input, meteredBytes } = outboxInput(records)
-    // What waits already is known only then.
-    if (this.device === undefined) await this.log.until(() => this.device !== undefined, signal)
+    if (this.device === undefined) {
+      // What waits already is known only then. With a signal for all, so that each call waits as many turns.
+      await this.log.until(() => this.device !== undefined, signal ?? this.#closing.signal)
+    }
     const release = this.#reserve(input.length, meteredBytes)
     let settle: (outcome: Confirmation | HeadwaterError) => void = () => {}
     const outcome = new Promise<Confirmation | HeadwaterError>((resolve) => {

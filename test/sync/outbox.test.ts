@@ -23,6 +23,14 @@ test('records appended while the server cannot be reached arrive in order, once 
   expect(box.state.kind).toBe('idle')
 })
 
+test('records arrive in the order of the calls, whatever signals these have', async () => {
+  const { box, clock, server } = await openOutbox()
+  const { signal } = new AbortController()
+  await Promise.all([box.append('a', { signal }), box.append('b'), box.append('c', { signal })])
+  await clock.settle()
+  expect(await bodies(server)).toEqual(['a', 'b', 'c'])
+})
+
 test('each record has the header that identifies it, after its own', async () => {
   const { box, clock, server } = await openOutbox()
   const { number } = await box.append({ body: 'x', headers: [['kind', 'note']] })
