@@ -67,22 +67,14 @@ export class Outbox {
     this.#local = local
     this.#remote = remote
     this.#options = options
-    const settle = (number: number, outcome: Confirmation | HeadwaterError) => {
-      this.#waiting.get(number)?.(outcome)
-      this.#waiting.delete(number)
-    }
     const settleBelow = (before: number, error: HeadwaterError) => {
-      for (const number of this.#waiting.keys()) if (number < before) settle(number, error)
+      for (const number of this.#waiting.keys()) if (number < before) this.#settle(number, error)
     }
     this.log = new OutboxLog(local, options.random ?? Math.random, this.#closing.signal, {
-      confirmed: settle,
+      confirmed: (number, confirmation) => this.#settle(number, confirmation),
       discarded: ({ number, error }) =>
-        settle(number, error ?? new HeadwaterError('closed', 'the batch was discarded')),
-      missed: (before) =>
-        settleBelow(
-          before,
-          new HeadwaterError('outcome_unknown', 'another tab has sent or discarded the batch'),
-        ),
+        this.#settle(number, error ?? new HeadwaterError('closed', 'the batch was discarded')),
+      missed: (before) => settleBelow(before, missedError()),
     })
     this.log.subscribe(() => {
       this.#content = undefined
@@ -182,6 +174,10 @@ export class Outbox {
         number = stored
         this.#waiting.set(number, settle)
       })
+      const { entries, progress } = this.log.state
+      // Another tab may have sent it before its number was known here.
+      if (!entries.has(number!))
+        this.#settle(number!, new Map(progress?.confirmed).get(number!) ?? missedError())
     } catch (error) {
       // The batch is durable, even if the outbox ends before it has read it back.
       if (number === undefined || signal?.aborted) throw error
@@ -314,6 +310,11 @@ export class Outbox {
     return { clock, random, wakeUps, onState: (state) => this.#show(state, this.#closing.signal) }
   }
 
+  #settle(number: number, outcome: Confirmation | HeadwaterError): void {
+    this.#waiting.get(number)?.(outcome)
+    this.#waiting.delete(number)
+  }
+
   #show(state: SenderState, signal: AbortSignal): void {
     if (!signal.aborted) this.#state.set(state)
   }
@@ -371,6 +372,10 @@ export function outbox(local: Stream, remote: Stream, options: OutboxOptions = {
   const box = new Outbox(local, remote, options)
   void box.sendWhileElected(options.coordinator ?? coordinate)
   return box
+}
+
+function missedError(): HeadwaterError {
+  return new HeadwaterError('outcome_unknown', 'another tab has sent or discarded the batch')
 }
 
 function assertRoom(unit: string, waiting: number, added: number, most: number): void {

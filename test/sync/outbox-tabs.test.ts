@@ -52,6 +52,18 @@ test.each(OUTCOMES)(
   },
 )
 
+test('an append is confirmed if another tab has sent it before the append resolves', async () => {
+  const { clock, faulty, first, second } = await openTabs()
+  faulty.delay('append', '30s', { after: true, nth: 1 })
+  const appending = second.append('x')
+  await clock.advance('5s')
+  expect(first.isFlushed).toBe(true)
+  await clock.advance('1m')
+  const { confirmed } = await appending
+  const late = clock.advance('1s').then(() => 'never')
+  expect(await Promise.race([confirmed(), late])).toMatchObject({ start: { seqNum: 0 } })
+})
+
 test('a batch is not discarded after another tab has decided to send it', async () => {
   const { server, clock, network, first, second } = await openTabs()
   network.respond(403, { code: 'permission_denied', when: isPost })
