@@ -71,9 +71,10 @@ export function syncedParts(
     wakeUps,
     examined: local,
     isCopyLive: () => copy.state.kind === 'live',
-    // The first append can create the stream, for which the mirror waits.
+    // The first append can create the stream, for which the mirror waits, unless the server said how long.
     onSent: () => {
-      if (copy.state.kind === 'offline') copy.retry()
+      const { state } = copy
+      if (state.kind === 'offline' && state.error.retryAfterMs === undefined) copy.retry()
     },
   })
   const copy: Mirror = mirror(remote, local, {

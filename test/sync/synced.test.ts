@@ -65,6 +65,25 @@ test('an append to a stream that was replaced unnoticed is tried again with paus
   expect(synced.outbox.state.kind).toBe('offline')
 })
 
+test('a copy waits as long as the server asks while records are sent', async () => {
+  const { origin, server, network, clock, startSynced } = await openSynced()
+  await origin.append('a')
+  const synced = startSynced()
+  await until(synced.mirror, 'live', clock)
+  network.respond(429, { headers: { 'retry-after': '60' }, when: isRead })
+  await server.restart()
+  await clock.advance('1s')
+  const { state } = synced
+  expect(state).toMatchObject({ kind: 'offline', error: { retryAfterMs: 60_000 } })
+  await synced.append('mine')
+  await clock.settle()
+  expect((await server.stream.checkTail()).seqNum).toBe(2)
+  expect(synced.state).toBe(state)
+  network.heal()
+  await clock.advance('2m')
+  expect((await synced.read().toArray()).map(({ isPending }) => isPending)).toEqual([false, false])
+})
+
 test('a record in a stream created again is pending while the copy is of the one before', async () => {
   const { origin, network, clock, startSynced } = await openSynced()
   const synced = startSynced()
