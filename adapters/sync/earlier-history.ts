@@ -133,8 +133,12 @@ async function fetchOnce(
     await deleteIfPresent(segment)
     throw new HeadwaterError('range_not_satisfiable', 'the remote stream was trimmed while it was read')
   }
-  const start = await firstSeqNum(segment)
-  return { count: end - start, start }
+  const segments = await earlierSegments(local, await local.identity())
+  const found = segments.find(({ stream }) => stream.equals(segment))
+  if (found !== undefined) return { count: end - found.start, start: found.start }
+  // The copy was trimmed or replaced meanwhile, and no longer leads to the segment.
+  await deleteIfPresent(segment)
+  return fetchOnce(remote, local, count, signal)
 }
 
 /** Does work until a signal aborts it. `underWay` has the work until that ends, which may be later. */

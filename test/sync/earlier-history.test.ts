@@ -3,6 +3,7 @@ import { fetchEarlier } from '../../adapters/sync/earlier-history.ts'
 import type { Mirror } from '../../adapters/sync/mirror.ts'
 import { type ReadQuery, trimRecord } from '../../src/index.ts'
 import { contentOf, openBoth, until } from './mirrored.ts'
+import { isRead } from './outboxes.ts'
 
 const RECORDS = Array.from({ length: 40 }, (_, i) => ({
   body: `${i}`.padStart(10),
@@ -186,6 +187,34 @@ describe('earlier records', () => {
     expect(numbers).toEqual(range(numbers[0]!, 40))
     expect(await numbersOf(other)).toEqual(numbers)
     expect((await names()).length).toBe((30 - numbers[0]!) / 5)
+  })
+
+  it('are those before the copy that a restart began during the fetch', async () => {
+    const { copy, origin, network, clock, names, local } = await openEnd()
+    network.delay('300ms', { when: isRead, nth: 1 })
+    const fetching = copy.fetchEarlier({ count: 10 })
+    await clock.settle()
+    await copy.restart({ from: { tailOffset: 5 } })
+    await clock.advance('1s')
+    expect(await fetching).toEqual({ count: 10, start: 25 })
+    expect(await names()).toEqual([`.earlier/${await local.identity()}/35`])
+    expect(await copy.read({}, { as: 'bytes' }).toArray()).toEqual(
+      (await contentOf(origin)).records.slice(25),
+    )
+  })
+
+  it('are not kept if the copy was trimmed beyond them during the fetch', async () => {
+    const { copy, origin, network, clock, names } = await openEnd()
+    network.delay('300ms', { after: true, when: isRead, nth: 1 })
+    const fetching = copy.fetchEarlier({ count: 10 })
+    await clock.settle()
+    await origin.append([{ ...trimRecord(35), timestamp: 5_000 }])
+    await clock.settle()
+    await clock.advance('1s')
+    // The server still has them for a while.
+    expect(await fetching).toEqual({ count: 10, start: 25 })
+    expect(await names()).toEqual([expect.stringMatching(/35$/)])
+    expect(await numbersOf(copy)).toEqual(range(25, 41))
   })
 
   it('need a count', async () => {
