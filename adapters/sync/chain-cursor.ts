@@ -1,6 +1,9 @@
+import { deletedUnderReadError } from '../../src/api/errors.ts'
 import type { CursorOptions, ReadEvent, RecordCursor } from '../../src/api/record-cursor.ts'
 import type { Stream } from '../../src/api/stream.ts'
+import { isStreamMissing } from '../../src/model/errors.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
+import { codeOf } from '../../src/sync/errors.ts'
 
 /** A stream that continues the one before it. */
 export interface ChainPart {
@@ -10,9 +13,10 @@ export interface ChainPart {
   readonly end: number | undefined
 }
 
-/** Reads several streams as one, each from where the one before ended. */
+/** Reads several streams as one, each from where the one before ended. Skips streams that are deleted. */
 export class ChainCursor implements RecordCursor {
   readonly #parts: ChainPart[]
+  readonly #isCurrent: () => Promise<boolean>
   readonly #options: CursorOptions
   #start: Pick<ReadQuery, 'seqNum' | 'timestamp'>
   #bounds: Omit<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>
@@ -21,13 +25,16 @@ export class ChainCursor implements RecordCursor {
   #position = 0
   #isClosed = false
 
+  /** `isCurrent` resolves to whether the parts that were not deleted still continue each other. */
   constructor(
     parts: readonly ChainPart[],
+    isCurrent: () => Promise<boolean>,
     start: Pick<ReadQuery, 'seqNum' | 'timestamp'>,
     bounds: Omit<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>,
     options: CursorOptions,
   ) {
     this.#parts = [...parts]
+    this.#isCurrent = isCurrent
     this.#start = start
     this.#bounds = bounds
     this.#options = options
@@ -35,8 +42,7 @@ export class ChainCursor implements RecordCursor {
 
   async next(): Promise<ReadEvent | undefined> {
     for (let part = this.#parts[0]; part !== undefined && !this.#isClosed; part = this.#parts[0]) {
-      this.#cursor ??= await this.#open(part)
-      const event = this.#isClosed ? undefined : await this.#cursor?.next()
+      const event = await this.#nextOf(part)
       if (event !== undefined) {
         if (event.kind === 'batch') this.#count(event.batch)
         return event
@@ -48,6 +54,19 @@ export class ChainCursor implements RecordCursor {
       this.#start = { seqNum: part.end }
     }
     return undefined
+  }
+
+  async #nextOf(part: ChainPart): Promise<ReadEvent | undefined> {
+    try {
+      this.#cursor ??= await this.#open(part)
+      return this.#isClosed ? undefined : await this.#cursor?.next()
+    } catch (error) {
+      const isGone = isStreamMissing(error) || codeOf(error) === 'stream_deleted'
+      if (!isGone || part.end === undefined) throw error
+      if (!(await this.#isCurrent())) throw deletedUnderReadError()
+      this.#position = part.end
+      return undefined
+    }
   }
 
   close(): void {

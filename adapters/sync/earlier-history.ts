@@ -198,7 +198,8 @@ export async function openAcross(
 ): Promise<RecordCursor | undefined> {
   const checked = historyQuery(query)
   const { seqNum, timestamp, tailOffset, ...bounds } = checked
-  const segments = (await earlierSegments(local, await local.identity())).reverse()
+  const identity = await local.identity()
+  const segments = (await earlierSegments(local, identity)).reverse()
   const first = segments.at(-1)?.end
   const time = timestamp === undefined ? undefined : millisecondsOf(timestamp)
   const from = tailOffset === undefined ? seqNum : (await local.checkTail()).seqNum - tailOffset
@@ -208,5 +209,8 @@ export async function openAcross(
   const options = { heartbeats, allowsEmpty: 'always' } as const
   if (parts.length === 0) return local.openCursor(checked, options)
   const start = time === undefined ? { seqNum: Math.max(from!, 0) } : { timestamp: time }
-  return new ChainCursor([...parts, { stream: local, start: first!, end: undefined }], start, bounds, options)
+  parts.push({ stream: local, start: first!, end: undefined })
+  // Segments are deleted when they are trimmed, and when the copy is replaced.
+  const isCurrent = async () => (await local.identity().catch(() => undefined)) === identity
+  return new ChainCursor(parts, isCurrent, start, bounds, options)
 }

@@ -263,4 +263,24 @@ describe('a read across earlier records and the copy', () => {
     expect(seen).toEqual(range(25, 41))
     subscription.unsubscribe()
   })
+
+  it.each([
+    ['goes on behind records that are trimmed meanwhile', 'trim', [...range(10, 20), ...range(35, 41)]],
+    ['fails if the copy is replaced meanwhile', 'restart', { code: 'stream_deleted' }],
+  ])('%s', async (_, change, outcome) => {
+    const { copy, origin, clock } = await openEnd()
+    await copy.fetchEarlier({ count: 10 })
+    await copy.fetchEarlier({ count: 10 })
+    const seen: number[] = []
+    const read = async () => {
+      for await (const { seqNum } of copy.read()) {
+        if (seen.push(seqNum) > 1) continue
+        if (change === 'restart') await copy.restart()
+        else await origin.append([{ ...trimRecord(35), timestamp: 5_000 }])
+        await clock.settle()
+      }
+      return seen
+    }
+    expect(await read().catch((error: unknown) => error)).toMatchObject(outcome)
+  })
 })
