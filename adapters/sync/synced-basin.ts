@@ -161,9 +161,11 @@ export class SyncedBasin {
 
   async #close(): Promise<void> {
     this.#closing.abort(new HeadwaterError('closed', 'the synced basin is closed'))
+    // The end of the term removes those that the app has not opened, and does not wait for them.
+    const entries = [...this.#entries.values()]
     this.#endTerm()
     this.#election.leave()
-    await Promise.allSettled([...this.#entries.values()].map((entry) => entry.close()))
+    await Promise.allSettled(entries.map((entry) => entry.close()))
     this.#entries.clear()
     this.#names.list.end()
     this.#state.end({ kind: 'closed' })

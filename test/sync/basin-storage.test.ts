@@ -71,3 +71,20 @@ test('a tab finds the streams that another one has copied if its list of streams
   await eventually(clock, () => 'new' in kindsIn(leading))
   await eventually(clock, () => 'new' in kindsIn(following))
 })
+
+test('a synced basin is closed when the streams that it copies have ended', async () => {
+  const server = await openBasinServer()
+  const { clock } = server
+  await server.basin.stream('rooms/a').append('1')
+  const faulty = faultyStorage(memory())
+  const tab = await openTab(server, faulty)
+  const rooms = await tab.start()
+  await eventually(clock, () => kindsIn(rooms).a === 'live')
+  faulty.delay('append', '5s')
+  await server.basin.stream('rooms/a').append('2')
+  await clock.settle()
+  const closed = rooms.close().then(() => clock.now())
+  const startedAt = clock.now()
+  await clock.advance('1m')
+  expect(await closed).toBe(startedAt + 5_000)
+})
