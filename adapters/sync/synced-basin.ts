@@ -247,7 +247,7 @@ export class SyncedBasin {
     if (stream === '') this.#onBasinMessage(message)
     else if (message.kind === 'state') this.#onStreamState(stream, message.state, isOwn)
     else if (message.kind === 'pending') this.#onPending(stream)
-    else if (message.kind === 'retry' && !this.#election.permitted.has(stream)) this.#leader?.due([stream])
+    else if (message.kind !== 'hello' && !this.#election.permitted.has(stream)) this.#leader?.due([stream])
   }
 
   #onBasinMessage(message: MirrorMessage): void {

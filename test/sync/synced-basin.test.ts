@@ -288,6 +288,22 @@ describe('a stream that was deleted on the server', () => {
     expect(await bodiesOf(tab.local, 'rooms/a')).toEqual(['new'])
     expect(opened.state.kind).toBe('live')
   })
+
+  test('is copied after a restart if it is opened in the background', async () => {
+    const { server, clock, tab } = await openBoth()
+    await server.basin.stream('rooms/a').append('old')
+    const rooms = await tab.start()
+    const opened = rooms.stream('rooms/a', { isBackground: true })
+    await clock.advance('1m')
+    await server.basin.stream('rooms/a').delete()
+    await server.basin.stream('rooms/a').append('new')
+    await clock.advance('1m')
+    expect(opened.state).toMatchObject({ kind: 'stopped', reason: 'replaced' })
+    await opened.mirror.restart()
+    await clock.advance('1m')
+    expect(await bodiesOf(tab.local, 'rooms/a')).toEqual(['new'])
+    expect(opened.state.kind).toBe('live')
+  })
 })
 
 describe('a stream that the server refuses', () => {
