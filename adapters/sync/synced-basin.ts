@@ -193,6 +193,9 @@ export class SyncedBasin {
       permitted: this.#election.permitted,
       permit: (name) => {
         this.#entryOf(name, true)
+        const { list } = this.#names
+        // Otherwise its turn could end before its mirror has begun.
+        if (list.stateOf(name).kind === 'stopped') list.setState(name, { kind: 'connecting' })
         this.#election.permit(name)
       },
       withdraw: (name) => void this.#withdraw(name),
@@ -286,6 +289,8 @@ export class SyncedBasin {
     this.#discovery.retry()
     if (this.#leader === undefined) return
     for (const name of this.#election.permitted) this.#entries.get(name)?.mirror.retry()
+    const stopped = this.streams.filter(({ state }) => state.kind === 'stopped')
+    this.#leader.due(stopped.map(({ name }) => name))
   }
 
   #use(name: string): void {

@@ -324,6 +324,21 @@ describe('a stream that the server refuses', () => {
     expect(opened.outbox.failed).toEqual([])
   })
 
+  test('to read continues after a retry of all, whether it was used or not', async () => {
+    const { server, clock, tab } = await openBoth()
+    for (const name of 'abcdef') await server.basin.stream(`rooms/${name}`).append(name)
+    tab.network.respond(403, { code: 'permission_denied', when: ({ url }) => url.includes('/records') })
+    const rooms = await tab.start()
+    rooms.stream('rooms/a')
+    await clock.advance('1m')
+    expect(new Set(Object.values(kindsIn(rooms)))).toEqual(new Set(['stopped']))
+    tab.network.heal()
+    rooms.retry()
+    await clock.advance('1m')
+    for (const name of 'abcdef') expect(await bodiesOf(tab.local, `rooms/${name}`)).toEqual([name])
+    expect(Object.values(kindsIn(rooms))).not.toContain('stopped')
+  })
+
   test('to list leaves the streams that are used in sync', async () => {
     const { server, clock, tab } = await openBoth()
     await server.basin.stream('rooms/a').append('a')
