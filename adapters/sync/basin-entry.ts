@@ -1,5 +1,6 @@
 import type { Stream } from '../../src/api/stream.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
+import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import { type Mirror, mirror } from './mirror.ts'
 import type { Outbox } from './outbox.ts'
 import { type SyncedStreamOptions, syncedParts } from './synced.ts'
@@ -10,6 +11,8 @@ export type EntryOptions = Omit<SyncedStreamOptions, 'as' | 'signal'>
 interface EntryEvents {
   /** Called after each change of what waits; `isNews` if records were appended meanwhile. */
   readonly onPending: (isNews: boolean) => void
+  /** Called with each state of the mirror. */
+  readonly onState: (state: MirrorState) => void
   /** Called when the app has closed all handles. */
   readonly onReleased: () => Promise<void>
 }
@@ -32,13 +35,14 @@ export class BasinEntry {
       const { from, random, coordinator, wakeUps } = options
       this.mirror = mirror(remote, local, { from, random, coordinator, wakeUps })
       this.#close = () => this.mirror.close()
-      return
+    } else {
+      const { mirror: copy, outbox, close } = syncedParts(remote, local, options)
+      this.mirror = copy
+      this.outbox = outbox
+      this.#close = close
+      this.#ignore = outbox.subscribe(() => this.#onOutbox(outbox))
     }
-    const { mirror: copy, outbox, close } = syncedParts(remote, local, options)
-    this.mirror = copy
-    this.outbox = outbox
-    this.#close = close
-    this.#ignore = outbox.subscribe(() => this.#onOutbox(outbox))
+    this.mirror.state$.subscribe(events.onState)
   }
 
   /** Whether the app has opened the stream. */

@@ -278,6 +278,11 @@ export class SyncedBasin {
     if (isChange) this.#discovery.check()
   }
 
+  #onStopped(name: string, state: MirrorState): void {
+    this.#election.post({ kind: 'state', state }, name)
+    this.#onStreamState(name, state, true)
+  }
+
   /** Requests a turn for a stream without a connection that has records to send. */
   #onPending(name: string): void {
     this.#names.foundOutbox(name)
@@ -335,6 +340,10 @@ export class SyncedBasin {
           if (!entry.isFlushed) this.#election.post({ kind: 'pending' }, name)
         } else if (entry.isFlushed) this.#leader.plan()
         else this.#onPending(name)
+      },
+      onState: (state) => {
+        // Without a copy, the mirror takes part in no election, and reports its state to no other.
+        if (state.kind === 'stopped' && this.#election.permitted.has(name)) this.#onStopped(name, state)
       },
       onReleased: () => this.#closeIdle(name),
     })

@@ -88,3 +88,18 @@ test('a synced basin is closed when the streams that it copies have ended', asyn
   await clock.advance('1m')
   expect(await closed).toBe(startedAt + 5_000)
 })
+
+test('a stream of the device that is not a copy is stopped, and leaves its connection to others', async () => {
+  const server = await openBasinServer()
+  const { clock } = server
+  const tab = await openTab(server)
+  await server.basin.stream('rooms/a').append('a')
+  await clock.advance('1s')
+  await tab.local.stream('rooms/notes').append('note')
+  const rooms = await tab.start({ connectionsMax: 2 })
+  await clock.advance('1m')
+  expect(rooms.streams).toMatchObject([
+    { name: 'rooms/a', state: { kind: 'live' } },
+    { name: 'rooms/notes', state: { kind: 'stopped', reason: 'failed', error: { field: 'local' } } },
+  ])
+})
