@@ -30,11 +30,11 @@ export function extensionError(
 
 /**
  * Returns the error of a batch that was sent more than once. The server finds a batch stored before it checks
- * anything else, except that another epoch hides those of the epoch before.
+ * anything else but the token, except that another epoch hides those of the epoch before.
  */
 export function afterRepetition(error: HeadwaterError): HeadwaterError {
-  const isCertain = !error.mayHaveEffects && !error.retryable && error.code !== 'producer_fenced'
-  return withEffects(error, !isCertain)
+  const isUncertain = /^(producer_fenced|authn|permission_denied)$/.test(error.code)
+  return withEffects(error, error.mayHaveEffects || error.retryable || isUncertain)
 }
 
 /** Throws `unsupported` for a batch that only a request of its own can carry. */

@@ -78,6 +78,24 @@ describe('a client with a producer', () => {
     expect(await readAll(own)).toEqual(['plain', 'a'])
   })
 
+  it.each([401, 403])(
+    'does not know whether a batch was stored if its repetition gets %i',
+    async (status) => {
+      let isLost = false
+      const { stream, own } = await openClient(async (request, send) => {
+        if (isLost) return new Response(null, { status })
+        await send(request)
+        isLost = true
+        throw new TypeError('connection reset')
+      })
+      await own.append('a')
+      expect(await stream.append('b', batch(0)).catch((error) => error)).toMatchObject({
+        mayHaveEffects: true,
+      })
+      expect(await readAll(own)).toEqual(['a', 'b'])
+    },
+  )
+
   it('does not take another tail for a server that ignores the header', async () => {
     const { stream } = await openClient((request, send) => send(request))
     await stream.append('plain')
