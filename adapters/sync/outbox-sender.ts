@@ -86,8 +86,7 @@ export class OutboxSender {
       } catch (error) {
         if (this.#signal.aborted) return
         if (!HeadwaterError.is(error) || attemptOutcome(error) === 'stopped') {
-          onState({ kind: 'stopped', error: asHeadwaterError(error) })
-          return
+          return onState({ kind: 'stopped', error: asHeadwaterError(error) })
         }
         // The server or the stream may be another one now.
         this.#support.forget()
@@ -149,7 +148,7 @@ export class OutboxSender {
       attempt = this.#next(log.state, this.#recentlyAcknowledgedAt, supportsProducers)
     } else if (planned.seq === 0) {
       // A server that has forgotten the producer would store the batch again.
-      if (!(await this.#examine(await tailOrZero(remote, this.#signal)))) return
+      if (!(await this.#examine())) return
       // A batch is stored completely or not at all: if only a part was found, the stream was created again.
       const { length } = waitingEntries(log.state, log.state.attempt)
       if (length > 0 && length < planned.entries.length) await this.#attempts.park(this.#signal)
@@ -241,9 +240,7 @@ export class OutboxSender {
     log.acknowledge(confirmed)
     const progress = this.#progress(confirmed)
     const next = this.#next(withoutConfirmed(log.state, confirmed), acknowledgedAt)
-    if (next === undefined) {
-      return this.#attempts.storeSoon(progress, confirmed, acknowledgedAt, this.#signal)
-    }
+    if (next === undefined) return this.#attempts.storeSoon(progress, confirmed, acknowledgedAt, this.#signal)
     const note = next.isNoted ? [] : [attemptNote(next, at)]
     const { end } = await log.append([progress, ...note], this.#signal)
     if (note.length > 0) this.#attempts.add(end.seqNum - 1)
@@ -291,6 +288,8 @@ export class OutboxSender {
       await this.#attempts.park(this.#signal)
       this.#abandonedAt = at
     } else if (outcome === 'refused' || outcome === 'plain') {
+      // A request before may have stored them.
+      if (error.mayHaveEffects || this.#failures > 0) await this.#examine()
       if (entries.length === 1) await this.#attempts.parkRefused(entries[0]!.number, error, this.#signal)
       this.#entriesMax = 1
       this.#abandonedAt = at
@@ -319,11 +318,12 @@ export class OutboxSender {
   }
 
   /**
-   * Examines all records that can be read, and waits for them up to the position `least`. Resolves to false
-   * if the server has fewer: its stream was deleted, and perhaps created again.
+   * Examines all records that can be read, and waits for them up to the position `least`, by default the tail.
+   * Resolves to false if the server has fewer: its stream was deleted, and perhaps created again.
    */
-  async #examine(least: number): Promise<boolean> {
+  async #examine(given?: number): Promise<boolean> {
     const { examined, remote } = this.#context
+    const least = given ?? (await tailOrZero(remote, this.#signal))
     // If the read fails, the tail is looked up again.
     this.#tailMin = 0
     for (;;) {

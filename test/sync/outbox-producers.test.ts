@@ -114,6 +114,17 @@ describe('an outbox of a server with producers', () => {
     expect(await bodies(server)).toEqual(['0', 'other', '1', '2'])
   })
 
+  test('finds a batch stored whose response was lost, though the server refuses it since', async () => {
+    const { box, clock, network, server } = await openSent()
+    network.loseResponse({ when: isPost, nth: 1 })
+    network.respond(403, { code: 'permission_denied', when: isPost })
+    const appended = await box.append('1')
+    await clock.advance('1m')
+    expect(await bodies(server)).toEqual(['0', '1'])
+    expect(box.failed).toEqual([])
+    expect(await appended.confirmed()).toMatchObject({ start: { seqNum: 1 } })
+  })
+
   test('repeats a batch in doubt from another tab, and then begins an epoch', async () => {
     const { box, storage, clock, network, server, origin } = await openSent()
     const deliver = delayNext(server)
