@@ -125,7 +125,13 @@ async function fetchOnce(
     }
     if (earlier.at(-1)!.seqNum !== next + earlier.length - 1) break
     const inputs = earlier.map(({ timestamp, headers, body }) => ({ timestamp, headers, body }))
-    await segment.append(inputs, { matchSeqNum: next, signal })
+    try {
+      await segment.append(inputs, { matchSeqNum: next, signal })
+    } catch (error) {
+      if (!isStreamMissing(error) && codeOf(error) !== 'stream_deletion_pending') throw error
+      // A trim or a restart has deleted it meanwhile.
+      return fetchOnce(remote, local, count, signal)
+    }
     next += inputs.length
   }
   if (next === undefined) return { count: 0, start: end }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { fetchEarlier } from '../../adapters/sync/earlier-history.ts'
 import type { Mirror } from '../../adapters/sync/mirror.ts'
-import { type ReadQuery, trimRecord } from '../../src/index.ts'
+import { type ReadQuery, type Stream, trimRecord } from '../../src/index.ts'
 import { contentOf, openBoth, until } from './mirrored.ts'
 import { isRead } from './outboxes.ts'
 
@@ -201,6 +201,23 @@ describe('earlier records', () => {
     expect(await copy.read({}, { as: 'bytes' }).toArray()).toEqual(
       (await contentOf(origin)).records.slice(25),
     )
+  })
+
+  it('are those before the copy that a restart began between two batches', async () => {
+    const { copy, remote, local, names } = await openEnd()
+    let isRestarted = false
+    async function* batches(...call: Parameters<Stream['read']>) {
+      for await (const { records } of remote.read(...call).batches()) {
+        yield { records: records.slice(0, 3) }
+        if (!isRestarted) await copy.restart({ from: { tailOffset: 5 } })
+        isRestarted = true
+        yield { records: records.slice(3) }
+      }
+    }
+    const slow = { read: (...call: Parameters<Stream['read']>) => ({ batches: () => batches(...call) }) }
+    const { signal } = new AbortController()
+    expect(await fetchEarlier(slow as unknown as Stream, local, 10, signal)).toEqual({ count: 10, start: 25 })
+    expect(await names()).toEqual([`.earlier/${await local.identity()}/35`])
   })
 
   it('are not kept if the copy was trimmed beyond them during the fetch', async () => {
