@@ -30,11 +30,12 @@ export function extensionError(
 
 /**
  * Returns the error of a batch that was sent more than once. The server finds a batch stored before it checks
- * anything else but the token, except that another epoch hides those of the epoch before.
+ * anything else but the request and its token, except that another epoch hides those of the epoch before.
  */
 export function afterRepetition(error: HeadwaterError): HeadwaterError {
-  const isUncertain = /^(producer_fenced|authn|permission_denied)$/.test(error.code)
-  return withEffects(error, error.mayHaveEffects || error.retryable || isUncertain)
+  const { mayHaveEffects, retryable, status } = error
+  // 400, 401 and 403, which is also the status of `producer_fenced`.
+  return withEffects(error, mayHaveEffects || retryable || status < 404)
 }
 
 /** Throws `unsupported` for a batch that only a request of its own can carry. */
