@@ -101,8 +101,7 @@ export class MirrorConnection {
     const ignoreSignal = onAbort(signal, () => this.#ending.abort(signal.reason))
     onAbort(this.#ending, () => this.#cursor?.close())
     try {
-      await this.#copy()
-      throw new HeadwaterError('unavailable', 'the read session ended')
+      return await this.#copy()
     } catch (error) {
       return this.#endOf(error)
     } finally {
@@ -126,7 +125,7 @@ export class MirrorConnection {
     this.#ending.abort(new Ended({ kind: 'failed', error, hasLasted: true }))
   }
 
-  async #copy(): Promise<void> {
+  async #copy(): Promise<never> {
     const { copy, identity, signal } = this.#options
     const open = await locally(openCopy(copy, identity, signal))
     if (open === undefined) throw new Ended({ kind: 'other-copy' })
