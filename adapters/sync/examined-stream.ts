@@ -1,7 +1,8 @@
 import type { Stream } from '../../src/api/stream.ts'
-import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
+import { isStreamMissing } from '../../src/model/errors.ts'
 import type { Confirmation } from '../../src/sync/outbox-log.ts'
 import { type PauseContext, pauseUntil } from './pause.ts'
+import { mismatchedCopyError } from './tails.ts'
 
 /** How long the sender waits for the copy before it reads again, in milliseconds. */
 const COPY_WAIT_MS = 10_000
@@ -12,7 +13,7 @@ const COPY_WAIT_MS = 10_000
  */
 export function assertSamePosition(position: number, inDoubtFrom: number): void {
   if (position === inDoubtFrom) return
-  throw new HeadwaterError('unavailable', 'the copy was not compared with the stream of the server yet')
+  throw mismatchedCopyError()
 }
 
 /** Waits until a copy has records from a sequence number on. Resolves to false if 10 seconds pass before. */

@@ -20,7 +20,7 @@ import { trimLog } from './log-trim.ts'
 import { pauseAfter, pauseUntil } from './pause.ts'
 import { ProducerSupport } from './producer-support.ts'
 import type { SenderContext } from './sender-context.ts'
-import { tailOfCopied, tailOfExamined, tailOrZero } from './tails.ts'
+import { mismatchedCopyError, tailOfCopied, tailOfExamined, tailOrZero } from './tails.ts'
 
 export { discardParked, parkInDoubt, retryParked } from './parked-entries.ts'
 
@@ -139,8 +139,7 @@ export class OutboxSender {
 
   async #send(planned: NextAttempt): Promise<void> {
     const { log, remote, clock } = this.#context
-    if (this.#isInNewStream)
-      throw new HeadwaterError('unavailable', 'the copy has other records at the positions of these')
+    if (this.#isInNewStream) throw mismatchedCopyError()
     let attempt: NextAttempt | undefined = planned
     if (planned.position !== undefined) {
       await this.#locate()

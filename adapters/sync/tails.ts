@@ -21,7 +21,7 @@ export async function tailOrZero(stream: Stream, signal: AbortSignal): Promise<n
 export async function tailOfCopied(remote: Stream, copied: number, signal: AbortSignal): Promise<number> {
   const tail = await tailOrZero(remote, signal)
   if (tail >= copied) return tail
-  throw new HeadwaterError('unavailable', 'the server has fewer records of the stream than this device')
+  throw mismatchedCopyError()
 }
 
 /**
@@ -39,5 +39,10 @@ export async function tailOfExamined(
   const tail = await tailOrZero(examined, signal)
   if (tail >= position || examined === remote) return tail
   if ((await tailOrZero(remote, signal)) < position) return tail
-  throw new HeadwaterError('unavailable', 'the new copy does not have yet what the one before had')
+  throw mismatchedCopyError()
+}
+
+/** Returns the error of a sender that waits until the mirror has compared the copy, or replaced it. */
+export function mismatchedCopyError(): HeadwaterError {
+  return new HeadwaterError('unavailable', 'the copy does not match the stream of the server yet')
 }
