@@ -67,13 +67,17 @@ export class Outbox {
     this.#local = local
     this.#remote = remote
     this.#options = options
+    const settle = (number: number, outcome: Confirmation | HeadwaterError) => {
+      this.#waiting.get(number)?.(outcome)
+      this.#waiting.delete(number)
+    }
     const settleBelow = (before: number, error: HeadwaterError) => {
-      for (const number of this.#waiting.keys()) if (number < before) this.#settle(number, error)
+      for (const number of this.#waiting.keys()) if (number < before) settle(number, error)
     }
     this.log = new OutboxLog(local, options.random ?? Math.random, this.#closing.signal, {
-      confirmed: (number, confirmation) => this.#settle(number, confirmation),
-      discarded: ({ number, error }) =>
-        this.#settle(number, error ?? new HeadwaterError('closed', 'the batch was discarded')),
+      confirmed: settle,
+      // Only parked entries can be discarded.
+      discarded: ({ number, error }) => settle(number, error!),
       missed: (before) => settleBelow(before, missedError()),
     })
     this.log.subscribe(() => {
@@ -176,8 +180,10 @@ export class Outbox {
       })
       const { entries, progress } = this.log.state
       // Another tab may have sent it before its number was known here.
-      if (!entries.has(number!))
-        this.#settle(number!, new Map(progress?.confirmed).get(number!) ?? missedError())
+      if (!entries.has(number!)) {
+        settle(new Map(progress?.confirmed).get(number!) ?? missedError())
+        this.#waiting.delete(number!)
+      }
     } catch (error) {
       // The batch is durable, even if the outbox ends before it has read it back.
       if (number === undefined || signal?.aborted) throw error
@@ -308,11 +314,6 @@ export class Outbox {
     const { random = Math.random, wakeUps = browserWakeUps } = this.#options
     const { clock } = this.#local.context
     return { clock, random, wakeUps, onState: (state) => this.#show(state, this.#closing.signal) }
-  }
-
-  #settle(number: number, outcome: Confirmation | HeadwaterError): void {
-    this.#waiting.get(number)?.(outcome)
-    this.#waiting.delete(number)
   }
 
   #show(state: SenderState, signal: AbortSignal): void {

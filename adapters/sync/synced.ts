@@ -74,7 +74,7 @@ export function syncedParts(
     // The first append can create the stream, for which the mirror waits, unless the server said how long.
     onSent: () => {
       const { state } = copy
-      if (state.kind === 'offline' && state.error.retryAfterMs === undefined) copy.retry()
+      if (state.kind === 'offline' && !state.error.retryAfterMs) copy.retry()
     },
   })
   const copy: Mirror = mirror(remote, local, {
