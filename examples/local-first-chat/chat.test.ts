@@ -127,6 +127,21 @@ test('messages of a room that is not open arrive too', async () => {
   expect(message.text).toBe('Are you there?')
 })
 
+test('without a network, all messages on the device can be shown', async () => {
+  const clock = virtualClock({ now: START })
+  const server = await startServer(clock)
+  const stream = server.hw.basin(BASIN).stream('rooms/general')
+  for (let first = 0; first < 1_200; first += 400)
+    await stream.append(Array.from({ length: 400 }, (_, index) => `${first + index}`))
+  const chat = await openDevice(server, clock)
+  await hasRoom(chat, 'general')
+  const room = await chat.room('general').open()
+  await firstValueFrom(room.view$.pipe(filter((view) => view.at(-1 + view.length)?.seqNum === 1_199)))
+  server.network.isDown = true
+  const entries = await room.entriesBefore(230, 100)
+  expect(entries.map(({ end }) => end)).toEqual(Array.from({ length: 30 }, (_, index) => 201 + index))
+})
+
 test('a trim of messages that the page does not show any more keeps the others in place', () => {
   const page = { replaceChildren() {} } as unknown as HTMLElement
   const list = new MessageList(page, { retry() {}, discard() {} })
