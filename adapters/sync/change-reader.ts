@@ -39,6 +39,8 @@ export class ChangeReader {
   #isPulling = false
   /** The local copy is missing or closed, and nothing has happened since that was found. */
   #isAtRest = false
+  /** The outbox or the mirror may have changed since the local copy was looked up. */
+  #isNews = false
   /** The last event has shown that the local copy is closed. */
   #isCopyClosed = false
   /** The identity of the local copy, once all of its records were read. */
@@ -67,7 +69,7 @@ export class ChangeReader {
     this.#signal = signal
     this.#leaving = leaving
     const onChange = () => {
-      this.#isStale = true
+      this.#isStale = this.#isNews = true
       this.#isAtRest = false
       this.#wake?.()
     }
@@ -152,6 +154,7 @@ export class ChangeReader {
   async #nextEvent(): Promise<ReadEvent | undefined> {
     if (this.#cursor === undefined) {
       const query = { ...this.#query, waitMs: Number.POSITIVE_INFINITY }
+      this.#isNews = false
       // An idle view must not be woken by further heartbeats.
       this.#cursor = await this.#local.openCursor(query, { heartbeats: 'first', allowsEmpty: 'always' })
       if (this.#isEnded) this.#close()
@@ -243,7 +246,7 @@ export class ChangeReader {
       this.#isReset = true
       this.#last = undefined
       this.#overlay = EMPTY_OVERLAY
-    } else if (isStreamMissing(error)) this.#isAtRest = true
+    } else if (isStreamMissing(error)) this.#isAtRest = !this.#isNews
     else throw error
   }
 

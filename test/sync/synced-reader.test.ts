@@ -174,6 +174,22 @@ test('pending records are shown while there is no local copy', async () => {
   view.stop()
 })
 
+test('a copy that is created while a view looks for it is shown', async () => {
+  const { local, outbox, reads } = await copyOf()
+  const openCursor = local.openCursor.bind(local)
+  vi.spyOn(local, 'openCursor').mockImplementationOnce(async (...args) => {
+    const opening = openCursor(...args)
+    await opening.catch(() => {})
+    await local.append('a')
+    outbox.change({})
+    return opening
+  })
+  const view = watch(reads)
+  await clock.settle()
+  expect(view.text()).toBe('a')
+  view.stop()
+})
+
 test('a discarded record leaves the view, a refused one keeps its place with the error', async () => {
   const { outbox, reads } = await copyOf()
   outbox.add(0, 'first')
