@@ -43,7 +43,7 @@ export class ChangeReader {
   #isNews = false
   /** The last event has shown that the local copy is closed. */
   #isCopyClosed = false
-  /** The identity of the local copy, once all of its records were read. */
+  /** The identity of the local copy before it was read. */
   #identity: string | undefined
   /** The start of the read is known. */
   #isLocated = false
@@ -155,6 +155,8 @@ export class ChangeReader {
     if (this.#cursor === undefined) {
       const query = { ...this.#query, waitMs: Number.POSITIVE_INFINITY }
       this.#isNews = false
+      // Before the copy is read, so that one that replaces it meanwhile is not taken for it.
+      this.#identity = await this.#local.identity()
       // An idle view must not be woken by further heartbeats.
       this.#cursor = await this.#local.openCursor(query, { heartbeats: 'first', allowsEmpty: 'always' })
       if (this.#isEnded) this.#close()
@@ -166,7 +168,6 @@ export class ChangeReader {
       const identity = await this.#local.identity().catch((error: unknown) => {
         if (HeadwaterError.is(error) && error.retryable) return this.#identity
       })
-      this.#identity ??= identity
       if (identity !== this.#identity) throw new HeadwaterError('stream_deleted', 'the copy was deleted')
     }
     return event
@@ -252,7 +253,6 @@ export class ChangeReader {
 
   #close(): void {
     this.#isLocated = this.#isAtRest = this.#isCopyClosed = false
-    this.#identity = undefined
     this.#cursor?.close()
     this.#cursor = undefined
   }
