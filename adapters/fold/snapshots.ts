@@ -131,7 +131,7 @@ export class FoldSnapshots<State> {
       const progress = this.#progressSince(this.#saved)
       const saved = await store.save(
         snapshot,
-        (other) => isSuperseded(progress, { isSameKind: isOfKind(other, kind), position: other.position }),
+        (other) => isSuperseded(progress, other.position, isOfKind(other, kind)),
         signal,
       )
       if (resets !== this.#resets) return
