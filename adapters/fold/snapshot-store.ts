@@ -24,7 +24,7 @@ const NEWEST = { tailOffset: 2 }
  */
 export class SnapshotStore {
   readonly #stream: Stream
-  /** The tail as far as it is known. */
+  /** The tail after the snapshots that were loaded or stored last; undefined if it must be looked up. */
   #end: number | undefined
 
   constructor(stream: Stream) {
@@ -57,18 +57,22 @@ export class SnapshotStore {
   ): Promise<number> {
     const records = recordsOfSnapshot(snapshot)
     let isContended = false
+    let end = this.#end
+    // Others may store theirs before the next one.
+    this.#end = undefined
     for (let attempt = 1; ; attempt++) {
-      if (this.#end === undefined) {
-        const newest = await this.#examine(signal)
+      if (end === undefined) {
+        const [tail, newest] = await this.#examine(signal)
+        end = tail
         // An incomplete snapshot was left by a crash, unless another fold is about to complete it.
         const isUsable = newest !== undefined && (isContended || newest.index === newest.count - 1)
         if (isUsable && isSuperseded(newest)) return newest.position
       }
       try {
-        await this.#append(records, this.#end ?? 0, signal)
+        await this.#append(records, end, signal)
         return snapshot.position
       } catch (error) {
-        this.#end = undefined
+        end = undefined
         isContended = codeOf(error) === 'seq_num_mismatch'
         if (!isContended || attempt === ATTEMPTS_MAX) throw error
       }
@@ -86,16 +90,15 @@ export class SnapshotStore {
     this.#end = end
   }
 
-  /** Finds the tail. Resolves to the part of a snapshot that was stored last. */
-  async #examine(signal: AbortSignal): Promise<SnapshotPart | undefined> {
+  /** Resolves to the tail, and to the part of a snapshot that was stored last. */
+  async #examine(signal: AbortSignal): Promise<readonly [tail: number, newest?: SnapshotPart | undefined]> {
     try {
       const { records, tail } = await this.#stream.readBatch(NEWEST, { as: 'bytes', signal })
-      this.#end = (tail ?? (await this.#stream.checkTail({ signal }))).seqNum
-      return records.map(snapshotPartOf).findLast((part) => part !== undefined)
+      const { seqNum } = tail ?? (await this.#stream.checkTail({ signal }))
+      return [seqNum, records.map(snapshotPartOf).findLast((part) => part !== undefined)]
     } catch (error) {
       if (!isStreamMissing(error)) throw error
-      this.#end = 0
-      return undefined
+      return [0]
     }
   }
 }

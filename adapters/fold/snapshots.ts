@@ -131,10 +131,13 @@ export class FoldSnapshots<State> {
       const progress = this.#progressSince(this.#saved)
       const saved = await store.save(
         snapshot,
-        (other) => isSuperseded(progress, { isSameKind: isOfKind(other, kind), position: other.position }),
+        (other) => isSuperseded(progress, other.position, isOfKind(other, kind)),
         signal,
       )
-      if (resets === this.#resets) this.#saved = this.#attempted = saved
+      if (resets !== this.#resets) return
+      this.#saved = saved
+      // That of another version may be older, and is not replaced.
+      if (position - saved < this.#every) this.#attempted = saved
     } catch (error) {
       if (resets === this.#resets) this.#attempted = this.#state().position
       if (!signal.aborted) this.#report(error)

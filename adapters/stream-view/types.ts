@@ -40,21 +40,29 @@ export interface UseStreamOptions<Format extends RecordFormat = RecordFormat> {
  *
  * ```ts
  * // A stream of which a component shows the records that contain a word.
- * function withWord(source: Stream, word: string): RecordSource<TextRecord> {
- *   return {
- *     follow: (query, options) => ({
- *       async *events() {
- *         for await (const event of source.follow(query, options).events()) {
- *           if (event.kind === 'heartbeat') yield event
- *           else {
- *             const records = event.batch.records.filter(({ body }) => body.includes(word))
- *             yield { kind: 'batch', batch: { records } }
- *           }
- *         }
- *       },
- *     }),
- *     // The component goes on with the same records when it renders again.
- *     equals: (other) => other === source,
+ * class WithWord implements RecordSource<TextRecord> {
+ *   constructor(
+ *     readonly source: Stream,
+ *     readonly word: string,
+ *   ) {}
+ *
+ *   follow(query: ReadQuery, options: { readonly signal: AbortSignal }) {
+ *     return { events: () => this.events(query, options) }
+ *   }
+ *
+ *   async *events(query: ReadQuery, options: { readonly signal: AbortSignal }) {
+ *     for await (const event of this.source.follow(query, options).events()) {
+ *       if (event.kind === 'heartbeat') yield event
+ *       else {
+ *         const records = event.batch.records.filter(({ body }) => body.includes(this.word))
+ *         yield { kind: event.kind, batch: { records } }
+ *       }
+ *     }
+ *   }
+ *
+ *   // A component that makes another object while it renders again goes on with the same records.
+ *   equals(other: unknown): boolean {
+ *     return other instanceof WithWord && other.source === this.source && other.word === this.word
  *   }
  * }
  * ```
@@ -90,7 +98,7 @@ export interface RecordSource<Item> {
  *       yield { isReset, confirmed: confirmed.map(({ body }) => body), pending: items, isCaughtUp }
  *     }
  *   },
- *   equals: (other) => other === chat,
+ *   equals: (other) => other === texts,
  * }
  * ```
  */

@@ -39,9 +39,11 @@ export class ChangeReader {
   #isPulling = false
   /** The local copy is missing or closed, and nothing has happened since that was found. */
   #isAtRest = false
+  /** The outbox or the mirror may have changed since the local copy was looked up. */
+  #isNews = false
   /** The last event has shown that the local copy is closed. */
   #isCopyClosed = false
-  /** The identity of the local copy, once all of its records were read. */
+  /** The identity of the local copy before it was read. */
   #identity: string | undefined
   /** The start of the read is known. */
   #isLocated = false
@@ -67,7 +69,7 @@ export class ChangeReader {
     this.#signal = signal
     this.#leaving = leaving
     const onChange = () => {
-      this.#isStale = true
+      this.#isStale = this.#isNews = true
       this.#isAtRest = false
       this.#wake?.()
     }
@@ -152,6 +154,9 @@ export class ChangeReader {
   async #nextEvent(): Promise<ReadEvent | undefined> {
     if (this.#cursor === undefined) {
       const query = { ...this.#query, waitMs: Number.POSITIVE_INFINITY }
+      this.#isNews = false
+      // Before the copy is read, so that one that replaces it meanwhile is not taken for it.
+      this.#identity = await this.#local.identity()
       // An idle view must not be woken by further heartbeats.
       this.#cursor = await this.#local.openCursor(query, { heartbeats: 'first', allowsEmpty: 'always' })
       if (this.#isEnded) this.#close()
@@ -163,7 +168,6 @@ export class ChangeReader {
       const identity = await this.#local.identity().catch((error: unknown) => {
         if (HeadwaterError.is(error) && error.retryable) return this.#identity
       })
-      this.#identity ??= identity
       if (identity !== this.#identity) throw new HeadwaterError('stream_deleted', 'the copy was deleted')
     }
     return event
@@ -243,13 +247,12 @@ export class ChangeReader {
       this.#isReset = true
       this.#last = undefined
       this.#overlay = EMPTY_OVERLAY
-    } else if (isStreamMissing(error)) this.#isAtRest = true
+    } else if (isStreamMissing(error)) this.#isAtRest = !this.#isNews
     else throw error
   }
 
   #close(): void {
     this.#isLocated = this.#isAtRest = this.#isCopyClosed = false
-    this.#identity = undefined
     this.#cursor?.close()
     this.#cursor = undefined
   }

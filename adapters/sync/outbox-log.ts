@@ -51,6 +51,8 @@ export class OutboxLog {
   /** Returns the notes that are stored together with an entry of so many records. Set by the sender. */
   notesWith: ((records: number) => EntryNotes) | undefined
   #state = emptyOutbox()
+  /** The tail of the log when it was opened. */
+  #loadedAt = Number.POSITIVE_INFINITY
   /** The entries that the server has acknowledged last, and that the state may still include. */
   #acknowledged: Progress['confirmed'] = []
   /** The failure that ended the log, or that of the storage while the log cannot be read. */
@@ -68,6 +70,11 @@ export class OutboxLog {
 
   get state(): OutboxState {
     return this.#state
+  }
+
+  /** The id of the outbox; undefined until everything was read that the log had when it was opened. */
+  get device(): string | undefined {
+    return this.#state.next < this.#loadedAt ? undefined : this.#state.progress?.device
   }
 
   /** The reason why the log is not read any more: it was closed, or has failed permanently. */
@@ -240,12 +247,15 @@ export class OutboxLog {
       inDoubt: false,
       confirmed: [],
     }
+    let tail = 0
     try {
-      const { seqNum } = await this.#stream.checkTail({ signal: this.#signal })
-      if (seqNum > 0) return
+      tail = (await this.#stream.checkTail({ signal: this.#signal })).seqNum
     } catch (error) {
       if (!isStreamMissing(error)) throw error
     }
+    // A log that is opened again after a failure stays loaded.
+    this.#loadedAt = Math.min(this.#loadedAt, tail)
+    if (tail > 0) return
     const missing = this.#stream.sibling(this.#stream.name, { autoCreate: true, config: LOG_CONFIG })
     try {
       await missing.append([progressRecord(progress)], { matchSeqNum: 0, signal: this.#signal })

@@ -90,7 +90,7 @@ export class Outbox {
 
   /** @internal */
   get device(): string | undefined {
-    return this.log.state.progress?.device
+    return this.log.device
   }
 
   /** @internal Resolves when the log was read up to what it had. */

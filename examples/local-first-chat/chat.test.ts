@@ -5,7 +5,8 @@ import { type VirtualClock, virtualClock } from 'headwater/testing'
 import { filter, firstValueFrom, map } from 'rxjs'
 import { expect, onTestFinished, test } from 'vitest'
 import { Chat } from './src/chat.ts'
-import { entryOf } from './src/message.ts'
+import { type Entry, entryOf } from './src/message.ts'
+import { MessageList } from './src/message-list.ts'
 import type { OpenRoom } from './src/room.ts'
 
 const BASIN = 'chat'
@@ -124,4 +125,41 @@ test('messages of a room that is not open arrive too', async () => {
   await hasRoom(ben, 'general')
   const { message } = await firstValueFrom(ben.room('general').latest$)
   expect(message.text).toBe('Are you there?')
+})
+
+test('without a network, all messages on the device can be shown', async () => {
+  const clock = virtualClock({ now: START })
+  const server = await startServer(clock)
+  const stream = server.hw.basin(BASIN).stream('rooms/general')
+  for (let first = 0; first < 1_200; first += 400)
+    await stream.append(Array.from({ length: 400 }, (_, index) => `${first + index}`))
+  const chat = await openDevice(server, clock)
+  await hasRoom(chat, 'general')
+  const room = await chat.room('general').open()
+  await firstValueFrom(room.view$.pipe(filter((view) => view.at(-1 + view.length)?.seqNum === 1_199)))
+  server.network.isDown = true
+  const entries = await room.entriesBefore(230, 100)
+  expect(entries.map(({ end }) => end)).toEqual(Array.from({ length: 30 }, (_, index) => 201 + index))
+})
+
+test('a trim of messages that the page does not show any more keeps the others in place', () => {
+  const page = { replaceChildren() {} } as unknown as HTMLElement
+  const list = new MessageList(page, { retry() {}, discard() {} })
+  // Records without a message need no elements.
+  const entries = (from: number, to: number): Entry[] =>
+    Array.from({ length: to - from }, (_, index) => {
+      const seqNum = from + index
+      return { key: String(seqNum), end: seqNum + 1, message: undefined }
+    })
+  list.apply({ index: 0, removed: 0, inserted: entries(0, 900) })
+  list.shorten()
+  expect([list.first, list.end]).toEqual([500, 900])
+  for (const [trimmed, length] of [
+    [100, 900],
+    [400, 801],
+  ] as const) {
+    list.apply({ index: 0, removed: trimmed, inserted: [] })
+    list.apply({ index: length - trimmed, removed: 0, inserted: entries(list.end, list.end + 1) })
+  }
+  expect([list.first, list.end, list.length]).toEqual([500, 902, 402])
 })

@@ -46,6 +46,40 @@ test('two devices that were offline converge, and undo reaches the other one', a
   await server.close()
 })
 
+test('a change that a lost list may have had is made in the list that replaces it', async () => {
+  const clock = virtualClock()
+  const storage = memory()
+  const before = await open({ storage, clock })
+  await before.basin('todo').stream('lists/shared').append('not an event of the app')
+  let handler = createHandler(before, { auth: 'none' })
+  const network = faultyHandler((request) => handler(request), { clock })
+  const local = await open({ storage: memory(), clock })
+  const remote = await connect({ url: 'http://localhost', fetch: network, clock })
+  const list = new TodoList(local, remote)
+  await clock.advance('1m')
+  // The server stores the change, and the device does not learn of it.
+  network.refuse({ when: ({ method, url }) => method === 'GET' && !url.endsWith('/tail') })
+  network.loseResponse({ when: ({ method }) => method === 'POST' })
+  await before.close()
+  const server = await open({ storage, clock })
+  handler = createHandler(server, { auth: 'none' })
+  await list.add('Milk', 1)
+  await clock.advance('1m')
+  const stream = server.basin('todo').stream('lists/shared')
+  expect(await stream.read().toArray()).toHaveLength(2)
+  await stream.delete()
+  await stream.append('another list')
+  network.heal()
+  await clock.advance('10m')
+  await list.stream.mirror.restart()
+  await list.add('Bread', 2)
+  await clock.advance('10m')
+  expect(titlesOf(list)).toEqual(['Milk', 'Bread'])
+  expect(list.state.value.pending).toBe(0)
+  await Promise.all([list.close(), remote.close(), local.close()])
+  await server.close()
+})
+
 test.each([
   null,
   'text',

@@ -35,12 +35,13 @@ export function isSnapshotDueOnClose({ position, saved, every, leaving }: Snapsh
 
 /**
  * Whether a snapshot that another fold has begun to store makes the snapshot of this fold unnecessary. One of
- * the same kind does if it is less than `every` records older. One of another kind does if this fold has
- * loaded or stored a snapshot before: the version of the app that was opened last wins.
+ * the same kind does if its position is less than `every` records earlier. One of another kind does if this
+ * fold has loaded or stored a snapshot before: the version of the app that was opened last wins.
  */
 export function isSuperseded(
   { position, saved, every }: SnapshotProgress,
-  other: { readonly isSameKind: boolean; readonly position: number },
+  otherPosition: number,
+  isSameKind: boolean,
 ): boolean {
-  return other.isSameKind ? position - other.position < every : saved > 0
+  return isSameKind ? position - otherPosition < every : saved > 0
 }

@@ -37,9 +37,9 @@ test('no snapshot is due while it would name more than 1,000 records that leave 
 
 test('a snapshot of another fold replaces one that is hardly newer, or of a version opened before', () => {
   const progress = { position: 1_000, saved: 0, every: 100, leaving: 0 }
-  expect(isSuperseded(progress, { isSameKind: true, position: 900 })).toBe(false)
-  expect(isSuperseded(progress, { isSameKind: true, position: 901 })).toBe(true)
-  expect(isSuperseded(progress, { isSameKind: true, position: 2_000 })).toBe(true)
-  expect(isSuperseded(progress, { isSameKind: false, position: 1_000 })).toBe(false)
-  expect(isSuperseded({ ...progress, saved: 500 }, { isSameKind: false, position: 10 })).toBe(true)
+  expect(isSuperseded(progress, 900, true)).toBe(false)
+  expect(isSuperseded(progress, 901, true)).toBe(true)
+  expect(isSuperseded(progress, 2_000, true)).toBe(true)
+  expect(isSuperseded(progress, 1_000, false)).toBe(false)
+  expect(isSuperseded({ ...progress, saved: 500 }, 10, false)).toBe(true)
 })

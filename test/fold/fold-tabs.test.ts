@@ -55,15 +55,18 @@ describe('several tabs', () => {
   test('with two versions of an app keep the snapshot of the one that was opened last', async () => {
     const [hw, other] = (await tabs(2)) as [Engine, Engine]
     await logOf(hw).append('a')
-    const old = foldText(logOf(hw), { version: 1, snapshotEvery: 1 })
+    const snapshots = snapshotsOf(hw)
+    const old = foldText(logOf(hw), { version: 1, snapshotEvery: 1, snapshots })
     await old.loaded()
     await vi.waitFor(async () => expect(await storedSnapshots(hw)).toMatchObject([{ version: 1 }]))
     const next = foldText(logOf(other), { version: 2, snapshotEvery: 1 })
     await next.loaded()
     await next.close()
+    const examine = vi.spyOn(snapshots, 'readBatch')
     for (const [index, body] of ['b', 'c'].entries()) {
       await logOf(hw).append(body)
       await old.reached(index + 2)
+      await vi.waitFor(() => expect(examine).toHaveBeenCalledTimes(index + 1))
     }
     await old.close()
     expect(await storedSnapshots(hw)).toMatchObject([{ version: 2, position: 1 }])

@@ -174,6 +174,44 @@ test('pending records are shown while there is no local copy', async () => {
   view.stop()
 })
 
+test('a copy that is created while a view looks for it is shown', async () => {
+  const { local, outbox, reads } = await copyOf()
+  const identity = local.identity.bind(local)
+  vi.spyOn(local, 'identity').mockImplementationOnce(async () => {
+    const found = identity()
+    await found.catch(() => {})
+    await local.append('a')
+    outbox.change({})
+    return found
+  })
+  const view = watch(reads)
+  await clock.settle()
+  expect(view.text()).toBe('a')
+  view.stop()
+})
+
+test('a closed copy that is replaced while a view reads its end is not taken for the new one', async () => {
+  const { local, reads } = await copyOf()
+  await local.append('a')
+  await local.close()
+  const openCursor = local.openCursor.bind(local)
+  vi.spyOn(local, 'openCursor').mockImplementationOnce(async (...args) => {
+    const cursor = (await openCursor(...args))!
+    const next = async () => {
+      const event = await cursor.next()
+      if (event !== undefined) return event
+      await local.delete()
+      await local.append('new')
+      return undefined
+    }
+    return { next, close: () => cursor.close() } as typeof cursor
+  })
+  const view = watch(reads)
+  await clock.settle()
+  expect(view.text()).toBe('new')
+  view.stop()
+})
+
 test('a discarded record leaves the view, a refused one keeps its place with the error', async () => {
   const { outbox, reads } = await copyOf()
   outbox.add(0, 'first')

@@ -71,7 +71,7 @@ export class MessageList {
     const [from, to] = [index + this.#offset, index + removed + this.#offset]
     if (to < 0 || (to === 0 && inserted.length === 0)) {
       // Records that are not shown any more.
-      this.#offset += inserted.length - removed
+      this.#offset += removed - inserted.length
     } else if (from < 0) {
       this.#offset = -index
       this.#replace(0, to, inserted)

@@ -70,11 +70,11 @@ export class OpenRoom {
     await this.#synced.outbox.discard(number)
   }
 
-  /** Resolves to the remaining records among the `count` before a position. */
+  /** Resolves to at most `count` records before a position. Only if none is on this device, fetches some. */
   async entriesBefore(seqNum: number, count: number): Promise<readonly Entry[]> {
     const stored = await this.#storedBefore(seqNum, count)
-    if (stored.length >= Math.min(count, seqNum)) return stored
-    // They are not on this device yet. If they were trimmed, there are none.
+    if (stored.length > 0 || seqNum === 0) return stored
+    // If they were trimmed, there are none.
     const fetched = await this.#synced.mirror.fetchEarlier({ count })
     return fetched.count === 0 ? stored : this.#storedBefore(seqNum, count)
   }

@@ -9,6 +9,8 @@ const BASIN = 'todo'
 const STREAM = 'lists/shared'
 /** The most records of a batch, which is stored as a whole or not at all. */
 const BATCH_RECORDS_MAX = 1_000
+/** The errors of changes that a lost list of the server may have had. */
+const LOST: readonly string[] = ['outcome_unknown', 'stream_deleted']
 
 /**
  * The shared list on this device. What the user does is an event in the synced stream: the fold shows it at
@@ -37,6 +39,12 @@ export class TodoList {
       snapshotEvery: 200,
     })
     this.state$ = this.state.value$
+    const { outbox } = this.stream
+    // Sent again, because a change that is in the list twice has the same effect as once.
+    outbox.failed$.subscribe((failed) => {
+      for (const { number, error } of failed)
+        if (LOST.includes(error.code)) outbox.retry(number).catch(() => {})
+    })
   }
 
   get history(): UndoHistory {
