@@ -230,7 +230,8 @@ describe('the stream cache', () => {
     const { cachedStreams } = hw.stats()
     for (const subscription of subscriptions) subscription.unsubscribe()
     await hw.close()
-    expect(cachedStreams).toBeLessThanOrEqual(70 + 10 + 1)
+    // One more, and five while the hand passes the followed ones, of which each addition considers 16.
+    expect(cachedStreams).toBeLessThanOrEqual(70 + 10 + 1 + 5)
   })
 
   it('keeps as many objects for 3,000 idle streams as for those that it may cache', async () => {
