@@ -25,7 +25,7 @@ export class ChainCursor implements RecordCursor {
   #position = 0
   #isClosed = false
 
-  /** `isCurrent` resolves to whether the parts that were not deleted still continue each other. */
+  /** `isCurrent` resolves to whether the last part, the copy, is still the one that was opened. */
   constructor(
     parts: readonly ChainPart[],
     isCurrent: () => Promise<boolean>,
@@ -62,8 +62,9 @@ export class ChainCursor implements RecordCursor {
       return this.#isClosed ? undefined : await this.#cursor?.next()
     } catch (error) {
       const isGone = isStreamMissing(error) || codeOf(error) === 'stream_deleted'
-      if (!isGone || part.end === undefined) throw error
-      if (!(await this.#isCurrent())) throw deletedUnderReadError()
+      if (!isGone) throw error
+      // Parts are deleted when they are trimmed, and when the copy is replaced.
+      if (part.end === undefined || !(await this.#isCurrent())) throw deletedUnderReadError()
       this.#position = part.end
       return undefined
     }
@@ -77,6 +78,13 @@ export class ChainCursor implements RecordCursor {
   async #open({ stream, end }: ChainPart): Promise<RecordCursor | undefined> {
     const query = { ...this.#start, ...this.#bounds, ...(end !== undefined && { waitMs: 0 }) }
     const cursor = await stream.openCursor(query, this.#options)
+    try {
+      // An open cursor stays with its stream, whatever replaces that later.
+      if (end === undefined && !(await this.#isCurrent())) throw deletedUnderReadError()
+    } catch (error) {
+      cursor?.close()
+      throw error
+    }
     if (this.#isClosed) cursor?.close()
     return cursor
   }

@@ -75,26 +75,32 @@ export async function fetchEarlier(
   signal: AbortSignal,
 ): Promise<EarlierRecords> {
   signal.throwIfAborted()
-  for (let attempt = 1; ; attempt++) {
+  let failure: unknown
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     try {
-      return await fetchOnce(remote, local, count, signal)
+      const fetched = await fetchOnce(remote, local, count, signal)
+      if (fetched !== undefined) return fetched
+      failure = new HeadwaterError('unavailable', 'the copy was replaced meanwhile')
     } catch (error) {
+      failure = error
       const { cause } = Object(error) as { readonly cause?: unknown }
       const isRace = [error, cause].some((one) => {
         const code = codeOf(one)
         return code === 'seq_num_mismatch' || code === 'resource_already_exists'
       })
-      if (!isRace || attempt === ATTEMPTS_MAX) throw error
+      if (!isRace) break
     }
   }
+  throw failure
 }
 
+/** Resolves to undefined if the copy was replaced meanwhile. */
 async function fetchOnce(
   remote: Stream,
   local: Stream,
   count: number,
   signal: AbortSignal,
-): Promise<EarlierRecords> {
+): Promise<EarlierRecords | undefined> {
   const identity = await local.identity()
   const lowest = (await earlierSegments(local, identity)).at(-1)
   const end = lowest?.start ?? (await firstSeqNum(local))
@@ -129,22 +135,39 @@ async function fetchOnce(
       await segment.append(inputs, { matchSeqNum: next, signal })
     } catch (error) {
       if (!isStreamMissing(error) && codeOf(error) !== 'stream_deletion_pending') throw error
-      // A trim or a restart has deleted it meanwhile.
-      return fetchOnce(remote, local, count, signal)
+      // A trim or a restart has deleted it.
+      if (await isCurrent(local, identity)) throw trimmedError()
+      return undefined
     }
     next += inputs.length
   }
   if (next === undefined) return { count: 0, start: end }
   if (next !== end) {
     await deleteIfPresent(segment)
-    throw new HeadwaterError('range_not_satisfiable', 'the remote stream was trimmed while it was read')
+    throw trimmedError()
   }
-  const segments = await earlierSegments(local, await local.identity())
+  const isSame = await isCurrent(local, identity)
+  const segments = isSame ? await earlierSegments(local, identity) : []
   const found = segments.find(({ stream }) => stream.equals(segment))
   if (found !== undefined) return { count: end - found.start, start: found.start }
-  // The copy was trimmed or replaced meanwhile, and no longer leads to the segment.
+  // The copy does not lead to the segment any more.
   await deleteIfPresent(segment)
-  return fetchOnce(remote, local, count, signal)
+  if (isSame) throw trimmedError()
+  return undefined
+}
+
+function trimmedError(): HeadwaterError {
+  return new HeadwaterError('range_not_satisfiable', 'the records were trimmed while they were fetched')
+}
+
+/** Resolves to whether a copy is still the one with this identity. */
+async function isCurrent(local: Stream, identity: string | undefined): Promise<boolean> {
+  try {
+    return (await local.identity()) === identity
+  } catch (error) {
+    if (isStreamMissing(error)) return false
+    throw error
+  }
 }
 
 /** Does work until a signal aborts it. `underWay` has the work until that ends, which may be later. */
@@ -165,7 +188,7 @@ export async function untilAborted<Result>(
 
 /**
  * Deletes a copy with its earlier history, and begins another one, unless the signal aborts before that. Calls
- * `replaced` once the copy may be another one, or none.
+ * `replaced` afterwards, even if that failed: the copy may be another one by then, or missing.
  */
 export async function restartCopy(
   remote: Stream,
@@ -182,7 +205,6 @@ export async function restartCopy(
     await (await SENDER.load()).parkInDoubt(outboxLog, signal)
   }
   await dropEarlier(copy.existing, identity, Number.POSITIVE_INFINITY)
-  // If this fails, the copy may be deleted, which its mirror notices only at the next record.
   await replaceCopy(copy, start).finally(replaced)
 }
 
@@ -216,7 +238,5 @@ export async function openAcross(
   if (parts.length === 0) return local.openCursor(checked, options)
   const start = time === undefined ? { seqNum: Math.max(from!, 0) } : { timestamp: time }
   parts.push({ stream: local, start: first!, end: undefined })
-  // Segments are deleted when they are trimmed, and when the copy is replaced.
-  const isCurrent = async () => (await local.identity().catch(() => undefined)) === identity
-  return new ChainCursor(parts, isCurrent, start, bounds, options)
+  return new ChainCursor(parts, () => isCurrent(local, identity), start, bounds, options)
 }

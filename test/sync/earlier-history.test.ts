@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { ChainCursor } from '../../adapters/sync/chain-cursor.ts'
 import { fetchEarlier } from '../../adapters/sync/earlier-history.ts'
 import type { Mirror } from '../../adapters/sync/mirror.ts'
-import { type ReadQuery, type Stream, trimRecord } from '../../src/index.ts'
+import { HeadwaterError, type ReadQuery, type Stream, trimRecord } from '../../src/index.ts'
+import { outcomeOf } from '../support/index.ts'
 import { contentOf, openBoth, until } from './mirrored.ts'
-import { isRead } from './outboxes.ts'
+import { isRead, watch } from './outboxes.ts'
 
 const RECORDS = Array.from({ length: 40 }, (_, i) => ({
   body: `${i}`.padStart(10),
@@ -189,7 +191,7 @@ describe('earlier records', () => {
     expect((await names()).length).toBe((30 - numbers[0]!) / 5)
   })
 
-  it('are those before the copy that a restart began during the fetch', async () => {
+  it('precede the new copy if a restart replaces the copy during the fetch', async () => {
     const { copy, origin, network, clock, names, local } = await openEnd()
     network.delay('300ms', { when: isRead, nth: 1 })
     const fetching = copy.fetchEarlier({ count: 10 })
@@ -203,7 +205,7 @@ describe('earlier records', () => {
     )
   })
 
-  it('are those before the copy that a restart began between two batches', async () => {
+  it('precede the new copy if a restart replaces the copy between two batches', async () => {
     const { copy, remote, local, names } = await openEnd()
     let isRestarted = false
     async function* batches(...call: Parameters<Stream['read']>) {
@@ -223,15 +225,26 @@ describe('earlier records', () => {
   it('are not kept if the copy was trimmed beyond them during the fetch', async () => {
     const { copy, origin, network, clock, names } = await openEnd()
     network.delay('300ms', { after: true, when: isRead, nth: 1 })
-    const fetching = copy.fetchEarlier({ count: 10 })
+    const outcome = outcomeOf(copy.fetchEarlier({ count: 10 }))
     await clock.settle()
     await origin.append([{ ...trimRecord(35), timestamp: 5_000 }])
     await clock.settle()
     await clock.advance('1s')
-    // The server still has them for a while.
-    expect(await fetching).toEqual({ count: 10, start: 25 })
-    expect(await names()).toEqual([expect.stringMatching(/35$/)])
-    expect(await numbersOf(copy)).toEqual(range(25, 41))
+    expect(await outcome).toBe('range_not_satisfiable')
+    expect(await names()).toEqual([])
+    expect(await numbersOf(copy)).toEqual(range(35, 41))
+  })
+
+  it('are none if the server has just trimmed all of them, although it still shows them', async () => {
+    const { origin, start, clock, network, hw } = await openBoth()
+    await origin.append([...RECORDS, { ...trimRecord(1_000), timestamp: 5_000 }])
+    await origin.fence('writer')
+    const copy = start({ from: { tailOffset: 1 } })
+    await until(copy, 'live', clock)
+    const requests = watch(network)
+    expect(await outcomeOf(copy.fetchEarlier({ count: 10 }))).toBe('range_not_satisfiable')
+    expect(requests).toEqual(['GET'])
+    expect((await hw.basin('basin').listStreams({ prefix: '.earlier/' })).items).toEqual([])
   })
 
   it('need a count', async () => {
@@ -282,7 +295,7 @@ describe('a read across earlier records and the copy', () => {
   })
 
   it.each([
-    ['goes on behind records that are trimmed meanwhile', 'trim', [...range(10, 20), ...range(35, 41)]],
+    ['continues after records that are trimmed meanwhile', 'trim', [...range(10, 20), ...range(35, 41)]],
     ['fails if the copy is replaced meanwhile', 'restart', { code: 'stream_deleted' }],
   ])('%s', async (_, change, outcome) => {
     const { copy, origin, clock } = await openEnd()
@@ -299,5 +312,27 @@ describe('a read across earlier records and the copy', () => {
       return seen
     }
     expect(await read().catch((error: unknown) => error)).toMatchObject(outcome)
+  })
+
+  it('fails if the copy is replaced before it is reached', async () => {
+    let isCurrent = true
+    const opened: string[] = []
+    const part = (name: string): Stream =>
+      ({
+        openCursor: async () => {
+          opened.push(name)
+          if (name === 'earlier') throw new HeadwaterError('stream_not_found', 'trimmed')
+          isCurrent = false
+          return { next: async () => undefined, close: () => opened.push('closed') }
+        },
+      }) as unknown as Stream
+    const parts = [
+      { stream: part('earlier'), start: 0, end: 10 },
+      { stream: part('copy'), start: 10, end: undefined },
+    ]
+    const options = { heartbeats: false, allowsEmpty: 'always' } as const
+    const cursor = new ChainCursor(parts, async () => isCurrent, { seqNum: 0 }, {}, options)
+    await expect(cursor.next()).rejects.toMatchObject({ code: 'stream_deleted' })
+    expect(opened).toEqual(['earlier', 'copy', 'closed'])
   })
 })
