@@ -1,4 +1,4 @@
-import type { HeadwaterError } from '../../src/model/errors.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
@@ -9,7 +9,7 @@ import {
   parkedRecord,
 } from '../../src/sync/outbox-attempts.ts'
 import type { LogRecord, Progress } from '../../src/sync/outbox-log.ts'
-import { withoutConfirmed } from '../../src/sync/outbox-plan.ts'
+import { attemptOutcome, withoutConfirmed } from '../../src/sync/outbox-plan.ts'
 import type { EntryNotes, OutboxLog } from './outbox-log.ts'
 import { parkAttempt } from './parked-entries.ts'
 
@@ -133,8 +133,16 @@ export class KnownAttempts {
     await parkAttempt(this.#log, this.#log.state, deletedStreamError(), signal)
   }
 
-  /** Parks an entry that the server refused. */
+  /** Parks the entries of the last attempt if the server refuses to show what it has stored. */
+  async parkUnread(error: unknown, signal: AbortSignal): Promise<void> {
+    if (!HeadwaterError.is(error) || attemptOutcome(error) !== 'refused') throw error
+    await this.park(signal)
+  }
+
+  /** Parks an entry that the server refused, unless it was found stored, or was parked before. */
   async parkRefused(number: number, error: HeadwaterError, signal: AbortSignal): Promise<void> {
+    const entry = this.#log.state.entries.get(number)
+    if (entry === undefined || entry.error !== undefined) return
     await this.#log.append([parkedRecord(number, error)], signal)
   }
 

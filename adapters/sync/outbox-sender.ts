@@ -257,7 +257,7 @@ export class OutboxSender {
 
   async #failed(
     error: HeadwaterError,
-    { epoch, entries, position }: NextAttempt,
+    { epoch, entries, position, isNoted }: NextAttempt,
     at: number,
     isPlain: boolean,
   ): Promise<void> {
@@ -287,8 +287,9 @@ export class OutboxSender {
       await this.#attempts.park(this.#signal)
       this.#abandonedAt = at
     } else if (outcome === 'refused' || outcome === 'plain') {
-      // A request before may have stored them.
-      if (error.mayHaveEffects || this.#failures > 0) await this.#examine()
+      // An earlier request, perhaps of another tab, may have stored them.
+      if (isNoted || error.mayHaveEffects || this.#failures > 0)
+        await this.#examine().catch((unread) => this.#attempts.parkUnread(unread, this.#signal))
       if (entries.length === 1) await this.#attempts.parkRefused(entries[0]!.number, error, this.#signal)
       this.#entriesMax = 1
       this.#abandonedAt = at

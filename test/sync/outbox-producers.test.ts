@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { HeadwaterError, open } from '../../src/index.ts'
+import { HeadwaterError, open, trimRecord } from '../../src/index.ts'
 import { wrapped } from '../support/index.ts'
 import { openBoth, openDevice, openServer } from './mirrored.ts'
 import { bodies, conditionsOf, delayNext, isPost, openSent, startOn, watch } from './outboxes.ts'
@@ -114,7 +114,46 @@ describe('an outbox of a server with producers', () => {
     expect(await bodies(server)).toEqual(['0', 'other', '1', '2'])
   })
 
-  test('finds a batch stored whose response was lost, though the server refuses it since', async () => {
+  test('finds a batch stored that is refused when a new outbox repeats it', async () => {
+    const both = await openSent()
+    const { box, clock, network, server } = both
+    network.loseResponse({ when: isPost, nth: 1 })
+    await box.append('1')
+    await clock.settle()
+    await box.close()
+    network.respond(403, { code: 'permission_denied', when: isPost })
+    const again = startOn(both)
+    await clock.advance('1m')
+    expect(await bodies(server)).toEqual(['0', '1'])
+    expect(again.failed).toEqual([])
+    expect(again.isFlushed).toBe(true)
+  })
+
+  test('does not know the outcome of a refused batch that may have been trimmed since', async () => {
+    const { box, clock, network, origin } = await openSent()
+    network.loseResponse({ when: isPost, nth: 1 })
+    await box.append('1')
+    network.refuse()
+    await clock.settle()
+    await origin.append([trimRecord(2)])
+    await clock.advance('1h')
+    network.heal()
+    network.respond(403, { code: 'permission_denied', when: isPost })
+    await clock.advance('10m')
+    expect(box.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
+  })
+
+  test('does not know the outcome of a refused batch if the server refuses reads too', async () => {
+    const { box, clock, network } = await openSent()
+    network.loseResponse({ when: isPost, nth: 1 })
+    await box.append('1')
+    await clock.settle()
+    network.respond(403, { code: 'permission_denied' })
+    await clock.advance('10m')
+    expect(box.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
+  })
+
+  test('finds a batch stored whose response was lost, even if the server then refuses it', async () => {
     const { box, clock, network, server } = await openSent()
     network.loseResponse({ when: isPost, nth: 1 })
     network.respond(403, { code: 'permission_denied', when: isPost })
