@@ -60,6 +60,8 @@ export class Outbox {
   #content: OutboxContent<PendingEntry> | undefined
   /** Appends under way, which the state does not include yet. */
   readonly #reserved = { records: 0, bytes: 0 }
+  /** Outcomes of entries that other tabs have sent, while the numbers of appends are not known here yet. */
+  readonly #early = new Map<number, Confirmation | HeadwaterError>()
   #ignoreSignals = () => {}
 
   /** @internal */
@@ -68,7 +70,9 @@ export class Outbox {
     this.#remote = remote
     this.#options = options
     const settle = (number: number, outcome: Confirmation | HeadwaterError) => {
-      this.#waiting.get(number)?.(outcome)
+      const waiting = this.#waiting.get(number)
+      if (waiting === undefined && this.#reserved.records > 0) this.#early.set(number, outcome)
+      waiting?.(outcome)
       this.#waiting.delete(number)
     }
     const settleBelow = (before: number, error: HeadwaterError) => {
@@ -164,7 +168,7 @@ export class Outbox {
     this.#closing.signal.throwIfAborted()
     const { records: input, meteredBytes } = outboxInput(records)
     if (this.device === undefined) {
-      // What waits already is known only then. With a signal for all, so that each call waits as many turns.
+      // What waits is known only then. Every call passes a signal: a wait without one would resume earlier.
       await this.log.until(() => this.device !== undefined, signal ?? this.#closing.signal)
     }
     const release = this.#reserve(input.length, meteredBytes)
@@ -178,18 +182,19 @@ export class Outbox {
         number = stored
         this.#waiting.set(number, settle)
       })
-      const { entries, progress } = this.log.state
-      // Another tab may have sent it before its number was known here.
-      if (!entries.has(number!)) {
-        settle(new Map(progress?.confirmed).get(number!) ?? missedError())
+      if (!this.log.state.entries.has(number!)) {
+        settle(this.#early.get(number!) ?? missedError())
         this.#waiting.delete(number!)
       }
+      // Appends get their numbers in order.
+      for (const before of this.#early.keys()) if (before <= number!) this.#early.delete(before)
     } catch (error) {
       // The batch is durable, even if the outbox ends before it has read it back.
       if (number === undefined || signal?.aborted) throw error
       if (this.log.end !== undefined) settle(this.log.end)
     } finally {
       release()
+      if (this.#reserved.records === 0) this.#early.clear()
     }
     return {
       number: number!,

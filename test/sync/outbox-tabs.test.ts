@@ -53,11 +53,14 @@ test.each(OUTCOMES)(
 )
 
 test('an append is confirmed if another tab has sent it before the append resolves', async () => {
-  const { clock, faulty, first, second } = await openTabs()
+  const { server, clock, faulty, first, second } = await openTabs()
   faulty.delay('append', '30s', { after: true, nth: 1 })
   const appending = second.append('x')
   await clock.advance('5s')
-  expect(first.isFlushed).toBe(true)
+  expect(await bodies(server)).toEqual(['x'])
+  await first.append('y')
+  await clock.advance('5s')
+  expect(await bodies(server)).toEqual(['x', 'y'])
   await clock.advance('1m')
   const { confirmed } = await appending
   const late = clock.advance('1s').then(() => 'never')
