@@ -192,11 +192,13 @@ export class SyncedBasin {
       isReachable: () => this.state.kind === 'live' || this.state.kind === 'stopped',
       permitted: this.#election.permitted,
       permit: (name) => {
-        this.#entryOf(name, true)
+        const { mirror } = this.#entryOf(name, true)
         const { list } = this.#names
         // Otherwise its turn could end before its mirror has begun.
         if (list.stateOf(name).kind === 'stopped') list.setState(name, { kind: 'connecting' })
         this.#election.permit(name)
+        // A mirror without a copy takes part in no election: it stops again, and says so.
+        if (mirror.state.kind === 'stopped') mirror.retry()
       },
       withdraw: (name) => void this.#withdraw(name),
     })
@@ -250,7 +252,11 @@ export class SyncedBasin {
     if (stream === '') this.#onBasinMessage(message)
     else if (message.kind === 'state') this.#onStreamState(stream, message.state, isOwn)
     else if (message.kind === 'pending') this.#onPending(stream)
-    else if (message.kind !== 'hello' && !this.#election.permitted.has(stream)) this.#leader?.due([stream])
+    else if (
+      (message.kind === 'retry' || message.kind === 'replaced') &&
+      !this.#election.permitted.has(stream)
+    )
+      this.#leader?.due([stream])
   }
 
   #onBasinMessage(message: MirrorMessage): void {
@@ -342,7 +348,7 @@ export class SyncedBasin {
         else this.#onPending(name)
       },
       onState: (state) => {
-        // Without a copy, the mirror takes part in no election, and reports its state to no other.
+        // A mirror without a copy takes part in no election, so other tabs do not learn its state.
         if (state.kind === 'stopped' && this.#election.permitted.has(name)) this.#onStopped(name, state)
       },
       onReleased: () => this.#closeIdle(name),

@@ -103,3 +103,26 @@ test('a stream of the device that is not a copy is stopped, and leaves its conne
     { name: 'rooms/notes', state: { kind: 'stopped', reason: 'failed', error: { field: 'local' } } },
   ])
 })
+
+test.each([
+  ['the app retries', false],
+  ['another tab takes over', true],
+])('a stream that is not a copy, and that the app has opened, is stopped again after %s', async (_, ends) => {
+  const server = await openBasinServer()
+  const { clock } = server
+  const storage = memory()
+  const [tab, other] = [await openTab(server, storage), await openTab(server, storage)]
+  await tab.local.stream('rooms/notes').append('note')
+  const leading = await tab.start({ connectionsMax: 2 })
+  await clock.advance('1m')
+  const rooms = ends ? await other.start({ connectionsMax: 2 }) : leading
+  const { state } = rooms.stream('rooms/notes', { isBackground: true })
+  expect(state.kind).not.toBe('live')
+  await clock.advance('1m')
+  if (ends) await leading.close()
+  else rooms.retry()
+  await clock.advance('2m')
+  expect(kindsIn(rooms)).toEqual({ notes: 'stopped' })
+  await server.basin.stream('rooms/b').append('b')
+  await eventually(clock, () => kindsIn(rooms).b === 'live')
+})
