@@ -7,16 +7,28 @@ interface Props {
   readonly pending: number
 }
 
+const STOPPED = {
+  replaced: 'The list of the server is another one',
+  trimmed: 'The server no longer has changes that are missing here',
+  missing: 'The server no longer has the list',
+  denied: 'The server does not let you read the list',
+  failed: 'The list cannot be loaded',
+}
+
 /** Shows whether the list is up to date, and what waits. */
 export function Connection({ stream, pending }: Props) {
   const state = useSyncState(stream)
   const waiting = pending === 0 ? '' : pending === 1 ? '1 change waits' : `${pending} changes wait`
   if (state.kind === 'stopped') {
+    const { mirror } = stream
+    const canRetry = state.reason === 'denied' || state.reason === 'failed'
+    // If it fails, the button stays.
+    const restart = () => mirror.restart().catch(() => {})
     return (
       <p className="connection" data-kind="stopped" role="status">
-        <span>The list of the server is another one</span>
-        <button type="button" className="link" onClick={() => void stream.mirror.restart()}>
-          Load it
+        <span>{STOPPED[state.reason]}</span>
+        <button type="button" className="link" onClick={canRetry ? () => mirror.retry() : restart}>
+          {canRetry ? 'Try again' : 'Load it'}
         </button>
       </p>
     )
