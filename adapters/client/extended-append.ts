@@ -29,8 +29,9 @@ export function extensionError(
 }
 
 /**
- * Returns the error of a batch that was sent more than once. The server finds a batch stored before it checks
- * anything else but the request and its token, except that another epoch hides those of the epoch before.
+ * Returns the error of a batch that was sent more than once. The server checks the request and its
+ * token, then whether the batch is stored, and then everything else. Another epoch hides the batches of the one
+ * before.
  */
 export function afterRepetition(error: HeadwaterError): HeadwaterError {
   const { mayHaveEffects, retryable, status } = error

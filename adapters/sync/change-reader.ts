@@ -40,10 +40,10 @@ export class ChangeReader {
   /** The local copy is missing or closed, and nothing has happened since that was found. */
   #isAtRest = false
   /** The outbox or the mirror may have changed since the local copy was looked up. */
-  #isNews = false
+  #hasChanged = false
   /** The last event has shown that the local copy is closed. */
   #isCopyClosed = false
-  /** The identity of the local copy before it was read. */
+  /** The identity of the local copy, looked up before the copy was read. */
   #identity: string | undefined
   /** The start of the read is known. */
   #isLocated = false
@@ -69,7 +69,7 @@ export class ChangeReader {
     this.#signal = signal
     this.#leaving = leaving
     const onChange = () => {
-      this.#isStale = this.#isNews = true
+      this.#isStale = this.#hasChanged = true
       this.#isAtRest = false
       this.#wake?.()
     }
@@ -154,8 +154,8 @@ export class ChangeReader {
   async #nextEvent(): Promise<ReadEvent | undefined> {
     if (this.#cursor === undefined) {
       const query = { ...this.#query, waitMs: Number.POSITIVE_INFINITY }
-      this.#isNews = false
-      // Before the copy is read, so that one that replaces it meanwhile is not taken for it.
+      this.#hasChanged = false
+      // Looked up first: a copy that replaces this one must not be mistaken for it.
       this.#identity = await this.#local.identity()
       // An idle view must not be woken by further heartbeats.
       this.#cursor = await this.#local.openCursor(query, { heartbeats: 'first', allowsEmpty: 'always' })
@@ -247,7 +247,7 @@ export class ChangeReader {
       this.#isReset = true
       this.#last = undefined
       this.#overlay = EMPTY_OVERLAY
-    } else if (isStreamMissing(error)) this.#isAtRest = !this.#isNews
+    } else if (isStreamMissing(error)) this.#isAtRest = !this.#hasChanged
     else throw error
   }
 

@@ -52,7 +52,7 @@ export class OutboxLog {
   notesWith: ((records: number) => EntryNotes) | undefined
   #state = emptyOutbox()
   /** The tail of the log when it was opened. */
-  #loadedAt = Number.POSITIVE_INFINITY
+  #initialTail = Number.POSITIVE_INFINITY
   /** The entries that the server has acknowledged last, and that the state may still include. */
   #acknowledged: Progress['confirmed'] = []
   /** The failure that ended the log, or that of the storage while the log cannot be read. */
@@ -74,7 +74,7 @@ export class OutboxLog {
 
   /** The id of the outbox; undefined until everything was read that the log had when it was opened. */
   get device(): string | undefined {
-    return this.#state.next < this.#loadedAt ? undefined : this.#state.progress?.device
+    return this.#state.next < this.#initialTail ? undefined : this.#state.progress?.device
   }
 
   /** The reason why the log is not read any more: it was closed, or has failed permanently. */
@@ -254,7 +254,7 @@ export class OutboxLog {
       if (!isStreamMissing(error)) throw error
     }
     // A log that is opened again after a failure stays loaded.
-    this.#loadedAt = Math.min(this.#loadedAt, tail)
+    this.#initialTail = Math.min(this.#initialTail, tail)
     if (tail > 0) return
     const missing = this.#stream.sibling(this.#stream.name, { autoCreate: true, config: LOG_CONFIG })
     try {

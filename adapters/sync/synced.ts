@@ -71,7 +71,8 @@ export function syncedParts(
     wakeUps,
     examined: local,
     isCopyLive: () => copy.state.kind === 'live',
-    // The first append can create the stream, for which the mirror waits, unless the server said how long.
+    // The first append can create the stream that the mirror waits for. If the server said how long to wait,
+    // the mirror does.
     onSent: () => {
       const { state } = copy
       if (state.kind === 'offline' && !state.error.retryAfterMs) copy.retry()

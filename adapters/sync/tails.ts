@@ -44,5 +44,5 @@ export async function tailOfExamined(
 
 /** Returns the error of a sender that waits until the mirror has compared the copy, or replaced it. */
 export function mismatchedCopyError(): HeadwaterError {
-  return new HeadwaterError('unavailable', 'the copy does not match the stream of the server yet')
+  return new HeadwaterError('unavailable', 'the local copy does not match the stream of the server yet')
 }

@@ -46,7 +46,7 @@ test('two devices that were offline converge, and undo reaches the other one', a
   await server.close()
 })
 
-test('a change that a lost list may have had is made in the list that replaces it', async () => {
+test('a change that a deleted list may have contained is sent again', async () => {
   const clock = virtualClock()
   const storage = memory()
   const before = await open({ storage, clock })

@@ -324,7 +324,7 @@ describe('a stream that the server refuses', () => {
     expect(opened.outbox.failed).toEqual([])
   })
 
-  test('to read continues after a retry of all, whether it was used or not', async () => {
+  test('to read continues after a retry of all streams, whether it was used or not', async () => {
     const { server, clock, tab } = await openBoth()
     for (const name of 'abcdef') await server.basin.stream(`rooms/${name}`).append(name)
     tab.network.respond(403, { code: 'permission_denied', when: ({ url }) => url.includes('/records') })

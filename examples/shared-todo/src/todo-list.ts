@@ -9,7 +9,7 @@ const BASIN = 'todo'
 const STREAM = 'lists/shared'
 /** The most records of a batch, which is stored as a whole or not at all. */
 const BATCH_RECORDS_MAX = 1_000
-/** The errors of changes that a lost list of the server may have had. */
+/** The errors of changes that may be in a list that was deleted. */
 const LOST: readonly string[] = ['outcome_unknown', 'stream_deleted']
 
 /**
@@ -40,7 +40,7 @@ export class TodoList {
     })
     this.state$ = this.state.value$
     const { outbox } = this.stream
-    // Sent again, because a change that is in the list twice has the same effect as once.
+    // A repeated change is harmless, except that it may undo a later one of another device.
     outbox.failed$.subscribe((failed) => {
       for (const { number, error } of failed)
         if (LOST.includes(error.code)) outbox.retry(number).catch(() => {})

@@ -230,7 +230,7 @@ describe('the stream cache', () => {
     const { cachedStreams } = hw.stats()
     for (const subscription of subscriptions) subscription.unsubscribe()
     await hw.close()
-    // One more, and five while the hand passes the followed ones, of which each addition considers 16.
+    // One more, and the five additions (70 / 16) that the hand needs to pass the followed streams.
     expect(cachedStreams).toBeLessThanOrEqual(70 + 10 + 1 + 5)
   })
 
