@@ -29,8 +29,8 @@ export function extensionError(
 }
 
 /**
- * Returns the error of a batch that was sent more than once. The server checks the request and its
- * token, then whether the batch is stored, and then everything else. Another epoch hides the batches of the one
+ * Returns the error of a batch that was sent more than once. The server checks the request and its token,
+ * then whether the batch is stored, and then everything else. Another epoch hides the batches of the one
  * before.
  */
 export function afterRepetition(error: HeadwaterError): HeadwaterError {

@@ -136,7 +136,7 @@ export class FoldSnapshots<State> {
       )
       if (resets !== this.#resets) return
       this.#saved = saved
-      // A snapshot of another version stays, even if it is older: the next attempt is due `every` records later.
+      // One of another version stays, even if it is older: the next attempt is due `every` records later.
       if (position - saved < this.#every) this.#attempted = saved
     } catch (error) {
       if (resets === this.#resets) this.#attempted = this.#state().position

@@ -187,8 +187,8 @@ export async function untilAborted<Result>(
 }
 
 /**
- * Deletes a copy with its earlier history, and begins another one, unless the signal aborts before that. Calls
- * `replaced` afterwards, even if that failed: the copy may be another one by then, or missing.
+ * Deletes a copy with its earlier history, and begins another one, unless the signal aborts before that.
+ * Calls `replaced` afterwards, even if that failed: the copy may be another one by then, or missing.
  */
 export async function restartCopy(
   remote: Stream,

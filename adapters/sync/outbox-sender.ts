@@ -318,8 +318,8 @@ export class OutboxSender {
   }
 
   /**
-   * Examines all records that can be read, and waits for them up to the position `least`, by default the tail.
-   * Resolves to false if the server has fewer: its stream was deleted, and perhaps created again.
+   * Examines all records that can be read, and waits for them up to the position `least`, by default the
+   * tail. Resolves to false if the server has fewer: its stream was deleted, and perhaps created again.
    */
   async #examine(given?: number): Promise<boolean> {
     const { examined, remote } = this.#context

@@ -70,7 +70,7 @@ export class OpenRoom {
     await this.#synced.outbox.discard(number)
   }
 
-  /** Resolves to at most `count` records before a position. Fetches from the server if this device has none. */
+  /** Resolves to at most `count` records before a position: from the server if this device has none. */
   async entriesBefore(seqNum: number, count: number): Promise<readonly Entry[]> {
     const stored = await this.#storedBefore(seqNum, count)
     if (stored.length > 0 || seqNum === 0) return stored
