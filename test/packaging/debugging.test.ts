@@ -130,8 +130,8 @@ describe('the package', () => {
       join(installed, directory, name),
     )
 
-  it('has at most 1.31 MB as it is published', () => {
-    expect(app.packedBytes).toBeLessThanOrEqual(1_310_000)
+  it('has at most 1.32 MB as it is published', () => {
+    expect(app.packedBytes).toBeLessThanOrEqual(1_320_000)
   })
 
   it('contains the source of every declaration', () => {
