@@ -20,7 +20,9 @@ export async function ensureInstalled() {
   if (installed < modifiedAt(inProject('package-lock.json'))) {
     const { packages = {} } = JSON.parse(readFileSync(inProject('package-lock.json'), 'utf8'))
     await runWithProgress('Installing dependencies', 'npm', ['ci', '--include=dev', '--loglevel=http'], {
-      step: /^npm http /,
+      requests: /^npm http /,
+      // Other requests ask what versions a package has.
+      step: /^npm http .*\.tgz/,
       of: `${Object.keys(packages).length - 1} packages`,
     })
   }
@@ -49,9 +51,10 @@ const STILL_RUNNING_MS = 10_000
 /**
  * Runs a command in the project. Shows its progress, and its output only if it fails.
  *
- * @param progress A pattern of the lines of the output that count, and how many there will be at most.
+ * @param progress Patterns of the lines that are not shown if it fails, and of those that count as steps, and
+ *   how many steps there will be at most.
  */
-async function runWithProgress(title, command, args, { step, of } = {}) {
+async function runWithProgress(title, command, args, { requests, step, of } = {}) {
   const startedAt = performance.now()
   const isTerminal = process.stdout.isTTY
   const seconds = () => `${Math.round((performance.now() - startedAt) / 1000)} s`
@@ -78,7 +81,7 @@ async function runWithProgress(title, command, args, { step, of } = {}) {
   clearInterval(timer)
   if (isTerminal) process.stdout.write('\r\u001b[2K')
   if (done.status === 0) console.log(`${title}: done in ${seconds()}`)
-  else process.stderr.write(output.filter((text) => !step?.test(text)).join(''))
+  else process.stderr.write(output.filter((text) => !requests?.test(text)).join(''))
   exitUnlessDone(done)
 }
 

@@ -11,7 +11,7 @@ export type EntryOptions = Omit<SyncedStreamOptions, 'as' | 'signal'>
 interface EntryEvents {
   /** Called after each change of what waits; `isNews` if records were appended meanwhile. */
   readonly onPending: (isNews: boolean) => void
-  /** Called with each state of the mirror. */
+  /** Receives each state of the mirror. */
   readonly onState: (state: MirrorState) => void
   /** Called when the app has closed all handles. */
   readonly onReleased: () => Promise<void>

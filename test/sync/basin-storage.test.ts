@@ -89,7 +89,7 @@ test('a synced basin is closed when the streams that it copies have ended', asyn
   expect(await closed).toBe(startedAt + 5_000)
 })
 
-test('a stream of the device that is not a copy is stopped, and leaves its connection to others', async () => {
+test('a local stream that is not a copy is stopped, and leaves its connection to others', async () => {
   const server = await openBasinServer()
   const { clock } = server
   const tab = await openTab(server)
