@@ -1,5 +1,4 @@
 import { discardedError } from '../../api/errors.ts'
-import type { Sequenced } from '../../core/sequence.ts'
 import { streamTailOf } from '../../core/stream-state.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { BlockMemory } from '../../model/bytes.ts'
@@ -63,9 +62,10 @@ export interface AppendEntry {
 }
 
 /** A write that the storage was asked for. */
-export interface WriteAttempt {
-  readonly sequenced: Sequenced
-  readonly written: WrittenAppend
+export interface WriteAttempt extends WrittenAppend {
+  kind: 'writing' | 'written'
+  readonly start: StreamPosition
+  readonly end: StreamPosition
 }
 
 /** An outcome without a write, which is reported only once the head that it rests on is durable. */
@@ -78,7 +78,7 @@ interface Answer {
 
 export type AppendState =
   | { readonly kind: 'queued' }
-  | { readonly kind: 'writing' | 'written'; readonly attempt: WriteAttempt }
+  | WriteAttempt
   | (Answer & { readonly kind: 'refused'; readonly error: HeadwaterError })
   /** Stored by an earlier append. */
   | (Answer & { readonly kind: 'duplicate'; readonly start: StreamPosition; readonly end: StreamPosition })
@@ -95,14 +95,14 @@ export const CONFLICTED: AppendState = { kind: 'conflicted' }
 
 /** Publishes and acknowledges the written appends, and rejects the others, in order. */
 export function settleAppends(entries: readonly AppendEntry[], target: AppendTarget): void {
-  for (const { state } of entries) if (state.kind === 'written') target.onDurable(state.attempt.written)
+  for (const { state } of entries) if (state.kind === 'written') target.onDurable(state)
   const { head } = target
   // Most streams are not closed, and a call costs more than the comparison.
   const tail = head.writeState === undefined ? head.tail : streamTailOf(head)
   for (const entry of entries) {
     const { state } = entry
     if (state.kind === 'written') {
-      const { start, end } = state.attempt.sequenced
+      const { start, end } = state
       entry.listener.acked({ start, end, tail })
     } else if (state.kind === 'duplicate') {
       const { start, end } = state

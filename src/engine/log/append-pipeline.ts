@@ -214,16 +214,22 @@ export class AppendPipeline implements AppendSink {
     }
     const { length } = records
     const areKept = length > 0 && length <= KEPT_MAX && !entry.batch.borrows && entry.encode === encodeRecords
-    const written = { block, records: areKept ? records : undefined, head }
-    const attempt: WriteAttempt = { sequenced: result, written }
-    entry.state = { kind: 'writing', attempt }
+    const attempt: WriteAttempt = {
+      kind: 'writing',
+      start,
+      end,
+      block,
+      records: areKept ? records : undefined,
+      head,
+    }
+    entry.state = attempt
     this.#ahead = head
     this.#writing++
     session.append({ logId: document.logId, expected: identityOf(ahead), block, head }).then(
       () => {
         this.#writing--
         this.#window = Math.min(2 * this.#window, WINDOW_MAX)
-        entry.state = { kind: 'written', attempt }
+        attempt.kind = 'written'
         if (this.#entries.length > 1 || this.#isSettling) this.#settleSoon()
         else {
           this.#isSettling = true
@@ -236,7 +242,7 @@ export class AppendPipeline implements AppendSink {
 
   #onFailed(entry: AppendEntry, attempt: WriteAttempt, error: unknown): void {
     // The caller may have changed its own since.
-    if (entry.batch.borrows) restoreBytes(entry.batch, attempt.written.block.data)
+    if (entry.batch.borrows) restoreBytes(entry.batch, attempt.block.data)
     this.#writing--
     this.#window = 1
     this.#needsReload = true

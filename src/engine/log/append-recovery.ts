@@ -60,7 +60,8 @@ function settleKnownOutcomes(entries: AppendEntry[], target: AppendTarget, share
     if (outcome === 'retry') return true
     const { state } = entry
     if (outcome === 'acknowledge' && state.kind === 'failed') {
-      entry.state = { kind: 'written', attempt: state.attempt }
+      entry.state = state.attempt
+      entry.state.kind = 'written'
     } else if (outcome === 'fail') {
       if (state.kind === 'failed') failure = state
       // It conflicted because of the failure.
