@@ -336,6 +336,21 @@ test('flush waits for records that were stored before the outbox was opened', as
   expect(await afterFlush).toEqual(['x'])
 })
 
+test('a parked batch is sent again or discarded right after the outbox was opened', async () => {
+  const { box, hw, remote, network, clock, server } = await openOutbox({ afterRefusal: 'continue' })
+  network.respond(422, { code: 'invalid', when: isPost })
+  const [again, discarded] = [await box.append('again'), await box.append('discarded')]
+  await clock.advance('1m')
+  expect(box.failed).toHaveLength(2)
+  await box.close()
+  network.heal()
+  const later = startOn({ hw, remote }, { afterRefusal: 'continue' })
+  await Promise.all([later.retry(again.number), later.discard(discarded.number)])
+  await clock.advance('1m')
+  expect(later.failed).toEqual([])
+  expect(await bodies(server)).toEqual(['again'])
+})
+
 test('the records of a batch are known when all of it was read', async () => {
   const server = await openServer()
   server.network.refuse()
