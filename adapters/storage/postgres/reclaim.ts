@@ -20,6 +20,8 @@ interface Selection {
   readonly order: string
   /** Whether the extensions of the logs, as `l`, decide, which no other process may change meanwhile. */
   readonly isExtendable?: boolean | undefined
+  /** The id of the log, if all blocks are of one that exists. */
+  readonly log?: unknown
 }
 
 /** A time as good as never. */
@@ -139,7 +141,7 @@ class Reclaiming {
     const point = reclaimablePoint(trims, trimmedBefore)
     const where = 'b.log = $2 AND b.end_seq_num <= $3'
     const order = 'ORDER BY b.end_seq_num'
-    if (await this.#free({ where, values: [log.id, point], order })) return
+    if (await this.#free({ where, values: [log.id, point], order, log: log.id })) return
     const next = trims.find(({ at }) => at > trimmedBefore)?.at ?? null
     // Unless an append has trimmed the log again.
     await this.#database.query(
@@ -172,7 +174,7 @@ class Reclaiming {
   /** Returns how many blocks were freed, or undefined if the server gave up because they are too many. */
   async #freeSome(selection: Selection, most: number): Promise<number | undefined> {
     const { logs, blocks } = this.#tables
-    const { where, values, order, isExtendable } = selection
+    const { where, values, order, isExtendable, log } = selection
     const statement = `WITH due AS (
          SELECT b.log, b.end_seq_num FROM ${this.#source(selection)}
          WHERE ${where} ${order} LIMIT $1 ${isExtendable ? 'FOR NO KEY UPDATE OF l' : ''}
@@ -187,7 +189,13 @@ class Reclaiming {
        )
        SELECT sums.log, sums.blocks, counted.is_deleted FROM sums LEFT JOIN counted ON counted.id = sums.log`
     const expected = most > 1 ? [QUERY_CANCELED] : []
-    const { rows, rejectedWith } = await this.#database.run(statement, [most, ...values], expected)
+    const { rows, isRepeated, rejectedWith } = await this.#database.run(
+      statement,
+      [most, ...values],
+      expected,
+    )
+    // The first attempt may have freed blocks, although its connection was lost.
+    if (isRepeated && log !== undefined) this.#touch(log)
     if (rejectedWith !== undefined) {
       // The statement timeout: the next run begins with a full statement again.
       this.#statementBlocks = Math.ceil(most / 8)
@@ -196,9 +204,13 @@ class Reclaiming {
     let count = 0
     for (const row of rows) {
       count += numberOf(row.blocks)
-      if (row.is_deleted === false) this.touched.add(lossyTextOf(bytesOf(row.log)))
+      if (row.is_deleted === false) this.#touch(row.log)
     }
     this.#left -= count
     return count
+  }
+
+  #touch(id: unknown): void {
+    this.touched.add(lossyTextOf(bytesOf(id)))
   }
 }

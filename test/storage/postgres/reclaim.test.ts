@@ -22,8 +22,8 @@ const block = (seqNum: number) => ({
   data: Uint8Array.of(seqNum),
 })
 
-/** A session on a deleted log of five blocks. */
-async function deletedLog(client: PostgresClient, schema: string): Promise<StorageSession> {
+/** A session on a log of five blocks. */
+async function openLog(client: PostgresClient, schema: string): Promise<StorageSession> {
   const session = await postgres({ client, schema }).open({ clock: systemClock, onLogChanged() {} })
   onTestFinished(() => session.close())
   await session.commit([{ kind: 'create-log', logId: 'a', epoch: 1, createdAt: 1 }])
@@ -36,6 +36,12 @@ async function deletedLog(client: PostgresClient, schema: string): Promise<Stora
       head: { ...head, tail: { seqNum: i + 1, timestamp: 1 }, appendId: `append-${i}` },
     })
   }
+  return session
+}
+
+/** A session on a deleted log of five blocks. */
+async function deletedLog(client: PostgresClient, schema: string): Promise<StorageSession> {
+  const session = await openLog(client, schema)
   await session.commit([{ kind: 'delete-log', logId: 'a' }])
   return session
 }
@@ -72,4 +78,31 @@ test('reclaim continues after another process has freed the same blocks', async 
   await session.reclaim(all)
   expect(isFirst).toBe(false)
   expect(await blocksOf(schema)).toBe(0)
+})
+
+test('reclaim names a trimmed log of which blocks were freed, also if the response was lost', async () => {
+  let isLost = false
+  const client = interceptingClient(pglite, (text, run) => {
+    if (!text.includes('freed AS') || !text.includes('log = $2') || isLost) return undefined
+    isLost = true
+    return run().then(() => Promise.reject(new Error('Connection terminated unexpectedly')))
+  })
+  const schema = newSchema()
+  const session = await openLog(client, schema)
+  const head = (await session.head('a'))!
+  await session.append({
+    logId: 'a',
+    expected: { epoch: 1, seqNum: 5, appendId: head.appendId },
+    block: block(5),
+    head: {
+      ...head,
+      tail: { seqNum: 6, timestamp: 1 },
+      appendId: 'trim',
+      trimPoint: 5,
+      trims: [{ point: 5, at: 2 }],
+    },
+  })
+  expect(await session.reclaim(all)).toEqual({ more: false, logIds: ['a'] })
+  expect(isLost).toBe(true)
+  expect(await blocksOf(schema)).toBe(1)
 })
