@@ -176,11 +176,11 @@ export class Mirror {
 
   /**
    * Stores up to `count` records before the first one on this device, so that `read` finds them without a
-   * connection. They are deleted when the remote stream trims them, and by `restart`. Call it once the mirror
-   * is live: until the copy has begun, it is not known which records are earlier.
+   * connection. They are deleted when the remote stream trims them, and by `restart`. It requires
+   * a copy, which exists at the latest when the mirror is live.
    *
    * Errors, in addition to those of a read:
-   * - `stream_not_found` when there is no copy yet
+   * - `stream_not_found` when this device has no copy yet
    * - `stream_deleted` when the remote stream is not the one that was copied
    * - `range_not_satisfiable` when the remote stream is trimmed during the call
    * - `closed` when the mirror is closed before the records are stored

@@ -38,7 +38,8 @@ export async function discardParked(log: OutboxLog, number: number, signal?: Abo
 }
 
 async function decide(log: OutboxLog, number: number, note: LogRecord, signal?: AbortSignal): Promise<void> {
-  // Until the log was read, it is not known what is parked.
+  if (log.end !== undefined) throw log.end
+  // The parked batches are known only once the log has been read.
   await log.until(() => log.device !== undefined, signal)
   if (log.state.entries.get(number)?.error === undefined) throw notParked(number)
   await log.append([note], signal)

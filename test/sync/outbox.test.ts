@@ -279,6 +279,7 @@ test('a closed outbox rejects appends and calls that wait', async () => {
   await box.close()
   await expect(waiting).rejects.toMatchObject({ code: 'closed' })
   await expect(box.append('y')).rejects.toMatchObject({ code: 'closed' })
+  await expect(box.retry(appended.number)).rejects.toMatchObject({ code: 'closed' })
   expect(box.state).toEqual({ kind: 'closed' })
 })
 
@@ -336,7 +337,7 @@ test('flush waits for records that were stored before the outbox was opened', as
   expect(await afterFlush).toEqual(['x'])
 })
 
-test('a parked batch is sent again or discarded right after the outbox was opened', async () => {
+test('retry and discard work right after the outbox is opened', async () => {
   const { box, hw, remote, network, clock, server } = await openOutbox({ afterRefusal: 'continue' })
   network.respond(422, { code: 'invalid', when: isPost })
   const [again, discarded] = [await box.append('again'), await box.append('discarded')]

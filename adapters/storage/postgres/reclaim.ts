@@ -20,8 +20,6 @@ interface Selection {
   readonly order: string
   /** Whether the extensions of the logs, as `l`, decide, which no other process may change meanwhile. */
   readonly isExtendable?: boolean | undefined
-  /** The id of the log, if all blocks are of one that exists. */
-  readonly log?: unknown
 }
 
 /** A time as good as never. */
@@ -136,12 +134,14 @@ class Reclaiming {
   }
 
   async #freeTrimmed(log: PostgresRow): Promise<void> {
+    // Also if nothing is left to free: an earlier statement may have freed it before its connection was lost.
+    this.#touch({ log: log.id })
     const { trims } = headOf(log)
     const { trimmedBefore } = this.#limits
     const point = reclaimablePoint(trims, trimmedBefore)
     const where = 'b.log = $2 AND b.end_seq_num <= $3'
     const order = 'ORDER BY b.end_seq_num'
-    if (await this.#free({ where, values: [log.id, point], order, log: log.id })) return
+    if (await this.#free({ where, values: [log.id, point], order })) return
     const next = trims.find(({ at }) => at > trimmedBefore)?.at ?? null
     // Unless an append has trimmed the log again.
     await this.#database.query(
@@ -174,7 +174,7 @@ class Reclaiming {
   /** Returns how many blocks were freed, or undefined if the server gave up because they are too many. */
   async #freeSome(selection: Selection, most: number): Promise<number | undefined> {
     const { logs, blocks } = this.#tables
-    const { where, values, order, isExtendable, log } = selection
+    const { where, values, order, isExtendable } = selection
     const statement = `WITH due AS (
          SELECT b.log, b.end_seq_num FROM ${this.#source(selection)}
          WHERE ${where} ${order} LIMIT $1 ${isExtendable ? 'FOR NO KEY UPDATE OF l' : ''}
@@ -189,13 +189,7 @@ class Reclaiming {
        )
        SELECT sums.log, sums.blocks, counted.is_deleted FROM sums LEFT JOIN counted ON counted.id = sums.log`
     const expected = most > 1 ? [QUERY_CANCELED] : []
-    const { rows, isRepeated, rejectedWith } = await this.#database.run(
-      statement,
-      [most, ...values],
-      expected,
-    )
-    // The first attempt may have freed blocks, although its connection was lost.
-    if (isRepeated && log !== undefined) this.#touch(log)
+    const { rows, rejectedWith } = await this.#database.run(statement, [most, ...values], expected)
     if (rejectedWith !== undefined) {
       // The statement timeout: the next run begins with a full statement again.
       this.#statementBlocks = Math.ceil(most / 8)
@@ -204,13 +198,13 @@ class Reclaiming {
     let count = 0
     for (const row of rows) {
       count += numberOf(row.blocks)
-      if (row.is_deleted === false) this.#touch(row.log)
+      if (row.is_deleted === false) this.#touch(row)
     }
     this.#left -= count
     return count
   }
 
-  #touch(id: unknown): void {
-    this.touched.add(lossyTextOf(bytesOf(id)))
+  #touch({ log }: PostgresRow): void {
+    this.touched.add(lossyTextOf(bytesOf(log)))
   }
 }

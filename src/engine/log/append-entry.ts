@@ -61,7 +61,7 @@ export interface AppendEntry {
   state: AppendState
 }
 
-/** A write that the storage was asked for. */
+/** A write that the storage was asked for. `kind` changes in place, so that an append makes one object. */
 export interface WriteAttempt extends WrittenAppend {
   kind: 'writing' | 'written'
   readonly start: StreamPosition

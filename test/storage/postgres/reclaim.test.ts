@@ -80,7 +80,7 @@ test('reclaim continues after another process has freed the same blocks', async 
   expect(await blocksOf(schema)).toBe(0)
 })
 
-test('reclaim names a trimmed log of which blocks were freed, also if the response was lost', async () => {
+test('reclaim names a trimmed log whose blocks were freed, even if the response was lost', async () => {
   let isLost = false
   const client = interceptingClient(pglite, (text, run) => {
     if (!text.includes('freed AS') || !text.includes('log = $2') || isLost) return undefined
