@@ -176,8 +176,8 @@ export class Mirror {
 
   /**
    * Stores up to `count` records before the first one on this device, so that `read` finds them without a
-   * connection. They are deleted when the remote stream trims them, and by `restart`. It requires
-   * a copy, which exists at the latest when the mirror is live.
+   * connection. They are deleted when the remote stream trims them, and by `restart`. The call requires a
+   * copy, which exists at the latest when the mirror is live.
    *
    * Errors, in addition to those of a read:
    * - `stream_not_found` when this device has no copy yet

@@ -135,7 +135,7 @@ class Reclaiming {
 
   async #freeTrimmed(log: PostgresRow): Promise<void> {
     // Also if nothing is left to free: an earlier statement may have freed it before its connection was lost.
-    this.#touch({ log: log.id })
+    this.#touch(log.id)
     const { trims } = headOf(log)
     const { trimmedBefore } = this.#limits
     const point = reclaimablePoint(trims, trimmedBefore)
@@ -198,13 +198,13 @@ class Reclaiming {
     let count = 0
     for (const row of rows) {
       count += numberOf(row.blocks)
-      if (row.is_deleted === false) this.#touch(row)
+      if (row.is_deleted === false) this.#touch(row.log)
     }
     this.#left -= count
     return count
   }
 
-  #touch({ log }: PostgresRow): void {
-    this.touched.add(lossyTextOf(bytesOf(log)))
+  #touch(id: unknown): void {
+    this.touched.add(lossyTextOf(bytesOf(id)))
   }
 }

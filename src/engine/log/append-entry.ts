@@ -35,17 +35,9 @@ export interface AppendTarget {
   /** The head is read again before the next use. */
   markStale(): void
   /** Called in order, once an append is durable and before its acknowledgement. */
-  onDurable(written: WrittenAppend): void
+  onDurable(attempt: WriteAttempt): void
   /** See `AppendPipeline.endWhenIdle`. If `isInvalid`, the next pipeline has to read the log first. */
   onIdle(isInvalid: boolean): void
-}
-
-export interface WrittenAppend {
-  readonly block: StoredBlock
-  /** The records of the block, if they are few and their bytes cannot change later. */
-  readonly records: readonly SequencedRecord[] | undefined
-  /** The head after the append. */
-  readonly head: Head
 }
 
 /** An append in the pipeline. */
@@ -62,10 +54,15 @@ export interface AppendEntry {
 }
 
 /** A write that the storage was asked for. `kind` changes in place, so that an append makes one object. */
-export interface WriteAttempt extends WrittenAppend {
+export interface WriteAttempt {
   kind: 'writing' | 'written'
   readonly start: StreamPosition
   readonly end: StreamPosition
+  readonly block: StoredBlock
+  /** The records of the block, if they are few and their bytes cannot change later. */
+  readonly records: readonly SequencedRecord[] | undefined
+  /** The head after the append. */
+  readonly head: Head
 }
 
 /** An outcome without a write, which is reported only once the head that it rests on is durable. */

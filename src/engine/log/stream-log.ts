@@ -13,7 +13,7 @@ import type {
   AppendSink,
   AppendTarget,
   BlockEncoder,
-  WrittenAppend,
+  WriteAttempt,
 } from './append-entry.ts'
 import { AppendPipeline, type AppendPipelineOptions } from './append-pipeline.ts'
 import { BlockSource, type ReadAhead } from './block-source.ts'
@@ -272,7 +272,7 @@ export class StreamLog implements AppendTarget, AppendSink {
     this.#isInvalid = isInvalid
   }
 
-  onDurable({ block, records, head }: WrittenAppend): void {
+  onDurable({ block, records, head }: WriteAttempt): void {
     const trimmed = head.trimPoint !== this.head.trimPoint
     if (head.tail.seqNum > this.head.tail.seqNum) this.head = head
     this.recordBytes = block.meteredBytes / (block.endSeqNum - block.firstSeqNum)
