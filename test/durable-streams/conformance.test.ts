@@ -17,8 +17,15 @@ const LONG_POLL_MS = 500
 /** Much of the suite waits in real time. */
 const ON_A_DIRECTORY = byRun({ quick: [], full: ['on a directory'] })
 
+/**
+ * Some tests of the suite fail if a response takes half a second, since streams that live for two seconds are
+ * used every one and a half. No other test file of headwater repeats a failed test.
+ */
+const PUBLISHED = { retry: 2 }
+
 describe.skipIf(HAS_POSTGRES /* `npm run test:postgres` runs it on PostgreSQL alone */)(
   'the published suite',
+  PUBLISHED,
   () => {
     describe('on memory', () => {
       runSuite(async () => memory())
@@ -27,12 +34,13 @@ describe.skipIf(HAS_POSTGRES /* `npm run test:postgres` runs it on PostgreSQL al
     describe.each(ON_A_DIRECTORY)('%s', () => {
       const directory = mkdtempSync(join(tmpdir(), 'headwater-durable-streams-'))
       afterAll(() => rm(directory, { recursive: true, force: true }))
-      runSuite(async () => filesystem(directory))
+      // The disk of a busy machine makes a sync wait for more than that half second.
+      runSuite(async () => filesystem(directory, { durability: 'process-crash' }))
     })
   },
 )
 
-describe.runIf(HAS_POSTGRES)(`the published suite on PostgreSQL${withoutPostgres}`, () => {
+describe.runIf(HAS_POSTGRES)(`the published suite on PostgreSQL${withoutPostgres}`, PUBLISHED, () => {
   let cluster: Cluster
   afterAll(() => cluster.dispose())
   runSuite(async () => {
