@@ -59,11 +59,13 @@ export class SyncedBasin {
   readonly #discovery: Discovery
   #leader: BasinLeader | undefined
   #term: AbortController | undefined
+  /** Resolves once every stream has ended whose end has begun. */
+  #ended: Promise<unknown> = Promise.resolve()
   #closed: Promise<void> | undefined
 
   /** @internal */
   constructor({ options, clock, log, election, closing, names }: BasinParts) {
-    const { connectionsMax = 4, discoverMs = 30_000, coordinator = coordinate } = options
+    const { connectionsMax = 4, discoverMs: everyMs = 30_000, coordinator = coordinate } = options
     const { random = Math.random, wakeUps = browserWakeUps } = options
     this.#options = options
     this.#clock = clock
@@ -71,9 +73,8 @@ export class SyncedBasin {
     this.#names = names
     this.#closing = closing
     this.#limit = new ConnectionLimit(connectionsMax)
-    const list = () => this.#list()
     const onState = (state: MirrorState) => this.#setState(state)
-    this.#discovery = new Discovery({ list, everyMs: discoverMs, clock, random, wakeUps, onState })
+    this.#discovery = new Discovery({ list: () => this.#list(), everyMs, clock, random, wakeUps, onState })
     this.#election = new BasinElection(coordinator, election, {
       onElected: (isElected) => this.#onElected(isElected),
       onMessage: (stream, message, isOwn) => this.#onMessage(stream, message, isOwn),
@@ -151,9 +152,7 @@ export class SyncedBasin {
     await this.close()
   }
 
-  /**
-   * @internal Applies the log of recent use.
-   */
+  /** @internal Applies the log of recent use. */
   onLog(): void {
     void this.#repeat(() => this.#names.update(this.#log.state), this.#closing.signal)
     this.#leader?.plan()
@@ -161,12 +160,11 @@ export class SyncedBasin {
 
   async #close(): Promise<void> {
     this.#closing.abort(new HeadwaterError('closed', 'the synced basin is closed'))
-    // The end of the term removes those that the app has not opened, and does not wait for them.
-    const entries = [...this.#entries.values()]
     this.#endTerm()
     this.#election.leave()
-    await Promise.allSettled(entries.map((entry) => entry.close()))
+    for (const entry of this.#entries.values()) void this.#end(entry)
     this.#entries.clear()
+    await this.#ended
     this.#names.list.end()
     this.#state.end({ kind: 'closed' })
   }
@@ -234,8 +232,7 @@ export class SyncedBasin {
 
   async #list(): Promise<void> {
     const signal = this.#term?.signal
-    const closeEntry = (name: string) => this.#withdraw(name)
-    const { changed, due } = await this.#names.discover(this.#limit, signal, closeEntry)
+    const { changed, due } = await this.#names.discover(this.#limit, signal, (name) => this.#withdraw(name))
     signal?.throwIfAborted()
     if (changed) await this.#log.listed()
     await this.#log.shorten()
@@ -325,7 +322,13 @@ export class SyncedBasin {
     const entry = this.#entries.get(name)
     if (entry === undefined || entry.isOpen || this.#election.permitted.has(name)) return
     this.#entries.delete(name)
-    await entry.close()
+    await this.#end(entry)
+  }
+
+  #end(entry: BasinEntry): Promise<void> {
+    const ended = entry.close()
+    this.#ended = Promise.allSettled([this.#ended, ended])
+    return ended
   }
 
   /** Returns the entry of a stream; `isForSync` leaves out the outbox if the device never had one. */
@@ -334,7 +337,7 @@ export class SyncedBasin {
     const known = this.#entries.get(name)
     if (known !== undefined && (isCopy || known.outbox !== undefined)) return known
     if (!isCopy) this.#names.foundOutbox(name)
-    void known?.close()
+    if (known !== undefined) void this.#end(known)
     const { remote, local, from, recordsMax, bytesMax, afterRefusal, random, wakeUps } = this.#options
     const limits = { from, recordsMax, bytesMax, afterRefusal, random, wakeUps }
     const limited = new LimitedStream(remote.stream(name), this.#limit, () => this.#createMissing(name))

@@ -378,19 +378,3 @@ test.each([
   const rooms = await tab.start()
   expect(() => rooms.stream(name)).toThrow(expect.objectContaining({ code: 'invalid', field: 'name' }))
 })
-
-test('a synced basin that is closed leaves nothing', async () => {
-  const { server, clock, tab } = await openBoth()
-  for (const name of 'abcdef') await server.basin.stream(`rooms/${name}`).append(name)
-  const rooms = await tab.start()
-  const opened = rooms.stream('rooms/a')
-  await clock.settle()
-  await rooms.close()
-  expect(tab.wakeUps.size).toBe(0)
-  expect(tab.counts.open).toBe(0)
-  expect(() => rooms.stream('rooms/a')).toThrow(expect.objectContaining({ code: 'closed' }))
-  await expect(opened.append('late')).rejects.toMatchObject({ code: 'closed' })
-  const { total } = tab.counts
-  await clock.advance('1h')
-  expect(tab.counts.total).toBe(total)
-})
