@@ -44,7 +44,7 @@ async function completeExport(): Promise<string> {
 
 const CUT_OFF = { kind: 'incomplete', message: expect.stringContaining('the input is truncated') }
 
-describe.each<Kind>(['address', 'directory'])('an import into a %s', (kind) => {
+describe.each<Kind>(['server', 'directory'])('an import into a %s', (kind) => {
   it('continues after truncation of its input at any line or byte', async () => {
     const text = await completeExport()
     const bytes = utf8(text)

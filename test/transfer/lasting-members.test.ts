@@ -30,7 +30,7 @@ function withoutCreation(lines: string): string {
   return lines.replace(/"created_at":"[^"]*"/, '')
 }
 
-it.each<Kind>(['directory', 'address'])('keeps streams closed, into a %s', async (kind) => {
+it.each<Kind>(['directory', 'server'])('keeps streams closed, into a %s', async (kind) => {
   const { basin, service } = await openSource()
   await basin.createStream('s', {}, { records: ['a', closeRecord()] })
   await basin.createStream('empty', {}, { records: [closeRecord()] })
@@ -61,7 +61,7 @@ it('warns that a stream is open if the record that closed it has expired', async
 it('says what a server does not take', async () => {
   const { basin, service } = await openSource()
   await basin.createStream('s', {}, { metadata: METADATA, records: ['a'] })
-  const target = await openEndpoint({ kind: 'address' })
+  const target = await openEndpoint({ kind: 'server' })
   const warnings: string[] = []
   await imported(target.service, await exported(service), { onWarning: (warning) => warnings.push(warning) })
   expect(warnings).toEqual([

@@ -71,10 +71,10 @@ describe('an import of a stream that does not begin at 0', () => {
   })
 
   it.each<[Kind, number]>([
-    ['address', 1],
-    ['address', 2],
-    ['address', 1000],
-    ['address', 1001],
+    ['server', 1],
+    ['server', 2],
+    ['server', 1000],
+    ['server', 1001],
     ['directory', 1],
     ['directory', 1001],
   ])('into a %s contains no state that its source had %i records ago', async (kind, more) => {

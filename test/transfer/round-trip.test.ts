@@ -110,8 +110,8 @@ async function build({ hw, clock }: Endpoint, world: World): Promise<void> {
 
 describe('an export equals the export of its import', () => {
   it.each<[Kind, Kind]>([
-    ['address', 'address'],
-    ['address', 'directory'],
+    ['server', 'server'],
+    ['server', 'directory'],
   ])('from %s to %s', async (from, to) => {
     await fc.assert(
       fc.asyncProperty(world, async (world) => {

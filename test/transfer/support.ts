@@ -21,8 +21,8 @@ export const KEY = Buffer.alloc(32, 7).toString('base64')
 export const STRIDE = STORAGE_KIND === 'memory' ? byRun({ quick: 5, full: 1 }) : 5
 export const NOW = Date.UTC(2030, 0, 1)
 
-/** `directory`: an engine in this process. `address`: a service that offers only the HTTP API. */
-export type Kind = 'directory' | 'address'
+/** `directory`: an engine in this process. `server`: a service that offers only the HTTP API. */
+export type Kind = 'directory' | 'server'
 
 export interface Endpoint {
   readonly hw: Engine
@@ -43,7 +43,7 @@ export async function openEndpoint(
   options: { kind?: Kind; clock?: VirtualClock; storage?: Storage; wrapFetch?: (fetch: Fetch) => Fetch } = {},
 ): Promise<Endpoint> {
   const {
-    kind = 'address',
+    kind = 'server',
     clock = testClock(),
     storage = testStorage(),
     wrapFetch = (fetch) => fetch,

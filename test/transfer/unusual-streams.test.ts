@@ -18,7 +18,7 @@ const NAMES = [
 ]
 const MORE_NAMES = ['a\\b', 'a/../b', '/', '//', '+', '\n']
 
-it.each<Kind>(['address', 'directory'])(
+it.each<Kind>(['server', 'directory'])(
   'unusual names, times at their limits and binary data are imported into a %s unchanged',
   async (kind) => {
     const source = await openEndpoint()
