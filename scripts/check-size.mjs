@@ -164,7 +164,8 @@ async function sizeOf({ each, code, beyond, document, external = [], isLater = i
 function withStableNames(text) {
   const names = new Map()
   return text.replaceAll(/(?<=-)[0-9A-Z]{8}(?=\.js")/g, (hash) => {
-    const name = names.get(hash) ?? createHash('sha256').update(`${names.size}`).digest('base64url').slice(0, 8)
+    const name =
+      names.get(hash) ?? createHash('sha256').update(`${names.size}`).digest('base64url').slice(0, 8)
     names.set(hash, name)
     return name
   })
