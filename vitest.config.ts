@@ -61,6 +61,8 @@ const NOT_ON_POSTGRES = [
   'test/transfer/hostile-files.test.ts',
   // It compares everything before and after a call, while the storage removes deleted streams in real time.
   'test/engine/service/tokens/access-table.test.ts',
+  // It commits 100,000 documents, which takes minutes.
+  'test/usage/many-logs.test.ts',
 ]
 
 const NOT_THROUGH_CLIENT = [

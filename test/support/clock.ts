@@ -7,6 +7,23 @@ import { callsEnded, hasPendingCalls, STORAGE_KIND } from './storage.ts'
 const { busySockets } =
   ACCESS === 'server' ? await import('./connected/socket-traffic.ts') : { busySockets: () => 0 }
 
+/** How long a machine is awake that slept: some work is done once an hour. */
+const AWAKE_MS = 4_200_000
+
+/** Make the machines of clocks sleep for milliseconds. */
+const sleeps = new WeakMap<VirtualClock, (ms: number) => void>()
+
+/**
+ * Lets hours or days pass. With a database, the machine sleeps for most of them, since each minute of
+ * background work makes real calls: the time of day advances, and timers do not.
+ */
+export async function letPass(clock: VirtualClock, duration: number | string): Promise<void> {
+  const durationMs = millisecondsIn(duration)
+  const asleepMs = STORAGE_KIND === 'postgres' ? Math.max(durationMs - AWAKE_MS, 0) : 0
+  if (asleepMs > 0) sleeps.get(clock)!(asleepMs)
+  await clock.advance(durationMs - asleepMs)
+}
+
 /** A virtual clock that waits for pending calls of real disks and real sockets before each timer. */
 export function testClock(options?: VirtualClockOptions): VirtualClock {
   const clock = virtualClock(options)
@@ -25,6 +42,7 @@ async function workEnded(): Promise<void> {
 function waiting(clock: VirtualClock): VirtualClock {
   const dueTimes = new Map<object, number>()
   let advances = Promise.resolve()
+  let sleptMs = 0
 
   async function settle(): Promise<void> {
     do {
@@ -43,10 +61,10 @@ function waiting(clock: VirtualClock): VirtualClock {
     await clock.advance(endMs - clock.now())
   }
 
-  return {
+  const awaited: VirtualClock = {
     isVirtual: true,
 
-    now: () => clock.now(),
+    now: () => clock.now() + sleptMs,
 
     schedule(delayMs, callback) {
       const timer = {}
@@ -74,4 +92,8 @@ function waiting(clock: VirtualClock): VirtualClock {
       return clock.pending
     },
   }
+  sleeps.set(awaited, (ms) => {
+    sleptMs += ms
+  })
+  return awaited
 }
