@@ -27,7 +27,7 @@ function fixture(
   }
 }
 
-describe('PGlite', () => {
+describe.skipIf(HAS_POSTGRES /* every other run has it */)('PGlite', () => {
   let client: PGlite
   beforeAll(async () => {
     client = await PGlite.create()
