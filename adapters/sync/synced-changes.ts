@@ -99,6 +99,28 @@ export async function eachView<Content>(
   }
 }
 
+/** Yields the confirmed records that a copy has now, then the pending ones. */
+export async function* storedRecords<Content>(
+  local: Stream,
+  changes: AsyncIterable<SyncedChange<Content>>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<SyncedRecord<Content>, void, undefined> {
+  // A consumer may be slower than the records that follow.
+  const end = await local.checkTail({ signal }).then(
+    ({ seqNum }) => seqNum,
+    () => Number.POSITIVE_INFINITY,
+  )
+  let hasRecords = false
+  for await (const { isReset, confirmed, pending, position, isCaughtUp } of changes) {
+    if (isReset && hasRecords) throw new HeadwaterError('stream_deleted', 'the copy was deleted')
+    hasRecords ||= confirmed.length > 0
+    yield* confirmed
+    if (!isCaughtUp && position < end) continue
+    yield* pending.map(({ item }) => item)
+    return
+  }
+}
+
 /** Returns the furthest trim among records. A trim reaches the command itself at most. */
 function trimOf(records: readonly SequencedRecord[]): number | undefined {
   let trimmedTo: number | undefined
