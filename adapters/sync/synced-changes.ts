@@ -92,7 +92,7 @@ export async function eachView<Content>(
     const items = pending.map(({ item }) => item)
     view = view.next(confirmed, items, isCaughtUp)
     onView(view)
-    const trimmed = trimmedTo === undefined ? 0 : countBelow(view, trimmedTo)
+    const trimmed = countBelow(view, trimmedTo ?? 0)
     if (trimmed === 0) continue
     view = view.withoutFirst(trimmed)
     onView(view)
@@ -133,13 +133,9 @@ function trimOf(records: readonly SequencedRecord[]): number | undefined {
 
 /** Returns how many of the confirmed records of a view lie below a sequence number. */
 function countBelow<Content>(view: RecordView<SyncedRecord<Content>>, seqNum: number): number {
-  let [low, high] = [0, view.confirmedLength]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (view.at(middle)!.seqNum! < seqNum) low = middle + 1
-    else high = middle
-  }
-  return low
+  let count = 0
+  while ((view.at(count)?.seqNum ?? seqNum) < seqNum) count++
+  return count
 }
 
 /** Converts confirmed records. Commands are left out. */

@@ -54,7 +54,8 @@ export abstract class SyncedReader<Content extends object>
 
   /**
    * Emits what `view$` emits, from the start that the query gives: by default the first record. Without a
-   * bound in the query, it does not complete at the end of a closed stream: records may still be pending.
+   * bound in the query, it waits for a start that the copy does not have yet, and does not complete at the
+   * end of a closed stream: records may still be pending.
    */
   view(query: ReadQuery = {}): Observable<RecordView<SyncedRecord<Content>>> {
     return new ObservableClass((subscriber) => {
