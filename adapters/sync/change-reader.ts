@@ -153,7 +153,9 @@ export class ChangeReader {
 
   async #nextEvent(): Promise<ReadEvent | undefined> {
     if (this.#cursor === undefined) {
-      const query = { ...this.#query, waitMs: Number.POSITIVE_INFINITY }
+      // A copy may have its start later.
+      const clamp = this.#query.clamp || isUnbounded(this.#query)
+      const query = { ...this.#query, clamp, waitMs: Number.POSITIVE_INFINITY }
       this.#hasChanged = false
       // Looked up first: a copy that replaces this one must not be mistaken for it.
       this.#identity = await this.#local.identity()
@@ -175,15 +177,21 @@ export class ChangeReader {
 
   async #received(event: ReadEvent): Promise<RecordChange | undefined> {
     const { records, tail, lastSeqNum } =
-      event.kind === 'batch' ? event.batch : { records: [], tail: event.tail, lastSeqNum: -1 }
-    const { count, bytes, until } = this.#query
-    this.#isCopyClosed = tail?.closed === true && (count ?? bytes ?? until) === undefined
-    if (!this.#isLocated) await this.#locate(records[0]?.seqNum ?? tail?.seqNum ?? 0)
-    const isBatch = event.kind === 'batch'
-    const position = isBatch ? lastSeqNum + 1 : Math.max(this.#position, tail?.seqNum ?? 0)
+      event.kind === 'batch' ? event.batch : { ...event, records: [], lastSeqNum: event.tail.seqNum - 1 }
+    this.#isCopyClosed = tail?.closed === true && isUnbounded(this.#query)
+    const position = lastSeqNum + 1
+    const first = records[0]?.seqNum ?? position
+    if (!this.#isLocated) await this.#locate(first)
     this.#reach(originsOf(records))
-    const start = isBatch ? records[0]?.seqNum : position > this.#position ? position : undefined
-    return this.#changed(records, position, !isBatch || tail?.seqNum === position, start)
+    const start = position > this.#position ? first : undefined
+    return this.#changed(this.#fromStart(records), position, tail?.seqNum === position, start)
+  }
+
+  /** Leaves out records before the start, of which a copy may have no others yet. */
+  #fromStart(records: readonly SequencedRecord[]): readonly SequencedRecord[] {
+    const { seqNum: from = 0, timestamp: since = 0, clamp } = this.#query
+    if (clamp) return records
+    return records.filter(({ seqNum, timestamp }) => seqNum >= from && timestamp >= Number(since))
   }
 
   /** Finds out which records of this device were confirmed before the start of the read. */
@@ -225,13 +233,12 @@ export class ChangeReader {
     const pending = pendingOf(this.#overlay)
     const last = this.#last
     const isSame =
-      last !== undefined &&
-      last.isCaughtUp === isCaughtUp &&
+      last?.isCaughtUp === isCaughtUp &&
       last.pending.length === pending.length &&
       last.pending.every(({ item }, index) => item === pending[index]!.item)
-    const isReset = this.#isReset
+    if (isSame && start === undefined) return undefined
     const device = this.#source.device!
-    if (isSame && start === undefined && !isReset) return undefined
+    const isReset = this.#isReset
     this.#isReset = false
     const leaving = Array.from(this.#overlay.reached, (number) => originValue({ device, number }))
     return { ...(isReset && { isReset }), start, confirmed, position, pending, leaving, isCaughtUp }
@@ -260,4 +267,8 @@ export class ChangeReader {
 
 function originsOf(records: readonly SequencedRecord[]): (RecordOrigin | undefined)[] {
   return records.map(({ headers }) => originOf(headers))
+}
+
+function isUnbounded({ count, bytes, until }: ReadQuery): boolean {
+  return (count ?? bytes ?? until) === undefined
 }

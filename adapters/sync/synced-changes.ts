@@ -92,10 +92,32 @@ export async function eachView<Content>(
     const items = pending.map(({ item }) => item)
     view = view.next(confirmed, items, isCaughtUp)
     onView(view)
-    const trimmed = trimmedTo === undefined ? 0 : countBelow(view, trimmedTo)
+    const trimmed = countBelow(view, trimmedTo ?? 0)
     if (trimmed === 0) continue
     view = view.withoutFirst(trimmed)
     onView(view)
+  }
+}
+
+/** Yields the confirmed records that a copy has now, then the pending ones. */
+export async function* storedRecords<Content>(
+  local: Stream,
+  changes: AsyncIterable<SyncedChange<Content>>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<SyncedRecord<Content>, void, undefined> {
+  // A consumer may be slower than the records that follow.
+  const end = await local.checkTail({ signal }).then(
+    ({ seqNum }) => seqNum,
+    () => Number.POSITIVE_INFINITY,
+  )
+  let hasRecords = false
+  for await (const { isReset, confirmed, pending, position, isCaughtUp } of changes) {
+    if (isReset && hasRecords) throw new HeadwaterError('stream_deleted', 'the copy was deleted')
+    hasRecords ||= confirmed.length > 0
+    yield* confirmed
+    if (!isCaughtUp && position < end) continue
+    yield* pending.map(({ item }) => item)
+    return
   }
 }
 
@@ -111,13 +133,9 @@ function trimOf(records: readonly SequencedRecord[]): number | undefined {
 
 /** Returns how many of the confirmed records of a view lie below a sequence number. */
 function countBelow<Content>(view: RecordView<SyncedRecord<Content>>, seqNum: number): number {
-  let [low, high] = [0, view.confirmedLength]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (view.at(middle)!.seqNum! < seqNum) low = middle + 1
-    else high = middle
-  }
-  return low
+  let count = 0
+  while ((view.at(count)?.seqNum ?? seqNum) < seqNum) count++
+  return count
 }
 
 /** Converts confirmed records. Commands are left out. */

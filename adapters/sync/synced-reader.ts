@@ -54,7 +54,8 @@ export abstract class SyncedReader<Content extends object>
 
   /**
    * Emits what `view$` emits, from the start that the query gives: by default the first record. Without a
-   * bound in the query, it does not complete at the end of a closed stream: records may still be pending.
+   * bound in the query, it waits for a start that the copy does not have yet, and does not complete at the
+   * end of a closed stream: records may still be pending.
    */
   view(query: ReadQuery = {}): Observable<RecordView<SyncedRecord<Content>>> {
     return new ObservableClass((subscriber) => {
@@ -75,8 +76,8 @@ export abstract class SyncedReader<Content extends object>
    * Reads what is stored on this device: the confirmed records in the order of the server, then the pending
    * ones, marked as pending, and then ends. Iterate over it, or call its `toArray()`. Begins with the first
    * record unless the query says where. The bounds of the query apply to the confirmed records. Rejects with
-   * `closed` if the synced stream was closed before it knew its pending records, and with the failure of the
-   * local storage if it cannot read them.
+   * `closed` if the synced stream was closed before it knew its pending records, with `stream_deleted` if the
+   * copy is replaced during the read, and with the failure of the local storage if it cannot read them.
    *
    * ```ts
    * for await (const { body, isPending } of chat.read({ tailOffset: 100 })) console.log(body, isPending)
@@ -91,12 +92,9 @@ export abstract class SyncedReader<Content extends object>
     query: ReadQuery,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<SyncedRecord<Content>, void, undefined> {
-    for await (const { confirmed, pending, isCaughtUp } of this.changes(historyQuery(query), { signal })) {
-      yield* confirmed
-      if (!isCaughtUp) continue
-      yield* pending.map(({ item }) => item)
-      return
-    }
+    const { storedRecords } = await this.#loaded(signal)
+    const changes = this.changes(historyQuery(query), { signal })
+    yield* storedRecords(this.#local, changes, signal)
     signal?.throwIfAborted()
   }
 

@@ -139,7 +139,7 @@ test('a view can start at the tail of a copy whose records were all trimmed', as
   view.stop()
 })
 
-test('a copy that restarts while a view finds its start replaces everything', async () => {
+test.each(['view', 'read'])('a copy that restarts while a %s finds its start replaces it', async (kind) => {
   const { local, outbox, reads } = await copyOf()
   await local.append(['a', mine(4, 'mine'), 'b'])
   outbox.add(4, 'mine')
@@ -155,6 +155,10 @@ test('a copy that restarts while a view finds its start replaces everything', as
     }
     return { batches: () => ({ [Symbol.asyncIterator]: () => ({ next }) }) }
   }) as never)
+  if (kind === 'read') {
+    expect(textOf(await reads.read({ tailOffset: 1 }).toArray())).toBe('new (mine)')
+    return
+  }
   const view = watch(reads, { tailOffset: 1 })
   await clock.settle()
   expect(view.text()).toBe('new (mine)')
@@ -268,6 +272,43 @@ test('a read ends with the pending records', async () => {
   expect(await reading.toArray()).toEqual(records)
   expect(records.at(-1)).toMatchObject({ body: 'mine', isPending: true })
   expect(outbox.listeners).toBe(0)
+})
+
+/** Appends three batches, each of which a read returns alone. */
+async function appendBatches(local: Stream): Promise<void> {
+  for (let index = 0; index < 3; index++) await local.append(Array.from({ length: 900 }, () => 'stored'))
+}
+
+test('a read of records that follow faster than it is consumed ends', async () => {
+  const { local, outbox, reads } = await copyOf()
+  await appendBatches(local)
+  outbox.add(0, 'mine')
+  const records: SyncedRecord[] = []
+  for await (const record of reads.read()) {
+    records.push(record)
+    if (records.length % 300 === 0) await local.append(Array.from({ length: 300 }, () => 'new'))
+    if (records.length > 9_000) break
+  }
+  expect(records.filter(({ body }) => body === 'stored')).toHaveLength(2_700)
+  expect(records.length).toBeLessThan(9_000)
+  expect(records.at(-1)).toMatchObject({ body: 'mine', isPending: true })
+})
+
+test('a read never continues with the records of another copy', async () => {
+  const { local, reads } = await copyOf()
+  await appendBatches(local)
+  const bodies = new Set<string>()
+  const reading = (async () => {
+    for await (const { body } of reads.read()) {
+      if (bodies.size === 0) {
+        await local.delete()
+        await local.append(['other'])
+      }
+      bodies.add(body)
+    }
+  })()
+  await expect(reading).rejects.toMatchObject({ code: 'stream_deleted' })
+  expect([...bodies]).toEqual(['stored'])
 })
 
 test('a read rejects with the reason of its signal', async () => {

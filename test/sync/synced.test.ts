@@ -118,6 +118,34 @@ test('a record in a stream created again is pending while the copy is of the one
   expect((await contentOf(origin)).records).toHaveLength(1)
 })
 
+test.each([
+  ['sequence number', { seqNum: 2 }],
+  ['time', { timestamp: new Date(Date.UTC(2025, 0, 1, 1)) }],
+])('a view from a %s waits for a copy that does not have it yet', async (_, query) => {
+  const { origin, clock, startSynced } = await openSynced()
+  await origin.append(['a', 'b'])
+  await clock.advance('1h')
+  await origin.append(['c', 'd'])
+  const synced = startSynced()
+  const shown = new Set<string>()
+  const ends: unknown[] = []
+  const onEnd = (error?: unknown) => ends.push(error)
+  const next = (view: Iterable<{ readonly body: string }>) => {
+    shown.add(Array.from(view, ({ body }) => body).join(' '))
+  }
+  const subscription = synced.view(query).subscribe({ next, error: onEnd, complete: onEnd })
+  await until(synced.mirror, 'live', clock)
+  expect([...shown].at(-1)).toBe('c d')
+  shown.clear()
+  await synced.mirror.restart()
+  await until(synced.mirror, 'live', clock)
+  await clock.settle()
+  expect([...shown].at(-1)).toBe('c d')
+  expect([...shown].filter((text) => text.includes('a'))).toEqual([])
+  expect(ends).toEqual([])
+  subscription.unsubscribe()
+})
+
 test('a name beside which no outbox can be stored is refused', async () => {
   const { hw, server, startSynced } = await openSynced()
   const name = 'x'.repeat(504)
