@@ -150,6 +150,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
     await work.close()
     await usage.close()
     tokens.part?.close()
+    await expiry.recorded
     await session.close()
   }
   let closed: Promise<void> | undefined

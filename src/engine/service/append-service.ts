@@ -4,7 +4,7 @@ import { HeadwaterError } from '../../model/errors.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { AppendGroup, type AppendListener } from '../log/append-entry.ts'
-import type { StreamLog } from '../log/stream-log.ts'
+import type { StreamLease, StreamLog } from '../log/stream-log.ts'
 import type { Admission, MemoryReservation } from './admission.ts'
 import { RESOLVE_ATTEMPTS_MAX, type StreamOpener } from './stream-opener.ts'
 import type { StreamTarget } from './stream-target.ts'
@@ -46,14 +46,15 @@ export class AppendService {
   async openAppender(target: StreamTarget): Promise<SessionAppender> {
     const { opener, admission } = this.#context
     const endSession = admission.openSession()
+    let lease: StreamLease | undefined
+    const release = () => {
+      lease?.release()
+      endSession()
+    }
     try {
-      const { log, release } = await opener.lease(target, 'append')
-      try {
-        log.codec.checkKey(target.key)
-      } catch (error) {
-        release()
-        throw error
-      }
+      lease = await opener.lease(target, 'append')
+      const { log } = lease
+      log.codec.checkKey(target.key)
       const group = new AppendGroup()
       return {
         group,
@@ -71,13 +72,10 @@ export class AppendService {
             append.forSession(group, started)
             append.appendTo(log)
           }),
-        release: () => {
-          release()
-          endSession()
-        },
+        release,
       }
     } catch (error) {
-      endSession()
+      release()
       throw error
     }
   }

@@ -15,7 +15,7 @@ import type { StreamMetadata } from '../../model/stream-creation.ts'
 import { type AnySignal, onAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
-import { closedError, deletedError } from '../log/errors.ts'
+import { closedError } from '../log/errors.ts'
 import type { ReadBudget } from '../log/read-budget.ts'
 import { ReadCursor } from '../log/read-cursor.ts'
 import type { RecordReader } from '../log/record-codec.ts'
@@ -23,7 +23,7 @@ import { isSmallRead, storedBatch } from '../log/stored-batch.ts'
 import type { StreamLease, StreamLog } from '../log/stream-log.ts'
 import type { Admission } from './admission.ts'
 import type { ExpiryChecks } from './stream-expiry.ts'
-import { RESOLVE_ATTEMPTS_MAX, type StreamOpener } from './stream-opener.ts'
+import type { StreamOpener } from './stream-opener.ts'
 import type { StreamTarget } from './stream-target.ts'
 import type { UsageRecorder } from './usage.ts'
 
@@ -143,7 +143,7 @@ export class ReadService {
 
   /** Resolves to what is known of a stream. With `isRead` it counts as a read of the stream. */
   async describe(target: StreamTarget, isRead = false): Promise<StreamDescription> {
-    const { log, release } = await this.#leaseFresh(target)
+    const { log, release } = await this.#context.opener.lease(target, 'read')
     if (isRead) this.#context.expiry.noteRead(log)
     release()
     return descriptionOf(log)
@@ -176,7 +176,7 @@ export class ReadService {
       endSession()
     }
     try {
-      lease = await this.#leaseFresh(target)
+      lease = await this.#context.opener.lease(target, 'read')
       const { log } = lease
       this.#context.expiry.noteRead(log)
       const reader = log.codec.reader(target.key)
@@ -251,22 +251,6 @@ export class ReadService {
       cursor.close()
       throw error
     }
-  }
-
-  /** Leases the stream with the head that the storage has now. */
-  async #leaseFresh(target: StreamTarget): Promise<StreamLease> {
-    for (let i = 0; i < RESOLVE_ATTEMPTS_MAX; i++) {
-      const leasing = this.#context.opener.lease(target, 'read')
-      const lease = 'log' in leasing ? leasing : await leasing
-      try {
-        if (await lease.log.refresh()) return lease
-      } catch (error) {
-        lease.release()
-        throw error
-      }
-      lease.release()
-    }
-    throw deletedError()
   }
 }
 

@@ -28,6 +28,8 @@ interface StreamExpiryContext {
 /** Makes expired streams disappear when they are next used, and records the reads that keep others. */
 export class ExpiryChecks {
   readonly #context: StreamExpiryContext
+  /** Resolves when the reads so far are recorded. Set by this class only. */
+  recorded: Promise<void> = Promise.resolve()
 
   constructor(context: StreamExpiryContext) {
     this.#context = context
@@ -67,9 +69,14 @@ export class ExpiryChecks {
     const now = clock.now()
     if (!isReadRecorded(expiry, { createdAt, appendedAt: head.appendedAt, readAt }, now)) return
     log.noteReadAt(now)
-    control
+    const recording = control
       .load()
       .then(({ streams }) => streams.recordRead({ basin, stream: name }, logId, now))
-      .catch(onBackgroundError)
+      .catch((error) => {
+        // The next read is recorded instead.
+        log.readAt = readAt
+        onBackgroundError(error)
+      })
+    this.recorded = this.recorded.then(() => recording)
   }
 }

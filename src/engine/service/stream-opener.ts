@@ -1,6 +1,5 @@
 import type { StreamRef } from '../../model/names.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'
-import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 import { streamKey } from '../../storage/documents.ts'
 import { closedError, deletedError } from '../log/errors.ts'
 import type { StreamCache } from '../log/stream-cache.ts'
@@ -42,13 +41,27 @@ export class StreamOpener {
     this.#closing = closing
   }
 
-  /** Returns the stream, leased so that it stays the one object for its log until `release` is called. */
-  lease(request: OpenRequest, purpose: Purpose): MaybePromise<StreamLease> {
-    const cached = this.#closing.aborted ? undefined : this.get(request.ref)
-    if (cached !== undefined) return cached.lease()
-    return new Promise((resolve, reject) => {
-      this.open(request, purpose, (log) => resolve(log.lease()), reject)
-    })
+  /**
+   * Leases the stream, with the head that the storage has now: it stays the one object for its log until
+   * `release` is called.
+   */
+  async lease(request: OpenRequest, purpose: Purpose): Promise<StreamLease> {
+    for (let i = 0; i < RESOLVE_ATTEMPTS_MAX; i++) {
+      const cached = this.#closing.aborted ? undefined : this.get(request.ref)
+      const lease =
+        cached?.lease() ??
+        (await new Promise<StreamLease>((resolve, reject) => {
+          this.open(request, purpose, (log) => resolve(log.lease()), reject)
+        }))
+      try {
+        if (await lease.log.refresh()) return lease
+      } catch (error) {
+        lease.release()
+        throw error
+      }
+      lease.release()
+    }
+    throw deletedError()
   }
 
   /**

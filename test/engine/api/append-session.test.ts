@@ -9,6 +9,7 @@ import {
   openEngine,
   outcomeOf,
   readAll,
+  silent,
   type TestEngine,
   testStorage,
 } from '../../support/index.ts'
@@ -132,6 +133,20 @@ onEveryKindOfStorage(() =>
       await hw.basin('basin').createStream('stream')
       expect(await outcomeOf((await session.submit('lost')).ack())).toBe('stream_deletion_pending')
       expect((await stream.checkTail()).seqNum).toBe(0)
+    })
+
+    it('append to the stream of that name if another engine has replaced the known one', async () => {
+      const storage = silent(testStorage({ shared: true }), 'none')
+      engine = await openEngine({ storage })
+      const { stream, clock } = engine
+      await stream.append('old')
+      const other = await open({ storage, clock })
+      await other.basin('basin').stream('stream').delete()
+      await other.basin('basin').createStream('stream')
+      const session = await stream.appendSession()
+      expect((await (await session.submit('new')).ack()).start.seqNum).toBe(0)
+      await session.close()
+      await other.close()
     })
 
     it('keep their order through conflicts with another engine', async () => {

@@ -1,6 +1,13 @@
 import { expect, it } from 'vitest'
-import { type Basin, fenceRecord } from '../../../src/index.ts'
-import { onEveryKindOfStorage, openEngine, outcomeOf, readAll, testStorage } from '../../support/index.ts'
+import { type Basin, fenceRecord, open } from '../../../src/index.ts'
+import {
+  onEveryKindOfStorage,
+  openEngine,
+  outcomeOf,
+  readAll,
+  silent,
+  testStorage,
+} from '../../support/index.ts'
 
 async function withSource(bodies: readonly string[]): Promise<{ readonly basin: Basin }> {
   const { hw } = await openEngine()
@@ -93,6 +100,18 @@ onEveryKindOfStorage(() => {
     const { items: left } = await basin.listStreams()
     expect(left.map(({ name }) => name)).toEqual(['stream'])
     await basin.createStream('source')
+  })
+
+  it('copies the stream of that name if another engine has replaced the known one', async () => {
+    const storage = silent(testStorage({ shared: true }), 'none')
+    const { hw, clock, stream } = await openEngine({ storage })
+    await stream.append('old')
+    const other = await open({ storage, clock })
+    await other.basin('basin').stream('stream').delete()
+    await other.basin('basin').stream('stream').append('new')
+    await hw.basin('basin').createStream('fork', {}, { fork: { stream: 'stream' } })
+    expect(await readAll(hw.basin('basin').stream('fork'))).toEqual(['new'])
+    await other.close()
   })
 
   it('does not count a fork that was not created', async () => {

@@ -18,8 +18,9 @@ async function openOffline(prepare: (hw: Engine) => Promise<unknown>, clock = te
   const errors: unknown[] = []
   const hw = await open({ storage, clock, onBackgroundError: (error) => errors.push(error) })
   onTestFinished(async () => {
-    vi.doUnmock(CONTROL)
+    // Waits for the code that it is loading.
     await hw.close()
+    vi.doUnmock(CONTROL)
   })
   return { hw, stream: hw.basin('basin').stream('s'), clock, errors }
 }
