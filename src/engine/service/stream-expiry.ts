@@ -28,11 +28,15 @@ interface StreamExpiryContext {
 /** Makes expired streams disappear when they are next used, and records the reads that keep others. */
 export class ExpiryChecks {
   readonly #context: StreamExpiryContext
-  /** Resolves when the reads so far are recorded. Set by this class only. */
-  recorded: Promise<void> = Promise.resolve()
+  #recorded: Promise<void> = Promise.resolve()
 
   constructor(context: StreamExpiryContext) {
     this.#context = context
+  }
+
+  /** Resolves when the reads so far are recorded. */
+  get recorded(): Promise<void> {
+    return this.#recorded
   }
 
   /**
@@ -77,6 +81,6 @@ export class ExpiryChecks {
         log.readAt = readAt
         onBackgroundError(error)
       })
-    this.recorded = this.recorded.then(() => recording)
+    this.#recorded = this.#recorded.then(() => recording)
   }
 }
