@@ -1,11 +1,9 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { Plugin } from 'vite'
-import { configDefaults, defineConfig } from 'vitest/config'
+import { defineConfig } from 'vitest/config'
 import { bundledAssetsOfVite } from './scripts/bundled-assets.mjs'
-import { ONLY_IN_FULL_RUNS, REPEATED_IN_FULL_RUNS } from './test/full-runs.ts'
 import { HAS_POSTGRES } from './test/storage/postgres/cluster.ts'
-import { IS_QUICK_RUN } from './test/support/run-size.ts'
 
 /** Resolves the names of the package to its sources. */
 const OWN_PACKAGE = Object.entries({
@@ -79,10 +77,6 @@ const NOT_THROUGH_SERVER = [
   'test/engine/service/retention.test.ts',
 ]
 
-/** The test files that a project skips in quick runs. */
-const skippedInQuickRuns = (project: keyof typeof REPEATED_IN_FULL_RUNS) =>
-  IS_QUICK_RUN ? REPEATED_IN_FULL_RUNS[project] : []
-
 /** Properties draw the same examples in each run; see the file. */
 const seededProperties: Plugin = {
   name: 'seeded-properties',
@@ -110,8 +104,10 @@ export default defineConfig({
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
     // Loading what a file imports takes longer than its tests. Helpers that keep something use `afterEachFile`.
     isolate: false,
-    // Vitest ignores `--exclude` where this is set.
-    ...(IS_QUICK_RUN && { exclude: [...configDefaults.exclude, ...ONLY_IN_FULL_RUNS] }),
+    tags: [
+      { name: 'slow', description: 'takes over 250 ms, or needs more than Node: runs in `.ci/run`' },
+      { name: 'nightly', description: 'takes minutes, or waits in real time: runs in `npm run campaigns`' },
+    ],
     setupFiles: inTests('support/setup.ts'),
     // These only end what hangs: how long a test takes on a busy machine means nothing.
     testTimeout: 120_000,
@@ -125,7 +121,7 @@ export default defineConfig({
         test: {
           name: 'filesystem',
           include: ENGINE_TESTS,
-          exclude: [...WITHOUT_STORAGE, ...skippedInQuickRuns('filesystem')],
+          exclude: WITHOUT_STORAGE,
           env: { TEST_STORAGE: 'filesystem' },
         },
       },
@@ -136,11 +132,7 @@ export default defineConfig({
         test: {
           name: access,
           include: API_TESTS,
-          exclude: [
-            ...NOT_THROUGH_CLIENT,
-            ...(access === 'server' ? NOT_THROUGH_SERVER : []),
-            ...skippedInQuickRuns(access),
-          ],
+          exclude: [...NOT_THROUGH_CLIENT, ...(access === 'server' ? NOT_THROUGH_SERVER : [])],
           runner: inTests('support/connected/runner.ts'),
           env: { TEST_ACCESS: access },
         },

@@ -46,6 +46,26 @@ export function run(command, args) {
   exitUnlessDone(spawnSync(command, args, { ...IN_PROJECT, stdio: 'inherit' }))
 }
 
+/** Runs a command as `run` does, and prints the time that it took. */
+export function runTimed(command, args) {
+  const startedAt = performance.now()
+  const { status, error } = spawnSync(command, args, { ...IN_PROJECT, stdio: 'inherit' })
+  const seconds = Math.round((performance.now() - startedAt) / 1000)
+  const cpuSeconds = childCpuSeconds()
+  console.log(`${seconds} s${cpuSeconds === undefined ? '' : `, ${cpuSeconds} s of CPU`}`)
+  exitUnlessDone({ status, error })
+}
+
+/** Returns the CPU time of all ended children and their children, which only Linux tells. */
+function childCpuSeconds() {
+  if (!existsSync('/proc/self/stat')) return undefined
+  // The name of the program may contain spaces. Times are in hundredths of a second.
+  const fields = readFileSync('/proc/self/stat', 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
+  return Math.round((Number(fields[13]) + Number(fields[14])) / 100)
+}
+
 const STILL_RUNNING_MS = 10_000
 
 /**

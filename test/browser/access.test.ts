@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { describe, expect, it } from 'vitest'
 import type { Variant } from './bundle.ts'
 import type * as Access from './pages/access.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { describe, expect, it } from 'vitest'
 import type { Cipher } from '../../src/model/config.ts'
 import type { Variant } from './bundle.ts'

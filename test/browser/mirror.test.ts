@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import type { Variant } from './bundle.ts'

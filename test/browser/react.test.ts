@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { expect, it } from 'vitest'
 import type * as Script from './pages/react.ts'
 import { inChromium, scriptIn } from './support.ts'

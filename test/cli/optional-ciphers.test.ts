@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { build } from 'esbuild'
 import { describe, expect, it } from 'vitest'
 import { optionalCiphers } from '../../adapters/cli/optional-ciphers.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import type { Page, Route } from 'playwright-core'
 import { expect, it } from 'vitest'
 import type { Stream } from '../../src/index.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { expect, it } from 'vitest'
 import { membersWithoutExample } from './shown-members.ts'
 

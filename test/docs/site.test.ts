@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { execFile } from 'node:child_process'
 import { cp, mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { copyFile, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

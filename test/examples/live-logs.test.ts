@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { lineOf } from '../../examples/live-logs/src/line.ts'
 import { type AppServer, serveExample } from '../browser/app-server.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import axe from 'axe-core'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { type AppServer, serveExample } from '../browser/app-server.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type AppServer, serveExample } from '../browser/app-server.ts'
 import { describeInChromium } from '../browser/chromium.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { afterAll, beforeAll, expect, it } from 'vitest'
 // @ts-expect-error: a plain script without types
 import { claimable, EMPTY, isHeldBy, LEASE_MS, reduce } from '../../examples/work-queue/queue.mjs'

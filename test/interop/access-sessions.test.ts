@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { create, toBinary } from '@bufbuild/protobuf'
 import { AppendInput, AppendRecord } from '@s2-dev/streamstore'
 import { describe, expect, it, onTestFinished } from 'vitest'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { describeAccessTable } from '../support/access-table/run-table.ts'
 import { testClock } from '../support/index.ts'
 import { byClient } from './client-performer.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { AppendInput, AppendRecord, type S2Stream } from '@s2-dev/streamstore'
 import { serialization } from '@s2-dev/streamstore-patterns'
 import { describe, expect, it } from 'vitest'

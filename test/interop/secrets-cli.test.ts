@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { type Engine, open, type Storage } from '../../src/index.ts'

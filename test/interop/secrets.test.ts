@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { describe, expect, it } from 'vitest'
 import { Raw } from '../node/raw.ts'
 import { Evidence } from './secrets/evidence.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { inChromium } from '../browser/support.ts'
 import {

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build, type Plugin } from 'esbuild'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { describe, expect, it } from 'vitest'
 import { packageEntries, publicApi } from './public-calls.ts'
 

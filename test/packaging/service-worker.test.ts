@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { readdir } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { inChromium } from '../browser/support.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, vi } from 'vitest'
 import { cleanUpAfterFile } from './after-file.ts'
 import './compare-bytes.ts'
 import { assertOriginalGlobals } from './original-globals.ts'
@@ -9,8 +9,25 @@ import './patience.ts'
 /** Reporters print all of a title. */
 const TITLE_CHARACTERS_MAX = 200
 
+/**
+ * The CPU time that a test in `npm test` may take. It is measured instead of the duration, because a busy
+ * machine only makes the latter longer.
+ */
+const CPU_MS_MAX = 250
+
+const IS_QUICK_RUN = process.env.TEST_RUN === 'quick'
+
+let cpuAtStart = process.cpuUsage()
+
 beforeEach(({ expect, task: { name } }) => {
   if (name.length > TITLE_CHARACTERS_MAX) expect.fail(`the title has ${name.length} characters`)
+  cpuAtStart = process.cpuUsage()
+})
+afterEach(({ expect }) => {
+  const { user, system } = process.cpuUsage(cpuAtStart)
+  const cpuMs = Math.round((user + system) / 1000)
+  if (IS_QUICK_RUN && cpuMs > CPU_MS_MAX)
+    expect.fail(`the test took ${cpuMs} ms of CPU; over ${CPU_MS_MAX} ms it needs the tag "slow"`)
 })
 afterAll(async () => {
   vi.restoreAllMocks()

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { AppendInput, AppendRecord, S2 } from '@s2-dev/streamstore'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { connect } from '../../adapters/client/index.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { conformanceSuite } from '../../adapters/conformance/index.ts'

@@ -1,8 +1,7 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { expect, it, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { readSources } from '../architecture/source-module.ts'
-import { ONLY_IN_FULL_RUNS, REPEATED_IN_FULL_RUNS } from '../full-runs.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const OWN_EXAMPLES = 'test/testing/test-files.test.ts'
@@ -47,29 +46,4 @@ test.each([
   ['await clock.advance(10)', false],
 ])('%s: %s', (text, expected) => {
   expect(sleeps(text)).toBe(expected)
-})
-
-const TESTS = fileURLToPath(new URL('..', import.meta.url))
-const files = readdirSync(TESTS, { recursive: true, encoding: 'utf8' }).map((path) => `test/${path}`)
-
-/** Replaces each `{a,b}`. */
-function expanded(pattern: string): string[] {
-  const [, before, choices, after] = /^(.*?)\{([^}]*)\}(.*)$/.exec(pattern) ?? []
-  if (choices === undefined) return [pattern]
-  return choices.split(',').flatMap((choice) => expanded(`${before}${choice}${after}`))
-}
-
-function matches(pattern: string): boolean {
-  const source = pattern.replace(/[.]/g, '\\.').replace(/\*+/g, (stars) => (stars === '*' ? '[^/]*' : '.*'))
-  return files.some((file) => file.endsWith('.test.ts') && new RegExp(`^${source}$`).test(file))
-}
-
-it('each pattern that quick runs leave out matches a test file', () => {
-  const patterns = [...ONLY_IN_FULL_RUNS, ...Object.values(REPEATED_IN_FULL_RUNS).flat()].flatMap(expanded)
-  expect(patterns.length).toBeGreaterThan(60)
-  expect(patterns.filter((pattern) => !matches(pattern))).toEqual([])
-})
-
-it('a pattern without files matches nothing', () => {
-  expect(expanded('test/{engine,motor}/{api,log}/*.test.ts').map(matches)).toEqual([true, true, false, false])
 })

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { expect, it } from 'vitest'
 import type * as Client from '../pages/durable-streams-client.ts'
 import type * as Controlled from '../pages/service-worker-client.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { type Frame, FrameDecoder } from '../../../src/wire/frame.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { describe, expect, it } from 'vitest'
 import type * as EventSources from '../pages/event-source.ts'
 import type * as Fetching from '../pages/fetch.ts'

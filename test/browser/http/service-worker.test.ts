@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { beforeAll, describe, expect, it } from 'vitest'
 import { conformanceSuite } from '../../../adapters/conformance/index.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { describe, expect, it } from 'vitest'
 import { SCHEMA_VERSION } from '../../../adapters/storage/indexeddb/schema.ts'
 import type * as Connections from '../pages/indexeddb-connections.ts'

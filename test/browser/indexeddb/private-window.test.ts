@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { expect, it } from 'vitest'
 import { launchPrivate } from '../chromium.ts'
 import type * as Engine from '../pages/indexeddb-engine.ts'

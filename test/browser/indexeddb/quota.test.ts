@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import type { CDPSession } from 'playwright-core'
 import { expect, it } from 'vitest'
 import type * as Quota from '../pages/indexeddb-quota.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { connect } from '../../../adapters/client/index.ts'

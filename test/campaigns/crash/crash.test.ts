@@ -1,3 +1,5 @@
+// @module-tag nightly
+
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { Prng } from '../../../src/runtime/prng.ts'

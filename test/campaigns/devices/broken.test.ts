@@ -1,3 +1,5 @@
+// @module-tag nightly
+
 import { describe, expect, it } from 'vitest'
 import type { SyncedStream } from '../../../adapters/sync/index.ts'
 import { PROBE_SUFFIX } from '../../../adapters/sync/producer-support.ts'

@@ -1,3 +1,5 @@
+// @module-tag nightly
+
 import { expect, it } from 'vitest'
 import { runProgram } from './run-program.ts'
 

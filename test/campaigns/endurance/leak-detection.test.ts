@@ -1,3 +1,5 @@
+// @module-tag nightly
+
 import { expect, it } from 'vitest'
 import { bundleProgram } from '../../support/child-process.ts'
 import { runScenarios } from './campaign.ts'

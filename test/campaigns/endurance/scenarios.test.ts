@@ -1,3 +1,5 @@
+// @module-tag nightly
+
 import { describe } from 'vitest'
 import { defineScenarios } from './campaign.ts'
 

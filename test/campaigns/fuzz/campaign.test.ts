@@ -1,3 +1,5 @@
+// @module-tag nightly
+
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { bundleProgram } from '../../support/child-process.ts'

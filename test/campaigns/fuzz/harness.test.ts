@@ -1,3 +1,5 @@
+// @module-tag nightly
+
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'

@@ -1,3 +1,5 @@
+// @module-tag nightly
+
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { filesystem } from '../../../adapters/storage/filesystem/index.ts'

@@ -1,3 +1,5 @@
+// @module-tag nightly
+
 import { describe, expect, it } from 'vitest'
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'

@@ -1,3 +1,5 @@
+// @module-tag nightly
+
 import type * as Recorder from '../../browser/pages/linearizability.ts'
 import type { StorageName } from '../../browser/pages/linearizability.ts'
 import { inChromium, scriptIn } from '../../browser/support.ts'

@@ -1,3 +1,5 @@
+// @module-tag nightly
+
 import { Agent } from 'node:http'
 import { S2 } from '@s2-dev/streamstore'
 import { afterAll, expect } from 'vitest'

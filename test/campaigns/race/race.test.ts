@@ -1,3 +1,5 @@
+// @module-tag nightly
+
 import { beforeAll, describe, expect, it } from 'vitest'
 import type * as Race from '../../browser/pages/indexeddb-race.ts'
 import { inChromium, type Remote, scriptIn } from '../../browser/support.ts'

@@ -1,3 +1,5 @@
+// @module-tag nightly
+
 import { describe, it } from 'vitest'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { decodeRecords, encodeRecords } from '../../../src/storage/block-codec.ts'

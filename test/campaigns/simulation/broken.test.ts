@@ -1,3 +1,5 @@
+// @module-tag nightly
+
 import { describe, it } from 'vitest'
 import type { ReadEvent, RecordCursor, Stream } from '../../../src/index.ts'
 import { decodeRecords, encodeRecords } from '../../../src/storage/block-codec.ts'

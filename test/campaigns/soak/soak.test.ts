@@ -1,3 +1,5 @@
+// @module-tag nightly
+
 import { describe, expect, it } from 'vitest'
 import { all, bodies } from '../../interop/records.ts'
 import { basinOn, openCounts, startService, TRANSPORTS, untilIdle } from '../../interop/support.ts'

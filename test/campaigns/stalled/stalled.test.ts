@@ -1,3 +1,5 @@
+// @module-tag nightly
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'

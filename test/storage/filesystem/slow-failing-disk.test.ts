@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Prng } from '../../../src/runtime/prng.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { postgres } from '../../../adapters/storage/postgres/index.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { prepared } from '../../../adapters/storage/postgres/database.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type PostgresClient, postgres } from '../../../adapters/storage/postgres/index.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type PostgresOptions, postgres } from '../../../adapters/storage/postgres/index.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { appendFile, readdir, readFile, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'

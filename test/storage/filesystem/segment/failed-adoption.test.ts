@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { expect, test, vi } from 'vitest'
 import { LogWriter, NOW, WHOLE_LOG } from '../../../../adapters/conformance/log-writer.ts'
 import { checkRead } from '../../../../adapters/conformance/model.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
 import { Prng } from '../../../../src/runtime/prng.ts'
