@@ -1,16 +1,9 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join, relative } from 'node:path'
-import { gzipSync } from 'node:zlib'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { build, type Plugin } from 'esbuild'
-import { type MinifyOptions, minify } from 'terser'
 import { defineConfig } from 'tsup'
 import { assetModule, bundledAssets } from './scripts/bundled-assets.mjs'
-import { renameModules, withoutBareImports } from './scripts/chunk-imports.mjs'
 import { examplesArchive } from './scripts/examples-archive.mjs'
-import { hoistConstants } from './scripts/hoist-constants.mjs'
-import { isPackagedSource } from './scripts/packaged-sources.mjs'
-import { reduceZstd } from './scripts/reduce-zstd.mjs'
-import { reduceMap } from './scripts/source-maps.mjs'
 
 /**
  * `zstd-codec` goes into the build, as a chunk of its own that is loaded when it is first needed: bundlers
@@ -35,19 +28,6 @@ const embedZstdCodec: Plugin = {
       replace(/ENVIRONMENT_(IS_WEB|IS_WORKER|HAS_NODE)=typeof [^;]*;/g, () => '')
       replace(/ENVIRONMENT_IS_(NODE|SHELL)=(ENVIRONMENT|!)[^;]*;/g, () => '')
       replace(/(?<=ENVIRONMENT_IS_SHELL=)false/, () => 'true')
-      // File systems for browsers and Node, which are never mounted.
-      replace(/if\(ENVIRONMENT_HAS_NODE\)\{var fs=[^}]*\}/, () => '')
-      replace(/,"IDBFS":IDBFS,"NODEFS":NODEFS,"WORKERFS":WORKERFS/, () => '')
-      // Without what is not needed, and compressed, the binary is a sixth as long. The module awaits what
-      // `getBinary` returns.
-      replace(/(?<=;base64,)[A-Za-z0-9+/=]{1000,}/, (base64) =>
-        gzipSync(reduceZstd(Buffer.from(base64, 'base64')), { level: 9 }).toString('base64'),
-      )
-      replace(
-        /if\(binary\)\{return binary\}/,
-        () =>
-          'if(binary){return new Response(new Blob([binary]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer()}',
-      )
       return { contents }
     })
   },
@@ -66,23 +46,6 @@ const embedCliProgress: Plugin = {
     build.onLoad({ filter: /.*/, namespace: 'of-node' }, ({ path }) => ({
       contents: `module.exports = process.getBuiltinModule('node:${path}')`,
     }))
-  },
-}
-
-/**
- * Leaves out docstrings, of which the build would keep those of class members: they are in the declarations
- * and in the sources of the package, and a third copy is 30 KB of the tarball. Keeps the numbers of lines.
- */
-const withoutDocstrings: Plugin = {
-  name: 'without-docstrings',
-  setup({ onLoad }) {
-    onLoad({ filter: /[\\/](src|adapters)[\\/].*\.tsx?$/, namespace: 'file' }, async ({ path }) => {
-      const text = await readFile(path, 'utf8')
-      const contents = text.replace(/^ *\/\*\*(?:(?!\*\/)[\s\S])*\*\/$/gm, (docstring) =>
-        docstring.replace(/[^\n]/g, ''),
-      )
-      return { contents, loader: path.endsWith('x') ? 'tsx' : 'ts' }
-    })
   },
 }
 
@@ -130,55 +93,8 @@ async function bundleForPages(): Promise<void> {
     logLevel: 'error',
     plugins: [withoutPacking],
   })
-  // A second minifier finds what the first leaves.
-  const code = await minified(outputFiles[0]!.text, { module: true, ecma: 2020, compress: { passes: 2 } })
   const banner = '/*! headwater and its dependencies: THIRD-PARTY-NOTICES.md */'
-  await writeFile(join(DIST, 'browser.js'), `${banner}\n${code}\n`)
-}
-
-async function minified(text: string, options: MinifyOptions): Promise<string> {
-  const { code } = await minify(text, options)
-  if (code === undefined) throw new Error('the minifier returned nothing')
-  return code
-}
-
-/** Shortens the names in the zstd module, which is not for reading: it came minified, and is a tenth of the package. */
-async function shortenZstdModule(): Promise<void> {
-  const name = (await readdir(DIST)).find((file) => /^zstd-module-.*\.js$/.test(file))
-  if (name === undefined) throw new Error('the build has no zstd module')
-  const path = join(DIST, name)
-  const code = await minified(await readFile(path, 'utf8'), {
-    module: true,
-    ecma: 2020,
-    compress: { passes: 3 },
-  })
-  await writeFile(path, code)
-}
-
-/**
- * Hoists constants, shortens imports, and keeps of the source maps what stack traces need and the sources in
- * the package.
- */
-async function finishModules(): Promise<void> {
-  for (const name of await readdir(DIST)) {
-    if (!name.endsWith('.js.map')) continue
-    const mapPath = join(DIST, name)
-    const modulePath = mapPath.replace(/\.map$/, '')
-    const bundled = await readFile(modulePath, 'utf8')
-    const hoisted = hoistConstants(bundled, JSON.parse(await readFile(mapPath, 'utf8')))
-    const { code, map } = withoutBareImports(hoisted.code, hoisted.map)
-    const reduced = reduceMap(map, (source) =>
-      isPackagedSource(relative(import.meta.dirname, join(DIST, source))),
-    )
-    if (reduced === undefined) {
-      await rm(mapPath)
-      await writeFile(modulePath, code.replace(/^\/\/# sourceMappingURL=.*\n?/m, ''))
-    } else {
-      await writeFile(mapPath, JSON.stringify(reduced))
-      await writeFile(modulePath, code)
-    }
-  }
-  renameModules(DIST)
+  await writeFile(join(DIST, 'browser.js'), `${banner}\n${outputFiles[0]!.text}`)
 }
 
 /**
@@ -219,7 +135,7 @@ export default defineConfig({
   removeNodeProtocol: false,
   external: [/^node:/],
   noExternal: ['zstd-codec', 'cli-progress'],
-  esbuildPlugins: [embedZstdCodec, embedCliProgress, separateModules, bundledAssets, withoutDocstrings],
+  esbuildPlugins: [embedZstdCodec, embedCliProgress, separateModules, bundledAssets],
   esbuildOptions(options) {
     // The sources are files of the package.
     options.sourcesContent = false
@@ -228,9 +144,7 @@ export default defineConfig({
   sourcemap: true,
   clean: true,
   async onSuccess() {
-    await finishModules()
     await writeConsoleProgram()
-    await shortenZstdModule()
     await bundleForPages()
     await writeFile(join(DIST, 'examples.json.br'), examplesArchive())
   },

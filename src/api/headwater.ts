@@ -1,3 +1,6 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+// The declarations of the package use `Symbol.asyncDispose`, which no stable `lib` includes.
+
 import type { AccessTokenInfo, AccessTokenInput } from '../model/access.ts'
 import type { BasinConfigInput } from '../model/config.ts'
 import type { BasinInfo, ListQuery, Page, Provisioned } from '../model/info.ts'

@@ -1,1 +1,0 @@
-export declare function reduceZstd(wasm: Uint8Array): Buffer
