@@ -5,8 +5,8 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
-/** The options of commands. On Windows npm is a script, which only a shell can start. */
-const IN_PROJECT = { cwd: root, shell: process.platform === 'win32' }
+/** Returns the options of a command. On Windows npm is a script, which only a shell can start. */
+const optionsOf = (command) => ({ cwd: root, shell: process.platform === 'win32' && command === 'npm' })
 
 export function inProject(...path) {
   return join(root, ...path)
@@ -43,13 +43,13 @@ export function build() {
 
 /** Runs a command in the project. Exits with its code if that is not 0. */
 export function run(command, args) {
-  exitUnlessDone(spawnSync(command, args, { ...IN_PROJECT, stdio: 'inherit' }))
+  exitUnlessDone(spawnSync(command, args, { ...optionsOf(command), stdio: 'inherit' }))
 }
 
 /** Runs a command as `run` does, and prints the time that it took. */
 export function runTimed(command, args) {
   const startedAt = performance.now()
-  const { status, error } = spawnSync(command, args, { ...IN_PROJECT, stdio: 'inherit' })
+  const { status, error } = spawnSync(command, args, { ...optionsOf(command), stdio: 'inherit' })
   const seconds = Math.round((performance.now() - startedAt) / 1000)
   const cpuSeconds = childCpuSeconds()
   console.log(`${seconds} s${cpuSeconds === undefined ? '' : `, ${cpuSeconds} s of CPU`}`)
@@ -87,7 +87,7 @@ async function runWithProgress(title, command, args, { requests, step, of } = {}
   }
   console.log(`${title} …`)
   const timer = setInterval(show, isTerminal ? 200 : STILL_RUNNING_MS)
-  const child = spawn(command, args, { ...IN_PROJECT, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(command, args, { ...optionsOf(command), stdio: ['ignore', 'pipe', 'pipe'] })
   for (const stream of [child.stdout, child.stderr]) {
     createInterface({ input: stream }).on('line', (text) => {
       output.push(`${text}\n`)
