@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Fold, fold } from '../../adapters/fold/index.ts'
@@ -125,7 +127,6 @@ describe.each(STORAGES)('on %s', (name, create) => {
           await world.close()
         },
       ),
-      { numRuns: name === 'memory' ? 150 : 15 },
     )
   })
 })
