@@ -113,7 +113,7 @@ class World {
   }
 }
 
-describe.each(STORAGES)('on %s', (name, create) => {
+describe.each(STORAGES)('on %s', (_, create) => {
   test('a fold equals the reduction of the whole stream after any appends, restarts and snapshots', async () => {
     await fc.assert(
       fc.asyncProperty(
