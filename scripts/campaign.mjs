@@ -6,8 +6,9 @@ import { ensureInstalled, inProject, run } from './project.mjs'
 
 /**
  * `numbers` are options with a default or `undefined`; `texts` and `flags` have no default. `files` are the
- * Vitest files without `.test.ts`, or folders. `filter` is the text option that selects tests by a part of their names. A
- * campaign with a `program` runs without Vitest. One with `inputs` runs properties of fast-check.
+ * Vitest files without `.test.ts`, or folders. `filter` is the text option that selects tests by a part of
+ * their names. A campaign with a `program` runs without Vitest. One with `inputs` runs properties of
+ * fast-check.
  */
 const CAMPAIGNS = {
   crash: { numbers: { workloads: 8, workload: undefined }, files: ['crash/crash'] },
@@ -17,7 +18,7 @@ const CAMPAIGNS = {
     program: 'devices/program',
   },
   fuzz: { numbers: { inputs: 10_000, seed: 1 }, texts: ['target'], filter: 'target', files: ['fuzz/'] },
-  kill: { numbers: { rounds: 200, seed: 1 }, files: ['kill/kill', 'kill/kill-engine'] },
+  kill: { numbers: { rounds: 200, seed: 1 }, files: ['kill/kill'] },
   linearizability: {
     numbers: { histories: 500, seed: 1 },
     texts: ['target', 'write'],
