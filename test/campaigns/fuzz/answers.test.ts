@@ -1,16 +1,12 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { OPERATIONS } from '../../../src/model/operations.ts'
 import { decodeError } from '../../../src/wire/decode-error.ts'
 import { positionOf } from '../../../src/wire/decode-records.ts'
-import { accessTokenInfoOf, decodePage } from '../../../src/wire/decode-resources.ts'
 import { tailJson } from '../../../src/wire/json-records.ts'
-import { accessTokenPageJson } from '../../../src/wire/json-resources.ts'
 import { parseResponse, recordOf } from '../../../src/wire/response-json.ts'
 import { batchEvent, errorEvent } from '../../../src/wire/sse.ts'
-import { NO_GROUPS } from '../../core/access-scopes.ts'
 import { fuzzText } from './decoder.ts'
-import { fencingToken, integer, streamName, text, time } from './models.ts'
+import { fencingToken, integer, text } from './models.ts'
 import { malformedResponse } from './rejections.ts'
 
 fuzzText('the tail in the response of a server', {
@@ -39,34 +35,6 @@ fuzzText('an error in the response of a server', {
     ...'"code": "message": {} "__proto__": "seq_num_mismatch": "fencing_token_mismatch":'.split(' '),
     'x'.repeat(2000),
   ],
-})
-
-const resourceSet = fc.constantFrom(null, { exact: 'a' }, { prefix: '' })
-
-fuzzText('a page of access tokens in the response of a server', {
-  models: fc.record({
-    items: fc.array(
-      fc.record({
-        id: streamName,
-        expiresAt: fc.option(time, { nil: null }),
-        autoPrefixStreams: fc.boolean(),
-        scope: fc.record({
-          basins: resourceSet,
-          streams: resourceSet,
-          accessTokens: resourceSet,
-          opGroups: fc.constant(NO_GROUPS),
-          ops: fc.subarray([...OPERATIONS]),
-        }),
-      }),
-      { maxLength: 3 },
-    ),
-    hasMore: fc.boolean(),
-  }),
-  encode: accessTokenPageJson,
-  decode: (input) => decodePage(parseResponse(input), 'access_tokens', accessTokenInfoOf),
-  means: (page) => page,
-  rejects: malformedResponse,
-  words: '"id": "expires_at": "scope": "basins": "op_groups": "ops": "has_more": null {} [] , }'.split(' '),
 })
 
 fuzzText('server-sent events, from which no text may start another event', {

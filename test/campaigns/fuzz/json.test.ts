@@ -18,7 +18,6 @@ import {
   decodeAccessToken,
   decodeCreateBasin,
   decodeCreateStream,
-  decodeEnsureBasin,
   decodeEnsureStream,
   decodeLocation,
   decodeStreamConfigHeader,
@@ -115,13 +114,6 @@ fuzzBody('the creation of a basin', {
   models: fc.record({ basin: basinName, config: basinConfig, ...place }),
   form: ({ config, ...more }) => ({ config: basinForm(config), ...more }),
   decode: decodeCreateBasin,
-  words: BASIN_WORDS,
-})
-
-fuzzBody('a basin that is created or reconfigured', {
-  models: fc.record({ config: basinConfig, ...place }),
-  form: ({ config, ...more }) => ({ config: basinForm(config), ...more }),
-  decode: decodeEnsureBasin,
   words: BASIN_WORDS,
 })
 

@@ -1,32 +1,19 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { aesGcmOfNode } from '../../../src/engine/encryption/aes-gcm.ts'
-import { BlockOpener, splitSealedBlock } from '../../../src/engine/encryption/encrypted-reader.ts'
-import { StreamAead } from '../../../src/engine/encryption/stream-aead.ts'
 import type { AppendInput } from '../../../src/model/append-input.ts'
-import { concatBytes, utf8 } from '../../../src/model/bytes.ts'
-import { EncryptionKey } from '../../../src/model/encryption-key.ts'
+import { utf8 } from '../../../src/model/bytes.ts'
 import { BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import { type Header, meteredBytesOf, type SequencedRecord } from '../../../src/model/record.ts'
-import { nodeCrypto } from '../../../src/runtime/node.ts'
 import { decodeRecords, encodeRecords } from '../../../src/storage/block-codec.ts'
-import type { StoredBlock } from '../../../src/storage/contract.ts'
 import { recordSpans } from '../../../src/storage/record-spans.ts'
-import {
-  decodeSegments,
-  decodeSkeleton,
-  encodePlaintext,
-  encodeSegment,
-  encodeSkeleton,
-} from '../../../src/storage/sealed-block.ts'
-import { decodeAppendAck, decodeReadBatch, withCommand } from '../../../src/wire/decode-records.ts'
-import { AppendAckSchema, AppendInputSchema, ReadBatchSchema } from '../../../src/wire/gen/records_pb.ts'
+import { decodeReadBatch, withCommand } from '../../../src/wire/decode-records.ts'
+import { AppendInputSchema, ReadBatchSchema } from '../../../src/wire/gen/records_pb.ts'
 import { decodeAppendInput } from '../../../src/wire/proto-records.ts'
 import { checkBatch } from './check-batch.ts'
 import { varint } from './damage.ts'
 import { fuzzBytes } from './decoder.ts'
-import { bytes, fencingToken, integer, record, sequence } from './models.ts'
+import { bytes, fencingToken, integer, record } from './models.ts'
 import { outcomeOf } from './outcomes.ts'
 import { malformedResponse, rangeError, withCode } from './rejections.ts'
 
@@ -105,6 +92,11 @@ function recordsOf(data: Uint8Array): SequencedRecord[] {
   return decodeRecords(data).map(({ command: _, ...of }) => of)
 }
 
+function checkNumbers(records: readonly SequencedRecord[]): void {
+  const numbers = records.flatMap(({ seqNum, timestamp }) => [seqNum, timestamp])
+  expect(numbers).toSatisfy(() => numbers.every(Number.isSafeInteger))
+}
+
 function generatedRecords(data: Uint8Array): SequencedRecord[] {
   return fromBinary(ReadBatchSchema, data).records.map(({ seqNum, timestamp, headers, body }) => ({
     seqNum: Number(seqNum),
@@ -141,84 +133,12 @@ fuzzBytes('a block of records', {
   means: (records) => records,
   rejects: rangeError,
   verify(records, input) {
+    checkNumbers(records)
     expect(recordsOf(encodeRecords(records)), 'the records, encoded again').toEqual(records)
     expect(records).toEqual(generatedRecords(input))
     expect(recordSpans(input)).toMatchObject(expectedSpans(records, input))
   },
   words: tagsOf([0x0a, 0x08, 0x10, 0x1a, 0x22, 0x12]),
-})
-
-const KEY = new EncryptionKey(new Uint8Array(32).fill(7))
-const NAMES = utf8('basin and stream')
-const SUITE = aesGcmOfNode(nodeCrypto()!)
-const NONCE = new Uint8Array(12)
-const OPENER = new BlockOpener(new StreamAead(SUITE, NAMES), KEY)
-
-function sealed(records: readonly SequencedRecord[]): Uint8Array {
-  const plaintext = encodePlaintext(records)
-  const ciphertext = plaintext && (SUITE.seal(KEY, NONCE, plaintext, NAMES) as Uint8Array)
-  return encodeSegment({
-    cipher: 'aes-256-gcm',
-    meteredBytes: meteredOf(records),
-    skeleton: encodeSkeleton(records),
-    sealed: ciphertext && { nonce: NONCE, ciphertext },
-  })
-}
-
-function meteredOf(records: readonly SequencedRecord[]): number {
-  return records.reduce((sum, { headers, body }) => sum + meteredBytesOf(headers, body), 0)
-}
-
-type BlockFacts = Omit<StoredBlock, 'data' | 'expiresAt'>
-const NOTHING: BlockFacts = {
-  firstSeqNum: 0,
-  endSeqNum: 0,
-  firstTimestamp: 0,
-  lastTimestamp: 0,
-  meteredBytes: 0,
-}
-
-function factsOf(records: readonly Pick<SequencedRecord, 'seqNum' | 'timestamp'>[], meteredBytes: number) {
-  const [first, last] = [records[0]!, records.at(-1)!]
-  return {
-    firstSeqNum: first.seqNum,
-    endSeqNum: first.seqNum + records.length,
-    firstTimestamp: first.timestamp,
-    lastTimestamp: last.timestamp,
-    meteredBytes,
-  }
-}
-
-/** Metadata of the storage that matches the block, so that the cipher is reached. */
-function stored(data: Uint8Array): StoredBlock {
-  const facts = outcomeOf(() => {
-    const segments = decodeSegments(data)
-    const records = segments.flatMap(({ skeleton }) => decodeSkeleton(skeleton))
-    return factsOf(
-      records,
-      segments.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
-    )
-  })
-  return { ...('value' in facts ? facts.value : NOTHING), expiresAt: null, data }
-}
-
-fuzzBytes('a block of an encrypted stream, opened with its key', {
-  models: fc.tuple(sequence, fc.nat(4)).map(([records, at]) => {
-    return [records.slice(0, at), records.slice(at)].filter((part) => part.length > 0)
-  }),
-  encode: (appends) => concatBytes(appends.map(sealed)),
-  decode: (input) => splitSealedBlock(stored(input)).map((part) => OPENER.openWhole(part) as StoredBlock),
-  means: (appends) => appends.map((records) => expect.objectContaining({ data: encodeRecords(records) })),
-  rejects: withCode('storage', 'decryption_failed'),
-  verify(blocks) {
-    for (const { data, expiresAt: _, ...facts } of blocks) {
-      const records = recordsOf(data)
-      expect(facts).toMatchObject(factsOf(records, meteredOf(records)))
-      expect(records.map(({ seqNum }) => seqNum)).toEqual(records.map((_, i) => facts.firstSeqNum + i))
-      const times = records.map(({ timestamp }) => timestamp)
-      expect(times).toEqual(times.toSorted((a, b) => a - b))
-    }
-  },
 })
 
 function readBatch(records: readonly SequencedRecord[]): Uint8Array {
@@ -242,21 +162,8 @@ fuzzBytes('a batch in the response of a server', {
     records.map(({ seqNum, timestamp, headers, body }) => withCommand(seqNum, timestamp, headers, body)),
   rejects: malformedResponse,
   verify(records) {
-    for (const { seqNum, timestamp } of records)
-      expect([seqNum, timestamp].every(Number.isSafeInteger)).toBe(true)
+    checkNumbers(records)
     expect(decodeReadBatch(readBatch(records)).records, 'the records, encoded again').toEqual(records)
   },
   memory: { perInputByte: 256, beside: 4096 },
-})
-
-fuzzBytes('the acknowledgement of an append in the response of a server', {
-  models: fc.record({ seqNum: integer, timestamp: integer }),
-  encode({ seqNum, timestamp }) {
-    const end = { seqNum: BigInt(seqNum), timestamp: BigInt(timestamp) }
-    return toBinary(AppendAckSchema, create(AppendAckSchema, { start: end, end, tail: end }))
-  },
-  decode: (input) => decodeAppendAck(input).end,
-  means: (end) => end,
-  rejects: malformedResponse,
-  verify: (end) => expect(Object.values(end).every(Number.isSafeInteger)).toBe(true),
 })

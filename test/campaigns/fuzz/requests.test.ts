@@ -5,7 +5,6 @@ import { bearerToken, handlerSettings } from '../../../adapters/http/options.ts'
 import { ApiRequest } from '../../../adapters/http/request.ts'
 import { Router } from '../../../adapters/http/router.ts'
 import { ROUTES } from '../../../adapters/http/routes.ts'
-import { planMetrics } from '../../../src/core/usage/metrics-plan.ts'
 import { accessTokenIdProblem, accessTokenPrefixProblem } from '../../../src/model/access.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/control-names.ts'
@@ -14,7 +13,6 @@ import {
   ACCOUNT_METRIC_SETS,
   BASIN_METRIC_SETS,
   METRIC_INTERVALS,
-  type MetricsQuery,
   STREAM_METRIC_SETS,
 } from '../../../src/model/metrics.ts'
 import { basinNameProblem, streamNameProblem } from '../../../src/model/names.ts'
@@ -36,7 +34,7 @@ import {
 } from '../../../src/wire/query.ts'
 import { sessionCompressionOf } from '../../../src/wire/session-frames.ts'
 import { parseLastEventId, resumeQuery } from '../../../src/wire/sse.ts'
-import { headerPrefixOf, parseDataFormat, usedHeaderPrefix } from '../../../src/wire/vendor-headers.ts'
+import { headerPrefixOf, usedHeaderPrefix } from '../../../src/wire/vendor-headers.ts'
 import { fuzzText } from './decoder.ts'
 import { basinName, integer, streamName, text } from './models.ts'
 import { outcomeOf } from './outcomes.ts'
@@ -209,7 +207,6 @@ fuzzText('the query of metrics', {
     const encoded = (time: unknown) => (time === undefined ? undefined : Number(time) / 1000)
     const again = search({ ...query, start: encoded(query.start), end: encoded(query.end) })
     expect(decodeMetricsQuery(again, BASIN_METRIC_SETS), 'the query, encoded again').toEqual(query)
-    checkPlan(query)
   },
   words: [
     ...'&set= &start= &end= &interval= storage minute day'.split(' '),
@@ -217,18 +214,6 @@ fuzzText('the query of metrics', {
     ...STREAM_METRIC_SETS,
   ],
 })
-
-/** The engine rejects the query, or plans a limited number of whole intervals. */
-function checkPlan(query: MetricsQuery): void {
-  const outcome = outcomeOf(() => planMetrics('basin', query, NOW_SECONDS))
-  if ('error' in outcome) expect(outcome.error).toSatisfy(withCode('invalid'))
-  else if (outcome.value !== undefined) {
-    const { from, to, seconds } = outcome.value
-    expect((to - from) / seconds).toSatisfy(
-      (count) => Number.isInteger(count) && count > 0 && count <= 31 * 24 * 60,
-    )
-  }
-}
 
 fuzzText('the header last-event-id', {
   models: fc.record({ lastSeqNum: integer, count: integer, bytes: integer }),
@@ -282,14 +267,6 @@ fuzzText('content codings', {
     }
   },
   words: 'gzip x-gzip zstd GZIP ;q= 0.001 1e-9 , ; *'.split(' '),
-})
-
-fuzzText('data formats', {
-  models: fc.constantFrom('raw', 'json', 'base64', 'json-binsafe', ' raw '),
-  encode: (value) => value,
-  decode: parseDataFormat,
-  rejects: withCode('bad_header'),
-  verify: (format) => expect(['raw', 'base64']).toContain(format),
 })
 
 fuzzText('the token in the header authorization', {

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { printable, quoteArg } from '../../../adapters/cli/errors.ts'
-import { virtualClock } from '../../../adapters/testing/index.ts'
 import {
   idOfToken,
   rootTokenProblem,
@@ -132,23 +131,6 @@ fuzzText('dates with times', {
     else expect(input).toMatch(/[tz]/)
   },
   words: 'T t Z z +00:00 -23:59 .999999999 .1 :60 02-29 0000 9999 24:00:00'.split(' '),
-})
-
-const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-
-fuzzText('durations of the virtual clock', {
-  models: fc.tuple(fc.nat(1_000_000), fc.constantFrom('ms', 's', 'm', 'h', 'd')),
-  encode: (duration) => duration.join(''),
-  async decode(input) {
-    const clock = virtualClock({ now: 0 })
-    await clock.advance(input)
-    return clock.now()
-  },
-  means: ([count, unit]) => count * UNITS[unit],
-  rejects: withCode('invalid'),
-  verify: (ms) => expect(ms).toSatisfy((now) => now >= 0 && now <= Number.MAX_SAFE_INTEGER),
-  words: 'ms s m h d . .5 -'.split(' '),
-  found: [['the message repeated all of the input', `4m${'9'.repeat(3000)}`]],
 })
 
 fuzzText('untrusted text that is printed on a terminal', {
