@@ -6,8 +6,9 @@ import { ensureInstalled, inProject, run } from './project.mjs'
 
 /**
  * `numbers` are options with a default or `undefined`; `texts` and `flags` have no default. `files` are the
- * Vitest files without `.test.ts`. `filter` is the text option that selects tests by a part of their names. A
- * campaign with a `program` runs without Vitest.
+ * Vitest files without `.test.ts`, or folders. `filter` is the text option that selects tests by a part of
+ * their names. A campaign with a `program` runs without Vitest. One with `inputs` runs properties of
+ * fast-check.
  */
 const CAMPAIGNS = {
   crash: { numbers: { workloads: 8, workload: undefined }, files: ['crash/crash'] },
@@ -16,18 +17,8 @@ const CAMPAIGNS = {
     flags: ['history'],
     program: 'devices/program',
   },
-  endurance: {
-    numbers: { percent: 100 },
-    texts: ['scenario'],
-    filter: 'scenario',
-    files: ['endurance/scenarios'],
-  },
-  fuzz: {
-    numbers: { inputs: 1_000_000, seed: 1, case: undefined },
-    texts: ['target'],
-    files: ['fuzz/campaign'],
-  },
-  kill: { numbers: { rounds: 200, seed: 1 }, files: ['kill/kill', 'kill/kill-engine'] },
+  fuzz: { numbers: { inputs: 10_000, seed: 1 }, texts: ['target'], filter: 'target', files: ['fuzz/'] },
+  kill: { numbers: { rounds: 200, seed: 1 }, files: ['kill/kill'] },
   linearizability: {
     numbers: { histories: 500, seed: 1 },
     texts: ['target', 'write'],
@@ -46,8 +37,6 @@ const CAMPAIGNS = {
     flags: ['history'],
     program: 'simulation/program',
   },
-  stalled: { numbers: { stalled: 2_000, mebibytes: 300 }, files: ['stalled/stalled'] },
-  soak: { numbers: { seconds: 60 }, files: ['soak/soak'] },
 }
 
 const [name, ...args] = process.argv.slice(2)
@@ -56,6 +45,10 @@ const options = parseOptions()
 await ensureInstalled()
 process.env.TEST_POSTGRES = 'true'
 process.env.CAMPAIGN = JSON.stringify({ name, options })
+if (options.inputs !== undefined) {
+  process.env.FAST_CHECK_RUNS = `${options.inputs}`
+  process.env.FAST_CHECK_SEED = `${options.seed}`
+}
 if (program === undefined) runTests()
 else await runProgram()
 
@@ -81,9 +74,10 @@ function runTests() {
   // Vitest matches test names with a regular expression.
   const pattern = options[filter]?.replaceAll(/[^\w ]/g, '\\$&')
   const selected = pattern === undefined ? [] : ['--testNamePattern', pattern]
-  const paths = files.map((file) => `test/campaigns/${file}.test.ts`)
+  const paths = files.map((file) => `test/campaigns/${file}${file.endsWith('/') ? '' : '.test.ts'}`)
   const vitest = inProject('node_modules', 'vitest', 'vitest.mjs')
-  run(process.execPath, [vitest, 'run', '--project', 'all', ...selected, ...paths])
+  const limits = options.inputs === undefined ? [] : ['--testTimeout', '0']
+  run(process.execPath, [vitest, 'run', '--project', 'all', ...limits, ...selected, ...paths])
 }
 
 async function runProgram() {

@@ -1,6 +1,10 @@
 import fc from 'fast-check'
-import type { BasinConfigInput, StreamConfigInput } from '../../../src/model/config.ts'
-import { withoutUndefined } from '../../../src/wire/json-members.ts'
+import type {
+  BasinConfigInput,
+  BasinReconfiguration,
+  StreamConfigInput,
+  StreamReconfiguration,
+} from '../../../src/model/config.ts'
 import { integer } from './models.ts'
 
 /** Inputs of configurations: members may be absent, groups are not empty. */
@@ -24,53 +28,33 @@ export const basinConfig: fc.Arbitrary<BasinConfigInput> = present({
   createStreamOnRead: fc.boolean(),
 })
 
-export function streamConfigForm({
-  storageClass,
-  retentionPolicy,
-  timestamping,
-  deleteOnEmpty,
-}: StreamConfigInput) {
-  return withoutUndefined({
-    storage_class: storageClass,
-    retention_policy:
-      retentionPolicy === 'infinite'
-        ? { infinite: {} }
-        : retentionPolicy && { age: retentionPolicy.ageSeconds },
-    timestamping,
-    delete_on_empty: deleteOnEmpty && { min_age_secs: deleteOnEmpty.minAgeSeconds },
-  })
+function present<Shape extends object>(
+  members: {
+    readonly [Name in keyof Shape]: fc.Arbitrary<NonNullable<Shape[Name]>>
+  },
+): fc.Arbitrary<Partial<Shape>> {
+  return fc.record(members, { requiredKeys: [] }) as unknown as fc.Arbitrary<Partial<Shape>>
 }
 
-export function basinConfigForm(config: BasinConfigInput) {
-  return withoutUndefined({
-    default_stream_config: config.defaultStreamConfig && streamConfigForm(config.defaultStreamConfig),
+/** The JSON of a configuration or of a change, whose members may be null. */
+export function streamForm(config: StreamReconfiguration | StreamConfigInput) {
+  const { storageClass, retentionPolicy, timestamping, deleteOnEmpty } = config
+  return {
+    storage_class: storageClass,
+    retention_policy:
+      typeof retentionPolicy === 'object' && retentionPolicy !== null
+        ? { age: retentionPolicy.ageSeconds }
+        : retentionPolicy && { infinite: {} },
+    timestamping,
+    delete_on_empty: deleteOnEmpty && { min_age_secs: deleteOnEmpty.minAgeSeconds },
+  }
+}
+
+export function basinForm(config: BasinReconfiguration | BasinConfigInput) {
+  return {
+    default_stream_config: config.defaultStreamConfig && streamForm(config.defaultStreamConfig),
     stream_cipher: config.streamCipher,
     create_stream_on_append: config.createStreamOnAppend,
     create_stream_on_read: config.createStreamOnRead,
-  })
-}
-
-/** Parts of the JSON of these documents, for mutations. */
-export const CONFIG_WORDS = [
-  ...['"storage_class":', '"retention_policy":', '"timestamping":', '"delete_on_empty":', '"min_age_secs":'],
-  ...['"default_stream_config":', '"stream_cipher":', '"create_stream_on_append":', '"uncapped":', '"mode":'],
-  ...[
-    '"age":',
-    '"infinite":{}',
-    '{}',
-    '[]',
-    'null',
-    'true',
-    '{"__proto__":',
-    '"constructor":',
-    ',',
-    ':',
-    '}',
-  ],
-]
-
-function present<Shape extends object>(
-  members: { readonly [Name in keyof Shape]: fc.Arbitrary<NonNullable<Shape[Name]>> },
-): fc.Arbitrary<Partial<Shape>> {
-  return fc.record(members, { requiredKeys: [] }) as unknown as fc.Arbitrary<Partial<Shape>>
+  }
 }

@@ -1,10 +1,10 @@
 import { fromBinary } from '@bufbuild/protobuf'
+import { expect } from 'vitest'
 import { ERROR_KINDS, type ErrorCode } from '../../../src/model/errors.ts'
-import { compress, decompress } from '../../../src/wire/compression.ts'
+import { decompress } from '../../../src/wire/compression.ts'
 import { FrameDecoder } from '../../../src/wire/frame.ts'
 import { AppendAckSchema, ReadBatchSchema } from '../../../src/wire/gen/records_pb.ts'
 import { messageOf } from '../../../src/wire/session-frames.ts'
-import { equal, ok } from './harness/assertions.ts'
 import type { Exchange } from './http-service.ts'
 
 const STATUSES = [200, 201, 202, 204, 400, 401, 403, 404, 405, 409, 412, 415, 416, 422]
@@ -20,16 +20,16 @@ const BODY_BYTES_MAX = 1_000_000
 export async function checkExchange(exchange: Exchange): Promise<void> {
   const { request, response } = exchange
   const { status, headers } = response
-  ok(STATUSES.includes(status), `the status is ${status}`)
+  expect(STATUSES).toContain(status)
   const body = await decoded(exchange)
   const type = headers.get('content-type')
-  if (request.method === 'HEAD' || status === 204) equal(body.length, 0, 'the length of no body')
+  if (request.method === 'HEAD' || status === 204) expect(body).toHaveLength(0)
   else if (status >= 400) checkError(status, body)
   else if (type === 'application/json') JSON.parse(String(body))
-  else if (type === 'application/protobuf') fromBinary(schemaOf(request.method), body)
+  else if (type === 'application/protobuf') fromBinary(schemaOf(exchange), body)
   else if (type === 'text/event-stream') checkEvents(String(body), exchange.isWhole)
   else if (type === 'svcs/proto' || type === 's2s/proto') await checkFrames(exchange, body)
-  else ok(type === null || type.startsWith('text/plain'), `the content type is ${type}`)
+  else expect(type ?? 'text/plain').toMatch(/^text\/plain/)
 }
 
 async function decoded({ response, body }: Exchange): Promise<Buffer> {
@@ -41,48 +41,45 @@ async function decoded({ response, body }: Exchange): Promise<Buffer> {
 function checkError(status: number, body: Buffer): void {
   const error = JSON.parse(String(body)) as Record<string, unknown>
   const members = Object.keys(error).join(' ')
-  if (status === 412) ok(/^(seq_num|fencing_token)_mismatch$/.test(members), `412 has ${members}`)
-  else if (status === 416) equal(members, 'tail', 'the members of 416')
+  if (status === 412) expect(members).toMatch(/^(seq_num|fencing_token)_mismatch$/)
+  else if (status === 416) expect(members).toBe('tail')
   else {
-    equal(members, 'code message', `the members of ${status}`)
+    expect(members).toBe('code message')
     const expected = HTTP_CODES[error.code as string] ?? ERROR_KINDS[error.code as ErrorCode]?.status
-    equal(expected, status, `the status of ${error.code}`)
-    ok(typeof error.message === 'string' && error.message.length < 1000, 'the message of an error')
+    expect(status, `the status of ${error.code}`).toBe(expected)
+    expect(String(error.message).length, 'characters of a message').toBeLessThan(1000)
   }
 }
 
-function schemaOf(method: string) {
-  return method === 'POST' ? AppendAckSchema : ReadBatchSchema
+function schemaOf({ request }: Exchange) {
+  return request.method === 'POST' ? AppendAckSchema : ReadBatchSchema
 }
 
 /** Events are complete, because the body ends between two of them. */
 function checkEvents(text: string, isWhole: boolean): void {
   const events = text.split('\n\n')
-  equal(events.pop(), '', 'what stands behind the last event')
+  expect(events.pop(), 'what follows the last event').toBe('')
   for (const [i, event] of events.entries()) {
     const isLast = i === events.length - 1
-    if (event === 'data: [DONE]') ok(isLast && isWhole, 'there is more behind the end')
+    if (event === 'data: [DONE]') expect(isLast && isWhole, 'the session ends here').toBe(true)
     else {
       const [, name, data] = /^event: (batch|ping|error)\n(?:id: \d+,\d+,\d+\n)?data: (.*)$/.exec(event) ?? []
-      ok(name !== undefined && (name !== 'error' || isLast), `an event that is none: ${event.slice(0, 100)}`)
+      expect(name, event).toBeDefined()
+      if (name === 'error') expect(isLast, 'the session ends here').toBe(true)
       JSON.parse(data!)
     }
   }
 }
 
-async function checkFrames({ request, isWhole }: Exchange, body: Buffer): Promise<void> {
-  const reader = new FrameDecoder()
-  for (const frame of reader.decode(body)) {
-    if (frame.kind === 'message') fromBinary(schemaOf(request.method), await messageOf(frame))
+async function checkFrames(exchange: Exchange, body: Buffer): Promise<void> {
+  const decoder = new FrameDecoder()
+  for (const frame of decoder.decode(body)) {
+    if (frame.kind === 'message') fromBinary(schemaOf(exchange), await messageOf(frame))
     else {
-      ok(isWhole && STATUSES.includes(frame.status), `a session ends with ${frame.status}`)
+      expect(exchange.isWhole, 'the session ends here').toBe(true)
+      expect(STATUSES).toContain(frame.status)
       checkError(frame.status, Buffer.from(frame.body))
     }
   }
-  reader.end()
-}
-
-/** Loads the codecs, which takes turns of the event loop that the cases do not wait for. */
-export async function loadCodecs(): Promise<void> {
-  for (const algorithm of ['gzip', 'zstd'] as const) await compress(algorithm, new Uint8Array(1))
+  decoder.end()
 }

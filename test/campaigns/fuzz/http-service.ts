@@ -1,3 +1,4 @@
+import { expect } from 'vitest'
 import { createHandler } from '../../../adapters/http/index.ts'
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
@@ -6,8 +7,7 @@ import { macrotask } from '../../../src/runtime/macrotask.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { usageMetrics } from '../../../src/usage/index.ts'
 import { openCountsOf } from '../../support/open-counts.ts'
-import { equal } from './harness/assertions.ts'
-import { AUTHORITY, type HttpRequest } from './http-requests.ts'
+import type { HttpRequest } from './http-requests.ts'
 
 /** Longer than every wait: a read of one batch waits for at most 60 s. */
 const PATIENCE_SECONDS = 70
@@ -27,16 +27,6 @@ export interface Exchange {
 }
 
 export const ROOT_TOKEN = 'the-root-token-of-an-engine'
-const NOTHING_OPEN = {
-  openSessions: 0,
-  openReads: 0,
-  waitingReads: 0,
-  readBufferBytes: 0,
-  pendingAppends: 0,
-  appendBytesInFlight: 0,
-  waitingAppends: 0,
-  waitingAppendBytes: 0,
-}
 
 /**
  * Sends the requests in sequence to an engine of their own. Throws if one is not answered or leaves something
@@ -44,27 +34,25 @@ const NOTHING_OPEN = {
  */
 export async function exchanges(
   requests: readonly HttpRequest[],
-  { guarded = false } = {},
+  auth: 'none' | 'token' = 'none',
 ): Promise<Exchange[]> {
   const clock = virtualClock()
   const random = new Prng(1)
   const hw = await open({ storage: memory(), usage: usageMetrics(), clock, random: () => random.next() })
   const errors: unknown[] = []
-  const handler = createHandler(hw, {
-    auth: guarded ? 'token' : 'none',
-    onError: (error) => errors.push(error),
-  })
+  const handler = createHandler(hw, { auth, onError: (error) => errors.push(error) })
   const made: Exchange[] = []
   try {
     await prepare(hw)
     for (const request of requests) made.push(await exchange(handler, request, clock))
     for (let turn = 0; turn < TURNS; turn++) await macrotask()
-    equal(openCountsOf(hw), NOTHING_OPEN, 'what is left open')
+    const open = Object.entries(openCountsOf(hw)).filter(([, count]) => count !== 0)
+    expect(open, 'what is left open').toEqual([])
   } finally {
     await hw.close()
   }
-  equal(clock.pending, 0, 'how many timers are left')
-  if (errors.length > 0) throw new Error('the handler tells of a failure', { cause: errors[0] })
+  expect(clock.pending, 'timers that are left').toBe(0)
+  expect(errors, 'failures that the handler reports').toEqual([])
   return made
 }
 
@@ -98,30 +86,26 @@ async function exchange(
   return { request, response, body, isWhole }
 }
 
-function requestOf({ method, path, headers, body }: HttpRequest, signal: AbortSignal): Request {
+function requestOf({ method, url, headers, body }: HttpRequest, signal: AbortSignal): Request {
   const init: RequestInit & { duplex: 'half' } = { method, headers, signal, duplex: 'half' }
-  if (method !== 'GET' && method !== 'HEAD' && body.length > 0) init.body = bodyOf(body)
-  return new Request(`http://${AUTHORITY}${path}`, init)
+  if (method !== 'GET' && method !== 'HEAD' && body.length > 0) init.body = inTwoPieces(body)
+  return new Request(url, init)
 }
 
-/** In two pieces, as over a network. */
-function bodyOf(body: Uint8Array): ReadableStream<Uint8Array> {
-  const pieces = [body.subarray(0, body.length / 2), body.subarray(body.length / 2)].filter(
-    ({ length }) => length > 0,
-  )
+/** As over a network. */
+function inTwoPieces(body: Uint8Array): ReadableStream<Uint8Array> {
   return new ReadableStream({
-    pull(controller) {
-      const piece = pieces.shift()
-      if (piece === undefined) controller.close()
-      else controller.enqueue(piece)
+    start(controller) {
+      const middle = Math.ceil(body.length / 2)
+      for (const piece of [body.subarray(0, middle), body.subarray(middle)]) {
+        if (piece.length > 0) controller.enqueue(piece)
+      }
+      controller.close()
     },
   })
 }
 
-/**
- * Resolves as the promise does, and advances the time if necessary. Work on other threads is awaited; a
- * promise that never settles ends the process.
- */
+/** Resolves as the promise does, and advances the time if necessary. */
 async function inTime<Value>(promise: Promise<Value>, clock: VirtualClock): Promise<Value> {
   let isSettled = false
   const settle = (): void => {

@@ -67,3 +67,5 @@ export const streamName = fc
   .map((tail) => (tail === '' || tail === '.' || tail === '..' ? 'stream' : tail))
 
 export const fencingToken = fc.string({ unit: 'grapheme', maxLength: 4 })
+
+export const time = fc.nat(Date.UTC(9999, 11, 31)).map((ms) => new Date(ms))

@@ -1,88 +1,144 @@
 // @module-tag nightly
 
-import { readdir, readFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openDirectory } from '../../../adapters/storage/filesystem/shared-directory.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
+import { filesystem } from '../../../adapters/storage/filesystem/index.ts'
+import { type Engine, HeadwaterError, open } from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { temporaryDirectory } from '../../storage/filesystem/directories.ts'
 import { bundleProgram, Child } from '../../support/child-process.ts'
 import { campaignOf, replayCommand } from '../harness/campaign.ts'
 import { Progress } from '../harness/progress.ts'
-import { KilledWriters } from './check-killed.ts'
-import { LARGE_BLOCK_BYTES, ROLL_BYTES } from './children/blocks.ts'
+import {
+  BASIN,
+  bodyAt,
+  fencingTokenOf,
+  isCommandAt,
+  STREAMS,
+  trimPointOf,
+} from './children/stream-records.ts'
 
 const kill = campaignOf('kill', { rounds: 12, seed: 1 })
 const { rounds, seed } = kill.options
 
-/**
- * At a random acknowledgement, or before a matching file operation, after fewer than `below` other matches.
- */
-const MOMENTS: readonly (readonly [what: string, operations: string, below: number])[] = [
-  ['while it writes', '', 0],
-  ['while it opens the directory', '.', 20],
-  ['while it writes a group', '^(write|datasync) journal', 30],
-  ['while it begins a journal', 'journal-\\d+(\\.tmp)?( create|)$', 8],
-  ['while it rolls', '^(open|write|datasync|rename|link) (segment|checkpoint)', 30],
-  ['while it removes files', '^unlink', 12],
-]
+interface Plan {
+  readonly durability: 'power-loss' | 'process-crash'
+  /** The operation on a file before which the process kills itself. */
+  readonly operation: number | undefined
+  /** Otherwise it is killed when it has printed this number of acknowledgements. */
+  readonly acknowledgements: number
+  /** Whether the next writer is the first to open the directory. */
+  readonly isUnchecked: boolean
+}
 
-test(`recovers everything that a killed storage acknowledged (${rounds} rounds)`, async () => {
+/** Kills during the opening, too, which takes about 30 operations. */
+function planOf(prng: Prng, round: number): Plan {
+  return {
+    durability: prng.pick(['power-loss', 'process-crash']),
+    operation: round % 2 === 0 ? undefined : prng.below(prng.pick([30, 500])),
+    acknowledgements: 1 + prng.below(300),
+    isUnchecked: round < rounds - 1 && prng.chance(0.2),
+  }
+}
+
+test(`recovers everything that a killed engine acknowledged (${rounds} rounds)`, async () => {
   const prng = new Prng(seed)
   const base = await temporaryDirectory()
   const directory = join(base, 'data')
+  await mkdir(directory)
   const program = await bundleProgram(new URL('./children/writer.ts', import.meta.url), base)
-  const writers = new KilledWriters()
-  const start = (round: number): Child => {
-    const [, operations, below] = MOMENTS[round % MOMENTS.length]!
-    const durability = prng.pick(['power-loss', 'process-crash'])
-    return new Child(program, [directory, `${round}`, durability, operations, `${prng.below(below)}`])
+  const plans = Array.from({ length: rounds }, (_, round) => planOf(prng, round))
+  const start = (round: number): Child | undefined => {
+    const plan = plans[round]
+    return plan && new Child(program, [directory, `${round}`, plan.durability, `${plan.operation ?? ''}`])
   }
+  const tails = new Map(STREAMS.map((name) => [name, 0]))
+  const lines: string[] = []
   const progress = new Progress(kill, 'rounds', rounds)
-  const counts = new Map(MOMENTS.map(([what]) => [what, 0]))
-  let adopted = 0
   let next = start(0)
-  for (let round = 0; round < rounds; round++) {
-    const child = next
-    const [what] = MOMENTS[round % MOMENTS.length]!
+  for (const [round, plan] of plans.entries()) {
+    const child = next!
     // Starts while this one works.
     next = start(round + 1)
-    child.send('go')
-    await child.printed(what === 'while it writes' ? 1 + prng.below(400) : 2_000)
-    if (child.hasEnded || what === 'while it writes') counts.set(what, counts.get(what)! + 1)
-    await child.kill()
-    adopted += await adoptedIn(directory)
-    // Sometimes the next writer is the first to open the directory.
-    if (prng.chance(0.2)) {
-      writers.note(child.lines)
-      progress.pass()
-      continue
+    await untilKilled(child, plan)
+    lines.push(...child.lines)
+    if (!plan.isUnchecked) {
+      await check(directory, tails, lines.splice(0)).catch((error: Error) => {
+        const replay = replayCommand('kill', { rounds, seed })
+        const what = `round ${round}, ${JSON.stringify(plan)}`
+        throw new Error(`${what}: ${error.message}\nReplay: ${replay}`, { cause: error })
+      })
     }
-    const options = { rollBytes: ROLL_BYTES, largeBlockBytes: LARGE_BLOCK_BYTES }
-    const session = await openDirectory(
-      directory,
-      { durability: 'power-loss', ...options },
-      { clock: systemClock, onLogChanged: () => {} },
-    )
-    await writers.check(session, child.lines).catch((error: Error) => {
-      const replay = replayCommand('kill', { rounds, seed })
-      throw new Error(`round ${round}, killed ${what}: ${error.message}\nReplay: ${replay}`, { cause: error })
-    })
-    await session.close()
     progress.pass()
   }
-  await next.kill()
   progress.close()
-  // Few rounds may miss a moment.
-  if (!kill.runsAll) return
-  for (const [what, count] of counts) expect(count, what).toBeGreaterThan(rounds / MOMENTS.length / 2)
-  expect(adopted, 'adopted journals').toBeGreaterThan(0)
 }, 3_600_000)
 
-/** Segments that begin with the header of a journal. */
-async function adoptedIn(directory: string): Promise<number> {
-  const segments = (await readdir(directory)).filter((name) => /^segment-\d+$/.test(name))
-  const contents = await Promise.all(segments.map((name) => readFile(join(directory, name))))
-  return contents.filter((content) => content.toString('latin1', 0, 5) === 'HDWRJ').length
+async function untilKilled(child: Child, { operation, acknowledgements }: Plan): Promise<void> {
+  child.send('go')
+  const acknowledged = () => child.lines.filter((line) => line.startsWith('stream-')).length
+  while (!child.hasEnded && (operation !== undefined || acknowledged() < acknowledgements)) {
+    await child.printed(child.lines.length + 1)
+  }
+  if (operation === undefined) expect(child.hasEnded, 'the writer ended by itself').toBe(false)
+  await child.kill()
+  if (operation !== undefined) expect(child.lines.at(-1)).toBe('killed')
+}
+
+/** Compares the directory with the output of all writers since the last check. */
+async function check(directory: string, tails: Map<string, number>, lines: readonly string[]): Promise<void> {
+  const hw = await open({ storage: filesystem(directory) })
+  for (const name of STREAMS) {
+    tails.set(name, await checkStream(hw, name, Math.max(tails.get(name)!, acknowledgedTail(lines, name))))
+  }
+  await checkShortStreams(hw, lines)
+  await hw.close()
+}
+
+function acknowledgedTail(lines: readonly string[], name: string): number {
+  return Number(lines.findLast((line) => line.startsWith(`${name} `))?.split(' ')[1] ?? 0)
+}
+
+/** Resolves to the tail. */
+async function checkStream(hw: Engine, name: string, atLeast: number): Promise<number> {
+  // The writer was killed before it created the stream.
+  if (atLeast === 0 && !(await exists(hw, name))) return 0
+  const stream = hw.basin(BASIN, { autoCreate: false }).stream(name)
+  const { seqNum: tail } = await stream.checkTail()
+  expect(tail, `tail of ${name}`).toBeGreaterThanOrEqual(atLeast)
+  const mismatch = await stream.append('x', { fencingToken: 'another' }).catch((error: unknown) => error)
+  expect(HeadwaterError.is(mismatch) && mismatch.fencingToken, `fence of ${name}`).toBe(fencingTokenOf(tail))
+  let expected = trimPointOf(tail)
+  if (expected === tail) return tail
+  const reading = stream.read({ seqNum: 0, count: tail - expected }, { as: 'bytes' })
+  for await (const { records } of reading.batches()) {
+    for (const { seqNum, body } of records) {
+      expect(seqNum).toBe(expected++)
+      if (!isCommandAt(seqNum)) expect(new TextDecoder().decode(body)).toBe(bodyAt(name, seqNum))
+    }
+  }
+  expect(expected, `records of ${name}`).toBe(tail)
+  return tail
+}
+
+/** The creations and deletions in the output of writers. */
+async function checkShortStreams(hw: Engine, lines: readonly string[]): Promise<void> {
+  const last = new Map<string, string>()
+  for (const line of lines) {
+    const [kind = '', name = ''] = line.split(' ')
+    if (name.startsWith('short-')) last.set(name, kind)
+  }
+  for (const [name, kind] of last) {
+    if (kind === 'created') expect(await exists(hw, name), name).toBe(true)
+    if (kind === 'deleted') expect(await exists(hw, name), name).toBe(false)
+  }
+}
+
+async function exists(hw: Engine, name: string): Promise<boolean> {
+  // Opening a basin would create it.
+  const { items: basins } = await hw.listBasins({ prefix: BASIN })
+  if (basins.length === 0) return false
+  const { items } = await hw.basin(BASIN).listStreams({ prefix: name, limit: 1000 })
+  return items.some((stream) => stream.name === name)
 }

@@ -18,8 +18,10 @@ export function isCommandAt(seqNum: number): boolean {
   return seqNum % FENCE_EVERY === 0 || seqNum % TRIM_EVERY === 0
 }
 
+/** Some are large. */
 export function bodyAt(stream: string, seqNum: number): string {
-  return `${stream}#${seqNum}#${'x'.repeat((seqNum * 37) % 300)}`
+  const length = seqNum % 16 === 5 ? 6_000 : (seqNum * 37) % 300
+  return `${stream}#${seqNum}#${'x'.repeat(length)}`
 }
 
 /** For a stream that ends there. */

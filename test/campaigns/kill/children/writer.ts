@@ -1,100 +1,69 @@
 import { writeSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
-import { setImmediate } from 'node:timers/promises'
-import { lockDirectory } from '../../../../adapters/storage/filesystem/lock/directory-lock.ts'
-import { systemClock } from '../../../../src/runtime/clock.ts'
-import type { Head, StorageSession } from '../../../../src/storage/contract.ts'
-import { emptyHead, identityOf } from '../../../../src/storage/heads.ts'
+import { nodeFiles } from '../../../../adapters/storage/filesystem/files/node-files.ts'
+import { filesystem } from '../../../../adapters/storage/filesystem/index.ts'
+import { type Engine, open } from '../../../../src/index.ts'
+import type { Durability, Storage } from '../../../../src/storage/contract.ts'
 import { hookedFiles } from '../../../storage/filesystem/hooked-files.ts'
 import { openFiles } from '../../../storage/filesystem/open-files.ts'
-import { blockAt, headAfter, LARGE_BLOCK_BYTES, LOG_IDS, ROLL_BYTES } from './blocks.ts'
+import { BASIN, recordAt, STREAMS } from './stream-records.ts'
 
 /**
- * Performs all operations concurrently until it is killed, and prints each acknowledgement. If a file
- * operation is given, it kills itself before that operation, after the given number of matches.
+ * Appends to some streams by sessions, and creates and deletes others, until it is killed. Prints what was
+ * acknowledged. Kills itself before the operation on a file with this number, if one is given.
  */
-const [directory = '', round = '', durability = 'power-loss', killedAt = '', killedAfter = '0'] =
-  process.argv.slice(2)
-const IN_FLIGHT = 3
-let left = Number(killedAfter)
+const [directory, round, durability, killedAt] = process.argv.slice(2) as [string, string, Durability, string]
+const BATCH_RECORDS_MAX = 5
 const print = (line: string): void => void writeSync(1, `${line}\n`)
 
-await mkdir(directory, { recursive: true })
 // Waits for its turn, because starting takes longer than being killed.
 process.stdin.once('data', () => void run())
 
 async function run(): Promise<void> {
-  const owned = await lockDirectory(directory, systemClock)
-  const files = hookedFiles(owned.files, (operation, name, mode) => {
-    if (killedAt === '' || !new RegExp(killedAt).test(`${operation} ${name} ${mode}`)) return
-    if (left-- === 0) process.kill(process.pid, 'SIGKILL')
+  const storage = filesystem(directory, { durability })
+  const hw = await open({ storage: killedAt === '' ? storage : killing(storage, Number(killedAt)) })
+  await hw.ensureBasin(BASIN)
+  await Promise.all([...STREAMS.map((name) => write(hw, name)), createAndDelete(hw)])
+}
+
+/** The same storage with small files, which are replaced and removed all the time. */
+function killing({ manifest }: Storage, operation: number): Storage {
+  let left = operation
+  const files = hookedFiles(nodeFiles(directory), () => {
+    if (left-- > 0) return
+    print('killed')
+    process.kill(process.pid, 'SIGKILL')
   })
-  const options = {
-    durability: durability as 'power-loss' | 'process-crash',
-    rollBytes: ROLL_BYTES,
-    largeBlockBytes: LARGE_BLOCK_BYTES,
-  }
-  const session = await openFiles(files, options, owned.release)
-  print('open')
-  const writers = LOG_IDS.map((logId) => write(session, logId))
-  await Promise.all([...writers, writeDocuments(session), createAndDelete(session), free(session)])
+  const options = { durability, rollBytes: 50_000, largeBlockBytes: 3_000 }
+  return { manifest, open: () => openFiles(files, options) }
 }
 
-async function write(session: StorageSession, logId: string): Promise<void> {
-  let head = await session.head(logId)
-  if (head === undefined) {
-    await session.commit([{ kind: 'create-log', logId, epoch: 1, createdAt: 0 }])
-    head = emptyHead(1, 0)
-  }
-  const calls: Promise<void>[] = []
+/** As many appends in flight as the session admits. */
+async function write(hw: Engine, name: string): Promise<void> {
+  await hw.basin(BASIN).ensureStream(name)
+  const stream = hw.basin(BASIN).stream(name)
+  let { seqNum } = await stream.checkTail()
+  const session = await stream.appendSession()
+  session.acks$.subscribe(({ end }) => print(`${name} ${end.seqNum}`))
   for (;;) {
-    const block = blockAt(logId, head.tail.seqNum)
-    const next: Head = headAfter(head)
-    const call = session.append({ logId, expected: identityOf(head), block, head: next })
-    calls.push(call.then(() => print(`${logId} ${block.endSeqNum}`)))
-    head = next
-    if (calls.length === IN_FLIGHT) await calls.shift()
+    const count = 1 + (seqNum % BATCH_RECORDS_MAX)
+    const records = Array.from({ length: count }, (_, i) => recordAt(name, seqNum + i))
+    const ticket = await session.submit(records, { matchSeqNum: seqNum })
+    seqNum += count
+    // Limited, because otherwise nothing would ever be acknowledged.
+    if (seqNum % 7 === 0) await ticket.ack()
   }
 }
 
-async function writeDocuments(session: StorageSession): Promise<void> {
-  const stored = (await session.get('streams', 'one'))?.value ?? 0
-  for (let serial = Number(stored) + 1; ; serial++) {
-    await session.commit([
-      { kind: 'put', collection: 'streams', key: 'one', value: serial },
-      { kind: 'put', collection: 'streams', key: 'other', value: serial },
-    ])
-    print(`document ${serial}`)
-  }
-}
-
-/** Logs with a document. Every third of them stays. */
-async function createAndDelete(session: StorageSession): Promise<void> {
+async function createAndDelete(hw: Engine): Promise<void> {
   for (let serial = 0; ; serial++) {
-    const logId = `short-${round}-${serial}`
-    print(`creating ${logId}`)
-    await session.commit([
-      { kind: 'create-log', logId, epoch: 1, createdAt: 0 },
-      { kind: 'put', collection: 'settings', key: logId, value: serial },
-    ])
-    print(`created ${logId}`)
-    const head = emptyHead(1, 0)
-    const block = blockAt(logId, 0)
-    await session.append({ logId, expected: identityOf(head), block, head: headAfter(head) })
+    const name = `short-${round}-${serial}`
+    print(`creating ${name}`)
+    await hw.basin(BASIN).createStream(name)
+    print(`created ${name}`)
+    await hw.basin(BASIN).stream(name).append('one')
     if (serial % 3 === 0) continue
-    print(`deleting ${logId}`)
-    await session.commit([
-      { kind: 'delete-log', logId },
-      { kind: 'delete', collection: 'settings', key: logId },
-    ])
-    print(`deleted ${logId}`)
-  }
-}
-
-async function free(session: StorageSession): Promise<void> {
-  for (;;) {
-    await session.reclaim({ now: 1, trimmedBefore: 0, blocksMax: 50 })
-    // With nothing to free, `reclaim` does not wait for anything.
-    await setImmediate()
+    print(`deleting ${name}`)
+    await hw.basin(BASIN).stream(name).delete()
+    print(`deleted ${name}`)
   }
 }

@@ -1,0 +1,29 @@
+import { TransferError } from '../../../adapters/transfer/transfer-error.ts'
+import { type ErrorCode, HeadwaterError } from '../../../src/model/errors.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import { CompressedDataError } from '../../../src/wire/codec.ts'
+import { MalformedResponse } from '../../../src/wire/response-json.ts'
+
+/** Whether a decoder is documented to throw this error. */
+export type Rejects = (error: unknown) => boolean
+
+export const never: Rejects = () => false
+
+export function withCode(...codes: readonly ErrorCode[]): Rejects {
+  return (error) => HeadwaterError.is(error) && codes.includes(error.code)
+}
+
+/**
+ * A `RangeError` of this project. Those of the platform (invalid length or offset, stack exhausted) indicate
+ * a defect.
+ */
+export const rangeError: Rejects = (error) =>
+  error instanceof RangeError && !('code' in error) && !OF_PLATFORM.test(error.message)
+
+/** Messages of the platform begin with a capital letter, except for one. */
+const OF_PLATFORM = /^([A-Z]|offset is out of bounds)/
+
+export const corrupt: Rejects = (error) => StorageFailure.is(error) && error.kind === 'corrupt'
+export const compressedDataError: Rejects = (error) => error instanceof CompressedDataError
+export const malformedResponse: Rejects = (error) => error instanceof MalformedResponse
+export const transferError: Rejects = (error) => error instanceof TransferError
