@@ -13,7 +13,7 @@ const CAMPAIGNS = {
   crash: { numbers: { workloads: 8, workload: undefined }, files: ['crash/crash'] },
   devices: {
     numbers: { seed: undefined, seeds: undefined, steps: 60 },
-    flags: ['history'],
+    flags: ['history', 'random'],
     program: 'devices/program',
   },
   endurance: {
@@ -43,7 +43,7 @@ const CAMPAIGNS = {
   race: { numbers: { runs: 20 }, files: ['race/race'] },
   sim: {
     numbers: { seed: undefined, seeds: undefined, steps: 400 },
-    flags: ['history'],
+    flags: ['history', 'random'],
     program: 'simulation/program',
   },
   stalled: { numbers: { stalled: 2_000, mebibytes: 300 }, files: ['stalled/stalled'] },
@@ -100,7 +100,7 @@ async function runProgram() {
     packages: 'external',
     plugins: [bundledAssets],
     sourcemap: 'inline',
-    logLevel: 'error',
+    logLevel: 'warning',
   })
   run(process.execPath, ['--enable-source-maps', outfile])
 }

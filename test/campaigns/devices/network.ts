@@ -37,15 +37,11 @@ export const HEALTHY: NetworkRates = {
   lateMs: 0,
 }
 
-/** The most bytes that arrive of a request or response that is cut or stalls. */
+/** The most bytes that arrive of a response that is cut or stalls. */
 const PART_BYTES_MAX = 2_000
 
-/** A request that can be delivered more than once, and after the client has given up. */
-interface Sending {
-  readonly body: Uint8Array<ArrayBuffer> | null
-  /** Returns the request with another body. */
-  readonly withBody: (body: BodyInit | null, signal?: AbortSignal) => Request
-}
+/** Returns the request with another body, so that it can be delivered more than once. */
+type WithBody = (body: BodyInit | null, signal?: AbortSignal) => Request
 
 /**
  * The network between one device and a server. It loses, delays, duplicates, reorders and cuts requests,
@@ -65,10 +61,10 @@ export class SimulatedNetwork {
    * until the client gives up on it, so that no number of them takes long.
    */
   constructor(clock: Clock, prng: Prng, handlerOf: () => Handler | undefined, admits: () => boolean) {
-    this.#admits = admits
     this.#clock = clock
     this.#prng = prng
     this.#handlerOf = handlerOf
+    this.#admits = admits
   }
 
   get isConnected(): boolean {
@@ -90,9 +86,9 @@ export class SimulatedNetwork {
     const body = request.body === null ? null : new Uint8Array(await request.arrayBuffer())
     if (!this.#admits()) return unlessAborted(new Promise<never>(() => {}), request.signal)
     if (!this.#isConnected) throw fetchFailed('ECONNREFUSED', 'offline')
+    request.signal.throwIfAborted()
     const exchange = new AbortController()
     const giveUp = () => exchange.abort(request.signal.reason)
-    if (request.signal.aborted) throw request.signal.reason
     request.signal.addEventListener('abort', giveUp, { once: true })
     this.#exchanges.add(exchange)
     const end = () => {
@@ -100,7 +96,7 @@ export class SimulatedNetwork {
       this.#exchanges.delete(exchange)
     }
     const { url, method, headers } = request
-    const withBody = (part: BodyInit | null, signal?: AbortSignal) =>
+    const withBody: WithBody = (part, signal) =>
       new Request(url, {
         method,
         headers,
@@ -109,81 +105,77 @@ export class SimulatedNetwork {
         ...(signal && { signal }),
       } as RequestInit)
     try {
-      return await this.#exchange({ body, withBody }, exchange, end)
+      return await this.#exchange(body, withBody, exchange.signal, end)
     } catch (error) {
       end()
       throw error
     }
   }
 
-  async #exchange(sending: Sending, { signal }: AbortController, end: () => void): Promise<Response> {
+  async #exchange(
+    body: Uint8Array<ArrayBuffer> | null,
+    withBody: WithBody,
+    signal: AbortSignal,
+    end: () => void,
+  ): Promise<Response> {
     const { lost, late, requestCut, responseLost, duplicated, cut, stalled, delayMs, lateMs } = this.rates
-    const { body, withBody } = sending
-    await this.#pause(this.#prng.below(delayMs + 1), signal)
-    if (this.#prng.chance(lost)) {
-      if (this.#prng.chance(late)) this.#deliverLater(withBody(body), lateMs)
-      throw fetchFailed('ECONNRESET', 'the request was lost')
-    }
-    if (this.#prng.chance(duplicated)) this.#deliverLater(withBody(body), lateMs)
+    const prng = this.#prng
+    await this.#pause(prng.below(delayMs + 1), signal)
+    const isLost = prng.chance(lost)
+    if (prng.chance(isLost ? late : duplicated)) this.#deliverLater(withBody(body), lateMs)
+    if (isLost) throw fetchFailed('ECONNRESET', 'the request was lost')
     const handler = this.#handlerOf()
     if (handler === undefined) throw fetchFailed('ECONNREFUSED', 'the server is down')
-    if (this.#prng.chance(requestCut)) {
-      if (body !== null) this.#deliverPart(withBody(partOf(body, this.#prng)), handler)
+    if (prng.chance(requestCut)) {
+      if (body !== null) deliver(handler, withBody(partOf(body, prng.below(body.length))))
       throw fetchFailed('ECONNRESET', 'the request was cut')
     }
     const response = await unlessAborted(handler(withBody(body, signal)), signal)
-    await this.#pause(this.#prng.below(delayMs + 1), signal)
-    if (this.#prng.chance(responseLost)) {
+    await this.#pause(prng.below(delayMs + 1), signal)
+    if (prng.chance(responseLost)) {
       response.body?.cancel().catch(() => {})
       throw fetchFailed('ECONNRESET', 'the response was lost')
     }
-    const afterBytes = this.#prng.below(PART_BYTES_MAX)
-    const isCut = this.#prng.chance(cut)
-    const relayed = this.#prng.chance(stalled) ? stalledResponse(response, afterBytes) : response
+    const afterBytes = prng.below(PART_BYTES_MAX)
+    const error = terminated('the response was cut')
+    const relayed = prng.chance(stalled) ? stalledResponse(response, afterBytes) : response
     return relayedResponse(relayed, {
       signal,
       onEnd: end,
-      ...(isCut && { cut: { afterBytes, error: terminated('the response was cut') } }),
+      ...(prng.chance(cut) && { cut: { afterBytes, error } }),
     })
   }
 
-  /** Delivers a request of which the client knows nothing any more. Its response goes nowhere. */
+  /** Delivers a request of which the client knows nothing any more. */
   #deliverLater(request: Request, lateMs: number): void {
     this.#clock.schedule(this.#prng.below(lateMs + 1), () => {
-      const handling = this.#handlerOf()?.(request)
-      handling?.then((response) => response.body?.cancel()).catch(() => {})
+      const handler = this.#handlerOf()
+      if (handler !== undefined) deliver(handler, request)
     })
-  }
-
-  /** Delivers a request whose body fails. */
-  #deliverPart(request: Request, handler: Handler): void {
-    handler(request)
-      .then((response) => response.body?.cancel())
-      .catch(() => {})
   }
 
   async #pause(delayMs: number, signal: AbortSignal): Promise<void> {
     if (delayMs === 0) return
-    await new Promise<void>((resolve, reject) => {
-      const cancel = this.#clock.schedule(delayMs, () => {
-        signal.removeEventListener('abort', abort)
-        resolve()
-      })
-      const abort = () => {
-        cancel()
-        reject(signal.reason)
-      }
-      signal.addEventListener('abort', abort, { once: true })
+    let cancel = () => {}
+    const pause = new Promise<void>((resolve) => {
+      cancel = this.#clock.schedule(delayMs, resolve)
     })
+    await unlessAborted(pause, signal).finally(cancel)
   }
 }
 
+/** Delivers a request whose response goes nowhere. */
+function deliver(handler: Handler, request: Request): void {
+  handler(request)
+    .then((response) => response.body?.cancel())
+    .catch(() => {})
+}
+
 /** Returns a body that fails after some of its bytes. */
-function partOf(body: Uint8Array<ArrayBuffer>, prng: Prng): ReadableStream<Uint8Array> {
-  const part = body.subarray(0, prng.below(body.length))
+function partOf(body: Uint8Array<ArrayBuffer>, bytes: number): ReadableStream<Uint8Array> {
   return new ReadableStream({
     start: (controller) => {
-      if (part.length > 0) controller.enqueue(part)
+      if (bytes > 0) controller.enqueue(body.subarray(0, bytes))
     },
     pull: (controller) => controller.error(terminated('the request was cut')),
   })
