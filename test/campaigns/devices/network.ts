@@ -13,14 +13,10 @@ export interface NetworkRates {
   readonly lost: number
   /** Among lost requests: those that still arrive after the client has given up on them. */
   readonly late: number
-  /** Requests of which the server gets only a part. */
-  readonly requestCut: number
   readonly responseLost: number
   readonly duplicated: number
   /** Responses of which the client gets only a part. */
   readonly cut: number
-  /** Responses that end nowhere: the connection stays open, and nothing arrives any more. */
-  readonly stalled: number
   readonly delayMs: number
   readonly lateMs: number
 }
@@ -28,24 +24,22 @@ export interface NetworkRates {
 export const HEALTHY: NetworkRates = {
   lost: 0,
   late: 0,
-  requestCut: 0,
   responseLost: 0,
   duplicated: 0,
   cut: 0,
-  stalled: 0,
   delayMs: 5,
   lateMs: 0,
 }
 
-/** The most bytes that arrive of a response that is cut or stalls. */
+/** The most bytes that arrive of a response that is cut. */
 const PART_BYTES_MAX = 2_000
 
 /** Returns the request with another body, so that it can be delivered more than once. */
 type WithBody = (body: BodyInit | null, signal?: AbortSignal) => Request
 
 /**
- * The network between one device and a server. It loses, delays, duplicates, reorders and cuts requests,
- * delivers lost ones late, loses, cuts and withholds responses, and can be disconnected.
+ * The network between one device and a server. It loses, delays, duplicates and reorders requests,
+ * delivers lost ones late, loses and cuts responses, and can be disconnected.
  */
 export class SimulatedNetwork {
   readonly #clock: Clock
@@ -118,7 +112,7 @@ export class SimulatedNetwork {
     signal: AbortSignal,
     end: () => void,
   ): Promise<Response> {
-    const { lost, late, requestCut, responseLost, duplicated, cut, stalled, delayMs, lateMs } = this.rates
+    const { lost, late, responseLost, duplicated, cut, delayMs, lateMs } = this.rates
     const prng = this.#prng
     await this.#pause(prng.below(delayMs + 1), signal)
     const isLost = prng.chance(lost)
@@ -126,24 +120,16 @@ export class SimulatedNetwork {
     if (isLost) throw fetchFailed('ECONNRESET', 'the request was lost')
     const handler = this.#handlerOf()
     if (handler === undefined) throw fetchFailed('ECONNREFUSED', 'the server is down')
-    if (prng.chance(requestCut)) {
-      if (body !== null) deliver(handler, withBody(partOf(body, prng.below(body.length))))
-      throw fetchFailed('ECONNRESET', 'the request was cut')
-    }
     const response = await unlessAborted(handler(withBody(body, signal)), signal)
     await this.#pause(prng.below(delayMs + 1), signal)
     if (prng.chance(responseLost)) {
       response.body?.cancel().catch(() => {})
       throw fetchFailed('ECONNRESET', 'the response was lost')
     }
-    const afterBytes = prng.below(PART_BYTES_MAX)
-    const error = terminated('the response was cut')
-    const relayed = prng.chance(stalled) ? stalledResponse(response, afterBytes) : response
-    return relayedResponse(relayed, {
-      signal,
-      onEnd: end,
-      ...(prng.chance(cut) && { cut: { afterBytes, error } }),
-    })
+    const isCut = prng.chance(cut) && {
+      cut: { afterBytes: prng.below(PART_BYTES_MAX), error: terminated('the response was cut') },
+    }
+    return relayedResponse(response, { signal, onEnd: end, ...isCut })
   }
 
   /** Delivers a request of which the client knows nothing any more. */
@@ -169,37 +155,6 @@ function deliver(handler: Handler, request: Request): void {
   handler(request)
     .then((response) => response.body?.cancel())
     .catch(() => {})
-}
-
-/** Returns a body that fails after some of its bytes. */
-function partOf(body: Uint8Array<ArrayBuffer>, bytes: number): ReadableStream<Uint8Array> {
-  return new ReadableStream({
-    start: (controller) => {
-      if (bytes > 0) controller.enqueue(body.subarray(0, bytes))
-    },
-    pull: (controller) => controller.error(terminated('the request was cut')),
-  })
-}
-
-/** Returns the response with a body that neither goes on nor ends after some bytes. */
-function stalledResponse(response: Response, afterBytes: number): Response {
-  const { body, status, statusText, headers } = response
-  if (body === null) return response
-  const reader = body.getReader()
-  let bytesLeft = afterBytes
-  const stalled = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { value } = bytesLeft > 0 ? await reader.read() : { value: undefined }
-        if (value === undefined) return new Promise(() => {})
-        controller.enqueue(value.subarray(0, bytesLeft))
-        bytesLeft -= value.length
-      },
-      cancel: (reason) => reader.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  )
-  return new Response(stalled, { status, statusText, headers })
 }
 
 async function unlessAborted<Result>(result: Promise<Result>, signal: AbortSignal): Promise<Result> {

@@ -128,7 +128,7 @@ class Devices implements Scenario {
   async #sleep(): Promise<void> {
     const { prng, time } = this.#scheduler
     const isQuiet = this.#devices.every(({ network }) => !network.isConnected)
-    await time.advance(prng.pick(isQuiet ? ['5m', '20m'] : ['1m', '5m']))
+    await time.advance(prng.pick(isQuiet ? ['2m', '10m'] : ['1m', '3m']))
   }
 
   #changeClock(device: Device): void {

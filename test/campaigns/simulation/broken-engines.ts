@@ -1,8 +1,6 @@
-import type { ReadEvent, Stream } from '../../../src/index.ts'
-import { decodeRecords, encodeRecords } from '../../../src/storage/block-codec.ts'
+import type { Stream } from '../../../src/index.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
-import { StorageConflict } from '../../../src/storage/errors.ts'
-import { silent, wrapped } from '../../support/wrapped-storage.ts'
+import { wrapped } from '../../support/wrapped-storage.ts'
 import { overridden } from '../harness/overridden.ts'
 import type { Sabotage } from './world.ts'
 
@@ -29,23 +27,6 @@ function onStream(change: (stream: Stream, triggers: Trigger) => Partial<Stream>
   }
 }
 
-/** Sessions that get another event in place of some batches. */
-function onBatches(
-  change: (event: ReadEvent, next: () => Promise<ReadEvent | undefined>) => unknown,
-): Defect {
-  return onStream((stream, triggers) => ({
-    openCursor: async (...args) => {
-      const cursor = await stream.openCursor(...args)
-      const next = async () => {
-        const event = await cursor!.next()
-        const isChanged = event?.kind === 'batch' && triggers()
-        return (isChanged ? await change(event, async () => cursor!.next()) : event) as typeof event
-      }
-      return cursor && overridden(cursor, { next })
-    },
-  }))
-}
-
 /** Engines, storages and clients with a defect, each with a seed and a number of steps that find it. */
 export const BROKEN_ENGINES: readonly (readonly [
   defect: string,
@@ -60,28 +41,6 @@ export const BROKEN_ENGINES: readonly (readonly [
     onStorage((session, triggers) => ({
       append: async (request) => {
         if (!triggers()) await session.append(request)
-      },
-    })),
-  ],
-  [
-    'a storage that keeps a part of a batch',
-    3,
-    60,
-    onStorage((session, triggers) => ({
-      append: ({ block, ...request }) => {
-        const data = encodeRecords(decodeRecords(block.data).slice(0, -1))
-        return session.append({ ...request, block: triggers() ? { ...block, data } : block })
-      },
-    })),
-  ],
-  [
-    'a storage that stores an append and says that it certainly did not',
-    3,
-    60,
-    onStorage((session, triggers) => ({
-      append: async (request) => {
-        await session.append(request)
-        if (triggers()) throw new StorageConflict('a lie')
       },
     })),
   ],
@@ -118,12 +77,6 @@ export const BROKEN_ENGINES: readonly (readonly [
   ],
   ['engines that delete by their own clocks', 24, 400, () => ({ ignoresSharedClock: true })],
   [
-    'a storage that promises notifications and sends none',
-    31,
-    400,
-    () => ({ storage: (storage) => silent(storage, 'hint') }),
-  ],
-  [
     'a client that repeats an append of unknown outcome',
     6,
     60,
@@ -136,13 +89,18 @@ export const BROKEN_ENGINES: readonly (readonly [
     })),
   ],
   [
-    'a service that ignores conditions',
-    2,
-    60,
+    'a session that omits a batch',
+    16,
+    120,
     onStream((stream, triggers) => ({
-      append: (records, conditions) => stream.append(records, triggers() ? {} : conditions),
+      openCursor: async (...args) => {
+        const cursor = await stream.openCursor(...args)
+        const next = async () => {
+          const event = await cursor!.next()
+          return event?.kind === 'batch' && triggers() ? cursor!.next() : event
+        }
+        return cursor && overridden(cursor, { next })
+      },
     })),
   ],
-  ['a session that omits a batch', 16, 120, onBatches((_, next) => next())],
-  ['a session that ends too early', 15, 120, onBatches(() => undefined)],
 ]
