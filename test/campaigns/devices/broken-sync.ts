@@ -32,7 +32,7 @@ export const BROKEN_SYNC: readonly (readonly [defect: string, seed: number, sabo
         const triggers = rarely()
         const lost = async () => ({ number: 0, confirmed: () => new Promise(() => {}) })
         synced.append = ((...args: Parameters<typeof append>) =>
-          triggers() ? lost() : append(...args)) as typeof append
+          triggers() ? lost() : append(...args)) as unknown as typeof append
       },
     }),
   ],

@@ -103,7 +103,7 @@ export class FoldCheck {
       error: (error: unknown) => {
         this.#isEnded = true
         this.#isLoaded = false
-        const { code, seqNum } = HeadwaterError.is(error) ? error : {}
+        const { code, seqNum }: Partial<HeadwaterError> = HeadwaterError.is(error) ? error : {}
         if (code === 'history_trimmed') this.trimmedTo = seqNum
         else if (code === undefined || !WITHOUT_COPY.includes(code)) this.failure ??= error
       },
