@@ -14,7 +14,7 @@ const CAMPAIGNS = {
   crash: { numbers: { workloads: 8, workload: undefined }, files: ['crash/crash'] },
   devices: {
     numbers: { seed: undefined, seeds: undefined, steps: 60 },
-    flags: ['history'],
+    flags: ['history', 'random'],
     program: 'devices/program',
   },
   fuzz: { numbers: { inputs: 10_000, seed: 1 }, texts: ['target'], filter: 'target', files: ['fuzz/'] },
@@ -34,7 +34,7 @@ const CAMPAIGNS = {
   race: { numbers: { runs: 20 }, files: ['race/race'] },
   sim: {
     numbers: { seed: undefined, seeds: undefined, steps: 400 },
-    flags: ['history'],
+    flags: ['history', 'random'],
     program: 'simulation/program',
   },
 }
@@ -94,7 +94,7 @@ async function runProgram() {
     packages: 'external',
     plugins: [bundledAssets],
     sourcemap: 'inline',
-    logLevel: 'error',
+    logLevel: 'warning',
   })
   run(process.execPath, ['--enable-source-maps', outfile])
 }

@@ -13,14 +13,10 @@ export interface NetworkRates {
   readonly lost: number
   /** Among lost requests: those that still arrive after the client has given up on them. */
   readonly late: number
-  /** Requests of which the server gets only a part. */
-  readonly requestCut: number
   readonly responseLost: number
   readonly duplicated: number
   /** Responses of which the client gets only a part. */
   readonly cut: number
-  /** Responses that end nowhere: the connection stays open, and nothing arrives any more. */
-  readonly stalled: number
   readonly delayMs: number
   readonly lateMs: number
 }
@@ -28,28 +24,22 @@ export interface NetworkRates {
 export const HEALTHY: NetworkRates = {
   lost: 0,
   late: 0,
-  requestCut: 0,
   responseLost: 0,
   duplicated: 0,
   cut: 0,
-  stalled: 0,
   delayMs: 5,
   lateMs: 0,
 }
 
-/** The most bytes that arrive of a request or response that is cut or stalls. */
+/** The most bytes that arrive of a response that is cut. */
 const PART_BYTES_MAX = 2_000
 
-/** A request that can be delivered more than once, and after the client has given up. */
-interface Sending {
-  readonly body: Uint8Array<ArrayBuffer> | null
-  /** Returns the request with another body. */
-  readonly withBody: (body: BodyInit | null, signal?: AbortSignal) => Request
-}
+/** Returns the request with another body, so that it can be delivered more than once. */
+type WithBody = (body: BodyInit | null, signal?: AbortSignal) => Request
 
 /**
- * The network between one device and a server. It loses, delays, duplicates, reorders and cuts requests,
- * delivers lost ones late, loses, cuts and withholds responses, and can be disconnected.
+ * The network between one device and a server. It loses, delays, duplicates and reorders requests,
+ * delivers lost ones late, loses and cuts responses, and can be disconnected.
  */
 export class SimulatedNetwork {
   readonly #clock: Clock
@@ -65,10 +55,10 @@ export class SimulatedNetwork {
    * until the client gives up on it, so that no number of them takes long.
    */
   constructor(clock: Clock, prng: Prng, handlerOf: () => Handler | undefined, admits: () => boolean) {
-    this.#admits = admits
     this.#clock = clock
     this.#prng = prng
     this.#handlerOf = handlerOf
+    this.#admits = admits
   }
 
   get isConnected(): boolean {
@@ -90,9 +80,9 @@ export class SimulatedNetwork {
     const body = request.body === null ? null : new Uint8Array(await request.arrayBuffer())
     if (!this.#admits()) return unlessAborted(new Promise<never>(() => {}), request.signal)
     if (!this.#isConnected) throw fetchFailed('ECONNREFUSED', 'offline')
+    request.signal.throwIfAborted()
     const exchange = new AbortController()
     const giveUp = () => exchange.abort(request.signal.reason)
-    if (request.signal.aborted) throw request.signal.reason
     request.signal.addEventListener('abort', giveUp, { once: true })
     this.#exchanges.add(exchange)
     const end = () => {
@@ -100,7 +90,7 @@ export class SimulatedNetwork {
       this.#exchanges.delete(exchange)
     }
     const { url, method, headers } = request
-    const withBody = (part: BodyInit | null, signal?: AbortSignal) =>
+    const withBody: WithBody = (part, signal) =>
       new Request(url, {
         method,
         headers,
@@ -109,105 +99,62 @@ export class SimulatedNetwork {
         ...(signal && { signal }),
       } as RequestInit)
     try {
-      return await this.#exchange({ body, withBody }, exchange, end)
+      return await this.#exchange(body, withBody, exchange.signal, end)
     } catch (error) {
       end()
       throw error
     }
   }
 
-  async #exchange(sending: Sending, { signal }: AbortController, end: () => void): Promise<Response> {
-    const { lost, late, requestCut, responseLost, duplicated, cut, stalled, delayMs, lateMs } = this.rates
-    const { body, withBody } = sending
-    await this.#pause(this.#prng.below(delayMs + 1), signal)
-    if (this.#prng.chance(lost)) {
-      if (this.#prng.chance(late)) this.#deliverLater(withBody(body), lateMs)
-      throw fetchFailed('ECONNRESET', 'the request was lost')
-    }
-    if (this.#prng.chance(duplicated)) this.#deliverLater(withBody(body), lateMs)
+  async #exchange(
+    body: Uint8Array<ArrayBuffer> | null,
+    withBody: WithBody,
+    signal: AbortSignal,
+    end: () => void,
+  ): Promise<Response> {
+    const { lost, late, responseLost, duplicated, cut, delayMs, lateMs } = this.rates
+    const prng = this.#prng
+    await this.#pause(prng.below(delayMs + 1), signal)
+    const isLost = prng.chance(lost)
+    if (prng.chance(isLost ? late : duplicated)) this.#deliverLater(withBody(body), lateMs)
+    if (isLost) throw fetchFailed('ECONNRESET', 'the request was lost')
     const handler = this.#handlerOf()
     if (handler === undefined) throw fetchFailed('ECONNREFUSED', 'the server is down')
-    if (this.#prng.chance(requestCut)) {
-      if (body !== null) this.#deliverPart(withBody(partOf(body, this.#prng)), handler)
-      throw fetchFailed('ECONNRESET', 'the request was cut')
-    }
     const response = await unlessAborted(handler(withBody(body, signal)), signal)
-    await this.#pause(this.#prng.below(delayMs + 1), signal)
-    if (this.#prng.chance(responseLost)) {
+    await this.#pause(prng.below(delayMs + 1), signal)
+    if (prng.chance(responseLost)) {
       response.body?.cancel().catch(() => {})
       throw fetchFailed('ECONNRESET', 'the response was lost')
     }
-    const afterBytes = this.#prng.below(PART_BYTES_MAX)
-    const isCut = this.#prng.chance(cut)
-    const relayed = this.#prng.chance(stalled) ? stalledResponse(response, afterBytes) : response
-    return relayedResponse(relayed, {
-      signal,
-      onEnd: end,
-      ...(isCut && { cut: { afterBytes, error: terminated('the response was cut') } }),
-    })
+    const isCut = prng.chance(cut) && {
+      cut: { afterBytes: prng.below(PART_BYTES_MAX), error: terminated('the response was cut') },
+    }
+    return relayedResponse(response, { signal, onEnd: end, ...isCut })
   }
 
-  /** Delivers a request of which the client knows nothing any more. Its response goes nowhere. */
+  /** Delivers a request of which the client knows nothing any more. */
   #deliverLater(request: Request, lateMs: number): void {
     this.#clock.schedule(this.#prng.below(lateMs + 1), () => {
-      const handling = this.#handlerOf()?.(request)
-      handling?.then((response) => response.body?.cancel()).catch(() => {})
+      const handler = this.#handlerOf()
+      if (handler !== undefined) deliver(handler, request)
     })
-  }
-
-  /** Delivers a request whose body fails. */
-  #deliverPart(request: Request, handler: Handler): void {
-    handler(request)
-      .then((response) => response.body?.cancel())
-      .catch(() => {})
   }
 
   async #pause(delayMs: number, signal: AbortSignal): Promise<void> {
     if (delayMs === 0) return
-    await new Promise<void>((resolve, reject) => {
-      const cancel = this.#clock.schedule(delayMs, () => {
-        signal.removeEventListener('abort', abort)
-        resolve()
-      })
-      const abort = () => {
-        cancel()
-        reject(signal.reason)
-      }
-      signal.addEventListener('abort', abort, { once: true })
+    let cancel = () => {}
+    const pause = new Promise<void>((resolve) => {
+      cancel = this.#clock.schedule(delayMs, resolve)
     })
+    await unlessAborted(pause, signal).finally(cancel)
   }
 }
 
-/** Returns a body that fails after some of its bytes. */
-function partOf(body: Uint8Array<ArrayBuffer>, prng: Prng): ReadableStream<Uint8Array> {
-  const part = body.subarray(0, prng.below(body.length))
-  return new ReadableStream({
-    start: (controller) => {
-      if (part.length > 0) controller.enqueue(part)
-    },
-    pull: (controller) => controller.error(terminated('the request was cut')),
-  })
-}
-
-/** Returns the response with a body that neither goes on nor ends after some bytes. */
-function stalledResponse(response: Response, afterBytes: number): Response {
-  const { body, status, statusText, headers } = response
-  if (body === null) return response
-  const reader = body.getReader()
-  let bytesLeft = afterBytes
-  const stalled = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { value } = bytesLeft > 0 ? await reader.read() : { value: undefined }
-        if (value === undefined) return new Promise(() => {})
-        controller.enqueue(value.subarray(0, bytesLeft))
-        bytesLeft -= value.length
-      },
-      cancel: (reason) => reader.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  )
-  return new Response(stalled, { status, statusText, headers })
+/** Delivers a request whose response goes nowhere. */
+function deliver(handler: Handler, request: Request): void {
+  handler(request)
+    .then((response) => response.body?.cancel())
+    .catch(() => {})
 }
 
 async function unlessAborted<Result>(result: Promise<Result>, signal: AbortSignal): Promise<Result> {

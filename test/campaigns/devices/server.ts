@@ -1,118 +1,105 @@
 import { createHandler } from '../../../adapters/http/index.ts'
 import { memory } from '../../../adapters/storage/memory/index.ts'
-import { type FaultyStorage, faultyStorage, type VirtualClock } from '../../../adapters/testing/index.ts'
+import { type FaultyStorage, faultyStorage } from '../../../adapters/testing/index.ts'
 import { type Engine, open, type SequencedRecord, type Storage, type Stream } from '../../../src/index.ts'
-import { lossyTextOf } from '../../../src/model/bytes.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { decodeRecords } from '../../../src/storage/block-codec.ts'
-import type { AppendRequest } from '../../../src/storage/contract.ts'
-import { APPEND_HEADER } from '../../../src/wire/header-names.ts'
 import { wrapped } from '../../support/wrapped-storage.ts'
-import { EngineClock } from '../simulation/engine-clock.ts'
-import type { Sabotage } from './sabotage.ts'
+import { EngineClock } from '../harness/engine-clock.ts'
+import type { Scheduler } from '../harness/scheduler.ts'
+import { StoredLog, textOf } from '../model/stored-log.ts'
 import { type DeviceSettings, delaysOf } from './settings.ts'
-import { whileAdvancing } from './virtual-work.ts'
 
 export const BASIN = 'devices'
 export const STREAM = 'room'
 
-/** A life of the stream, from its creation to its deletion. */
-export interface Life {
-  readonly logId: string
-  /** Every record that the stream ever had, trimmed ones included. */
-  readonly records: SequencedRecord[]
-  trimmedTo: number
-}
+/** The header of producers, which a server or proxy of another version ignores. */
+const PRODUCER_HEADER = 'headwater-append'
 
 interface RunningServer {
   readonly hw: Engine
   readonly faulty: FaultyStorage
   readonly clock: EngineClock
   readonly handler: (request: Request) => Promise<Response>
-  readonly ignoredPart: number
 }
 
 /** The server that all devices share. It can crash, and loses nothing that it acknowledged. */
 export class SimulatedServer {
-  readonly #time: VirtualClock
+  /** The incarnations of the stream, from its creation to its deletion. */
+  readonly lives: StoredLog[] = []
+  readonly #scheduler: Scheduler
   readonly #prng: Prng
-  readonly #delayMs: number
-  readonly #producers: DeviceSettings['producers']
+  readonly #settings: DeviceSettings
   readonly #storage: Storage
-  readonly lives: Life[] = []
   #isMissing = true
   #skewMs = 0
   #running: RunningServer | undefined
 
-  constructor(time: VirtualClock, prng: Prng, settings: DeviceSettings, sabotage: Sabotage) {
-    this.#time = time
-    this.#prng = new Prng(prng.below(2 ** 31))
-    this.#delayMs = settings.storageDelayMs
-    this.#producers = settings.producers
-    // The history has what is stored, whatever a sabotaged storage says.
+  constructor(scheduler: Scheduler, settings: DeviceSettings, sabotage: (storage: Storage) => Storage) {
+    this.#scheduler = scheduler
+    this.#prng = new Prng(scheduler.prng.below(2 ** 31))
+    this.#settings = settings
+    // The lives have what is stored, whatever a sabotaged storage says.
     const recorded = wrapped(memory(), {}, (session) => ({
       append: async (request) => {
         await session.append(request)
-        this.#record(request)
+        this.#record(request.logId, decodeRecords(request.block.data), request.head.trimPoint)
       },
     }))
-    this.#storage = sabotage.storage?.(recorded, new Prng(prng.below(2 ** 31))) ?? recorded
+    this.#storage = sabotage(recorded)
   }
 
   get handler(): ((request: Request) => Promise<Response>) | undefined {
     return this.#running?.handler
   }
 
-  /** The part of the requests whose header of producers the server ignores. */
-  get ignoredPart(): number {
-    return this.#running?.ignoredPart ?? 0
-  }
-
   get isRunning(): boolean {
     return this.#running !== undefined
   }
 
-  /** Whether the stream was deleted, and not created again by a control step. */
+  /** Whether the stream was deleted, and not created again by a step. */
   get isMissing(): boolean {
     return this.#isMissing
   }
 
   /** Whether any records were removed, by a trim or with the stream. */
   get hasRemoved(): boolean {
-    return this.isMissing || this.lives.length > 1 || this.life.trimmedTo > 0
-  }
-
-  /** Whether a record with this text was ever stored. */
-  hasStored(text: string): boolean {
-    return this.lives.some(({ records }) => records.some(({ body }) => lossyTextOf(body) === text))
-  }
-
-  /** Whether a record with this text was stored where a copy may have none: it was trimmed, or is early. */
-  isLeftOut(text: string, startsLate: boolean): boolean {
-    return this.lives.some(({ records, trimmedTo }) =>
-      records.some(({ body, seqNum }) => (startsLate || seqNum < trimmedTo) && lossyTextOf(body) === text),
-    )
+    return this.isMissing || this.lives.length > 1 || this.life.trimPoint > 0
   }
 
   /** The life of the stream that it had last. */
-  get life(): Life {
+  get life(): StoredLog {
     return this.lives.at(-1)!
   }
 
+  /** Whether a record with this text was ever stored, in a place that the filter selects. */
+  hasStored(
+    text: string,
+    isThere: (record: SequencedRecord, life: StoredLog) => boolean = () => true,
+  ): boolean {
+    return this.lives.some((life) =>
+      life.records.some((record) => isThere(record, life) && textOf(record.body) === text),
+    )
+  }
+
   async start(): Promise<void> {
-    const clock = new EngineClock(this.#time, this.#skewMs, false)
-    const rates = delaysOf(this.#delayMs)
-    const seed = this.#prng.below(2 ** 31)
-    const faulty = faultyStorage(this.#storage, { rates, seed, notifications: 'reliable' })
+    const { producers, storageDelayMs } = this.#settings
+    const clock = new EngineClock(this.#scheduler.time, this.#skewMs, false)
+    const faulty = faultyStorage(this.#storage, {
+      rates: delaysOf(storageDelayMs),
+      seed: this.#prng.below(2 ** 31),
+      notifications: 'reliable',
+    })
     const random = () => this.#prng.next()
     const hw = await this.#within(open({ storage: faulty, clock, random, trimGraceMs: 0 }))
-    const ignoredPart = { offered: 0, ignored: 1, changing: this.#prng.pick([0, 0.3, 1]) }[this.#producers]
     const handle = createHandler(hw, { auth: 'none', onError: () => {} })
+    const ignoredPart = { offered: 0, ignored: 1, changing: this.#prng.pick([0, 0.3, 1]) }[producers]
     const handler = async (request: Request) => {
-      if (this.#prng.chance(ignoredPart)) request.headers.delete(APPEND_HEADER)
+      if (this.#prng.chance(ignoredPart)) request.headers.delete(PRODUCER_HEADER)
       return handle(request)
     }
-    this.#running = { hw, faulty, clock, handler, ignoredPart }
+    this.#scheduler.note('server', `starts: ignores ${ignoredPart} of the headers of producers`)
+    this.#running = { hw, faulty, clock, handler }
     if (this.lives.length === 0) await this.create()
   }
 
@@ -123,7 +110,6 @@ export class SimulatedServer {
     await running?.faulty.crash()
   }
 
-  /** Sets the clock of the server. */
   setClock(byMs: number): void {
     this.#skewMs += byMs
     this.#running?.clock.step(byMs)
@@ -156,17 +142,14 @@ export class SimulatedServer {
   }
 
   #within<Result>(work: Promise<Result>): Promise<Result> {
-    return whileAdvancing(this.#time, work)
+    return this.#scheduler.whileAdvancing(work)
   }
 
-  #record({ logId, block, head }: AppendRequest): void {
-    let life = this.lives.find((each) => each.logId === logId)
-    if (life === undefined) {
-      life = { logId, records: [], trimmedTo: 0 }
-      this.lives.push(life)
-    }
-    life.records.push(...decodeRecords(block.data))
-    life.trimmedTo = head.trimPoint
+  #record(logId: string, records: readonly SequencedRecord[], trimPoint: number): void {
+    const life = this.lives.find(({ id }) => id === logId) ?? new StoredLog(logId)
+    if (!this.lives.includes(life)) this.lives.push(life)
+    for (const record of records) life.add(record, null)
+    life.trimPoint = trimPoint
   }
 
   get #stream(): Stream {

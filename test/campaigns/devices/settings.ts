@@ -35,11 +35,9 @@ export function settingsOf(seed: number): DeviceSettings {
     rates: {
       lost: rate(0.3),
       late: prng.next(),
-      requestCut: rate(0.2),
       responseLost: rate(0.3),
       duplicated: rate(0.3),
       cut: rate(0.3),
-      stalled: prng.chance(0.4) ? rate(0.2) : 0,
       delayMs: prng.pick([5, 50, 2_000]),
       lateMs: prng.pick([100, 10_000, 120_000]),
     },

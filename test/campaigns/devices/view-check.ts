@@ -1,6 +1,5 @@
-import type { RecordView } from '../../../src/sync/record-view.ts'
-import type { SyncedRecord } from '../../../src/sync/synced-record.ts'
-import { Violation } from '../simulation/violation.ts'
+import type { RecordView, SyncedRecord } from '../../../adapters/sync/index.ts'
+import { Violation } from '../harness/violation.ts'
 
 /**
  * Applies the changes of a view to a list, as a user interface does, and checks that no record is shown
@@ -8,18 +7,16 @@ import { Violation } from '../simulation/violation.ts'
  */
 export class ViewCheck {
   readonly #list: SyncedRecord[] = []
-  #keys = new Set<string>()
-  readonly #discarded: ReadonlySet<string>
-  readonly #isLeftOut: (text: string) => boolean
+  readonly #keys = new Set<string>()
+  readonly #mayLeave: (text: string) => boolean
   view: RecordView<SyncedRecord> | undefined
 
   /**
-   * `discarded` has the keys of records that the app discarded, which leave the view. `isLeftOut` tells
-   * whether a record with a text is on the server, or was, where the copy may have none.
+   * `mayLeave` tells whether a record with a text may leave the view: the app discarded it, or it was
+   * confirmed where the copy has none.
    */
-  constructor(discarded: ReadonlySet<string>, isLeftOut: (text: string) => boolean) {
-    this.#discarded = discarded
-    this.#isLeftOut = isLeftOut
+  constructor(mayLeave: (text: string) => boolean) {
+    this.#mayLeave = mayLeave
   }
 
   next(view: RecordView<SyncedRecord>): void {
@@ -31,9 +28,8 @@ export class ViewCheck {
       if (this.#keys.has(key)) throw new Violation('a record is shown once', key)
       this.#keys.add(key)
     }
-    if (this.#list.length !== view.length) {
+    if (this.#list.length !== view.length)
       throw new Violation('the changes give the view', `${this.#list.length} of ${view.length} records`)
-    }
     // A new beginning shows an empty view first.
     if (view.length === 0 && !view.isCaughtUp) return
     const isTrim = index === 0 && inserted.length === 0
@@ -41,14 +37,11 @@ export class ViewCheck {
     for (const record of leaving) {
       const successor = successors.get(record.key)
       if (successor === undefined) {
-        if (isTrim && !record.isPending) continue
-        // One that was confirmed where the copy begins later is not shown any more.
-        if (this.#discarded.has(record.key) || this.#isLeftOut(record.body)) continue
-        throw new Violation('a record stays in the view', `${record.key}, ${JSON.stringify(record)}`)
+        if ((isTrim && !record.isPending) || this.#mayLeave(record.body)) continue
+        throw new Violation('a record stays in the view', JSON.stringify(record))
       }
-      if (!record.isPending && successor.seqNum !== record.seqNum) {
+      if (!record.isPending && successor.seqNum !== record.seqNum)
         throw new Violation('a confirmed record stays where it is', `${record.key}, at ${successor.seqNum}`)
-      }
     }
     this.#checkOrder(view)
   }
@@ -60,15 +53,15 @@ export class ViewCheck {
     })
   }
 
-  #checkOrder(view: RecordView<SyncedRecord>): void {
-    const { confirmedLength, change } = view
-    for (let index = Math.max(change.index, 1); index < confirmedLength; index++) {
-      if (view.at(index)!.seqNum! > view.at(index - 1)!.seqNum!) continue
-      throw new Violation('confirmed records are in the order of the server', view.at(index)!.key)
-    }
-    const numbers = view.pending.map(({ origin }) => origin!.number)
-    if (numbers.some((number, index) => index > 0 && number <= numbers[index - 1]!)) {
-      throw new Violation('pending records are in the order of their numbers', numbers.join(' '))
-    }
+  /** Confirmed records are in the order of the server, pending ones in that of their numbers. */
+  #checkOrder({ confirmedLength, pending }: RecordView<SyncedRecord>): void {
+    const places = [
+      ...this.#list.slice(0, confirmedLength).map(({ seqNum }) => seqNum!),
+      ...pending.map(({ origin }) => origin!.number),
+    ]
+    const isOrdered = (place: number, index: number) =>
+      index === 0 || index === confirmedLength || place > places[index - 1]!
+    if (places.every(isOrdered)) return
+    throw new Violation('records are shown in their order', places.join(' '))
   }
 }

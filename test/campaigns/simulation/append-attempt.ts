@@ -1,18 +1,15 @@
 import { type Command, closeRecord, fenceRecord, type RecordInput, trimRecord } from '../../../src/index.ts'
 import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
-import { type Header, meteredBytesOf } from '../../../src/model/record.ts'
-import type { AppendOperation } from '../linearizability/operations.ts'
-import { recordHash } from '../linearizability/stream-hash.ts'
-import type { ClockWindow } from './engine-clock.ts'
-import type { StoredLog } from './stored-log.ts'
+import type { Header } from '../../../src/model/record.ts'
+import type { StoredLog } from '../model/stored-log.ts'
+import type { ModelAppend } from '../model/stream-state.ts'
 
 /** A record of an append. */
 export interface SentRecord {
   readonly headers: readonly Header[]
   readonly body: Uint8Array
   readonly timestamp: number | undefined
-  readonly meteredBytes: number
   readonly command: Command | undefined
 }
 
@@ -36,13 +33,16 @@ export interface AttemptGroup {
 }
 
 /** Where an append is stored. */
-export interface StoredPlace {
+interface StoredPlace {
   readonly log: StoredLog
   readonly seqNum: number
 }
 
+type Request = Pick<AppendAttempt, 'id' | 'stream' | 'records' | 'conditions' | 'since'> &
+  Partial<Pick<AppendAttempt, 'group' | 'turn'>>
+
 /** An append and what is known about it: one call, or all calls with the same batch of a producer. */
-export class AppendAttempt {
+export class AppendAttempt implements ModelAppend {
   /** Contained in its records, so that they can be recognized. */
   readonly id: string
   readonly stream: string
@@ -52,36 +52,31 @@ export class AppendAttempt {
   readonly group: AttemptGroup | undefined
   /** The caller whose single appends keep their order, and the position of this one among them. */
   readonly turn: { readonly caller: object; readonly number: number } | undefined
-  /** The observed version of the stream at the call. */
+  /** The observed version of the stream at the first call. */
   readonly since: number
-  /** The clocks of the engines during the calls. */
-  readonly clocks: ClockWindow[] = []
   /** In the order of the incarnations of its stream. More than one only for the batch of a producer. */
   readonly places: StoredPlace[] = []
   /** The logs for which an ack said that the batch was not stored before. */
   readonly originals = new Set<StoredLog>()
   #calls = 0
   #pending = 0
-  #isAcknowledged = false
-  #isUnknown = false
+  readonly #outcomes = new Set<AttemptStatus>()
 
-  constructor(
-    attempt: Pick<AppendAttempt, 'id' | 'stream' | 'records' | 'conditions' | 'group' | 'turn' | 'since'>,
-  ) {
-    this.id = attempt.id
-    this.stream = attempt.stream
-    this.records = attempt.records
-    this.conditions = attempt.conditions
-    this.group = attempt.group
-    this.turn = attempt.turn
-    this.since = attempt.since
-    this.group?.attempts.push(this)
+  constructor({ id, stream, records, conditions, group, turn, since }: Request) {
+    this.id = id
+    this.stream = stream
+    this.records = records
+    this.conditions = conditions
+    this.group = group
+    this.turn = turn
+    this.since = since
+    group?.attempts.push(this)
   }
 
   get status(): AttemptStatus {
-    if (this.#isAcknowledged) return 'acknowledged'
+    if (this.#outcomes.has('acknowledged')) return 'acknowledged'
     if (this.#pending > 0) return 'pending'
-    return this.#isUnknown ? 'unknown' : 'not made'
+    return this.#outcomes.has('unknown') ? 'unknown' : 'not made'
   }
 
   /** Whether there was one call only. */
@@ -94,40 +89,31 @@ export class AppendAttempt {
     return this.places.at(-1)
   }
 
+  get count(): number {
+    return this.records.length
+  }
+
   get closes(): boolean {
     return this.records.at(-1)?.command?.kind === 'close'
   }
 
+  get fence(): string | undefined {
+    const command = this.records.findLast((record) => record.command?.kind === 'fence')?.command
+    return command?.kind === 'fence' ? command.token : undefined
+  }
+
   /** A call begins. */
-  call(clock: ClockWindow): void {
+  call(): void {
     this.#calls++
     this.#pending++
-    this.clocks.push(clock)
   }
 
   /** A call ends. */
   settle(outcome: Exclude<AttemptStatus, 'pending'>): void {
     this.#pending--
-    if (outcome === 'acknowledged') this.#isAcknowledged = true
-    if (outcome === 'unknown') this.#isUnknown = true
-  }
-
-  /** For the sequential model of a stream. */
-  get operation(): AppendOperation {
-    const { matchSeqNum, fencingToken } = this.conditions
-    const fence = this.records.findLast(({ command }) => command?.kind === 'fence')?.command
-    return {
-      kind: 'append',
-      // The content of records is compared elsewhere.
-      recordHashes: this.records.map(() => ID_HASH),
-      ...(matchSeqNum !== undefined && { matchSeqNum }),
-      ...(fencingToken !== undefined && { fencingToken }),
-      ...(fence?.kind === 'fence' && { setFencingToken: fence.token }),
-    }
+    this.#outcomes.add(outcome)
   }
 }
-
-const ID_HASH = recordHash(utf8('a record'))
 
 /**
  * Returns the id of the append that a record belongs to: bodies begin with it and a dot, and it is the token
@@ -146,34 +132,24 @@ export function closeId(stream: string): string {
   return `close of ${stream}`
 }
 
-export function dataRecord(
-  id: string,
-  index: number,
-  timestamp: number | undefined,
-  bytes: number,
-): SentRecord {
+type Timestamp = SentRecord['timestamp']
+
+export function dataRecord(id: string, index: number, timestamp: Timestamp, bytes = 0): SentRecord {
   const body = utf8(`${id}.${index}.`.padEnd(bytes, '*'))
   const headers: Header[] = index % 3 === 0 ? [[utf8('n'), utf8(id)]] : []
-  return { headers, body, timestamp, meteredBytes: meteredBytesOf(headers, body), command: undefined }
+  return { headers, body, timestamp, command: undefined }
 }
 
-export function fenceOf(token: string, timestamp: number | undefined): SentRecord {
-  const { headers, body } = fenceRecord(token)
-  const command: Command = { kind: 'fence', token }
-  return { headers, body, timestamp, meteredBytes: meteredBytesOf(headers, body), command }
+export function fenceOf(token: string, timestamp: Timestamp): SentRecord {
+  return { ...fenceRecord(token), timestamp, command: { kind: 'fence', token } }
 }
 
-export function trimOf(seqNum: number, timestamp: number | undefined): SentRecord {
-  const { headers, body } = trimRecord(seqNum)
-  const command: Command = { kind: 'trim', seqNum }
-  return { headers, body, timestamp, meteredBytes: meteredBytesOf(headers, body), command }
+export function trimOf(seqNum: number, timestamp: Timestamp): SentRecord {
+  return { ...trimRecord(seqNum), timestamp, command: { kind: 'trim', seqNum } }
 }
 
-export function closeOf(timestamp: number | undefined): SentRecord {
-  const { headers } = closeRecord()
-  const body = utf8('')
-  const command: Command = { kind: 'close' }
-  return { headers, body, timestamp, meteredBytes: meteredBytesOf(headers, body), command }
+export function closeOf(timestamp: Timestamp): SentRecord {
+  return { ...closeRecord(), body: utf8(''), timestamp, command: { kind: 'close' } }
 }
 
 export function inputOf({ headers, body, timestamp }: SentRecord): RecordInput {

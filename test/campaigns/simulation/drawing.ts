@@ -1,23 +1,18 @@
 import type { ReadQuery } from '../../../src/index.ts'
 import type { Prng } from '../../../src/runtime/prng.ts'
+import type { Moment } from '../model/stream-history.ts'
 import { dataRecord, fenceOf, type SentRecord, trimOf } from './append-attempt.ts'
-import type { Moment } from './stream-history.ts'
+import type { World } from './world.ts'
 
 const LARGE_BODY_BYTES = 200_000
 
-export interface BatchChoices {
-  readonly prng: Prng
-  readonly id: string
-  readonly now: number
-  /** The state that the writer believes in. */
-  readonly tail: number
-  readonly largeBodies: boolean
-}
-
-/** A batch of data records, commands, or both. Each record contains the id of its append. */
-export function drawBatch({ prng, id, now, tail, largeBodies }: BatchChoices): SentRecord[] {
+/**
+ * A batch of data records, commands, or both. Each record contains the id of its append. `tail` is the one
+ * that the writer believes in.
+ */
+export function drawBatch({ prng, settings }: World, tail: number, id: string, now: number): SentRecord[] {
   const timestamp = drawTimestamp(prng, now)
-  const bytes = largeBodies && prng.chance(0.2) ? LARGE_BODY_BYTES : 0
+  const bytes = settings.largeBodies && prng.chance(0.2) ? LARGE_BODY_BYTES : 0
   const data = (count: number) => Array.from({ length: count }, (_, i) => dataRecord(id, i, timestamp, bytes))
   const trim = () => trimOf(prng.chance(0.2) ? Number.MAX_SAFE_INTEGER : prng.below(tail + 3), timestamp)
   const kind = prng.next()
@@ -35,24 +30,20 @@ function drawTimestamp(prng: Prng, now: number): number | undefined {
   return now + prng.below(200) - 100
 }
 
-/** Any start, any bounds, any wait. */
+/** Any start, any wait, some with a bound. */
 export function drawQuery(
   prng: Prng,
   { state, tailTimestamp }: Moment,
   kind: 'unary' | 'session',
 ): ReadQuery {
   const start = prng.below(8)
-  const until = prng.chance(0.1) ? Math.max(0, tailTimestamp + prng.below(400) - 200) : undefined
-  const timestamp = Math.max(0, tailTimestamp + prng.below(300) - 250)
   return {
     ...(start < 3 && { seqNum: prng.below(state.tail + 3) }),
     ...(start === 3 && { seqNum: 0 }),
-    ...(start === 4 && (until === undefined || timestamp < until) && { timestamp }),
+    ...(start === 4 && { timestamp: Math.max(0, tailTimestamp + prng.below(300) - 250) }),
     ...(start > 4 && start < 7 && { tailOffset: prng.below(state.tail + 3) }),
     ...(prng.chance(0.3) && { clamp: true }),
     ...(prng.chance(0.2) && { count: prng.below(12) }),
-    ...(prng.chance(0.15) && { bytes: prng.below(300) }),
-    ...(until !== undefined && { until }),
     ...(prng.chance(kind === 'unary' ? 0.4 : 0.3) && { waitMs: prng.pick([0, 0, 1_000, 5_000, 70_000]) }),
   }
 }

@@ -1,5 +1,5 @@
 import type { Storage, StorageContext, StorageSession } from '../../../src/storage/contract.ts'
-import type { EngineClock } from './engine-clock.ts'
+import type { EngineClock } from '../harness/engine-clock.ts'
 
 export interface Holding {
   readonly calls: HeldCalls
@@ -11,6 +11,19 @@ export interface Holding {
 
 const CHANGES: ReadonlySet<string> = new Set(['append', 'commit', 'reclaim'])
 
+/** A storage call, or its result, that waits until the scheduler releases it. */
+interface HeldCall {
+  readonly session: object
+  readonly engine: string
+  readonly operation: string
+  readonly phase: 'call' | 'answer'
+  /** Calls of one queue are released in order: the appends of one engine to one log. */
+  readonly queue: string | undefined
+  run(): Promise<void>
+  /** Discards the call. */
+  drop(): void
+}
+
 /**
  * Holds every call of one engine, and results, until the scheduler releases them: the scheduler determines
  * the order of events.
@@ -21,86 +34,60 @@ export class HeldStorage implements Storage {
   readonly #engine: string
   readonly #holding: Holding
   readonly #sharedClock: EngineClock | undefined
-  #session: HeldSession | undefined
+  #inFlight = 0
+  #onIdle: (() => void) | undefined
+  /** Identifies its calls among the held ones. */
+  session: StorageSession | undefined
 
   /** `sharedClock` measures the clock of the storage; undefined if it has none. */
   constructor(inner: Storage, engine: string, holding: Holding, sharedClock: EngineClock | undefined) {
-    this.#sharedClock = sharedClock
     this.manifest = inner.manifest
     this.#inner = inner
     this.#engine = engine
     this.#holding = holding
-  }
-
-  /** Identifies its calls among the held ones. */
-  get session(): object | undefined {
-    return this.#session
+    this.#sharedClock = sharedClock
   }
 
   async open(context: StorageContext): Promise<StorageSession> {
-    this.#session = new HeldSession(
-      await this.#inner.open(context),
-      this.#engine,
-      this.#holding,
-      this.#sharedClock,
-    )
-    return this.#session
-  }
-}
-
-class HeldSession implements StorageSession {
-  readonly #inner: StorageSession
-  readonly #engine: string
-  readonly #holding: Holding
-  #inFlight = 0
-  #idle: (() => void) | undefined
-
-  readonly now?: NonNullable<StorageSession['now']>
-  readonly clockOffsetMs?: NonNullable<StorageSession['clockOffsetMs']>
-
-  constructor(inner: StorageSession, engine: string, holding: Holding, sharedClock: EngineClock | undefined) {
-    if (sharedClock !== undefined) {
-      this.now = () => this.#hold('now', async () => sharedClock.measure())
-      this.clockOffsetMs = () => sharedClock.correctionMs
+    const inner = await this.#inner.open(context)
+    const clock = this.#sharedClock
+    const held: StorageSession = {
+      get: (...args) => this.#hold('get', () => inner.get(...args)),
+      list: (...args) => this.#hold('list', () => inner.list(...args)),
+      commit: (...args) => this.#hold('commit', () => inner.commit(...args)),
+      head: (...args) => this.#hold('head', () => inner.head(...args)),
+      read: (...args) => this.#hold('read', () => inner.read(...args)),
+      reclaim: (...args) => this.#hold('reclaim', () => inner.reclaim(...args)),
+      measure: (...args) => this.#hold('measure', () => inner.measure(...args)),
+      append: (request) =>
+        this.#hold('append', () => inner.append(request), `${this.#engine} ${request.logId}`),
+      close: async () => {
+        if (this.#inFlight > 0) {
+          await new Promise<void>((resolve) => {
+            this.#onIdle = resolve
+          })
+        }
+        await inner.close()
+      },
+      ...(clock !== undefined && {
+        now: () => this.#hold('now', async () => clock.measure()),
+        clockOffsetMs: () => clock.correctionMs,
+      }),
     }
-    this.#inner = inner
-    this.#engine = engine
-    this.#holding = holding
-  }
-
-  get: StorageSession['get'] = (...args) => this.#hold('get', () => this.#inner.get(...args))
-  list: StorageSession['list'] = (...args) => this.#hold('list', () => this.#inner.list(...args))
-  commit: StorageSession['commit'] = (...args) => this.#hold('commit', () => this.#inner.commit(...args))
-  head: StorageSession['head'] = (...args) => this.#hold('head', () => this.#inner.head(...args))
-  read: StorageSession['read'] = (...args) => this.#hold('read', () => this.#inner.read(...args))
-  reclaim: StorageSession['reclaim'] = (...args) => this.#hold('reclaim', () => this.#inner.reclaim(...args))
-  measure: StorageSession['measure'] = (...args) => this.#hold('measure', () => this.#inner.measure(...args))
-
-  append: StorageSession['append'] = (request) =>
-    this.#hold('append', () => this.#inner.append(request), `${this.#engine} ${request.logId}`)
-
-  async close(): Promise<void> {
-    if (this.#inFlight > 0) {
-      await new Promise<void>((resolve) => {
-        this.#idle = resolve
-      })
-    }
-    await this.#inner.close()
+    this.session = held
+    return held
   }
 
   #hold<Answer>(operation: string, call: () => Promise<Answer>, queue?: string): Promise<Answer> {
     const { calls, holdsAnswer, onChange } = this.#holding
-    const origin = { session: this, engine: this.#engine, operation, drop: () => this.#done() }
+    const origin = { session: this.session!, engine: this.#engine, operation, drop: () => this.#done() }
     this.#inFlight++
     return new Promise((resolve, reject) => {
       const run = async () => {
-        let answer: () => void
-        try {
-          const result = await call()
-          answer = () => resolve(result)
-        } catch (error) {
-          answer = () => reject(error)
-        }
+        const answer = await call().then(
+          (result) => () => resolve(result),
+          (error: unknown) => () => reject(error),
+        )
         if (CHANGES.has(operation)) await onChange(operation)
         const settle = async () => {
           answer()
@@ -114,21 +101,8 @@ class HeldSession implements StorageSession {
   }
 
   #done(): void {
-    if (--this.#inFlight === 0) this.#idle?.()
+    if (--this.#inFlight === 0) this.#onIdle?.()
   }
-}
-
-/** A storage call, or its result, that waits until the scheduler releases it. */
-interface HeldCall {
-  readonly session: object
-  readonly engine: string
-  readonly operation: string
-  readonly phase: 'call' | 'answer'
-  /** Calls of one queue are released in order: the appends of one engine to one log. */
-  readonly queue: string | undefined
-  run(): Promise<void>
-  /** Discards the call. */
-  drop(): void
 }
 
 /** All held calls of all engines, in the order of their arrival. */

@@ -2,10 +2,10 @@ import { type FaultyStorage, faultyStorage } from '../../../adapters/testing/ind
 import { type Engine, open, type Stream } from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
-import { type ClockWindow, EngineClock } from './engine-clock.ts'
+import { EngineClock } from '../harness/engine-clock.ts'
+import { Violation } from '../harness/violation.ts'
 import { HeldStorage } from './held-storage.ts'
 import { ratesOf } from './settings.ts'
-import { Violation } from './violation.ts'
 import type { World } from './world.ts'
 
 /** The outcome of a call of an engine: exactly one of the three. */
@@ -14,6 +14,13 @@ export interface Call<Result> {
   readonly failed: (error: unknown) => void
   /** The engine died before the call settled. */
   readonly lost: () => void
+}
+
+interface EngineParts {
+  readonly clock: EngineClock
+  readonly hw: Engine
+  readonly faulty: FaultyStorage
+  readonly held: HeldStorage
 }
 
 /** An engine from its opening to its end, and its pending calls. */
@@ -27,34 +34,25 @@ export class SimulatedEngine {
   readonly #waiting = new Set<() => void>()
   #state: 'open' | 'closing' | 'closed' | 'dead' = 'open'
 
-  private constructor(
-    world: World,
-    name: string,
-    parts: {
-      readonly clock: EngineClock
-      readonly hw: Engine
-      readonly faulty: FaultyStorage
-      readonly held: HeldStorage
-    },
-  ) {
-    this.#world = world
+  private constructor(world: World, name: string, parts: EngineParts) {
     this.name = name
     this.clock = parts.clock
     this.hw = parts.hw
+    this.#world = world
     this.#faulty = parts.faulty
     this.#held = parts.held
   }
 
   static async open(world: World, name: string, storage: Storage): Promise<SimulatedEngine> {
-    const { settings, scheduler } = world
+    const { settings, prng } = world
     const { notifications } = settings
-    const seed = scheduler.below(2 ** 31)
-    const skewMs = settings.skewMs === 0 ? 0 : scheduler.below(2 * settings.skewMs + 1) - settings.skewMs
-    const clock = new EngineClock(world.time, skewMs, world.hasSharedClock)
-    const held = new HeldStorage(storage, name, world.holding, world.hasSharedClock ? clock : undefined)
+    const seed = prng.below(2 ** 31)
+    const skewMs = settings.skewMs === 0 ? 0 : prng.below(2 * settings.skewMs + 1) - settings.skewMs
+    const clock = new EngineClock(world.time, skewMs, world.usesSharedClock)
+    const held = new HeldStorage(storage, name, world.holding, world.usesSharedClock ? clock : undefined)
     const faulty = faultyStorage(held, { seed, notifications })
     // A generator of its own, so that draws of the engine do not affect those of the scheduler.
-    const random = new Prng(scheduler.below(2 ** 31))
+    const random = new Prng(prng.below(2 ** 31))
     const hw = await open({
       storage: faulty,
       clock,
@@ -100,19 +98,13 @@ export class SimulatedEngine {
     )
   }
 
-  /** Records the range of times that the clock shows until `stop` is called. */
-  watch(): { readonly window: ClockWindow; readonly stop: () => void } {
-    const window = this.clock.watch()
-    return { window, stop: () => this.clock.unwatch(window) }
-  }
-
   close(): void {
     if (this.#state !== 'open') return
     this.#state = 'closing'
     const closed = () => {
       if (this.#state !== 'closing') return
       this.#state = 'closed'
-      this.#world.history.add(this.name, 'closed')
+      this.#world.note(this.name, 'closed')
       if (this.clock.armed > 0) throw new Violation('a closed engine has no timers', `${this.clock.armed}`)
     }
     const guarded = () => this.#world.guard(closed)
@@ -129,13 +121,13 @@ export class SimulatedEngine {
    */
   async crash(): Promise<void> {
     if (this.hasEnded) return
-    const { calls, scheduler, settings } = this.#world
+    const { calls, prng, settings } = this.#world
     this.#state = 'dead'
     this.clock.stop()
     const crashed = this.#faulty.crash()
     const delayed = new Set<string | undefined>()
     for (const call of calls.of(this.#held.session!)) {
-      const outcome = call.phase === 'answer' ? 'lost' : scheduler.pick(['lost', 'made', 'later'] as const)
+      const outcome = call.phase === 'answer' ? 'lost' : prng.pick(['lost', 'made', 'later'] as const)
       if (outcome === 'lost') calls.drop(call)
       // Calls after a late call of the same lane are late too.
       else if (settings.isShared && (outcome === 'later' || delayed.has(call.queue)))

@@ -1,171 +1,126 @@
-import { HeadwaterError, type ReadEvent, type ReadQuery, type RecordCursor } from '../../../../src/index.ts'
-import { checkFailure } from '../checks/check-failure.ts'
-import { FollowedRead, rejectionContradiction } from '../checks/followed-read.ts'
+import { HeadwaterError, type ReadEvent, type RecordCursor } from '../../../../src/index.ts'
+import type { ClockWindow } from '../../harness/engine-clock.ts'
+import { Violation } from '../../harness/violation.ts'
+import { type Circumstances, checkFailure } from '../checks/check-failure.ts'
+import { FollowedRead } from '../checks/followed-read.ts'
+import { rejectionContradiction } from '../checks/read-rules.ts'
 import { drawQuery } from '../drawing.ts'
-import type { ClockWindow } from '../engine-clock.ts'
 import type { SimulatedEngine } from '../simulated-engine.ts'
-import { Violation } from '../violation.ts'
-import type { World } from '../world.ts'
-import type { Actor } from './actor.ts'
+import { Actor } from './actor.ts'
 
 interface Following {
   readonly engine: SimulatedEngine
-  readonly stream: string
-  readonly query: ReadQuery
   readonly cursor: RecordCursor
   readonly read: FollowedRead
-  readonly mayFail: boolean
-  readonly since: number
+  readonly circumstances: Omit<Circumstances, 'isClosing'>
   /** Observed since its last event. */
-  idle: { readonly window: ClockWindow; readonly stop: () => void }
+  idle: ClockWindow
 }
 
 /** Opens read sessions of all kinds, reads at its own pace, and leaves or stays. */
-export class Follower implements Actor {
-  readonly name: string
-  readonly #world: World
+export class Follower extends Actor {
+  protected readonly inFlightMax = 1
   #following: Following | undefined
-  #isOpening = false
   #isReading = false
-  #isFinished = false
-
-  constructor(name: string, world: World) {
-    this.name = name
-    this.#world = world
-  }
 
   /** A follower that waits at the tail for further records is idle too. */
-  get isIdle(): boolean {
-    if (this.#isOpening) return false
+  override get isIdle(): boolean {
+    if (!super.isIdle) return false
     return this.#following === undefined || (this.#isReading && this.#following.read.isCaughtUp)
   }
 
-  act(): void {
-    const { scheduler } = this.#world
-    if (this.#isOpening) return
-    if (this.#following?.engine.isCrashed) this.#forget(this.#following, 'lost')
-    if (this.#following === undefined) {
-      if (!this.#isFinished) this.#open()
-    } else if (!this.#isReading) this.#next(this.#following)
-    else if (!this.#isFinished && scheduler.chance(0.02)) this.#leave(this.#following)
+  override act(): void {
+    const { prng } = this.world
+    if (this.#following?.engine.isCrashed) this.#forget(this.#following, 'session lost')
+    if (this.#following === undefined) super.act()
+    else if (!this.#isReading) this.#next(this.#following)
+    else if (!this.isFinished && prng.chance(0.02)) this.leave()
   }
 
-  /** Reads its open session to the end. */
-  finish(): void {
-    this.#isFinished = true
-  }
-
-  /** Leaves its session. */
+  /** Leaves its session, if it has one. */
   leave(): void {
-    if (this.#following !== undefined) this.#leave(this.#following)
+    const following = this.#following
+    if (following === undefined) return
+    this.#forget(following, 'left')
+    following.cursor.close()
   }
 
-  #open(): void {
-    const { scheduler, open, observer, history: lines } = this.#world
-    if (open.length === 0) return
-    const engine = scheduler.pick(open)
-    const stream = this.#world.pickStream()
-    const history = observer.history(stream)
-    const follows = scheduler.chance(0.5)
-    const query = follows ? { seqNum: 0 } : drawQuery(scheduler, history.now, 'session')
+  protected begin(engine: SimulatedEngine): void {
+    const { prng, observer, mayFail, time } = this.world
+    const history = observer.history(this.world.pickStream())
+    const query = prng.chance(0.5) ? { seqNum: 0 } : drawQuery(prng, history.now, 'session')
     const since = history.observed.records
-    const opening = engine.watch()
-    const { mayFail } = this.#world
-    this.#isOpening = true
-    lines.add(this.name, 'open read', { engine: engine.name, stream, query })
-    const opened = (event: string, details?: Record<string, unknown>) => {
-      this.#isOpening = false
-      opening.stop()
-      lines.add(this.name, event, details)
-    }
-    engine.call(engine.stream(stream).openCursor(query, { heartbeats: scheduler.chance(0.5) }), {
+    const opening = engine.clock.watch()
+    const calledAt = time.now()
+    this.call({
+      engine,
+      history,
+      event: 'open read',
+      details: { query },
+      promise: engine.stream(history.name).openCursor(query, { heartbeats: prng.chance(0.5) }),
       done: (cursor) => {
-        opened('opened')
+        engine.clock.unwatch(opening)
         if (cursor === undefined) throw new Violation('a session, or an error', 'neither')
-        const read = new FollowedRead(history, query, since, opening.window)
-        this.#following = {
-          engine,
-          stream,
-          query,
-          cursor,
-          read,
-          mayFail,
-          since,
-          idle: engine.watch(),
-        }
+        const read = new FollowedRead(history, query, since, opening, calledAt)
+        const circumstances = { history, since, mayFail }
+        this.#following = { engine, cursor, read, circumstances, idle: engine.clock.watch() }
       },
-      failed: (error) => {
-        opened('not opened', { error: (error as HeadwaterError).code })
+      failed: (error, circumstances) => {
+        engine.clock.unwatch(opening)
         if (HeadwaterError.is(error) && error.code === 'range_not_satisfiable') {
-          history.observe(
-            'records',
-            since,
-            `a session of ${JSON.stringify(query)} is opened`,
-            String(error),
-            (moment) => rejectionContradiction(query, error.tail!, moment, opening.window),
+          const texts = [`a session of ${JSON.stringify(query)} is opened`, String(error)] as const
+          history.observe('records', since, texts, (moment) =>
+            rejectionContradiction(query, 'session', error.tail!, moment, opening),
           )
-        } else checkFailure(error, { history, since, mayFail, isClosing: !engine.isOpen })
+        } else checkFailure(error, circumstances)
       },
-      lost: () => opened('lost'),
+      lost: () => engine.clock.unwatch(opening),
     })
   }
 
   #next(following: Following): void {
-    const { engine, cursor } = following
+    const { engine, cursor, circumstances } = following
     this.#isReading = true
     const settled = () => {
       this.#isReading = false
+      return this.#following === following
     }
     engine.call(Promise.resolve(cursor.next()), {
       done: (event) => {
-        settled()
-        if (this.#following === following) this.#onEvent(following, event)
+        if (settled()) this.#onEvent(following, event)
       },
       failed: (error) => {
-        settled()
-        if (this.#following === following) this.#onFailure(following, error)
+        if (!settled()) return
+        this.#forget(following, `session failed: ${(error as HeadwaterError).code}`)
+        checkFailure(error, { ...circumstances, isClosing: !engine.isOpen })
       },
       lost: () => {
-        settled()
-        this.#forget(following, 'lost')
+        if (settled()) this.#forget(following, 'session lost')
       },
     })
   }
 
   #onEvent(following: Following, event: ReadEvent | undefined): void {
     const { engine, read, idle } = following
-    const { history } = this.#world
     if (event?.kind === 'heartbeat') {
-      history.add(this.name, 'heartbeat', { tail: event.tail.seqNum })
+      this.note('heartbeat', { tail: event.tail.seqNum })
       return
     }
-    idle.stop()
+    engine.clock.unwatch(idle)
     if (event === undefined) {
       this.#forget(following, 'end of read')
-      read.end(idle.window)
+      read.end(idle, this.world.time.now())
       return
     }
-    following.idle = engine.watch()
-    const seqNums = event.batch.records.map(({ seqNum }) => seqNum)
-    history.add(this.name, 'read', { from: seqNums[0], to: seqNums.at(-1), count: seqNums.length })
+    following.idle = engine.clock.watch()
+    const { records } = event.batch
+    this.note('read', { from: records[0]?.seqNum, to: records.at(-1)?.seqNum })
     read.deliver(event.batch)
   }
 
-  #onFailure(following: Following, error: unknown): void {
-    const { engine, stream, mayFail, since } = following
-    const history = this.#world.observer.history(stream)
-    this.#forget(following, `failed: ${(error as HeadwaterError).code}`)
-    checkFailure(error, { history, since, mayFail, isClosing: !engine.isOpen })
-  }
-
-  #leave(following: Following): void {
-    this.#forget(following, 'left')
-    following.cursor.close()
-  }
-
   #forget(following: Following, event: string): void {
-    following.idle.stop()
+    following.engine.clock.unwatch(following.idle)
     if (this.#following === following) this.#following = undefined
-    this.#world.history.add(this.name, event)
+    this.note(event)
   }
 }

@@ -1,112 +1,71 @@
-import { HeadwaterError, type ReadQuery } from '../../../../src/index.ts'
+import { HeadwaterError } from '../../../../src/index.ts'
+import type { StreamHistory } from '../../model/stream-history.ts'
 import { checkFailure } from '../checks/check-failure.ts'
-import { type UnaryOutcome, unaryContradiction } from '../checks/check-unary-read.ts'
+import { rejectionContradiction } from '../checks/read-rules.ts'
+import { unaryContradiction } from '../checks/unary-read.ts'
 import { drawQuery } from '../drawing.ts'
 import type { SimulatedEngine } from '../simulated-engine.ts'
-import type { World } from '../world.ts'
-import type { Actor } from './actor.ts'
-
-const IN_FLIGHT_MAX = 2
+import { Actor } from './actor.ts'
 
 /** Reads single batches, waits for them in long polls, and checks tails. */
-export class Reader implements Actor {
-  readonly name: string
-  readonly #world: World
-  #inFlight = 0
-  #isFinished = false
+export class Reader extends Actor {
+  protected readonly inFlightMax = 2
 
-  constructor(name: string, world: World) {
-    this.name = name
-    this.#world = world
+  protected begin(engine: SimulatedEngine): void {
+    const { prng, observer } = this.world
+    const history = observer.history(this.world.pickStream())
+    if (prng.chance(0.3)) this.#checkTail(engine, history)
+    else this.#read(engine, history)
   }
 
-  get isIdle(): boolean {
-    return this.#inFlight === 0
-  }
-
-  act(): void {
-    const { scheduler, open, observer } = this.#world
-    if (this.#isFinished || this.#inFlight >= IN_FLIGHT_MAX || open.length === 0) return
-    const engine = scheduler.pick(open)
-    const stream = this.#world.pickStream()
-    this.#inFlight++
-    if (scheduler.chance(0.3)) this.#checkTail(engine, stream)
-    else this.#read(engine, stream, drawQuery(scheduler, observer.history(stream).now, 'unary'))
-  }
-
-  finish(): void {
-    this.#isFinished = true
-  }
-
-  #read(engine: SimulatedEngine, stream: string, query: ReadQuery): void {
-    const { observer, history: lines, mayFail } = this.#world
-    const history = observer.history(stream)
+  #read(engine: SimulatedEngine, history: StreamHistory): void {
+    const { prng } = this.world
+    const query = drawQuery(prng, history.now, 'unary')
     const since = history.observed.records
-    const { window, stop } = engine.watch()
-    lines.add(this.name, 'read batch', { engine: engine.name, stream, query })
-    const check = (outcome: UnaryOutcome, found: string) => {
-      history.observe(
-        'records',
-        since,
-        `a read of ${JSON.stringify(query)} returns the stored records`,
-        found,
-        (moment) => unaryContradiction(query, outcome, moment, window),
-      )
-    }
-    const settled = (event: string, details?: Record<string, unknown>) => {
-      stop()
-      this.#inFlight--
-      lines.add(this.name, event, details)
-    }
-    // By the rules of the wire protocol, whose table of rejected reads the checks know.
-    engine.call(engine.stream(stream).readUnary(query, {}), {
+    const window = engine.clock.watch()
+    const text = `a read of ${JSON.stringify(query)} returns the stored records`
+    this.call({
+      engine,
+      history,
+      event: 'read batch',
+      details: { query },
+      // By the rules of the wire protocol, whose table of rejected reads the checks know.
+      promise: engine.stream(history.name).readUnary(query, {}),
       done: ({ records }) => {
-        const seqNums = records.map(({ seqNum }) => seqNum)
-        const found = `${seqNums.length} records from ${seqNums[0]} to ${seqNums.at(-1)}`
-        settled('batch', { from: seqNums[0], to: seqNums.at(-1), count: seqNums.length })
-        check({ kind: 'records', records }, found)
+        engine.clock.unwatch(window)
+        const found = `${records.length} records from ${records[0]?.seqNum} to ${records.at(-1)?.seqNum}`
+        history.observe('records', since, [text, found], (moment) =>
+          unaryContradiction(query, records, moment, window),
+        )
       },
-      failed: (error) => {
-        const code = (error as HeadwaterError).code
-        settled('no batch', { error: code })
-        if (HeadwaterError.is(error) && code === 'range_not_satisfiable') {
-          check({ kind: 'unsatisfiable', tail: error.tail! }, `416 with the tail ${error.tail!.seqNum}`)
-        } else checkFailure(error, { history, since, mayFail, isClosing: !engine.isOpen })
+      failed: (error, circumstances) => {
+        engine.clock.unwatch(window)
+        if (HeadwaterError.is(error) && error.code === 'range_not_satisfiable') {
+          const { tail } = error
+          history.observe('records', since, [text, `416 with the tail ${tail!.seqNum}`], (moment) =>
+            rejectionContradiction(query, 'unary', tail!, moment, window),
+          )
+        } else checkFailure(error, circumstances)
       },
-      lost: () => settled('lost'),
     })
   }
 
-  #checkTail(engine: SimulatedEngine, stream: string): void {
-    const { observer, history: lines, mayFail } = this.#world
-    const history = observer.history(stream)
+  #checkTail(engine: SimulatedEngine, history: StreamHistory): void {
     const since = history.observed.records
-    lines.add(this.name, 'check tail', { engine: engine.name, stream })
-    const settled = (event: string, details?: Record<string, unknown>) => {
-      this.#inFlight--
-      lines.add(this.name, event, details)
-    }
-    engine.call(engine.stream(stream).checkTail(), {
+    this.call({
+      engine,
+      history,
+      event: 'check tail',
+      promise: engine.stream(history.name).checkTail(),
       done: ({ seqNum, timestamp, closed = false }) => {
-        settled('tail', { seqNum, timestamp, closed })
-        history.observe(
-          'records',
-          since,
-          'a tail check returns the tail',
-          `${seqNum} at ${timestamp}${closed ? ', closed' : ''}`,
-          ({ log, state, tailTimestamp, rules }) => {
-            if (log === undefined) return 'there is no stream'
-            const isTail = seqNum === state.tail && timestamp === tailTimestamp
-            if (isTail && closed === rules.isClosed) return undefined
-            return `it is ${state.tail} at ${tailTimestamp}${rules.isClosed ? ', closed' : ''}`
-          },
-        )
+        const found = `${seqNum} at ${timestamp}${closed ? ', closed' : ''}`
+        const texts = ['a tail check returns the tail', found] as const
+        history.observe('records', since, texts, ({ log, state, tailTimestamp }) => {
+          if (log === undefined) return 'there is no stream'
+          const isTail = seqNum === state.tail && timestamp === tailTimestamp && closed === state.isClosed
+          return isTail ? undefined : `it is ${state.tail} at ${tailTimestamp}`
+        })
       },
-      failed: (error) => {
-        settled('no tail', { error: (error as HeadwaterError).code })
-        checkFailure(error, { history, since, mayFail, isClosing: !engine.isOpen })
-      },
-      lost: () => settled('lost'),
     })
   }
 }

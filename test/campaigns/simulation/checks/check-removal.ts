@@ -1,6 +1,6 @@
-import type { StoredRecord } from '../stored-log.ts'
-import type { StreamHistory } from '../stream-history.ts'
-import { Violation } from '../violation.ts'
+import { Violation } from '../../harness/violation.ts'
+import type { StoredRecord } from '../../model/stored-log.ts'
+import type { StreamHistory } from '../../model/stream-history.ts'
 
 /** Records are freed only after they expired, or a grace after they were trimmed. */
 export function checkFreed(

@@ -1,170 +1,141 @@
-import type { ReadBatch, ReadQuery, StreamPosition, StreamTail } from '../../../../src/index.ts'
-import type { ClockWindow } from '../engine-clock.ts'
-import type { StoredLog, StoredRecord } from '../stored-log.ts'
-import type { Moment, StreamHistory } from '../stream-history.ts'
-import { Violation } from '../violation.ts'
-import { visibilityIn } from './check-unary-read.ts'
+import type { ReadBatch, ReadQuery } from '../../../../src/index.ts'
+import type { ClockWindow } from '../../harness/engine-clock.ts'
+import { Violation } from '../../harness/violation.ts'
+import type { StoredLog, StoredRecord } from '../../model/stored-log.ts'
+import type { Moment, StreamHistory } from '../../model/stream-history.ts'
 import {
-  boundsOf,
-  type Comparison,
-  compareRecords,
-  type RemainingBounds,
-  type Visibility,
-} from './compare-records.ts'
-import { startOf, waitOf } from './read-start.ts'
+  deliveredFrom,
+  isBounded,
+  leftOut,
+  type Progress,
+  startOf,
+  visibilitiesIn,
+  visibilityOf,
+  waitOf,
+} from './read-rules.ts'
 
 /** Checks a read session while it runs: every record once and in order, from its start on. */
 export class FollowedRead {
   readonly #history: StreamHistory
   readonly #query: ReadQuery
-  readonly #waitMs: number
   /** From the call that opened it to its return. */
   readonly #opening: ClockWindow
   /** The moments at which it may have been opened, according to what was delivered. */
   #candidates: readonly Moment[]
-  #bounds: RemainingBounds
-  #next: number | undefined
+  #progress: Progress | undefined
+  /** When the last record that was delivered appeared, or else when it was requested, in virtual time. */
+  #waitingSince: number
 
   /** The session was opened between the version observed at its call and now. */
-  constructor(history: StreamHistory, query: ReadQuery, since: number, opening: ClockWindow) {
+  constructor(
+    history: StreamHistory,
+    query: ReadQuery,
+    since: number,
+    opening: ClockWindow,
+    calledAt: number,
+  ) {
     this.#history = history
     this.#query = query
-    this.#waitMs = waitOf(query, 'session')
     this.#opening = opening
-    this.#bounds = boundsOf(query, 'session')
-    const moments = history.moments.slice(since)
-    this.#candidates = moments.filter((moment) => openingContradiction(query, moment, opening) === undefined)
-    if (this.#candidates.length > 0) return
-    const reasons = moments.map((moment) => openingContradiction(query, moment, opening)).slice(-8)
-    throw new Violation(`a session of ${this.#queryText} is refused: ${reasons.join('; ')}`, 'it was opened')
-  }
-
-  get #queryText(): string {
-    return JSON.stringify(this.#query)
-  }
-
-  /** The incarnation that it reads. */
-  get log(): StoredLog {
-    return this.#candidates.at(-1)!.log!
+    this.#waitingSince = calledAt
+    this.#candidates = history.moments.slice(since)
+    this.#filter('is refused', (moment) => this.#openingContradiction(moment))
   }
 
   /** Whether it has delivered every observed record. */
   get isCaughtUp(): boolean {
     const { moments, observed } = this.#history
-    const lastObserved = moments[observed.records]!
+    const { log, state } = moments[observed.records]!
     return this.#candidates.some((moment) => {
-      const isSame = lastObserved.log === moment.log
-      const end = isSame ? lastObserved.state.tail : 0
+      if (log !== moment.log) return true
       // The end of a closed stream ends the session.
-      if (isSame && lastObserved.rules.isClosed) return false
-      return typeof this.#compare(moment, [], end) !== 'string'
+      return !state.isClosed && this.#leftOut(moment, state.tail) === undefined
     })
   }
 
   deliver({ records, count, lastSeqNum, tail }: ReadBatch): void {
     const last = records.at(-1)
-    if (last === undefined || records.length !== count || last.seqNum !== lastSeqNum) {
+    if (last === undefined || records.length !== count || last.seqNum !== lastSeqNum)
       throw new Violation('the metadata of a batch matches its records', `${count} up to ${lastSeqNum}`)
-    }
-    const comparison = this.#filterCandidates(
-      `a session of ${this.#queryText} delivers every record once and in order`,
-      (moment) => this.#compare(moment, records, 0),
-    )
-    this.#next = comparison.next
-    this.#bounds = comparison.bounds
-    if (tail !== undefined) this.#checkTail(tail)
-  }
-
-  /** Checks the end of the session. `idle` spans the time since its last event. */
-  end(idle: ClockWindow): void {
-    this.#filterCandidates(
-      `a session of ${this.#queryText} ends at a bound, when it has waited, or with its stream`,
-      (moment) => {
-        const comparison = this.#compare(moment, [], moment.state.tail)
-        if (typeof comparison === 'string' || comparison.isBounded) return comparison
-        const atEnd = this.#compare(moment, [], moment.log!.records.length)
-        const isClosed = this.#history.moments.some(({ log, rules }) => log === moment.log && rules.isClosed)
-        if (typeof atEnd !== 'string' && (atEnd.isBounded || isClosed)) return atEnd
-        // The clock may have been set back meanwhile.
-        const waitedMs = Math.max(idle.elapsedMs, idle.max - idle.min)
-        return waitedMs >= this.#waitMs ? comparison : `it waited only ${waitedMs} ms`
-      },
-    )
-  }
-
-  /** Keeps the moments that are consistent with the delivered records. */
-  #filterCandidates(expected: string, compare: (moment: Moment) => Comparison | string): Comparison {
-    const comparisons = this.#candidates.map((moment) => ({ moment, comparison: compare(moment) }))
-    const consistent = comparisons.filter(({ comparison }) => typeof comparison !== 'string')
-    const first = consistent[0]
-    if (first === undefined) {
-      const contradictions = comparisons.map(
-        ({ moment, comparison }) => `opened at version ${moment.version}: ${comparison}`,
+    let progress: Progress | undefined
+    this.#filter('delivers every record once and in order', (moment) => {
+      const before = this.#progressFrom(moment)
+      const reached = deliveredFrom(
+        moment.log!.records,
+        before,
+        records,
+        this.#visibilityAt(moment),
+        this.#query.count,
       )
-      throw new Violation(expected, contradictions.slice(-8).join('; '))
-    }
-    this.#candidates = consistent.map(({ moment }) => moment)
-    return first.comparison as Comparison
+      if (typeof reached === 'string') return reached
+      progress ??= reached
+      return undefined
+    })
+    this.#progress = progress
+    const { log } = this.#candidates[0]!
+    this.#waitingSince = Math.max(this.#waitingSince, this.#history.momentOf(log!, lastSeqNum).at)
+    if (tail === undefined) return
+    const wasTail = this.#momentsOf(log!).some(
+      ({ state, tailTimestamp }) =>
+        state.tail === tail.seqNum &&
+        tailTimestamp === tail.timestamp &&
+        state.isClosed === (tail.closed ?? false),
+    )
+    if (wasTail && tail.seqNum >= progress!.next) return
+    throw new Violation('a batch has a tail that the stream had', `${tail.seqNum} at ${tail.timestamp}`)
   }
 
-  #compare(moment: Moment, records: ReadBatch['records'], end: number): Comparison | string {
-    const from = this.#next ?? fromOf(this.#query, moment)
-    return compareRecords(
-      moment.log!.records,
-      from,
-      end,
-      records,
-      visibilityIn(moment, this.#opening),
-      this.#bounds,
+  /** Checks the end of the session, now. `idle` spans the time since its last event. */
+  end(idle: ClockWindow, now: number): void {
+    this.#filter('ends at a bound, when it has waited, or with its stream', (moment) => {
+      const omitted = this.#leftOut(moment, moment.state.tail)
+      const { count } = this.#progressFrom(moment)
+      if (omitted !== undefined || isBounded(this.#query, 'session', count)) return omitted
+      const isClosed = this.#momentsOf(moment.log!).some(({ state }) => state.isClosed)
+      if (isClosed && this.#leftOut(moment, moment.log!.records.length) === undefined) return undefined
+      // It waits from when the last batch was delivered to it, not from when that was taken. The clock may
+      // have been set back meanwhile.
+      const waitedMs = Math.max(now - this.#waitingSince, idle.max - idle.min)
+      return waitedMs >= waitOf(this.#query, 'session') ? undefined : `it waited only ${waitedMs} ms`
+    })
+  }
+
+  /** Keeps the moments that nothing contradicts. */
+  #filter(expected: string, contradiction: (moment: Moment) => string | undefined): void {
+    const problems = this.#candidates.map((moment) => ({ moment, problem: contradiction(moment) }))
+    this.#candidates = problems.filter(({ problem }) => problem === undefined).map(({ moment }) => moment)
+    if (this.#candidates.length > 0) return
+    const clauses = problems.map(({ moment, problem }) => `opened at version ${moment.version}: ${problem}`)
+    throw new Violation(
+      `a session of ${JSON.stringify(this.#query)} ${expected}`,
+      clauses.slice(-8).join('; '),
     )
   }
 
-  #checkTail({ seqNum, timestamp, closed }: StreamTail): void {
-    const { log } = this
-    const wasTail = this.#history.moments.some(
-      (moment) =>
-        moment.log === log &&
-        moment.state.tail === seqNum &&
-        moment.tailTimestamp === timestamp &&
-        moment.rules.isClosed === (closed ?? false),
-    )
-    if (wasTail && seqNum >= this.#next!) return
-    throw new Violation('a batch has a tail that the stream had', `${seqNum} at ${timestamp}`)
+  #momentsOf(log: StoredLog): readonly Moment[] {
+    return this.#history.moments.filter((moment) => moment.log === log)
   }
-}
 
-function fromOf(query: ReadQuery, moment: Moment): number {
-  const start = startOf(query, moment)
-  return typeof start === 'string' ? moment.state.tail : start.seqNum
-}
+  #progressFrom(moment: Moment): Progress {
+    return this.#progress ?? { next: startOf(this.#query, moment) ?? moment.state.tail, count: 0 }
+  }
 
-function visibilitiesAt(query: ReadQuery, moment: Moment, clock: ClockWindow): Visibility[] {
-  const stored: readonly StoredRecord[] = moment.log!.records.slice(fromOf(query, moment), moment.state.tail)
-  return stored.map(visibilityIn(moment, clock))
-}
+  #visibilityAt(moment: Moment): (record: StoredRecord) => ReturnType<typeof visibilityOf> {
+    return (record) => visibilityOf(record, moment, this.#opening)
+  }
 
-/** Returns why a session requested at this moment cannot have been opened (rule 9), as a clause. */
-function openingContradiction(query: ReadQuery, moment: Moment, clock: ClockWindow): string | undefined {
-  if (moment.log === undefined) return 'there is no stream'
-  if (startOf(query, moment) === 'beyond the tail') return `the tail is ${moment.state.tail}`
-  if (waitOf(query, 'session') > 0) return undefined
-  const visibilities = visibilitiesAt(query, moment, clock)
-  return visibilities.every((visibility) => visibility === 'never') ? 'there is nothing to read' : undefined
-}
+  #leftOut(moment: Moment, end: number): string | undefined {
+    const { next, count } = this.#progressFrom(moment)
+    if (isBounded(this.#query, 'session', count)) return undefined
+    return leftOut(moment.log!.records, next, end, this.#visibilityAt(moment))
+  }
 
-/**
- * Returns why a session requested at this moment cannot have been rejected with 416 and this tail, as a
- * clause.
- */
-export function rejectionContradiction(
-  query: ReadQuery,
-  tail: StreamPosition,
-  moment: Moment,
-  clock: ClockWindow,
-): string | undefined {
-  if (moment.log === undefined) return 'there is no stream'
-  if (tail.seqNum !== moment.state.tail) return `the tail is ${moment.state.tail}`
-  if (startOf(query, moment) === 'beyond the tail') return undefined
-  if (waitOf(query, 'session') > 0) return 'it had to wait'
-  return visibilitiesAt(query, moment, clock).includes('must') ? 'there is something to read' : undefined
+  /** Returns why a session requested at this moment cannot have been opened, as a clause. */
+  #openingContradiction(moment: Moment): string | undefined {
+    if (moment.log === undefined) return 'there is no stream'
+    if (startOf(this.#query, moment) === undefined) return `the tail is ${moment.state.tail}`
+    if (waitOf(this.#query, 'session') > 0) return undefined
+    const there = visibilitiesIn(this.#query, moment, this.#opening)
+    return there.has('must') || there.has('may') ? undefined : 'there is nothing to read'
+  }
 }

@@ -1,38 +1,34 @@
 import type { StreamConfig } from '../../../src/model/config.ts'
 import type { StreamDocument } from '../../../src/storage/documents.ts'
-import { EMPTY_STREAM, type StreamState } from '../linearizability/stream-model.ts'
-import type { StoredPlace } from './append-attempt.ts'
+import { Violation } from '../harness/violation.ts'
 import type { StoredLog } from './stored-log.ts'
-import { Violation } from './violation.ts'
-import { NO_RULES, type WriteRules } from './write-rules.ts'
+import { EMPTY_STREAM, type StreamState } from './stream-state.ts'
 
 /** The state of a stream at one time. */
 export interface Moment {
   readonly version: number
+  /** When it appeared, in virtual time. */
+  readonly at: number
   /** Undefined while no stream has this name. */
   readonly log: StoredLog | undefined
   readonly config: StreamConfig | undefined
   readonly epoch: number
-  /** Tail and fencing token in the sequential model. */
   readonly state: StreamState
-  /** Whether it is closed, its producers and its `streamSeq`. */
-  readonly rules: WriteRules
   readonly tailTimestamp: number
   readonly trimPoint: number
   /** The time of the trim that set the trim point. */
   readonly trimmedAt: number
   /** The time of the last append; 0 if there was none. */
   readonly appendedAt: number
-  /** The time of the last write: an append, or the creation or configuration of the stream. */
+  /** The time of the last write: an append, or the creation of the stream. */
   readonly writtenAt: number
 }
 
-const MISSING: Omit<Moment, 'version'> = {
+const MISSING: Omit<Moment, 'version' | 'at'> = {
   log: undefined,
   config: undefined,
   epoch: 0,
   state: EMPTY_STREAM,
-  rules: NO_RULES,
   tailTimestamp: 0,
   trimPoint: 0,
   trimmedAt: 0,
@@ -47,7 +43,7 @@ const MISSING: Omit<Moment, 'version'> = {
  */
 export class StreamHistory {
   readonly name: string
-  readonly moments: Moment[] = [{ version: 0, ...MISSING }]
+  readonly moments: Moment[] = [{ version: 0, at: 0, ...MISSING }]
   /**
    * The latest versions observed by calls that have returned, of the records and of the configuration, which
    * is a separate object.
@@ -68,50 +64,46 @@ export class StreamHistory {
     return this.moments.at(-1)!
   }
 
-  add(change: Partial<Omit<Moment, 'version'>>): Moment {
-    const moment = { ...this.now, ...change, version: this.moments.length }
-    this.moments.push(moment)
-    return moment
+  add(at: number, change: Partial<Omit<Moment, 'version' | 'at'>>): void {
+    this.moments.push({ ...this.now, ...change, at, version: this.moments.length })
   }
 
-  remove(): void {
+  remove(at: number): void {
     this.wasDeleted = true
-    this.add(MISSING)
+    this.add(at, MISSING)
+  }
+
+  /** The moment at which a record appeared. */
+  momentOf(log: StoredLog, seqNum: number): Moment {
+    return this.moments.find((moment) => moment.log === log && moment.state.tail > seqNum)!
   }
 
   /**
-   * Returns the first moment since a version for which `objection` returns nothing. From now on, no call may
-   * observe an earlier moment. `objection` returns a clause.
+   * Marks the first moment since a version that nothing contradicts as observed: from now on, no call may
+   * observe an earlier one. `contradiction` returns a clause. Throws if every moment is contradicted.
    */
   observe(
     kind: 'records' | 'config',
     since: number,
-    expected: string,
-    found: string,
+    [expected, found]: readonly [expected: string, found: string],
     contradiction: (moment: Moment) => string | undefined,
-  ): Moment {
+  ): void {
     const contradictions: string[] = []
     for (const moment of this.moments.slice(since)) {
       const problem = contradiction(moment)
       if (problem === undefined) {
-        this.#markObserved(kind, moment)
-        return moment
+        this.markObserved(kind, moment)
+        return
       }
       contradictions.push(`at version ${moment.version} of \`${this.name}\`: ${problem}`)
     }
     throw new Violation(
       `${expected}, at some moment of the call`,
-      [found, ...contradictions.slice(-8)].join('; '),
+      `${found}; ${contradictions.slice(-8).join('; ')}`,
     )
   }
 
-  /** An acknowledged append has been observed, and so has everything before it. */
-  observeStored(place: StoredPlace): void {
-    const moment = this.moments.find(({ log, state }) => log === place.log && state.tail > place.seqNum)
-    this.#markObserved('records', moment!)
-  }
-
-  #markObserved(kind: 'records' | 'config', { log, version }: Moment): void {
+  markObserved(kind: 'records' | 'config', { log, version }: Moment): void {
     this.observed[kind] = Math.max(this.observed[kind], version)
     // Records also prove that their stream exists.
     const first = log === undefined ? version : this.moments.find((moment) => moment.log === log)!.version
