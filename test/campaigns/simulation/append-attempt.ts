@@ -2,8 +2,7 @@ import { type Command, closeRecord, fenceRecord, type RecordInput, trimRecord } 
 import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { type Header, meteredBytesOf } from '../../../src/model/record.ts'
-import type { AppendOperation } from '../linearizability/operations.ts'
-import { recordHash } from '../linearizability/stream-hash.ts'
+import type { Append } from '../linearizability/operations.ts'
 import type { ClockWindow } from './engine-clock.ts'
 import type { StoredLog } from './stored-log.ts'
 
@@ -113,21 +112,19 @@ export class AppendAttempt {
   }
 
   /** For the sequential model of a stream. */
-  get operation(): AppendOperation {
+  get operation(): Append {
     const { matchSeqNum, fencingToken } = this.conditions
     const fence = this.records.findLast(({ command }) => command?.kind === 'fence')?.command
     return {
       kind: 'append',
       // The content of records is compared elsewhere.
-      recordHashes: this.records.map(() => ID_HASH),
+      bodies: this.records.slice(fence?.kind === 'fence' ? 1 : 0).map(() => 'a record'),
       ...(matchSeqNum !== undefined && { matchSeqNum }),
       ...(fencingToken !== undefined && { fencingToken }),
       ...(fence?.kind === 'fence' && { setFencingToken: fence.token }),
     }
   }
 }
-
-const ID_HASH = recordHash(utf8('a record'))
 
 /**
  * Returns the id of the append that a record belongs to: bodies begin with it and a dot, and it is the token

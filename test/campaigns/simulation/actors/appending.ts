@@ -89,8 +89,12 @@ export class Appending {
       const { code } = failure
       lines.add(actor, outcome.kind, { id, ...outcome, kind: undefined, error: code })
       const fence = attempt.operation.setFencingToken
-      const append = { bodies: [], ...(fence !== undefined && { setFencingToken: fence }) }
-      this.knownState(stream).learn({ kind: 'append', append }, outcome)
+      const operation = {
+        kind: 'append',
+        bodies: [],
+        ...(fence !== undefined && { setFencingToken: fence }),
+      } as const
+      this.knownState(stream).learn(operation, outcome)
       settled(outcome.kind === 'appended', failure)
     }
     const call: Call<Result> = {
