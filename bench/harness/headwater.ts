@@ -17,16 +17,13 @@ export const loadClient = () => load<typeof Client>('client')
 export const loadSync = () => load<typeof Sync>('sync')
 
 /** In memory if no directory is given. */
-export async function openHeadwater(
-  directory?: string,
-  limits?: Core.OpenOptions['limits'],
-): Promise<Core.Engine> {
+export async function openHeadwater(directory?: string): Promise<Core.Engine> {
   const { open } = await load<typeof Core>('index')
   const storage =
     directory === undefined
       ? (await load<typeof Memory>('memory')).memory()
       : (await load<typeof Filesystem>('filesystem')).filesystem(directory)
-  return open({ storage, limits, onBackgroundError: failLoudly })
+  return open({ storage, onBackgroundError: failLoudly })
 }
 
 export async function openPostgres(connectionString: string): Promise<Core.Engine> {
