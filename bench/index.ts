@@ -4,10 +4,8 @@ import { writeFileSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { Baseline } from './harness/baseline.ts'
-import { chartOf } from './harness/chart.ts'
 import { type Entrant, measure } from './harness/measure.ts'
-import type { Measurement, Rival } from './harness/measurement.ts'
+import type { Measurement } from './harness/measurement.ts'
 import { currentEnvironment, pageOf } from './harness/page.ts'
 import { arePeersInstalled } from './harness/peers.ts'
 import { type Conditions, readResults, withRows, writeResults } from './harness/results.ts'
@@ -22,7 +20,6 @@ const { values, positionals } = parseArgs({
     quick: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '5' },
     directory: { type: 'string', default: tmpdir() },
-    baseline: { type: 'string' },
     save: { type: 'boolean', default: false },
     render: { type: 'boolean', default: false },
     results: { type: 'string', default: 'bench/results.json' },
@@ -53,14 +50,9 @@ const scratch = new Scratch(values.directory)
 const settings = new Settings(values.quick, Number(values.rounds), scratch)
 /** A whole run replaces all rows. */
 const isSaved = values.save || (positionals.length === 0 && !values.quick)
-let baseline: Baseline | undefined
 const rows: Row[] = []
-process.on('exit', () => {
-  scratch.remove()
-  baseline?.remove()
-})
+process.on('exit', () => scratch.remove())
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
-if (values.baseline !== undefined) baseline = new Baseline(values.baseline)
 for (const name of names) {
   const load = loadavg()[0]!
   console.error(`${name} (load ${round(load)})`)
@@ -87,60 +79,23 @@ function save(measured: readonly Row[], load: number): void {
 }
 
 function render(): void {
-  const results = readResults(values.results)
-  writeFileSync(values.page, pageOf(results))
-  const chart = chartOf(results.rows)
-  if (chart !== undefined) writeFileSync('docs/images/throughput-by-batch-size.svg', chart)
+  writeFileSync(values.page, pageOf(readResults(values.results)))
 }
 
 async function rowsOf(name: string, measurement: Measurement): Promise<Row[]> {
   const work = measurement.work.replace('{size}', settings.sized(measurement.size ?? 0).toLocaleString('en'))
-  const rivals = rivalsOf(measurement)
   const entrants: Entrant[] = [{ contestant: measurement.ours, dist }]
-  const entries = rivals.map((rival) => {
-    const why = unavailable(rival)
-    const entrant = why === undefined ? entrantOf(rival, measurement) : undefined
+  const entries = measurement.rivals.map((rival) => {
+    const why = rival.unavailable?.()
+    const contestant = why === undefined ? rival.contestant : undefined
     // Two rows may compare the same programs by different quantities.
-    const same = entrants.findIndex(
-      (other) => other.contestant === entrant?.contestant && other.dist === entrant?.dist,
-    )
-    return { rival, why, index: entrant && (same >= 0 ? same : entrants.push(entrant) - 1) }
+    const same = entrants.findIndex((other) => other.contestant === contestant)
+    const index = contestant && (same >= 0 ? same : entrants.push({ contestant, dist }) - 1)
+    return { rival, why, index }
   })
   const [ours, ...theirs] = await measure(entrants, measurement, settings)
-  return entries.map(({ rival, why, index }) =>
-    why === undefined
-      ? rowOf(
-          name,
-          work,
-          measurement,
-          named(rival),
-          ours!,
-          index === undefined ? undefined : theirs[index - 1],
-        )
-      : skippedRow(name, work, rival.against.replace('{baseline}', 'an earlier revision'), why),
-  )
-}
-
-/** With `--baseline`, every measurement that was asked for by name has a row against it. */
-function rivalsOf({ rivals, usesSources = false }: Measurement): readonly Rival[] {
-  const isCompared = usesSources || rivals.some(({ contestant }) => contestant === 'baseline')
-  if (baseline === undefined || isCompared || positionals.length === 0) return rivals
-  const by = rivals[0]?.by
-  const against = 'headwater at {baseline}'
-  return [...rivals, { against, contestant: 'baseline', ...(by === undefined ? {} : { by }) }]
-}
-
-function unavailable({ contestant, unavailable }: Rival): string | undefined {
-  if (contestant === 'baseline' && baseline === undefined) return 'requires `--baseline REVISION`'
-  return unavailable?.()
-}
-
-/** Says which revision `{baseline}` is. */
-function named(rival: Rival): Rival {
-  return { ...rival, against: rival.against.replace('{baseline}', `\`${baseline?.revision}\``) }
-}
-
-function entrantOf({ contestant }: Rival, { ours }: Measurement): Entrant | undefined {
-  if (contestant === undefined) return undefined
-  return contestant === 'baseline' ? { contestant: ours, dist: baseline!.dist } : { contestant, dist }
+  return entries.map(({ rival, why, index }) => {
+    if (why !== undefined) return skippedRow(name, work, rival.against, why)
+    return rowOf(name, work, measurement, rival, ours!, index === undefined ? undefined : theirs[index - 1])
+  })
 }

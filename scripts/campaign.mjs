@@ -23,15 +23,8 @@ const CAMPAIGNS = {
     numbers: { histories: 500, seed: 1 },
     texts: ['target', 'write'],
     filter: 'target',
-    files: [
-      'linearizability/storages',
-      'linearizability/http',
-      'linearizability/postgres',
-      'linearizability/chromium',
-    ],
+    files: ['linearizability/campaign'],
   },
-  processes: { numbers: { rounds: 60, seed: 1 }, files: ['processes/processes', 'processes/lives'] },
-  race: { numbers: { runs: 20 }, files: ['race/race'] },
   sim: {
     numbers: { seed: undefined, seeds: undefined, steps: 400 },
     flags: ['history', 'random'],

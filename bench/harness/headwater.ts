@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type * as Client from '../../adapters/client/index.ts'
-import type * as Fold from '../../adapters/fold/index.ts'
 import type * as Node from '../../adapters/node/index.ts'
 import type * as Filesystem from '../../adapters/storage/filesystem/index.ts'
 import type * as Memory from '../../adapters/storage/memory/index.ts'
@@ -9,26 +8,22 @@ import type * as Postgres from '../../adapters/storage/postgres/index.ts'
 import type * as Sync from '../../adapters/sync/index.ts'
 import type * as Core from '../../src/index.ts'
 
-/** The built package: of this revision, or of the one that is given as the baseline. */
+/** The built package. */
 const load = <Module>(name: string): Promise<Module> =>
   import(pathToFileURL(join(process.env.HEADWATER_DIST!, `${name}.js`)).href)
 
 export const loadNode = () => load<typeof Node>('node')
 export const loadClient = () => load<typeof Client>('client')
 export const loadSync = () => load<typeof Sync>('sync')
-export const loadFold = () => load<typeof Fold>('fold')
 
 /** In memory if no directory is given. */
-export async function openHeadwater(
-  directory?: string,
-  limits?: Core.OpenOptions['limits'],
-): Promise<Core.Engine> {
+export async function openHeadwater(directory?: string): Promise<Core.Engine> {
   const { open } = await load<typeof Core>('index')
   const storage =
     directory === undefined
       ? (await load<typeof Memory>('memory')).memory()
       : (await load<typeof Filesystem>('filesystem')).filesystem(directory)
-  return open({ storage, limits, onBackgroundError: failLoudly })
+  return open({ storage, onBackgroundError: failLoudly })
 }
 
 export async function openPostgres(connectionString: string): Promise<Core.Engine> {

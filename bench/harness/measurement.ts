@@ -18,8 +18,6 @@ export interface Measurement {
   readonly isFresh?: boolean
   /** A factor for the number of rounds, because short work varies more. */
   readonly rounds?: number
-  /** Whether it measures sources, which are those of this revision, instead of the built package. */
-  readonly usesSources?: boolean
   /** Whether it needs the packages of `bench/package.json`. */
   readonly needsPeers?: boolean
 }
@@ -37,8 +35,8 @@ export interface Contestant {
 
 export interface Rival {
   readonly against: string
-  /** `baseline` is headwater at the revision of `--baseline`. If absent, the row has only our own figure. */
-  readonly contestant?: Contestant | 'baseline'
+  /** If absent, the row has only our own figure. */
+  readonly contestant?: Contestant
   /** What the ratio compares. Default: wall time. `growth` is that of the memory of the process. */
   readonly by?: Quantity
   /** The required ratio. */

@@ -1,4 +1,4 @@
-export const BODY_BYTES = 1024
+const BODY_BYTES = 1024
 
 /** Enough that neighbours differ, and few enough to fit into the cache of the processor. */
 const BODIES = 256

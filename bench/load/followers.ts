@@ -8,10 +8,8 @@ export const MARK = '~'
 const MARK_BYTE = MARK.charCodeAt(0)
 /** 40 records a second. */
 const INTERVAL_MS = 25
-/** Followers that make the server compile its code and fill its pools before its memory is measured. */
-export const FIRST_FOLLOWERS = 50
 
-export interface Fanout {
+interface Fanout {
   readonly port: number
   readonly followers: number
   readonly follow: Request
@@ -55,32 +53,17 @@ export async function fanout({ port, followers, follow, append }: Fanout): Promi
   }
 }
 
-/** Opens as many followers as there are units. `{number}` in the path stands for that of the follower. */
-export async function idleFollowers({ port, follow }: Fanout): Promise<Prepared> {
-  const sockets = await openFollowers(port, FIRST_FOLLOWERS, follow, () => {})
-  return {
-    async turn(count) {
-      sockets.push(...(await openFollowers(port, count, follow, () => {}, sockets.length)))
-    },
-    close() {
-      for (const socket of sockets) socket.destroy()
-    },
-  }
-}
-
 /** Resolves when each has received the beginning of its response. */
 async function openFollowers(
   port: number,
   count: number,
   follow: Request,
   receive: (length: number, chunk: Buffer) => void,
-  firstNumber = 0,
 ): Promise<Socket[]> {
   const sockets: Socket[] = []
   // The kernel drops connections beyond its queue, so they are opened one after the other.
   for (let i = 0; i < count; i++) {
-    const path = follow.path.replace('{number}', String(firstNumber + i))
-    sockets.push(await openFollower(port, encodeRequest({ ...follow, path }), receive))
+    sockets.push(await openFollower(port, encodeRequest(follow), receive))
   }
   return sockets
 }

@@ -80,9 +80,8 @@ host({
     })
   },
 
-  /** Keeps `bytesEach` bytes for each follower. */
-  events({ bytesEach = 0 }: { bytesEach?: number | undefined }) {
-    const followers = new Map<ServerResponse, Uint8Array>()
+  events() {
+    const followers = new Set<ServerResponse>()
     let seqNum = 0
     return listen((request, response) => {
       if (request.method === 'GET') {
@@ -91,7 +90,7 @@ host({
           'cache-control': 'no-cache, no-transform',
         })
         response.write('event: ping\ndata: {"timestamp":1700000000000}\n\n')
-        followers.set(response, new Uint8Array(bytesEach).fill(1))
+        followers.add(response)
         response.on('close', () => followers.delete(response))
         return
       }
@@ -104,7 +103,7 @@ host({
         })
         const event = `event: batch\nid: ${seqNum},1,1024\ndata: ${batch}\n\n`
         seqNum++
-        for (const follower of followers.keys()) follower.write(event)
+        for (const follower of followers) follower.write(event)
         sendJson(response, '{}')
       })
     })

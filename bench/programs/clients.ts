@@ -11,8 +11,6 @@ interface Place {
   readonly directory: string
   readonly size: number
   readonly onDisk?: boolean
-  /** Whether the session sends a request for each batch, as in a browser. */
-  readonly overFetch?: boolean
   /** Of a batch. */
   readonly records: number
   /** Of a body that is read; 1 KiB by default. */
@@ -33,7 +31,7 @@ interface Performer {
   close(): Promise<unknown>
 }
 
-type Connect = (url: string, overFetch: boolean, stream: number) => Promise<Performer>
+type Connect = (url: string, stream: number) => Promise<Performer>
 
 host({ ...sidesOf('headwater', headwater), ...sidesOf('published', published) })
 
@@ -72,13 +70,13 @@ function sidesOf(name: string, connect: Connect): Sides {
 async function withServer(
   connect: Connect,
   side: string,
-  { directory, size, onDisk, overFetch = false, bytes = bodyOf(0).length }: Place,
+  { directory, size, onDisk, bytes = bodyOf(0).length }: Place,
   stream: number,
   prepare: (client: Performer) => Promise<Prepared>,
 ): Promise<Prepared> {
   const server = new Child('headwater-server', process.env.HEADWATER_DIST!)
   const { port } = await server.prepare(side, { directory, size, onDisk, bytes })
-  const client = await connect(`http://127.0.0.1:${port}`, overFetch, stream)
+  const client = await connect(`http://127.0.0.1:${port}`, stream)
   const { turn, close } = await prepare(client)
   return {
     turn: turn!,
@@ -90,10 +88,10 @@ async function withServer(
   }
 }
 
-async function headwater(url: string, overFetch: boolean, number: number): Promise<Performer> {
+async function headwater(url: string, number: number): Promise<Performer> {
   const path = join(process.env.HEADWATER_DIST!, 'client.js')
   const { connect } = (await import(pathToFileURL(path).href)) as typeof Client
-  const client = await connect({ url, ...(overFetch && { fetch: (request) => fetch(request) }) })
+  const client = await connect({ url })
   const stream: Stream = client.basin('my-basin').stream(`streams/${number}`)
   return {
     append: (body) => stream.append(body),
@@ -119,10 +117,9 @@ async function headwater(url: string, overFetch: boolean, number: number): Promi
   }
 }
 
-async function published(url: string, overFetch: boolean, number: number): Promise<Performer> {
+async function published(url: string, number: number): Promise<Performer> {
   const client = new S2({ accessToken: 'any', endpoints: { account: url, basin: url } })
-  const options = overFetch ? ({ forceTransport: 'fetch' } as const) : {}
-  const stream: S2Stream = client.basin('my-basin').stream(`streams/${number}`, options)
+  const stream: S2Stream = client.basin('my-basin').stream(`streams/${number}`)
   const inputOf = (bodies: readonly Uint8Array[]) =>
     AppendInput.create(bodies.map((body) => AppendRecord.bytes({ body })))
   return {

@@ -1,7 +1,7 @@
 import type { Stream } from '../../src/index.ts'
 import { Child } from '../harness/child.ts'
 import { loadClient, loadSync, openHeadwater, streamNumber } from '../harness/headwater.ts'
-import { host, type Prepared, type Turn } from '../harness/host.ts'
+import { host, type Prepared } from '../harness/host.ts'
 
 interface Place {
   readonly directory: string
@@ -18,24 +18,18 @@ interface Device {
 }
 
 host({
-  outboxes: (place: Place) => prepared(place, withOutbox, wholeTurn),
+  outboxes: (place: Place) => prepared(place, withOutbox),
   /** Every client sends what it has on condition of the tail, and again when another one was first. */
-  conditional: (place: Place) => prepared(place, withCondition, wholeTurn),
+  conditional: (place: Place) => prepared(place, withCondition),
   /** No client knows whether an append of unknown outcome took effect. */
   unconditional: (place: Place) =>
-    prepared(place, async (remote) => ({ append: () => remote.append(RECORDS) }), wholeTurn),
-  /** Until half of the records are on the server: the work of the slowest device, and of the mean one. */
-  'slowest outbox': (place: Place) =>
-    prepared(place, withOutbox, (devices, count) => halfTurn(devices, count, Math.min)),
-  'mean outbox': (place: Place) =>
-    prepared(place, withOutbox, (devices, count) => halfTurn(devices, count, meanOf)),
+    prepared(place, async (remote) => ({ append: () => remote.append(RECORDS) })),
 })
 
 /** All devices in this process, each with its own storage and client, and the server in another one. */
 async function prepared(
   { directory, devices: number }: Place,
   open: (remote: Stream, index: number) => Promise<Device>,
-  turn: (devices: readonly Device[], count: number) => Promise<unknown>,
 ): Promise<Prepared> {
   const server = new Child('headwater-server', process.env.HEADWATER_DIST!)
   const { port } = await server.prepare('server', { directory, size: 1 })
@@ -47,7 +41,7 @@ async function prepared(
     clients.map((client, index) => open(client.basin('my-basin').stream('streams/1'), index)),
   )
   return {
-    turn: (count) => turn(devices, count),
+    turn: (count) => wholeTurn(devices, count),
     async close() {
       for (const device of devices) await device.close?.()
       for (const client of clients) await client.close()
@@ -93,35 +87,4 @@ async function wholeTurn(devices: readonly Device[], count: number): Promise<num
     }),
   )
   return rounds * RECORDS.length * devices.length
-}
-
-/** Takes half of the time. Counts the records of one device for all of them. */
-async function halfTurn(
-  devices: readonly Device[],
-  count: number,
-  select: (...counts: readonly number[]) => number,
-): Promise<Turn> {
-  const start = performance.now()
-  const counts = devices.map(() => 0)
-  let wallMs = 0
-  let units = 0
-  const half = count / 2
-  await wholeTurn(
-    devices.map((device, index) => ({
-      async append() {
-        await device.append()
-        counts[index]! += RECORDS.length
-        if (units > 0 || counts.reduce((sum, each) => sum + each) < half) return
-        wallMs = performance.now() - start
-        // A device without any would have an infinite time for one record.
-        units = Math.max(select(...counts), 1) * devices.length
-      },
-    })),
-    count,
-  )
-  return { wallMs, units }
-}
-
-function meanOf(...counts: readonly number[]): number {
-  return counts.reduce((sum, each) => sum + each) / counts.length
 }

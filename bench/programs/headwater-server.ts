@@ -2,7 +2,6 @@ import type { Engine } from '../../src/index.ts'
 import { loadNode, openHeadwater, streamNumber } from '../harness/headwater.ts'
 import { host, type Prepared } from '../harness/host.ts'
 import { bodiesFrom, recordsOfBatch, textOf } from '../harness/records.ts'
-import { FIRST_FOLLOWERS } from '../load/followers.ts'
 
 interface Storage {
   /** In memory if absent. */
@@ -15,13 +14,6 @@ host({
     serveFilled(storage, async (headwater) => {
       await streamNumber(headwater, 0).append(Array.from({ length: 100 }, () => textOf()))
       await streamNumber(headwater, 1).append('for sessions')
-    }),
-
-  /** With a stream of one record for each of `size` followers and the first ones. */
-  'server with streams': ({ size, ...storage }: Storage & { size: number }) =>
-    serveFilled(storage, async (headwater) => {
-      for (let number = 0; number < size + FIRST_FOLLOWERS; number++)
-        await streamNumber(headwater, number).append('idle')
     }),
 
   /** With `size` records of `bytes` bytes, in full batches, and another stream. */

@@ -42,19 +42,6 @@ host({
     }
   },
 
-  array({ records, bytes }: Shape) {
-    const bodies = bodiesFrom(0, records, bytes)
-    let log: PlainRecord[] = []
-    return {
-      reset() {
-        log = []
-      },
-      turn(count) {
-        for (let i = 0; i < count; i++) pushAll(log, bodies)
-      },
-    }
-  },
-
   'awaited array'({ bytes }: Shape) {
     const bodies = [bodyOf(0, bytes)]
     let log: PlainRecord[] = []

@@ -35,10 +35,7 @@ host({
       // Chromium throttles hidden pages.
       reset: () => Promise.all([page.bringToFront(), setTimeout(REST_MS)]),
       async turn(count) {
-        const wallMs = await module.evaluate(({ turn }, [name, times]) => turn(name, times), [
-          side,
-          count,
-        ] as const)
+        const wallMs = await module.evaluate(({ turn }, times) => turn(times), count)
         return { wallMs, units: count * size }
       },
       // The browser consists of many processes.

@@ -2,7 +2,7 @@ import { host } from '../harness/host.ts'
 import { appendSession } from '../load/append-session.ts'
 import { burst } from '../load/burst.ts'
 import { type Address, closedLoop } from '../load/closed-loop.ts'
-import { fanout, idleFollowers } from '../load/followers.ts'
+import { fanout } from '../load/followers.ts'
 import { encodeRequest, missingBytesOfResponse, type Request } from '../load/http.ts'
 import { downloads } from '../load/http2.ts'
 
@@ -19,7 +19,6 @@ host({
   downloads,
   burst,
   fanout,
-  'idle followers': idleFollowers,
 })
 
 function encodeCommand(words: readonly string[]): Buffer {

@@ -6,18 +6,11 @@ declare module 'classic-level' {
     readonly value: Uint8Array
   }
 
-  export interface Iterator {
-    /** Returns up to `count` entries; none at the end. */
-    nextv(count: number): Promise<[key: Uint8Array, value: Uint8Array][]>
-    close(): Promise<void>
-  }
-
   export class ClassicLevel {
     constructor(path: string, options: { readonly keyEncoding: 'buffer'; readonly valueEncoding: 'buffer' })
     open(): Promise<void>
     put(key: Uint8Array, value: Uint8Array, options: { readonly sync: boolean }): Promise<void>
     batch(puts: readonly BatchPut[], options: { readonly sync: boolean }): Promise<void>
-    iterator(options: { readonly highWaterMarkBytes: number }): Iterator
     close(): Promise<void>
   }
 }

@@ -1,10 +1,4 @@
-import { type BatchPut, ClassicLevel, type Iterator } from 'classic-level'
-
-/**
- * The bytes that one call of the iterator may fetch. The default of 16 KiB would turn one request into many
- * calls.
- */
-const READ_AHEAD_BYTES = 4 * 1_048_576
+import { type BatchPut, ClassicLevel } from 'classic-level'
 
 export async function openLevel(directory: string): Promise<ClassicLevel> {
   const level = new ClassicLevel(directory, { keyEncoding: 'buffer', valueEncoding: 'buffer' })
@@ -23,8 +17,4 @@ export function keyOf(stream: number, seqNum: number): Buffer {
 /** An array, because a chained batch makes a call into native code per record. */
 export function putsOf(first: number, bodies: readonly Uint8Array[]): BatchPut[] {
   return bodies.map((value, index) => ({ type: 'put', key: keyOf(0, first + index), value }))
-}
-
-export function iterate(level: ClassicLevel): Iterator {
-  return level.iterator({ highWaterMarkBytes: READ_AHEAD_BYTES })
 }

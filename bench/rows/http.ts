@@ -17,7 +17,7 @@ const appendRequest = {
   body: JSON.stringify({ records: [{ body: BODY }] }),
 }
 const readRequest = { method: 'GET', path: `${RECORDS_PATH}?seq_num=0&count=100`, headers: BASIN }
-const appends = httpAppends(1)
+const appends = requestsOf(appendRequest)
 const reads = requestsOf(readRequest)
 
 const headwater = { program: 'headwater-server', side: 'server' }
@@ -59,10 +59,6 @@ const download = {
   ...follow,
   path: '/v1/streams/streams%2F1/records?seq_num=0',
 }
-const idleFollowers = { side: 'idle followers', params: { follow } }
-const followStream = { ...follow, path: '/v1/streams/streams%2F{number}/records?tail_offset=0' }
-const idleFollowersOfStreams = { side: 'idle followers', params: { follow: followStream } }
-
 export const httpRows: Readonly<Record<string, Measurement>> = {
   'http-append': {
     needsPeers: true,
@@ -127,62 +123,6 @@ export const httpRows: Readonly<Record<string, Measurement>> = {
       },
     ],
   },
-  'sse-memory': {
-    work: 'SSE: memory of an idle follower',
-    each: 'a follower',
-    exactly: 5_000,
-    isFresh: true,
-    ours: { ...headwater, load: idleFollowers },
-    rivals: [
-      {
-        against: 'bare `node:http`',
-        contestant: { program: 'bare-server', side: 'events', load: idleFollowers },
-        by: 'growth',
-        atLeast: 0.66,
-      },
-    ],
-  },
-  'sse-memory-streams': {
-    work: 'SSE: memory of an idle follower, {size} on as many streams',
-    each: 'a follower',
-    size: 15_000,
-    exactly: 'size',
-    isFresh: true,
-    ours: { ...headwater, side: 'server with streams', load: idleFollowersOfStreams },
-    rivals: [
-      {
-        against: 'bare `node:http` and 10 KiB',
-        contestant: {
-          program: 'bare-server',
-          side: 'events',
-          params: { bytesEach: 10_240 },
-          load: idleFollowersOfStreams,
-        },
-        by: 'growth',
-        atLeast: 1,
-      },
-    ],
-  },
-  'sse-memory-100k-streams': {
-    work: 'SSE: memory of an idle follower, {size} on as many streams, without sockets',
-    each: 'a follower',
-    size: 100_000,
-    exactly: 'size',
-    isFresh: true,
-    ours: { program: 'followers', side: 'headwater', params: { follow: followStream } },
-    rivals: [
-      {
-        against: 'bare `node:http` and 10 KiB',
-        contestant: {
-          program: 'followers',
-          side: 'bare',
-          params: { follow: followStream, bytesEach: 10_240 },
-        },
-        by: 'growth',
-        atLeast: 1,
-      },
-    ],
-  },
   'burst-median': burst('median', 50_000),
   'burst-max': burst('max', 250_000),
 }
@@ -205,12 +145,6 @@ function burst(statistic: 'median' | 'max', atMostMicroseconds: number): Measure
     },
     rivals: [{ against: '', atMostMicroseconds }],
   }
-}
-
-/** Appends of batches of this many records. */
-export function httpAppends(records: number) {
-  const body = JSON.stringify({ records: Array.from({ length: records }, () => ({ body: BODY })) })
-  return requestsOf({ ...appendRequest, body })
 }
 
 function requestsOf(request: Request) {

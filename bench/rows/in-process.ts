@@ -1,24 +1,30 @@
 import type { Measurement } from '../harness/measurement.ts'
 
 const program = 'in-process'
-const batches = { records: 1_000, bytes: 256 }
 const single = { records: 1, bytes: 256 }
 const random = { bytes: 1_024 }
 
+const follower = { records: 10, bytes: 256, followers: 1 }
+
+const followed: Measurement = {
+  work: 'in process: live, batches of 10 × 256 B, one follower',
+  each: 'a delivered record',
+  most: 50_000,
+  ours: { program, side: 'headwater followed', params: follower },
+  rivals: [
+    {
+      against: 'an RxJS `Subject` of batches, which keeps nothing',
+      contestant: { program, side: 'subject followed', params: follower },
+    },
+    {
+      against: 'the same, of copies: one that is kept, and one that is delivered',
+      contestant: { program, side: 'copies followed', params: follower },
+      atLeast: 0.3,
+    },
+  ],
+}
+
 export const inProcessRows: Readonly<Record<string, Measurement>> = {
-  'memory-batches': {
-    work: 'in process: batches of 1,000 × 256 B, memory',
-    each: 'a batch',
-    most: 1_000,
-    ours: { program, side: 'headwater', params: batches },
-    rivals: [
-      {
-        against: 'pushing the same records onto an array',
-        contestant: { program, side: 'array', params: batches },
-        atLeast: 0.3,
-      },
-    ],
-  },
   'memory-append': {
     work: 'in process: one record awaited, memory',
     each: 'an append',
@@ -32,8 +38,7 @@ export const inProcessRows: Readonly<Record<string, Measurement>> = {
       },
     ],
   },
-  'memory-follow': followed(1),
-  'memory-follow-100': followed(100, 0.3),
+  'memory-follow': followed,
   'memory-random-read': {
     work: 'in process: one record at random of {size}, appended in batches of 1,000 × 1 KiB, memory',
     each: 'a read',
@@ -47,30 +52,4 @@ export const inProcessRows: Readonly<Record<string, Measurement>> = {
       },
     ],
   },
-}
-
-function followed(followers: number, atLeast?: number): Measurement {
-  const params = { records: 10, bytes: 256, followers }
-  return {
-    work: `in process: live, batches of 10 × 256 B, followers: ${followers}`,
-    each: 'a delivered record',
-    most: 50_000,
-    ours: { program, side: 'headwater followed', params },
-    rivals: [
-      {
-        against: 'an RxJS `Subject` of batches, which keeps nothing',
-        contestant: { program, side: 'subject followed', params },
-        atLeast,
-      },
-      ...(followers === 1
-        ? [
-            {
-              against: 'the same, of copies: one that is kept, and one that is delivered',
-              contestant: { program, side: 'copies followed', params },
-              atLeast: 0.3,
-            },
-          ]
-        : []),
-    ],
-  }
 }

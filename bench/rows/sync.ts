@@ -34,11 +34,7 @@ export const syncRows: Readonly<Record<string, Measurement>> = {
       },
     ],
   },
-  'outbox-1': outboxes(1),
   'outbox-10': outboxes(10),
-  'outbox-100': outboxes(100),
-  'outbox-10-slowest': slowest(10),
-  'outbox-100-slowest': slowest(100),
 }
 
 function devices(side: string, devices: number): Contestant {
@@ -46,15 +42,14 @@ function devices(side: string, devices: number): Contestant {
 }
 
 function outboxes(number: number): Measurement {
-  const what = number === 1 ? 'one device' : `${number} devices`
   return {
-    work: `sync: ${what} with an outbox, one stream, 10 × ${bytes} B in flight each, memory`,
+    work: `sync: ${number} devices with an outbox, one stream, 10 × ${bytes} B in flight each, memory`,
     each: 'a record',
     exactly: appended,
     ours: devices('outboxes', number),
     rivals: [
       {
-        against: `${number === 1 ? 'a client that appends' : 'as many clients that append'} with \`matchSeqNum\` until it succeeds`,
+        against: 'as many clients that append with `matchSeqNum` until it succeeds',
         contestant: devices('conditional', number),
         atLeast: 0.5,
       },
@@ -62,19 +57,6 @@ function outboxes(number: number): Measurement {
         against: 'appends without a condition, which may be stored twice',
         contestant: devices('unconditional', number),
       },
-      ...(number === 1 ? [] : [{ against: 'one device', contestant: devices('outboxes', 1), atLeast: 0.2 }]),
-    ],
-  }
-}
-
-function slowest(number: number): Measurement {
-  return {
-    work: `sync: the slowest of ${number} devices, when half of all records are on the server`,
-    each: 'a record',
-    exactly: appended,
-    ours: devices('slowest outbox', number),
-    rivals: [
-      { against: 'the mean of all devices', contestant: devices('mean outbox', number), atLeast: 0.5 },
     ],
   }
 }

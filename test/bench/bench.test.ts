@@ -23,15 +23,15 @@ describe('npm run bench', () => {
     const options = ['--quick', '--rounds', '1', '--save', ...paths]
     // The second run keeps the row of the first.
     await run(process.execPath, ['scripts/bench.mjs', 'memory-append', ...options])
-    await run(process.execPath, ['scripts/bench.mjs', 'codec-encode-100', ...options])
+    await run(process.execPath, ['scripts/bench.mjs', 'client-append', ...options])
     page = readFileSync(join(directory, 'page'), 'utf8')
   })
   afterAll(() => rmSync(directory, { recursive: true }))
 
   it('writes a row with a ratio, a requirement and figures of both sides', () => {
     const rows = rowsOf(page)
-    expect(new Set(rows.map(([name]) => name))).toEqual(new Set(['`memory-append`', '`codec-encode-100`']))
-    const [row] = rows
+    expect(new Set(rows.map(([name]) => name))).toEqual(new Set(['`memory-append`', '`client-append`']))
+    const row = rows.find(([name]) => name === '`memory-append`')
     const [name, work, against, ratio, required, verdict, figures, cpu, peak] = row!
     expect([name, required]).toEqual(['`memory-append`', '≤ 3 µs'])
     expect(work).toContain('one record awaited')
@@ -74,7 +74,7 @@ describe('docs/benchmarks.md', () => {
     const names = missed.map(([name, , against]) => `- ${name} against ${against}`)
     const met = required.length - missed.length
     expect(page).toContain(`${met} of ${required.length} required ratios are met. Missed:\n\n`)
-    expect(page.match(/^- `[^`]+` against .*$/gm)).toEqual(names)
+    expect(page.match(/^- `[^`]+` against .*$/gm) ?? []).toEqual(names)
   })
 })
 

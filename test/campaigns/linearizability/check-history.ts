@@ -1,95 +1,73 @@
 import { checkStream, type Verdict, type Violation } from './check-stream.ts'
-import { type History, isEffective, type RecordedOperation, UNKNOWN } from './operations.ts'
+import {
+  type Append,
+  type History,
+  isEffective,
+  type Outcome,
+  type RecordedOperation,
+  recordsOf,
+} from './operations.ts'
+import { contradiction } from './stream-model.ts'
 
-/** A violation in one stream of a history. */
-export interface Finding {
-  readonly stream: string
-  /** The operations of the stream that the violation needs, in the order of their calls. */
-  readonly history: History
-  readonly verdict: Exclude<Verdict, { kind: 'linearizable' }>
-}
+/** The number of placed operations to print before the unplaced ones. */
+const PRECEDING_MAX = 12
 
 /**
- * Returns undefined if the history is linearizable. Each stream is checked separately, because no operation
- * concerns two streams.
+ * Returns undefined if the history is linearizable, or else a report. Each stream is checked separately,
+ * because no operation concerns two streams.
  */
-export function checkHistory(history: History): Finding | undefined {
-  for (const [stream, operations] of byStream(history)) {
-    const verdict = checkStream(operations)
-    if (verdict.kind === 'undecided') return { stream, history: operations, verdict }
-    if (verdict.kind === 'violation') return { stream, ...shortened(operations, verdict) }
+export function checkHistory(history: History): string | undefined {
+  for (const stream of new Set(history.map((recorded) => recorded.stream))) {
+    const verdict = checkStream(history.filter((recorded) => recorded.stream === stream))
+    if (verdict.kind !== 'linearizable') return `stream ${stream}: ${described(verdict)}`
   }
   return undefined
 }
 
-function byStream(history: History): Map<string, RecordedOperation[]> {
-  const streams = new Map<string, RecordedOperation[]>()
-  for (const recorded of history) {
-    const operations = streams.get(recorded.stream) ?? []
-    operations.push(recorded)
-    streams.set(recorded.stream, operations)
-  }
-  return streams
+function described(verdict: Exclude<Verdict, { kind: 'linearizable' }>): string {
+  return verdict.kind === 'undecided'
+    ? `undecided after ${verdict.configurations} configurations`
+    : describedViolation(verdict)
 }
 
-interface Shortened {
-  readonly history: History
-  readonly verdict: Violation
+/** The end of the longest valid order, and why nothing can come next. */
+function describedViolation({ order, state, blocked }: Violation): string {
+  const preceding = order.slice(-PRECEDING_MAX)
+  const required = blocked.filter(({ outcome }) => outcome.kind !== 'unknown')
+  return [
+    `not linearizable. The longest order has ${order.length - preceding.length} operations, and then:`,
+    ...preceding.map((recorded) => `  ${describedOperation(recorded)}`),
+    `which leads to tail ${state.tail}, token "${state.fencingToken}". One of these must come next, but none can:`,
+    ...required.map((recorded) => {
+      const reason = contradiction(state, recorded) ?? 'where it could, nothing else could come after'
+      return `  ${describedOperation(recorded)}: ${reason}${describedDifference(recorded, order)}`
+    }),
+    `nor does it help to place any of ${blocked.length - required.length} appends of unknown outcome`,
+  ].join('\n')
 }
 
-/** The same violation without later operations, and without observations that it does not need. */
-function shortened(history: History, verdict: Violation): Shortened {
-  const sorted = [...history].sort((a, b) => a.calledAt - b.calledAt)
-  let shortest = shortestBeginning({ history: sorted, verdict })
-  // Removes halves, then quarters, and finally single operations.
-  for (
-    let size = Math.ceil(shortest.history.length / 2);
-    size >= 1;
-    size = size === 1 ? 0 : Math.ceil(size / 2)
-  ) {
-    for (let start = 0; start < shortest.history.length; ) {
-      const fewer = violationOf(withoutObservations(shortest.history, start, start + size))
-      if (fewer === undefined || fewer.history.length === shortest.history.length) start += size
-      else shortest = fewer
-    }
-  }
-  return shortest
+function describedOperation({ id, client, operation, outcome, ...times }: RecordedOperation): string {
+  const [called, returned] = [times.calledAt, times.returnedAt].map((time) => Number(time.toFixed(3)))
+  const { kind, ...details } = operation
+  const more = kind === 'append' ? ` ${JSON.stringify(details)}` : ''
+  return `[${called}, ${returned}] #${id} client ${client}: ${kind}${more} → ${describedOutcome(outcome)}`
 }
 
-/** Operations that had not returned by then have an unknown outcome. */
-function shortestBeginning(whole: Shortened): Shortened {
-  const returns = whole.history.map(({ returnedAt }) => returnedAt).sort((a, b) => a - b)
-  let shortest = whole
-  let [least, most] = [0, returns.length - 1]
-  while (least < most) {
-    const middle = (least + most) >> 1
-    const found = violationOf(until(returns[middle]!, whole.history))
-    if (found === undefined) least = middle + 1
-    else {
-      most = middle
-      shortest = found
-    }
-  }
-  return shortest
+function describedOutcome(outcome: Outcome): string {
+  if (outcome.kind === 'read') return `${outcome.tail} records`
+  const values = Object.entries(outcome).map(([name, value]) =>
+    name === 'kind' ? value : `${name} ${value}`,
+  )
+  return values.join(', ')
 }
 
-function until(end: number, history: History): History {
-  return history
-    .filter(({ calledAt }) => calledAt <= end)
-    .flatMap((recorded): RecordedOperation[] => {
-      if (recorded.returnedAt <= end) return [recorded]
-      return recorded.operation.kind === 'append' ? [{ ...recorded, outcome: UNKNOWN }] : []
-    })
-}
-
-function withoutObservations(history: History, start: number, end: number): History {
-  return history.filter((recorded, index) => index < start || index >= end || isEffective(recorded))
-}
-
-/** The number of configurations to search in order to find a shorter history. */
-const CONFIGURATIONS_MAX = 20_000
-
-function violationOf(history: History): Shortened | undefined {
-  const verdict = checkStream(history, { configurationsMax: CONFIGURATIONS_MAX })
-  return verdict.kind === 'violation' ? { history, verdict } : undefined
+/** Where a read differs from the records of the order. */
+function describedDifference({ outcome }: RecordedOperation, order: History): string {
+  if (outcome.kind !== 'read' || outcome.bodies === undefined) return ''
+  const written = order.filter(isEffective).flatMap(({ operation }) => recordsOf(operation as Append))
+  const found = outcome.bodies
+  const at = Array.from({ length: Math.max(found.length, written.length) }, (_, index) => index).find(
+    (index) => found[index] !== written[index],
+  )
+  return at === undefined ? '' : `; it has ${found[at]} at ${at}, where the order has ${written[at]}`
 }

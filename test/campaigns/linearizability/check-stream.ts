@@ -1,4 +1,4 @@
-import { type AppendOperation, type History, isEffective, type RecordedOperation } from './operations.ts'
+import { type Append, type History, isEffective, type RecordedOperation, recordsOf } from './operations.ts'
 import { afterAppend, contradiction, EMPTY_STREAM, type StreamState } from './stream-model.ts'
 
 export type Verdict =
@@ -18,8 +18,6 @@ export interface Violation {
   readonly blocked: History
 }
 
-const CONFIGURATIONS_MAX = 200_000
-
 /**
  * Searches for an order of the operations of one stream in which each has its outcome according to the
  * sequential model, and none precedes an operation that returned before its call. An append of unknown
@@ -27,11 +25,8 @@ const CONFIGURATIONS_MAX = 200_000
  * search from the beginning of the order, with the memory of Lowe: no configuration (the placed operations
  * and the state after them) is visited twice.
  */
-export function checkStream(
-  history: History,
-  options: { readonly configurationsMax?: number } = {},
-): Verdict {
-  return new Search(history).run(options.configurationsMax ?? CONFIGURATIONS_MAX)
+export function checkStream(history: History, { configurationsMax = 200_000 } = {}): Verdict {
+  return new Search(history).run(configurationsMax)
 }
 
 /** A position of the search to return to. */
@@ -51,7 +46,7 @@ class Search {
   /** The sequence numbers of acknowledged appends. */
   readonly #acknowledged = new Set<number>()
   /** The known records of the longest read. */
-  #longestRead: readonly bigint[] = []
+  #longestRead: readonly string[] = []
   readonly #seen = new Set<string>()
   readonly #order: number[] = []
   #state = EMPTY_STREAM
@@ -67,11 +62,11 @@ class Search {
     this.#previous = Int32Array.from({ length }, (_, index) => (index + length - 1) % length)
     for (const { operation, outcome } of operations) {
       if (outcome.kind !== 'unknown') this.#unplaced++
-      if (outcome.kind === 'read' && (outcome.recordHashes?.length ?? 0) > this.#longestRead.length) {
-        this.#longestRead = outcome.recordHashes!
+      if (outcome.kind === 'read' && (outcome.bodies?.length ?? 0) > this.#longestRead.length) {
+        this.#longestRead = outcome.bodies!
       }
       if (operation.kind !== 'append' || outcome.kind !== 'appended') continue
-      operation.recordHashes.forEach((_, offset) => void this.#acknowledged.add(outcome.start + offset))
+      recordsOf(operation).forEach((_, offset) => void this.#acknowledged.add(outcome.start + offset))
     }
   }
 
@@ -143,10 +138,9 @@ class Search {
    * contradict a read.
    */
   #mayBeHere(index: number): boolean {
-    const { recordHashes } = this.#operations[index]!.operation as AppendOperation
-    return recordHashes.every((hash, offset) => {
+    return recordsOf(this.#operations[index]!.operation as Append).every((body, offset) => {
       const seqNum = this.#state.tail + offset
-      return !this.#acknowledged.has(seqNum) && (this.#longestRead[seqNum] ?? hash) === hash
+      return !this.#acknowledged.has(seqNum) && (this.#longestRead[seqNum] ?? body) === body
     })
   }
 
@@ -157,7 +151,7 @@ class Search {
       const choice = branch.choices.pop()
       if (choice !== undefined) {
         this.#place(choice)
-        this.#state = afterAppend(branch.state, this.#operations[choice]!.operation as AppendOperation)
+        this.#state = afterAppend(branch.state, this.#operations[choice]!.operation as Append)
         return true
       }
       branches.pop()

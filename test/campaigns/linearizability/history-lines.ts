@@ -1,4 +1,5 @@
-import type { History, Operation, RecordedOperation } from './operations.ts'
+import { type History, type Operation, type RecordedOperation, recordsOf } from './operations.ts'
+import { recordHash } from './stream-hash.ts'
 
 /**
  * The history of one stream as JSON lines: a line for each call and each return, in the order in which they
@@ -56,12 +57,14 @@ function endOf({ outcome, returnedAt }: RecordedOperation): number {
 function startOf(operation: Operation): string {
   switch (operation.kind) {
     case 'append': {
-      const { recordHashes, setFencingToken = null, fencingToken = null, matchSeqNum = null } = operation
+      const { setFencingToken = null, fencingToken, matchSeqNum = null } = operation
+      const hashes = recordsOf(operation).map(recordHash)
       const members = [
-        `"num_records":${recordHashes.length}`,
-        `"record_hashes":[${recordHashes.join()}]`,
+        `"num_records":${hashes.length}`,
+        `"record_hashes":[${hashes.join()}]`,
         `"set_fencing_token":${JSON.stringify(setFencingToken)}`,
-        `"fencing_token":${JSON.stringify(fencingToken)}`,
+        // The published checker knows no empty token that a new stream has: it would reject the append.
+        `"fencing_token":${JSON.stringify(fencingToken || null)}`,
         `"match_seq_num":${matchSeqNum}`,
       ]
       return `{"Append":{${members.join()}}}`

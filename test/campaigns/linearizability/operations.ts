@@ -1,15 +1,16 @@
-/** An append, as far as the model is concerned. */
-export interface AppendOperation {
+/** An append of a `fence` command, if there is one, and a record for each body. */
+export interface Append {
   readonly kind: 'append'
-  readonly recordHashes: readonly bigint[]
+  /** No two appends of a history have a body in common. */
+  readonly bodies: readonly string[]
+  /** The token that the `fence` command sets; `''` clears it. */
+  readonly setFencingToken?: string
   readonly matchSeqNum?: number
   readonly fencingToken?: string
-  /** The token that a `fence` command in the batch sets; `''` clears it. */
-  readonly setFencingToken?: string
 }
 
 /** Reads cover the whole stream, from 0 to the tail. */
-export type Operation = AppendOperation | { readonly kind: 'read' } | { readonly kind: 'check-tail' }
+export type Operation = Append | { readonly kind: 'read' } | { readonly kind: 'check-tail' }
 
 export type AppendOutcome =
   /**
@@ -25,19 +26,21 @@ export type AppendOutcome =
   /** May have taken effect, may still, or never will. */
   | { readonly kind: 'unknown' }
 
-export interface StreamContents {
+export interface ReadOutcome {
+  readonly kind: 'read'
   /** The number of records, which is the tail: none is ever trimmed. */
   readonly tail: number
   readonly streamHash: bigint
-  /** For reports only. */
-  readonly recordHashes?: readonly bigint[]
+  /** The bodies of the records, which make reports readable. */
+  readonly bodies?: readonly string[]
 }
 
-export type ReadOutcome = ({ readonly kind: 'read' } & StreamContents) | { readonly kind: 'failed' }
-
-export type TailOutcome = { readonly kind: 'tail'; readonly tail: number } | { readonly kind: 'failed' }
-
-export type Outcome = AppendOutcome | ReadOutcome | TailOutcome
+export type Outcome =
+  | AppendOutcome
+  | ReadOutcome
+  | { readonly kind: 'tail'; readonly tail: number }
+  /** A read or a tail check without a result. */
+  | { readonly kind: 'failed' }
 
 /** An operation of a client on a stream, with its outcome. */
 export interface RecordedOperation {
@@ -55,11 +58,12 @@ export interface RecordedOperation {
 
 export type History = readonly RecordedOperation[]
 
+/** The bodies of all records of an append. That of a `fence` command is its token. */
+export function recordsOf({ bodies, setFencingToken }: Append): readonly string[] {
+  return setFencingToken === undefined ? bodies : [setFencingToken, ...bodies]
+}
+
 /** Whether the operation is an append that changed the stream, or may have. All others only observe it. */
 export function isEffective({ outcome }: RecordedOperation): boolean {
   return outcome.kind === 'appended' || outcome.kind === 'unknown'
 }
-
-export const UNKNOWN: AppendOutcome = { kind: 'unknown' }
-export const NOT_MADE: AppendOutcome = { kind: 'not-made' }
-export const FAILED: { readonly kind: 'failed' } = { kind: 'failed' }

@@ -1,8 +1,17 @@
 import { macrotask } from '../../../src/runtime/macrotask.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
-import type { History, Outcome, RecordedOperation } from './operations.ts'
-import { type Connect, type OpenTarget, operationOf, type StreamClient } from './stream-client.ts'
-import { type Call, KnownState, nextCall } from './workload.ts'
+import type { History, Operation, Outcome, RecordedOperation } from './operations.ts'
+import { KnownState, nextOperation } from './workload.ts'
+
+/** Performs operations on one stream. Expected failures are outcomes; those that must never occur are thrown. */
+export type Perform = (operation: Operation) => Promise<Outcome>
+
+/** A system whose histories are recorded. */
+export interface Target {
+  /** Returns a client of a stream. Called once for each. */
+  connect(stream: string, client: number): Perform
+  close(): Promise<void>
+}
 
 /** Returns increasing times: one before each call, and one after each return. */
 type Tick = () => number
@@ -19,7 +28,7 @@ export interface Workload {
 /** Starts all clients at once and records their operations, in the order of the returns. */
 export async function recordHistory(
   { seed, streams, clients, operationsPerClient }: Workload,
-  connect: Connect,
+  connect: Target['connect'],
   tick: Tick,
 ): Promise<RecordedOperation[]> {
   const states = new Map(streams.map((stream) => [stream, new KnownState()]))
@@ -31,30 +40,30 @@ export async function recordHistory(
     for (let i = 0; i < operationsPerClient; i++) {
       const stream = prng.pick(streams)
       const state = states.get(stream)!
-      const call = nextCall(prng, state, () => `${client}-${names++}`)
+      const operation = nextOperation(prng, state, () => `${client}-${names++}`)
       for (let turns = prng.below(3); turns > 0; turns--) await macrotask()
-      const operation = await recordOperation({ client, stream, call, on: connected.get(stream)! }, tick)
-      state.learn(call, operation.outcome)
-      recorded.push(operation)
+      const done = await recordOperation(client, stream, operation, connected.get(stream)!, tick)
+      state.learn(operation, done.outcome)
+      recorded.push(done)
     }
   }
   await Promise.all(clients.map(run))
   return recorded
 }
 
-/** Reads each stream after everything else has returned, through a client without faults. */
+/** Reads each stream after everything else has returned. */
 export async function recordLastReads(
   streams: readonly string[],
-  connect: (stream: string) => StreamClient,
+  connect: Target['connect'],
   tick: Tick,
 ): Promise<RecordedOperation[]> {
   const recorded: RecordedOperation[] = []
   for (const stream of streams) {
-    const on = connect(stream)
-    for (const call of [{ kind: 'read' }, { kind: 'check-tail' }] as const) {
-      const operation = await recordOperation({ client: LAST_READER, stream, call, on }, tick)
-      if (operation.outcome.kind === 'failed') throw new Error(`the last ${call.kind} of ${stream} failed`)
-      recorded.push(operation)
+    const perform = connect(stream, LAST_READER)
+    for (const kind of ['read', 'check-tail'] as const) {
+      const done = await recordOperation(LAST_READER, stream, { kind }, perform, tick)
+      if (done.outcome.kind === 'failed') throw new Error(`the last ${kind} of ${stream} failed`)
+      recorded.push(done)
     }
   }
   return recorded
@@ -64,48 +73,39 @@ export async function recordLastReads(
 const LAST_READER = 999
 
 async function recordOperation(
-  { client, stream, call, on }: { client: number; stream: string; call: Call; on: StreamClient },
+  client: number,
+  stream: string,
+  operation: Operation,
+  perform: Perform,
   tick: Tick,
 ): Promise<RecordedOperation> {
-  const operation = call.kind === 'append' ? operationOf(call.append) : { kind: call.kind }
   const calledAt = tick()
-  const outcome = await perform(on, call)
-  const returnedAt = tick()
+  const outcome = await perform(operation)
   // The owner of the history numbers the operations, because there may be several recorders.
-  return { id: -1, client, stream, operation, outcome, calledAt, returnedAt }
+  return { id: -1, client, stream, operation, outcome, calledAt, returnedAt: tick() }
 }
 
-async function perform(client: StreamClient, call: Call): Promise<Outcome> {
-  switch (call.kind) {
-    case 'append':
-      return client.append(call.append)
-    case 'read':
-      return client.read()
-    case 'check-tail':
-      return client.checkTail()
-  }
-}
-
-/** Merges the records of several recorders into a history, in the order of the calls. */
-export function joined(...recorded: readonly (readonly RecordedOperation[])[]): RecordedOperation[] {
+/** Merges what several recorders have recorded into a history, in the order of the calls. */
+export function joined(...recorded: readonly (readonly RecordedOperation[])[]): History {
   return recorded
     .flat()
     .sort((a, b) => a.calledAt - b.calledAt)
     .map((operation, id) => ({ ...operation, id }))
 }
 
-/** For recorders in one process. */
-export function counter(): () => number {
-  let time = 0
-  return () => ++time
+/** A target whose faults end before the last reads. */
+export interface SettledTarget extends Target {
+  settle(): Promise<void>
 }
 
 /** Records a history of a target in this process. */
-export async function recordTarget(target: OpenTarget, workload: Workload): Promise<History> {
-  const tick = counter()
+export async function recordTarget(target: Target | SettledTarget, workload: Workload): Promise<History> {
+  let time = 0
+  const tick = () => ++time
   try {
     const recorded = await recordHistory(workload, target.connect, tick)
-    return joined(recorded, await recordLastReads(workload.streams, target.reader, tick))
+    if ('settle' in target) await target.settle()
+    return joined(recorded, await recordLastReads(workload.streams, target.connect, tick))
   } finally {
     await target.close()
   }

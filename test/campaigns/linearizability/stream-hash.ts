@@ -8,13 +8,15 @@ const FNV_OFFSET = { high: 0xcbf29ce4, low: 0x84222325 }
 const FNV_PRIME_LOW = 0x1b3
 const TWO_TO_32 = 0x1_0000_0000
 
+const encoder = new TextEncoder()
+
 /**
  * FNV-1a (64 bits) of the body of a record. Computed in two halves, because it covers every record of every
  * read, and numbers are faster than big integers.
  */
-export function recordHash(body: Uint8Array): bigint {
+export function recordHash(body: string): bigint {
   let { high, low } = FNV_OFFSET
-  for (const byte of body) {
+  for (const byte of encoder.encode(body)) {
     low = (low ^ byte) >>> 0
     const product = low * FNV_PRIME_LOW
     high = (high * FNV_PRIME_LOW + ((low << 8) >>> 0) + Math.floor(product / TWO_TO_32)) % TWO_TO_32
@@ -46,9 +48,10 @@ export function chainedHash(streamHash: bigint, hashOfRecord: bigint): bigint {
   return hash ^ (hash >> 28n)
 }
 
-export function streamHashOf(recordHashes: Iterable<bigint>): bigint {
-  let streamHash = EMPTY_STREAM_HASH
-  for (const hash of recordHashes) streamHash = chainedHash(streamHash, hash)
+/** The hash of a stream after more records with these bodies. */
+export function streamHashOf(bodies: Iterable<string>, before = EMPTY_STREAM_HASH): bigint {
+  let streamHash = before
+  for (const body of bodies) streamHash = chainedHash(streamHash, recordHash(body))
   return streamHash
 }
 

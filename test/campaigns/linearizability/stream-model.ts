@@ -1,5 +1,5 @@
-import type { AppendOperation, AppendOutcome, RecordedOperation } from './operations.ts'
-import { chainedHash, EMPTY_STREAM_HASH } from './stream-hash.ts'
+import { type Append, type AppendOutcome, type RecordedOperation, recordsOf } from './operations.ts'
+import { EMPTY_STREAM_HASH, streamHashOf } from './stream-hash.ts'
 
 /** The state of a stream in the sequential model. */
 export interface StreamState {
@@ -20,11 +20,11 @@ export function contradiction(
 ): string | undefined {
   switch (outcome.kind) {
     case 'appended':
-      return ackContradiction(state, operation as AppendOperation, outcome)
+      return ackContradiction(state, operation as Append, outcome)
     case 'refused':
-      return rejectionContradiction(state, operation as AppendOperation, outcome)
+      return rejectionContradiction(state, operation as Append, outcome)
     case 'unknown':
-      return rejectionIn(state, operation as AppendOperation)
+      return rejectionIn(state, operation as Append)
     case 'read':
       if (outcome.tail !== state.tail) return `the stream has ${state.tail} records`
       return outcome.streamHash === state.streamHash ? undefined : 'the stream has other records'
@@ -37,10 +37,11 @@ export function contradiction(
 }
 
 /** Returns the state after an append. */
-export function afterAppend(state: StreamState, append: AppendOperation): StreamState {
+export function afterAppend(state: StreamState, append: Append): StreamState {
+  const records = recordsOf(append)
   return {
-    tail: state.tail + append.recordHashes.length,
-    streamHash: append.recordHashes.reduce(chainedHash, state.streamHash),
+    tail: state.tail + records.length,
+    streamHash: streamHashOf(records, state.streamHash),
     fencingToken: append.setFencingToken ?? state.fencingToken,
   }
 }
@@ -51,14 +52,14 @@ export function afterAppend(state: StreamState, append: AppendOperation): Stream
  */
 function failedCondition(
   state: StreamState,
-  { fencingToken, matchSeqNum }: AppendOperation,
+  { fencingToken, matchSeqNum }: Append,
 ): 'fencingToken' | 'matchSeqNum' | undefined {
   if (fencingToken !== undefined && fencingToken !== state.fencingToken) return 'fencingToken'
   if (matchSeqNum !== undefined && matchSeqNum !== state.tail) return 'matchSeqNum'
   return undefined
 }
 
-function rejectionIn(state: StreamState, append: AppendOperation): string | undefined {
+function rejectionIn(state: StreamState, append: Append): string | undefined {
   const failed = failedCondition(state, append)
   if (failed === 'fencingToken') return `the fencing token is ${JSON.stringify(state.fencingToken)}`
   return failed && `the tail is ${state.tail}`
@@ -66,18 +67,19 @@ function rejectionIn(state: StreamState, append: AppendOperation): string | unde
 
 function ackContradiction(
   state: StreamState,
-  append: AppendOperation,
+  append: Append,
   { start, end, tail }: AppendOutcome & { kind: 'appended' },
 ): string | undefined {
   if (start !== state.tail) return `the tail is ${state.tail}`
-  if (end !== start + append.recordHashes.length) return `${append.recordHashes.length} records were appended`
+  const { length } = recordsOf(append)
+  if (end !== start + length) return `${length} records were appended`
   if (tail < end) return 'the tail in the ack is before the end of the append'
   return rejectionIn(state, append)
 }
 
 function rejectionContradiction(
   state: StreamState,
-  append: AppendOperation,
+  append: Append,
   outcome: AppendOutcome & { kind: 'refused' },
 ): string | undefined {
   const failed = failedCondition(state, append)

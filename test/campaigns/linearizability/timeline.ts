@@ -1,14 +1,5 @@
-import {
-  type AppendOperation,
-  FAILED,
-  type History,
-  NOT_MADE,
-  type Operation,
-  type Outcome,
-  type RecordedOperation,
-  UNKNOWN,
-} from './operations.ts'
-import { recordHash, streamHashOf } from './stream-hash.ts'
+import type { Append, History, Operation, Outcome, RecordedOperation } from './operations.ts'
+import { streamHashOf } from './stream-hash.ts'
 
 /**
  * Parses a drawn history: a line for each client, and a pair of brackets for each operation, from its call to
@@ -37,39 +28,30 @@ export function timeline(drawing: string): History {
   return operations.map((recorded, id): RecordedOperation => ({ id, ...recorded }))
 }
 
-/** The hash that identifies a record with this body. */
-export function hashOf(body: string): bigint {
-  return recordHash(new TextEncoder().encode(body))
-}
-
 function parsed(text: string): [Operation, Outcome] {
   const [called, outcome] = text.split(' → ') as [string, string]
   const [kind, ...rest] = called.split(' ')
-  if (kind === 'tail') return [{ kind: 'check-tail' }, outcome === 'failed' ? FAILED : tailOf(outcome)]
-  if (kind === 'read') return [{ kind: 'read' }, outcome === 'failed' ? FAILED : contentsOf(outcome)]
-  return [appendOf([kind!, ...rest]), appendOutcomeOf(outcome)]
-}
-
-function tailOf(text: string): Outcome {
-  return { kind: 'tail', tail: Number(text) }
+  if (kind === 'append' || kind === 'fence') return [appendOf(kind, rest), appendOutcomeOf(outcome)]
+  const operation: Operation = { kind: kind === 'tail' ? 'check-tail' : 'read' }
+  if (outcome === 'failed') return [operation, { kind: 'failed' }]
+  return [operation, kind === 'tail' ? { kind: 'tail', tail: Number(outcome) } : contentsOf(outcome)]
 }
 
 function contentsOf(text: string): Outcome {
-  const recordHashes = text === 'nothing' ? [] : text.split(',').map((body) => hashOf(tokenOf(body)))
-  return { kind: 'read', tail: recordHashes.length, streamHash: streamHashOf(recordHashes), recordHashes }
+  const bodies = text === 'nothing' ? [] : text.split(',').map(tokenOf)
+  return { kind: 'read', tail: bodies.length, streamHash: streamHashOf(bodies), bodies }
 }
 
-function appendOf([kind, records, ...conditions]: string[]): AppendOperation {
+function appendOf(kind: 'append' | 'fence', [records, ...conditions]: string[]): Append {
   const condition = (word: string) => {
     const index = conditions.indexOf(word)
     return index < 0 ? undefined : conditions[index + 1]!
   }
   const matchSeqNum = condition('if')
   const fencingToken = condition('with')
-  const bodies = kind === 'fence' ? [tokenOf(records!)] : records!.split(',')
   return {
     kind: 'append',
-    recordHashes: bodies.map(hashOf),
+    bodies: kind === 'fence' ? [] : records!.split(','),
     ...(kind === 'fence' && { setFencingToken: tokenOf(records!) }),
     ...(matchSeqNum !== undefined && { matchSeqNum: Number(matchSeqNum) }),
     ...(fencingToken !== undefined && { fencingToken: tokenOf(fencingToken) }),
@@ -77,8 +59,8 @@ function appendOf([kind, records, ...conditions]: string[]): AppendOperation {
 }
 
 function appendOutcomeOf(text: string): Outcome {
-  if (text === '?') return UNKNOWN
-  if (text === 'lost') return NOT_MADE
+  if (text === '?') return { kind: 'unknown' }
+  if (text === 'lost') return { kind: 'not-made' }
   const [word, value] = text.split(' ') as [string, string]
   if (word === 'tail') return { kind: 'refused', seqNum: Number(value) }
   if (word === 'token') return { kind: 'refused', fencingToken: tokenOf(value) }

@@ -1,11 +1,5 @@
 import type { Prng } from '../../../src/runtime/prng.ts'
-import type { AppendOutcome, Outcome } from './operations.ts'
-import type { AppendCall } from './stream-client.ts'
-
-export type Call =
-  | { readonly kind: 'append'; readonly append: AppendCall }
-  | { readonly kind: 'read' }
-  | { readonly kind: 'check-tail' }
+import type { Append, Operation, Outcome } from './operations.ts'
 
 const APPENDS = 0.65
 const READS = 0.1
@@ -28,13 +22,10 @@ export class KnownState {
     return prng.chance(0.8) ? this.#tokens.at(-1)! : prng.pick(this.#tokens)
   }
 
-  learn(call: Call, outcome: Outcome): void {
+  learn(operation: Operation, outcome: Outcome): void {
     if (outcome.kind === 'tail' || outcome.kind === 'read') this.#tail = outcome.tail
-    if (call.kind === 'append') this.#learnOfAppend(call.append, outcome as AppendOutcome)
-  }
-
-  #learnOfAppend({ setFencingToken }: AppendCall, outcome: AppendOutcome): void {
-    if (outcome.kind === 'appended') {
+    else if (outcome.kind === 'appended') {
+      const { setFencingToken } = operation as Append
       this.#tail = Math.max(this.#tail, outcome.end)
       if (setFencingToken !== undefined) this.#tokens.push(setFencingToken)
     } else if (outcome.kind === 'refused') {
@@ -45,7 +36,7 @@ export class KnownState {
 }
 
 /** The next operation of a client. `name` makes its records unique. */
-export function nextCall(prng: Prng, state: KnownState, name: () => string): Call {
+export function nextOperation(prng: Prng, state: KnownState, name: () => string): Operation {
   const kind = prng.next()
   if (kind >= APPENDS) return { kind: kind < APPENDS + READS ? 'read' : 'check-tail' }
   const fences = prng.chance(0.12)
@@ -53,11 +44,9 @@ export function nextCall(prng: Prng, state: KnownState, name: () => string): Cal
   const records = prng.below(3) + (fences ? 0 : 1)
   return {
     kind: 'append',
-    append: {
-      bodies: Array.from({ length: records }, name),
-      ...(fences && { setFencingToken: prng.chance(0.25) ? '' : name() }),
-      ...(prng.chance(0.4) && { matchSeqNum: state.tail(prng) }),
-      ...(prng.chance(0.4) && { fencingToken: state.token(prng) }),
-    },
+    bodies: Array.from({ length: records }, name),
+    ...(fences && { setFencingToken: prng.chance(0.25) ? '' : name() }),
+    ...(prng.chance(0.4) && { matchSeqNum: state.tail(prng) }),
+    ...(prng.chance(0.4) && { fencingToken: state.token(prng) }),
   }
 }

@@ -1,7 +1,11 @@
-import { macrotask } from '../../../src/runtime/macrotask.ts'
-import type { Prng } from '../../../src/runtime/prng.ts'
-import type { AppendRequest, Storage, StorageSession } from '../../../src/storage/contract.ts'
-import { StorageFailure } from '../../../src/storage/errors.ts'
+import { macrotask } from '../../../../src/runtime/macrotask.ts'
+import type { Prng } from '../../../../src/runtime/prng.ts'
+import {
+  type AppendRequest,
+  type Storage,
+  StorageFailure,
+  type StorageSession,
+} from '../../../../src/storage/index.ts'
 
 /** Faults of an append. Each reports a failure. */
 export type AppendFault = 'not written' | 'written' | 'written later' | 'never written'

@@ -1,16 +1,9 @@
-import type { RecordedOperation } from './operations.ts'
+import type { RecordedOperation } from '../operations.ts'
 
 /** Bounds of the offset from the clock of a tab to that of the test, in milliseconds. */
-export interface Offset {
+interface Offset {
   readonly least: number
   readonly most: number
-}
-
-/** A time read from a tab between two times of the test. */
-export interface TimeSample {
-  readonly before: number
-  readonly inTab: number
-  readonly after: number
 }
 
 /** Browsers round times to this many milliseconds, up or down, if pages are not isolated. */
@@ -23,20 +16,14 @@ const SAMPLES = 50
  * same rate, because they are on one machine.
  */
 export async function offsetOf(timeInTab: () => Promise<number>): Promise<Offset> {
-  const samples: TimeSample[] = []
+  let [least, most] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
   for (let i = 0; i < SAMPLES; i++) {
     const before = performance.now()
     const inTab = await timeInTab()
-    samples.push({ before, inTab, after: performance.now() })
+    least = Math.max(least, before - inTab - ROUNDED_MS)
+    most = Math.min(most, performance.now() - inTab + ROUNDED_MS)
   }
-  return offsetBy(samples)
-}
-
-export function offsetBy(samples: readonly TimeSample[]): Offset {
-  return {
-    least: Math.max(...samples.map(({ before, inTab }) => before - inTab)) - ROUNDED_MS,
-    most: Math.min(...samples.map(({ inTab, after }) => after - inTab)) + ROUNDED_MS,
-  }
+  return { least, most }
 }
 
 /**

@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest'
+import { checkHistory } from './check-history.ts'
+import { checkStream } from './check-stream.ts'
+import { chainedHash, recordHash, streamHashOf } from './stream-hash.ts'
+import { timeline } from './timeline.ts'
+
+describe('the checker accepts', () => {
+  it.each<[string, string]>([
+    ['sequential operations', '[append a,b → 0..2] [tail → 2] [read → a,b] [append c → 2..3] [read → a,b,c]'],
+    [
+      'concurrent appends in either order',
+      `
+      [append a → 1..2]
+      [append b → 0..1] [read → b,a]`,
+    ],
+    [
+      'a read that sees a concurrent append, and one that does not',
+      `
+      [  append a → 0..1         ]
+      [read → a]   [read → a]
+      [read → nothing]`,
+    ],
+    [
+      'one winner of a sequence number',
+      `
+      [append a if 0 → 0..1]
+      [append b if 0 → tail 1]  [append c if 0 → tail 1] [append c if 1 → 1..2]`,
+    ],
+    [
+      'a fence and the writers that it fences off',
+      `
+      [fence x → 0..1] [append a with x → 1..2] [append b with y → token x] [fence '' with x → 2..3]
+                       [append c → 3..4                                                         ]
+                                                [append d with x → token ''                       ] [read → x,a,'',c]`,
+    ],
+    [
+      'a refusal by the token if both conditions fail',
+      "[append a if 7 with x → token ''] [append a if 7 with '' → tail 0]",
+    ],
+    [
+      'appends of unknown outcome that took effect, did not, and will later',
+      '[append a → ?] [append b → ?] [append c → ?] [read → a] [append d → 1..2] [read → a,d] [read → a,d,c]',
+    ],
+    ['calls without effect', '[append a → lost] [read → failed] [tail → failed] [read → nothing]'],
+    [
+      'an ack whose tail includes a later append',
+      `
+      [append a → 0..1/2]
+      [append b → 1..2]`,
+    ],
+  ])('%s', (_, drawing) => {
+    expect(checkHistory(timeline(drawing))).toBeUndefined()
+  })
+})
+
+describe('the checker rejects', () => {
+  it.each<[string, string]>([
+    ['a stale read', '[append a → 0..1] [append b → 1..2] [read → a]'],
+    [
+      'a read that goes backwards',
+      `
+      [append a → 0..1                        ]
+         [read → a]
+                    [read → nothing]`,
+    ],
+    ['a stale tail', '[append a,b → ?] [tail → 2] [tail → 0]'],
+    ['a lost append', '[append a → 0..1] [append b → 0..1]'],
+    ['an append of unknown outcome that was undone', '[append a → ?] [read → a] [read → nothing]'],
+    ['an append that was stored twice', '[append a → ?] [read → a,a]'],
+    ['an append that was repeated after its ack', '[append a → 0..1] [append b → 2..3]'],
+    ['records in another order than acknowledged', '[append a → 0..1] [append b → 1..2] [read → b,a]'],
+    ['an order that contradicts real time', '[append a → 1..2] [append b → 0..1]'],
+    [
+      'a batch with another one inside',
+      `
+      [append a,b → ?]
+      [append c → 1..2]  [read → a,c,b]`,
+    ],
+    ['a torn batch', '[append a,b → ?] [read → a]'],
+    [
+      'two winners of one sequence number',
+      `
+      [append a if 0 → 0..1]
+      [append b if 0 → 1..2]`,
+    ],
+    ['a refusal although the condition holds', '[append a → 0..1] [append b if 1 → tail 1]'],
+    ['a refusal with a wrong tail', '[append a → 0..1] [append b if 0 → tail 2] [append c → 1..2]'],
+    ['a stale fencing token that was accepted', '[fence x → 0..1] [fence y → 1..2] [append a with x → 2..3]'],
+    ['a refusal by a token that was never set', '[append a with x → token y]'],
+    ['a record that was never appended', '[append a → 0..1] [read → a,b]'],
+    ['a record of an append without effect', '[append a → lost] [read → a]'],
+    ['an ack with more positions than records', '[append a → 0..2]'],
+    ['an ack whose tail includes an append that began after it', '[append a → 0..1/2] [append b → 1..2]'],
+  ])('%s', (_, drawing) => {
+    expect(checkHistory(timeline(drawing))).toContain('not linearizable')
+  })
+
+  it('and reports the end of the longest order, and why nothing can follow', () => {
+    const history = timeline('[append a → 0..1] [append b,c → 1..3] [append d → ?] [read → a,b]')
+    expect(checkHistory(history)).toBe(
+      [
+        'stream s: not linearizable. The longest order has 0 operations, and then:',
+        '  [0, 16] #0 client 0: append {"bodies":["a"]} → appended, start 0, end 1, tail 1',
+        '  [18, 36] #1 client 0: append {"bodies":["b","c"]} → appended, start 1, end 3, tail 3',
+        'which leads to tail 3, token "". One of these must come next, but none can:',
+        '  [53, 64] #3 client 0: read → 2 records: the stream has 3 records; ' +
+          'it has undefined at 2, where the order has c',
+        'nor does it help to place any of 1 appends of unknown outcome',
+      ].join('\n'),
+    )
+  })
+
+  it('a violation in one of several streams, by hashes alone', () => {
+    const [append, read] = timeline('[append a → 0..1] [read → nothing]')
+    const { bodies: _, ...outcome } = read!.outcome as {
+      kind: 'read'
+      tail: number
+      streamHash: bigint
+      bodies: []
+    }
+    expect(checkHistory([append!, { ...read!, outcome, stream: 'other' }])).toBeUndefined()
+    expect(checkHistory([append!, { ...read!, outcome }])).toContain('not linearizable')
+  })
+})
+
+it('the checker says that it has not tried every order', () => {
+  const letters = [...'abcdefgh']
+  const pending = timeline(letters.map((body) => `[append ${body} → ?]`).join('\n'))
+  const [read] = timeline(`[read → ${letters.toReversed().join()}]`)
+  // No order leads to this hash.
+  const outcome = { kind: 'read', tail: letters.length, streamHash: 1n } as const
+  const history = [...pending, { ...read!, outcome, calledAt: 1_000, returnedAt: 1_001 }]
+  expect(checkStream(history, { configurationsMax: 100 })).toEqual({ kind: 'undecided', configurations: 101 })
+})
+
+describe('the hash of a stream', () => {
+  // Values of `xxh3_64(record hash, seed = stream hash)` in the reference implementation.
+  it.each([
+    [0n, 0n, 0xc77b3abb6f87acd9n],
+    [0n, 0x0123456789abcdefn, 0xb78df414284277a6n],
+    [0xfedcba9876543210n, 0x0123456789abcdefn, 0xa18be6cb2d16bccan],
+  ])('after %d and a record %d is %d', (streamHash, hashOfRecord, expected) => {
+    expect(chainedHash(streamHash, hashOfRecord)).toBe(expected)
+  })
+
+  it('begins with 0 and adds one record after another', () => {
+    expect(streamHashOf([])).toBe(0n)
+    const [a, b] = ['a', 'b'].map(recordHash)
+    expect(streamHashOf(['a', 'b'])).toBe(chainedHash(chainedHash(0n, a!), b!))
+  })
+
+  // Published test vectors of FNV-1a.
+  it.each([
+    ['', 0xcbf29ce484222325n],
+    ['a', 0xaf63dc4c8601ec8cn],
+    ['foobar', 0x85944171f73967e8n],
+  ])('contains that of the record %j', (body, expected) => {
+    expect(recordHash(body)).toBe(expected)
+  })
+})
