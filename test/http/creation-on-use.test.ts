@@ -119,16 +119,6 @@ describe('svc-stream-config', () => {
     })
   })
 
-  test('does not change an existing stream', async () => {
-    const { call } = await startWith({ create_stream_on_append: true })
-    await call('PUT', '/v1/streams/a')
-    const headers = { 'svc-stream-config': '{"retention_policy":{"age":60}}' }
-    expect((await call('POST', '/v1/streams/a/records', { ...APPEND[2], headers })).status).toBe(200)
-    expect(await (await call('GET', '/v1/streams/a')).json()).toMatchObject({
-      retention_policy: { age: 604800 },
-    })
-  })
-
   describe('from a caller that may not create streams', () => {
     async function start() {
       const service = await startWith({ create_stream_on_append: true, create_stream_on_read: true })
@@ -175,27 +165,5 @@ describe('svc-stream-config', () => {
       const response = await call('POST', '/v1/streams/t/records', { ...APPEND[2], headers })
       expect(await errorOf(response)).toMatchObject({ status: 404, code: 'stream_not_found' })
     })
-  })
-
-  test.each([
-    ['{', 400, 'bad_header'],
-    ['[]', 400, 'bad_header'],
-    ['', 400, 'bad_header'],
-    ['{"storage_class":"gold"}', 400, 'bad_header'],
-    ['{"retention":{"age":60}}', 400, 'bad_header'],
-    ['{"timestamping":{"mode":"arrival","capped":true}}', 400, 'bad_header'],
-    ['{"delete_on_empty":{"age":60}}', 400, 'bad_header'],
-    ['{"retention_policy":{"age":0}}', 422, 'invalid'],
-  ])('malformed: %s', async (config, status, code) => {
-    const { call, streams } = await startWith({ create_stream_on_append: true, create_stream_on_read: true })
-    const headers = { 'svc-stream-config': config }
-    expect(
-      await errorOf(await call('POST', '/v1/streams/a/records', { ...APPEND[2], headers })),
-    ).toMatchObject({ status, code })
-    expect(await errorOf(await call('GET', '/v1/streams/a/records', { headers }))).toMatchObject({
-      status,
-      code,
-    })
-    expect(await streams()).toEqual([])
   })
 })

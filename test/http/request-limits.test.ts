@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { SharedSignal } from '../../src/runtime/abort.ts'
 import { Raw, request, server } from '../node/raw.ts'
 import { until } from '../node/support.ts'
-import { BASIN, BodyReader, RECORDS, startService, startWithStream, Upload } from './support.ts'
+import { BASIN, BodyReader, RECORDS, startWithStream, Upload } from './support.ts'
 
 const basin = { 'svc-basin': BASIN }
 const R = '/v1/streams/s/records'
@@ -31,29 +31,6 @@ describe('unexpected request bodies', () => {
     await raw.response()
     raw.send(request('GET', `${R}/tail`, basin))
     expect((await raw.response()).status).toBe(200)
-  })
-})
-
-describe('concurrent creations', () => {
-  test('with one request token return `created` once and `noop` otherwise', async () => {
-    const { call } = await startService()
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, () =>
-        call('POST', '/v1/basins', { json: { basin: 'some-basin' }, headers: { 'svc-request-token': 'x' } }),
-      ),
-    )
-    expect(answers.map(({ status }) => status).sort()).toEqual([...Array(19).fill(200), 201])
-    const puts = await Promise.all(Array.from({ length: 20 }, () => call('PUT', '/v1/basins/other')))
-    expect(puts.map(({ status }) => status).sort()).toEqual([...Array(19).fill(200), 201])
-  })
-  test('by first appends create one stream', async () => {
-    const { call, hw } = await startService()
-    await hw.createBasin(BASIN, { createStreamOnAppend: true })
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, () => call('POST', RECORDS, { json: { records: [{}] } })),
-    )
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-    expect((await hw.basin(BASIN).stream('s').checkTail()).seqNum).toBe(50)
   })
 })
 
