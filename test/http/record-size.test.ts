@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { describe, expect, test } from 'vitest'
 import { until } from '../node/support.ts'
 import { BodyReader, bytesOf, framesOf, RECORDS, startWithStream } from './support.ts'

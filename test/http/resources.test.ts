@@ -33,7 +33,10 @@ const STREAM_CONFIG = {
 const SOME = '/v1/basins/some-basin'
 const T = '/v1/streams/t'
 const HERE = { name: 'aws:us-east-1', is_private: false }
-const json = (value: unknown, headers = {}): CallOptions => ({ json: value, headers })
+const json = (value: unknown, headers: Readonly<Record<string, string>> = {}): CallOptions => ({
+  json: value,
+  headers,
+})
 const asked = (token: string) => ({ 'svc-request-token': token })
 const LONG_TOKEN = asked('x'.repeat(37))
 const AGE = { retention_policy: { age: 60 } }

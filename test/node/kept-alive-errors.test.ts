@@ -24,7 +24,7 @@ const ROWS = REJECTED.map(([line, reply, title, { headers, body = '' }]) => {
 
 const codeIn = (body: string) => (JSON.parse(body) as { code?: string }).code ?? ''
 
-test('one HTTP/1.1 connection is kept alive over every rejected request', async () => {
+test('one HTTP/1.1 connection is kept alive over every rejected request', { tags: ['slow'] }, async () => {
   const { port, node, errors } = await server()
   const raw = new Raw(port)
   for (const { title, method, target, headers, bytes, status, code } of ROWS) {
@@ -38,7 +38,9 @@ test('one HTTP/1.1 connection is kept alive over every rejected request', async 
   expect(errors).toEqual([])
 })
 
-test('one HTTP/2 connection carries every rejected request, with each reply in one frame', async () => {
+test('one HTTP/2 connection carries every rejected request, with each reply in one frame', {
+  tags: ['slow'],
+}, async () => {
   const { url, node, errors } = await server()
   const session = await http2Client(url)
   for (const { title, method, target, headers, bytes, status, code } of ROWS) {
