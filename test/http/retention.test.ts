@@ -117,7 +117,7 @@ describe('GET, then PUT with the same configuration, is `noop`', () => {
     expect(await (await call('GET', path)).json()).toEqual(config)
   }
 
-  test('for every basin and stream, however they were created and changed', async () => {
+  test('for every basin and stream, however they were created and changed', { tags: ['slow'] }, async () => {
     const service = await startService()
     let count = 0
     const property = fc.asyncProperty(

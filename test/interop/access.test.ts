@@ -39,7 +39,7 @@ async function tenantBasin(): Promise<string> {
 }
 
 describe('a read-only, auto-prefixed, expiring token that a client issues', () => {
-  it('permits exactly its scope', async () => {
+  it('permits exactly its scope', { tags: ['slow'] }, async () => {
     const name = await tenantBasin()
     const expiresAt = new Date(clock.now() + 600_000)
     const { accessToken } = await root.accessTokens.issue({

@@ -73,19 +73,19 @@ describe.each(TRANSPORTS)('append session by $name', async (transport) => {
     const stream = await basin.stream()
     const session = await stream.appendSession()
     const tickets = []
-    for (let i = 0; i < 50; i++) tickets.push(await session.submit(strings(`${i} a`, `${i} b`)))
+    for (let i = 0; i < 20; i++) tickets.push(await session.submit(strings(`${i} a`, `${i} b`)))
     const acks = await Promise.all(tickets.map((ticket) => ticket.ack()))
     expect(acks.map(({ start, end }) => [start.seqNum, end.seqNum])).toEqual(
-      Array.from({ length: 50 }, (_, i) => [2 * i, 2 * i + 2]),
+      Array.from({ length: 20 }, (_, i) => [2 * i, 2 * i + 2]),
     )
-    expect(session.lastAckedPosition()?.end.seqNum).toBe(100)
+    expect(session.lastAckedPosition()?.end.seqNum).toBe(40)
     await session.close()
     expect(session.failureCause()).toBeUndefined()
     const { records } = await stream.read({ start: { from: { seqNum: 0 } } })
-    expect(bodies(records)).toEqual(Array.from({ length: 100 }, (_, i) => `${i >> 1} ${i % 2 ? 'b' : 'a'}`))
+    expect(bodies(records)).toEqual(Array.from({ length: 40 }, (_, i) => `${i >> 1} ${i % 2 ? 'b' : 'a'}`))
   })
 
-  it('transfers more than fits in flight, compressible or not', async () => {
+  it('transfers more than fits in flight, compressible or not', { tags: ['slow'] }, async () => {
     const stream = await basin.stream()
     const session = await stream.appendSession({ maxInflightBytes: 1024 * 1024, maxInflightBatches: 3 })
     const noise = new Uint8Array(300_000)

@@ -101,7 +101,7 @@ describe.each([FETCH, S2S])('read session by $name', async (transport) => {
     await expect(take(session, 1)).rejects.toMatchObject({ status: 404, code: 'stream_not_found' })
   })
 
-  it('releases everything when it is cancelled, aborted or abandoned', async () => {
+  it('releases everything when it is cancelled, aborted or abandoned', { tags: ['slow'] }, async () => {
     await untilIdle(service)
     const stream = await fiveRecords()
     await stream.append(strings(...Array.from({ length: 1_000 }, () => longText(900))))

@@ -37,7 +37,7 @@ describe.each([FETCH, S2S])('the published client ($name) and a synced stream', 
     return { published, device }
   }
 
-  it('see the records of each other in one order', async () => {
+  it('see the records of each other in one order', { tags: ['slow'] }, async () => {
     const { published, device } = await shared()
     const [one, other] = [await device(), await device()]
     const session = await published.readSession({ start: { from: { seqNum: 0 } } })

@@ -29,7 +29,9 @@ test('responses are compressed as the request accepts, event streams never', asy
 })
 
 describe('clients that vanish', () => {
-  test('leave nothing open after sessions of all kinds over HTTP/1.1 and HTTP/2', async () => {
+  test('leave nothing open after sessions of all kinds over HTTP/1.1 and HTTP/2', {
+    tags: ['slow'],
+  }, async () => {
     const clock = testClock()
     const { port, hw, node, url, errors } = await server({}, { clock })
     const timers = clock.pending

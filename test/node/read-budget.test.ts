@@ -68,7 +68,7 @@ it.each<[string, Request]>([
   })()
   // Virtual time passes only after what a client reads has been moved: both ends are in this process.
   while (!isRead) {
-    for (let turn = 0; turn < 50; turn++) await macrotask()
+    for (let turn = 0; turn < 8; turn++) await macrotask()
     await clock.advance('250ms')
   }
   await reading

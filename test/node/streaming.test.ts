@@ -85,7 +85,7 @@ describe('full duplex', () => {
 })
 
 describe('bodies', () => {
-  it('transfers several MiB in both directions over both protocols', async () => {
+  it('transfers several MiB in both directions over both protocols', { tags: ['slow'] }, async () => {
     const { server } = await startServer(async (exchange) => ok(await exchange.bytes(BODY_MAX)))
     const sent = patterned(3 * MIB + 17)
     const response = await fetch(server.url, { method: 'POST', body: sent })

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { afterEach, describe, expect, test } from 'vitest'
 import { ROUTES } from '../../../adapters/http/routes.ts'
 import { memory } from '../../../adapters/storage/memory/index.ts'

@@ -1,13 +1,7 @@
 import { inspect } from 'node:util'
 
 /** Where a text was disclosed. */
-export type Place =
-  | 'answers'
-  | 'answers with records'
-  | 'printed'
-  | 'errors'
-  | 'stored'
-  | 'handles'
+export type Place = 'answers' | 'answers with records' | 'printed' | 'errors' | 'stored' | 'handles'
 
 /** Secrets by name. */
 export type Secrets = Readonly<Record<string, string | Uint8Array>>
