@@ -4,7 +4,8 @@ const BASIN = 'test-basin'
 const R = '/v1/streams/s/records'
 const MISSING = '/v1/streams/none/records'
 const LONG_NAME = 'x'.repeat(513)
-const LARGE = 'x'.repeat(2_097_153)
+/** An append that is valid but for its length of 2 MiB and a byte. */
+const LARGE = `{"records":[{}]${' '.repeat(2_097_137)}}`
 const LONG_TOKEN = { 'svc-request-token': 'x'.repeat(37) }
 const LONG_KEY = { 'svc-encryption-key': 'x'.repeat(45) }
 const NO_FORMAT = { 'svc-format': 'x' }

@@ -29,7 +29,7 @@ async function startServer() {
 const UNREAD = 24
 const PATH = '/v1/streams/stream/records?seq_num=0'
 
-/** Requests and never reads. A unary reply fits into the buffers of the kernel, so it is never unread here. */
+/** Requests and never reads. Not a unary read, whose reply fits into the buffers of the kernel. */
 type Request = (url: string) => void
 
 const onHttp1 = (headers: string): Request => {
