@@ -1,161 +1,159 @@
-import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { compress } from '../../src/wire/compression.ts'
-import { inputMessage } from './inputs.ts'
-import { BASIN, errorOf, RECORDS, startWithStream, tailOf, Upload } from './support.ts'
+import { encodeMessageFrame } from '../../src/wire/session-frames.ts'
+import { HOSTILE_ZSTD, rawBlock, zstdFrame } from '../wire/zstd-data.ts'
+import { inputFrame, inputMessage } from './inputs.ts'
+import {
+  ackOf,
+  BASIN,
+  bytesOf,
+  errorOf,
+  framesOf,
+  RECORDS,
+  startWithStream,
+  tailOf,
+  Upload,
+} from './support.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
-const PROTOBUF = { 'content-type': 'application/protobuf' }
 const LIMIT = 2_097_152
-const json = (body: string) => new TextEncoder().encode(JSON.stringify({ records: [{ body }] }))
+const encode = (text: string) => new TextEncoder().encode(text)
+const appendOf = (body: string) => encode(JSON.stringify({ records: [{ body }] }))
 
 /** A valid append of so many bytes of JSON. */
-const jsonOfLength = (length: number) => `{"records":[{}]${' '.repeat(length - 16)}}`
+const ofLength = (length: number) => encode(`{"records":[{}]${' '.repeat(length - 16)}}`)
 
-describe('request bodies', () => {
-  test('may have 2 MiB, but not one byte more', async () => {
+describe('a request body', () => {
+  test.each([
+    ['identity', 1],
+    ['gzip', 1],
+    ['x-gzip', 7],
+    ['GZIP', 1_000],
+    ['zstd', 1],
+  ] as const)('is read as %s in chunks of %i bytes', async (coding, length) => {
     const service = await startWithStream()
-    const append = (length: number) =>
-      service.call('POST', RECORDS, { body: jsonOfLength(length), headers: JSON_TYPE })
+    const text = Array.from({ length: 100 }, (_, i) => `${i * i}`).join(' ')
+    const plain = appendOf(text)
+    const algorithm = coding === 'zstd' ? 'zstd' : 'gzip'
+    const sent = coding === 'identity' ? plain : await compress(algorithm, plain)
+    const upload = new Upload()
+    for (let at = 0; at < sent.length; at += length)
+      upload.write(sent.slice(at, at + length), new Uint8Array(0))
+    upload.end()
+    const headers = { ...JSON_TYPE, 'content-encoding': coding }
+    expect((await service.call('POST', RECORDS, { body: upload.body, headers })).status).toBe(200)
+    const read = await service.call('GET', `${RECORDS}?seq_num=0`)
+    expect(await read.json()).toMatchObject({ records: [{ body: text }] })
+  })
+
+  test.each(['identity', 'gzip', 'zstd'] as const)('may have 2 MiB, and no byte more: %s', async (coding) => {
+    const service = await startWithStream()
+    const append = async (length: number) => {
+      const body = coding === 'identity' ? ofLength(length) : await compress(coding, ofLength(length))
+      return service.call('POST', RECORDS, { body, headers: { ...JSON_TYPE, 'content-encoding': coding } })
+    }
     expect(await errorOf(await append(LIMIT + 1))).toMatchObject({ status: 400, code: 'bad_json' })
     expect(await tailOf(service)).toBe(0)
     expect((await append(LIMIT)).status).toBe(200)
   })
 
-  test('an endless body is cancelled when it exceeds the limit', async () => {
+  test.each(['gzip', 'zstd'] as const)('a %s bomb is rejected', async (coding) => {
     const service = await startWithStream()
-    const upload = new Upload()
-    for (let i = 0; i < 40; i++) upload.write(new Uint8Array(65_536))
-    const response = await service.call('POST', RECORDS, { body: upload.body, headers: PROTOBUF })
-    expect(await errorOf(response)).toMatchObject({ status: 400, code: 'bad_proto' })
-    expect(upload.isCancelled).toBe(true)
+    const body = await compress(coding, new Uint8Array(2 * LIMIT))
+    expect(body.length).toBeLessThan(100_000)
+    const headers = { ...JSON_TYPE, 'content-encoding': coding }
+    expect(await errorOf(await service.call('POST', RECORDS, { body, headers }))).toEqual({
+      status: 400,
+      code: 'bad_json',
+      message: expect.stringContaining(`${coding} data decompresses to more than`),
+    })
     expect(await tailOf(service)).toBe(0)
   })
 
-  describe('in a runtime without request streams', () => {
-    async function startWithoutStreams() {
-      const { hw } = await startWithStream()
-      const handler = createHandler(hw, { auth: 'none' })
-      return (path: string, init: RequestInit) => {
-        const request = new Request(`http://localhost${path}`, init)
-        return handler(Object.defineProperty(request, 'body', { value: undefined }))
-      }
-    }
-    const headers = { 'svc-basin': BASIN, ...JSON_TYPE }
-
-    test('a body is read as a whole, up to the limit', async () => {
-      const call = await startWithoutStreams()
-      const append = (length: number) =>
-        call(RECORDS, { method: 'POST', body: jsonOfLength(length), headers })
-      expect((await append(LIMIT)).status).toBe(200)
-      expect(await errorOf(await append(LIMIT + 1))).toMatchObject({ status: 400, code: 'bad_json' })
-    })
-
-    test('a request may have no body', async () => {
-      const call = await startWithoutStreams()
-      expect((await call('/v1/streams/another', { method: 'PUT', headers })).status).toBe(201)
-      expect((await call(`${RECORDS}/tail`, { headers })).status).toBe(200)
-    })
+  test('an endless body is cancelled when it exceeds the limit', async () => {
+    const service = await startWithStream()
+    let chunks = 0
+    let isCancelled = false
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull: (controller) => {
+          chunks++
+          controller.enqueue(new Uint8Array(65_536))
+        },
+        cancel: () => {
+          isCancelled = true
+        },
+      },
+      { highWaterMark: 0 },
+    )
+    const headers = { 'content-type': 'application/protobuf' }
+    const response = await service.call('POST', RECORDS, { body, headers })
+    expect(await errorOf(response)).toMatchObject({ status: 400, code: 'bad_proto' })
+    expect([isCancelled, chunks]).toEqual([true, LIMIT / 65_536 + 1])
+    expect(await tailOf(service)).toBe(0)
   })
 
-  test('a lower limit applies before and after decompression', async () => {
+  test('has a lower limit on request, before and after decompression', async () => {
     const service = await startWithStream()
     const call = service.with({ limits: { bodyBytes: 1000 } })
     const post = (body: Uint8Array, headers: Record<string, string> = {}) =>
       call('POST', RECORDS, { body, headers: { ...JSON_TYPE, ...headers } })
-    const large = json('x'.repeat(1000))
+    const large = appendOf('x'.repeat(1000))
     expect((await errorOf(await post(large))).code).toBe('bad_json')
-    expect((await errorOf(await post(gzipSync(large), { 'content-encoding': 'gzip' }))).code).toBe('bad_json')
+    const coded = await post(await compress('gzip', large), { 'content-encoding': 'gzip' })
+    expect((await errorOf(coded)).code).toBe('bad_json')
     expect(await tailOf(service)).toBe(0)
-    expect((await post(json('x'.repeat(900)))).status).toBe(200)
+    expect((await post(appendOf('x'.repeat(900)))).status).toBe(200)
   })
 
-  test.each(['gzip', 'x-gzip', 'GZIP', 'zstd', 'identity'])('may be compressed with %s', async (coding) => {
-    const service = await startWithStream()
-    const plain = json('y'.repeat(5000))
-    const algorithm = coding === 'zstd' ? 'zstd' : 'gzip'
-    const body = coding === 'identity' ? plain : await compress(algorithm, plain)
-    const headers = { ...JSON_TYPE, 'content-encoding': coding }
-    expect((await service.call('POST', RECORDS, { body, headers })).status).toBe(200)
-    expect(await (await service.call('GET', `${RECORDS}?seq_num=0`)).json()).toMatchObject({
-      records: [{ body: 'y'.repeat(5000) }],
-    })
+  test('is read as a whole in a runtime without request streams, or absent', async () => {
+    const { hw } = await startWithStream()
+    const handler = createHandler(hw, { auth: 'none' })
+    const call = async (method: string, path: string, body?: Uint8Array) => {
+      const headers = { 'svc-basin': BASIN, ...JSON_TYPE }
+      const init: RequestInit = { method, headers, ...(body && { body: body as BodyInit }) }
+      const request = new Request(`http://localhost${path}`, init)
+      return (await handler(Object.defineProperty(request, 'body', { value: undefined }))).status
+    }
+    expect(await call('POST', RECORDS, ofLength(LIMIT))).toBe(200)
+    expect(await call('POST', RECORDS, ofLength(LIMIT + 1))).toBe(400)
+    expect(await call('PUT', '/v1/streams/another')).toBe(201)
+    expect(await call('GET', `${RECORDS}/tail`)).toBe(200)
   })
 
-  test.each(['gzip', 'zstd'] as const)('a %s bomb is rejected', async (coding) => {
-    const service = await startWithStream()
-    const body = await compress(coding, new TextEncoder().encode(jsonOfLength(LIMIT + 1)))
-    expect(body.length).toBeLessThan(10_000)
-    const headers = { ...JSON_TYPE, 'content-encoding': coding }
-    expect(await errorOf(await service.call('POST', RECORDS, { body, headers }))).toMatchObject({
-      status: 400,
-      code: 'bad_json',
-    })
-    expect(await tailOf(service)).toBe(0)
-  })
-
-  test('damaged compressed data is 400', async () => {
-    const service = await startWithStream()
-    const headers = { ...PROTOBUF, 'content-encoding': 'gzip' }
-    const response = await service.call('POST', RECORDS, { body: inputMessage(['a']), headers })
-    expect(await errorOf(response)).toMatchObject({ status: 400, code: 'bad_proto' })
-    expect(await tailOf(service)).toBe(0)
-  })
-
-  test.each(['br', 'deflate', 'gzip, gzip', 'nonsense'])('%s is 415 unsupported_encoding', async (coding) => {
-    const service = await startWithStream()
-    const headers = { 'content-encoding': coding }
-    const response = await service.call('POST', RECORDS, { json: { records: [{}] }, headers })
-    expect(await errorOf(response)).toEqual({
-      status: 415,
-      code: 'unsupported_encoding',
-      message: 'the request body has an unsupported `content-encoding`; supported: gzip, zstd',
-    })
-    expect(response.headers.get('accept-encoding')).toBe('gzip, zstd')
-    expect(await tailOf(service)).toBe(0)
-  })
-
-  test('a truncated body is 400', async () => {
+  test.each([
+    ['that breaks off is 400, with the reason', false, 'the request body could not be read: reset'],
+    ['that breaks off because the client leaves is not reported', true, undefined],
+    ['that stalls when the client leaves is abandoned', true, undefined],
+  ])('%s', async (title, isLeaving, message) => {
     const service = await startWithStream()
     const upload = new Upload()
-    const pending = service.call('POST', RECORDS, { body: upload.body, headers: JSON_TYPE })
-    upload.write(json('a'))
-    upload.fail(new Error('reset'))
-    expect(await errorOf(await pending)).toEqual({
-      status: 400,
-      code: 'bad_json',
-      message: 'the request body could not be read: reset',
-    })
+    const leaving = new AbortController()
+    const { signal } = leaving
+    const pending = service.call('POST', RECORDS, { body: upload.body, headers: JSON_TYPE, signal })
+    upload.write(appendOf('a').slice(0, 5))
+    if (isLeaving) leaving.abort()
+    if (!title.includes('stalls')) upload.fail(new Error('reset'))
+    const response = await pending
+    expect(response.status).toBe(isLeaving ? 499 : 400)
+    if (message !== undefined) expect(await errorOf(response)).toMatchObject({ code: 'bad_json', message })
     expect(await tailOf(service)).toBe(0)
-  })
-
-  test('a body truncated by a disconnect is not reported', async () => {
-    const service = await startWithStream()
-    const upload = new Upload()
-    const controller = new AbortController()
-    const pending = service.call('POST', RECORDS, {
-      body: upload.body,
-      headers: JSON_TYPE,
-      signal: controller.signal,
-    })
-    controller.abort()
-    upload.fail(new Error('reset'))
-    expect((await pending).status).toBe(499)
     expect(service.errors).toEqual([])
   })
 
-  test('a complete body is accepted although the signal aborts at its end', async () => {
-    const service = await startWithStream()
-    // Nitro 3.0 does that, at the latest before the end of the body is read.
-    for (const abortedAfter of [0, 1, 2]) {
+  // Nitro 3.0 does that, at the latest before the end of the body is read.
+  test.each([0, 1, 2])(
+    'is accepted although the signal aborts at its end, after %i chunks',
+    async (after) => {
+      const service = await startWithStream()
       const atEnd = new AbortController()
-      const chunks = [json('a').slice(0, 5), json('a').slice(5)]
+      const chunks = [appendOf('a').slice(0, 5), appendOf('a').slice(5)]
       let pulled = 0
       const body = new ReadableStream<Uint8Array>(
         {
           pull(controller) {
-            if (pulled === abortedAfter) atEnd.abort()
+            if (pulled === after) atEnd.abort()
             const chunk = chunks[pulled++]
             if (chunk === undefined) controller.close()
             else controller.enqueue(chunk)
@@ -165,56 +163,67 @@ describe('request bodies', () => {
       )
       const response = await service.call('POST', RECORDS, { body, headers: JSON_TYPE, signal: atEnd.signal })
       expect(response.status).toBe(200)
-    }
-    expect(await tailOf(service)).toBe(3)
-  })
-
-  test('a body that stalls after a disconnect is abandoned', async () => {
-    const service = await startWithStream()
-    const upload = new Upload()
-    const controller = new AbortController()
-    const pending = service.call('POST', RECORDS, {
-      body: upload.body,
-      headers: JSON_TYPE,
-      signal: controller.signal,
-    })
-    upload.write(json('a').slice(0, 5))
-    controller.abort()
-    expect((await pending).status).toBe(499)
-    expect(await tailOf(service)).toBe(0)
-    expect(service.errors).toEqual([])
-  })
-
-  test('an empty body with a content-length is reported as already read', async () => {
-    const service = await startWithStream()
-    const headers = { ...JSON_TYPE, 'content-length': '16' }
-    const error = await errorOf(await service.call('POST', RECORDS, { body: '', headers }))
-    expect([error.status, error.code]).toEqual([500, 'other'])
-    expect(error.message).toContain('before any body parser')
-  })
+      expect(await tailOf(service)).toBe(1)
+    },
+  )
 
   test.each(['application/json', 'svcs/proto'])(
-    'a body that a parser has read is reported with the remedy: %s',
+    'that a parser has read is reported with the remedy: %s',
     async (type) => {
       const service = await startWithStream()
-      const handler = createHandler(service.hw, { auth: 'none' })
-      const request = () =>
+      const handler = createHandler(service.hw, { auth: 'none', onError: () => {} })
+      const request = (body: string, more = {}) =>
         new Request(`http://localhost${RECORDS}`, {
           method: 'POST',
-          body: '{"records":[{}]}',
-          headers: { 'svc-basin': BASIN, 'content-type': type },
+          body,
+          headers: { 'svc-basin': BASIN, 'content-type': type, ...more },
         })
-      const parsed = request()
+      const parsed = request('{"records":[{}]}')
       await parsed.json()
-      const locked = request()
+      const locked = request('{"records":[{}]}')
       locked.body!.getReader()
-      for (const request of [parsed, locked]) {
-        const error = await errorOf(await handler(request))
+      const emptied = type === 'application/json' ? [request('', { 'content-length': '16' })] : []
+      for (const sent of [parsed, locked, ...emptied]) {
+        const error = await errorOf(await handler(sent))
         expect([error.status, error.code]).toEqual([500, 'other'])
         expect(error.message).toContain('before any body parser')
       }
       expect(await tailOf(service)).toBe(0)
-      expect(service.hw.stats().cachedStreams).toBe(1)
     },
   )
+})
+
+describe.each(HOSTILE_ZSTD)('hostile zstd data: %s', (_name, data, reason) => {
+  const message = expect.stringContaining(
+    `zstd ${{ 'too-large': 'data decompresses to more than', malformed: 'data is malformed: ' }[reason]}`,
+  )
+
+  test('is rejected as a body, and ends an append session after the acks of earlier frames', async () => {
+    const service = await startWithStream()
+    const coded = { ...JSON_TYPE, 'content-encoding': 'zstd' }
+    const body = await errorOf(await service.call('POST', RECORDS, { headers: coded, body: data }))
+    expect(body).toEqual({ status: 400, code: 'bad_json', message })
+
+    const upload = new Upload()
+    const hostile = encodeMessageFrame(data, { compression: 'zstd' })
+    upload.write(inputFrame(['before']), hostile, inputFrame(['after']))
+    const headers = { 'content-type': 's2s/proto' }
+    const session = await service.call('POST', RECORDS, { body: upload.body, headers })
+    const [ack, end, ...more] = await framesOf(await bytesOf(session))
+    expect(await ackOf(ack!)).toMatchObject({ end: 1 })
+    expect([end, more]).toMatchObject([{ kind: 'terminal', status: 400 }, []])
+    expect(JSON.parse('body' in end! ? end.body : '')).toEqual({ code: 'bad_frame', message })
+    await service.clock.settle()
+    expect(upload.isCancelled).toBe(true)
+    expect(await tailOf(service)).toBe(1)
+    expect(service.errors).toEqual([])
+    expect(service.hw.stats()).toMatchObject({ openSessions: 0, pendingAppends: 0, appendBytesInFlight: 0 })
+  })
+})
+
+test('a zstd window beyond the largest message is accepted and costs no memory', async () => {
+  const { call } = await startWithStream()
+  const data = zstdFrame({ window: 0xff, blocks: [rawBlock(inputMessage(['a']), true)] })
+  const headers = { 'content-type': 'application/protobuf', 'content-encoding': 'zstd' }
+  expect((await call('POST', RECORDS, { body: data, headers })).status).toBe(200)
 })

@@ -1,15 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { inputFrame } from './inputs.ts'
-import {
-  ackOf,
-  BASIN,
-  bytesOf,
-  type CallOptions,
-  errorOf,
-  framesOf,
-  startService,
-  Upload,
-} from './support.ts'
+import { BASIN, type CallOptions, errorOf, startService } from './support.ts'
 
 const APPEND: [string, string, CallOptions] = ['POST', '/records', { json: { records: [{}] } }]
 const PROTO = { headers: { 'content-type': 'svcs/proto' } }
@@ -42,46 +32,6 @@ describe('creation on first use', () => {
         'create it, or set `create_stream_on_append` of the basin, so that appends create streams',
     })
   })
-
-  test('so does an append session', async () => {
-    const { call, streams } = await startWith({ create_stream_on_append: true })
-    const upload = new Upload()
-    upload.write(inputFrame(['a']))
-    upload.end()
-    const response = await call('POST', '/v1/streams/t/records', { ...PROTO, body: upload.body })
-    const frames = await framesOf(await bytesOf(response))
-    expect(await ackOf(frames[0]!)).toEqual({ start: 0, end: 1, tail: 1 })
-    expect(await streams()).toEqual(['t'])
-  })
-
-  test.each<[string, string, CallOptions, number]>([
-    ['a read', '/records', {}, 416],
-    ['a tail check', '/records/tail', {}, 200],
-    ['SSE', '/records?count=1', SSE, 416],
-    ['a read session', '/records?count=1', PROTO, 416],
-  ])('%s creates the stream if the basin allows it', async (_, suffix, options, status) => {
-    const { call, streams } = await startWith({ create_stream_on_read: true })
-    const response = await call('GET', `/v1/streams/t${suffix}`, options)
-    expect([response.status, await response.json()]).toEqual([status, { tail: { seq_num: 0, timestamp: 0 } }])
-    expect(await streams()).toEqual(['t'])
-    expect(await errorOf(await call('POST', '/v1/streams/u/records', APPEND[2]))).toMatchObject({
-      code: 'stream_not_found',
-    })
-  })
-
-  test('a rejected request creates nothing', async () => {
-    const { call, streams } = await startWith({ create_stream_on_append: true, create_stream_on_read: true })
-    const responses = [
-      await call('POST', '/v1/streams/t/records', { json: { records: [] } }),
-      await call('POST', '/v1/streams/t/records', { body: '{' }),
-      await call('GET', '/v1/streams/t/records?seq_num=1&timestamp=2'),
-      await call('GET', '/v1/streams/t/records?timestamp=2&until=2'),
-      await call('GET', '/v1/streams/t/records?count=x', SSE),
-      await call('GET', '/v1/streams/t/records/tail', { headers: { 'svc-stream-config': '{' } }),
-    ]
-    expect(responses.map(({ status }) => status)).toEqual([422, 400, 422, 422, 400, 400])
-    expect(await streams()).toEqual([])
-  })
 })
 
 describe('svc-stream-config', () => {
@@ -95,38 +45,6 @@ describe('svc-stream-config', () => {
         retention_policy: { age: 60 },
       })
     }
-  })
-
-  test('accepts all members of a configuration, and names an unknown one', async () => {
-    const { call } = await startWith({ create_stream_on_append: true })
-    const config = {
-      storage_class: 'standard',
-      retention_policy: { age: 60 },
-      timestamping: { mode: 'arrival', uncapped: true },
-      delete_on_empty: { min_age_secs: 5 },
-    }
-    const append = (name: string, config: object) =>
-      call('POST', `/v1/streams/${name}/records`, {
-        ...APPEND[2],
-        headers: { 'svc-stream-config': JSON.stringify(config) },
-      })
-    expect((await append('a', config)).status).toBe(200)
-    expect(await (await call('GET', '/v1/streams/a')).json()).toEqual(config)
-    expect(await errorOf(await append('b', { ...config, retention: 1 }))).toEqual({
-      status: 400,
-      code: 'bad_header',
-      message: 'Invalid stream-config header: unknown member `retention`',
-    })
-  })
-
-  test('does not change an existing stream', async () => {
-    const { call } = await startWith({ create_stream_on_append: true })
-    await call('PUT', '/v1/streams/a')
-    const headers = { 'svc-stream-config': '{"retention_policy":{"age":60}}' }
-    expect((await call('POST', '/v1/streams/a/records', { ...APPEND[2], headers })).status).toBe(200)
-    expect(await (await call('GET', '/v1/streams/a')).json()).toMatchObject({
-      retention_policy: { age: 604800 },
-    })
   })
 
   describe('from a caller that may not create streams', () => {
@@ -175,27 +93,5 @@ describe('svc-stream-config', () => {
       const response = await call('POST', '/v1/streams/t/records', { ...APPEND[2], headers })
       expect(await errorOf(response)).toMatchObject({ status: 404, code: 'stream_not_found' })
     })
-  })
-
-  test.each([
-    ['{', 400, 'bad_header'],
-    ['[]', 400, 'bad_header'],
-    ['', 400, 'bad_header'],
-    ['{"storage_class":"gold"}', 400, 'bad_header'],
-    ['{"retention":{"age":60}}', 400, 'bad_header'],
-    ['{"timestamping":{"mode":"arrival","capped":true}}', 400, 'bad_header'],
-    ['{"delete_on_empty":{"age":60}}', 400, 'bad_header'],
-    ['{"retention_policy":{"age":0}}', 422, 'invalid'],
-  ])('malformed: %s', async (config, status, code) => {
-    const { call, streams } = await startWith({ create_stream_on_append: true, create_stream_on_read: true })
-    const headers = { 'svc-stream-config': config }
-    expect(
-      await errorOf(await call('POST', '/v1/streams/a/records', { ...APPEND[2], headers })),
-    ).toMatchObject({ status, code })
-    expect(await errorOf(await call('GET', '/v1/streams/a/records', { headers }))).toMatchObject({
-      status,
-      code,
-    })
-    expect(await streams()).toEqual([])
   })
 })

@@ -22,7 +22,7 @@ const SESSION = { 'content-type': 'svcs/proto', accept: 'application/protobuf' }
 const KEY = btoa('k'.repeat(32))
 const OTHER = btoa('o'.repeat(32))
 const keyed = (key: string) => ({ 'svc-encryption-key': key })
-const CIPHERS: readonly Cipher[] = ['aes-256-gcm', 'aegis-256']
+const CIPHERS: readonly Cipher[] = ['aes-256-gcm']
 
 async function start(cipher: Cipher, storage: Storage = testStorage()) {
   const service = await startService({}, { storage, ciphers: [await aegis256()] })
@@ -127,30 +127,4 @@ test('a stream without a cipher ignores any key', async () => {
   const json = { records: [{ body: 'plain' }] }
   expect((await service.call('POST', RECORDS, { headers, json })).status).toBe(200)
   expect((await service.call('GET', `${RECORDS}?seq_num=0`, { headers })).status).toBe(200)
-})
-
-test.each(['POST', 'PUT', 'PATCH'])(
-  'rejects a cipher that is not available, and names what is missing: %s',
-  async (method) => {
-    const { call, hw } = await startService()
-    if (method === 'PATCH') await hw.createBasin('some-basin')
-    const config = { stream_cipher: 'aegis-256' }
-    const response = await call(method, method === 'POST' ? '/v1/basins' : '/v1/basins/some-basin', {
-      json: method === 'POST' ? { basin: 'some-basin', config } : method === 'PUT' ? { config } : config,
-    })
-    const error = await errorOf(response)
-    expect(error).toMatchObject({ status: 422, code: 'invalid' })
-    expect(error.message).toContain('headwater/aegis-256')
-  },
-)
-
-test('lists contain the cipher of a stream', async () => {
-  const { call } = await start('aegis-256')
-  expect(await (await call('PUT', '/v1/streams/s')).json()).toMatchObject({ cipher: 'aegis-256' })
-  expect(await (await call('GET', '/v1/streams')).json()).toMatchObject({
-    streams: [{ cipher: 'aegis-256' }],
-  })
-  expect(await (await call('GET', `/v1/basins/${BASIN}`)).json()).toMatchObject({
-    stream_cipher: 'aegis-256',
-  })
 })

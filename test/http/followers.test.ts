@@ -84,18 +84,3 @@ test('names the stream of a token with a prefix in full, to callers that may see
   expect((await send('/followers', undefined)).status).toBe(401)
   await session.body!.cancel()
 })
-
-test('serves the usage of basins with short names beside the paths of the protocol', async () => {
-  const { call, hw } = await startWithStream()
-  await hw.createBasin('shop')
-  await hw.basin('shop').createStream('orders')
-  const query = '?set=storage&start=1&end=2'
-  expect((await call('GET', `/v1/metrics/shop${query}`)).status).toBe(400)
-  const own = await call('GET', `/metrics/shop${query}`)
-  expect([own.status, await own.json()]).toMatchObject([
-    200,
-    { values: [{ gauge: { name: 'metered_size' } }] },
-  ])
-  expect((await call('GET', `/metrics/shop/orders${query}`)).status).toBe(200)
-  expect((await call('GET', `/metrics/${BASIN}${query}`)).status).toBe(200)
-})

@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
-import { compress } from '../../src/wire/compression.ts'
-import { gated, testStorage } from '../support/index.ts'
 import { inputFrame } from './inputs.ts'
 import {
   BodyReader,
@@ -106,55 +104,6 @@ describe('limits.pendingBodyBytes', () => {
     expect((await last).status).toBe(200)
   })
 
-  test('a complete compressed upload counts with the size that it may have decompressed', async () => {
-    const service = await start()
-    const headers = { 'content-encoding': 'gzip' }
-    const compressed = await compress('gzip', record)
-    const stalled = Array.from({ length: 8 }, () => new Upload())
-    const responses = stalled.map((upload) => append(service, upload, headers))
-    for (const upload of stalled) upload.write(compressed.subarray(0, 1))
-    await service.clock.settle()
-    // Stalled uploads do not block others of the same size.
-    expect((await service.call('POST', RECORDS, { headers: JSON_TYPE, body: record })).status).toBe(200)
-    stalled[0]!.write(compressed.subarray(1))
-    stalled[0]!.end()
-    expect(await errorOf(await responses[0]!)).toEqual(REFUSED)
-    for (const upload of stalled.slice(1)) upload.fail(new Error('cut off'))
-    for (const response of responses.slice(1)) expect((await response).status).toBe(400)
-    // Alone it has room, whatever the limit.
-    for (let i = 0; i < 3; i++) {
-      const init = { headers: { ...JSON_TYPE, ...headers }, body: compressed }
-      expect((await service.call('POST', RECORDS, init)).status).toBe(200)
-    }
-    expect(await tailOf(service)).toBe(4)
-  })
-
-  test('uploads that fail, are too long or are abandoned release their bytes', async () => {
-    const service = await start()
-    for (let i = 0; i < 3; i++) {
-      const failing = new Upload()
-      const failed = append(service, failing)
-      failing.write(spaces(MIB))
-      await service.clock.settle()
-      failing.fail(new Error('cut off'))
-      expect((await failed).status).toBe(400)
-      const long = new Upload()
-      const rejected = append(service, long)
-      long.write(spaces(2 * MIB), spaces(1))
-      expect(await errorOf(await rejected)).toMatchObject({ code: 'bad_json' })
-      const controller = new AbortController()
-      const { signal } = controller
-      const abandoned = new Upload()
-      const response = service.call('POST', RECORDS, { headers: JSON_TYPE, body: abandoned.body, signal })
-      abandoned.write(spaces(MIB))
-      await service.clock.settle()
-      controller.abort()
-      expect((await response).status).toBe(499)
-      expect(abandoned.isCancelled).toBe(true)
-    }
-    expect(service.errors).toEqual([])
-  })
-
   test('counts the incomplete frame of an append session', async () => {
     const service = await start()
     const frame = inputFrame(['x'.repeat(MIB - 100)])
@@ -186,22 +135,4 @@ describe('limits.pendingBodyBytes', () => {
     expect(await tailOf(service)).toBe(8)
     expect(service.hw.stats().openSessions).toBe(0)
   })
-})
-
-test('an append beyond limits.appendWaitingBytes is rejected with 429', async () => {
-  const storage = gated(testStorage())
-  const limits = { appendInFlightBytes: MIB, appendWaitingBytes: MIB }
-  const service = await startWithStream({}, { storage, limits })
-  const json = { records: [{ body: 'x'.repeat(MIB - 100) }] }
-  storage.holding = true
-  const appends = [1, 2].map(() => service.call('POST', RECORDS, { json }))
-  await service.clock.settle()
-  expect(await errorOf(await service.call('POST', RECORDS, { json }))).toMatchObject({
-    status: 429,
-    code: 'rate_limited',
-  })
-  storage.holding = false
-  storage.release()
-  for (const append of appends) expect((await append).status).toBe(200)
-  expect(await tailOf(service)).toBe(2)
 })

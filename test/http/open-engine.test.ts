@@ -1,15 +1,7 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createHandler, openOnce } from '../../adapters/http/index.ts'
-import { toNodeHandler } from '../../adapters/node/index.ts'
-import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { type Engine, HeadwaterError, open } from '../../src/index.ts'
-import { temporaryDirectory } from '../storage/filesystem/directories.ts'
-import { bundleProgram, Child } from '../support/child-process.ts'
 
 const BASINS = 'http://localhost/v1/basins'
 
@@ -92,42 +84,4 @@ test('an app shares the engine of its handler', async () => {
   const handler = createHandler(engine, { auth: 'none' })
   await (await engine()).createBasin('my-basin')
   expect(await (await handler(new Request(BASINS))).json()).toMatchObject({ basins: [{ name: 'my-basin' }] })
-})
-
-test('a directory that another process has locked is opened once that process has ended', async () => {
-  const base = await temporaryDirectory()
-  const directory = join(base, 'data')
-  const program = await bundleProgram(
-    new URL('../storage/filesystem/children/holder.ts', import.meta.url),
-    base,
-  )
-  const holder = new Child(program, [directory])
-  await holder.printed(1)
-  const handler = lazyHandler(async () => {
-    const hw = await open({ storage: filesystem(directory) })
-    onTestFinished(() => hw.close())
-    return hw
-  })
-  const { status, body } = await handler.get()
-  expect(status).toBe(503)
-  expect(body).toMatchObject({ code: 'unavailable', message: expect.stringContaining('is open in process') })
-  await holder.end()
-  expect((await handler.get()).status).toBe(200)
-})
-
-test('Node serves an engine that the first request opens', async () => {
-  const failing = () => Promise.reject(new HeadwaterError('storage', 'the disk is away'))
-  const attempts: (() => Promise<Engine>)[] = [failing, openMemory]
-  const server = createServer(
-    toNodeHandler(() => attempts.shift()!(), { auth: 'none', prefix: '/streams', onError: () => {} }),
-  ).listen(0, '127.0.0.1')
-  onTestFinished(() => void server.close())
-  await once(server, 'listening')
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/streams/v1/basins`
-  const refused = await fetch(url)
-  expect([refused.status, await refused.json()]).toEqual([
-    503,
-    { code: 'unavailable', message: 'the streams cannot be opened: the disk is away' },
-  ])
-  expect((await fetch(url)).status).toBe(200)
 })

@@ -80,11 +80,6 @@ test.each(['/', '/streams', '/streams/'])('the page is served after a prefix: %s
   expect((await call('GET', '/streamsx')).status).toBe(404)
 })
 
-test('the page is absent by default', async () => {
-  const { call } = await startService({ prefix: '/streams' })
-  for (const path of ['/', '/streams', '/streams/']) expect((await call('GET', path)).status).toBe(404)
-})
-
 test.each([
   [{ html: '' }, '`page.contentSecurityPolicy` must be a string'],
   [{ contentSecurityPolicy: '' }, '`page.html` must be a string'],

@@ -1,14 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import {
-  BASIN,
-  BodyReader,
-  bytesOf,
-  errorOf,
-  framesOf,
-  RECORDS,
-  readBatchOf,
-  startWithStream,
-} from './support.ts'
+import { BASIN, BodyReader, bytesOf, framesOf, RECORDS, readBatchOf, startWithStream } from './support.ts'
 
 const NOW = Date.UTC(2025, 0, 1)
 
@@ -120,31 +111,5 @@ describe('binary read session', () => {
       message: 'the stream was deleted',
     })
     expect(hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
-  })
-
-  test('releases everything at once when the client leaves', async () => {
-    const { call, clock, hw, expectNothingOpen } = await start()
-    const controller = new AbortController()
-    const headers = { 'content-type': 'svcs/proto' }
-    const reader = new BodyReader(await call('GET', RECORDS, { headers, signal: controller.signal }))
-    await clock.settle()
-    expect(hw.stats().waitingReads).toBe(1)
-    controller.abort()
-    expectNothingOpen()
-    await expect(reader.ended).rejects.toBe(controller.signal.reason)
-  })
-
-  test('reports errors before the session as ordinary responses, and ignores the format', async () => {
-    const { read, expectNothingOpen } = await start()
-    expect(await errorOf(await read('?count=x'))).toMatchObject({ status: 400, code: 'bad_query' })
-    const unsatisfiable = await read('?seq_num=4')
-    expect([unsatisfiable.status, unsatisfiable.headers.get('content-type')]).toEqual([
-      416,
-      'application/json',
-    ])
-    const invalidFormat = await read('?seq_num=0&count=1', { 'svc-format': 'nonsense', 'last-event-id': 'x' })
-    expect(invalidFormat.status).toBe(200)
-    await invalidFormat.text()
-    expectNothingOpen()
   })
 })

@@ -92,61 +92,6 @@ describe('SSE', () => {
     await reader.cancel()
   })
 
-  test('supports base64', async () => {
-    const { read } = await start()
-    const text = await (await read('?seq_num=2&count=1', { 'svc-format': 'base64' })).text()
-    expect(JSON.parse(parseSse(text)[0]!.data)).toMatchObject({ records: [{ body: 'Yw==' }] })
-  })
-
-  test('ends when the wait has passed, which pings do not prolong', async () => {
-    const { read, clock, stream, expectNothingOpen } = await start()
-    const reader = new BodyReader(await read('?wait=20'))
-    await clock.advance('19s')
-    await stream.append('d')
-    await clock.advance(19_999)
-    expect(reader.text).not.toContain('[DONE]')
-    await clock.advance(1)
-    await reader.ended
-    expect(reader.text.endsWith('\n\ndata: [DONE]\n\n')).toBe(true)
-    expectNothingOpen()
-  })
-
-  test('ends at a bound within an append', async () => {
-    const { read, clock, stream, expectNothingOpen } = await start()
-    const reader = new BodyReader(await read('?seq_num=2&count=2&wait=60'))
-    await clock.settle()
-    await stream.append(['d', 'e'])
-    await reader.ended
-    expect(parseSse(reader.text).map(({ event, id }) => [event, id])).toEqual([
-      ['batch', '2,1,9'],
-      ['ping', undefined],
-      ['batch', '3,2,18'],
-      [undefined, undefined],
-    ])
-    expectNothingOpen()
-  })
-
-  test.each(['count=0', 'bytes=8', 'until=5'])(
-    'ends at once if its bound admits no record: %s',
-    async (bound) => {
-      const { read, expectNothingOpen } = await start()
-      const response = await read(`?seq_num=0&${bound}`)
-      expect([response.status, await response.text()]).toEqual([200, 'data: [DONE]\n\n'])
-      expectNothingOpen()
-    },
-  )
-
-  test('with a wait, ends at the next record if its bound admits none', async () => {
-    const { read, stream, clock, expectNothingOpen } = await start()
-    const reader = new BodyReader(await read('?count=0&wait=60'))
-    await clock.settle()
-    expect(parseSse(reader.text).map(({ event }) => event)).toEqual(['ping'])
-    await stream.append('d')
-    await reader.ended
-    expect(parseSse(reader.text).map(({ event }) => event)).toEqual(['ping', undefined])
-    expectNothingOpen()
-  })
-
   test('does not read ahead of its client', async () => {
     const { read, stream, clock, hw, expectNothingOpen } = await start()
     for (let i = 0; i < 4; i++) await stream.append(Array(1000).fill('x'))
@@ -203,30 +148,6 @@ describe('SSE', () => {
     expect(hw.stats().openReads).toBe(0)
   })
 
-  test('ends with an error event when the engine closes', async () => {
-    const { read, clock, hw } = await start()
-    const reader = new BodyReader(await read(''))
-    await clock.settle()
-    await hw.close()
-    await reader.ended
-    expect(parseSse(reader.text).at(-1)).toMatchObject({ event: 'error' })
-    expect(clock.pending).toBe(0)
-  })
-
-  test('releases everything at once when the client leaves', async () => {
-    const { call, clock, hw, errors, expectNothingOpen } = await start()
-    const controller = new AbortController()
-    const response = await call('GET', RECORDS, { headers: SSE, signal: controller.signal })
-    const reader = new BodyReader(response)
-    await clock.settle()
-    expect(hw.stats()).toMatchObject({ openReads: 1, waitingReads: 1 })
-    controller.abort()
-    expectNothingOpen()
-    await expect(reader.ended).rejects.toBe(controller.signal.reason)
-    expect(reader.text).not.toContain('[DONE]')
-    expect(errors).toEqual([])
-  })
-
   test('does not fail if the runtime cancels the body after the client has left', async () => {
     const { call, clock, expectNothingOpen } = await start()
     const controller = new AbortController()
@@ -238,28 +159,6 @@ describe('SSE', () => {
     controller.abort()
     await reader.cancel()
     expect(await pending).toEqual({ done: true, value: undefined })
-    expectNothingOpen()
-  })
-
-  test('releases everything if the client left before the response', async () => {
-    const { call, expectNothingOpen } = await start()
-    const response = await call('GET', RECORDS, { headers: SSE, signal: AbortSignal.abort() })
-    expectNothingOpen()
-    await expect(response.text()).rejects.toThrow()
-  })
-
-  test('reports errors before the first event as ordinary responses', async () => {
-    const { read, expectNothingOpen } = await start()
-    expect(await errorOf(await read('?seq_num=0&timestamp=0'))).toMatchObject({
-      status: 422,
-      code: 'invalid',
-    })
-    const unsatisfiable = await read('?seq_num=9')
-    expect([unsatisfiable.status, unsatisfiable.headers.get('content-type')]).toEqual([
-      416,
-      'application/json',
-    ])
-    expect(await unsatisfiable.json()).toEqual({ tail: { seq_num: 3, timestamp: NOW } })
     expectNothingOpen()
   })
 })
@@ -285,31 +184,10 @@ describe('Last-Event-ID', () => {
     expect(await idsOf(await read('?seq_num=0&count=2', { 'last-event-id': '1,2,18' }))).toEqual(['end'])
   })
 
-  test('returns 416 for a read that was complete', async () => {
-    const { read } = await start()
-    expect((await read('?seq_num=0&count=9', { 'last-event-id': '2,3,27' })).status).toBe(416)
-    expect((await read('', { 'last-event-id': '9007199254740991,0,0' })).status).toBe(416)
-  })
-
   test('the query is validated first, except for the start that it replaces', async () => {
     const { read } = await start()
     const id = { 'last-event-id': '0,0,0' }
     expect((await errorOf(await read('?seq_num=0&timestamp=0', id))).code).toBe('invalid')
     expect((await read(`?timestamp=5&until=5`, id)).status).toBe(200)
   })
-
-  test.each(['', '1,2'])(
-    'is rejected with 400 bad_header if it is malformed, in SSE only: "%s"',
-    async (id) => {
-      const { read, call, expectNothingOpen } = await start()
-      expect(await errorOf(await read('?seq_num=0', { 'last-event-id': id }))).toMatchObject({
-        status: 400,
-        code: 'bad_header',
-      })
-      // Other kinds of read do not look at it.
-      const headers = { 'last-event-id': id }
-      expect((await call('GET', `${RECORDS}?seq_num=0`, { headers })).status).toBe(200)
-      expectNothingOpen()
-    },
-  )
 })

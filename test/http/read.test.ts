@@ -1,7 +1,7 @@
 import { fromBinary } from '@bufbuild/protobuf'
 import { describe, expect, test } from 'vitest'
 import { ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
-import { BASIN, bytesOf, type CallOptions, errorOf, RECORDS, startWithStream, tailOf } from './support.ts'
+import { BASIN, bytesOf, RECORDS, startWithStream, tailOf } from './support.ts'
 
 const NOW = Date.UTC(2025, 0, 1)
 
@@ -57,50 +57,6 @@ describe('unary read', () => {
       expect(batch.tail).toEqual(expected)
     }
   })
-
-  test('returns an empty batch if its bounds admit no record', async () => {
-    const { call } = await startWithThree()
-    for (const bound of ['count=0', 'bytes=8', 'until=1']) {
-      const response = await call('GET', `${RECORDS}?seq_num=0&${bound}`)
-      expect([response.status, await response.text()]).toEqual([200, '{"records":[]}'])
-    }
-  })
-
-  test('treats counts above 2^53 as unlimited', async () => {
-    const { call } = await startWithThree()
-    const huge = '18446744073709551615'
-    const response = await call(
-      'GET',
-      `${RECORDS}?tail_offset=${huge}&count=${huge}&bytes=${huge}&until=${huge}`,
-    )
-    expect(((await response.json()) as { records: unknown[] }).records).toHaveLength(3)
-  })
-
-  test('returns at most 1,000 records', async () => {
-    const service = await startWithStream()
-    const stream = service.hw.basin(BASIN).stream('s')
-    for (let i = 0; i < 3; i++) await stream.append(Array(500).fill(''))
-    const response = await service.call('GET', `${RECORDS}?seq_num=0&count=5000`)
-    expect(((await response.json()) as { records: unknown[] }).records).toHaveLength(1000)
-  })
-
-  test.each<[string, CallOptions, number, string]>([
-    ['?seq_num=', {}, 400, 'bad_query'],
-    ['?seq_num=0&tail_offset=0', {}, 422, 'invalid'],
-    ['?timestamp=5&until=5', {}, 422, 'invalid'],
-    ['?seq_num=0', { headers: { 'svc-format': 'x' } }, 400, 'bad_header'],
-    ['?seq_num=0', { headers: { 'svc-format': 'x', accept: 'application/protobuf' } }, 400, 'bad_header'],
-    ['?seq_num=0', { headers: { 'svc-encryption-key': 'x'.repeat(45) } }, 400, 'bad_header'],
-    // What is malformed comes before what has no meaning, in whatever part of the request.
-    ['?seq_num=0&tail_offset=0', { headers: { 'svc-format': 'x' } }, 400, 'bad_header'],
-    ['?seq_num=0&tail_offset=0&count=x', {}, 400, 'bad_query'],
-    ['?count=x', { headers: { 'svc-format': 'x' } }, 400, 'bad_query'],
-  ])('rejects %s %o', async (query, options, status, code) => {
-    const { call, expectNothingOpen } = await startWithThree()
-    expect(await errorOf(await call('GET', `${RECORDS}${query}`, options))).toMatchObject({ status, code })
-    expectNothingOpen()
-    expect((await call('GET', `${RECORDS}?seq_num=0&unknown=1`)).status).toBe(200)
-  })
 })
 
 describe('long poll', () => {
@@ -118,27 +74,6 @@ describe('long poll', () => {
     expectNothingOpen()
   })
 
-  test('returns an empty batch if nothing is appended within 60 s', async () => {
-    const { call, clock, expectNothingOpen } = await startWithThree()
-    let response: Response | undefined
-    const pending = call('GET', `${RECORDS}?wait=4294967295`).then((value) => {
-      response = value
-    })
-    await clock.advance(59_999)
-    expect(response).toBeUndefined()
-    await clock.advance(1)
-    await pending
-    expect([response!.status, await response!.text()]).toEqual([200, '{"records":[]}'])
-    expectNothingOpen()
-  })
-
-  test('returns stored records at once', async () => {
-    const { call, expectNothingOpen } = await startWithThree()
-    const body = (await (await call('GET', `${RECORDS}?seq_num=1&wait=60`)).json()) as { records: unknown[] }
-    expect([body.records.length, 'tail' in body]).toEqual([2, true])
-    expectNothingOpen()
-  })
-
   test('releases everything when the client leaves', async () => {
     const { call, clock, hw, errors, expectNothingOpen } = await startWithThree()
     const controller = new AbortController()
@@ -149,14 +84,6 @@ describe('long poll', () => {
     expect((await pending).status).toBe(499)
     expectNothingOpen()
     expect(errors).toEqual([])
-  })
-
-  test('ends with 503 when the engine closes', async () => {
-    const { call, clock, hw } = await startWithThree()
-    const pending = call('GET', `${RECORDS}?wait=60`)
-    await clock.settle()
-    await hw.close()
-    expect(await errorOf(await pending)).toMatchObject({ status: 503, code: 'unavailable' })
   })
 })
 

@@ -1,8 +1,7 @@
-import { describe, expect, test, vi } from 'vitest'
-import { SharedSignal } from '../../src/runtime/abort.ts'
+import { describe, expect, test } from 'vitest'
 import { Raw, request, server } from '../node/raw.ts'
 import { until } from '../node/support.ts'
-import { BASIN, BodyReader, RECORDS, startService, startWithStream, Upload } from './support.ts'
+import { BASIN } from './support.ts'
 
 const basin = { 'svc-basin': BASIN }
 const R = '/v1/streams/s/records'
@@ -16,7 +15,7 @@ describe('unexpected request bodies', () => {
   ])('are read and dropped, and the connection stays open: %s %s', async (method, target, headers) => {
     const { port } = await server()
     const raw = new Raw(port)
-    raw.send(request(method, target, { ...basin, ...headers }, 'GET /evil HTTP/1.1\r\n\r\n'.repeat(100_000)))
+    raw.send(request(method, target, { ...basin, ...headers }, 'GET /evil HTTP/1.1\r\n\r\n'.repeat(1_000)))
     const first = await raw.response()
     raw.send(request('GET', `${R}/tail`, basin))
     const second = await raw.response()
@@ -31,77 +30,6 @@ describe('unexpected request bodies', () => {
     await raw.response()
     raw.send(request('GET', `${R}/tail`, basin))
     expect((await raw.response()).status).toBe(200)
-  })
-})
-
-describe('concurrent creations', () => {
-  test('with one request token return `created` once and `noop` otherwise', async () => {
-    const { call } = await startService()
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, () =>
-        call('POST', '/v1/basins', { json: { basin: 'some-basin' }, headers: { 'svc-request-token': 'x' } }),
-      ),
-    )
-    expect(answers.map(({ status }) => status).sort()).toEqual([...Array(19).fill(200), 201])
-    const puts = await Promise.all(Array.from({ length: 20 }, () => call('PUT', '/v1/basins/other')))
-    expect(puts.map(({ status }) => status).sort()).toEqual([...Array(19).fill(200), 201])
-  })
-  test('by first appends create one stream', async () => {
-    const { call, hw } = await startService()
-    await hw.createBasin(BASIN, { createStreamOnAppend: true })
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, () => call('POST', RECORDS, { json: { records: [{}] } })),
-    )
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-    expect((await hw.basin(BASIN).stream('s').checkTail()).seqNum).toBe(50)
-  })
-})
-
-describe('leaks', () => {
-  test('no listener remains after 1,000 sessions that were cancelled, failed or ended', async () => {
-    const { call, hw } = await startWithStream()
-    const added = vi.spyOn(SharedSignal.prototype, 'addEventListener')
-    const removed = vi.spyOn(SharedSignal.prototype, 'removeEventListener')
-    const count = () => added.mock.calls.length - removed.mock.calls.length
-    const before = count()
-    const signals: AbortSignal[] = []
-    const done: Promise<unknown>[] = []
-    for (let i = 0; i < 1000; i++) {
-      const controller = new AbortController()
-      signals.push(controller.signal)
-      const kind = i % 4
-      if (kind === 3) {
-        const upload = new Upload()
-        const response = await call('POST', RECORDS, {
-          headers: { 'content-type': 'svcs/proto' },
-          body: upload.body,
-          signal: controller.signal,
-        })
-        const reader = new BodyReader(response)
-        done.push(reader.ended.catch(() => {}))
-        if (i % 3 === 0) upload.end()
-        else if (i % 3 === 1) upload.write(Uint8Array.of(0, 0, 0))
-        else controller.abort()
-      } else if (kind === 2) {
-        done.push(call('GET', `${RECORDS}?wait=60`, { signal: controller.signal }).catch(() => {}))
-        setImmediate(() => controller.abort())
-      } else {
-        const response = await call('GET', RECORDS, {
-          headers: kind === 0 ? { accept: 'text/event-stream' } : { 'content-type': 'svcs/proto' },
-          signal: controller.signal,
-        })
-        if (i % 3 === 0) await response.body!.cancel()
-        else if (i % 3 === 1) controller.abort()
-        else {
-          const reader = new BodyReader(response)
-          await until(() => reader.bytes.length > 0)
-          await reader.cancel()
-        }
-      }
-    }
-    await Promise.all(done)
-    await until(() => Object.entries(hw.stats()).every(([name, n]) => name === 'cachedStreams' || !n))
-    expect(count()).toBe(before)
   })
 })
 

@@ -33,18 +33,6 @@ describe('responses', () => {
     expect(await response.json()).toMatchObject({ records: [{ body: 'x'.repeat(5000) }] })
   })
 
-  test('of 1024 bytes are plain', async () => {
-    const { call, hw } = await startWithStream()
-    const tail = '"tail":{"seq_num":1,"timestamp":1}'
-    const envelope = `{"records":[{"seq_num":0,"timestamp":1,"body":""}],${tail}}`.length
-    await hw
-      .basin(BASIN)
-      .stream('s')
-      .append({ body: 'x'.repeat(1024 - envelope), timestamp: 1 })
-    const response = await call('GET', `${RECORDS}?seq_num=0`, { headers: { 'accept-encoding': 'gzip' } })
-    expect(response.headers.has('content-encoding')).toBe(false)
-    expect((await bytesOf(response)).length).toBe(1024)
-  })
   test('are plain with `compression: false`', async () => {
     const { call, hw } = await startWithStream({ compression: false })
     await hw.basin(BASIN).stream('s').append('x'.repeat(5000))

@@ -1,29 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
-import { titled } from '../support/titled.ts'
-import { errorOf, RECORDS, startService, startWithStream, tailOf } from './support.ts'
+import { errorOf, RECORDS, startService, startWithStream } from './support.ts'
 
 describe('routes', () => {
-  test.each([
-    '/',
-    '/v1',
-    '/v2/basins',
-    '/v1/basins/',
-    '/v1/basin',
-    '/v1/streams//records',
-    '/v1/basins/b/c',
-    '/metrics/',
-  ])('reject an unknown path with 404 not_found: %s', async (path) => {
-    const { call } = await startService()
-    const response = await call('GET', path)
-    expect(response.headers.get('content-type')).toBe('application/json')
-    expect(await errorOf(response)).toEqual({
-      status: 404,
-      code: 'not_found',
-      message: 'no endpoint has this path',
-    })
-  })
-
   test.each([
     ['DELETE', '/v1/basins', 'GET, HEAD, POST'],
     ['POST', '/v1/basins/some-basin', 'GET, HEAD, PUT, PATCH, DELETE'],
@@ -48,25 +27,6 @@ describe('names in paths', () => {
     expect(await created.json()).toMatchObject({ name: 'a/b é/records' })
     expect((await call('GET', '/v1/streams/a%2Fb%20%C3%A9%2Frecords/records/tail')).status).toBe(200)
     expect(await hw.basin('test-basin').stream('a/b é/records').config()).toBeDefined()
-  })
-
-  test.each(
-    titled([
-      ['GET', '/v1/streams/%ff/records'],
-      ['GET', '/v1/streams/%zz'],
-      ['GET', '/v1/streams/%ED%A0%80'],
-      ['PUT', `/v1/streams/${'x'.repeat(513)}`],
-      ['POST', `/v1/streams/${'%C3%A9'.repeat(257)}/records`],
-      ['GET', '/v1/basins/UPPER'],
-      ['PUT', '/v1/basins/-ab'],
-      ['DELETE', `/v1/basins/${'x'.repeat(49)}`],
-      ['PATCH', '/v1/basins/a%2Fb'],
-    ]),
-  )('are rejected with 400 bad_path if they are invalid: %s', async (_, method, path) => {
-    const service = await startWithStream()
-    expect(await errorOf(await service.call(method, path))).toMatchObject({ status: 400, code: 'bad_path' })
-    expect(await tailOf(service)).toBe(0)
-    expect((await service.call('GET', `${RECORDS}/tail`)).status).toBe(200)
   })
 
   test('may have 512 bytes', async () => {

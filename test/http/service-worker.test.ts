@@ -1,7 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { type HandlerOptions, serveFetchEvents } from '../../adapters/http/index.ts'
-import { type Engine, open } from '../../src/index.ts'
-import { testClock, testStorage } from '../support/index.ts'
+import type { Engine } from '../../src/index.ts'
 import { BASIN, RECORDS, startWithStream } from './support.ts'
 
 const ORIGIN = 'https://app.example'
@@ -88,13 +87,6 @@ describe('in a service worker', () => {
     expect(otherListener).toHaveLength(1)
   })
 
-  test('does not respond to navigations, which any site can cause', async () => {
-    const { hw } = await startWithStream()
-    const { fetch, navigate } = startWorker({ openEngine: async () => hw })
-    expect(fetch('/v1/basins')).toBeDefined()
-    expect(navigate('/v1/basins')).toBeUndefined()
-  })
-
   test.each<RequestDestination>(['image', 'script', 'style', 'video', 'iframe', 'object', 'worker'])(
     'leaves requests of markup (%s) to the network and to other listeners',
     async (destination) => {
@@ -116,40 +108,6 @@ describe('in a service worker', () => {
     const { fetch } = startWorker({ openEngine: async () => hw, scope, ...options })
     expect((await fetch(path))?.status).toBe(200)
     expect(fetch(`/elsewhere${path}`)).toBeUndefined()
-  })
-
-  test('returns 503 if the engine cannot be opened, and retries at the next request', async () => {
-    const { hw } = await startWithStream()
-    const failure = new Error('the disk is full')
-    const openEngine = vi.fn(async () => hw).mockRejectedValueOnce(failure)
-    const onError = vi.fn()
-    const { fetch } = startWorker({ openEngine, onError })
-    const answers = await Promise.all([fetch('/v1/basins'), fetch('/v1/basins')])
-    expect(await Promise.all(answers.map((answer) => answer!.json()))).toEqual(
-      Array.from({ length: 2 }, () => ({
-        code: 'unavailable',
-        message: expect.not.stringContaining('disk'),
-      })),
-    )
-    expect(answers.map((answer) => answer?.status)).toEqual([503, 503])
-    expect(onError.mock.calls.map(([error]) => error)).toEqual([failure])
-    expect((await fetch('/v1/basins'))?.status).toBe(200)
-    expect(openEngine).toHaveBeenCalledTimes(2)
-  })
-
-  test('reopens an engine that was closed', async () => {
-    const engines: Engine[] = []
-    const openEngine = async () => {
-      const hw = await open({ storage: testStorage(), clock: testClock() })
-      engines.push(hw)
-      return hw
-    }
-    const { fetch } = startWorker({ openEngine })
-    expect((await fetch('/v1/basins'))?.status).toBe(200)
-    await engines[0]!.close()
-    expect((await fetch('/v1/basins'))?.status).toBe(200)
-    expect(engines).toHaveLength(2)
-    await engines[1]!.close()
   })
 
   test('rejects invalid options before the first request', async () => {

@@ -1,118 +1,147 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, test } from 'vitest'
+import type { AccessTokenInput } from '../../src/index.ts'
+import { open } from '../../src/index.ts'
 import { AppendInputSchema } from '../../src/wire/gen/records_pb.ts'
 import { encodeMessageFrame } from '../../src/wire/session-frames.ts'
+import { gated, testClock, testStorage } from '../support/index.ts'
 import { inputFrame } from './inputs.ts'
-import { BodyReader, errorOf, framesOf, parseSse, RECORDS, startWithStream, Upload } from './support.ts'
+import {
+  ackOf,
+  BASIN,
+  BodyReader,
+  errorOf,
+  framesOf,
+  parseSse,
+  RECORDS,
+  readBatchOf,
+  startWithStream,
+  tailOf,
+  Upload,
+} from './support.ts'
 
+const LIFETIME_MS = 60_000
 const SESSION = { 'content-type': 'svcs/proto', accept: 'application/protobuf' }
+const ANY = { basins: { prefix: '' }, streams: { prefix: '' } }
 
-/** A stream with one record, and a token for it. */
-async function start() {
-  const service = await startWithStream()
-  await service.hw.basin('test-basin').stream('s').append('first')
-  const token = await service.hw.issueAccessToken({
-    id: 'token',
-    scope: {
-      basins: { prefix: '' },
-      streams: { prefix: '' },
-      opGroups: { stream: { read: true, write: true } },
-    },
-  })
-  const revoke = async () => {
-    await service.hw.revokeAccessToken('token')
-    await service.clock.settle()
-  }
-  return {
-    ...service,
-    call: service.with({ auth: 'token' }),
-    headers: { authorization: `Bearer ${token}` },
-    revoke,
-  }
+/**
+ * A stream with one record, a token for it that expires, and an engine on the same storage that another
+ * process may have. The storage holds appends on request.
+ */
+async function start(ops: NonNullable<AccessTokenInput['scope']>['ops'] = ['read', 'append', 'check-tail']) {
+  const clock = testClock()
+  const shared = testStorage({ shared: true })
+  const storage = gated(shared)
+  const service = await startWithStream({}, { storage, clock })
+  const other = await open({ storage: shared, clock })
+  await service.hw.basin(BASIN).stream('s').append('first')
+  const expiresAt = clock.now() + LIFETIME_MS
+  const token = await service.hw.issueAccessToken({ id: 'token', scope: { ...ANY, ops }, expiresAt })
+  const call = service.with({ auth: 'token' })
+  const headers = { authorization: `Bearer ${token}` }
+  return { ...service, clock, storage, other, call, headers }
 }
+type Started = Awaited<ReturnType<typeof start>>
 
-describe('when the token is revoked', () => {
-  test('an SSE session ends with an error event', async () => {
-    const { call, headers, revoke, hw, clock } = await start()
-    const response = await call('GET', `${RECORDS}?seq_num=0`, {
-      headers: { ...headers, accept: 'text/event-stream' },
+const ENDS: [name: string, end: (started: Started) => Promise<unknown>][] = [
+  ['is revoked', ({ hw }) => hw.revokeAccessToken('token')],
+  ['is revoked by another process', ({ other }) => other.revokeAccessToken('token')],
+  ['expires', ({ clock }) => clock.advance(LIFETIME_MS)],
+]
+
+describe.each(ENDS)('within a second after the token %s', (_name, end) => {
+  /** Ends the token, and whatever was opened with it. */
+  async function endOf(started: Started) {
+    await end(started)
+    await started.clock.advance(1_000)
+    await started.hw.basin(BASIN).stream('s').append('late')
+    await started.other.close()
+  }
+  const expectNothingOpen = ({ hw }: Started) =>
+    expect(hw.stats()).toMatchObject({
+      openReads: 0,
+      openSessions: 0,
+      pendingAppends: 0,
+      appendBytesInFlight: 0,
     })
-    const reader = new BodyReader(response)
-    await clock.settle()
-    await revoke()
-    await reader.ended
-    const events = parseSse(reader.text)
-    expect(events.map(({ event }) => event).filter((event) => event !== 'ping')).toEqual(['batch', 'error'])
-    expect(JSON.parse(events.at(-1)!.data)).toMatchObject({ code: 'authn' })
-    expect(hw.stats().openReads).toBe(0)
-  })
 
   test('a binary read session ends with a terminal frame', async () => {
-    const { call, headers, revoke, hw, clock } = await start()
-    const response = await call('GET', `${RECORDS}?seq_num=0`, { headers: { ...headers, ...SESSION } })
-    const reader = new BodyReader(response)
-    await clock.settle()
-    await revoke()
+    const started = await start()
+    const headers = { ...started.headers, ...SESSION }
+    const reader = new BodyReader(await started.call('GET', `${RECORDS}?seq_num=0`, { headers }))
+    await started.clock.settle()
+    await endOf(started)
     await reader.ended
-    const last = (await framesOf(reader.bytes)).at(-1)
+    const frames = await framesOf(reader.bytes)
+    const last = frames.pop()!
     expect(last).toMatchObject({ kind: 'terminal', status: 401 })
-    expect(hw.stats().openReads).toBe(0)
+    expect(JSON.parse('body' in last ? last.body : '')).toMatchObject({ code: 'authn' })
+    const batches = await Promise.all(frames.map(readBatchOf))
+    expect(batches.flatMap(({ bodies }) => bodies)).toEqual(['first'])
+    expectNothingOpen(started)
+    const next = await started.call('GET', `${RECORDS}/tail`, { headers: started.headers })
+    expect(next.status).toBe(401)
+  })
+
+  test('an SSE session ends with an error event', async () => {
+    const started = await start()
+    const headers = { ...started.headers, accept: 'text/event-stream' }
+    const reader = new BodyReader(await started.call('GET', `${RECORDS}?seq_num=0`, { headers }))
+    await started.clock.settle()
+    await endOf(started)
+    await reader.ended
+    const events = parseSse(reader.text).filter(({ event }) => event !== 'ping')
+    expect(events.map(({ event }) => event)).toEqual(['batch', 'error'])
+    expect(JSON.parse(events[1]!.data)).toMatchObject({ code: 'authn' })
+    expectNothingOpen(started)
   })
 
   test('a long poll returns 401', async () => {
-    const { call, headers, revoke, hw, clock } = await start()
-    const answer = call('GET', `${RECORDS}?wait=60&seq_num=1`, { headers })
-    await clock.settle()
-    expect(hw.stats().waitingReads).toBe(1)
-    await revoke()
+    const started = await start()
+    const answer = started.call('GET', `${RECORDS}?wait=60&seq_num=1`, { headers: started.headers })
+    await started.clock.settle()
+    expect(started.hw.stats().waitingReads).toBe(1)
+    await endOf(started)
     expect(await errorOf(await answer)).toMatchObject({ status: 401, code: 'authn' })
-    expect(hw.stats().openReads).toBe(0)
+    expectNothingOpen(started)
   })
 
   test('an append session ends with a terminal frame after the acks of earlier inputs', async () => {
-    const { call, headers, revoke, hw, clock } = await start()
+    const started = await start()
+    const { clock, storage } = started
     const upload = new Upload()
-    const response = await call('POST', RECORDS, { body: upload.body, headers: { ...headers, ...SESSION } })
-    const reader = new BodyReader(response)
+    const headers = { ...started.headers, ...SESSION }
+    const reader = new BodyReader(await started.call('POST', RECORDS, { body: upload.body, headers }))
     upload.write(inputFrame(['a']), inputFrame(['b']))
     await clock.settle()
-    await revoke()
+    storage.holding = true
+    // The last frame is not complete.
+    upload.write(inputFrame(['in flight']), inputFrame(['never']).subarray(0, -1))
+    await clock.settle()
+    expect(storage.held).toBe(1)
+    await end(started)
+    await clock.advance(1_000)
     await reader.ended
     const frames = await framesOf(reader.bytes)
     expect(frames.map(({ kind }) => kind)).toEqual(['message', 'message', 'terminal'])
+    expect((await Promise.all(frames.slice(0, -1).map(ackOf))).map((ack) => ack.end)).toEqual([2, 3])
     expect(frames.at(-1)).toMatchObject({ status: 401 })
     expect(upload.isCancelled).toBe(true)
-    expect((await hw.basin('test-basin').stream('s').checkTail()).seqNum).toBe(3)
-  })
-
-  test('sessions release everything, and the next request is rejected', async () => {
-    const { call, headers, revoke, clock } = await start()
-    const before = clock.pending
-    const response = await call('GET', RECORDS, { headers: { ...headers, accept: 'text/event-stream' } })
-    const reader = new BodyReader(response)
+    storage.holding = false
+    storage.release()
     await clock.settle()
-    expect(clock.pending).toBeGreaterThan(before)
-    await revoke()
-    await reader.ended
-    await clock.settle()
-    expect(clock.pending).toBe(before)
-    expect((await call('GET', `${RECORDS}/tail`, { headers })).status).toBe(401)
+    // The storage had received the third input, whose outcome the session did not report.
+    expect(await tailOf(started)).toBe(4)
+    expectNothingOpen(started)
+    await started.other.close()
   })
 })
 
-test('a session may append, but not fence or trim, when its token does not permit it', async () => {
-  const { call, hw } = await startWithStream().then((service) => ({
-    hw: service.hw,
-    call: service.with({ auth: 'token' }),
-  }))
-  const token = await hw.issueAccessToken({
-    id: 'appender',
-    scope: { basins: { prefix: '' }, streams: { prefix: '' }, ops: ['append', 'trim'] },
-  })
-  const headers = { authorization: `Bearer ${token}`, ...SESSION }
+test('a session may append, but not fence, when its token does not permit it', async () => {
+  const started = await start(['append', 'trim'])
   const upload = new Upload()
-  const response = await call('POST', RECORDS, { body: upload.body, headers })
-  const reader = new BodyReader(response)
+  const headers = { ...started.headers, ...SESSION }
+  const reader = new BodyReader(await started.call('POST', RECORDS, { body: upload.body, headers }))
   const fence = { records: [{ headers: [{ value: new TextEncoder().encode('fence') }] }] }
   const fenceFrame = encodeMessageFrame(toBinary(AppendInputSchema, create(AppendInputSchema, fence)))
   upload.write(inputFrame(['a']), fenceFrame, inputFrame(['b']))
@@ -120,5 +149,6 @@ test('a session may append, but not fence or trim, when its token does not permi
   const frames = await framesOf(reader.bytes)
   expect(frames.map(({ kind }) => kind)).toEqual(['message', 'terminal'])
   expect(frames.at(-1)).toMatchObject({ status: 403 })
-  expect((await hw.basin('test-basin').stream('s').checkTail()).seqNum).toBe(1)
+  expect(await tailOf(started)).toBe(2)
+  await started.other.close()
 })

@@ -19,11 +19,6 @@ describe('append', async () => {
     expect([second.start.seqNum, second.end.seqNum]).toEqual([3, 4])
   })
 
-  it('checks the tail of an empty stream', async () => {
-    const stream = await basin.stream()
-    expect(await stream.checkTail()).toEqual({ tail: { seqNum: 0, timestamp: new Date(0) } })
-  })
-
   it('stores strings, headers and empty bodies', async () => {
     const stream = await basin.stream()
     const body = 'naïve 𝒻𝓊𝓃 \u2028 "quoted" \u0000 line\r\nbreak'
@@ -58,16 +53,6 @@ describe('append', async () => {
     ])
   })
 
-  it('stores the given timestamps in order', async () => {
-    const stream = await basin.stream()
-    const at = (timestamp: number | Date) => AppendRecord.string({ body: 'x', timestamp })
-    const ack = await stream.append(AppendInput.create([at(1_000), at(new Date(3_000)), at(2_000)]))
-    expect(ack.start.timestamp.getTime()).toBe(1_000)
-    expect(ack.end.timestamp.getTime()).toBe(3_000)
-    const { records } = await stream.read({ start: { from: { seqNum: 0 } } })
-    expect(records.map(({ timestamp }) => timestamp.getTime())).toEqual([1_000, 3_000, 3_000])
-  })
-
   it('accepts the largest batches', async () => {
     const stream = await basin.stream()
     const many = await stream.append(strings(...Array.from({ length: MAX_APPEND_RECORDS }, (_, i) => `${i}`)))
@@ -79,21 +64,6 @@ describe('append', async () => {
     const read = await stream.read({ start: { from: { tailOffset: 1 } } }, { as: 'bytes' })
     expect(Buffer.compare(read.records[0]!.body, body)).toBe(0)
   })
-
-  it('rejects invalid records', async () => {
-    const stream = await basin.stream()
-    const nameless = AppendInput.create([
-      AppendRecord.string({
-        body: '',
-        headers: [
-          ['', 'a'],
-          ['b', 'c'],
-        ],
-      }),
-    ])
-    await expect(stream.append(nameless)).rejects.toMatchObject({ status: 422, code: 'invalid' })
-    expect((await stream.checkTail()).tail.seqNum).toBe(0)
-  })
 })
 
 describe.each(TRANSPORTS)('append session by $name', async (transport) => {
@@ -103,37 +73,19 @@ describe.each(TRANSPORTS)('append session by $name', async (transport) => {
     const stream = await basin.stream()
     const session = await stream.appendSession()
     const tickets = []
-    for (let i = 0; i < 50; i++) tickets.push(await session.submit(strings(`${i} a`, `${i} b`)))
+    for (let i = 0; i < 20; i++) tickets.push(await session.submit(strings(`${i} a`, `${i} b`)))
     const acks = await Promise.all(tickets.map((ticket) => ticket.ack()))
     expect(acks.map(({ start, end }) => [start.seqNum, end.seqNum])).toEqual(
-      Array.from({ length: 50 }, (_, i) => [2 * i, 2 * i + 2]),
+      Array.from({ length: 20 }, (_, i) => [2 * i, 2 * i + 2]),
     )
-    expect(session.lastAckedPosition()?.end.seqNum).toBe(100)
+    expect(session.lastAckedPosition()?.end.seqNum).toBe(40)
     await session.close()
     expect(session.failureCause()).toBeUndefined()
     const { records } = await stream.read({ start: { from: { seqNum: 0 } } })
-    expect(bodies(records)).toEqual(Array.from({ length: 100 }, (_, i) => `${i >> 1} ${i % 2 ? 'b' : 'a'}`))
+    expect(bodies(records)).toEqual(Array.from({ length: 40 }, (_, i) => `${i >> 1} ${i % 2 ? 'b' : 'a'}`))
   })
 
-  it('accepts batches from a pipe and yields their acks', async () => {
-    const stream = await basin.stream()
-    const session = await stream.appendSession({ maxInflightBatches: 2 })
-    const batches = new ReadableStream<AppendInput>({
-      start(controller) {
-        for (let i = 0; i < 10; i++) controller.enqueue(strings(`${i}`))
-        controller.close()
-      },
-    })
-    const ends: number[] = []
-    const collected = (async () => {
-      for await (const ack of session.acks()) ends.push(ack.end.seqNum)
-    })()
-    await batches.pipeTo(session.writable)
-    await collected
-    expect(ends).toEqual(Array.from({ length: 10 }, (_, i) => i + 1))
-  })
-
-  it('transfers more than fits in flight, compressible or not', async () => {
+  it('transfers more than fits in flight, compressible or not', { tags: ['slow'] }, async () => {
     const stream = await basin.stream()
     const session = await stream.appendSession({ maxInflightBytes: 1024 * 1024, maxInflightBatches: 3 })
     const noise = new Uint8Array(300_000)
@@ -187,26 +139,6 @@ describe.each(TRANSPORTS)('append session by $name', async (transport) => {
     expect(bodies(records)).toEqual(['first', 'second'])
   })
 
-  it('rejects a missing stream', async () => {
-    const session = await basin.handle('missing-stream').appendSession()
-    const ticket = await session.submit(strings('x'))
-    await expect(ticket.ack()).rejects.toMatchObject({ status: 404, code: 'stream_not_found' })
-    await expect(session.close()).rejects.toMatchObject({ status: 404 })
-  })
-
-  it('ends when the stream is deleted', async () => {
-    const stream = await basin.stream()
-    const session = await stream.appendSession()
-    await (await session.submit(strings('a'))).ack()
-    await basin.basin.streams.delete({ stream: stream.name })
-    const ticket = await session.submit(strings('b'))
-    // A binary session knows the stream that it had; unary calls find no stream of that name.
-    const end = transport.force === 's2s' ? [409, 'stream_deletion_pending'] : [404, 'stream_not_found']
-    const [status, code] = end
-    await expect(ticket.ack()).rejects.toMatchObject({ status, code })
-    await expect(session.close()).rejects.toMatchObject({ status, code })
-  })
-
   it('releases everything when it or its acks are cancelled', async () => {
     await untilIdle(service)
     const stream = await basin.stream()
@@ -221,12 +153,5 @@ describe.each(TRANSPORTS)('append session by $name', async (transport) => {
     expect((await stream.checkTail()).tail.seqNum).toBe(2)
     // A session that the client retries after the abort is aborted as well.
     await aborted.close().catch(() => {})
-  })
-
-  it('closes without an append', async () => {
-    const stream = await basin.stream()
-    const session = await stream.appendSession()
-    await session.close()
-    expect((await stream.checkTail()).tail.seqNum).toBe(0)
   })
 })

@@ -1,4 +1,3 @@
-import { S2Error } from '@s2-dev/streamstore'
 import { describe, expect, it } from 'vitest'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import { clientOf, freshName, serviceOfFile } from './support.ts'
@@ -25,22 +24,6 @@ async function names(pages: AsyncIterable<{ name: string }>): Promise<string[]> 
 }
 
 describe('basins', () => {
-  it('creates a basin once', async () => {
-    const basin = freshName('basin')
-    const info = await s2.basins.create({ basin })
-    expect(info).toMatchObject({ name: basin, deletedAt: null })
-    expect(info.createdAt.getTime()).toBe(clock.now())
-    const repeated = s2.basins.create({ basin })
-    await expect(repeated).rejects.toMatchObject({ status: 409, code: 'resource_already_exists' })
-    await expect(repeated).rejects.toBeInstanceOf(S2Error)
-  })
-
-  it('creates a basin with a configuration, and returns it', async () => {
-    const basin = freshName('basin')
-    await s2.basins.create({ basin, config: CONFIG })
-    expect(await s2.basins.getConfig({ basin })).toMatchObject(CONFIG)
-  })
-
   it('ensures a basin: created, unchanged, updated', async () => {
     const basin = freshName('basin')
     const first = await s2.basins.ensure({ basin })
@@ -80,38 +63,6 @@ describe('basins', () => {
     expect(page.basins.map(({ name }) => name)).toEqual(created.slice(2))
     expect(await names(s2.basins.listAll({ prefix: 'listed-', limit: 1 }))).toEqual(created)
     expect((await s2.basins.list({ prefix: 'nothing-like-it' })).basins).toEqual([])
-  })
-
-  it('deletes a basin', async () => {
-    const basin = freshName('basin')
-    await s2.basins.create({ basin })
-    await s2.basin(basin).streams.create({ stream: 'inside' })
-    await s2.basins.delete({ basin })
-    expect(await names(s2.basins.listAll({ prefix: basin }))).toEqual([])
-    await expect(s2.basin(basin).streams.create({ stream: 'late' })).rejects.toMatchObject({
-      origin: 'server',
-    })
-  })
-
-  it('rejects missing basins', async () => {
-    const basin = freshName('basin')
-    const missing = { status: 404, code: 'basin_not_found', origin: 'server' }
-    await expect(s2.basins.getConfig({ basin })).rejects.toMatchObject(missing)
-    await expect(s2.basins.reconfigure({ basin, createStreamOnRead: true })).rejects.toMatchObject(missing)
-    await expect(s2.basins.delete({ basin })).rejects.toMatchObject(missing)
-    await expect(s2.basin(basin).streams.list()).rejects.toMatchObject(missing)
-    await expect(s2.basin(basin).stream('s').checkTail()).rejects.toMatchObject(missing)
-  })
-
-  it('rejects invalid names and configurations', async () => {
-    await expect(s2.basins.create({ basin: 'Upper-Case' })).rejects.toMatchObject({
-      status: 400,
-      code: 'bad_json',
-    })
-    const config = { defaultStreamConfig: { retentionPolicy: { ageSecs: 0 } } }
-    const basin = freshName('basin')
-    await expect(s2.basins.create({ basin, config })).rejects.toMatchObject({ status: 422, code: 'invalid' })
-    await expect(s2.basins.getConfig({ basin })).rejects.toMatchObject({ status: 404 })
   })
 
   it('treats a repeated creation as the same', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { strings } from './records.ts'
-import { basinOfFile, serviceOfFile, TRANSPORTS } from './support.ts'
+import { basinOfFile, FETCH, S2S, serviceOfFile } from './support.ts'
 
 let onRecords: () => void = () => {}
 const { server, hw } = await serviceOfFile({
@@ -10,7 +10,7 @@ const { server, hw } = await serviceOfFile({
   },
 })
 
-describe.each(TRANSPORTS)('by $name', async (transport) => {
+describe.each([FETCH, S2S])('by $name', async (transport) => {
   const basin = await basinOfFile(server.url, transport)
 
   /** Occupies the only session, and ends it when the client retries after a rejection. */

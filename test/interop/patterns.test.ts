@@ -4,18 +4,15 @@ import { AppendInput, AppendRecord, type S2Stream } from '@s2-dev/streamstore'
 import { serialization } from '@s2-dev/streamstore-patterns'
 import { describe, expect, it } from 'vitest'
 import { testClock } from '../support/index.ts'
-import { all, longText, take } from './records.ts'
-import { basinOfFile, serviceOfFile, TRANSPORTS } from './support.ts'
+import { all, longText } from './records.ts'
+import { basinOfFile, FETCH, S2S, serviceOfFile } from './support.ts'
 
 const {
   chunkBytes,
   DedupeFilter,
   DeserializingReadSession,
-  decodeU64,
-  encodeU64,
   extractDedupeSeq,
   FrameAssembler,
-  FrameSizeError,
   frameChunksToRecords,
   injectDedupeHeaders,
   SerializingAppendSession,
@@ -49,7 +46,7 @@ async function readMessages<Value>(messages: ReadableStream<Value>, count: numbe
   return received
 }
 
-describe.each(TRANSPORTS)('typed sessions by $name', async (transport) => {
+describe.each([FETCH, S2S])('typed sessions by $name', async (transport) => {
   const basin = await basinOfFile(server.url, transport)
 
   it('carry messages to a follower, even larger ones than a record', async () => {
@@ -72,32 +69,9 @@ describe.each(TRANSPORTS)('typed sessions by $name', async (transport) => {
     await writer.close()
   })
 
-  it('accept messages from a pipe', async () => {
-    const stream = await basin.stream()
-    const writer = new SerializingAppendSession<Message>(await stream.appendSession(), encode, {
-      chunkSize: 10,
-      dedupeSeq: 0,
-    })
-    const messages = Array.from({ length: 30 }, (_, id) => ({ id, text: `message ${id}` }))
-    const source = new ReadableStream<Message>({
-      start(controller) {
-        for (const message of messages) controller.enqueue(message)
-        controller.close()
-      },
-    })
-    await source.pipeTo(writer)
-    const { tail } = await stream.checkTail()
-    expect(tail.seqNum).toBeGreaterThan(60)
-    const reader = new DeserializingReadSession(await upTo(stream, tail.seqNum), decode)
-    const received: Message[] = []
-    for await (const message of reader as ReadableStream<Message> & AsyncIterable<Message>)
-      received.push(message)
-    expect(received).toEqual(messages)
-  })
-
   it('carry a response whose stream is trimmed and fenced while its reader still connects', async () => {
     const messages = Array.from({ length: 5 }, (_, id) => ({ id, text: `chunk ${id}` }))
-    for (let i = 0; i < 100; i++) {
+    for (let i = 0; i < 5; i++) {
       const stream = await basin.stream()
       const writer = new SerializingAppendSession<Message>(await stream.appendSession(), encode, {
         dedupeSeq: 0,
@@ -132,31 +106,9 @@ describe.each(TRANSPORTS)('typed sessions by $name', async (transport) => {
     expect(texts).toEqual(['a longer text than one chunk takes', 'b', 'c'])
     expect((await reader.getReader().read()).done).toBe(true)
   })
-
-  it('reject a frame whose length exceeds the limit', async () => {
-    const stream = await basin.stream()
-    await stream.append(
-      AppendInput.create(frameChunksToRecords([new Uint8Array(1_000), new Uint8Array(1_000)])),
-    )
-    const session = await stream.readSession({ start: { from: { seqNum: 0 } } }, { as: 'bytes' })
-    const reader = new DeserializingReadSession(session, decode, { maxFrameBytes: 1_999 })
-    await expect(readMessages(reader, 1)).rejects.toBeInstanceOf(FrameSizeError)
-  })
-
-  it('end a writer when another one appended first', async () => {
-    const stream = await basin.stream('not mine')
-    const writer = new SerializingAppendSession<Message>(await stream.appendSession(), encode, {
-      matchSeqNum: 0,
-    })
-    await expect(writer.submit({ id: 0, text: 'x' })).rejects.toMatchObject({
-      status: 412,
-      expectedSeqNum: 1,
-    })
-    await expect(writer.close()).rejects.toMatchObject({ status: 412 })
-  })
 })
 
-describe.each(TRANSPORTS)('the parts of the patterns by $name', async (transport) => {
+describe.each([FETCH, S2S])('the parts of the patterns by $name', async (transport) => {
   const basin = await basinOfFile(server.url, transport)
 
   it('survive a stream', async () => {
@@ -185,15 +137,5 @@ describe.each(TRANSPORTS)('the parts of the patterns by $name', async (transport
     }
     expect(frames.map(({ meta }) => meta)).toEqual([{ bytes: 100_000, records: records.length }])
     expect(Buffer.compare(frames[0]!.payload, payload)).toBe(0)
-  })
-
-  it('carry 64-bit numbers', async () => {
-    const stream = await basin.stream()
-    const numbers = [0n, 1n, 2n ** 53n, 2n ** 64n - 1n]
-    const records = numbers.map((number) => AppendRecord.bytes({ body: encodeU64(number) }))
-    await stream.append(AppendInput.create(records))
-    const session = await stream.readSession({ start: { from: { seqNum: 0 } } }, { as: 'bytes' })
-    expect((await take(session, 4)).map(({ body }) => decodeU64(body))).toEqual(numbers)
-    await session.cancel()
   })
 })

@@ -20,7 +20,6 @@ import { STORAGE_METHODS } from './secrets/watched-storage.ts'
 
 describe('the search', () => {
   const SECRET = Buffer.from(KEYS['the right key'], 'base64')
-  const TEXT = 'a token of this test, as text'
   const hidden = Object.defineProperty(new Error('x'), 'request', { value: { key: SECRET } })
   class Handle {
     readonly key = SECRET
@@ -28,20 +27,13 @@ describe('the search', () => {
 
   it.each<[string, unknown]>([
     ['text', `Invalid header: ${SECRET.toString('base64')}`],
-    ['text that was cut off', `Invalid header: ${SECRET.toString('base64').slice(0, 30)}...`],
     ['the middle of it', SECRET.toString('base64').slice(12, 36)],
-    ['base64url', SECRET.toString('base64url')],
     ['hex', SECRET.toString('hex')],
-    ['a URL', `GET /v1/streams?key=${encodeURIComponent(SECRET.toString('base64'))}`],
     ['bytes among others', Buffer.concat([Buffer.alloc(9, 1), SECRET, Buffer.alloc(9, 1)])],
-    ['a buffer in an object', { a: [{ b: Buffer.from(SECRET) }] }],
     ['a typed array, which is printed as numbers', [new Uint8Array(SECRET)]],
-    ['bytes as JSON numbers', JSON.stringify([...SECRET])],
-    ['a message', new Error(SECRET.toString('base64'))],
     ['the cause of a cause', new Error('x', { cause: new Error('y', { cause: SECRET.toString('base64') }) })],
     ['one of several errors', new AggregateError([new Error('x'), new TypeError(SECRET.toString('hex'))])],
     ['what an error does not list', hidden],
-    ['a map', new Map([['a', new Set([SECRET.toString('base64')])]])],
     ['a handle', new Handle()],
     ['a document', [{ kind: 'put', value: { digest: SECRET.toString('hex') } }]],
   ])('finds a present secret: %s', (_, value) => {
@@ -51,20 +43,6 @@ describe('the search', () => {
     evidence.add('answers', 'it', value)
     expect(evidence.find({ it: SECRET })).toContainEqual(expect.stringMatching(/ in answers: it$/))
     expect(evidence.find({ it: SECRET }, ['printed'])).toEqual([])
-  })
-
-  it('finds text as text, as base64 and as bytes', () => {
-    for (const value of [
-      TEXT,
-      btoa(TEXT),
-      Buffer.from(TEXT),
-      JSON.stringify({ TEXT }),
-      Buffer.from(TEXT).toString('hex'),
-    ]) {
-      const evidence = new Evidence()
-      evidence.add('printed', 'it', value)
-      expect(evidence.find({ TEXT })).not.toEqual([])
-    }
   })
 })
 

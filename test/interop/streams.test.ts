@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { all, bodies, strings } from './records.ts'
-import { clientOf, freshName, serviceOfFile, TRANSPORTS } from './support.ts'
+import { bodies, strings } from './records.ts'
+import { clientOf, FETCH, freshName, S2S, serviceOfFile } from './support.ts'
 
 const { server } = await serviceOfFile()
 const s2 = clientOf(server.url)
@@ -31,18 +31,6 @@ describe('streams', () => {
     })
   })
 
-  it('creates a stream with a configuration that overrides the basin', async () => {
-    const { streams } = await newBasin({
-      defaultStreamConfig: { storageClass: 'standard', timestamping: { mode: 'arrival' } },
-    })
-    await streams.create({ stream: 's', config: { retentionPolicy: { infinite: {} } } })
-    expect(await streams.getConfig({ stream: 's' })).toMatchObject({
-      storageClass: 'standard',
-      retentionPolicy: { infinite: {} },
-      timestamping: { mode: 'arrival' },
-    })
-  })
-
   it('ensures a stream: created, unchanged, updated', async () => {
     const { streams } = await newBasin()
     const config = { deleteOnEmpty: { minAgeSecs: 10 }, timestamping: { uncapped: true } }
@@ -51,26 +39,6 @@ describe('streams', () => {
     expect(await streams.ensure({ stream: 's' })).toEqual({ ...first, result: 'noop' })
     expect(await streams.ensure({ stream: 's', config })).toEqual({ ...first, result: 'updated' })
     expect(await streams.getConfig({ stream: 's' })).toMatchObject(config)
-  })
-
-  it('reconfigures: absent keeps, null returns to the default of the basin', async () => {
-    const { streams } = await newBasin({ defaultStreamConfig: { storageClass: 'standard' } })
-    await streams.create({
-      stream: 's',
-      config: { storageClass: 'express', retentionPolicy: { ageSecs: 5 }, timestamping: { mode: 'arrival' } },
-    })
-    const whole = await streams.reconfigure({
-      stream: 's',
-      storageClass: null,
-      deleteOnEmpty: { minAgeSecs: 60 },
-    })
-    expect(whole).toMatchObject({
-      storageClass: 'standard',
-      retentionPolicy: { ageSecs: 5 },
-      timestamping: { mode: 'arrival' },
-      deleteOnEmpty: { minAgeSecs: 60 },
-    })
-    expect(await streams.getConfig({ stream: 's' })).toEqual(whole)
   })
 
   it('lists by prefix, page by page', async () => {
@@ -101,36 +69,9 @@ describe('streams', () => {
     expect((await basin.stream('s').checkTail()).tail.seqNum).toBe(0)
     expect((await basin.stream('s').append(strings('new'))).start.seqNum).toBe(0)
   })
-
-  it('rejects missing streams', async () => {
-    const basin = await newBasin()
-    const missing = { status: 404, code: 'stream_not_found', origin: 'server' }
-    await expect(basin.streams.getConfig({ stream: 's' })).rejects.toMatchObject(missing)
-    await expect(basin.streams.delete({ stream: 's' })).rejects.toMatchObject(missing)
-    await expect(basin.streams.reconfigure({ stream: 's', storageClass: null })).rejects.toMatchObject(
-      missing,
-    )
-    await expect(basin.stream('s').append(strings('x'))).rejects.toMatchObject(missing)
-    await expect(basin.stream('s').read()).rejects.toMatchObject(missing)
-  })
 })
 
-describe.each(TRANSPORTS)('a plain stream by $name', ({ force, options }) => {
-  it('ignores an encryption key, and accepts an address with a path', async () => {
-    const { name } = await newBasin()
-    const basin = clientOf(`${server.url}/v1`, options).basin(name)
-    await basin.streams.create({ stream: 's' })
-    const encryptionKey = new Uint8Array(32).fill(7)
-    await using stream = basin.stream('s', { forceTransport: force, encryptionKey })
-    await using session = await stream.appendSession()
-    await (await session.submit(strings('x'))).ack()
-    const input = { start: { from: { seqNum: 0 } }, stop: { limits: { count: 1 } } }
-    expect(bodies(await all(await stream.readSession(input)))).toEqual(['x'])
-    expect(bodies((await stream.read(input)).records)).toEqual(['x'])
-  })
-})
-
-describe.each(TRANSPORTS)('a difficult stream name by $name', ({ force, options }) => {
+describe.each([FETCH, S2S])('a difficult stream name by $name', ({ force, options }) => {
   it('is one segment of every path', async () => {
     const { name } = await newBasin()
     const basin = clientOf(server.url, options).basin(name)

@@ -171,26 +171,6 @@ describe('a client that disconnects', () => {
     await until(() => outcomes.length === 1)
     expect(outcomes).toEqual(['failed'])
   })
-
-  it('still aborts a signal whose request was garbage-collected', async () => {
-    let aborted = false
-    const { server } = await startServer(({ signal }) => {
-      signal.addEventListener('abort', () => {
-        aborted = true
-      })
-      return ok({ [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }) })
-    })
-    const client = new RawClient(server.port)
-    client.socket.write(get('/'))
-    await client.until('200 OK')
-    // Enough garbage for several collections, which a test cannot ask for.
-    for (let i = 0; i < 200; i++) {
-      Array.from({ length: 20_000 }, () => ({}))
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-    client.socket.destroy()
-    await until(() => aborted)
-  })
 })
 
 describe('a response that is received completely', () => {

@@ -135,8 +135,9 @@ describe('one plain port for both protocols', () => {
     await until(() => server.counts().connections === 0)
   })
 
-  it('keeps an HTTP/2 connection between requests', async () => {
-    const { server } = await startServer(describeRequest, { limits: { headersMs: 100 } })
+  // The limit is long, because the first request has to come within it.
+  it('keeps an HTTP/2 connection between requests', { tags: ['slow'] }, async () => {
+    const { server } = await startServer(describeRequest, { limits: { headersMs: 2_000 } })
     const session = await http2Client(server.url)
     expect((await http2Fetch(session, { ':path': '/' })).headers[':status']).toBe(200)
     const later = new RawClient(server.port)
@@ -180,7 +181,7 @@ describe('one plain port for both protocols', () => {
 })
 
 describe('limits', () => {
-  it('accepts many pipelined requests, up to a limit', async () => {
+  it('accepts many pipelined requests, up to a limit', { tags: ['slow'] }, async () => {
     const { handler, fates } = trackedHandler()
     const { server, errors } = await startServer(handler)
     const warnings: Error[] = []

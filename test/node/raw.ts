@@ -2,12 +2,12 @@ import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { type ServeOptions, serve } from '../../adapters/node/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { open } from '../../src/index.ts'
+import { type OpenOptions, open } from '../../src/index.ts'
 
 export const BASIN = 'test-basin'
 
-export async function server(options: ServeOptions = {}) {
-  const hw = await open({ storage: memory() })
+export async function server(options: ServeOptions = {}, engine: Partial<OpenOptions> = {}) {
+  const hw = await open({ storage: memory(), ...engine })
   await hw.createBasin(BASIN)
   await hw.basin(BASIN).createStream('s', { timestamping: { uncapped: true } })
   const errors: unknown[] = []

@@ -4,7 +4,6 @@ import type { Reply } from '../../adapters/http/reply.ts'
 import { serve, serveHandler } from '../../adapters/node/serve.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open } from '../../src/index.ts'
-import { reservedPort } from '../support/port.ts'
 import {
   http2Client,
   http2Fetch,
@@ -143,14 +142,6 @@ describe('close', () => {
     expect(server.close()).toBe(closed)
     await closed
     await expect(fetch(server.url)).rejects.toThrow()
-  })
-
-  it('frees the port for the next server', async () => {
-    const port = await reservedPort()
-    const { server } = await startServer(() => ok('first'), { port })
-    await server.close()
-    const { server: next } = await startServer(() => ok('second'), { port })
-    expect(await (await fetch(next.url)).text()).toBe('second')
   })
 
   it('responds on an HTTP/2 stream that was open when GOAWAY was sent', async () => {

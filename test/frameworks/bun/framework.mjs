@@ -2,5 +2,4 @@ export default {
   title: 'Bun.serve',
   runtime: 'bun',
   start: ['bun', 'server.js'],
-  mounts: ['/parsed', '/uncompressed'],
 }

@@ -12,7 +12,6 @@ Bun.serve({
       if (request.method === 'POST') await request.json()
       return parsed(request)
     },
-    '/uncompressed/*': createHandler(hw, { prefix: '/uncompressed', compression: false }),
     '/stats': () => Response.json(hw.stats()),
   },
 })

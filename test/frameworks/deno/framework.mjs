@@ -1,7 +1,6 @@
 const app = {
   start: ['deno', 'run', '--allow-read', '--allow-write', '--allow-net', '--allow-env', 'server.js'],
   speaksHttp2: true,
-  mounts: ['/parsed', '/uncompressed'],
 }
 
 export default {

@@ -3,7 +3,6 @@ import { hw } from './streams.js'
 
 const streams = createHandler(hw, { prefix: '/streams' })
 const parsed = createHandler(hw, { prefix: '/parsed' })
-const uncompressed = createHandler(hw, { prefix: '/uncompressed', compression: false })
 const port = Number(Deno.env.get('PORT'))
 Deno.serve({ hostname: '127.0.0.1', port }, async (request) => {
   const { pathname } = new URL(request.url)
@@ -12,7 +11,6 @@ Deno.serve({ hostname: '127.0.0.1', port }, async (request) => {
     if (request.method === 'POST') await request.json()
     return parsed(request)
   }
-  if (pathname.startsWith('/uncompressed/')) return uncompressed(request)
   if (pathname === '/stats') return Response.json(hw.stats())
   return new Response('Not found', { status: 404 })
 })

@@ -8,12 +8,9 @@ export class Streams extends DurableObject {
   streams = this.hw.then((hw) => createHandler(hw, { prefix: '/streams' }))
   async fetch(request) {
     const { pathname } = new URL(request.url)
-    if (pathname.startsWith('/uncompressed/')) return (await this.uncompressed)(request)
     if (pathname === '/stats') return this.stats(await this.hw)
     return (await this.streams)(request)
   }
-
-  uncompressed = this.hw.then((hw) => createHandler(hw, { prefix: '/uncompressed', compression: false }))
 
   async stats(hw) {
     this.rootToken ??= await hw.createRootToken()
@@ -26,7 +23,7 @@ export default {
   async fetch(request, env) {
     const { pathname } = new URL(request.url)
     if (pathname.startsWith('/streams/')) return env.STREAMS.getByName('streams').fetch(request)
-    if (/^\/(uncompressed\/|stats$)/.test(pathname)) return env.STREAMS.getByName('streams').fetch(request)
+    if (pathname === '/stats') return env.STREAMS.getByName('streams').fetch(request)
     return new Response('not found', { status: 404 })
   },
 }

@@ -1,5 +1,4 @@
 export default {
+  dependencies: { express: '4.22.3' },
   title: 'Express 4',
-  start: ['node', 'server.js'],
-  mounts: ['/parsed', '/uncompressed'],
 }

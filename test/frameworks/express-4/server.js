@@ -6,6 +6,5 @@ const app = express()
 app.use('/streams', toNodeHandler(hw)) // before any body parser
 app.use(express.json())
 app.use('/parsed', toNodeHandler(hw))
-app.use('/uncompressed', toNodeHandler(hw, { compression: false }))
 app.get('/stats', (_req, res) => res.json(hw.stats()))
 app.listen(Number(process.env.PORT))

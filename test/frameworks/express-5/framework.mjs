@@ -1,6 +1,4 @@
 export default {
+  dependencies: { compression: '1.8.2', express: '5.3.0' },
   title: 'Express 5',
-  start: ['node', 'server.js'],
-  mounts: ['/parsed', '/uncompressed'],
-  compresses: true,
 }

@@ -1,5 +1,4 @@
 export default {
+  dependencies: { fastify: '5.12.8' },
   title: 'Fastify 5',
-  start: ['node', 'server.js'],
-  mounts: ['/parsed', '/uncompressed'],
 }

@@ -17,10 +17,5 @@ app.all('/parsed/*', (request, reply) => {
   reply.hijack()
   parsed(request.raw, reply.raw)
 })
-const uncompressed = toNodeHandler(hw, { prefix: '/uncompressed', compression: false })
-app.get('/uncompressed/*', (request, reply) => {
-  reply.hijack()
-  uncompressed(request.raw, reply.raw)
-})
 app.get('/stats', () => hw.stats())
 app.listen({ port: Number(process.env.PORT) })

@@ -1,5 +1,4 @@
 export default {
+  dependencies: { h3: '1.15.11' },
   title: 'h3 1',
-  start: ['node', 'server.js'],
-  mounts: ['/parsed', '/uncompressed'],
 }

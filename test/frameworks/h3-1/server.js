@@ -16,11 +16,6 @@ app.use(
   '/parsed',
   fromNodeMiddleware((req, res, _next) => parsed(req, res)),
 )
-const uncompressed = toNodeHandler(hw, { compression: false })
-app.use(
-  '/uncompressed',
-  fromNodeMiddleware((req, res, _next) => uncompressed(req, res)),
-)
 app.use(
   '/stats',
   eventHandler(() => hw.stats()),

@@ -1,5 +1,4 @@
 export default {
+  dependencies: { h3: '2.0.8' },
   title: 'h3 2',
-  start: ['node', 'server.js'],
-  mounts: ['/parsed', '/uncompressed'],
 }

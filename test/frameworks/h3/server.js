@@ -10,7 +10,5 @@ app.all('/parsed/**', async (event) => {
   if (event.req.method === 'POST') await event.req.json()
   return parsed(event.req)
 })
-const uncompressed = createHandler(hw, { prefix: '/uncompressed', compression: false })
-app.all('/uncompressed/**', (event) => uncompressed(event.req))
 app.get('/stats', () => hw.stats())
 serve(app, { port: Number(process.env.PORT), silent: true })

@@ -29,8 +29,18 @@ export class App {
    * arguments; `http2` makes all requests over HTTP/2 with prior knowledge; `leaveMs` is how long it takes
    * to notice that a client has left; a `chat` has neither a handler at `/streams` nor a token.
    */
-  static async start({ start: [command, ...args], http2 = false, leaveMs, env, chat }, directory, givenPort) {
-    const port = givenPort ?? (await freePort())
+  static async start(mode, directory, givenPort) {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await App.#startOn(givenPort ?? (await freePort()), mode, directory)
+      } catch (error) {
+        // Another program may have got the port before the app.
+        if (givenPort !== undefined || attempt === 3 || !/EADDRINUSE/.test(error.output)) throw error
+      }
+    }
+  }
+
+  static async #startOn(port, { start: [command, ...args], http2 = false, leaveMs, env, chat }, directory) {
     const app = new App(`http://127.0.0.1:${port}`, directory, { http2, leaveMs })
     // A process group of its own: package managers and development servers have children.
     app.#process = spawn(command, args, {

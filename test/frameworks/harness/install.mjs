@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
@@ -14,17 +14,20 @@ export async function pack(directory) {
 }
 
 /** Copies an app into a directory and installs its dependencies and the tarball. */
-export async function install(name, directory, tarball, options) {
+export async function install(name, directory, tarball, { dependencies, install, replaced = {} }) {
+  const harness = (file) => join(import.meta.dirname, file)
   await mkdir(directory, { recursive: true })
-  for (const file of ['streams.js', 'engine.js']) {
-    await cp(join(import.meta.dirname, file), join(directory, file))
-  }
+  for (const file of ['streams.js', 'engine.js']) await cp(harness(file), join(directory, file))
   await cp(join(APPS, name), directory, { recursive: true })
-  const path = join(directory, 'package.json')
-  const manifest = JSON.parse(await readFile(path, 'utf8'))
-  const dependencies = { ...manifest.dependencies, headwater: `file:${tarball}` }
-  await writeFile(path, JSON.stringify({ ...manifest, dependencies }))
-  await execute('npm', [...INSTALL, ...options], directory)
+  for (const [file, by] of Object.entries(replaced)) await cp(harness(by), join(directory, file))
+  const manifest = {
+    name: `${name}-app`,
+    private: true,
+    type: 'module',
+    dependencies: { ...dependencies, headwater: `file:${tarball}` },
+  }
+  await writeFile(join(directory, 'package.json'), JSON.stringify(manifest))
+  await execute('npm', [...INSTALL, ...install], directory)
 }
 
 /** The version of each package for runtimes that npm installs: they are no dependencies of an app. */

@@ -11,6 +11,13 @@ const APPS = join(import.meta.dirname, '..')
 const CHECK_MS_MAX = 600_000
 const PARALLEL = Math.min(2, availableParallelism())
 
+/** What `framework.mjs` of an app need not say. */
+const TEMPLATE = {
+  dependencies: {},
+  install: ['--omit=optional', '--ignore-scripts'],
+  start: ['node', 'server.js'],
+}
+
 /** A line for each failure. */
 const failures = []
 
@@ -54,7 +61,7 @@ export async function checkFrameworks(wanted) {
 
 async function frameworkOf(name) {
   const { default: framework } = await import(join(APPS, name, 'framework.mjs'))
-  return { name, framework }
+  return { name, framework: { ...TEMPLATE, ...framework } }
 }
 
 /** An estimate of how long an app takes. */
@@ -68,7 +75,7 @@ async function checkApp({ name, framework }, directory, tarball) {
   const own = join(directory, name)
   const rows = []
   try {
-    await install(name, own, tarball, framework.install ?? ['--omit=optional', '--ignore-scripts'])
+    await install(name, own, tarball, framework)
     const path = framework.runtime ? await installRuntime(framework.runtime, directory) : undefined
     const env = path && { PATH: `${path}${delimiter}${process.env.PATH}` }
     for (const mode of framework.modes ?? [framework]) {

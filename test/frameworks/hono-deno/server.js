@@ -10,7 +10,5 @@ app.all('/parsed/*', async (c) => {
   if (c.req.method === 'POST') await c.req.json()
   return parsed(c.req.raw)
 })
-const uncompressed = createHandler(hw, { prefix: '/uncompressed', compression: false })
-app.all('/uncompressed/*', (c) => uncompressed(c.req.raw))
 app.get('/stats', (c) => c.json(hw.stats()))
 Deno.serve({ port: Number(Deno.env.get('PORT')) }, app.fetch)

@@ -1,7 +1,5 @@
 export default {
+  dependencies: { '@hono/node-server': '2.1.8', hono: '4.13.19' },
   title: 'Hono 4 on Node',
-  start: ['node', 'server.js'],
-  mounts: ['/parsed', '/uncompressed'],
-  compresses: true,
   synced: true,
 }

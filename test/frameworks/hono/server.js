@@ -13,7 +13,5 @@ app.all('/parsed/*', async (c) => {
   if (c.req.method === 'POST') await c.req.json()
   return parsed(c.req.raw)
 })
-const uncompressed = createHandler(hw, { prefix: '/uncompressed', compression: false })
-app.all('/uncompressed/*', (c) => uncompressed(c.req.raw))
 app.get('/stats', (c) => c.json(hw.stats()))
 serve({ fetch: app.fetch, port: Number(process.env.PORT) })

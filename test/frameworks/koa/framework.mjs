@@ -1,5 +1,4 @@
 export default {
+  dependencies: { koa: '3.3.0', 'koa-bodyparser': '4.4.1' },
   title: 'Koa 3',
-  start: ['node', 'server.js'],
-  mounts: ['/parsed', '/uncompressed'],
 }

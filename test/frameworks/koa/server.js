@@ -12,12 +12,10 @@ app.use((ctx, next) => {
 })
 app.use(bodyParser())
 const parsed = toNodeHandler(hw, { prefix: '/parsed' })
-const uncompressed = toNodeHandler(hw, { prefix: '/uncompressed', compression: false })
 app.use((ctx, next) => {
-  if (!/^\/(parsed|uncompressed)\//.test(ctx.path)) return next()
+  if (!ctx.path.startsWith('/parsed/')) return next()
   ctx.respond = false
-  const handler = ctx.path.startsWith('/parsed/') ? parsed : uncompressed
-  handler(ctx.req, ctx.res)
+  parsed(ctx.req, ctx.res)
 })
 app.use((ctx) => {
   if (ctx.path === '/stats') ctx.body = hw.stats()

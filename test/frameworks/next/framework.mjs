@@ -1,12 +1,11 @@
 const next = (...args) => ['node_modules/.bin/next', ...args]
 const all = {
   env: { NEXT_TELEMETRY_DISABLED: '1' },
-  mounts: ['/uncompressed', '/parsed'],
-  compresses: true,
   bundled: true,
 }
 
 export default {
+  dependencies: { next: '16.4.6', react: '19.3.1', 'react-dom': '19.3.1' },
   // The compiler is an optional dependency.
   install: ['--ignore-scripts'],
   modes: [

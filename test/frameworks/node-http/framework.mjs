@@ -1,5 +1,3 @@
 export default {
   title: 'node:http',
-  start: ['node', 'server.js'],
-  mounts: ['/parsed', '/uncompressed'],
 }

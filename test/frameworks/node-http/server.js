@@ -5,11 +5,9 @@ import { hw } from './streams.js'
 
 const streams = toNodeHandler(hw, { prefix: '/streams' })
 const parsed = toNodeHandler(hw, { prefix: '/parsed' })
-const uncompressed = toNodeHandler(hw, { prefix: '/uncompressed', compression: false })
 const server = createServer((req, res) => {
   if (req.url.startsWith('/streams/')) return streams(req, res)
   if (req.url.startsWith('/parsed/')) return text(req).then(() => parsed(req, res))
-  if (req.url.startsWith('/uncompressed/')) return uncompressed(req, res)
   if (req.url === '/stats') return res.end(JSON.stringify(hw.stats()))
   res.writeHead(404).end()
 })

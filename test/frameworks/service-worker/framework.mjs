@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { endsWithItsWait } from '../harness/checks.mjs'
 
 export default {
+  dependencies: { esbuild: '0.27.7', 'playwright-core': '1.65.1' },
   title: 'service worker in Chromium',
+  parsed: false,
   // The binary of esbuild is an optional dependency.
   install: ['--ignore-scripts'],
   prepare: [['npx', 'esbuild', 'service-worker.js', '--bundle', '--outfile=bundle.js']],
-  start: ['node', 'server.js'],
   limitations: {
     // Chromium does not tell a service worker that a page has abandoned a request without a response.
     'cancelled long poll': endsWithItsWait,

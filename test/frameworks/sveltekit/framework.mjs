@@ -3,6 +3,13 @@ import assert from 'node:assert/strict'
 const vite = (...args) => ['node_modules/.bin/vite', ...args]
 
 export default {
+  dependencies: {
+    '@sveltejs/adapter-node': '6.0.1',
+    '@sveltejs/kit': '3.2.0',
+    '@sveltejs/vite-plugin-svelte': '7.3.1',
+    svelte: '5.57.3',
+    vite: '8.3.8',
+  },
   runtime: 'node',
   // The bundler's binary is an optional dependency.
   install: ['--ignore-scripts'],
@@ -12,7 +19,6 @@ export default {
       prepare: [vite('build')],
       start: ['node', 'build'],
       env: { BODY_SIZE_LIMIT: '2M' },
-      mounts: ['/parsed'],
       bundled: true,
       limitations: {
         'empty body': async (app) => {
@@ -23,6 +29,6 @@ export default {
         },
       },
     },
-    { title: 'SvelteKit 3, vite dev', start: vite('dev'), mounts: ['/parsed'], edited: 'engine.js' },
+    { title: 'SvelteKit 3, vite dev', start: vite('dev'), edited: 'engine.js' },
   ],
 }

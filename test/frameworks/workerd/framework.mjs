@@ -1,6 +1,7 @@
 import { endsWithItsWait } from '../harness/checks.mjs'
 
 export default {
+  dependencies: { esbuild: '0.27.7', workerd: '1.20261117.1' },
   title: 'workerd',
   // The binary of workerd is an optional dependency.
   install: ['--ignore-scripts'],
@@ -8,6 +9,5 @@ export default {
   start: ['sh', '-c', 'exec npx workerd serve config.capnp --socket-addr "http=127.0.0.1:$PORT"'],
   // A client that has left is noticed when the next heartbeat is sent.
   leaveMs: 20_000,
-  mounts: ['/parsed', '/uncompressed'],
   limitations: { 'cancelled long poll': endsWithItsWait },
 }

@@ -3,7 +3,6 @@ import { hw } from './streams.js'
 
 const streams = createHandler(hw, { prefix: '/streams' })
 const parsed = createHandler(hw, { prefix: '/parsed' })
-const uncompressed = createHandler(hw, { prefix: '/uncompressed', compression: false })
 let rootToken
 export default {
   async fetch(request) {
@@ -13,7 +12,6 @@ export default {
       if (request.method === 'POST') await request.json()
       return parsed(request)
     }
-    if (pathname.startsWith('/uncompressed/')) return uncompressed(request)
     if (pathname !== '/stats') return new Response('not found', { status: 404 })
     // Not at the top level: there are no random numbers outside of requests.
     rootToken ??= await hw.createRootToken()

@@ -1,11 +1,30 @@
+// @module-tag slow
+
 import { afterEach, describe, expect, test } from 'vitest'
 import { ROUTES } from '../../../adapters/http/routes.ts'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { faultyStorage } from '../../../adapters/testing/index.ts'
+import { systemClock } from '../../../src/index.ts'
+import { closeRecord } from '../../../src/model/command.ts'
+import { HeadwaterError } from '../../../src/model/errors.ts'
+import type { CatalogChange } from '../../../src/storage/contract.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import { testClock } from '../../support/index.ts'
+import { wrapped } from '../../support/wrapped-storage.ts'
 import { document, operations } from './contract.ts'
-import { opened } from './opened.ts'
-import { callerOf, problemsFound, unseen } from './provoke.ts'
-// Their tests run first, and in this process: the last test below asks what all of them have shown.
-import './each-operation.ts'
-import './replies.ts'
+import {
+  BASIN,
+  callerOf,
+  expectStatuses,
+  type Init,
+  KEY,
+  opened,
+  problemsFound,
+  RECORDS,
+  type Row,
+  sampleOf,
+  unseen,
+} from './provoke.ts'
 
 afterEach(() => expect(problemsFound()).toEqual([]))
 
@@ -35,6 +54,473 @@ describe('the document', () => {
   })
 })
 
+describe('each operation', () => {
+  const secured = operations.filter(({ operation }) => operation.security === undefined)
+  const limited = operations.filter(({ operation }) => operation.responses['429'] !== undefined)
+  const scope = { basins: { prefix: '' }, streams: { prefix: '' } } as const
+
+  /** Sends a sample of each operation, with something else. */
+  async function expectEach(located: typeof operations, status: number, send: Send) {
+    for (const one of located) {
+      const [method, path, init] = sampleOf(one)
+      const response = await send(method, path, init)
+      expect([method, path, response.status]).toEqual([method, path, status])
+    }
+  }
+  type Send = (method: string, path: string, init: Init) => Promise<Response>
+  const withHeaders =
+    (call: Send, more: Readonly<Record<string, string>>): Send =>
+    (method, path, init) =>
+      call(method, path, { ...init, headers: { ...init.headers, ...more } })
+
+  test('needs a token with a permission', async () => {
+    await using hw = await opened()
+    const call = callerOf(hw, { auth: 'token' })
+    await expectEach(secured, 401, call)
+    const isListing = ({ operation }: (typeof secured)[number]) => operation.operationId === 'listLocations'
+    for (const [ops, located] of [
+      ['list-locations', secured.filter((one) => !isListing(one))],
+      ['list-basins', secured.filter(isListing)],
+    ] as const) {
+      const token = await hw.issueAccessToken({ id: ops, scope: { ...scope, ops: [ops] } })
+      await expectEach(located, 403, withHeaders(call, { authorization: `Bearer ${token}` }))
+    }
+  })
+
+  test('rejects an unknown content coding', async () => {
+    await using hw = await opened()
+    await expectEach(operations, 415, withHeaders(callerOf(hw), { 'content-encoding': 'br' }))
+  })
+
+  test('rejects a host that is not allowed', async () => {
+    await using hw = await opened()
+    const call = callerOf(hw, { allowedHosts: [] })
+    await expectEach(operations, 421, (method, path, init) =>
+      call(method, path, { ...init, origin: 'http://rebound.example' }),
+    )
+  })
+
+  test('reports a storage that fails', async () => {
+    const storage = faultyStorage(memory())
+    await using hw = await opened({ storage })
+    storage.fail('get')
+    storage.fail('list')
+    // The first lookup of a token reads the storage.
+    let tokens = 0
+    await expectEach(secured, 500, (method, path, init) => {
+      const headers = { authorization: `Bearer unknown-${tokens++}` }
+      return withHeaders(callerOf(hw, { auth: 'token' }), headers)(method, path, init)
+    })
+    storage.heal()
+  })
+
+  test('reports an engine that cannot be opened', async () => {
+    const failing = () => Promise.reject(new HeadwaterError('storage', 'the directory is locked'))
+    await expectEach(operations, 503, callerOf(failing))
+  })
+
+  test('is rejected if too many bodies are incomplete', async () => {
+    await using hw = await opened()
+    const call = callerOf(hw, { limits: { pendingBodyBytes: 2 * 1024 * 1024 } })
+    const controllers: ReadableStreamDefaultController<Uint8Array>[] = []
+    const stalled = () =>
+      new ReadableStream<Uint8Array>({
+        start(controller) {
+          controllers.push(controller)
+          controller.enqueue(new Uint8Array(2 * 1024 * 1024))
+        },
+      })
+    const isUpload = ({ operation }: (typeof limited)[number]) => operation.requestBody !== undefined
+    const headers = { 'content-type': 'application/json' }
+    // Each protocol has a handler of its own.
+    const pending = ['/v1/streams/s', '/v1/stream/s'].map((path) =>
+      call.open('PUT', path, { headers, body: stalled() }),
+    )
+    for (const located of limited.filter(isUpload)) {
+      const [method, path, { json: _json, ...rest }] = sampleOf(located)
+      const send = () =>
+        call(method, path, { ...rest, headers: { ...headers, ...rest.headers }, body: oneByteMore() })
+      await expect.poll(async () => (await send()).status).toBe(429)
+    }
+    for (const controller of controllers) controller.error(new Error('the client left'))
+    await Promise.all(pending)
+    // Those that came before the handler had read the first body.
+    problemsFound()
+  })
+
+  test('is rejected if too many reads are open', async () => {
+    await using hw = await opened({ limits: { openSessions: 1 } })
+    const call = callerOf(hw)
+    const following = await call.open('GET', RECORDS, { headers: { accept: 'text/event-stream' } })
+    await expectEach(
+      limited.filter(({ operation }) => operation.requestBody === undefined),
+      429,
+      call,
+    )
+    await following.body!.cancel()
+  })
+})
+
+/** A body that is not complete when the handler reads it. */
+function oneByteMore(): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    async start(controller) {
+      controller.enqueue(new Uint8Array(1))
+      await new Promise((resolve) => setImmediate(resolve))
+      controller.close()
+    },
+  })
+}
+
+describe('the replies to', () => {
+  test('requests for basins', async () => {
+    await using hw = await opened()
+    await hw.createBasin('leaving-basin')
+    await hw.basin('leaving-basin').delete()
+    await expectStatuses(callerOf(hw), [
+      [200, 'GET', '/v1/basins?prefix=t&start_after=a&limit=2'],
+      [400, 'GET', '/v1/basins?limit=x'],
+      [201, 'POST', '/v1/basins', { json: { basin: 'new-basin' }, headers: { 'svc-request-token': 'r' } }],
+      [200, 'POST', '/v1/basins', { json: { basin: 'new-basin' }, headers: { 's2-request-token': 'r' } }],
+      [409, 'POST', '/v1/basins', { json: { basin: 'new-basin' } }],
+      [400, 'POST', '/v1/basins', { json: { basin: 'x' } }],
+      [422, 'POST', '/v1/basins', { json: { basin: 'far-away', location: 'nowhere' } }],
+      [201, 'PUT', '/v1/basins/ensured', { json: FULL_BASIN }],
+      [200, 'PUT', '/v1/basins/ensured', { json: FULL_BASIN }],
+      [200, 'GET', '/v1/basins/ensured'],
+      [201, 'PUT', '/v1/basins/ensured-2'],
+      [400, 'PUT', '/v1/basins/ensured', { json: { config: 1 } }],
+      [422, 'PUT', '/v1/basins/ensured', { json: { location: 'nowhere' } }],
+      [200, 'GET', `/v1/basins/${BASIN}`],
+      [400, 'GET', '/v1/basins/-'],
+      [404, 'GET', '/v1/basins/missing'],
+      [200, 'PATCH', `/v1/basins/${BASIN}`, { json: FULL_BASIN.config }],
+      [200, 'PATCH', `/v1/basins/${BASIN}`, { json: { create_stream_on_read: null } }],
+      [400, 'PATCH', `/v1/basins/${BASIN}`, { json: [] }],
+      [404, 'PATCH', '/v1/basins/missing', { json: {} }],
+      [422, 'PATCH', `/v1/basins/${BASIN}`, { json: NO_AGE }],
+      [202, 'DELETE', '/v1/basins/ensured'],
+      [400, 'DELETE', '/v1/basins/-'],
+      [404, 'DELETE', '/v1/basins/missing'],
+    ])
+  })
+
+  test('requests for a basin that is being deleted', async () => {
+    const isLast = (change: CatalogChange) => change.kind === 'delete' && change.collection === 'basins'
+    const storage = wrapped(memory(), {}, (real) => ({
+      commit: (changes) =>
+        changes.some(isLast)
+          ? Promise.reject(new StorageFailure('io', 'not yet', { nothingWritten: true }))
+          : real.commit(changes),
+    }))
+    await using hw = await opened({ storage })
+    await expectStatuses(callerOf(hw), [
+      [202, 'DELETE', `/v1/basins/${BASIN}`],
+      [409, 'PUT', `/v1/basins/${BASIN}`],
+      [409, 'PATCH', `/v1/basins/${BASIN}`, { json: {} }],
+      [409, 'POST', '/v1/streams', { json: { stream: 'x' } }],
+      [409, 'PUT', '/v1/streams/x'],
+      [409, 'PATCH', '/v1/streams/s', { json: {} }],
+      [200, 'GET', '/v1/basins'],
+    ])
+  })
+
+  test('requests for streams', async () => {
+    await using hw = await opened()
+    await expectStatuses(callerOf(hw), [
+      [200, 'GET', '/v1/streams?prefix=s&limit=1'],
+      [400, 'GET', '/v1/streams?prefix=a&prefix=b'],
+      [404, 'GET', '/v1/streams', { headers: { 'svc-basin': 'missing' } }],
+      [201, 'POST', '/v1/streams', { json: { stream: 'a/b', config: FULL_STREAM } }],
+      [409, 'POST', '/v1/streams', { json: { stream: 'a/b' } }],
+      [400, 'POST', '/v1/streams', { json: { stream: '' } }],
+      [404, 'POST', '/v1/streams', { json: { stream: 'x' }, headers: { 'svc-basin': 'missing' } }],
+      [422, 'POST', '/v1/streams', { json: { stream: 'x', config: { retention_policy: { age: 0 } } } }],
+      [201, 'PUT', '/v1/streams/ensured', { json: FULL_STREAM }],
+      [200, 'PUT', '/v1/streams/ensured', { json: null }],
+      [400, 'PUT', '/v1/streams/ensured', { json: 1 }],
+      [404, 'PUT', '/v1/streams/ensured', { headers: { 'svc-basin': 'missing' } }],
+      [422, 'PUT', '/v1/streams/ensured', { json: { retention_policy: { age: 0 } } }],
+      [200, 'GET', '/v1/streams/a%2Fb'],
+      [400, 'GET', '/v1/streams/%ff'],
+      [404, 'GET', '/v1/streams/missing'],
+      [200, 'PATCH', '/v1/streams/s', { json: FULL_STREAM }],
+      [200, 'PATCH', '/v1/streams/s', { json: { retention_policy: { infinite: {} }, timestamping: null } }],
+      [400, 'PATCH', '/v1/streams/s', { body: '{}' }],
+      [404, 'PATCH', '/v1/streams/missing', { json: {} }],
+      [422, 'PATCH', '/v1/streams/s', { json: { retention_policy: { age: 0 } } }],
+      [202, 'DELETE', '/v1/streams/ensured'],
+      [400, 'DELETE', '/v1/streams/%ff'],
+      [404, 'DELETE', '/v1/streams/missing'],
+    ])
+  })
+
+  test('appends', async () => {
+    await using hw = await opened()
+    const stream = hw.basin(BASIN).stream('s')
+    await hw.basin(BASIN).createStream('closed')
+    await hw.basin(BASIN).stream('closed').append([closeRecord()])
+    await hw.basin(BASIN).reconfigure({ createStreamOnAppend: true })
+    const full = {
+      records: [{ body: 'aGk=', headers: [['YQ==', 'Yg==']], timestamp: 1 }, {}],
+      match_seq_num: 1,
+      fencing_token: '',
+    }
+    const one = { records: [{}] }
+    const config = JSON.stringify({ storage_class: 'standard' })
+    await expectStatuses(callerOf(hw), [
+      [200, 'POST', RECORDS, { json: full, headers: { 'svc-format': 'base64', 'svc-encryption-key': KEY } }],
+      [200, 'POST', '/v1/streams/new/records', { json: one, headers: { 'svc-stream-config': config } }],
+      [200, 'POST', RECORDS, { json: one, headers: producer(0) }],
+      [200, 'POST', RECORDS, { json: one, headers: producer(0) }],
+      [409, 'POST', RECORDS, { json: one, headers: producer(2) }],
+      [200, 'POST', RECORDS, { json: one, headers: producer(0, 2) }],
+      [403, 'POST', RECORDS, { json: one, headers: producer(1, 1) }],
+      [200, 'POST', RECORDS, { json: one, headers: { 'headwater-append': 'stream_seq=b' } }],
+      [409, 'POST', RECORDS, { json: one, headers: { 'headwater-append': 'stream_seq=a' } }],
+      [409, 'POST', '/v1/streams/closed/records', { json: one }],
+      [200, 'POST', RECORDS, { body: PROTO_APPEND, headers: PROTO }],
+      [400, 'POST', RECORDS, { body: 'x', headers: PROTO }],
+      [200, 'POST', RECORDS, { headers: { 'content-type': 'svcs/proto' } }],
+      [200, 'POST', RECORDS, { headers: { 'content-type': 's2s/proto' } }],
+      [400, 'POST', RECORDS, { json: {} }],
+      [404, 'POST', RECORDS, { json: one, headers: { 'svc-basin': 'missing' } }],
+      [412, 'POST', RECORDS, { json: { ...one, match_seq_num: 0 } }],
+      [412, 'POST', RECORDS, { json: { ...one, fencing_token: 'x' } }],
+      [422, 'POST', RECORDS, { json: { records: [] } }],
+    ])
+    expect((await stream.checkTail()).seqNum).toBeGreaterThan(3)
+  })
+
+  test('reads', async () => {
+    await using hw = await opened()
+    await hw.basin(BASIN).stream('s').append('world')
+    await hw.basin(BASIN).createStream('closed')
+    await hw
+      .basin(BASIN)
+      .stream('closed')
+      .append([{ headers: [['a', 'b']], body: 'x' }, closeRecord()])
+    const session = { 'content-type': 'svcs/proto' }
+    const config = JSON.stringify({ storage_class: 'standard' })
+    await expectStatuses(callerOf(hw), [
+      [200, 'GET', `${RECORDS}?seq_num=0&count=1&bytes=1000&until=99999999999999&wait=0&clamp=true`],
+      [200, 'GET', `${RECORDS}?timestamp=0`, { headers: { 'svc-format': 'base64' } }],
+      [200, 'GET', `${RECORDS}?tail_offset=1`, { headers: { accept: 'application/protobuf' } }],
+      [200, 'GET', '/v1/streams/closed/records?seq_num=0'],
+      [200, 'GET', '/v1/streams/closed/records?seq_num=0', { headers: { accept: 'text/event-stream' } }],
+      [
+        200,
+        'GET',
+        `${RECORDS}?seq_num=0&wait=0`,
+        { headers: { accept: 'text/event-stream', 'last-event-id': '0,1,13', 's2-format': 'raw' } },
+      ],
+      [200, 'GET', `${RECORDS}?seq_num=0&wait=0`, { headers: session }],
+      [200, 'GET', `${RECORDS}?seq_num=0&wait=0`, { headers: { 'content-type': 's2s/proto' } }],
+      [400, 'GET', `${RECORDS}?count=-1`],
+      [400, 'GET', RECORDS, { headers: { 'svc-format': 'x' } }],
+      [404, 'GET', '/v1/streams/missing/records'],
+      [416, 'GET', `${RECORDS}?seq_num=100`],
+      [422, 'GET', `${RECORDS}?seq_num=0&tail_offset=0`],
+      [200, 'GET', `${RECORDS}/tail`],
+      [200, 'GET', '/v1/streams/closed/records/tail'],
+      [400, 'GET', `${RECORDS}/tail`, { headers: { 'svc-basin': '-' } }],
+      [404, 'GET', '/v1/streams/missing/records/tail'],
+      [422, 'GET', `${RECORDS}/tail`, { headers: { 'svc-stream-config': '{"retention_policy":{"age":0}}' } }],
+    ])
+    await hw.basin(BASIN).reconfigure({ createStreamOnRead: true })
+    await expectStatuses(callerOf(hw), [
+      [200, 'GET', '/v1/streams/new/records/tail', { headers: { 'svc-stream-config': config } }],
+    ])
+  })
+
+  test('reads of encrypted streams', async () => {
+    await using hw = await opened()
+    await hw.createBasin('encrypted', { streamCipher: 'aes-256-gcm' })
+    await hw.basin('encrypted').createStream('s')
+    const headers = { 'svc-basin': 'encrypted' }
+    const key = { ...headers, 'svc-encryption-key': KEY }
+    const otherKey = { ...headers, 'svc-encryption-key': KEY.replace('AAEC', 'BAEC') }
+    await expectStatuses(callerOf(hw), [
+      [200, 'POST', RECORDS, { json: { records: [{ body: 'hello' }] }, headers: key }],
+      [400, 'POST', RECORDS, { json: { records: [{ body: 'hello' }] }, headers }],
+      [200, 'GET', `${RECORDS}?seq_num=0`, { headers: key }],
+      [400, 'GET', `${RECORDS}?seq_num=0`, { headers: otherKey }],
+      [200, 'GET', '/v1/streams', { headers }],
+    ])
+  })
+
+  test('requests for access tokens', async () => {
+    await using hw = await opened()
+    const scope = {
+      basins: { prefix: '' },
+      streams: { prefix: 'p/' },
+      access_tokens: null,
+      op_groups: { stream: { read: true } },
+      ops: ['list-basins'],
+    }
+    const full = { id: 'full', expires_at: '2999-01-01T00:00:00Z', auto_prefix_streams: true, scope }
+    await expectStatuses(callerOf(hw), [
+      [201, 'POST', '/v1/access-tokens', { json: full }],
+      [409, 'POST', '/v1/access-tokens', { json: full }],
+      [400, 'POST', '/v1/access-tokens', { json: {} }],
+      [422, 'POST', '/v1/access-tokens', { json: { id: 'none', scope: {} } }],
+      [200, 'GET', '/v1/access-tokens?prefix=&start_after=&limit=0'],
+      [400, 'GET', '/v1/access-tokens?limit='],
+      [204, 'DELETE', '/v1/access-tokens/full'],
+      [400, 'DELETE', '/v1/access-tokens/%ff'],
+      [404, 'DELETE', '/v1/access-tokens/missing'],
+    ])
+  })
+
+  test('requests for usage', async () => {
+    const clock = testClock()
+    await using hw = await opened({ clock })
+    await clock.advance(3 * 3600 * 1000)
+    const now = Math.floor(clock.now() / 1000)
+    const range = `start=${now - 7200}&end=${now}`
+    const rows: Row[] = []
+    for (const root of ['/v1/metrics', '/metrics']) {
+      for (const set of ['storage', 'append-ops', 'read-ops', 'append-throughput', 'basin-ops']) {
+        rows.push([200, 'GET', `${root}/${BASIN}?set=${set}&${range}&interval=hour`])
+      }
+      rows.push(
+        [200, 'GET', `${root}/${BASIN}/s?set=storage&${range}`],
+        [400, 'GET', `${root}/${BASIN}?set=x&${range}`],
+        [400, 'GET', `${root}/${BASIN}/s?set=x&${range}`],
+        [422, 'GET', `${root}/${BASIN}?set=storage`],
+        [422, 'GET', `${root}/${BASIN}/s?set=storage`],
+      )
+    }
+    await expectStatuses(callerOf(hw), [
+      ...rows,
+      [200, 'GET', `/v1/metrics?set=active-basins&${range}`],
+      [200, 'GET', `/v1/metrics?set=account-ops&${range}`],
+      [400, 'GET', `/v1/metrics?${range}`],
+      [422, 'GET', '/v1/metrics?set=account-ops'],
+    ])
+  })
+
+  test('requests for locations', async () => {
+    await using hw = await opened()
+    await expectStatuses(callerOf(hw), [
+      [200, 'GET', '/v1/locations'],
+      [200, 'GET', '/v1/locations/default'],
+      [200, 'PUT', '/v1/locations/default', { json: 'aws:us-east-1' }],
+      [400, 'PUT', '/v1/locations/default', { json: {} }],
+      [422, 'PUT', '/v1/locations/default', { json: 'nowhere' }],
+    ])
+  })
+
+  test('monitoring', async () => {
+    const storage = faultyStorage(memory())
+    await using hw = await opened({ storage })
+    const call = callerOf(hw)
+    const etag = (await call('GET', '/')).headers.get('etag')!
+    const following = await call.open('GET', `${RECORDS}?seq_num=0`, {
+      headers: { accept: 'text/event-stream' },
+    })
+    await expectStatuses(call, [
+      [200, 'GET', '/health'],
+      [200, 'GET', '/ping'],
+      [200, 'GET', '/metrics'],
+      [200, 'GET', `/followers?basin=${BASIN}&stream=s`],
+      [304, 'GET', '/', { headers: { 'if-none-match': etag } }],
+    ])
+    const { followers } = (await (await call('GET', '/followers')).json()) as { followers: unknown[] }
+    expect(followers).toHaveLength(1)
+    await following.body!.cancel()
+    await expectStatuses(callerOf(hw, { page: undefined }), [[404, 'GET', '/']])
+    storage.fail('get')
+    await expectStatuses(call, [
+      [503, 'GET', '/health'],
+      [503, 'GET', '/ping'],
+    ])
+    storage.heal()
+  })
+
+  test('requests of the second protocol', async () => {
+    // Long polls end by it.
+    await using hw = await opened({ clock: systemClock })
+    const call = callerOf(hw)
+    const at = (name: string) => `/v1/stream/${name}`
+    const text = { 'content-type': 'text/plain' }
+    const produced = (seq: number, epoch = 1) => ({
+      ...text,
+      'producer-id': 'p',
+      'producer-epoch': String(epoch),
+      'producer-seq': String(seq),
+    })
+    await expectStatuses(call, [
+      [201, 'PUT', at('a/b'), { headers: { ...text, 'stream-ttl': '60' }, body: 'hello' }],
+      [200, 'PUT', at('a/b'), { headers: { ...text, 'stream-ttl': '60' } }],
+      [409, 'PUT', at('a/b'), { headers: { 'content-type': 'application/json' } }],
+      [201, 'PUT', at('later'), { headers: { ...text, 'stream-expires-at': '2999-01-01T00:00:00Z' } }],
+      [201, 'PUT', at('fork'), { headers: { ...text, 'stream-forked-from': at('a/b') } }],
+      [404, 'PUT', at('fork-2'), { headers: { ...text, 'stream-forked-from': at('missing') } }],
+      [400, 'PUT', at('x'), { headers: { 'stream-ttl': 'soon' } }],
+      [413, 'PUT', at('x'), { headers: text, body: 'x'.repeat(1_100_000) }],
+      [204, 'POST', at('a/b'), { headers: { ...text, 'stream-seq': '1' }, body: 'world' }],
+      [409, 'POST', at('a/b'), { headers: { ...text, 'stream-seq': '0' }, body: 'world' }],
+      [200, 'POST', at('a/b'), { headers: produced(0), body: 'one' }],
+      [204, 'POST', at('a/b'), { headers: produced(0), body: 'one' }],
+      [409, 'POST', at('a/b'), { headers: produced(5), body: 'one' }],
+      [403, 'POST', at('a/b'), { headers: produced(0, 0), body: 'one' }],
+      [400, 'POST', at('a/b'), { headers: text }],
+      [404, 'POST', at('missing'), { headers: text, body: 'x' }],
+      [413, 'POST', at('a/b'), { headers: text, body: 'x'.repeat(1_100_000) }],
+      [200, 'GET', `${at('a/b')}?offset=-1`],
+      [200, 'GET', `${at('a/b')}?offset=now`],
+      [204, 'GET', `${at('a/b')}?offset=now&live=long-poll`],
+      [400, 'GET', `${at('a/b')}?offset=x`],
+      [404, 'GET', at('missing')],
+      [200, 'HEAD', at('a/b')],
+      [404, 'HEAD', at('missing')],
+      [204, 'DELETE', at('fork')],
+      [404, 'DELETE', at('missing')],
+      [400, 'DELETE', at('%ff')],
+    ])
+    const etag = (await call('GET', `${at('a/b')}?offset=-1`)).headers.get('etag')!
+    await expectStatuses(call, [
+      [304, 'GET', `${at('a/b')}?offset=-1`, { headers: { 'if-none-match': etag } }],
+      [204, 'POST', at('later'), { headers: { ...text, 'stream-closed': 'true' }, body: 'end' }],
+      [409, 'POST', at('later'), { headers: text, body: 'more' }],
+      [200, 'GET', `${at('later')}?offset=-1&live=sse`],
+      [200, 'HEAD', at('later')],
+      // A fork keeps what was deleted.
+      [201, 'PUT', at('fork-3'), { headers: { ...text, 'stream-forked-from': at('a/b') } }],
+      [204, 'DELETE', at('a/b')],
+      [410, 'GET', at('a/b')],
+      [410, 'HEAD', at('a/b')],
+      [410, 'POST', at('a/b'), { headers: text, body: 'x' }],
+      [410, 'DELETE', at('a/b')],
+    ])
+  })
+})
+
+const FULL_STREAM = {
+  storage_class: 'standard',
+  retention_policy: { age: 60 },
+  timestamping: { mode: 'arrival', uncapped: true },
+  delete_on_empty: { min_age_secs: 5 },
+}
+const FULL_BASIN = {
+  config: {
+    default_stream_config: FULL_STREAM,
+    stream_cipher: 'aes-256-gcm',
+    create_stream_on_append: true,
+    create_stream_on_read: true,
+  },
+}
+const NO_AGE = { default_stream_config: { retention_policy: { age: 0 } } }
+const PROTO = { 'content-type': 'application/protobuf', accept: 'application/protobuf' }
+/** One record without anything. */
+const PROTO_APPEND = '\n\x00'
+
+const producer = (seq: number, epoch = 1) => ({
+  'headwater-append': `producer=p&epoch=${epoch}&seq=${seq}`,
+})
+
+// The last test: what did all others show?
 test('each documented response was shown', () => {
   expect(unseen()).toEqual([])
 })

@@ -1,16 +1,7 @@
 import { inspect } from 'node:util'
 
 /** Where a text was disclosed. */
-export type Place =
-  | 'answers'
-  | 'answers with records'
-  | 'answers to issuers'
-  | 'printed'
-  | 'printed at first start'
-  | 'printed to issuers'
-  | 'errors'
-  | 'stored'
-  | 'handles'
+export type Place = 'answers' | 'answers with records' | 'printed' | 'errors' | 'stored' | 'handles'
 
 /** Secrets by name. */
 export type Secrets = Readonly<Record<string, string | Uint8Array>>

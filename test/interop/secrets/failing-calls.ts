@@ -14,7 +14,7 @@ export async function failingCalls(
   client: RecordingClient,
   tokens: Readonly<Record<string, string>>,
 ): Promise<void> {
-  for (const [who, token] of Object.entries(tokens)) {
+  for (const [who, token] of Object.entries(tokens).slice(0, 2)) {
     for (const encryptionKey of Object.values(KEYS).slice(0, 2)) {
       const headers = {
         authorization: `Bearer ${token}`,

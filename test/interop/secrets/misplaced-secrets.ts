@@ -52,12 +52,15 @@ export async function sendMisplacedSecrets(
   const count = (status: number) => statuses.set(status, (statuses.get(status) ?? 0) + 1)
   const [everything, issued] = Object.values(tokens)
   const [rightKey] = Object.values(keys)
-  const callers: Readonly<Record<string, string | undefined>> = { anonymous: undefined, ...tokens }
+  const callers: Readonly<Record<string, string | undefined>> = {
+    anonymous: undefined,
+    ...Object.fromEntries(Object.entries(tokens).slice(0, 3)),
+  }
   const bearer = (token: string | undefined): Record<string, string> =>
     token === undefined ? {} : { authorization: `Bearer ${token}` }
 
   // A secret in the wrong place. A caller without permissions gets the same response to everything.
-  const secrets = [...Object.entries(tokens).slice(0, 2), ...Object.entries(keys).slice(0, 2)]
+  const secrets = [...Object.entries(tokens).slice(0, 1), ...Object.entries(keys).slice(0, 1)]
   for (const [name, secret] of secrets) {
     for (const request of misplacedSecrets(secret, basin, streams[0]!)) {
       for (const token of [undefined, everything]) {

@@ -49,17 +49,7 @@ export function misplacedSecrets(secret: string, basin: string, stream: string):
       add('GET', `${path}?${name}=${inUrl}`)
     }
   }
-  for (const name of [
-    'seq_num',
-    'timestamp',
-    'tail_offset',
-    'count',
-    'bytes',
-    'until',
-    'wait',
-    'clamp',
-    'key',
-  ])
+  for (const name of ['seq_num', 'timestamp', 'count', 'until', 'wait', 'clamp', 'key'])
     add('GET', `${target}?${name}=${inUrl}`)
   for (const query of [`set=${inUrl}&start=0&end=1`, `set=storage&start=${inUrl}&end=1&interval=${inUrl}`])
     add('GET', `/v1/metrics/${basin}?${query}`)
@@ -74,14 +64,10 @@ export function misplacedSecrets(secret: string, basin: string, stream: string):
     's2-encryption-key',
     'svc-stream-config',
     'accept',
-    'accept-encoding',
     'content-type',
     'content-encoding',
     'last-event-id',
     'cookie',
-    'x-api-key',
-    'proxy-authorization',
-    'user-agent',
   ]) {
     for (const method of ['GET', 'POST']) {
       const body = method === 'POST' ? { body: '{"records":[{"body":"","headers":[]},{"body":1}]}' } : {}
@@ -99,15 +85,11 @@ export function misplacedSecrets(secret: string, basin: string, stream: string):
     secret,
     `{${inJson}`,
     `{${inJson}:1,${inJson}:2}`,
-    `{"records":${inJson}}`,
-    `{"records":[{"body":"x","headers":${inJson}}]}`,
     `{"records":[{"body":"x","timestamp":${inJson}}]}`,
     `{"records":[{"body":"x","headers":[["",${inJson}]]}]}`,
     `{"records":[{"body":"x"}],"match_seq_num":${inJson}}`,
     `{"records":[{"body":"x"}],"fencing_token":${inJson}}`,
     `{"config":{"stream_cipher":${inJson}}}`,
-    `{"config":{"default_stream_config":{"storage_class":${inJson}}}}`,
-    `{"scope":${inJson}}`,
     `{"id":"x","scope":{"ops":[${inJson}]}}`,
     `{"id":"x","expires_at":${inJson},"scope":{"ops":["read"]}}`,
     `{"id":"x","scope":{"streams":{${inJson}:""}}}`,
@@ -136,14 +118,10 @@ export function malformedAuthorizations(token: string): string[] {
     `Basic ${token}`,
     `Basic ${btoa(`user:${token}`)}`,
     `Bearer ${token} ${token}`,
-    `Bearer "${token}"`,
-    `Bearer ${token},`,
     `Bearer ${token}x`,
     `Bearer ${token.slice(1)}`,
     `Bearer ${token.slice(0, -4)}`,
     `Bearer ${token.toLowerCase()}`,
-    `Bearer ${token.repeat(30)}`,
-    `Bearer\t${token}`,
     `Digest username="${token}", response="${token}"`,
   ]
 }
