@@ -171,7 +171,7 @@ const RECORDS = [
 
 const calls = fc.array(
   fc.oneof({ weight: 3, arbitrary: fc.oneof(...RECORDS) }, { weight: 2, arbitrary: fc.oneof(...CONTROL) }),
-  { minLength: 5, maxLength: 30 },
+  { minLength: 10, maxLength: 25 },
 )
 
 /** What a caller sees of a call: the value or the error. */
@@ -224,6 +224,8 @@ it('a client has the results and errors of an engine in process', { tags: ['slow
       await remote.close()
       await Promise.all([local.close(), behind.close()])
     }),
+    // A run makes each call twice, 11 seconds apart.
+    { numRuns: 15 },
   )
   // Without each of these outcomes, the calls would prove too little.
   expect([...seen]).toEqual(
