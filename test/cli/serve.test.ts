@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { get, type IncomingMessage } from 'node:http'
@@ -5,7 +7,7 @@ import { connect } from 'node:http2'
 import { get as getSecurely } from 'node:https'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open } from '../../src/index.ts'
 import { StorageFailure } from '../../src/storage/errors.ts'
@@ -15,11 +17,6 @@ const fixture = (name: string) => fileURLToPath(new URL(`../node/fixtures/${name
 const CERT = fixture('test-only-cert.pem')
 const KEY = fixture('test-only-key.pem')
 const NO_AUTH = ['serve', '--no-auth', '--port', '0']
-
-// The first request loads the implementation of `fetch`.
-beforeAll(async () => {
-  await fetch('data:,')
-})
 
 describe('headwater serve', () => {
   it('responds until a signal, and then closes its storage', async () => {
