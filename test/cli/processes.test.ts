@@ -1,12 +1,14 @@
 // @module-tag slow
 
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { deferred } from '../support/deferred.ts'
 import { ended, program } from './program.ts'
 
 const headwater = program()
@@ -23,13 +25,31 @@ async function shell(script: string, env: Readonly<Record<string, string>> = {})
   )
 }
 
-/** Whether a shell is not installed. */
-function lacks(name: string): boolean {
-  return spawnSync(name, ['-c', 'true']).status !== 0
-}
+/** Collects garbage before the command receives a signal. */
+const COLLECT_GARBAGE = `
+  import { setFlagsFromString } from 'node:v8'
+  import { runInNewContext } from 'node:vm'
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc')
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => collect())
+`
 
-function whyLacks(name: string): string {
-  return lacks(name) ? ` (skipped: ${name} is not installed)` : ''
+/** The configuration of a stream, and its tail. */
+const BODY = JSON.stringify({ retention_policy: { infinite: {} }, tail: { seq_num: 0, timestamp: 0 } })
+
+/** Starts a server that responds to requests of one method, and to no others. Resolves to its URL. */
+async function silentServer(respondsTo: string, onSilence: () => void): Promise<string> {
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
+    if (request.method === respondsTo) response.setHeader('content-type', 'application/json').end(BODY)
+    else onSilence()
+  }
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 /** Starts `serve` on a free port, and resolves to its URL. */
@@ -66,13 +86,6 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     expect((await shell(`${read} > /dev/full`)).stderr).toMatch(
       /^headwater: cannot write to standard output: ENOSPC/,
     )
-  })
-
-  it('reports that another process has the storage open', async () => {
-    await serve('--dir', at('locked'))
-    const { code, stderr } = await shell('headwater ls --storage ./locked')
-    expect(code).toBe(1)
-    expect(stderr).toMatch(/^headwater: .*process/)
   })
 
   it('appends lines before the input ends, and a follower prints them at once', async () => {
@@ -112,17 +125,6 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     expect((await shell('headwater read app/s', { HEADWATER_URL })).stdout).toBe('one\n')
   })
 
-  it.skipIf(!existsSync('/dev/full') /* the device is Linux's */)(
-    'reports that its output cannot be written',
-    async () => {
-      expect(await shell('headwater completion bash > /dev/full')).toEqual({
-        code: 1,
-        stdout: '',
-        stderr: expect.stringMatching(/^headwater: cannot write to standard output: ENOSPC.*\n$/),
-      })
-    },
-  )
-
   it('a server continues when the reader of its log exits', async () => {
     const child = headwater.start([
       'serve',
@@ -147,14 +149,6 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     expect(await end).toMatchObject({ code: 0, err: '' })
   })
 
-  it('a follower ends when the reader of its pipe exits', async () => {
-    const HEADWATER_URL = await serve('--storage', 'memory')
-    const script = `headwater append app/s one --quiet 2> /dev/null
-      (while true; do headwater append app/s more --quiet; done) & writer=$!
-      headwater tail -f app/s | head -n 1; code=\${PIPESTATUS[0]}; kill $writer; exit $code`
-    expect(await shell(script, { HEADWATER_URL })).toMatchObject({ code: 0, stdout: 'one\n' })
-  })
-
   it.skipIf(process.platform !== 'linux' /* only Linux tells */)(
     'a follower of a silent stream ends when the reader of its pipe exits',
     async () => {
@@ -164,49 +158,6 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
       expect(await shell(script, { HEADWATER_URL })).toMatchObject({ code: 0, stdout: 'one\n' })
     },
   )
-
-  it.each([['a server'], ['a directory']])('bench on %s removes its basin after Ctrl+C', async (target) => {
-    const HEADWATER_URL = await serve('--storage', 'memory')
-    const options = target === 'a server' ? ['--url', HEADWATER_URL] : ['--storage', at('benched')]
-    const bench = headwater.start(['bench', '--records', '1000000000', ...options])
-    const output = ended(bench)
-    if (target === 'a server') {
-      await shell('until headwater ls | grep -q bench; do :; done', { HEADWATER_URL })
-    } else await shell('until ls benched/journal* > /dev/null 2>&1; do :; done')
-    bench.kill('SIGINT')
-    expect(await output).toMatchObject({ code: 130, err: '' })
-    expect((await shell(`headwater ls ${options.join(' ')}`)).stdout).toBe('')
-  })
-
-  it('a follower continues after its server restarts', async () => {
-    const options = ['serve', '--no-auth', '--storage', './restarted']
-    const start = async (port: string) => {
-      const server = headwater.start([...options, '--port', port], {}, headwater.directory)
-      onTestFinished(() => void server.kill('SIGKILL'))
-      const [chunk] = await once(server.stdout!, 'data')
-      return { server, url: /http:\S+/.exec(String(chunk))![0] }
-    }
-    const { server, url } = await start('0')
-    const env = { HEADWATER_URL: url }
-    await shell('headwater append app/s one', env)
-    const follower = headwater.start(['tail', '-f', 'app/s'], env)
-    const output = ended(follower)
-    await once(follower.stdout!, 'data')
-    server.kill('SIGTERM')
-    await once(server, 'exit')
-    await start(new URL(url).port)
-    const printed = once(follower.stdout!, 'data')
-    await shell('headwater append app/s two', env)
-    await printed
-    follower.kill('SIGINT')
-    const { code, out, err } = await output
-    expect([code, out.toString()]).toEqual([130, 'one\ntwo\n'])
-    expect(err).toMatch(/^headwater: .*; reconnecting, Ctrl\+C stops\n$/)
-  })
-
-  it('prints no colour to a pipe', async () => {
-    expect((await shell('headwater --help; headwater read --help')).stdout).not.toContain('\u001b')
-  })
 
   it('completes commands and options in bash', async () => {
     await writeFile(at('completion'), (await shell('headwater completion bash')).stdout)
@@ -222,46 +173,77 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     expect(await complete('tail', '-n', '5', '--fo')).toEqual(['--follow', '--format'])
   })
 
-  it.skipIf(lacks('fish'))(`completes commands and options in fish${whyLacks('fish')}`, async () => {
-    await writeFile(at('headwater.fish'), (await shell('headwater completion fish')).stdout)
-    const complete = async (line: string) => {
-      const script = `source ./headwater.fish; complete -C "headwater ${line}"`
-      const { stdout } = await shell(`fish --no-config -c '${script}'`)
-      return stdout
-        .trim()
-        .split('\n')
-        .map((word) => word.split('\t')[0])
-    }
-    expect(await complete('ap')).toEqual(['append'])
-    expect(await complete('token ')).toEqual(['issue', 'list', 'revoke', '--help'])
-    expect(await complete('token issue ci --op')).toEqual(['--ops', '--op-groups'])
-    expect(await complete('append a/b --no')).toEqual(['--no-create'])
-  })
-
-  it.skipIf(lacks('zsh'))(`completes commands and options in zsh${whyLacks('zsh')}`, async () => {
-    const script = (await shell('headwater completion zsh')).stdout
-    // Completion functions run only while a line is edited: this one prints what it would be offered.
-    const stub = `_describe() { print -rl -- \${items%%:*}; }; compdef() { :; }`
-    await writeFile(at('complete.zsh'), `${stub}\n${script}\nwords=("$@"); CURRENT=$#; _headwater\n`)
-    const complete = async (...words: string[]) => {
-      const quoted = words.map((word) => `'${word}'`).join(' ')
-      return (await shell(`zsh -f ./complete.zsh headwater ${quoted}`)).stdout.trim().split('\n')
-    }
-    expect(await complete('')).toContain('append')
-    expect(await complete('token', '')).toEqual(['issue', 'list', 'revoke', '--help'])
-    expect(await complete('token', 'issue', 'ci', '')).toContain('--op-groups')
-    expect(await complete('append', 'a/b', '')).toContain('--no-create')
+  it('bench removes its basin after Ctrl+C', async () => {
+    const HEADWATER_URL = await serve('--storage', 'memory')
+    const bench = headwater.start(['bench', '--records', '1000000000', '--url', HEADWATER_URL])
+    const output = ended(bench)
+    await shell('until headwater ls | grep -q bench; do :; done', { HEADWATER_URL })
+    bench.kill('SIGINT')
+    expect(await output).toMatchObject({ code: 130, err: '' })
+    expect((await shell('headwater ls', { HEADWATER_URL })).stdout).toBe('')
   })
 
   it.each([
-    ['zsh', ['#compdef headwater', "'tail')", "'--follow:"]],
-    ['fish', ['complete -c headwater', "-a '--follow'", "-a 'issue'"]],
-  ])('prints a completion script for %s with every command', async (shellName, parts) => {
-    const { stdout } = await shell(`headwater completion ${shellName}`)
-    for (const part of parts) expect(stdout).toContain(part)
-    for (const name of (await shell('headwater --help')).stdout.match(/^ +[a-z-]+(?= {4})/gm)!) {
-      expect(stdout).toContain(name.trim())
-    }
+    ['append app/s text', 'SIGINT', 'GET', 130],
+    ['export', 'SIGTERM', 'POST', 143],
+  ] as const)(
+    'a server that does not respond does not keep `%s` alive after %s',
+    async (command, signal, respondsTo, code) => {
+      const onSilence = deferred<void>()
+      const url = await silentServer(respondsTo, onSilence.resolve)
+      const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(COLLECT_GARBAGE)}`
+      const child = headwater.start([...command.split(' '), '--url', url], { NODE_OPTIONS })
+      onTestFinished(() => void child.kill('SIGKILL'))
+      const output = ended(child)
+      await onSilence.promise
+      child.kill(signal)
+      expect(await output).toMatchObject({ code })
+    },
+  )
+})
+
+describe.skipIf(process.platform === 'win32' /* it has no bash */)('export and import in a shell', () => {
+  beforeAll(async () => {
+    for (const name of ['a', 'b']) await writeFile(at(`${name}.ndjson`), exportOf(`basin-${name}`, 100))
+    expect(await shell('headwater import a.ndjson --dir source')).toMatchObject({ code: 0 })
+  })
+
+  it('an export fails if it is redirected to a file that cannot hold it', async () => {
+    const { code, stderr } = await shell('ulimit -f 4; headwater export --dir source > part')
+    expect(await readFile(at('part'), 'utf8')).not.toContain('export_end')
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^headwater: cannot write to standard output: EFBIG.*\n$/)
+  })
+
+  it('an export redirected with >> is complete and is appended to the file', async () => {
+    const script = 'echo before > whole; headwater export --dir source >> whole; echo behind >> whole'
+    expect(await shell(script)).toMatchObject({
+      code: 0,
+      stderr: 'Exported 1 basin, 1 stream, 100 records\n',
+    })
+    const lines = (await readFile(at('whole'), 'utf8')).trimEnd().split('\n')
+    expect([lines[0], lines.at(-2), lines.at(-1)]).toEqual([
+      'before',
+      '{"export_end":{"basins":1,"streams":1,"records":100}}',
+      'behind',
+    ])
+    expect(lines).toHaveLength(107)
+  })
+
+  it('an export without a reader prints no summary', async () => {
+    const { code, stderr } = await shell('set -o pipefail; headwater export --dir source | exec 0<&-')
+    expect([code, stderr]).toEqual([0, ''])
+  })
+
+  it.each([
+    ['a process substitution', 'headwater import <(cat b.ndjson) --dir substituted'],
+    ['standard input by its name', 'cat b.ndjson | headwater import /dev/stdin --dir by-name'],
+    ['a named pipe', 'mkfifo pipe; cat b.ndjson > pipe & headwater import pipe --dir piped'],
+  ])('%s is imported', async (_, script) => {
+    expect(await shell(script)).toMatchObject({
+      code: 0,
+      stderr: 'Imported 1 basin, 1 stream, 100 records\n',
+    })
   })
 })
 
@@ -282,4 +264,17 @@ function followLines(stream: NodeJS.ReadableStream) {
       }
     },
   }
+}
+
+function exportOf(basin: string, records: number): string {
+  const tail = { seq_num: records, timestamp: 9 }
+  const lines = [
+    { headwater_export: 1, exported_at: '2030-01-01T00:00:00Z' },
+    { basin, config: {} },
+    { stream: 's', basin, config: {}, cipher: null, start: 0, tail, fencing_token: null },
+    ...Array.from({ length: records }, (_, i) => ({ seq_num: i, timestamp: 9, body: 'x'.repeat(100) })),
+    { stream_end: 's', records },
+    { export_end: { basins: 1, streams: 1, records } },
+  ]
+  return lines.map((line) => `${JSON.stringify(line)}\n`).join('')
 }

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import { onTestFinished } from 'vitest'
+import { HEADWATER } from '../../adapters/cli/commands.ts'
 import type { CliContext, StorageFactory } from '../../adapters/cli/context.ts'
 import { runCli } from '../../adapters/cli/run.ts'
 import { createHandler } from '../../adapters/http/index.ts'
@@ -8,6 +9,11 @@ import { memory } from '../../adapters/storage/memory/index.ts'
 import { type Engine, open, systemClock } from '../../src/index.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
+
+// Commands are loaded when they are used. This takes more CPU time than a test may.
+for (const { load } of (await HEADWATER.load()).commands ?? []) {
+  for (const command of (await load()).commands ?? []) await command.load()
+}
 
 export const ROOT_TOKEN = 'the-root-token-of-a-test'
 
@@ -86,13 +92,13 @@ export async function resultOf(args: readonly string[], world: Partial<CliContex
   return { exitCode: await exitCode, out, err }
 }
 
-/** Standard output for commands that write bytes, and the lines that were written. */
-export function byteOutput(): { readonly output: () => PassThrough; lines(): string[] } {
+/** Standard output for commands that write bytes, and what was written. */
+export function byteOutput() {
   const stream = new PassThrough()
   const chunks: Buffer[] = []
-  stream.on('data', (chunk) => chunks.push(chunk))
-  const lines = () => Buffer.concat(chunks).toString().split('\n').slice(0, -1)
-  return { output: () => stream, lines }
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+  const text = () => Buffer.concat(chunks).toString()
+  return { output: () => stream, text, lines: () => text().split('\n').slice(0, -1) }
 }
 
 /**

@@ -1,13 +1,12 @@
 // @module-tag slow
 
-import { once } from 'node:events'
-import { readFile, stat, truncate, writeFile } from 'node:fs/promises'
+import { readFile, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { gunzipSync, gzipSync } from 'node:zlib'
+import { gunzipSync } from 'node:zlib'
 import { S2, S2Environment } from '@s2-dev/streamstore'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type NodeServer, serve, serveHandler } from '../../adapters/node/serve.ts'
+import { type NodeServer, serve } from '../../adapters/node/index.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { type Engine, fenceRecord, open, systemClock, trimRecord } from '../../src/index.ts'
@@ -58,7 +57,6 @@ async function fill(hw: Engine): Promise<void> {
 describe('headwater export and import', () => {
   let source: string
   let whole: string
-  let nowhere: string
   const services: { hw: Engine; server: NodeServer }[] = []
 
   async function service(): Promise<{ hw: Engine; url: string }> {
@@ -72,9 +70,6 @@ describe('headwater export and import', () => {
 
   beforeAll(async () => {
     source = at('source')
-    const closed = await serveHandler(() => {})
-    nowhere = closed.url
-    await closed.close()
     // The grace period of its trim is over when the exports begin.
     const clock = { ...systemClock, now: () => systemClock.now() - 60_000 }
     const hw = await open({ storage: filesystem(source), autoCreate: false, clock })
@@ -87,28 +82,6 @@ describe('headwater export and import', () => {
   })
   afterAll(async () => {
     await Promise.all(services.flatMap(({ hw, server }) => [server.close(), hw.close()]))
-  })
-
-  it('writes lines for jq and grep', () => {
-    const lines = whole.trimEnd().split('\n')
-    expect(JSON.parse(lines[0]!)).toMatchObject({ headwater_export: 1 })
-    expect(lines.at(-1)).toBe('{"export_end":{"basins":2,"streams":4,"records":3504}}')
-    expect(lines.find((line) => line.startsWith('{"seq_num":1,'))).toBe(
-      '{"seq_num":1,"timestamp":1,"body":"record 0 1"}',
-    )
-    const trimmed = lines.find((line) => line.startsWith('{"stream":"trimmed"'))!
-    expect(JSON.parse(trimmed)).toMatchObject({ start: 2, tail: { seq_num: 5 }, fencing_token: 'the owner' })
-  })
-
-  it('copies a directory through a compressed file', async () => {
-    const file = at('all.ndjson.gz')
-    expect(await run(['export', '--dir', source, '--out', file], KEYS)).toMatchObject({ code: 0 })
-    expect(contentOf(gunzipSync(await readFile(file)).toString())).toBe(contentOf(whole))
-    const imported = await run(['import', file, '--dir', at('copy')], KEYS)
-    expect(imported).toMatchObject({ code: 0, err: 'Imported 2 basins, 4 streams, 3,504 records\n' })
-    const again = await run(['export', '--dir', at('copy'), '--quiet'], KEYS)
-    expect(again).toMatchObject({ code: 0, err: '' })
-    expect(contentOf(again.out.toString())).toBe(contentOf(whole))
   })
 
   it('copies a directory to a service, and from there through a pipe to another', async () => {
@@ -161,21 +134,6 @@ describe('headwater export and import', () => {
     expect(again).toMatchObject({ code: 0, err: 'Exported 2 basins, 4 streams, 3,504 records\n' })
   })
 
-  it('imports a truncated file, reports it, and continues with the complete one', async () => {
-    const torn = at('torn-input.gz')
-    await writeFile(torn, gzipSync(whole.slice(0, whole.indexOf('record 3 100"'))))
-    const target = ['--dir', at('from-torn')]
-    const first = await run(['import', torn, ...target], KEYS)
-    expect(first).toMatchObject({ code: 1, err: expect.stringContaining('the input is truncated') })
-    const complete = at('whole')
-    await writeFile(complete, whole)
-    const refused = await run(['import', complete, ...target], KEYS)
-    expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/line 5: stream events .*--resume/) })
-    expect(await run(['import', complete, ...target, '--resume'], KEYS)).toMatchObject({ code: 0 })
-    const again = await run(['export', ...target], KEYS)
-    expect(contentOf(again.out.toString())).toBe(contentOf(whole))
-  })
-
   it('stops at a signal and continues later', async () => {
     const input = headwater.start(['import', '--dir', at('stopped')], KEYS)
     const end = ended(input)
@@ -192,87 +150,6 @@ describe('headwater export and import', () => {
     expect(await done).toMatchObject({ code: 0 })
     const again = await run(['export', '--dir', at('stopped')], KEYS)
     expect(contentOf(again.out.toString())).toBe(contentOf(whole))
-  })
-
-  it('ends without an error when its reader exits', async () => {
-    const child = headwater.start(['export', '--dir', source], KEYS)
-    const end = ended(child)
-    await once(child.stdout!, 'data')
-    child.stdout!.destroy()
-    expect(await end).toMatchObject({ code: 0, err: expect.not.stringContaining('EPIPE') })
-  })
-
-  it.each<[string, readonly string[], Readonly<Record<string, string>>, number, RegExp]>([
-    [
-      'without the key',
-      ['export', '--dir', 'SOURCE'],
-      {},
-      1,
-      /stream s of basin sealed is encrypted; a key is required/,
-    ],
-    [
-      'with another key',
-      ['export', '--dir', 'SOURCE'],
-      { HEADWATER_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64') },
-      1,
-      /stream s of basin sealed: .*\(decryption_failed\)/,
-    ],
-    [
-      'with a key that is none',
-      ['export', '--dir', 'SOURCE'],
-      { HEADWATER_ENCRYPTION_KEY: 'short' },
-      2,
-      /HEADWATER_ENCRYPTION_KEY: invalid encryption key/,
-    ],
-    ['from no directory', ['export', '--dir', 'NONE'], {}, 1, /does not exist/],
-    ['from no service', ['export', '--url', 'NOWHERE'], {}, 1, /cannot reach http:\S+: connection refused$/m],
-    [
-      'of no such name',
-      ['export', '--dir', 'SOURCE', '--basin', 'No'],
-      {},
-      2,
-      /`--basin`: basin name must begin/,
-    ],
-    [
-      'that cannot be gone on with',
-      ['export', '--dir', 'SOURCE', '--resume'],
-      {},
-      2,
-      /`--resume` requires `--out FILE`/,
-    ],
-    ['from no file', ['import', 'NONE', '--dir', 'NONE'], {}, 1, /file .* does not exist/],
-    ['from two files', ['import', 'a', 'b'], {}, 2, /`import` accepts one FILE/],
-  ])(
-    'fails %s',
-    async (_, args, env, code, message) => {
-      const places: Readonly<Record<string, string>> = {
-        SOURCE: source,
-        NONE: at('nothing'),
-        NOWHERE: nowhere,
-      }
-      const named = args.map((arg) => places[arg] ?? arg)
-      const result = await run(named, env)
-      expect(result.code).toBe(code)
-      expect(result.err).toMatch(message)
-      expect(result.err.trimEnd().split('\n')).toHaveLength(1)
-    },
-    60_000,
-  )
-
-  it('names the variable to set when the service requires a token', async () => {
-    const { url } = await service()
-    const file = at('not-permitted')
-    const { code, err } = await run(['export', '--url', url, '--out', file])
-    expect(code).toBe(1)
-    expect(err).toContain('No access token was given; set HEADWATER_TOKEN')
-    expect(err).toContain('(authn)')
-    await expect(stat(file)).rejects.toMatchObject({ code: 'ENOENT' })
-  })
-
-  it('exports only the streams that the filters match', async () => {
-    const { code, out } = await run(['export', '--dir', source, '--basin', 'plain-basin', '--stream', 't*'])
-    expect(code).toBe(0)
-    expect(out.toString().match(/"stream":"[^"]*"/g)).toEqual(['"stream":"trimmed"'])
   })
 
   it('exports no tokens and no keys', () => {

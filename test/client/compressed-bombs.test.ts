@@ -9,10 +9,11 @@ import { encodeMessageFrame } from '../../src/wire/session-frames.ts'
 import { HOSTILE_ZSTD } from '../wire/zstd-data.ts'
 import { connectTo, failureOf, whileTimePasses } from './network.ts'
 
-const BOMB = gzipSync(new Uint8Array(64 * 1024 * 1024))
+/** Over the limits of a frame and of a body. */
+const BOMB = gzipSync(new Uint8Array(17 * 1024 * 1024))
 const HOSTILE = [
   ...HOSTILE_ZSTD.map(([name, data]) => ['zstd', name, data] as const),
-  ['gzip', '64 MiB', BOMB],
+  ['gzip', '17 MiB', BOMB],
   ['gzip', 'a truncated stream', BOMB.subarray(0, -1)],
 ] as const
 
@@ -46,7 +47,7 @@ describe.each(HOSTILE)('a server that sends hostile %s data: %s', (coding, _name
   })
 })
 
-it('cuts a compressed body off that decompresses to more than 16 MiB', async () => {
+it('cuts a compressed body off at 16 MiB that decompresses to more', { tags: ['slow'] }, async () => {
   const server = createHttpServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(BOMB)
   })

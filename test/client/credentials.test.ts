@@ -68,22 +68,6 @@ describe('access tokens', () => {
     expect(await outcomeOf(service.hw.basin('basin').stream('missing').append('a'))).toBe('stream_not_found')
     expect(await outcomeOf(service.hw.basin('missing').stream('s').append('a'))).toBe('basin_not_found')
   })
-
-  it('are managed as in process', async () => {
-    const { hw, engine } = await connectUnreliably()
-    const token = await hw.issueAccessToken({
-      id: 'reader',
-      expiresAt: new Date(2_000_000_000_000),
-      scope: { streams: { prefix: 'a' }, opGroups: { stream: { read: true } } },
-    })
-    expect(token).toMatch(/^[!-~]{16,}$/)
-    const { items } = await hw.listAccessTokens()
-    const { items: expected } = await engine.listAccessTokens()
-    expect(items).toEqual(expected.map(({ expiresAtText: _, ...info }) => info))
-    await hw.revokeAccessToken('reader')
-    expect(await outcomeOf(hw.revokeAccessToken('reader'))).toBe('access_token_not_found')
-    expect(await outcomeOf(hw.issueAccessToken({ id: '', scope: {} }))).toBe('invalid')
-  })
 })
 
 let asked = 0

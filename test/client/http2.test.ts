@@ -78,7 +78,7 @@ describe('sessions in Node', () => {
     const { hw, stream } = await connected(server.url)
     const session = await stream.appendSession()
     const tickets = []
-    for (let i = 0; i < 50; i++) tickets.push(await session.submit(`${i}`))
+    for (let i = 0; i < 5; i++) tickets.push(await session.submit(`${i}`))
     await Promise.all(tickets.map((ticket) => ticket.ack()))
     const following = failureOf(stream.follow().toArray())
     await expect.poll(() => server.counts().requests).toBe(2)
@@ -89,23 +89,7 @@ describe('sessions in Node', () => {
     await expect.poll(() => server.counts().requests).toBe(0)
   })
 
-  it('send batches of all sizes in the order of their submission', async () => {
-    const { engine, server } = await startServer()
-    const { stream } = await connected(server.url)
-    const session = await stream.appendSession()
-    const sizes = [1, 1_000, 200_000, 0, 1_000_000, 64, 131_072, 5, 900_000, 300_000, 7]
-    const inputs = [...sizes, ...sizes, ...sizes].map((size, index) => new Uint8Array(size).fill(index))
-    const tickets = []
-    for (const body of inputs) tickets.push(await session.submit({ body }))
-    await Promise.all(tickets.map((ticket) => ticket.ack()))
-    await session.close()
-    const stored = engine.basin('basin').stream('stream').read({}, { as: 'bytes' })
-    let index = 0
-    for await (const { body } of stored) expect(Buffer.compare(body, inputs[index++]!)).toBe(0)
-    expect(index).toBe(inputs.length)
-  })
-
-  it('send bytes as they were when they were submitted, however long they wait', async () => {
+  it('send bytes as they were when they were submitted', { tags: ['slow'] }, async () => {
     const { engine, server } = await startServer()
     const { stream } = await connected(server.url, {
       limits: { appendWaitingBytes: 128 * MIB, sessionInFlightBytes: MIB },
@@ -113,7 +97,7 @@ describe('sessions in Node', () => {
     const session = await stream.appendSession()
     const submitted = [100_000, 900_000, 10_000].flatMap((size) => {
       const body = new Uint8Array(size)
-      return Array.from({ length: 10 }, (_, index) => {
+      return Array.from({ length: 5 }, (_, index) => {
         const ticket = session.submit(body.fill(index))
         body.fill(255)
         return ticket
@@ -123,13 +107,13 @@ describe('sessions in Node', () => {
     await session.close()
     let count = 0
     for await (const { body } of engine.basin('basin').stream('stream').read({}, { as: 'bytes' })) {
-      expect(body.every((byte) => byte === count % 10)).toBe(true)
+      expect(body.every((byte) => byte === count % 5)).toBe(true)
       count++
     }
-    expect(count).toBe(30)
+    expect(count).toBe(15)
   })
 
-  it('use as many connections as their number takes', async () => {
+  it('use as many connections as their number takes', { tags: ['slow'] }, async () => {
     const { server } = await startServer()
     const { stream } = await connected(server.url)
     const iterators = Array.from({ length: 150 }, () => stream.follow().events())
@@ -244,16 +228,5 @@ describe('sessions in Node', () => {
     await reading
     expect(seen).toEqual(['0', '1', '2', '3', '4', '5'])
     await following.return()
-  })
-
-  it('create the stream, and fail with its errors', async () => {
-    const { server, engine } = await startServer()
-    const { hw } = await connected(server.url)
-    const session = await hw.basin('new-basin').stream('new').appendSession()
-    await (await session.submit('a')).ack()
-    await session.close()
-    expect(bodies(await engine.basin('new-basin').stream('new').readBatch())).toEqual(['a'])
-    const missing = hw.basin('new-basin', { autoCreate: false }).stream('missing')
-    expect(await outcomeOf(missing.appendSession())).toBe('stream_not_found')
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { connect } from '../../adapters/client/index.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { closeRecord, open } from '../../src/index.ts'
+import { open } from '../../src/index.ts'
 import { codeOf, readAll } from '../support/engine.ts'
 
 const batch = (seq: number) => ({ producer: { id: 'p', epoch: 0, seq } })
@@ -95,33 +95,6 @@ describe('a client with a producer', () => {
       expect(await readAll(own)).toEqual(['a', 'b'])
     },
   )
-
-  it('does not take another tail for a server that ignores the header', async () => {
-    const { stream } = await openClient((request, send) => send(request))
-    await stream.append('plain')
-    await expect(stream.append('a', { ...batch(0), matchSeqNum: 0 })).rejects.toMatchObject({
-      code: 'seq_num_mismatch',
-      seqNum: 1,
-    })
-  })
-
-  it('gets the details of rejections', async () => {
-    const { stream } = await openClient((request, send) => send(request))
-    await stream.append('a', { ...batch(0), streamSeq: '5' })
-    await expect(stream.append('c', batch(2))).rejects.toMatchObject({
-      code: 'producer_gap',
-      expectedSeq: 1,
-      receivedSeq: 2,
-    })
-    await stream.append('b', batch(1))
-    await expect(stream.append('a', batch(0))).rejects.toMatchObject({ code: 'already_appended', lastSeq: 1 })
-    await expect(stream.append('x', { streamSeq: '4' })).rejects.toMatchObject({
-      code: 'stream_seq_not_increasing',
-      streamSeq: '5',
-    })
-    await stream.append(closeRecord())
-    await expect(stream.append('x')).rejects.toMatchObject({ code: 'stream_closed', seqNum: 3 })
-  })
 
   it('cannot use it in a session', async () => {
     const { stream } = await openClient((request, send) => send(request))

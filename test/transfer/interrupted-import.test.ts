@@ -6,10 +6,17 @@ import { linesOf } from '../../adapters/transfer/lines.ts'
 import { EVERYTHING } from '../../adapters/transfer/name-filter.ts'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import { contentOf, exported, imported, KEY, type Kind, openEndpoint, STRIDE } from './support.ts'
+import { contentOf, type Endpoint, exported, imported, KEY, type Kind, openEndpoint } from './support.ts'
+
+let complete: Promise<string> | undefined
 
 /** Streams that are trimmed, fenced, encrypted, and with gaps in the middle and at the end. */
-async function completeExport(): Promise<string> {
+function completeExport(): Promise<string> {
+  complete ??= newExport()
+  return complete
+}
+
+async function newExport(): Promise<string> {
   const { hw, clock, service } = await openEndpoint()
   await hw.createBasin('basin-a')
   const basin = hw.basin('basin-a')
@@ -44,49 +51,19 @@ async function completeExport(): Promise<string> {
 
 const CUT_OFF = { kind: 'incomplete', message: expect.stringContaining('the input is truncated') }
 
-describe.each<Kind>(['server', 'directory'])('an import into a %s', (kind) => {
-  it('continues after truncation of its input at any line or byte', async () => {
-    const text = await completeExport()
-    const bytes = utf8(text)
-    expect(text).toContain('"start":3,')
-    for (let length = 1; length < bytes.length; length += 37 * STRIDE) {
-      const target = await openEndpoint({ kind })
-      const part = length % 2 === 0 ? bytes.subarray(0, length) : gzipSync(bytes).subarray(0, length)
-      await imported(target.service, part).then(
-        () => expect(length, 'of gzip').toBeGreaterThan(gzipSync(bytes).length - 9),
-        (error: unknown) => expect(error).toMatchObject({ kind: 'incomplete' }),
-      )
-      await imported(target.service, text, { resume: true })
-      await target.clock.advance('1s')
-      expect(contentOf(await exported(target.service)), `cut at ${length}`).toBe(contentOf(text))
-      await target.hw.close()
-    }
-  })
-
-  it('reports a truncated input, also at the end of a line', async () => {
-    const lines = (await completeExport()).split(/(?<=\n)/)
-    for (let count = 1; count < lines.length; count += STRIDE) {
-      const target = await openEndpoint({ kind })
-      await expect(imported(target.service, lines.slice(0, count).join(''))).rejects.toMatchObject(CUT_OFF)
-      await imported(target.service, lines.join(''), { resume: true })
-      await target.clock.advance('1s')
-      expect(contentOf(await exported(target.service))).toBe(contentOf(lines.join('')))
-      await target.hw.close()
-    }
-  })
-
+describe('an import into a server over a bad connection', { tags: ['slow'] }, () => {
   it('continues after a failure of any request, with each record once at its position', async () => {
     const text = await completeExport()
-    const counting = await openEndpoint({ kind })
+    const counting = await openEndpoint()
     await imported(counting.service, text)
-    for (let failing = 0; failing < counting.requests.length; failing += STRIDE) {
-      for (const isDone of [false, true]) {
+    const failing = fc.nat(counting.requests.length - 1)
+    await fc.assert(
+      fc.asyncProperty(failing, fc.boolean(), async (failingAt, isDone) => {
         let asked = 0
         const target = await openEndpoint({
-          kind,
           wrapFetch: (fetch) => async (request) => {
-            if (asked++ < failing) return fetch(request)
-            if (isDone && asked === failing + 1) await fetch(request)
+            if (asked++ < failingAt) return fetch(request)
+            if (isDone && asked === failingAt + 1) await fetch(request)
             throw new Error('the line is cut')
           },
         })
@@ -94,20 +71,20 @@ describe.each<Kind>(['server', 'directory'])('an import into a %s', (kind) => {
         asked = Number.NEGATIVE_INFINITY
         await imported(target.service, text, { resume: true })
         await target.clock.advance('1s')
-        expect(contentOf(await exported(target.service)), `request ${failing}`).toBe(contentOf(text))
+        expect(contentOf(await exported(target.service))).toBe(contentOf(text))
         await target.hw.close()
-      }
-    }
+      }),
+      { numRuns: 10 },
+    )
   })
 
-  it('over a bad connection writes everything once', async () => {
+  it('writes everything once, however often it is repeated', async () => {
     const text = await completeExport()
     await fc.assert(
       fc.asyncProperty(
         fc.infiniteStream(fc.constantFrom('fine', 'fine', 'lost', 'unanswered', 'busy')),
         async (faults) => {
           const target = await openEndpoint({
-            kind,
             wrapFetch: (fetch) => async (request) => {
               const fault = faults.next().value
               if (fault === 'lost') throw new Error('lost')
@@ -133,7 +110,33 @@ describe.each<Kind>(['server', 'directory'])('an import into a %s', (kind) => {
           await target.hw.close()
         },
       ),
-      { numRuns: 25 / STRIDE },
+      { numRuns: 5 },
+    )
+  })
+})
+
+describe.each<Kind>(['server', 'directory'])('an import into a %s', (kind) => {
+  it('continues after truncation of its input at any byte', { tags: ['slow'] }, async () => {
+    const text = await completeExport()
+    const plain = utf8(text)
+    const lineEnd = fc.constantFrom(...[...text.matchAll(/\n/g)].map(({ index }) => index + 1))
+    const cutInput = fc.oneof(
+      lineEnd.filter((end) => end < plain.length).map((end) => plain.subarray(0, end)),
+      fc.integer({ min: 1, max: plain.length - 1 }).map((end) => plain.subarray(0, end)),
+      // Without its checksum, a compressed input is complete only to its last byte.
+      fc.integer({ min: 1, max: gzipSync(plain).length - 10 }).map((end) => gzipSync(plain).subarray(0, end)),
+    )
+    await fc.assert(
+      fc.asyncProperty(cutInput, async (part) => {
+        const target = await openEndpoint({ kind })
+        await expect(imported(target.service, part)).rejects.toMatchObject({ kind: 'incomplete' })
+        await imported(target.service, text, { resume: true })
+        await target.clock.advance('1s')
+        expect(contentOf(await exported(target.service))).toBe(contentOf(text))
+        await target.hw.close()
+      }),
+      // A run is a whole import and an export.
+      { numRuns: 10 },
     )
   })
 
@@ -231,21 +234,37 @@ describe.each<Kind>(['server', 'directory'])('an import into a %s', (kind) => {
     const names = (await target.hw.basin('basin-a').listStreams()).items.map(({ name }) => name)
     expect(names).toEqual(['trimmed', 'trimmed-whole'])
   })
+})
 
-  it('keeps the fencing tokens', async () => {
-    const target = await openEndpoint({ kind })
-    await imported(target.service, await completeExport())
-    const basin = target.hw.basin('basin-a')
-    for (const [stream, token] of [
-      ['gaps', 'lost'],
-      ['trimmed', 'me'],
-      ['trimmed-whole', 'lock'],
-      ['none', ''],
-    ] as const) {
-      const timed = { body: 'x', timestamp: 2e12 }
-      await expect(basin.stream(stream).append([timed], { fencingToken: 'wrong' })).rejects.toMatchObject({
-        fencingToken: token,
-      })
-    }
+it('an import fails when its stream is deleted before its end', async () => {
+  const source = await openEndpoint()
+  await source.hw.createBasin('basin-a')
+  await source.hw.basin('basin-a').createStream('s')
+  await source.hw.basin('basin-a').stream('s').append(['x', 'y'])
+  const text = await exported(source.service)
+  const target: Endpoint = await openEndpoint({
+    wrapFetch: (fetch) => async (request) => {
+      const answer = await fetch(request)
+      if (request.method === 'POST') await target.hw.basin('basin-a').stream('s').delete()
+      return answer
+    },
   })
+  await expect(imported(target.service, text)).rejects.toThrow(/was deleted during the import/)
+})
+
+it('an import reports its progress', async () => {
+  const source = await openEndpoint()
+  await source.hw.createBasin('basin-a')
+  await source.hw.basin('basin-a').createStream('s')
+  const bodies = Array.from({ length: 200 }, () => 'x')
+  for (let i = 0; i < 3; i++) await source.hw.basin('basin-a').stream('s').append(bodies)
+  const progress: { records: number }[] = []
+  await imported((await openEndpoint()).service, await exported(source.service), {
+    onProgress: (counts, stream) => progress.push({ ...counts, ...{ stream } }),
+  })
+  expect(progress).toContainEqual(expect.objectContaining({ basins: 1, streams: 0, stream: 's' }))
+  const records = progress.map((counts) => counts.records)
+  expect(records).toEqual(records.toSorted((a, b) => a - b))
+  expect(new Set(records).size).toBeGreaterThan(3)
+  expect(progress.at(-1)).toEqual({ basins: 1, streams: 1, records: 600, stream: undefined })
 })

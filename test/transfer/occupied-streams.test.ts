@@ -4,7 +4,7 @@ import { linesOf } from '../../adapters/transfer/lines.ts'
 import { EVERYTHING, type TransferFilter } from '../../adapters/transfer/name-filter.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { BasinConfigInput } from '../../src/model/config.ts'
-import { chunks, type Endpoint, exported, imported, KEY, openEndpoint } from './support.ts'
+import { chunks, type Endpoint, exported, KEY, openEndpoint } from './support.ts'
 
 async function exportOf(names: readonly string[], config: BasinConfigInput = {}): Promise<string> {
   const { hw, service } = await openEndpoint()
@@ -46,21 +46,6 @@ describe('the check for streams that already have records', () => {
     await target.hw.createBasin('basin-a', config)
     await look(text, target)
     expect((await target.hw.basin('basin-a').listStreams()).items).toEqual([])
-  })
-
-  it('does not prevent the import from setting their ciphers', async () => {
-    const source = await openEndpoint()
-    await source.hw.createBasin('basin-a', { createStreamOnRead: true, streamCipher: 'aes-256-gcm' })
-    await source.hw.basin('basin-a').createStream('sealed')
-    await source.hw.basin('basin-a').stream('sealed', { encryptionKey: KEY }).append('x')
-    await source.hw.basin('basin-a').reconfigure({ streamCipher: null })
-    const text = await exported(source.service)
-    const target = await openEndpoint()
-    await target.hw.createBasin('basin-a', { createStreamOnRead: true })
-    await look(text, target)
-    await imported(target.service, text)
-    const [stream] = (await target.hw.basin('basin-a').listStreams()).items
-    expect(stream).toMatchObject({ name: 'sealed', cipher: 'aes-256-gcm' })
   })
 
   it('finds streams while the first basin is being deleted', async () => {

@@ -73,20 +73,6 @@ it.each([
   })
 })
 
-it.each([
-  [undefined, 'aes-256-gcm'],
-  [null, null],
-  ['aegis-256', 'aegis-256'],
-] as const)('with cipher %j, in a basin of AES-256-GCM, it has %j', async (cipher, expected) => {
-  const hw = await opened(testStorage())
-  await hw.createBasin('basin-a', { streamCipher: 'aes-256-gcm' })
-  const basin = hw.basin('basin-a')
-  expect(await hw.restoreStream({ basin: basin.name, stream: 's' }, { start: START, cipher })).toMatchObject({
-    cipher: expected,
-  })
-  expect((await basin.listStreams()).items).toMatchObject([{ cipher: expected }])
-})
-
 it('requires the owner and an existing basin', async () => {
   const hw = await opened(testStorage())
   await hw.setRootToken('the-root-token-of-a-test')

@@ -13,12 +13,9 @@ import { Service, type ServiceOptions } from '../../adapters/transfer/service.ts
 import { type Clock, type Engine, type Headwater, open } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { Storage } from '../../src/storage/contract.ts'
-import { STORAGE_KIND, testClock, testStorage } from '../support/index.ts'
-import { byRun } from '../support/run-size.ts'
+import { testClock, testStorage } from '../support/index.ts'
 
 export const KEY = Buffer.alloc(32, 7).toString('base64')
-/** Tests that try all cuts, or random cases, try one in so many in quick runs, and on a database. */
-export const STRIDE = STORAGE_KIND === 'memory' ? byRun({ quick: 5, full: 1 }) : 5
 export const NOW = Date.UTC(2030, 0, 1)
 
 /** `directory`: an engine in this process. `server`: a service that offers only the HTTP API. */

@@ -13,7 +13,6 @@ import {
   START,
   secondsOf,
   type TestUsage,
-  usageKeys,
 } from './support.ts'
 
 const A = { basin: 'basin-one', stream: 'a' }
@@ -49,7 +48,7 @@ describe('active basins', () => {
   })
 
   it('may exceed one page', async () => {
-    const basins = Array.from({ length: 2_100 }, (_, index) => `basin-${String(index).padStart(4, '0')}`)
+    const basins = Array.from({ length: 1_100 }, (_, index) => `basin-${String(index).padStart(4, '0')}`)
     for (const basin of basins) test.usage.streamCreated(basin)
     expect(await activeBasins(test, [0, 1])).toEqual(basins)
   })
@@ -107,7 +106,6 @@ describe('active basins', () => {
       await maintain(test)
       expect(await hoursOf('basin-one', 72)).toEqual(hours)
     }
-    expect(await usageKeys(test)).toEqual([])
   })
 
   it('are counted up to the time of a query that includes the present', async () => {

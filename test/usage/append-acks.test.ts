@@ -1,18 +1,17 @@
-import { afterEach, describe, expect, it, vi } from 'vitest'
-import { StoredUsageMeter } from '../../src/usage/usage-meter.ts'
+import { describe, expect, it } from 'vitest'
+import { usageMetrics } from '../../src/usage/index.ts'
 import { openEngine } from '../support/index.ts'
-
-afterEach(() => {
-  vi.restoreAllMocks()
-})
 
 describe('a durable append', () => {
   it('is acknowledged even if recording its usage fails', async () => {
     const errors: unknown[] = []
-    const { hw, stream } = await openEngine({ onBackgroundError: (error) => errors.push(error) })
     const failure = new Error('not recorded')
-    vi.spyOn(StoredUsageMeter.prototype, 'appended').mockImplementation(() => {
+    const appended = () => {
       throw failure
+    }
+    const { hw, stream } = await openEngine({
+      usage: { open: (context) => Object.assign(usageMetrics().open(context), { appended }) },
+      onBackgroundError: (error) => errors.push(error),
     })
     expect(await stream.append('x')).toMatchObject({ end: { seqNum: 1 } })
     expect(errors).toEqual([failure])

@@ -50,18 +50,6 @@ describe('the storage gauge of a deleted basin', () => {
     ])
   })
 
-  it('is stored when the storage recovers', async () => {
-    const { commit } = test.session
-    test.session.commit = () => Promise.reject(new Error('away'))
-    test.usage.basinDeleted('basin-one')
-    await advanceTo(test, 2 * HOUR + 120)
-    expect(test.errors.length).toBeGreaterThan(0)
-    test.session.commit = commit
-    await advanceTo(test, 2 * HOUR + 180)
-    expect(test.clock.pending).toBe(0)
-    expect(await storageOf([2 * HOUR, 2 * HOUR])).toEqual([[2 * HOUR, 0]])
-  })
-
   it.each(['reported', 'not reported'])(
     'does not continue in the next basin of the name: deletion %s',
     async (how) => {

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { AppendUsage } from '../../src/engine/service/usage.ts'
 import {
+  activeBasins,
   advanceTo,
   append,
   createBasin,
@@ -16,7 +17,6 @@ import {
   recordAppend,
   START,
   type TestUsage,
-  usageKeys,
 } from './support.ts'
 
 const A = { basin: 'basin-one', stream: 'a' }
@@ -225,11 +225,54 @@ describe('metrics of intervals', () => {
   })
 })
 
+describe('old usage', () => {
+  it('is kept by minute for 3 days, by hour for 40 and by day for 400, with the same totals', async () => {
+    const of = (interval: 'minute' | 'hour' | 'day') =>
+      ofBasin(test, 'basin-one', 'read-throughput', [0, DAY], interval).then(({ read_bytes }) => read_bytes)
+    for (const seconds of [10, 70, HOUR + 10, 5 * HOUR]) {
+      await advanceTo(test, seconds)
+      test.usage.delivered('basin-one', 1)
+    }
+    const byHour = [
+      [0, 2],
+      [HOUR, 1],
+      [5 * HOUR, 1],
+    ]
+    const byMinute = [[0, 1], [MINUTE, 1], ...byHour.slice(1)]
+    const byDay = [[0, 4]]
+    for (const [days, finest, hours, total] of [
+      [3, byMinute, byHour, byDay],
+      [4, byHour, byHour, byDay],
+      [40, byHour, byHour, byDay],
+      [42, byDay, byDay, byDay],
+      [399, byDay, byDay, byDay],
+      [511, [], [], []],
+    ] as const) {
+      await advanceTo(test, days * DAY)
+      await maintain(test)
+      expect([await of('minute'), await of('hour'), await of('day')], `${days}`).toEqual([
+        finest,
+        hours,
+        total,
+      ])
+    }
+  })
+
+  it('is found even after weeks without an engine', async () => {
+    test.usage.delivered('basin-one', 7)
+    test.usage.operation('list-basins', undefined)
+    await test.usage.close()
+    await advanceTo(test, 50 * DAY)
+    const next = await openUsage(test)
+    expect(await ofBasin(next, 'basin-one', 'read-throughput', [0, DAY])).toEqual({ read_bytes: [[0, 7]] })
+    expect(await ofAccount(next, 'account-ops', [0, DAY], 'day')).toEqual({ 'list-basins': [[0, 1]] })
+  })
+})
+
 describe('unknown names', () => {
-  it('have no usage, and a query creates none', async () => {
+  it('have no usage', async () => {
     await advanceTo(test, HOUR)
     await maintain(test)
-    const before = await usageKeys(test)
     const range = [0, HOUR] as const
     expect(await ofBasin(test, 'no-basin', 'append-ops', range)).toEqual({ standard: [], express: [] })
     expect(await ofBasin(test, 'no-basin', 'basin-ops', range)).toEqual({})
@@ -239,8 +282,7 @@ describe('unknown names', () => {
     // The engine records these operations for the queries above.
     test.usage.operation('basin-metrics', 'no-basin')
     test.usage.operation('stream-metrics', 'no-basin')
-    await test.usage.close()
-    expect(await usageKeys(test)).toEqual(before)
+    expect(await activeBasins(test, [0, HOUR])).toEqual(['basin-one'])
   })
 
   it('usage of a basin counts even if it is deleted before the flush', async () => {

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import {
-  activeBasins,
   advanceTo,
   append,
   createBasin,
@@ -15,7 +14,6 @@ import {
   openUsage,
   store,
   type TestUsage,
-  usageKeys,
 } from './support.ts'
 
 const A = { basin: 'basin-one', stream: 'a' }
@@ -146,30 +144,6 @@ describe('the storage gauge of a stream', () => {
       expect(await ofStream(test, A, [minute, minute])).toEqual([[minute, 18]])
     }
   })
-
-  it('is removed by the roll-up after the stream is deleted', async () => {
-    await append(test, A, 5)
-    await append(test, B, 5)
-    await advanceTo(test, MINUTE)
-    await deleteStream(test, A)
-    await advanceTo(test, 4 * DAY)
-    await maintain(test)
-    const keys = (await usageKeys(test)).filter((key) => key.includes('log\0'))
-    expect(keys).toEqual([expect.stringMatching(/^hours\0.*log\0b$/)])
-  })
-
-  it('is measured page by page', async () => {
-    const streams = Array.from({ length: 600 }, (_, index) => ({
-      basin: 'basin-one',
-      stream: `many-${index}`,
-    }))
-    for (const stream of streams) await createStream(test, stream)
-    for (const stream of streams) await append(test, stream, 3)
-    await advanceTo(test, MINUTE)
-    const logs = (await usageKeys(test)).filter((key) => key.includes('log\0'))
-    expect(logs).toHaveLength(600)
-    expect(await ofBasin(test, 'basin-one', 'storage', [0, 0])).toEqual({ metered_size: [[0, 1_800]] })
-  })
 })
 
 describe('the storage gauge of a basin', () => {
@@ -203,24 +177,24 @@ describe('the storage gauge of a basin', () => {
     })
   })
 
-  it('is measured once for concurrent queries', async () => {
-    await append(test, A, 10)
+  it('has the value of the end of an hour, also if it is measured later', async () => {
+    await append(test, A, 100)
     await advanceTo(test, HOUR)
-    let measured = 0
-    const { measure } = test.session
-    test.session.measure = (logIds) => {
-      measured += logIds.includes('b') ? 1 : 0
-      return measure.call(test.session, logIds)
-    }
-    const active = await Promise.all([
-      activeBasins(test, [HOUR, HOUR + 1]),
-      maintain(test),
-      maintain(test),
-      activeBasins(test, [HOUR, HOUR + 1]),
+    await maintain(test)
+    await append(test, A, 11)
+    await advanceTo(test, 2 * HOUR + 10)
+    const of = async () => (await ofBasin(test, 'basin-one', 'storage', [0, 2 * HOUR])).metered_size
+    expect(await of()).toEqual([
+      [0, 100],
+      [HOUR, 111],
     ])
-    expect(active).toEqual([['basin-one'], undefined, undefined, ['basin-one']])
-    expect(measured).toBe(1)
-    expect(await ofBasin(test, 'basin-one', 'storage', [0, 1])).toEqual({ metered_size: [[0, 10]] })
+    // The value does not change any more.
+    await append(test, A, 900)
+    await advanceTo(test, 3 * HOUR - 10)
+    expect(await of()).toEqual([
+      [0, 100],
+      [HOUR, 111],
+    ])
   })
 
   it('is zero before the basin existed', async () => {

@@ -11,7 +11,7 @@ import type { StreamRef } from '../../src/model/names.ts'
 import type { Storage, StorageSession } from '../../src/storage/contract.ts'
 import { asJson, streamKey } from '../../src/storage/documents.ts'
 import { identityOf } from '../../src/storage/heads.ts'
-import { StoredUsageMeter } from '../../src/usage/usage-meter.ts'
+import { type UsageMeter, usageMetrics } from '../../src/usage/index.ts'
 import { testClock, testStorage } from '../support/index.ts'
 
 /** 2025-01-01T00:00:00Z, in seconds, the start time of these tests. */
@@ -22,7 +22,7 @@ export const DAY = 86_400
 
 /** The usage meter without an engine. */
 export interface TestUsage {
-  readonly usage: StoredUsageMeter
+  readonly usage: UsageMeter
   readonly clock: VirtualClock
   readonly storage: Storage
   readonly session: StorageSession
@@ -37,7 +37,7 @@ export async function openUsage(
   const errors: unknown[] = []
   const session = await acquireSession(storage, { clock, onLogChanged: () => {} })
   return {
-    usage: new StoredUsageMeter({ session, clock, onBackgroundError: (error) => errors.push(error) }),
+    usage: usageMetrics().open({ session, clock, onBackgroundError: (error) => errors.push(error) }),
     clock,
     storage,
     session,
@@ -203,10 +203,4 @@ export async function activeBasins(
   const [metric] = await usage.metrics.account(query)
   if (metric?.kind !== 'label' || metric.name !== 'active_basins') throw new Error('not a label')
   return metric.values
-}
-
-/** The keys of all documents of the usage metrics. */
-export async function usageKeys({ session }: TestUsage): Promise<string[]> {
-  const documents = await session.list('usage', { prefix: '', after: '', limit: 1_000_000 })
-  return documents.map(({ key }) => key)
 }

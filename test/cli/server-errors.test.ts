@@ -1,4 +1,9 @@
-import { describe, expect, it } from 'vitest'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import { ROOT_TOKEN, resultOf, run, service } from './run.ts'
 
@@ -15,22 +20,8 @@ function refusedConnection(code: string): Error {
   return new TypeError('fetch failed', { cause: Object.assign(new Error(`connect ${code}`), { code }) })
 }
 
-const REJECTED = [
-  'The access token of `--token` is not valid',
-  'headwater: a valid access token is required (authn)',
-]
-
-describe('headwater token with a service', () => {
-  it.each([
-    [['--token', ROOT_TOKEN], { HEADWATER_TOKEN: 'wrong', HEADWATER_ROOT_TOKEN: 'wrong' }],
-    [[], { HEADWATER_TOKEN: ROOT_TOKEN, HEADWATER_ROOT_TOKEN: 'wrong' }],
-    [[], { HEADWATER_TOKEN: '', HEADWATER_ROOT_TOKEN: ROOT_TOKEN }],
-  ])('sends the first token of %j and %j', async (options, env) => {
-    const { world } = await service()
-    expect((await resultOf([...LIST, ...options], { ...world, env })).exitCode).toBe(0)
-  })
-
-  it('sends no token if none is given', async () => {
+describe('a server', () => {
+  it('gets no token if none is given', async () => {
     const { world, requests } = await service({ open: true })
     expect((await resultOf(LIST, world)).exitCode).toBe(0)
     expect(requests[0]!.headers.has('authorization')).toBe(false)
@@ -41,48 +32,10 @@ describe('headwater token with a service', () => {
     [['--url', 'http://127.0.0.1:8787/'], 'http://127.0.0.1:8787/v1/access-tokens'],
     [['--url', 'https://here.example/v1/'], 'https://here.example/v1/access-tokens'],
     [['--url', 'https://here.example/streams'], 'https://here.example/streams/v1/access-tokens'],
-  ])('with %j requests %s', async (options, expected) => {
+  ])('is asked at the URL that is given: with %j at %s', async (options, expected) => {
     const { world, requests } = await service()
     await resultOf([...LIST, ...options, '--token', ROOT_TOKEN], world)
     expect(requests.map(({ url }) => url.split('?')[0])).toEqual([expected])
-  })
-
-  it('reports a missing token and the variable to set', async () => {
-    const { world } = await service()
-    expect(await resultOf(LIST, world)).toEqual({
-      exitCode: 1,
-      out: [],
-      err: [
-        'No access token was given; set HEADWATER_TOKEN, or use `headwater login`',
-        'headwater: a valid access token is required (authn)',
-      ],
-    })
-  })
-
-  it('reports a wrong token without printing it', async () => {
-    const { world } = await service()
-    const { exitCode, err } = await resultOf([...LIST, '--token', SECRET], world)
-    expect([exitCode, err]).toEqual([1, REJECTED])
-  })
-
-  it('stops revoking at an error that concerns all tokens', async () => {
-    const { world, requests } = await service()
-    const { exitCode, err } = await resultOf(['token', 'revoke', 'a', 'b', '--token', SECRET], world)
-    expect([exitCode, err]).toEqual([1, REJECTED])
-    expect(requests).toHaveLength(1)
-  })
-
-  it('continues revoking after a token that is out of scope', async () => {
-    const { hw, world } = await service()
-    const scope = { accessTokens: { prefix: 'mine/' }, ops: ['revoke-access-token'] } as const
-    const token = await hw.issueAccessToken({ id: 'mine/me', scope })
-    await hw.issueAccessToken({ id: 'mine/other', scope })
-    const { exitCode, out, err } = await resultOf(
-      ['token', 'revoke', 'theirs', 'mine/other', '--token', token],
-      world,
-    )
-    expect([exitCode, out]).toEqual([1, ['Revoked mine/other']])
-    expect(err[0]).toMatch(/^headwater: `theirs`: .* \(permission_denied\)$/)
   })
 
   it.each([
@@ -95,16 +48,11 @@ describe('headwater token with a service', () => {
       '',
     ],
     [
-      refusedConnection('ERR_SSL_PACKET_LENGTH_TOO_LONG'),
-      'the server does not use TLS; try a URL that begins with http:',
-      '',
-    ],
-    [
       refusedConnection('DEPTH_ZERO_SELF_SIGNED_CERT'),
       'connect DEPTH_ZERO_SELF_SIGNED_CERT; set NODE_EXTRA_CA_CERTS to trust it',
       '',
     ],
-  ])('reports which URL it cannot reach: %s', async (error, reason, doubt) => {
+  ])('that cannot be reached is named: %s', async (error, reason, doubt) => {
     const world = respondingWith(() => Promise.reject(error))
     const message = `headwater: cannot reach http://there:1: ${reason}`
     expect((await resultOf([...LIST, '--url', 'http://there:1'], world)).err).toEqual([message])
@@ -115,19 +63,13 @@ describe('headwater token with a service', () => {
   it.each([
     [LIST, ['Start a server with `headwater serve`, or open a directory with `--storage`']],
     [[...LIST, '--url', 'http://there:1'], []],
-  ])('explains how to begin if nothing listens at the default URL: %j', async (args, hint) => {
+  ])('at the default URL to which nothing listens is explained: %j', async (args, hint) => {
     const world = respondingWith(() => Promise.reject(refusedConnection('ECONNREFUSED')))
     const refused = expect.stringMatching(/^headwater: cannot reach http:.*: connection refused$/)
     expect(await resultOf(args, world)).toEqual({ exitCode: 1, out: [], err: [...hint, refused] })
   })
 
-  it.each(['HEADWATER_TOKEN', 'HEADWATER_ROOT_TOKEN'])('names %s if its token is rejected', async (name) => {
-    const { world } = await service()
-    const { err } = await resultOf(LIST, { ...world, env: { [name]: SECRET } })
-    expect(err).toEqual([`The access token of ${name} is not valid`, REJECTED[1]])
-  })
-
-  it('gives up after 30 seconds without a response', async () => {
+  it('is given up after 30 seconds without a response', async () => {
     const clock = virtualClock()
     const fetch = (request: Request) =>
       new Promise<Response>((_, reject) => {
@@ -137,13 +79,6 @@ describe('headwater token with a service', () => {
     await clock.advance('30s')
     expect(await exitCode).toBe(1)
     expect(err).toEqual(['headwater: no data from http://127.0.0.1:8787 within 30 seconds'])
-    expect(clock.pending).toBe(0)
-  })
-
-  it('leaves no timer armed', async () => {
-    const clock = virtualClock()
-    const world = { ...respondingWith(() => Response.json({ access_tokens: [], has_more: false })), clock }
-    expect((await resultOf(LIST, world)).exitCode).toBe(0)
     expect(clock.pending).toBe(0)
   })
 
@@ -198,7 +133,7 @@ describe('headwater token with a service', () => {
         }),
       'the list is out of order (other)',
     ],
-  ])('reports %s', async (_, answer, message) => {
+  ])('whose response makes no sense is reported: %s', async (_, answer, message) => {
     const { exitCode, out, err } = await resultOf(LIST, respondingWith(answer))
     expect([exitCode, out, err]).toEqual([1, [], [`headwater: ${message}`]])
   })
@@ -210,7 +145,7 @@ describe('headwater token with a service', () => {
       `unexpected response from ${URL}: \`access_token\` is not a string; the request may have taken effect`,
     ],
     ['an invalid token', { access_token: 'two\nlines' }, 'the server returned an invalid token; revoke it'],
-  ])('prints no token if the response contains %s', async (_, body, problem) => {
+  ])('that issues no valid token causes an error, and nothing is printed: %s', async (_, body, problem) => {
     const { exitCode, out, err } = await resultOf(
       ISSUE,
       respondingWith(() => Response.json(body, { status: 201 })),
@@ -219,7 +154,7 @@ describe('headwater token with a service', () => {
     expect(err).toEqual([`headwater: ${problem}`])
   })
 
-  it('does not follow redirects, which would forward its token', async () => {
+  it('cannot redirect requests, which would forward the token', async () => {
     const requests: Request[] = []
     const fetch = async (request: Request) => {
       requests.push(request)
@@ -227,5 +162,105 @@ describe('headwater token with a service', () => {
     }
     await resultOf(ISSUE, { fetch, env: { HEADWATER_TOKEN: SECRET } })
     expect(requests.map(({ redirect }) => redirect)).toEqual(['manual'])
+  })
+})
+
+const fixture = (name: string) => readFileSync(new URL(`../node/fixtures/${name}`, import.meta.url))
+const identity = () => ({ cert: fixture('test-only-cert.pem'), key: fixture('test-only-key.pem') })
+
+const USE_HTTP = 'if the server does not use TLS, try a URL that begins with http:'
+const USE_HTTPS = 'if the server uses TLS, try a URL that begins with https:'
+
+/** How a closed connection is reported depends on what was being read or written. */
+const CLOSED = '(other side closed|(read|write) (ECONNRESET|EPIPE))'
+
+/** A server on a free port that does `act` with each connection that has sent something. */
+function onData(act: (socket: Socket) => void): Server {
+  return createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => act(socket))
+  })
+}
+
+/** Resolves to the port of a server, which is closed after the test. */
+async function portOf(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return (server.address() as AddressInfo).port
+}
+
+/** Matches the whole line. */
+function reported(url: string, pattern: string) {
+  return expect.stringMatching(new RegExp(`^headwater: cannot reach ${url}: ${pattern}$`))
+}
+
+const TLS_ALERT = Buffer.from([0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x46])
+
+describe('a URL with the wrong scheme', () => {
+  it.each<[string, string, () => Server, string]>([
+    ['http', 'a server with TLS', () => createHttpsServer(identity()), `${CLOSED}; ${USE_HTTPS}`],
+    [
+      'http',
+      'a server that resets the connection',
+      () => onData((socket) => socket.resetAndDestroy()),
+      `${CLOSED}; ${USE_HTTPS}`,
+    ],
+    [
+      'http',
+      'a server that sends a TLS alert',
+      () => onData((socket) => socket.end(TLS_ALERT)),
+      `Response does not match the HTTP/1.1 protocol .*; ${USE_HTTPS}`,
+    ],
+    [
+      'https',
+      'a server without TLS',
+      () => createHttpServer(),
+      'the server does not use TLS; try a URL that begins with http:',
+    ],
+    [
+      'https',
+      'a server that closes the connection',
+      () => onData((socket) => socket.end()),
+      `the connection was closed during the TLS handshake; ${USE_HTTP}`,
+    ],
+  ])('%s: is reported at %s', async (scheme, _, server, message) => {
+    const url = `${scheme}://127.0.0.1:${await portOf(server())}`
+    const options = { fetch: (request: Request) => fetch(request) }
+    const { exitCode, err } = await resultOf(['ls', '--url', url], options)
+    expect([exitCode, err]).toEqual([1, [reported(url, message)]])
+  })
+
+  it.each<[string, string, string]>([
+    ['nginx', '400 Bad Request', '<center>The plain HTTP request was sent to HTTPS port</center>'],
+    ['a server in Go', '400 Bad Request', 'Client sent an HTTP request to an HTTPS server.\n'],
+    ['a redirect', '301 Moved Permanently\r\nlocation: https://there/', ''],
+    ['a permanent redirect', '308 Permanent Redirect\r\nlocation: https://there/', ''],
+  ])('is reported at the response of %s', async (_, head, body) => {
+    const response = `HTTP/1.1 ${head}\r\nconnection: close\r\n\r\n${body}`
+    const url = `http://127.0.0.1:${await portOf(onData((socket) => socket.end(response)))}`
+    const options = { fetch: (request: Request) => fetch(request) }
+    const { exitCode, err } = await resultOf(['ls', '--url', url], options)
+    const problem = `unexpected response from ${url}: its status is ${head.slice(0, 3)}`
+    expect([exitCode, err]).toEqual([1, [`headwater: ${problem}; ${USE_HTTPS}`]])
+  })
+
+  it('is not suggested by other responses', async () => {
+    for (const [url, response] of [
+      ['http://there', new Response('no', { status: 400 })],
+      ['http://there', new Response('use https', { status: 404 })],
+      ['https://there', new Response('use https', { status: 400 })],
+    ] as const) {
+      const { err } = await resultOf(['ls', '--url', url], { fetch: async () => response })
+      expect(err).toEqual([`headwater: ${url} responded with status ${response.status}; check the URL`])
+    }
+  })
+
+  it('is suggested after the statement that a request may have taken effect', async () => {
+    const url = `http://127.0.0.1:${await portOf(onData((socket) => socket.resetAndDestroy()))}`
+    const options = { fetch: (request: Request) => fetch(request) }
+    const { err } = await resultOf(['create', 'app/s', '--url', url], options)
+    const message = `${CLOSED}; the request may have taken effect; ${USE_HTTPS}`
+    expect(err).toEqual([reported(url, message)])
   })
 })
