@@ -89,17 +89,6 @@ const WAYS: readonly (readonly [way: string, append: () => Promise<Stream>])[] =
     },
   ],
   [
-    'behind one that conflicts',
-    async () => {
-      await stream.append('first')
-      conflictTwice()
-      const first = stream.append('second')
-      await reusing((record) => stream.append(record))
-      await first
-      return stream
-    },
-  ],
-  [
     'with a token, which is looked up first',
     async () => {
       const token = await hw.issueAccessToken({ id: 'writer', scope: { ...ALL, ops: ['append'] } })
@@ -133,15 +122,6 @@ const WAYS: readonly (readonly [way: string, append: () => Promise<Stream>])[] =
       storage.holding = false
       storage.release()
       await waiting
-      return stream
-    },
-  ],
-  [
-    'of a session, that conflicts after it was passed to the storage',
-    async () => {
-      await using session = await stream.appendSession()
-      conflictTwice()
-      await reusing((record) => session.submit(record))
       return stream
     },
   ],

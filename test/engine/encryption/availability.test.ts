@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type CipherSuite, type HeadwaterError, open } from '../../../src/index.ts'
+import type { CipherSuite, HeadwaterError } from '../../../src/index.ts'
 import { bodies, openEngine, type TestEngine, testStorage } from '../../support/index.ts'
 import { aegis, aesOfNode, aesOfWeb, key, openEncrypted, outcome } from './support.ts'
 
@@ -89,27 +89,6 @@ describe('ciphers', () => {
     }
   })
 
-  it.each<[string, CipherSuite[], string]>([
-    ['twice', [aegis, aegis], 'ciphers must not have aegis-256 twice'],
-    [
-      'with an unknown name',
-      [{ ...aegis, name: 'rot13' as 'aegis-256' }],
-      'ciphers must be named aegis-256 or aes-256-gcm, not rot13',
-    ],
-  ])('are rejected when given %s', async (_, ciphers, message) => {
-    await expect(open({ storage: testStorage(), ciphers })).rejects.toThrow(
-      expect.objectContaining({ code: 'invalid', message }),
-    )
-  })
-
-  it('report what is missing for a stand-in', async () => {
-    const missing = 'the package is away'
-    const { hw } = opened(await openEngine({ ciphers: [{ ...aegis, missing }] }))
-    expect(await outcome(hw.createBasin('new', { streamCipher: 'aegis-256' }))).toBe(
-      '422 invalid: `streamCipher` aegis-256 is not available: the package is away',
-    )
-  })
-
   it.each<[string, CipherSuite['seal']]>([
     ['fails', () => Promise.reject(new Error('out of entropy'))],
     ['gives nothing', () => undefined as never],
@@ -142,33 +121,5 @@ describe('ciphers', () => {
     expect(await outcome(engine.with().readBatch({ seqNum: 0 }))).toBe(
       '500 other: records could not be opened: the cipher failed',
     )
-  })
-})
-
-describe('the code of the ciphers', () => {
-  const CODE = '../../../src/engine/encryption/stream-codec.ts'
-  afterEach(() => {
-    vi.doUnmock(CODE)
-    vi.resetModules()
-  })
-
-  it('rejects with `unavailable` if it cannot be loaded, and is loaded by the next call', async () => {
-    const { hw } = opened(await openEngine())
-    await hw.ensureBasin('encrypted', { streamCipher: 'aes-256-gcm' })
-    await hw.basin('encrypted').ensureStream('stream')
-    const stream = hw.basin('encrypted').stream('stream', { encryptionKey: key(1) })
-    vi.resetModules()
-    vi.doMock(CODE, () => {
-      throw new Error('no network')
-    })
-    const message = '503 unavailable: the code of the ciphers could not be loaded'
-    expect(await outcome(stream.append('a'))).toBe(message)
-    expect(await outcome(stream.readBatch({ seqNum: 0 }))).toBe(message)
-    expect(await outcome(stream.appendSession())).toBe(message)
-    expect(hw.stats()).toMatchObject({ openReads: 0, pendingAppends: 0, appendBytesInFlight: 0 })
-    vi.doUnmock(CODE)
-    vi.resetModules()
-    await stream.append('a')
-    expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['a'])
   })
 })

@@ -32,13 +32,6 @@ const AEGIS_VECTORS: Vector[] = [
   },
   {
     ...AEGIS,
-    ad: '',
-    plaintext: '',
-    ciphertext: '',
-    tag: '6a348c930adbd654896e1666aad67de989ea75ebaa2b82fb588977b1ffec864a',
-  },
-  {
-    ...AEGIS,
     ad: '0001020304050607',
     plaintext: '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f',
     ciphertext: 'f373079ed84b2709faee373584585d60accd191db310ef5d8b11833df9dec711',
@@ -55,16 +48,8 @@ const AEGIS_VECTORS: Vector[] = [
 
 const FEFFE = 'feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308'
 
-/** McGrew and Viega, "The Galois/Counter Mode of Operation (GCM)", test cases 13, 14 and 16. */
+/** McGrew and Viega, "The Galois/Counter Mode of Operation (GCM)", test cases 14 and 16. */
 const AES_VECTORS: Vector[] = [
-  {
-    key: '00'.repeat(32),
-    nonce: '00'.repeat(12),
-    ad: '',
-    plaintext: '',
-    ciphertext: '',
-    tag: '530f8afbc74536b9a963b4f1c4cb738b',
-  },
   {
     key: '00'.repeat(32),
     nonce: '00'.repeat(12),

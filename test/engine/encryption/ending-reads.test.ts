@@ -138,27 +138,3 @@ describe.each(WAITS)('a session that waits for %s', (_, hold) => {
     expect(engine.clock.pending).toBeLessThanOrEqual(before)
   })
 })
-
-describe('a read of one batch that waits', () => {
-  it.each([
-    ['the cipher', () => engine.suite],
-    ['the storage', () => engine.storage],
-  ])('for %s ends on its signal and with the engine', async (_, slow) => {
-    engine = await start()
-    await engine.with().append('a')
-    slow().slow = true
-    const abort = new AbortController()
-    const aborted = outcomesOf(engine.stream.readBatch({ seqNum: 0 }, { signal: abort.signal }))
-    const closed = outcomesOf(engine.stream.readBatch({ seqNum: 0 }))
-    await expect.poll(() => slow().waiting).toBe(2)
-    abort.abort(new Error('aborted'))
-    await expect.poll(() => aborted).toEqual(['aborted'])
-    expect(closed).toEqual([])
-    await engine.hw.close()
-    await expect.poll(() => closed).toEqual(['headwater is closed'])
-    slow().release()
-    await engine.clock.settle()
-    expect([aborted, closed]).toEqual([['aborted'], ['headwater is closed']])
-    expect(engine.hw.stats().openReads).toBe(0)
-  })
-})

@@ -6,7 +6,7 @@ import {
   type ReadQuery,
   type Stream,
 } from '../../../src/index.ts'
-import { bodies, onEveryKindOfStorage } from '../../support/index.ts'
+import { bodies } from '../../support/index.ts'
 import { CIPHERS, type EncryptedEngine, key, openEncrypted, outcome } from './support.ts'
 
 let engine: EncryptedEngine

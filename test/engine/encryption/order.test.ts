@@ -41,24 +41,6 @@ describe('appends that are not awaited', () => {
     expect(engine.hw.stats().appendBytesInFlight).toBe(0)
   })
 
-  it('of a session are rejected after one that could not be sealed', async () => {
-    const suite = heldSuite(aesOfNode)
-    engine = await openEncrypted(suite)
-    const session = await engine.with().appendSession()
-    const tickets = [session.submit('a'), session.submit('b'), session.submit('c')]
-    const acks = (await Promise.all(tickets)).map((ticket) => outcome(ticket.ack()))
-    await engine.clock.settle()
-    suite.release(2)
-    suite.fail(1, new Error('out of entropy'))
-    suite.release(0)
-    const [a, b, c] = await Promise.all(acks)
-    expect(a).toBe('ok')
-    expect(b).toBe('500 other: records could not be sealed: the cipher failed')
-    expect(c).toMatch('an earlier append of this session failed')
-    await session.close().catch(() => {})
-    expect(await all()).toEqual(['a'])
-  })
-
   it('complete before the engine closes', async () => {
     const suite = heldSuite(aesOfNode)
     engine = await openEncrypted(suite)
@@ -101,16 +83,5 @@ describe('appends that are not awaited', () => {
     suite.release(0)
     await engine.clock.settle()
     expect(await Promise.all(ends)).toEqual(['ok', unavailable, unavailable])
-  })
-
-  it('are rejected a while after their stream was deleted if the cipher never settles', async () => {
-    const suite = heldSuite(aesOfNode)
-    engine = await openEncrypted(suite)
-    const end = outcome(engine.with().append('a'))
-    await engine.clock.settle()
-    await engine.basin.stream('stream').delete()
-    await engine.clock.advance(5_000)
-    expect(await end).toBe('409 stream_deletion_pending: stream deletion pending')
-    expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
   })
 })

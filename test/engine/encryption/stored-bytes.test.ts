@@ -89,12 +89,6 @@ describe.each(CIPHERS)('%s', (_, suite) => {
     ])
   })
 
-  it('seals nothing of a batch with commands only', async () => {
-    const { appends } = await watched(suite)
-    await engine.with().append(fenceRecord('token'))
-    expect(decodeSegments(appends[0]!.block.data)[0]!.sealed).toBeUndefined()
-  })
-
   it('seals the same records differently each time, even with a seeded random source', async () => {
     const nonces: string[] = []
     for (let run = 0; run < 2; run++) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { open } from '../../../src/index.ts'
 import { decodeRecords } from '../../../src/storage/block-codec.ts'
 import type { AppendRequest, StorageContext } from '../../../src/storage/contract.ts'
-import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
 import {
   bodies,
   codeOf,
@@ -10,7 +10,6 @@ import {
   openEngine,
   outcomeOf,
   readAll,
-  silent,
   testClock,
   testStorage,
   wrapped,
@@ -114,26 +113,6 @@ describe('append recovery', () => {
     })
   })
 
-  it('appends nothing more of a session after an append that failed with too many conflicts', async () => {
-    const storage = gated(testStorage())
-    const { stream, clock } = await openEngine({ storage })
-    const session = await stream.appendSession()
-    let conflicts = 0
-    let second: Promise<unknown> | undefined
-    storage.onAppend = (request) => {
-      if (text(request) !== 'a') return
-      conflicts++
-      if (conflicts === 50) second = outcomeOf(session.submit('b').then((ticket) => ticket.ack()))
-      throw new StorageConflict('someone else')
-    }
-    const first = await session.submit('a')
-    expect(await outcomeOf(first.ack())).toBe('transaction_conflict')
-    await clock.settle()
-    expect(await second).not.toBe('ok')
-    await outcomeOf(session.close())
-    expect((await stream.checkTail()).seqNum).toBe(0)
-  })
-
   it('does not reject an append because of a head that was read before the call', async () => {
     const storage = testStorage()
     let holds = false
@@ -204,28 +183,6 @@ describe('a rejection on a busy shared stream', () => {
     expect(rivals).toBeLessThan(200)
     await hw.close()
     await rival.close()
-  })
-})
-
-describe('a session with a rechecked rejection', () => {
-  it('completes the appends after it', async () => {
-    const data = testStorage()
-    const clock = testClock({ now: 1_000_000 })
-    const rival = await open({ storage: data, clock })
-    await rival.ensureBasin('basin')
-    await rival.basin('basin').ensureStream('s')
-    const hw = await open({ storage: silent(data, 'none'), clock })
-    const stream = hw.basin('basin').stream('s')
-    const session = await stream.appendSession()
-    // This engine does not know of it yet: it rejects at first, and then finds that the condition holds.
-    await rival.basin('basin').stream('s').append('r')
-    const tickets = await Promise.all([session.submit('a', { matchSeqNum: 1 }), session.submit('b')])
-    const results = await Promise.all(
-      tickets.map((ticket) => ticket.ack().then(({ start }) => start.seqNum, codeOf)),
-    )
-    expect({ results, stored: await readAll(stream) }).toEqual({ results: [1, 2], stored: ['r', 'a', 'b'] })
-    expect(bodies(await stream.readBatch({ seqNum: 2 }))).toEqual(['b'])
-    await Promise.all([hw.close(), rival.close()])
   })
 })
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { open } from '../../../src/index.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { bodies, gated, openEngine, outcomeOf, testClock, testStorage, wrapped } from '../../support/index.ts'
+import { bodies, gated, openEngine, testClock, testStorage, wrapped } from '../../support/index.ts'
 
 describe('the stream cache', () => {
   for (const shared of [false, true]) {
@@ -91,43 +91,5 @@ describe('the stream cache', () => {
     await clock.advance('10m')
     expect(seen).toEqual(['1'])
     await writer.close()
-  })
-
-  it('does not keep a stream that is deleted while it is loaded', async () => {
-    let hold = false
-    let go = () => {}
-    const storage = wrapped(testStorage(), { shared: false }, (session) => ({
-      head: async (logId: string) => {
-        const head = await session.head(logId)
-        if (hold)
-          await new Promise<void>((resolve) => {
-            go = resolve
-          })
-        return head
-      },
-    }))
-    const clock = testClock({ now: 1_000_000 })
-    const first = await openEngine({ storage, clock })
-    await first.stream.append('0')
-    await first.hw.close()
-    const hw = await open({ storage, clock, autoCreate: false })
-    await clock.settle()
-    const basin = hw.basin('basin')
-    hold = true
-    const lookUp = outcomeOf(basin.stream('stream').checkTail())
-    await clock.settle()
-    await basin.stream('stream').delete()
-    hold = false
-    go()
-    await lookUp
-    expect({
-      tail: await outcomeOf(basin.stream('stream').checkTail()),
-      // The same after it was recreated: an empty stream.
-      recreated: await basin
-        .createStream('stream')
-        .then(() => basin.stream('stream').checkTail())
-        .then(({ seqNum }) => seqNum),
-      first: await outcomeOf(basin.stream('stream').append('first', { matchSeqNum: 0 })),
-    }).toEqual({ tail: 'stream_not_found', recreated: 0, first: 'ok' })
   })
 })

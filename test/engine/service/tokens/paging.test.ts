@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { AccessTokenInput } from '../../../../src/index.ts'
 import type { ResourceSet } from '../../../../src/model/access.ts'
 import type { ListQuery, Page } from '../../../../src/model/info.ts'
-import { openEngine, outcomeOf } from '../../../support/index.ts'
+import { openEngine } from '../../../support/index.ts'
 
 const BASINS = ['a', 'ab', 'a-b', 'b', 'basin']
 /** Among them are the prefixes of callers themselves, and names whose order in UTF-16 is another. */
@@ -101,16 +101,6 @@ test.each(CALLERS)(
     }
   },
 )
-
-test('a list in a missing basin is rejected although no stream is in scope', async () => {
-  const { hw } = await openEngine()
-  onTestFinished(() => hw.close())
-  const scope = { basins: { prefix: '' }, streams: null, ops: ['list-streams'] } as const
-  const view = hw.as(await hw.issueAccessToken({ id: 'holder', scope }))
-  expect(await outcomeOf(view.basin('basin').listStreams())).toBe('ok')
-  expect(await outcomeOf(view.basin('missing').listStreams())).toBe('basin_not_found')
-  expect(await outcomeOf(view.basin('basin').listStreams({ prefix: 'x'.repeat(513) }))).toBe('invalid')
-})
 
 /** The same kind of set for basins, whose names have no slash. */
 function basinSetOf(set: ResourceSet | null): ResourceSet | null {

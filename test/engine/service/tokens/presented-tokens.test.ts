@@ -86,13 +86,6 @@ describe('a presented token', () => {
     expect([error?.code, error?.status, error?.message]).toEqual(REFUSAL)
   })
 
-  it('is looked up by its id only', async () => {
-    const token = await issue()
-    calls = []
-    expect(await works(token)).toBe('ok')
-    expect(calls).toEqual(['token'])
-  })
-
   it('appears neither in the storage nor in errors', async () => {
     const token = await issue()
     const root = (await hw.createRootToken())!
@@ -130,14 +123,6 @@ describe('the root token', () => {
     expect(await hw.createRootToken()).toBeUndefined()
     expect(await outcome(hw.as(token!).createBasin('new-basin'))).toBe('ok')
     expect((await hw.listAccessTokens()).items).toEqual([])
-  })
-
-  it('is created once by several engines', async () => {
-    const storage = testStorage()
-    const engines = [await openWithTokens({ storage }), await openWithTokens({ storage })]
-    const tokens = await Promise.all(engines.map((engine) => engine.hw.createRootToken()))
-    expect(tokens.filter((token) => token !== undefined)).toHaveLength(1)
-    await Promise.all(engines.map((engine) => engine.hw.close()))
   })
 
   it.each(['x'.repeat(16), 'x'.repeat(1024), '!~'.repeat(8)])('can be set (%#)', async (token) => {

@@ -173,15 +173,6 @@ describe('sessions of a token', () => {
     expect(await next).toBe('authn')
   })
 
-  it('do not poll for revocations on an exclusive storage', async () => {
-    const engine = await start({ storage: wrapped(testStorage(), { shared: false }, () => ({})) })
-    const view = await engine.issued()
-    const before = engine.clock.pending
-    const cursor = await streamOf(view).openCursor({}, {})
-    expect(engine.clock.pending).toBe(before)
-    cursor!.close()
-  })
-
   it.each<[string, (stream: Stream) => Promise<unknown>]>([
     ['a read', (stream) => stream.append('a').then(() => stream.readBatch({ seqNum: 0 }))],
     ['a session that starts beyond the tail', (stream) => outcome(stream.openCursor({ seqNum: 9 }, {}))],
@@ -211,18 +202,6 @@ describe('sessions of a token', () => {
     await use(streamOf(view))
     await engine.clock.settle()
     expect(engine.clock.pending).toBe(before)
-  })
-
-  it('deliver records that were available before the end', async () => {
-    const engine = await start()
-    const view = await engine.issued()
-    await streamOf(engine.hw).append(['a', 'b'])
-    const cursor = (await streamOf(view).openCursor({ seqNum: 0 }, {}))!
-    const first = await cursor.next()
-    expect(first?.kind === 'batch' && first.batch.count).toBe(2)
-    const next = outcome(Promise.resolve(cursor.next()))
-    await engine.hw.revokeAccessToken('token')
-    expect(await next).toBe('authn')
   })
 
   it('append nothing that waited for room when the token was revoked', async () => {
