@@ -3,7 +3,6 @@ import { memory } from '../../adapters/storage/memory/index.ts'
 import { type FaultyStorage, faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
 import { type Engine, type ErrorCode, HeadwaterError, open, type Stream } from '../../src/index.ts'
 import { ERROR_KINDS } from '../../src/model/errors.ts'
-import { PRODUCERS_MAX } from '../../src/model/limits.ts'
 import { aesOfNode, key } from './encryption/support.ts'
 
 /** An engine on a storage that can fail, and another engine that sees what the storage has. */
@@ -60,7 +59,7 @@ const TOKENS = '../../src/engine/service/tokens/index.ts'
 let limitingSession: { close(): Promise<void> } | undefined
 
 /** Those of the wire, of folds and of outboxes are tested with those. */
-const CASES: readonly (readonly [code: ErrorCode, cause: string, Prepare, More?])[] = [
+const CASES: [code: ErrorCode, cause: string, prepare: Prepare, more?: More][] = [
   ['access_token_not_found', 'a revocation', of(({ hw }) => hw.revokeAccessToken('none'))],
   [
     'append_discarded',
@@ -183,15 +182,6 @@ const CASES: readonly (readonly [code: ErrorCode, cause: string, Prepare, More?]
     },
   ],
   ['producer_gap', 'a batch of a producer', of(({ stream }) => stream.append('x', batchOf(1)))],
-  [
-    'too_many_producers',
-    'one producer more',
-    async ({ stream }) => {
-      const ids = Array.from({ length: PRODUCERS_MAX }, (_, i) => `p${i}`)
-      await Promise.all(ids.map((id) => stream.append('x', { producer: { id, epoch: 0, seq: 0 } })))
-      return () => stream.append('x', batchOf(0))
-    },
-  ],
   [
     'stream_seq_not_increasing',
     'a condition',

@@ -37,7 +37,8 @@ it('a producer rejects a record that exceeds the frame limit, and continues', {
 
 describe('sessions and producers', () => {
   it('acks$ of an append session ends when the engine closes', async () => {
-    const { hw, clock, stream } = await openEngine()
+    engine = await openEngine()
+    const { hw, clock, stream } = engine
     const session = await stream.appendSession()
     let ended: unknown
     session.acks$.subscribe({ error: (error) => (ended = error.code), complete: () => (ended = 'complete') })
@@ -48,7 +49,8 @@ describe('sessions and producers', () => {
   })
 
   it('closing the engine leaves no linger timer', async () => {
-    const { hw, clock, stream } = await openEngine()
+    engine = await openEngine()
+    const { hw, clock, stream } = engine
     const producer = stream.producer({ lingerMs: 60_000 })
     await producer.submit('a')
     await hw.close()
@@ -58,7 +60,8 @@ describe('sessions and producers', () => {
 
 describe('after the engine has closed', () => {
   it('a producer accepts nothing and starts no timer', async () => {
-    const { hw, clock, stream } = await openEngine()
+    engine = await openEngine()
+    const { hw, clock, stream } = engine
     const before = stream.producer()
     await hw.close()
     const results = [

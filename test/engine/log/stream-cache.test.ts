@@ -92,4 +92,16 @@ describe('the stream cache', () => {
     expect(seen).toEqual(['1'])
     await writer.close()
   })
+
+  it('keeps the trim point with which an evicted fork began', async () => {
+    const { hw, stream } = await openEngine({ limits: { cachedStreams: 10 } })
+    const basin = hw.basin('basin')
+    await stream.append(['a', 'b'])
+    await stream.trim(2)
+    await basin.createStream('fork', {}, { fork: { stream: 'stream' } })
+    for (let i = 0; i < 14; i++) await basin.stream(`other/${i}`).append('x')
+    const earlier = basin.createStream('again', {}, { fork: { stream: 'fork', seqNum: 1 } })
+    await expect(earlier).rejects.toMatchObject({ code: 'history_trimmed', seqNum: 2 })
+    await hw.close()
+  })
 })

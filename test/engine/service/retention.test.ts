@@ -15,9 +15,9 @@ import {
   wrapped,
 } from '../../support/index.ts'
 
-const HOUR: RetentionPolicy = { ageSeconds: 3_600 }
+const SHORT: RetentionPolicy = { ageSeconds: 600 }
 const YEAR_MS = 366 * 86_400_000
-const DAY: RetentionPolicy = { ageSeconds: 86_400 }
+const LONG: RetentionPolicy = { ageSeconds: 7_200 }
 
 /** The bodies that a new read returns. */
 async function stored(stream: Stream): Promise<string[]> {
@@ -58,14 +58,14 @@ onEveryKindOfStorage(() =>
       engine = await openEngine({ storage: testStorage() })
       const { hw } = engine
       const basin = hw.basin('b')
-      await hw.createBasin('b', { defaultStreamConfig: { retentionPolicy: DAY } })
-      await basin.createStream('own', { retentionPolicy: HOUR })
+      await hw.createBasin('b', { defaultStreamConfig: { retentionPolicy: LONG } })
+      await basin.createStream('own', { retentionPolicy: SHORT })
       await basin.createStream('default')
       await basin.stream('appended').append('a')
       const policies = ['own', 'default', 'appended'].map(
         async (name) => (await basin.stream(name).config()).retentionPolicy,
       )
-      expect(await Promise.all(policies)).toEqual([HOUR, DAY, DAY])
+      expect(await Promise.all(policies)).toEqual([SHORT, LONG, LONG])
       // A holder of a token in process is no request.
       const token = await hw.issueAccessToken({
         id: 'all',
@@ -85,21 +85,21 @@ onEveryKindOfStorage(() =>
 onEveryKindOfStorage(() =>
   describe('a longer retention', () => {
     it.each<[string, RetentionPolicy]>([
-      ['another age', DAY],
+      ['another age', LONG],
       ['infinity', 'infinite'],
     ])('keeps records that are stored: %s', async (_, longer) => {
       engine = await openEngine({ storage: testStorage() })
       const { stream, hw, clock } = engine
       const basin = hw.basin('basin')
-      await basin.ensureStream('stream', { retentionPolicy: HOUR })
+      await basin.ensureStream('stream', { retentionPolicy: SHORT })
       await stream.append('a')
-      await clock.advance('50m')
+      await clock.advance('8m')
       await stream.append('b')
       await basin.stream('stream').reconfigure({ retentionPolicy: longer })
       await stream.append('c')
-      await letPass(clock, '23h')
+      await letPass(clock, '110m')
       expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['a', 'b', 'c'])
-      await letPass(clock, '2h')
+      await letPass(clock, '20m')
       const expected = longer === 'infinite' ? ['a', 'b', 'c'] : []
       expect(await stored(stream)).toEqual(expected)
     })
@@ -107,10 +107,10 @@ onEveryKindOfStorage(() =>
     it('keeps records when the stream is ensured with it', async () => {
       engine = await openEngine({ storage: testStorage() })
       const { stream, hw, clock } = engine
-      await hw.basin('basin').ensureStream('stream', { retentionPolicy: HOUR })
+      await hw.basin('basin').ensureStream('stream', { retentionPolicy: SHORT })
       await stream.append('a')
       expect((await hw.basin('basin').ensureStream('stream')).result).toBe('updated')
-      await letPass(clock, '3h')
+      await letPass(clock, '30m')
       expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['a'])
     })
 
@@ -133,15 +133,15 @@ onEveryKindOfStorage(() =>
       engine = await openEngine({ storage: testStorage() })
       const { stream, hw, clock } = engine
       const basin = hw.basin('basin')
-      await basin.ensureStream('stream', { retentionPolicy: HOUR })
+      await basin.ensureStream('stream', { retentionPolicy: SHORT })
       await stream.append('extended')
-      await basin.stream('stream').reconfigure({ retentionPolicy: DAY })
-      await stream.append('for a day')
-      await basin.stream('stream').reconfigure({ retentionPolicy: HOUR })
-      await stream.append('for an hour')
-      await clock.advance('61m')
-      expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['extended', 'for a day'])
-      await letPass(clock, '1d')
+      await basin.stream('stream').reconfigure({ retentionPolicy: LONG })
+      await stream.append('for longer')
+      await basin.stream('stream').reconfigure({ retentionPolicy: SHORT })
+      await stream.append('for a short time')
+      await clock.advance('11m')
+      expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['extended', 'for longer'])
+      await letPass(clock, '2h')
       await stream.append('last')
       expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['last'])
     })
@@ -157,7 +157,7 @@ onEveryKindOfStorage(() =>
       engine = await openEngine({ storage })
       const { stream, hw, clock } = engine
       const basin = hw.basin('basin')
-      await basin.ensureStream('stream', { retentionPolicy: HOUR })
+      await basin.ensureStream('stream', { retentionPolicy: SHORT })
       await stream.append('before')
       waiting = []
       const appending = stream.append('in flight')
@@ -167,7 +167,7 @@ onEveryKindOfStorage(() =>
       waiting = undefined
       for (const go of held) go()
       await appending
-      await letPass(clock, '3h')
+      await letPass(clock, '30m')
       expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['before', 'in flight'])
     })
   }),
@@ -180,7 +180,7 @@ describe('a longer retention on a shared storage', () => {
     const { hw, stream, clock } = engine
     const other = await open({ storage, clock })
     const basin = hw.basin('basin')
-    await basin.ensureStream('stream', { retentionPolicy: HOUR })
+    await basin.ensureStream('stream', { retentionPolicy: SHORT })
     const otherStream = other.basin('basin').stream('stream')
     await otherStream.append('a')
     await Promise.all([
@@ -198,7 +198,7 @@ describe('a longer retention on a shared storage', () => {
       storageClass: 'standard',
       timestamping: { mode: 'arrival' },
     })
-    await letPass(clock, '3h')
+    await letPass(clock, '30m')
     for (const reader of [stream, otherStream]) {
       expect(bodies(await reader.readBatch({ seqNum: 0 })).sort()).toEqual(['a', 'b', 'c'])
     }

@@ -208,7 +208,7 @@ describe('listing tokens', () => {
 describe('a token that has expired', () => {
   const DAY_MS = 86_400_000
 
-  it('is listed for a day and then removed', async () => {
+  it('is listed for a day and then removed', { tags: ['slow'] }, async () => {
     const expiresAt = new Date(engine.clock.now() + 1000)
     for (const id of ['a', 'b', 'c']) await issue({ id, expiresAt })
     // More than are looked at in one go.
