@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Basin, type Engine, open, type Stream } from '../../../src/index.ts'
 import { openEngine, outcomeOf, readAll, testStorage } from '../../support/index.ts'
 
-/** So few that a stream is out of the cache when the others were used. */
-const CACHED = 4
-const OTHERS = 6
+/** With room for 40, four are objects and the others are kept in another form; with room for four, few are kept. */
+const ROOM = [40, 4]
+const OTHERS = 8
+let cachedStreams = 4
 
 let storage: ReturnType<typeof testStorage>
 let clock: Awaited<ReturnType<typeof openEngine>>['clock']
@@ -12,7 +13,7 @@ let hw: Engine
 let basin: Basin
 beforeEach(async () => {
   storage = testStorage()
-  ;({ hw, clock } = await openEngine({ storage, trimGraceMs: 0, limits: { cachedStreams: CACHED } }))
+  ;({ hw, clock } = await openEngine({ storage, trimGraceMs: 0, limits: { cachedStreams } }))
   basin = hw.basin('basin')
 })
 afterEach(() => hw.close())
@@ -105,7 +106,11 @@ const CASES: readonly Case[] = [
 
 const TITLED = CASES.map((each) => [each.does, each] as const)
 
-describe('a stream that was evicted from the cache', () => {
+describe.each(ROOM)('a stream that was evicted from a cache with room for %d', (room) => {
+  beforeAll(() => {
+    cachedStreams = room
+  })
+
   async function written(name: string): Promise<Stream> {
     const stream = basin.stream(name)
     // It is evicted before each use.
@@ -129,7 +134,7 @@ describe('a stream that was evicted from the cache', () => {
 
   it.each(TITLED)('%s, whichever engine did it', async (_, { change, check, expected }) => {
     const stream = await written('s')
-    const other = await open({ storage, clock, limits: { cachedStreams: CACHED } })
+    const other = await open({ storage, clock, limits: { cachedStreams } })
     await change(other.basin('basin').stream('s'))
     expect(await check(stream)).toEqual(expected)
     await other.close()
@@ -156,11 +161,11 @@ describe('the streams in the cache', () => {
     await clock.settle()
     await evict(30)
     // One more, and the additions that pass those in use.
-    expect(hw.stats().cachedStreams).toBeLessThanOrEqual(20 + CACHED + 3)
+    expect(hw.stats().cachedStreams).toBeLessThanOrEqual(20 + cachedStreams + 3)
     for (const subscription of followed) subscription.unsubscribe()
     await clock.settle()
     await evict(30)
-    expect(hw.stats().cachedStreams).toBeLessThanOrEqual(CACHED + 1)
+    expect(hw.stats().cachedStreams).toBeLessThanOrEqual(cachedStreams + 1)
     await hw.close()
     expect(hw.stats().cachedStreams).toBe(0)
   })

@@ -94,12 +94,16 @@ describe('the stream cache', () => {
   })
 
   it('keeps the trim point with which an evicted fork began', async () => {
-    const { hw, stream } = await openEngine({ limits: { cachedStreams: 10 } })
+    const { hw, stream } = await openEngine({ limits: { cachedStreams: 40 } })
     const basin = hw.basin('basin')
     await stream.append(['a', 'b'])
     await stream.trim(2)
     await basin.createStream('fork', {}, { fork: { stream: 'stream' } })
-    for (let i = 0; i < 14; i++) await basin.stream(`other/${i}`).append('x')
+    for (let round = 0; round < 3; round++) {
+      await basin.stream('fork').append('x')
+      for (let i = 0; i < 30; i++) await basin.stream(`other/${i}`).append('x')
+    }
+    await basin.stream('fork').append('x')
     const earlier = basin.createStream('again', {}, { fork: { stream: 'fork', seqNum: 1 } })
     await expect(earlier).rejects.toMatchObject({ code: 'history_trimmed', seqNum: 2 })
     await hw.close()
