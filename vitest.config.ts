@@ -24,11 +24,10 @@ const OWN_PACKAGE = Object.entries({
 
 const inTests = (path: string) => fileURLToPath(new URL(`test/${path}`, import.meta.url))
 
-/** They test a class of the engine by itself, or bring their own storage. */
+/** They bring their own storage. */
 const WITHOUT_STORAGE = [
-  'test/engine/api/{json-stream,malformed-input,observables,read-fairness,returned-bytes}.test.ts',
-  'test/engine/log/{evicted-streams-model,history-phase,live-tail,read-ahead,read-budget}.test.ts',
-  'test/engine/log/read-scheduler.test.ts',
+  'test/engine/api/{json-stream,malformed-input,read-fairness,returned-bytes}.test.ts',
+  'test/engine/log/evicted-streams-model.test.ts',
   'test/engine/service/background.test.ts',
 ]
 
@@ -64,8 +63,6 @@ const NOT_ON_POSTGRES = [
 ]
 
 const NOT_THROUGH_CLIENT = [
-  // It tests no engine.
-  'test/engine/api/observables.test.ts',
   // They test how an engine shares its memory and time among reads, and use it as fast as they can.
   'test/engine/api/{read-budget,read-fairness}.test.ts',
 ]

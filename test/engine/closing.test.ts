@@ -1,14 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Engine, open, type Storage } from '../../src/index.ts'
-import {
-  codeOf,
-  onEveryKindOfStorage,
-  outcomeOf,
-  readAll,
-  testClock,
-  testStorage,
-  wrapped,
-} from '../support/index.ts'
+import { onEveryKindOfStorage, outcomeOf, readAll, testClock, testStorage } from '../support/index.ts'
 
 let reopened: Engine | undefined
 afterEach(async () => {
@@ -146,17 +138,6 @@ onEveryKindOfStorage(() =>
       expect(setup.hw.stats()).toMatchObject({ openSessions: 0, pendingAppends: 0, appendBytesInFlight: 0 })
       expect(await readAll((await reopen(setup)).basin('basin').stream('unused'))).toEqual(['a', 'b'])
     })
-
-    it('records that a producer sends through the session that it has opened before', async () => {
-      const setup = await setUp()
-      const producer = setup.hw.basin('basin').stream('unused').producer({ lingerMs: 60_000 })
-      await producer.submit('a')
-      await producer.flush()
-      const ticket = await producer.submit('b')
-      await setup.hw.close()
-      expect(await outcomeOf(ticket.ack())).toBe('ok')
-      expect(await readAll((await reopen(setup)).basin('basin').stream('unused'))).toEqual(['a', 'b'])
-    })
   }),
 )
 
@@ -179,29 +160,4 @@ it('close rejects calls that are made after it', async () => {
   ]
   expect(await Promise.all(calls.map(outcomeOf))).toEqual(calls.map(() => 'closed'))
   await closing
-})
-
-it('close ends a read and a session that are being opened', async () => {
-  let isHeld = false
-  const held: (() => void)[] = []
-  const setup = await setUp((storage) =>
-    wrapped(storage, {}, (session) => ({
-      async get(collection, key) {
-        if (isHeld && collection === 'streams') await new Promise<void>((resolve) => held.push(resolve))
-        return session.get(collection, key)
-      },
-    })),
-  )
-  isHeld = true
-  const stream = setup.hw.basin('basin').stream('unused')
-  const session = stream.appendSession()
-  const read = stream.readBatch({ seqNum: 0 })
-  const append = outcomeOf(stream.append('a'))
-  const closing = setup.hw.close()
-  expect(await session.catch(codeOf)).toBe('closed')
-  isHeld = false
-  for (const release of held) release()
-  await closing
-  expect([await read.catch(codeOf), await append]).toEqual(['closed', 'ok'])
-  expect(setup.hw.stats().openSessions).toBe(0)
 })

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open, type Storage } from '../../src/index.ts'
 import { StorageFailure } from '../../src/storage/errors.ts'
@@ -115,35 +115,6 @@ onEveryKindOfStorage(() =>
       expect(clock.pending).toBe(0)
     })
 
-    it('waits for an append whose stream is still being loaded', async () => {
-      const storage = testStorage()
-      const { hw: first, clock } = await openEngine({ storage })
-      const loading = deferred()
-      let appends = 0
-      let isLoading = false
-      const hw = await open({
-        clock,
-        storage: wrapped(storage, {}, (session) => ({
-          async head(logId) {
-            isLoading = true
-            await loading.promise
-            return session.head(logId)
-          },
-          append(request) {
-            appends++
-            return session.append(request)
-          },
-        })),
-      })
-      const append = outcomeOf(hw.basin('basin').stream('stream').append('a'))
-      await vi.waitUntil(() => isLoading)
-      const closing = hw.close()
-      loading.resolve()
-      await closing
-      expect([await append, appends]).toEqual(['ok', 1])
-      await first.close()
-    })
-
     it('rejects with the cause when the storage cannot be opened', async () => {
       engine = await openEngine()
       const storage = {
@@ -211,29 +182,6 @@ describe('the signal of `open`', () => {
     await expect(opened).rejects.toBe(enough)
     opening.resolve()
     await closed.promise
-  })
-
-  it('keeps nothing of an engine that is closed', async () => {
-    const { signal } = new AbortController()
-    const added = vi.spyOn(signal, 'addEventListener')
-    const removed = vi.spyOn(signal, 'removeEventListener')
-    const kept = () => added.mock.calls.length - removed.mock.calls.length
-    const { hw } = await openEngine({ signal })
-    expect(kept()).toBe(1)
-    await hw.close()
-    expect(kept()).toBe(0)
-  })
-
-  it('reports a failure to close as one of background work', async () => {
-    const errors: unknown[] = []
-    const storage = wrapped(testStorage(), {}, () => ({
-      close: () => Promise.reject(new StorageFailure('io', 'x', { nothingWritten: true })),
-    }))
-    const ending = new AbortController()
-    await open({ storage, signal: ending.signal, onBackgroundError: (error) => errors.push(error) })
-    ending.abort(enough)
-    await vi.waitUntil(() => errors.length > 0)
-    expect(errors).toMatchObject([{ code: 'storage' }])
   })
 
   it('must be a signal', async () => {

@@ -25,10 +25,6 @@ it.each<[keyof EngineLimits, least: number]>([
   await (await open({ storage: memory(), limits: { [name]: least } })).close()
 })
 
-it('treats an undefined limit as its default', async () => {
-  await (await open({ storage: memory(), limits: { openSessions: undefined } as never })).close()
-})
-
 const EXAMPLE = 'open needs a storage: `open({ storage: memory() })`'
 it.each<[string, unknown, string]>([
   ['nothing', undefined, EXAMPLE],

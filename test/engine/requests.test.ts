@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../adapters/testing/index.ts'
 import { type Engine, open } from '../../src/index.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
@@ -55,32 +54,5 @@ describe('a runtime that ties timers, random numbers and signals to requests, su
     await hw.basin('my-app').stream('a').append('first')
     await macrotask()
     expect(reclaimCalls()).toBe(1)
-  })
-
-  it('runs the background work again after an append if its timers were lost', async () => {
-    const clock = virtualClock()
-    let dropsTimers = false
-    const unreliable = {
-      now: () => clock.now(),
-      schedule: (...args: Parameters<typeof clock.schedule>) =>
-        dropsTimers ? () => {} : clock.schedule(...args),
-    }
-    const { storage, reclaimCalls } = countingStorage()
-    dropsTimers = true
-    hw = await open({ storage, clock: unreliable })
-    const stream = hw.basin('my-app').stream('a')
-    await stream.append('one')
-    await macrotask()
-    expect(reclaimCalls()).toBe(1)
-    await clock.advance('2m')
-    await stream.append('two')
-    expect(reclaimCalls()).toBe(0)
-    dropsTimers = false
-    await clock.advance('2m')
-    await stream.append('three')
-    await macrotask()
-    expect(reclaimCalls()).toBe(1)
-    await clock.advance('2m')
-    expect(reclaimCalls()).toBeGreaterThan(0)
   })
 })

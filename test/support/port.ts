@@ -1,8 +1,16 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Below the ports that systems give to connections, and to servers that leave the choice to them. */
-const [FIRST, LAST] = [16_384, 32_767]
+/**
+ * Below the ports that systems give to connections, and to servers that leave the choice to them. Each worker
+ * of a run has ports of its own.
+ */
+const FIRST = 16_384
+const WORKERS = 64
+const PORTS_OF_WORKER = 256
+const FIRST_OF_WORKER =
+  FIRST + (Number(process.env.VITEST_POOL_ID ?? process.pid) % WORKERS) * PORTS_OF_WORKER
+let next = 0
 
 /**
  * Returns a free port of this machine for a server that is started later or again. Nobody else is given it
@@ -10,7 +18,7 @@ const [FIRST, LAST] = [16_384, 32_767]
  */
 export async function reservedPort(): Promise<number> {
   for (;;) {
-    const port = FIRST + Math.floor(Math.random() * (LAST - FIRST + 1))
+    const port = FIRST_OF_WORKER + (next++ % PORTS_OF_WORKER)
     if (await isFree(port)) return port
   }
 }

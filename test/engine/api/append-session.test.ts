@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { open } from '../../../src/index.ts'
 import type { AppendAck } from '../../../src/model/info.ts'
-import { StorageFailure } from '../../../src/storage/errors.ts'
 import {
+  codeOf,
   deferred,
   gated,
   onEveryKindOfStorage,
@@ -36,63 +36,6 @@ onEveryKindOfStorage(() =>
       expect(acks.map((ack) => ack.start?.seqNum)).toEqual([0, 2, 4, 6, 8, undefined])
       expect((await engine.stream.checkTail()).seqNum).toBe(10)
       expect(await outcomeOf(session.submit('late'))).toBe('closed')
-    })
-
-    it.each([true, false])(
-      'end at the first failure and append nothing after it (shared: %s)',
-      async (shared) => {
-        const storage = gated(testStorage(), { shared })
-        engine = await openEngine({ storage })
-        const { stream, clock } = engine
-        const session = await stream.appendSession()
-        let failure: { code?: string } = {}
-        session.acks$.subscribe({ error: (error) => (failure = error) })
-        storage.holding = true
-        const tickets = [
-          await session.submit('a'),
-          await session.submit('refused', { matchSeqNum: 7 }),
-          await session.submit('behind'),
-          await session.submit('behind, and it would hold', { matchSeqNum: 1 }),
-        ]
-        const other = stream.append('of another writer')
-        await clock.settle()
-        storage.holding = false
-        storage.release()
-        const codes = await Promise.all(tickets.map((ticket) => outcomeOf(ticket.ack())))
-        expect(codes).toEqual(['ok', 'seq_num_mismatch', 'append_discarded', 'append_discarded'])
-        await other
-        expect(await readAll(stream)).toEqual(['a', 'of another writer'])
-        expect(await outcomeOf(session.close())).toBe('seq_num_mismatch')
-        expect(failure.code).toBe('seq_num_mismatch')
-        expect(await outcomeOf(session.submit('later'))).toBe('seq_num_mismatch')
-        expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
-      },
-    )
-
-    it('end at an invalid batch after appending the ones before it', async () => {
-      const storage = gated(testStorage())
-      engine = await openEngine({ storage })
-      const session = await engine.stream.appendSession()
-      storage.holding = true
-      const ticket = await session.submit('a')
-      expect(await outcomeOf(session.submit([]))).toBe('invalid')
-      expect(await outcomeOf(session.submit('b'))).toBe('invalid')
-      storage.release()
-      expect(await outcomeOf(ticket.ack())).toBe('ok')
-      expect(await outcomeOf(session.close())).toBe('invalid')
-      expect(await readAll(engine.stream)).toEqual(['a'])
-    })
-
-    it('end without a gap when the storage fails', async () => {
-      const storage = gated(testStorage())
-      engine = await openEngine({ storage })
-      const session = await engine.stream.appendSession()
-      storage.onAppend = ({ expected }) => {
-        if (expected.seqNum === 2) throw new StorageFailure('io', 'lost', { nothingWritten: true })
-      }
-      const acks = ['a', 'b', 'c', 'd'].map(async (body) => (await session.submit(body)).ack())
-      expect(await Promise.all(acks.map(outcomeOf))).toEqual(['ok', 'ok', 'storage', 'append_discarded'])
-      expect(await readAll(engine.stream)).toEqual(['a', 'b'])
     })
 
     it('apply back-pressure when a session or the engine has too much in flight', async () => {
@@ -216,6 +159,27 @@ onEveryKindOfStorage(() =>
       expect(await readAll(engine.stream)).toEqual(['a'])
     })
 
+    it.each<[string, expected: string]>([
+      ['return() is called', 'ended'],
+      ['the engine closes', 'closed'],
+      ['an append fails', 'invalid'],
+    ])('ends while its source is idle when %s', async (how, expected) => {
+      engine = await openEngine()
+      const { hw, clock, stream } = engine
+      async function* source() {
+        yield 'first'
+        if (how === 'an append fails') yield []
+        await new Promise(() => {})
+      }
+      const acks = stream.appendAll(source())
+      await acks.next()
+      const pending = acks.next().then(() => 'ended', codeOf)
+      await clock.settle()
+      if (how === 'return() is called') await acks.return()
+      if (how === 'the engine closes') await hw.close()
+      expect(await pending).toBe(expected)
+    })
+
     it('closes the source when its consumer stops', async () => {
       engine = await openEngine()
       let released = false
@@ -281,16 +245,6 @@ onEveryKindOfStorage(() =>
       expect(await outcomeOf(producer.submit('e'))).toBe('seq_num_mismatch')
       expect(await outcomeOf(producer.close())).toBe('seq_num_mismatch')
       expect(await readAll(stream)).toEqual(['a', 'b', 'intruder'])
-    })
-
-    it('rejects an invalid record without losing the others', async () => {
-      engine = await openEngine()
-      const producer = engine.stream.producer()
-      await producer.submit('a')
-      expect(await outcomeOf(producer.submit({ headers: [['', 'what']] }))).toBe('invalid')
-      await producer.submit('b')
-      await producer.close()
-      expect(await readAll(engine.stream)).toEqual(['a', 'b'])
     })
 
     it('applies back-pressure to a writer that is faster than the storage', async () => {

@@ -80,22 +80,6 @@ describe.each(OPENED)('disposing of %s', (_, opened) => {
     expect(submitted).toBe(1)
   })
 
-  it('adds nothing to a failure that `close` reported', async () => {
-    failNext()
-    const write = async () => {
-      await using writer = await opened()
-      await writer.submit('a')
-      await writer.close()
-    }
-    await expect(write()).rejects.toMatchObject({ code: 'storage' })
-  })
-
-  it('resolves after a failure that the body has handled', async () => {
-    failNext()
-    await using writer = await opened()
-    expect(await outcomeOf((await writer.submit('a')).ack())).toBe('storage')
-  })
-
   it('keeps both errors if the body throws another one', async () => {
     failNext()
     const write = async () => {
@@ -105,18 +89,6 @@ describe.each(OPENED)('disposing of %s', (_, opened) => {
     }
     const error = await write().catch((thrown: SuppressedError) => thrown)
     expect(error).toMatchObject({ error: { code: 'storage' }, suppressed: { message: 'of the body' } })
-  })
-
-  it('does not take a wait that was given up for a report', async () => {
-    failNext()
-    const controller = new AbortController()
-    const write = async () => {
-      await using writer = await opened()
-      const ack = (await writer.submit('a')).ack({ signal: controller.signal })
-      controller.abort('enough')
-      await ack.catch(() => {})
-    }
-    await expect(write()).rejects.toMatchObject({ code: 'storage' })
   })
 
   it('reports a failure once, and `close` every time', async () => {
@@ -135,18 +107,6 @@ describe.each(OPENED)('disposing of %s', (_, opened) => {
     expect(await outcomeOf(one.submit('b'))).toBe('closed')
     expect(await outcomeOf(one[Symbol.asyncDispose]())).toBe('ok')
   })
-})
-
-it('disposing of a session rejects with the failure of an append before the one that was reported', async () => {
-  failNext()
-  const write = async () => {
-    await using session = await stream.appendSession()
-    const submitting = session.submit('a')
-    // An invalid batch ends the session while the first is in flight.
-    expect(await outcomeOf(session.submit([]))).toBe('invalid')
-    await submitting
-  }
-  await expect(write()).rejects.toMatchObject({ code: 'storage' })
 })
 
 it('disposing of a producer rejects with the failure of a batch that `flush` has not waited for', async () => {

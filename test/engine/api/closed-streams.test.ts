@@ -19,27 +19,11 @@ describe('closing a stream', () => {
     })
   })
 
-  it('is possible through the JSON view, which leaves the command out', async () => {
-    const { stream } = await openEngine()
-    const values = stream.json()
-    await values.append('a')
-    expect(await values.close()).toMatchObject({ end: { seqNum: 2 }, tail: { closed: true } })
-    expect(await values.checkTail()).toMatchObject({ seqNum: 2, closed: true })
-    const read = await values.follow({ seqNum: 0 }).toArray()
-    expect(read.map(({ value }) => value)).toEqual(['a'])
-  })
-
   it('changes nothing the second time', async () => {
     const { stream } = await openEngine()
     const { start, end, tail } = await stream.close()
     expect(await stream.close()).toEqual({ start, end, tail, duplicate: true })
     expect(await stream.checkTail()).toMatchObject({ seqNum: 1 })
-  })
-
-  it('takes effect together with the records before it', async () => {
-    const { stream } = await openEngine()
-    await stream.append(['a', closeRecord()])
-    expect(await stream.checkTail()).toMatchObject({ seqNum: 2, closed: true })
   })
 
   it('takes effect for appends that were called afterwards, awaited or not', async () => {

@@ -91,34 +91,6 @@ describe('a batch of a producer', () => {
     await other.close()
   })
 
-  it.each([true, false])(
-    'is found stored while the head is read again, on a shared storage: %s',
-    async (shared) => {
-      const storage = gated(testStorage(), { shared })
-      const { stream } = await openEngine({ storage })
-      await stream.append('0', batch(0))
-      const session = await stream.appendSession()
-      storage.holding = true
-      const first = stream.append('first')
-      const refused = outcomeOf((await session.submit('refused', { matchSeqNum: 99 })).ack())
-      const discarded = outcomeOf((await session.submit('discarded')).ack())
-      const [again, next, nextAgain] = [batch(0), batch(1), batch(1)].map((options) =>
-        stream.append('x', options),
-      )
-      await expect.poll(() => storage.held).toBeGreaterThan(0)
-      storage.holding = false
-      storage.release()
-      expect(await Promise.all([first, again, next, nextAgain])).toMatchObject([
-        { start: { seqNum: 1 } },
-        { start: { seqNum: 0 }, duplicate: true },
-        { start: { seqNum: 2 } },
-        { start: { seqNum: 2 }, duplicate: true },
-      ])
-      expect(await Promise.all([refused, discarded])).toEqual(['seq_num_mismatch', 'append_discarded'])
-      expect(await readAll(stream)).toEqual(['0', 'first', 'x'])
-    },
-  )
-
   it('is validated', async () => {
     const { stream } = await openEngine()
     const bad = [

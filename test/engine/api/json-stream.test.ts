@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, expectTypeOf, it } from 'vites
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import type { StandardSchema } from '../../../src/api/standard-schema.ts'
 import { type Engine, HeadwaterError, type JsonStream, open, type Stream } from '../../../src/index.ts'
+import { macrotask } from '../../../src/runtime/macrotask.ts'
 
 interface Order {
   readonly id: string
@@ -94,20 +95,15 @@ describe('appending JSON values', () => {
   it.each<[string, unknown]>([
     ['undefined', undefined],
     ['a function', () => 1],
-    ['a symbol', Symbol('a')],
     ['a BigInt', 1n],
     ['a cyclic object', cyclic],
     ['NaN', Number.NaN],
     ['a nested Infinity', { a: [Number.POSITIVE_INFINITY] }],
-    ['a nested function', { a: () => 1 }],
     ['undefined in an array', [undefined]],
     ['a hole in an array', new Array(1)],
     ['a Map', new Map([['a', 1]])],
-    ['a Promise', Promise.resolve(1)],
-    ['a nested Set', { a: new Set([1]) }],
     ['a Uint8Array', Uint8Array.of(1)],
     ['an invalid Date', new Date(Number.NaN)],
-    ['a nested invalid Date', { at: [new Date(Number.NaN)] }],
     ['an object whose class has no constructor', Object.create(Object.create(Object.create(null)))],
     [
       'an object whose toJSON throws',
@@ -123,22 +119,6 @@ describe('appending JSON values', () => {
       expect(await failure(call)).toMatchObject({ code: 'invalid', field: 'value' })
     }
     await expect(stream.checkTail()).rejects.toMatchObject({ code: 'basin_not_found' })
-  })
-
-  it('converts dates, undefined members and class instances as JSON.stringify does', async () => {
-    const created = new Date(0)
-    class Item {
-      name = 'pen'
-    }
-    await stream.json().append({ created, left: undefined, item: new Item() })
-    expect(await bodies()).toEqual(['{"created":"1970-01-01T00:00:00.000Z","item":{"name":"pen"}}'])
-  })
-
-  it('encodes no more of a batch than needed to reject it', async () => {
-    let encoded = 0
-    const values = Array.from({ length: 5_000 }, () => ({ toJSON: () => ++encoded }))
-    expect(await failure(() => stream.json().appendBatch(values))).toMatchObject({ code: 'invalid' })
-    expect(encoded).toBe(1_001)
   })
 
   it.each([[5], ['ab'], [undefined], [{ length: 1, 0: 'a' }]])(
@@ -268,80 +248,47 @@ describe('with a schema', () => {
     expect(await bodies()).toEqual(['"a"', '1', '"b"', '2'])
   })
 
-  it('appends the values after one that an asynchronous schema rejects', async () => {
-    const json = stream.json(
-      schema<string, string>(async (value) =>
-        value === 'bad' ? { issues: [{ message: 'bad' }] } : { value: String(value) },
-      ),
-    )
-    const acks = await Promise.allSettled([json.append('a'), json.append('bad'), json.append('b')])
-    expect(acks.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
-    expect(await bodies()).toEqual(['"a"', '"b"'])
-    expect((await json.readBatch({ seqNum: 0 })).records.map(({ value }) => value)).toEqual(['a', 'b'])
-  })
-
-  it('stops waiting for an asynchronous schema when the signal aborts', async () => {
-    const json = stream.json(schema<string, string>(() => new Promise(() => {})))
-    const controller = new AbortController()
-    const ack = json.append('a', { signal: controller.signal })
-    controller.abort('stop')
-    await expect(ack).rejects.toBe('stop')
-  })
-
-  it('stops waiting for an asynchronous schema in sessions and producers too', async () => {
-    const enough = new Error('enough')
-    const stuck = schema<string, string>(() => new Promise(() => {}))
+  const stuck = schema<string, string>((value) => (value === 'a' ? { value } : new Promise(() => {})))
+  type Calls = Readonly<Record<string, (signal: AbortSignal) => Promise<unknown>>>
+  /** Calls that wait for the schema. */
+  const waiting = async (): Promise<Calls> => {
     const json = stream.json(stuck)
-    const session = await json.appendSession()
-    const producer = json.producer()
-    const ended = (call: (options: { readonly signal: AbortSignal }) => Promise<unknown>) => {
-      const ending = new AbortController()
-      const result = expect(call({ signal: ending.signal })).rejects.toBe(enough)
-      ending.abort(enough)
-      return result
+    const [session, producer] = [await json.appendSession(), json.producer()]
+    const appending = async (signal: AbortSignal) => {
+      const acks = json.appendAll(['a', 'stuck'], { signal })
+      await acks.next()
+      await acks.next()
     }
-    for (const accepting of [session, producer]) await ended((options) => accepting.submit('a', options))
-    for (const accepting of [session, producer]) {
-      void accepting.submit('a').catch(() => {})
-      await ended((options) => accepting.close(options))
+    return {
+      append: (signal) => json.append('stuck', { signal }),
+      appendAll: appending,
+      'session.submit': (signal) => session.submit('stuck', { signal }),
+      'producer.submit': (signal) => producer.submit('stuck', { signal }),
     }
-    await ended((options) => producer.flush(options))
-    expect((await failure(() => session.submit('a', { signal: 5 as never }))).field).toBe('signal')
-    expect(await bodies()).toEqual([])
-  })
+  }
 
-  it('stops waiting for an asynchronous schema when appendAll ends', async () => {
-    const json = stream.json(
-      schema<string, string>((value) => (value === 'a' ? { value } : new Promise(() => {}))),
-    )
-    const left = json.appendAll(['a', 'b'])
+  it.each(['append', 'appendAll', 'session.submit', 'producer.submit'])(
+    'stops waiting for an asynchronous schema on the signal and with the engine: %s',
+    async (name) => {
+      const ending = new AbortController()
+      const aborted = (await waiting())[name]!(ending.signal)
+      const closed = failure(() => waiting().then((calls) => calls[name]!(new AbortController().signal)))
+      const rejected = expect(aborted).rejects.toBe('stop')
+      await macrotask()
+      ending.abort('stop')
+      await rejected
+      await hw.close()
+      expect((await closed).code).toBe('closed')
+    },
+  )
+
+  it('stops waiting for an asynchronous schema when appendAll is left', async () => {
+    const left = stream.json(stuck).appendAll(['a', 'stuck'])
     await left.next()
     const pending = left.next()
     expect(await left.return(undefined)).toEqual({ done: true, value: undefined })
     expect(await pending).toEqual({ done: true, value: undefined })
-    const ending = new AbortController()
-    const ended = json.appendAll(['a', 'b'], { signal: ending.signal })
-    await ended.next()
-    const rejected = expect(ended.next()).rejects.toBe('stop')
-    ending.abort('stop')
-    await rejected
-    expect(await bodies()).toEqual(['"a"', '"a"'])
-  })
-
-  it('stops waiting for an asynchronous schema when the engine is closed', async () => {
-    const ack = stream.json(schema<string, string>(() => new Promise(() => {}))).append('a')
-    const rejected = expect(ack).rejects.toMatchObject({ code: 'closed' })
-    await hw.close()
-    await rejected
-  })
-
-  it('stops waiting for an asynchronous schema in sessions and producers when the engine is closed', async () => {
-    const json = stream.json(schema<string, string>(() => new Promise(() => {})))
-    const accepting = [await json.appendSession(), json.producer()]
-    const submitted = Promise.all(accepting.map((one) => failure(() => one.submit('a'))))
-    await hw.close()
-    expect((await submitted).map(({ code }) => code)).toEqual(['closed', 'closed'])
-    for (const one of accepting) await one.close().catch(() => {})
+    expect(await bodies()).toEqual(['"a"'])
   })
 
   it.each([

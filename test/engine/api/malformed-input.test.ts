@@ -122,14 +122,11 @@ const OBJECTS: Record<string, unknown> = {
   'an inherited name': { constructor: 1 },
   null: null,
   'a number': 5,
-  'an array of numbers': [1],
   'a Date': new Date(),
   'a Map': new Map([['body', 'x']]),
   'a class instance': new (class Order {
     id = 'a'
   })(),
-  'an AbortController': new AbortController(),
-  'a buffer': new ArrayBuffer(1),
 }
 
 async function failure(call: () => unknown): Promise<HeadwaterError> {
@@ -142,67 +139,55 @@ async function failure(call: () => unknown): Promise<HeadwaterError> {
   throw new Error('the call succeeded')
 }
 
-describe.each(Object.entries(METHODS))('%s', (_, call) => {
-  it.each(Object.entries(OBJECTS))('rejects %s as `invalid`', async (_, object) => {
-    expect((await failure(() => call(target, any(object)))).code).toBe('invalid')
+it.each(Object.entries(METHODS))(
+  '%s rejects all but objects with its members as `invalid`',
+  async (_, call) => {
+    for (const [kind, object] of Object.entries(OBJECTS)) {
+      expect([kind, (await failure(() => call(target, any(object)))).code]).toEqual([kind, 'invalid'])
+    }
     // Nothing was created.
     expect((await target.basin.listStreams()).items.map(({ name }) => name)).toEqual(['stream'])
-  })
-})
+  },
+)
 
 describe('a member of a wrong type', () => {
   it.each<[string, (target: Target) => unknown]>([
     ['matchSeqNum', ({ stream }) => stream.append('a', { matchSeqNum: any('0') })],
-    ['matchSeqNum', ({ stream }) => stream.append('a', { matchSeqNum: any(null) })],
     ['matchSeqNum', ({ stream }) => stream.append('a', { matchSeqNum: Number.NaN })],
     ['fencingToken', ({ stream }) => stream.append('a', { fencingToken: any(5) })],
     ['fencingToken', ({ stream }) => stream.append('a', { fencingToken: '\ud800' })],
     ['fencingToken', ({ stream }) => stream.fence('\ud800')],
-    ['fencingToken', ({ stream }) => stream.fence(any(5))],
     ['seqNum', ({ stream }) => stream.trim(any('5'))],
-    ['seqNum', ({ stream }) => stream.trim(Number.POSITIVE_INFINITY)],
     ['signal', ({ stream }) => stream.append('a', { signal: any(new AbortController()) })],
-    ['signal', ({ hw }) => hw.listBasins({}, { signal: any('abort') })],
     ['records', ({ stream }) => stream.append('\udc00')],
-    ['records', ({ stream }) => stream.append({ body: 'a\ud800' })],
     ['records', ({ stream }) => stream.append({ headers: [['n\ud800', '']] })],
     ['records', ({ stream }) => stream.append({ headers: [['n', 'é\ud800']] })],
     ['body', ({ stream }) => stream.append({ body: any(5) })],
-    ['body', ({ stream }) => stream.append({ body: any(null) })],
     ['headers', ({ stream }) => stream.append({ headers: [['a', any(5)]] })],
     ['headers', ({ stream }) => stream.append({ headers: new Array(1) })],
     ['signal', ({ stream }) => stream.json(slow).append(1, { signal: any(5) })],
     ['records', ({ stream }) => stream.append({})],
-    ['records', ({ stream }) => stream.append(any({ body: undefined }))],
     ['headers', ({ stream }) => stream.append({ headers: any({ a: 'b' }) })],
     ['timestamp', ({ stream }) => stream.append({ body: '', timestamp: any('2025-01-01') })],
     ['timestamp', ({ stream }) => stream.append({ body: '', timestamp: new Date('never') })],
     ['tailOffset', ({ stream }) => stream.readBatch({ tailOffset: Number.POSITIVE_INFINITY })],
     ['count', ({ stream }) => stream.readBatch({ seqNum: 0, count: any('5') })],
-    ['count', ({ stream }) => stream.readBatch({ seqNum: 0, count: Number.NaN })],
-    ['count', ({ stream }) => stream.readBatch({ seqNum: 0, count: any(new Date(5)) })],
     ['source', ({ stream }) => first(stream.appendAll(any(5)))],
-    ['source', ({ stream }) => first(stream.appendAll('text'))],
     ['source', ({ stream }) => first(stream.json().appendAll(any(undefined)))],
     ['clamp', ({ stream }) => stream.readBatch({ seqNum: 0, clamp: any('true') })],
     ['waitMs', ({ stream }) => stream.readBatch({ seqNum: 0, waitMs: any('1') })],
     ['as', ({ stream }) => stream.readBatch({ seqNum: 0 }, { as: any('text') })],
     ['recordsMax', ({ stream }) => stream.producer({ recordsMax: any('5') })],
     ['lingerMs', ({ stream }) => stream.producer({ lingerMs: any('5') })],
-    ['limit', ({ hw }) => hw.listBasins({ limit: any('5') })],
     ['limit', ({ hw }) => hw.listBasins({ limit: Number.NaN })],
     ['prefix', ({ basin }) => basin.listStreams({ prefix: any(5) })],
     ['prefix', ({ basin }) => basin.listStreams({ prefix: '\ud800' })],
     ['autoCreate', ({ hw }) => hw.basin('a', { autoCreate: any('false') })],
     ['basin', ({ hw }) => hw.basin(any(5))],
     ['basin', ({ hw }) => hw.createBasin(any(undefined))],
-    ['basin', ({ hw }) => hw.basin(any({ name: 'basin' })).config()],
     ['stream', ({ basin }) => basin.stream(any(undefined))],
     ['stream', ({ basin }) => basin.createStream('\ud800')],
     ['stream', ({ basin }) => basin.createStream(any(Symbol('a')))],
-    ['stream', ({ basin }) => basin.ensureStream(any(Symbol('a')))],
-    ['stream', ({ basin }) => basin.stream(any(5)).delete()],
-    ['requestToken', ({ hw }) => hw.createBasin('a', {}, { requestToken: any(5) })],
     ['requestToken', ({ hw }) => hw.createBasin('a', {}, { requestToken: '\ud800' })],
     ['location', ({ hw }) => hw.createBasin('a', {}, { location: any(5) })],
     ['nonsense', ({ hw }) => hw.createBasin('a', { defaultStreamConfig: any({ nonsense: 1 }) })],

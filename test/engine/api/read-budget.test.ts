@@ -4,7 +4,6 @@ import { memory } from '../../../adapters/storage/memory/index.ts'
 import { open } from '../../../src/index.ts'
 import { MIB } from '../../../src/model/limits.ts'
 import { testClock, testStorage, wrapped } from '../../support/index.ts'
-import { byRun } from '../../support/run-size.ts'
 
 /** An engine with 16 MiB for reads, and a stream of batches of 1 MiB. */
 async function openWithBatches(batches: number, storage = testStorage()) {
@@ -17,7 +16,9 @@ async function openWithBatches(batches: number, storage = testStorage()) {
   return { hw, clock, stream, records: batches * batch.length }
 }
 
-it('takes the memory of loops that pause for those that do not, and ends none', async () => {
+it('takes the memory of loops that pause for those that do not, and ends none', {
+  tags: ['slow'],
+}, async () => {
   const { hw, clock, stream, records } = await openWithBatches(8)
   const timers = clock.pending
   const paused = Array.from({ length: 30 }, () => stream.read({ seqNum: 0, count: records }).batches())
@@ -100,9 +101,9 @@ async function readSlowly(
   return seqNums
 }
 
-const SLOW_LOOPS = byRun({ quick: 60, full: 300 })
+const SLOW_LOOPS = 40
 
-it('completes slow loops that together need many times the budget', async () => {
+it('completes slow loops that together need many times the budget', { tags: ['slow'] }, async () => {
   const opened = await openWithBatches(6)
   const { clock, records } = opened
   let isOver = false
@@ -116,7 +117,7 @@ it('completes slow loops that together need many times the budget', async () => 
   for (const seqNums of await loops) expect(seqNums).toEqual(all)
 })
 
-it('delivers every record once to loops of any pace', async () => {
+it('delivers every record once to loops of any pace', { tags: ['slow'] }, async () => {
   const opened = await openWithBatches(6)
   const { hw, clock, records } = opened
   const all = Array.from({ length: records }, (_, seqNum) => seqNum)
@@ -137,8 +138,26 @@ it('delivers every record once to loops of any pace', async () => {
       for (const seqNums of await loops) expect(seqNums).toEqual(all)
       expect(hw.stats()).toMatchObject({ readBufferBytes: 0, openReads: 0 })
     }),
-    { numRuns: byRun({ quick: 4, full: 15 }) },
+    // Each reads 6 MiB up to 25 times.
+    { numRuns: 3 },
   )
+})
+
+it('admits small reads while large ones use up their part, and small ones first', async () => {
+  const { hw, clock, stream } = await openWithBatches(8)
+  const small = hw.basin('basin').stream('small')
+  await small.append(['a', 'b'])
+  const paused = Array.from({ length: 20 }, () => stream.read({ seqNum: 0, count: 100 }).batches())
+  const firsts = paused.map((session) => session.next())
+  // Some wait for memory.
+  await clock.settle()
+  expect((await small.readBatch({ seqNum: 0, count: 1 })).count).toBe(1)
+  expect(await small.read({ seqNum: 0, count: 2 }).toArray()).toHaveLength(2)
+  const reading = Promise.all(firsts)
+  await clock.advance('30s')
+  await reading
+  for (const session of paused) await session.return()
+  expect(hw.stats().readBufferBytes).toBe(0)
 })
 
 it('returns the memory of reads that end, fail or wait at the tail', async () => {

@@ -23,6 +23,7 @@ onEveryKindOfStorage(() =>
       [{ seqNum: 2 }, ['c']],
       [{ seqNum: 3 }, []],
       [{ seqNum: 4 }, 416],
+      [{ seqNum: 4, waitMs: 1_000 }, 416],
       [{ seqNum: 9, clamp: true }, []],
       [{}, ['a', 'b', 'c']],
       [{ tailOffset: 0 }, []],

@@ -45,17 +45,4 @@ describe('a read session in a format', () => {
     ])
     expect(engine.hw.stats().openReads).toBe(0)
   })
-
-  it('throws the reason of its signal before records that have arrived', async () => {
-    engine = await openEngine()
-    await engine.stream.append(['a', 'b'])
-    const controller = new AbortController()
-    const iterator = engine.stream
-      .follow({ seqNum: 0 }, { signal: controller.signal })
-      [Symbol.asyncIterator]()
-    expect((await iterator.next()).value?.body).toBe('a')
-    controller.abort(new Error('enough'))
-    await expect(iterator.next()).rejects.toThrow('enough')
-    expect(await iterator.next()).toEqual({ done: true, value: undefined })
-  })
 })

@@ -4,10 +4,9 @@ import { faultyStorage } from '../../../adapters/testing/index.ts'
 import { closeRecord, type Engine, HeadwaterError, open, type Stream } from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { testClock } from '../../support/clock.ts'
-import { byRun } from '../../support/run-size.ts'
 
 const PRODUCERS = 4
-const BATCHES = 15
+const BATCHES = 10
 
 /** Engines on one storage that fails, and that are replaced while producers append. */
 class Cluster {
@@ -59,7 +58,7 @@ async function appendUntilAcked(cluster: Cluster, prng: Prng, id: string, seq: n
   }
 }
 
-it.each(Array.from({ length: byRun({ quick: 10, full: 40 }) }, (_, seed) => seed + 1))(
+it.each([1, 2, 3])(
   'producers that retry on failing engines are stored once and in order, and then closed (seed %i)',
   async (seed) => {
     const prng = new Prng(seed)

@@ -50,12 +50,6 @@ describe('a readable stream', () => {
     await reader.cancel()
     expect(hasEnded).toBe(true)
   })
-
-  it('fails as the read does', async () => {
-    engine = await openEngine()
-    const reader = engine.hw.basin('basin').stream('missing').readable().getReader()
-    expect(await outcomeOf(reader.read())).toBe('stream_not_found')
-  })
 })
 
 describe('a writable stream', () => {
@@ -152,24 +146,6 @@ describe('the streams of a JSON view', () => {
     await clock.settle()
     expect(await readAll(stream)).toEqual(['"a"'])
     expect(hw.stats()).toMatchObject({ openSessions: 0 })
-  })
-
-  it('append with a fencing token, until the signal aborts', async () => {
-    engine = await openEngine()
-    const { stream } = engine
-    await stream.fence('mine')
-    const ending = new AbortController()
-    const options = { fencingToken: 'mine', signal: ending.signal }
-    const writer = stream.json().writable(options).getWriter()
-    await writer.write('a')
-    await writer.close()
-    const ended = stream.json().writable(options).getWriter()
-    ended.closed.catch(() => {})
-    await ended.ready
-    ending.abort(new Error('enough'))
-    expect(await ended.write('b').catch(codeOf)).toBe('Error: enough')
-    const records = await stream.json().read().toArray()
-    expect(records.map(({ value }) => value)).toEqual(['a'])
   })
 
   it.each(['the writer', 'its signal', 'the engine'])(

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { HeadwaterError, ReadBatch, ReadQuery, Stream } from '../../../src/index.ts'
-import { onEveryKindOfStorage, testStorage, wrapped } from '../../support/index.ts'
+import type { HeadwaterError, ReadBatch, Stream } from '../../../src/index.ts'
+import { testStorage, wrapped } from '../../support/index.ts'
 import { aesOfNode, type EncryptedEngine, key, openEncrypted, type SlowSuite, slowSuite } from './support.ts'
 
 interface SlowEngine extends EncryptedEngine {
@@ -12,8 +12,8 @@ interface SlowEngine extends EncryptedEngine {
 }
 
 interface SlowStorage {
-  /** While set, reads of the storage or lookups of the head wait. */
-  slow: boolean | 'head'
+  /** While set, reads of the storage wait. */
+  slow: boolean
   readonly waiting: number
   release(): void
 }
@@ -21,7 +21,7 @@ interface SlowStorage {
 let engine: SlowEngine
 afterEach(() => engine.hw.close())
 
-async function start(inner = testStorage()): Promise<SlowEngine> {
+async function start(): Promise<SlowEngine> {
   const suite = slowSuite(aesOfNode)
   const waiting: (() => void)[] = []
   const storage: SlowStorage = {
@@ -33,14 +33,10 @@ async function start(inner = testStorage()): Promise<SlowEngine> {
       for (const resolve of waiting.splice(0)) resolve()
     },
   }
-  const slow = wrapped(inner, {}, (session) => ({
+  const slow = wrapped(testStorage(), {}, (session) => ({
     read: async (logId, range) => {
-      if (storage.slow === true) await new Promise<void>((resolve) => waiting.push(resolve))
+      if (storage.slow) await new Promise<void>((resolve) => waiting.push(resolve))
       return session.read(logId, range)
-    },
-    head: async (logId) => {
-      if (storage.slow === 'head') await new Promise<void>((resolve) => waiting.push(resolve))
-      return session.head(logId)
     },
   }))
   const engine = await openEncrypted(suite, { storage: slow })
@@ -57,9 +53,9 @@ interface Reading {
   readonly abort: AbortController
 }
 
-function readFrom(seqNum: number, query: ReadQuery = {}): Reading {
+function readFrom(seqNum: number): Reading {
   const abort = new AbortController()
-  const session = engine.stream.follow({ seqNum, ...query }, { signal: abort.signal })
+  const session = engine.stream.follow({ seqNum }, { signal: abort.signal })
   return { iterator: session.batches(), abort }
 }
 
@@ -81,21 +77,6 @@ const WAITS: [string, () => Promise<Reading>][] = [
       await reading.iterator.next()
       engine.suite.slow = true
       return { ...reading, whenWaiting: () => engine.with().append('b') }
-    },
-  ],
-  [
-    'the cipher, opening a batch that exceeds the bound',
-    async () => {
-      await engine.with().append('a')
-      const reading = readFrom(0)
-      const bounded = engine.stream.follow(
-        { seqNum: 0, count: 3, waitMs: 60_000 },
-        { signal: reading.abort.signal },
-      )
-      const iterator = bounded.batches()
-      await iterator.next()
-      engine.suite.slow = true
-      return { ...reading, iterator, whenWaiting: () => engine.with().append(['b', 'c', 'd']) }
     },
   ],
   [
@@ -132,100 +113,28 @@ function outcomesOf(promise: Promise<IteratorResult<ReadBatch<'string'>> | ReadB
   return outcomes
 }
 
-onEveryKindOfStorage(() =>
-  describe.each(WAITS)('a session that waits for %s', (_, hold) => {
-    it.each(ENDS)('is ended by %s', async (_, end, expected) => {
-      engine = await start()
-      const before = engine.clock.pending
-      const reading = await hold()
-      const outcomes = outcomesOf(reading.iterator.next())
-      await engine.clock.settle()
-      await reading.whenWaiting?.()
-      await expect.poll(() => engine.suite.waiting + engine.storage.waiting).toBe(1)
-      expect(outcomes).toEqual([])
-      const ended = end(reading)
-      await expect.poll(() => outcomes).toEqual([expected])
-      await ended
-      expect(engine.hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
-      expect(getEventListeners(reading.abort.signal, 'abort')).toEqual([])
-
-      // A late result is dropped.
-      engine.storage.release()
-      engine.suite.release()
-      await engine.clock.settle()
-      expect(outcomes).toEqual([expected])
-      expect(await reading.iterator.next()).toEqual({ done: true, value: undefined })
-      expect(engine.clock.pending).toBeLessThanOrEqual(before)
-    })
-  }),
-)
-
-describe('a read of one batch that waits', () => {
-  it.each([
-    ['the cipher', () => engine.suite],
-    ['the storage', () => engine.storage],
-  ])('for %s ends on its signal and with the engine', async (_, slow) => {
+describe.each(WAITS)('a session that waits for %s', (_, hold) => {
+  it.each(ENDS)('is ended by %s', async (_, end, expected) => {
     engine = await start()
-    await engine.with().append('a')
-    slow().slow = true
-    const abort = new AbortController()
-    const aborted = outcomesOf(engine.stream.readBatch({ seqNum: 0 }, { signal: abort.signal }))
-    const closed = outcomesOf(engine.stream.readBatch({ seqNum: 0 }))
-    await expect.poll(() => slow().waiting).toBe(2)
-    abort.abort(new Error('aborted'))
-    await expect.poll(() => aborted).toEqual(['aborted'])
-    expect(closed).toEqual([])
-    await engine.hw.close()
-    await expect.poll(() => closed).toEqual(['headwater is closed'])
-    slow().release()
+    const before = engine.clock.pending
+    const reading = await hold()
+    const outcomes = outcomesOf(reading.iterator.next())
     await engine.clock.settle()
-    expect([aborted, closed]).toEqual([['aborted'], ['headwater is closed']])
-    expect(engine.hw.stats().openReads).toBe(0)
-  })
-})
+    await reading.whenWaiting?.()
+    await expect.poll(() => engine.suite.waiting + engine.storage.waiting).toBe(1)
+    expect(outcomes).toEqual([])
+    const ended = end(reading)
+    await expect.poll(() => outcomes).toEqual([expected])
+    await ended
+    expect(engine.hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
+    expect(getEventListeners(reading.abort.signal, 'abort')).toEqual([])
 
-describe('a session that waits for the storage', () => {
-  it('ends before its first record on its signal and with its token', async () => {
-    engine = await start()
-    await engine.with().append('a')
-    engine.storage.slow = true
-    const [first, second] = [readFrom(0), readFrom(0, { waitMs: 0 })]
-    const [aborted, revoked] = [outcomesOf(first.iterator.next()), outcomesOf(second.iterator.next())]
-    await expect.poll(() => engine.storage.waiting).toBe(2)
-    first.abort.abort(new Error('aborted'))
-    await expect.poll(() => aborted).toEqual(['aborted'])
-    await engine.hw.revokeAccessToken('token')
-    await expect.poll(() => revoked).toEqual(['the access token was revoked or has expired'])
+    // A late result is dropped.
     engine.storage.release()
+    engine.suite.release()
     await engine.clock.settle()
-    expect(engine.hw.stats().openReads).toBe(0)
-  })
-
-  it('ends after its last record when its consumer ends it', async () => {
-    engine = await start(testStorage({ shared: true }))
-    await engine.with().append('a')
-    const { iterator } = readFrom(0)
-    await iterator.next()
-    engine.storage.slow = 'head'
-    const outcomes = outcomesOf(iterator.next())
-    await expect.poll(() => engine.storage.waiting).toBe(1)
-    void iterator.return?.()
-    await expect.poll(() => outcomes).toEqual(['done'])
-    engine.storage.release()
-    await engine.clock.settle()
-    expect(engine.hw.stats().openReads).toBe(0)
-  })
-
-  it('ends with the engine while it is opened', async () => {
-    engine = await start(testStorage({ shared: true }))
-    await engine.with().append('a')
-    engine.storage.slow = 'head'
-    const outcomes = outcomesOf(readFrom(0).iterator.next())
-    await expect.poll(() => engine.storage.waiting).toBe(1)
-    const closing = engine.hw.close()
-    engine.storage.slow = true
-    engine.storage.release()
-    await expect.poll(() => outcomes).toEqual(['headwater is closed'])
-    await closing
+    expect(outcomes).toEqual([expected])
+    expect(await reading.iterator.next()).toEqual({ done: true, value: undefined })
+    expect(engine.clock.pending).toBeLessThanOrEqual(before)
   })
 })

@@ -1,16 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { fenceRecord, type HeadwaterError } from '../../../src/index.ts'
-import { bodies, gated, onEveryKindOfStorage, testStorage } from '../../support/index.ts'
-import {
-  aegis,
-  aesOfNode,
-  aesOfWeb,
-  type EncryptedEngine,
-  heldSuite,
-  key,
-  openEncrypted,
-  outcome,
-} from './support.ts'
+import { fenceRecord } from '../../../src/index.ts'
+import { bodies } from '../../support/index.ts'
+import { aesOfNode, type EncryptedEngine, heldSuite, openEncrypted, outcome } from './support.ts'
 
 let engine: EncryptedEngine
 afterEach(() => engine.hw.close())
@@ -19,183 +10,78 @@ async function all(): Promise<string[]> {
   return bodies(await engine.with().readBatch({ seqNum: 0 }))
 }
 
-onEveryKindOfStorage(() =>
-  describe('appends that are not awaited', () => {
-    it('keep their order, however long the cipher takes', async () => {
-      const suite = heldSuite(aesOfNode)
-      engine = await openEncrypted(suite)
-      const stream = engine.with()
-      const acks = ['a', 'b', 'c', 'd'].map((body) => stream.append(body))
-      const fenced = stream.append(fenceRecord('t'))
-      await engine.clock.settle()
-      expect(suite.held).toBe(4)
-      for (const index of [3, 1, 0]) suite.release(index)
-      await engine.clock.settle()
-      expect(engine.hw.stats()).toMatchObject({ pendingAppends: 3 })
-      suite.release(0)
-      expect((await Promise.all([...acks, fenced])).map(({ start }) => start.seqNum)).toEqual([0, 1, 2, 3, 4])
-      expect(await all()).toEqual(['a', 'b', 'c', 'd', 't'])
-      expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
-    })
+describe('appends that are not awaited', () => {
+  it('keep their order, however long the cipher takes', async () => {
+    const suite = heldSuite(aesOfNode)
+    engine = await openEncrypted(suite)
+    const stream = engine.with()
+    const acks = ['a', 'b', 'c', 'd'].map((body) => stream.append(body))
+    const fenced = stream.append(fenceRecord('t'))
+    await engine.clock.settle()
+    expect(suite.held).toBe(4)
+    for (const index of [3, 1, 0]) suite.release(index)
+    await engine.clock.settle()
+    expect(engine.hw.stats()).toMatchObject({ pendingAppends: 3 })
+    suite.release(0)
+    expect((await Promise.all([...acks, fenced])).map(({ start }) => start.seqNum)).toEqual([0, 1, 2, 3, 4])
+    expect(await all()).toEqual(['a', 'b', 'c', 'd', 't'])
+    expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
+  })
 
-    it('keep their order with WebCrypto: large before small, and on a stream that they create', async () => {
-      engine = await openEncrypted(aesOfWeb)
-      const fresh = engine.basin.stream('fresh', { encryptionKey: key(1) })
-      const sizes = Array.from({ length: 40 }, (_, i) => (i % 4 === 0 ? 500_000 : 1))
-      const acks = await Promise.all(sizes.map((size) => fresh.append('x'.repeat(size))))
-      expect(acks.map(({ start }) => start.seqNum)).toEqual(sizes.map((_, i) => i))
-      expect((await fresh.readBatch({ seqNum: 39 }, { as: 'bytes' })).records[0]!.body).toHaveLength(1)
-    })
+  it('continue after one that could not be sealed', async () => {
+    const suite = heldSuite(aesOfNode)
+    engine = await openEncrypted(suite)
+    const [a, b] = [engine.with().append('a'), engine.with().append('b')]
+    await engine.clock.settle()
+    suite.release(1)
+    suite.fail(0, new Error('out of entropy'))
+    expect(await outcome(a)).toBe('500 other: records could not be sealed: the cipher failed')
+    expect((await b).start.seqNum).toBe(0)
+    expect(await all()).toEqual(['b'])
+    expect(engine.hw.stats().appendBytesInFlight).toBe(0)
+  })
 
-    it('continue after one that could not be sealed', async () => {
-      const suite = heldSuite(aesOfNode)
-      engine = await openEncrypted(suite)
-      const [a, b] = [engine.with().append('a'), engine.with().append('b')]
-      await engine.clock.settle()
-      suite.release(1)
-      suite.fail(0, new Error('out of entropy'))
-      expect(await outcome(a)).toBe('500 other: records could not be sealed: the cipher failed')
-      expect((await b).start.seqNum).toBe(0)
-      expect(await all()).toEqual(['b'])
-      expect(engine.hw.stats().appendBytesInFlight).toBe(0)
+  it('complete before the engine closes', async () => {
+    const suite = heldSuite(aesOfNode)
+    engine = await openEncrypted(suite)
+    const appended = engine.with().append('a')
+    await engine.clock.settle()
+    let closed = false
+    const closing = engine.hw.close().then(() => {
+      closed = true
     })
+    await engine.clock.settle()
+    expect(closed).toBe(false)
+    suite.release(0)
+    expect((await appended).start.seqNum).toBe(0)
+    await closing
+    expect(engine.clock.pending).toBe(0)
+  })
 
-    it('of a session are rejected after one that could not be sealed', async () => {
-      const suite = heldSuite(aesOfNode)
-      engine = await openEncrypted(suite)
-      const session = await engine.with().appendSession()
-      const tickets = [session.submit('a'), session.submit('b'), session.submit('c')]
-      const acks = (await Promise.all(tickets)).map((ticket) => outcome(ticket.ack()))
-      await engine.clock.settle()
-      suite.release(2)
-      suite.fail(1, new Error('out of entropy'))
-      suite.release(0)
-      const [a, b, c] = await Promise.all(acks)
-      expect(a).toBe('ok')
-      expect(b).toBe('500 other: records could not be sealed: the cipher failed')
-      expect(c).toMatch('an earlier append of this session failed')
-      await session.close().catch(() => {})
-      expect(await all()).toEqual(['a'])
+  it('are rejected a while after the engine begins to close if the cipher never settles', async () => {
+    const suite = heldSuite(aesOfNode)
+    engine = await openEncrypted(suite)
+    const ends = ['a', 'b'].map((body) => outcome(engine.with().append(body)))
+    const session = await engine.with().appendSession()
+    ends.push(outcome((await session.submit('c')).ack()))
+    await engine.clock.settle()
+    let closed = false
+    const closing = engine.hw.close().then(() => {
+      closed = true
     })
-
-    it('complete before the engine closes', async () => {
-      const suite = heldSuite(aesOfNode)
-      const storage = testStorage()
-      engine = await openEncrypted(suite, { storage })
-      const appended = engine.with().append('a')
-      await engine.clock.settle()
-      let closed = false
-      const closing = engine.hw.close().then(() => {
-        closed = true
-      })
-      await engine.clock.settle()
-      expect(closed).toBe(false)
-      suite.release(0)
-      expect((await appended).start.seqNum).toBe(0)
-      await closing
-      expect(engine.clock.pending).toBe(0)
-    })
-
-    it('are rejected a while after the engine begins to close if the cipher never settles', async () => {
-      const suite = heldSuite(aesOfNode)
-      engine = await openEncrypted(suite)
-      const ends = ['a', 'b'].map((body) => outcome(engine.with().append(body)))
-      const session = await engine.with().appendSession()
-      ends.push(outcome((await session.submit('c')).ack()))
-      await engine.clock.settle()
-      let closed = false
-      const closing = engine.hw.close().then(() => {
-        closed = true
-      })
-      await engine.clock.settle()
-      suite.release(0)
-      await engine.clock.advance(4_999)
-      expect(closed).toBe(false)
-      await engine.clock.advance(1)
-      await closing
-      const unavailable = '503 closed: headwater is closed'
-      expect(await Promise.all(ends)).toEqual(['ok', unavailable, unavailable])
-      expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
-      expect(engine.clock.pending).toBe(0)
-      // Too late.
-      suite.release(0)
-      await engine.clock.settle()
-      expect(await Promise.all(ends)).toEqual(['ok', unavailable, unavailable])
-    })
-
-    it('are rejected a while after their stream was deleted if the cipher never settles', async () => {
-      const suite = heldSuite(aesOfNode)
-      engine = await openEncrypted(suite)
-      const end = outcome(engine.with().append('a'))
-      await engine.clock.settle()
-      await engine.basin.stream('stream').delete()
-      await engine.clock.advance(5_000)
-      expect(await end).toBe('409 stream_deletion_pending: stream deletion pending')
-      expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
-    })
-
-    it('of a session are acknowledged before the error of one that could not be sealed', async () => {
-      const suite = heldSuite(aesOfNode)
-      const storage = gated(testStorage())
-      engine = await openEncrypted(suite, { storage })
-      const session = await engine.with().appendSession()
-      const received: unknown[] = []
-      session.acks$.subscribe({
-        next: ({ start }) => received.push(start.seqNum),
-        error: ({ code }: HeadwaterError) => received.push(code),
-      })
-      const tickets = await Promise.all(['a', 'b'].map((body) => session.submit(body)))
-      for (const ticket of tickets) ticket.ack().catch(() => {})
-      await engine.clock.settle()
-      storage.holding = true
-      suite.release(0)
-      await expect.poll(() => storage.held).toBe(1)
-      suite.fail(0, new Error('out of entropy'))
-      await engine.clock.settle()
-      expect(received).toEqual([])
-      storage.holding = false
-      storage.release()
-      await expect.poll(() => received).toEqual([0, 'other'])
-    })
-
-    it.each([aesOfNode, aegis])('do not wait with a synchronous cipher: $name', async (suite) => {
-      const storage = gated(testStorage())
-      engine = await openEncrypted(suite, { storage })
-      await engine.with().append('first use')
-      storage.holding = true
-      const appends = [engine.with().append('a'), engine.with().append('b')]
-      // In the same turn.
-      expect(storage.held).toBe(2)
-      storage.release()
-      storage.holding = false
-      await Promise.all(appends)
-    })
-
-    it('are sealed once, even when they are sequenced again', async () => {
-      let seals = 0
-      const counting = {
-        ...aesOfNode,
-        seal: (...args: Parameters<typeof aesOfNode.seal>) => {
-          seals++
-          return aesOfNode.seal(...args)
-        },
-      }
-      const storage = gated(testStorage(), { shared: true })
-      engine = await openEncrypted(counting, { storage })
-      const otherEngine = await openEncrypted(aesOfNode, { storage, clock: engine.clock })
-      await engine.with().append('a')
-      storage.holding = true
-      const [b, c] = [engine.with().append('b'), otherEngine.with().append('c')]
-      await engine.clock.settle()
-      while (storage.held > 0) {
-        storage.release()
-        await engine.clock.settle()
-      }
-      await Promise.all([b, c])
-      expect(seals).toBe(2)
-      storage.holding = false
-      expect((await all()).sort()).toEqual(['a', 'b', 'c'])
-      await otherEngine.hw.close()
-    })
-  }),
-)
+    await engine.clock.settle()
+    suite.release(0)
+    await engine.clock.advance(4_999)
+    expect(closed).toBe(false)
+    await engine.clock.advance(1)
+    await closing
+    const unavailable = '503 closed: headwater is closed'
+    expect(await Promise.all(ends)).toEqual(['ok', unavailable, unavailable])
+    expect(engine.hw.stats()).toMatchObject({ pendingAppends: 0, appendBytesInFlight: 0 })
+    expect(engine.clock.pending).toBe(0)
+    // Too late.
+    suite.release(0)
+    await engine.clock.settle()
+    expect(await Promise.all(ends)).toEqual(['ok', unavailable, unavailable])
+  })
+})

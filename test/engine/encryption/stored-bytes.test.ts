@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { type CipherSuite, fenceRecord, type OpenOptions, trimRecord } from '../../../src/index.ts'
 import type { AppendRequest, StorageSession } from '../../../src/storage/contract.ts'
 import { decodeSegments, decodeSkeleton } from '../../../src/storage/sealed-block.ts'
-import { onEveryKindOfStorage, testStorage, wrapped } from '../../support/index.ts'
-import { type EncryptedEngine, openEncrypted, SUITES } from './support.ts'
+import { testStorage, wrapped } from '../../support/index.ts'
+import { CIPHERS, type EncryptedEngine, openEncrypted } from './support.ts'
 
 let engine: EncryptedEngine
 afterEach(() => engine.hw.close())
@@ -41,74 +41,64 @@ function traces(secret: Uint8Array): string[] {
   return [Buffer.from(secret).toString('latin1'), Buffer.from(secret).toString('hex'), ...aligned]
 }
 
-onEveryKindOfStorage(() =>
-  describe.each(SUITES)('%s', (_, suite) => {
-    it('keeps bodies, headers and keys out of the storage', async () => {
-      const { appends, documents } = await watched(suite)
-      const secretKey = crypto.getRandomValues(new Uint8Array(32))
-      const secrets = ['the body of it', 'the-header-name', 'the header value'].map((text) =>
-        Buffer.from(text),
-      )
-      const [body, name, value] = secrets as [Buffer, Buffer, Buffer]
-      const stream = engine.with(secretKey)
-      await stream.append({ body, headers: [[name, value]] })
-      await stream.append([{ body }, fenceRecord('token'), { body, headers: [[name, value]] }])
-      const session = await stream.appendSession()
-      await (await session.submit({ body })).ack()
-      await session.close()
-      await engine.basin.stream('made on use', { encryptionKey: secretKey }).append({ body })
+describe.each(CIPHERS)('%s', (_, suite) => {
+  it('keeps bodies, headers and keys out of the storage', async () => {
+    const { appends, documents } = await watched(suite)
+    const secretKey = crypto.getRandomValues(new Uint8Array(32))
+    const secrets = ['the body of it', 'the-header-name', 'the header value'].map((text) => Buffer.from(text))
+    const [body, name, value] = secrets as [Buffer, Buffer, Buffer]
+    const stream = engine.with(secretKey)
+    await stream.append({ body, headers: [[name, value]] })
+    await stream.append([{ body }, fenceRecord('token'), { body, headers: [[name, value]] }])
+    const session = await stream.appendSession()
+    await (await session.submit({ body })).ack()
+    await session.close()
+    await engine.basin.stream('made on use', { encryptionKey: secretKey }).append({ body })
 
-      const stored = [
-        ...appends.map(({ block }) => Buffer.from(block.data).toString('latin1')),
-        ...appends.map((request) => JSON.stringify(request)),
-        ...documents,
-      ].join('\n')
-      expect(appends).toHaveLength(4)
-      for (const secret of [...secrets, secretKey]) {
-        for (const trace of traces(secret)) expect(stored).not.toContain(trace)
+    const stored = [
+      ...appends.map(({ block }) => Buffer.from(block.data).toString('latin1')),
+      ...appends.map((request) => JSON.stringify(request)),
+      ...documents,
+    ].join('\n')
+    expect(appends).toHaveLength(4)
+    for (const secret of [...secrets, secretKey]) {
+      for (const trace of traces(secret)) expect(stored).not.toContain(trace)
+    }
+    // The command, to show that something could have been found.
+    expect(stored).toContain('fence')
+  })
+
+  it('keeps commands, positions and metered sizes plain', async () => {
+    const { appends } = await watched(suite)
+    const stream = engine.with()
+    await stream.append([fenceRecord('token'), 'ordinary', trimRecord(1)])
+    const { block, head } = appends[0]!
+    expect(head).toMatchObject({ fencingToken: 'token', trimPoint: 1 })
+    const [segment] = decodeSegments(block.data)
+    expect(segment!.meteredBytes).toBe(block.meteredBytes)
+    const seen = decodeSkeleton(segment!.skeleton).map(({ seqNum, timestamp, headers, body }) => ({
+      seqNum,
+      timestamp,
+      command: headers.map(([, operation]) => Buffer.from(operation).toString()),
+      bytes: body.length,
+    }))
+    expect(seen).toEqual([
+      { seqNum: 0, timestamp: 1_000_000, command: ['fence'], bytes: 5 },
+      { seqNum: 1, timestamp: 1_000_000, command: [], bytes: 0 },
+      { seqNum: 2, timestamp: 1_000_000, command: ['trim'], bytes: 8 },
+    ])
+  })
+
+  it('seals the same records differently each time, even with a seeded random source', async () => {
+    const nonces: string[] = []
+    for (let run = 0; run < 2; run++) {
+      const { appends } = await watched(suite, { random: seeded() })
+      for (let i = 0; i < 2; i++) await engine.with().append('a')
+      for (const { block } of appends) {
+        nonces.push(Buffer.from(decodeSegments(block.data)[0]!.sealed!.nonce).toString('hex'))
       }
-      // The command, to show that something could have been found.
-      expect(stored).toContain('fence')
-    })
-
-    it('keeps commands, positions and metered sizes plain', async () => {
-      const { appends } = await watched(suite)
-      const stream = engine.with()
-      await stream.append([fenceRecord('token'), 'ordinary', trimRecord(1)])
-      const { block, head } = appends[0]!
-      expect(head).toMatchObject({ fencingToken: 'token', trimPoint: 1 })
-      const [segment] = decodeSegments(block.data)
-      expect(segment!.meteredBytes).toBe(block.meteredBytes)
-      const seen = decodeSkeleton(segment!.skeleton).map(({ seqNum, timestamp, headers, body }) => ({
-        seqNum,
-        timestamp,
-        command: headers.map(([, operation]) => Buffer.from(operation).toString()),
-        bytes: body.length,
-      }))
-      expect(seen).toEqual([
-        { seqNum: 0, timestamp: 1_000_000, command: ['fence'], bytes: 5 },
-        { seqNum: 1, timestamp: 1_000_000, command: [], bytes: 0 },
-        { seqNum: 2, timestamp: 1_000_000, command: ['trim'], bytes: 8 },
-      ])
-    })
-
-    it('seals nothing of a batch with commands only', async () => {
-      const { appends } = await watched(suite)
-      await engine.with().append(fenceRecord('token'))
-      expect(decodeSegments(appends[0]!.block.data)[0]!.sealed).toBeUndefined()
-    })
-
-    it('seals the same records differently each time, even with a seeded random source', async () => {
-      const nonces: string[] = []
-      for (let run = 0; run < 2; run++) {
-        const { appends } = await watched(suite, { random: seeded() })
-        for (let i = 0; i < 2; i++) await engine.with().append('a')
-        for (const { block } of appends) {
-          nonces.push(Buffer.from(decodeSegments(block.data)[0]!.sealed!.nonce).toString('hex'))
-        }
-        if (run === 0) await engine.hw.close()
-      }
-      expect(new Set(nonces).size).toBe(4)
-    })
-  }),
-)
+      if (run === 0) await engine.hw.close()
+    }
+    expect(new Set(nonces).size).toBe(4)
+  })
+})

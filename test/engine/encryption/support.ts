@@ -11,6 +11,12 @@ export const aesOfNode = aesGcmOfNode(nodeCrypto() as NodeCrypto)
 export const aesOfWeb = aesGcmOfWeb(globalThis.crypto.subtle)
 export const aegis = await aegis256()
 
+/** The two ciphers. */
+export const CIPHERS: [string, CipherSuite][] = [
+  ['aes-256-gcm', aesOfNode],
+  ['aegis-256', aegis],
+]
+
 /** Every implementation. */
 export const SUITES: [string, CipherSuite][] = [
   ['aes-256-gcm by node:crypto', aesOfNode],

@@ -122,19 +122,6 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
     expect(await readAll(stream)).toEqual(['a', 'c', 'd'])
   })
 
-  it('fails with `storage` while the storage cannot be read, and recovers', async () => {
-    const storage = storageOf()
-    engine = await openEngine({ storage })
-    const { stream } = engine
-    storage.onAppend = () => {
-      throw new StorageFailure('io', 'gone', { nothingWritten: true })
-    }
-    expect(await outcomeOf(stream.append('a'))).toBe('storage')
-    expect(await outcomeOf(stream.append('b'))).toBe('storage')
-    storage.onAppend = () => {}
-    expect(await outcomeOf(stream.append('c'))).toBe('ok')
-  })
-
   it('fails an append in flight when its stream is deleted, and the next stream of that name does not show it', async () => {
     const storage = storageOf()
     engine = await openEngine({ storage })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { open } from '../../../src/index.ts'
 import { decodeRecords } from '../../../src/storage/block-codec.ts'
 import type { AppendRequest, StorageContext } from '../../../src/storage/contract.ts'
-import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
 import {
   bodies,
   codeOf,
@@ -10,7 +10,6 @@ import {
   openEngine,
   outcomeOf,
   readAll,
-  silent,
   testClock,
   testStorage,
   wrapped,
@@ -80,87 +79,6 @@ describe('append recovery', () => {
     })
   })
 
-  it('never retries an append of unknown outcome when the stream is reconfigured meanwhile', async () => {
-    // Appends take effect at once; their results arrive when the test releases them.
-    const answers: (() => void)[] = []
-    let holding = false
-    const storage = wrapped(testStorage(), { shared: false }, (session) => ({
-      append: async (request: AppendRequest) => {
-        await session.append(request)
-        if (holding) await new Promise<void>((go) => answers.push(go))
-      },
-    }))
-    const { hw, clock, stream } = await openEngine({ storage })
-    await stream.append('0')
-    holding = true
-    const results = [
-      outcomeOf(stream.append('a')),
-      outcomeOf(stream.append('refused', { matchSeqNum: 99 })),
-      outcomeOf(stream.append('c')),
-    ]
-    await clock.settle()
-    await hw
-      .basin('basin')
-      .stream('stream')
-      .reconfigure({ retentionPolicy: { ageSeconds: 86_400 } })
-    holding = false
-    for (const answer of answers) answer()
-    expect(await Promise.all(results)).toEqual(['ok', 'seq_num_mismatch', 'ok'])
-    expect(await readAll(stream)).toEqual(['0', 'a', 'c'])
-  })
-
-  it('keeps an append that conflicted with a reconfiguration when a later write of the session fails', async () => {
-    const storage = gated(testStorage(), { shared: false })
-    const { hw, clock, stream } = await openEngine({ storage })
-    const session = await stream.appendSession()
-    storage.holding = true
-    let failed = false
-    storage.onAppend = (request) => {
-      if (text(request) !== 'b' || failed) return
-      failed = true
-      throw new StorageFailure('io', 'no answer', { nothingWritten: false })
-    }
-    const results = ['a', 'b', 'c'].map(async (body) => outcomeOf((await session.submit(body)).ack()))
-    await clock.settle()
-    await hw
-      .basin('basin')
-      .stream('stream')
-      .reconfigure({ retentionPolicy: { ageSeconds: 86_400 } })
-    storage.holding = false
-    storage.release()
-    expect(await Promise.all(results)).toEqual(['ok', 'ok', 'ok'])
-    expect(await readAll(stream)).toEqual(['a', 'b', 'c'])
-  })
-
-  it('completes the appends that a session was given before the engine closes, also those that wait', async () => {
-    const storage = gated(testStorage(), { shared: false })
-    const limits = { appendInFlightBytes: 1_048_576 }
-    const { hw, clock, stream } = await openEngine({ storage, limits })
-    const session = await stream.appendSession()
-    const submit = (body: string) => outcomeOf(session.submit(body).then((ticket) => ticket.ack()))
-    storage.holding = true
-    const before = ['x'.repeat(900_000), 'a', 'b'].map((body) => outcomeOf(stream.append(body)))
-    const onItsWay = submit('z')
-    // Waits for room until the first ones are stored, and by then the engine closes.
-    const late = submit('z'.repeat(900_000))
-    await clock.settle()
-    // All of them have to be sequenced again, few at a time.
-    await hw
-      .basin('basin')
-      .stream('stream')
-      .reconfigure({ retentionPolicy: { ageSeconds: 86_400 } })
-    storage.release()
-    await clock.settle()
-    const closed = hw.close()
-    await clock.settle()
-    storage.release()
-    storage.holding = false
-    storage.release()
-    await closed
-    expect(await Promise.all([...before, onItsWay, late])).toEqual(['ok', 'ok', 'ok', 'ok', 'ok'])
-    expect(await outcomeOf(session.submit('after'))).toBe('closed')
-  })
-
   describe('when a write of unknown outcome takes effect late', () => {
     /** The write of `lost` fails, and takes effect just before that of `y`. */
     function late(lost: string) {
@@ -193,87 +111,6 @@ describe('append recovery', () => {
       expect((await readAll(stream))[0]).toBe('owner')
       expect(await outcomeOf(stream.append('w', { fencingToken: 'owner' }))).toBe('ok')
     })
-  })
-
-  it('fails no waiting append with a conflict while the pipeline makes progress', async () => {
-    const inner = testStorage()
-    const storage = gated(inner)
-    const clock = testClock({ now: 1_000_000 })
-    const { stream } = await openEngine({ storage, clock })
-    const other = await open({ storage: inner, clock })
-    const rival = other.basin('basin').stream('stream')
-    storage.holding = true
-    const results = Array.from({ length: 130 }, (_, i) => outcomeOf(stream.append(`${i}`)))
-    await clock.settle()
-    for (let round = 0; round < 400 && storage.held > 0; round++) {
-      storage.release(1)
-      await clock.settle()
-      // One append of this engine succeeds. Then the rival appends, so that the others in flight conflict.
-      if (round < 125) await rival.append('rival')
-      storage.release()
-      storage.holding = true
-      await clock.settle()
-    }
-    storage.holding = false
-    storage.release()
-    const failed = (await Promise.all(results)).filter((result) => result !== 'ok')
-    expect(failed).toEqual([])
-    await other.close()
-  })
-
-  it('appends nothing more of a session after an append that failed with too many conflicts', async () => {
-    const storage = gated(testStorage())
-    const { stream, clock } = await openEngine({ storage })
-    const session = await stream.appendSession()
-    let conflicts = 0
-    let second: Promise<unknown> | undefined
-    storage.onAppend = (request) => {
-      if (text(request) !== 'a') return
-      conflicts++
-      if (conflicts === 50) second = outcomeOf(session.submit('b').then((ticket) => ticket.ack()))
-      throw new StorageConflict('someone else')
-    }
-    const first = await session.submit('a')
-    expect(await outcomeOf(first.ack())).toBe('transaction_conflict')
-    await clock.settle()
-    expect(await second).not.toBe('ok')
-    await outcomeOf(session.close())
-    expect((await stream.checkTail()).seqNum).toBe(0)
-  })
-
-  it('does not reject an append because of a configuration that was replaced before the call', async () => {
-    // One engine. The head is being read, after a failure, while the stream is reconfigured.
-    let holdHead = false
-    const heads: (() => void)[] = []
-    let failing = false
-    const storage = wrapped(testStorage(), { shared: false }, (session) => ({
-      append: async (request: AppendRequest) => {
-        if (failing) throw new StorageFailure('io', 'disk', { nothingWritten: true })
-        return session.append(request)
-      },
-      head: async (logId: string) => {
-        const head = await session.head(logId)
-        if (holdHead) await new Promise<void>((go) => heads.push(go))
-        return head
-      },
-    }))
-    const { hw, clock, stream } = await openEngine({ storage })
-    const basin = hw.basin('basin')
-    await basin.stream('stream').reconfigure({ timestamping: { mode: 'client-require' } })
-    await stream.append({ body: '0', timestamp: 1 })
-    failing = true
-    holdHead = true
-    const failed = outcomeOf(stream.append({ body: 'x', timestamp: 2 }))
-    const refused = outcomeOf(stream.append({ body: 'y', timestamp: 2 }, { matchSeqNum: 99 }))
-    await clock.settle()
-    failing = false
-    expect(heads.length).toBe(1)
-    await basin.stream('stream').reconfigure({ timestamping: { mode: 'client-prefer' } })
-    const result = outcomeOf(stream.append('without a timestamp: fine by now'))
-    holdHead = false
-    for (const go of heads) go()
-    expect([await failed, await refused]).toEqual(['storage', 'seq_num_mismatch'])
-    expect(await result).toBe('ok')
   })
 
   it('does not reject an append because of a head that was read before the call', async () => {
@@ -346,28 +183,6 @@ describe('a rejection on a busy shared stream', () => {
     expect(rivals).toBeLessThan(200)
     await hw.close()
     await rival.close()
-  })
-})
-
-describe('a session with a rechecked rejection', () => {
-  it('completes the appends after it', async () => {
-    const data = testStorage()
-    const clock = testClock({ now: 1_000_000 })
-    const rival = await open({ storage: data, clock })
-    await rival.ensureBasin('basin')
-    await rival.basin('basin').ensureStream('s')
-    const hw = await open({ storage: silent(data, 'none'), clock })
-    const stream = hw.basin('basin').stream('s')
-    const session = await stream.appendSession()
-    // This engine does not know of it yet: it rejects at first, and then finds that the condition holds.
-    await rival.basin('basin').stream('s').append('r')
-    const tickets = await Promise.all([session.submit('a', { matchSeqNum: 1 }), session.submit('b')])
-    const results = await Promise.all(
-      tickets.map((ticket) => ticket.ack().then(({ start }) => start.seqNum, codeOf)),
-    )
-    expect({ results, stored: await readAll(stream) }).toEqual({ results: [1, 2], stored: ['r', 'a', 'b'] })
-    expect(bodies(await stream.readBatch({ seqNum: 2 }))).toEqual(['b'])
-    await Promise.all([hw.close(), rival.close()])
   })
 })
 

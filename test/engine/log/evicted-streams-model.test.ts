@@ -5,10 +5,9 @@ import { Prng } from '../../../src/runtime/prng.ts'
 import type { Storage } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { codeOf, outcomeOf, readAll, testClock, wrapped } from '../../support/index.ts'
-import { byRun } from '../../support/run-size.ts'
 
-const SEEDS = byRun({ quick: 4, full: 15 })
-const STEPS = 250
+const SEEDS = 2
+const STEPS = 100
 
 /** The expected state of a stream. */
 interface Model {
@@ -204,6 +203,7 @@ const cases = Array.from({ length: SEEDS }, (_, i) => [
 
 it.each(cases)(
   'streams match their models after evictions: seed $seed, engines $engines',
+  { tags: ['slow'] },
   async (options) => {
     const world = new World(options.seed)
     await world.open(options.engines)

@@ -1,17 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Engine, open, type Stream } from '../../../src/index.ts'
+import type { Engine, Stream } from '../../../src/index.ts'
 import {
   bodies,
-  codeOf,
-  deferred,
   type GatedStorage,
   gated,
   openEngine,
   outcomeOf,
   type TestEngine,
-  testClock,
   testStorage,
-  wrapped,
 } from '../../support/index.ts'
 
 const MIB = 1_048_576
@@ -99,19 +95,6 @@ it('appends that wait for the lookup of their stream count towards the limit', a
   expect((await Promise.all(appends)).slice(0, -1)).toEqual(Array(IN_FLIGHT + WAITING).fill('ok'))
 })
 
-it('appends that fail release their share of the limit', async () => {
-  storage.onAppend = () => {
-    throw new Error('injected')
-  }
-  releaseAll()
-  for (let i = 0; i < 3 * (IN_FLIGHT + WAITING); i++) {
-    expect(await outcomeOf(engine.stream.append(WHOLE))).toBe('storage')
-  }
-  expect(await outcomeOf(engine.stream.append([]))).toBe('invalid')
-  expect(engine.hw.stats()).toMatchObject({ appendBytesInFlight: 0, waitingAppendBytes: 0 })
-  storage.onAppend = () => {}
-})
-
 describe('a session', () => {
   const numbered = (number: number) => `${number}`.padEnd(MIB - 8)
 
@@ -180,62 +163,4 @@ it('a producer whose records are not awaited fails as a whole', async () => {
   ])
   expect(await outcomeOf(producer.close())).toBe('rate_limited')
   expect(hw.stats()).toMatchObject({ waitingAppendBytes: 0, openSessions: 0 })
-})
-
-it('batches of a producer count while its session is being opened', async () => {
-  const gate = deferred()
-  const slow = wrapped(testStorage(), {}, (session) => ({
-    get: async (collection, key) => {
-      if (key.endsWith('slow')) await gate.promise
-      return session.get(collection, key)
-    },
-  }))
-  const { hw, clock } = await openEngine({
-    storage: slow,
-    limits: { appendInFlightBytes: IN_FLIGHT * MIB, appendWaitingBytes: WAITING * MIB },
-  })
-  const stream = hw.basin('basin').stream('slow')
-  const producer = stream.producer({ lingerMs: 0, recordsMax: 1 })
-  const submit = async () => (await producer.submit(WHOLE)).ack()
-  const acks = Array.from({ length: IN_FLIGHT + WAITING + BEYOND }, submit)
-  const outcomes = Promise.all(acks.map(outcomeOf))
-  await expect(acks.at(-1)).rejects.toMatchObject(REFUSED)
-  await expect(producer.submit('later')).rejects.toMatchObject(REFUSED)
-  await expect(hw.basin('basin').stream('stream').append('other')).rejects.toMatchObject(REFUSED)
-  gate.resolve()
-  expect(await outcomes).toEqual([
-    ...Array(IN_FLIGHT + WAITING).fill('ok'),
-    ...Array(BEYOND).fill('rate_limited'),
-  ])
-  await clock.settle()
-  // The session has ended with the producer, which was not closed.
-  expect(hw.stats()).toMatchObject({ waitingAppendBytes: 0, appendBytesInFlight: 0, openSessions: 0 })
-  expect((await stream.checkTail()).seqNum).toBe(IN_FLIGHT + WAITING)
-  await hw.close()
-})
-
-describe('the byte limit of an engine', () => {
-  it('does not keep an append that waits for it from being made before the engine closes', async () => {
-    const storage = gated(testStorage())
-    const clock = testClock({ now: 1_000_000 })
-    const hw = await open({ storage, clock, limits: { appendInFlightBytes: 1_048_576 } })
-    const stream = hw.basin('basin').stream('s')
-    await stream.append('x')
-    storage.holding = true
-    const body = new Uint8Array(700_000)
-    const results = [
-      stream.append(body),
-      stream.append(body),
-      hw.basin('basin').stream('t').append(body),
-    ].map((p) => p.then(() => 'acked', codeOf))
-    await clock.settle()
-    const closing = hw.close()
-    await clock.settle()
-    storage.holding = false
-    storage.release()
-    expect(await Promise.all(results)).toEqual(['acked', 'acked', 'acked'])
-    await closing
-    expect(hw.stats()).toMatchObject({ appendBytesInFlight: 0, waitingAppends: 0, pendingAppends: 0 })
-    expect(clock.pending).toBe(0)
-  })
 })

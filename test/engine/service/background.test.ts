@@ -61,50 +61,6 @@ describe('background work on a storage with elections', () => {
     expect(calls).toEqual(before)
   })
 
-  it('has a timer only if elected or with followers', async () => {
-    const { storage, elect } = storageWithElections()
-    const clock = virtualClock()
-    hw = await open({ storage, clock })
-    await hw.basin('my-basin').stream('log').append('x')
-    await clock.advance('3m')
-    expect(clock.pending).toBe(0)
-    elect(true)
-    expect(clock.pending).toBe(1)
-    elect(false)
-    expect(clock.pending).toBe(0)
-    const session = hw.basin('my-basin').stream('log').follow({ seqNum: 0 })
-    const records = session[Symbol.asyncIterator]()
-    await records.next()
-    const waiting = records.next()
-    await clock.settle()
-    expect(clock.pending).toBe(1)
-    await clock.advance('3m')
-    expect(clock.pending).toBe(1)
-    await records.return?.()
-    await waiting
-    await clock.advance('3m')
-    expect(clock.pending).toBe(0)
-  })
-
-  it('stops midway when the engine is no longer elected', async () => {
-    const { elect, ...inner } = storageWithElections()
-    const clock = virtualClock()
-    let reclaims = 0
-    const storage = wrapped(inner.storage, {}, () => ({
-      // There is always more.
-      async reclaim() {
-        if (++reclaims === 5) elect(false)
-        return { more: true, logIds: [] }
-      },
-    }))
-    hw = await open({ storage, clock })
-    await clock.settle()
-    elect(true)
-    await clock.settle()
-    expect(reclaims).toBe(5)
-    expect(inner.calls.deadlines).toBe(0)
-  })
-
   it('stops when the engine closes', async () => {
     const { storage, calls } = storageWithElections()
     hw = await open({ storage })
@@ -121,24 +77,6 @@ describe('background work on a storage with elections', () => {
     await clock.settle()
     const { items } = await hw.listBasins()
     expect(items).toEqual([])
-  })
-
-  it('runs once when the engine is elected at once', async () => {
-    let reclaims = 0
-    const storage = wrapped(memory(), {}, (session) => ({
-      electForBackgroundWork(onElected) {
-        onElected(true)
-        return () => {}
-      },
-      reclaim(limits): ReturnType<StorageSession['reclaim']> {
-        reclaims++
-        return session.reclaim(limits)
-      },
-    }))
-    const clock = virtualClock()
-    hw = await open({ storage, clock })
-    await clock.settle()
-    expect(reclaims).toBe(1)
   })
 })
 

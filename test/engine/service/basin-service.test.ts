@@ -33,7 +33,7 @@ onEveryKindOfStorage(() =>
       engine = await openEngine({ storage })
       const { hw, clock } = engine
       const basin = hw.basin('basin', { autoCreate: false })
-      for (let i = 0; i < 250; i++) await basin.createStream(`stream-${i}`)
+      for (let i = 0; i < 120; i++) await basin.createStream(`stream-${i}`)
       await engine.stream.append('old')
       const deleting = [hw.basin('basin').delete()]
       await clock.settle()
@@ -132,7 +132,7 @@ it('no engine acknowledges an append that begins after the deletion of its basin
   const { hw, clock } = engine
   // No notification reaches it.
   const other = await open({ storage: silent(storage, 'none'), clock, autoCreate: false })
-  const names = Array.from({ length: 250 }, (_, i) => `stream-${i}`)
+  const names = Array.from({ length: 60 }, (_, i) => `stream-${i}`)
   for (const name of names) await hw.basin('basin').createStream(name)
   const streams = names.map((name) => other.basin('basin').stream(name))
   await Promise.all(streams.map((stream) => stream.append('before')))

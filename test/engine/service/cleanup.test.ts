@@ -140,16 +140,6 @@ onEveryKindOfStorage(() =>
       await engine.clock.advance('13m')
       expect(await outcomeOf(stream.checkTail())).toBe('stream_not_found')
     })
-
-    it('can be enabled and disabled', async () => {
-      engine = await openEngine()
-      const basin = engine.hw.basin('basin')
-      await basin.stream('stream').reconfigure(config)
-      await basin.createStream('kept', config)
-      await basin.stream('kept').reconfigure({ deleteOnEmpty: null })
-      await engine.clock.advance('1h')
-      expect((await basin.listStreams()).items.map(({ name }) => name)).toEqual(['kept'])
-    })
   }),
 )
 describe('delete-on-empty', () => {
@@ -167,17 +157,6 @@ describe('delete-on-empty', () => {
     }
     await clock.advance('62m')
     expect(await inner!.list('deadlines', { prefix: '', after: '', limit: 100 })).toHaveLength(0)
-    await hw.close()
-  })
-
-  it('follows a changed age within about an hour', async () => {
-    const { hw, clock } = await openEngine()
-    const basin = hw.basin('basin')
-    await basin.ensureStream('s', { deleteOnEmpty: { minAgeSeconds: 10 * 86_400 } })
-    await basin.stream('s').reconfigure({ deleteOnEmpty: { minAgeSeconds: 60 } })
-    await clock.advance('62m')
-    const { items } = (await basin.listStreams({ prefix: 's' })) as unknown as { items: { name: string }[] }
-    expect(items.map(({ name }) => name)).toEqual(['stream'])
     await hw.close()
   })
 })

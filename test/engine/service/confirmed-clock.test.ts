@@ -109,18 +109,6 @@ describe('a clock that steps forward', () => {
     expect(hw.stats().expiryPaused).toBe(false)
   })
 
-  it('does not keep trimmed records', async () => {
-    const clock = settableClock()
-    const { storage, freed } = countingStorage()
-    const { stream } = await opened(storage, clock)
-    await stream.append('a')
-    await clock.advance('1m')
-    clock.set(30 * DAY)
-    await stream.trim(1)
-    await clock.advance('2m')
-    expect(freed()).toBe(1)
-  })
-
   it('does not delete an empty stream', async () => {
     const clock = settableClock()
     const { hw } = await opened(testStorage(), clock)
@@ -142,21 +130,4 @@ describe('a clock that is set back', () => {
     expect(errors.length).toBe(1)
     expect(errors[0]).toMatch(/the clock stepped from 2025-01-01T00:0.* to 2024-12-31T/)
   })
-})
-
-it('a storage that has no space for the time that was seen is reclaimed nevertheless', async () => {
-  const clock = settableClock()
-  const { storage, freed } = countingStorage()
-  const full = wrapped(storage, {}, (session) => ({
-    async commit(changes) {
-      if (changes.some((change) => 'collection' in change && change.collection === 'settings'))
-        throw new Error('full')
-      return session.commit(changes)
-    },
-  }))
-  const { stream } = await opened(full, clock)
-  await stream.append('old')
-  clock.set(2 * DAY)
-  await clock.advance('65m')
-  expect(freed()).toBe(1)
 })

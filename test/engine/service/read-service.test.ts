@@ -1,7 +1,10 @@
-import { describe, expect, it, vi } from 'vitest'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Engine, Stream } from '../../../src/index.ts'
+import { encodeRecords } from '../../../src/storage/block-codec.ts'
 import type { ReadRange } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { bodies, deferred, openEngine, testStorage, wrapped } from '../../support/index.ts'
+import { bodies, deferred, openEngine, outcomeOf, testStorage, wrapped } from '../../support/index.ts'
 
 describe('reads', () => {
   it('a long poll with records does not wait for those after expired ones', async () => {
@@ -47,7 +50,7 @@ describe('reads', () => {
       },
     }))
     const { stream } = await openEngine({ storage })
-    await Promise.all(Array.from({ length: 5_000 }, () => stream.append('x')))
+    await Promise.all(Array.from({ length: 300 }, () => stream.append('x')))
     blocks = 0
     expect((await stream.readBatch({ seqNum: 0, count: 1 })).count).toBe(1)
     expect((await stream.readBatch({ seqNum: 0, bytes: 9 })).count).toBe(1)
@@ -80,29 +83,6 @@ describe('reads', () => {
     expect(await pending).toBe(undefined)
   })
 
-  it('followers that have caught up receive bursts of appends without reading the storage', async () => {
-    let reads = 0
-    const storage = wrapped(testStorage(), {}, (session) => ({
-      read: (logId: string, range: ReadRange) => {
-        reads++
-        return session.read(logId, range)
-      },
-    }))
-    const { clock, stream } = await openEngine({ storage })
-    let received = 0
-    for (let i = 0; i < 3; i++) {
-      stream.follow({ seqNum: 0 }).records$.subscribe({ next: () => received++, error: () => {} })
-    }
-    await stream.append('first')
-    await vi.waitUntil(() => received === 3)
-    await clock.settle()
-    reads = 0
-    // As many appends at a time as are kept for followers.
-    for (let i = 0; i < 5; i++) await Promise.all(Array.from({ length: 100 }, () => stream.append('x')))
-    await vi.waitUntil(() => received === 3 * 501)
-    expect(reads).toBe(0)
-  })
-
   it('closing the engine cancels the timers of a follower whose consumer is busy', async () => {
     const { hw, clock, stream } = await openEngine()
     const iterator = stream.follow({ seqNum: 0, waitMs: 3_600_000 })[Symbol.asyncIterator]()
@@ -117,61 +97,6 @@ describe('reads', () => {
     expect({ timers: clock.pending, openReads: hw.stats().openReads }).toEqual({ timers: 0, openReads: 0 })
   })
 
-  it('a timer can unsubscribe in the middle of a long history in memory', async () => {
-    const { stream } = await openEngine()
-    for (let i = 0; i < 200; i++) await stream.append(Array.from({ length: 1000 }, () => 'x'))
-    let batches = 0
-    let stopped = false
-    await new Promise<void>((resolve) => {
-      const subscription = stream.read({ seqNum: 0, count: 200_000 }).batches$.subscribe({
-        next: () => batches++,
-        complete: resolve,
-      })
-      setImmediate(() => {
-        stopped = !subscription.closed
-        subscription.unsubscribe()
-        resolve()
-      })
-    })
-    expect(stopped).toBe(true)
-    expect(batches).toBeLessThan(200)
-  })
-
-  it('the signal ends an iteration at once, even while the read is being opened', async () => {
-    let hold = false
-    const gate = deferred()
-    const storage = wrapped(testStorage(), {}, (session) => ({
-      head: async (logId: string) => {
-        if (hold) await gate.promise
-        return session.head(logId)
-      },
-    }))
-    const { hw, clock, stream } = await openEngine({ storage })
-    await stream.append('x')
-    hold = true
-    const abort = new AbortController()
-    let outcome: unknown
-    const iterator = stream.follow({ seqNum: 0 }, { signal: abort.signal })[Symbol.asyncIterator]()
-    iterator.next().then(
-      () => (outcome = 'ended'),
-      (error) => (outcome = error.name),
-    )
-    let poll: unknown
-    stream.readBatch({ seqNum: 0, waitMs: 60_000 }, { signal: abort.signal }).then(
-      () => (poll = 'ended'),
-      (error) => (poll = error.name),
-    )
-    await clock.settle()
-    abort.abort()
-    await clock.settle()
-    const atOnce = { outcome, poll }
-    hold = false
-    gate.resolve()
-    await clock.settle()
-    expect(hw.stats().openReads).toBe(0)
-    expect(atOnce).toEqual({ outcome: 'AbortError', poll: 'AbortError' })
-  })
-
   it('timestamps are whole milliseconds on any clock', async () => {
     const { clock, stream } = await openEngine()
     await clock.advance('1.5ms')
@@ -180,4 +105,122 @@ describe('reads', () => {
     expect(record!.timestamp).toBe(ack.start.timestamp)
     expect((await stream.readBatch({ timestamp: ack.start.timestamp })).count).toBe(1)
   })
+
+  it('an error of the storage while it reads ahead ends a session only if it lasts', async () => {
+    let fails = 0
+    const storage = wrapped(testStorage(), {}, (session) => ({
+      read: async (logId: string, range: ReadRange) => {
+        const isBeyondFirst = 'seqNum' in range.from && range.from.seqNum > 0
+        if (isBeyondFirst && fails-- > 0)
+          throw new StorageFailure('io', 'it stutters', { nothingWritten: true })
+        return session.read(logId, range)
+      },
+    }))
+    const { stream } = await openEngine({ storage })
+    for (let i = 0; i < 4; i++) await stream.append(Array.from({ length: 600 }, () => 'x'))
+    const read = async () =>
+      (await stream.read({ seqNum: 0, count: 2_400 }, { as: 'bytes' }).toArray()).length
+    fails = 1
+    expect(await read()).toBe(2_400)
+    fails = 100
+    await expect(read()).rejects.toMatchObject({ code: 'storage' })
+    fails = 0
+    expect(await read()).toBe(2_400)
+  })
+
+  it.each<[string, readonly number[]]>([
+    ['beyond its end', [0, 100, 1]],
+    ['too few', [0, 1]],
+    ['too many', [0, 1, 2, 3]],
+    ['out of order', [2, 1, 0]],
+    ['before its begin', [-1, 0, 1]],
+  ])('a block with other records than it says is damaged: %s', async (_, seqNums) => {
+    const storage = wrapped(testStorage(), {}, (session) => ({
+      read: async (logId: string, range: ReadRange) => {
+        const [block] = await session.read(logId, range)
+        const records = seqNums.map((number) => ({
+          seqNum: number + 1,
+          timestamp: 1_000_000,
+          headers: [],
+          body: new Uint8Array(1),
+        }))
+        return [{ ...block!, firstSeqNum: 1, endSeqNum: 4, data: encodeRecords(records) }]
+      },
+    }))
+    const { stream } = await openEngine({ storage })
+    await stream.append('first')
+    await stream.append(['a', 'b', 'c'])
+    // A part of it.
+    const query = { seqNum: 1, count: 2 }
+    await expect(stream.readBatch(query)).rejects.toMatchObject({ code: 'storage' })
+    await expect(stream.read(query).toArray()).rejects.toMatchObject({ code: 'storage' })
+  })
+
+  it.each<[string, (target: { hw: Engine; stream: Stream }) => Promise<unknown>, code: string]>([
+    ['its stream is deleted', ({ stream }) => stream.delete(), 'stream_deleted'],
+    ['the engine closes', ({ hw }) => hw.close(), 'closed'],
+  ])('a batch is rejected when %s while the storage reads', async (_, end, code) => {
+    const [gate, reading] = [deferred(), deferred()]
+    const storage = wrapped(testStorage(), {}, (session) => ({
+      read: async (logId: string, range: ReadRange) => {
+        const blocks = await session.read(logId, range)
+        reading.resolve()
+        await gate.promise
+        return blocks
+      },
+    }))
+    const engine = await openEngine({ storage })
+    await engine.stream.append('a')
+    const outcome = outcomeOf(engine.stream.readBatch())
+    await reading.promise
+    const ending = end(engine)
+    if (code === 'stream_deleted') await ending
+    gate.resolve()
+    expect(await outcome).toBe(code)
+    await ending
+  })
+})
+
+const bounds = fc.record(
+  {
+    count: fc.integer({ min: 0, max: 30 }),
+    bytes: fc.integer({ min: 0, max: 400 }),
+    untilMs: fc.integer({ min: -20_000, max: 4_000 }),
+  },
+  { requiredKeys: [] },
+)
+const history = fc.record({
+  batches: fc.array(fc.array(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 6 }), {
+    minLength: 1,
+    maxLength: 8,
+  }),
+  trimmed: fc.integer({ min: 0, max: 10 }),
+  ageMs: fc.integer({ min: 0, max: 12_000 }),
+  reads: fc.array(fc.tuple(bounds, fc.integer({ min: 0, max: 40 })), { minLength: 1, maxLength: 10 }),
+})
+
+it('a batch holds the records that a session of the same limits delivers', { tags: ['slow'] }, async () => {
+  await fc.assert(
+    fc.asyncProperty(history, async ({ batches, trimmed, ageMs, reads }) => {
+      const { hw, clock, stream } = await openEngine()
+      await stream.reconfigure({ retentionPolicy: { ageSeconds: 10 }, timestamping: { mode: 'arrival' } })
+      for (const sizes of batches) {
+        await stream.append(sizes.map((size) => 'x'.repeat(size)))
+        await clock.advance(1_500)
+      }
+      if (trimmed > 0) await stream.trim(trimmed)
+      await clock.advance(ageMs)
+      const { seqNum: end } = await stream.checkTail()
+      for (const [{ untilMs, ...others }, start] of reads) {
+        const until = untilMs === undefined ? {} : { until: clock.now() + untilMs }
+        const query = { ...others, ...until, seqNum: Math.min(start, end) }
+        const { records, tail } = await stream.readBatch(query)
+        expect(records).toEqual(await stream.read(query).toArray())
+        const endsAtTail = records.at(-1)?.seqNum === end - 1
+        if (records.length > 0) expect(tail?.seqNum).toBe(endsAtTail ? end : undefined)
+      }
+      expect(hw.stats()).toMatchObject({ openSessions: 0, readBufferBytes: 0 })
+      await hw.close()
+    }),
+  )
 })

@@ -83,16 +83,6 @@ it('begins a fork of a closed stream open, and can close a stream with its first
   }
 })
 
-it('does not know the producers of the source of a fork', async () => {
-  const { hw } = await openEngine()
-  const basin = hw.basin('basin')
-  const producer = { id: 'worker', epoch: 3, seq: 0 }
-  await basin.stream('stream').append('a', { producer })
-  await basin.createStream('fork', {}, { fork: { stream: 'stream' } })
-  await basin.stream('fork').append('b', { producer })
-  expect(await readAll(basin.stream('fork'))).toEqual(['a', 'b'])
-})
-
 it('creates no fork without its last records when they are removed while the first ones are copied', async () => {
   let afterRead = async () => {}
   const storage = wrapped(memory(), {}, (session) => ({

@@ -1,15 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { open } from '../../../src/index.ts'
-import { macrotask } from '../../../src/runtime/macrotask.ts'
-import { StorageFailure } from '../../../src/storage/errors.ts'
-import {
-  codeOf,
-  onEveryKindOfStorage,
-  openEngine,
-  outcomeOf,
-  testStorage,
-  wrapped,
-} from '../../support/index.ts'
+import { codeOf, onEveryKindOfStorage, openEngine, outcomeOf, testStorage } from '../../support/index.ts'
 
 onEveryKindOfStorage(() => {
   it('makes a stream disappear at its time for all calls, and frees its name', async () => {
@@ -57,47 +48,6 @@ onEveryKindOfStorage(() => {
     await clock.advance(20_000)
     expect(await outcomeOf(basin.stream('s').checkTail())).toBe('stream_not_found')
     expect(await outcomeOf(others.basin('basin').stream('s').checkTail())).toBe('stream_not_found')
-  })
-
-  it('counts a read just before closing', async () => {
-    const storage = wrapped(testStorage(), {}, (session) => ({
-      get: (...args) => macrotask().then(() => session.get(...args)),
-    }))
-    const { hw, clock } = await openEngine({ storage })
-    await hw.basin('basin').createStream('s', {}, { expiry: { idleSeconds: 100 } })
-    await hw.basin('basin').stream('s').append('a')
-    await hw.close()
-    const errors: unknown[] = []
-    const reading = await open({ storage, clock, onBackgroundError: (error) => errors.push(error) })
-    await clock.advance(95_000)
-    expect(await reading.basin('basin').stream('s').readBatch()).toMatchObject({ count: 1 })
-    await reading.close()
-    expect(errors).toEqual([])
-    await clock.advance(60_000)
-    const later = await open({ storage, clock })
-    onTestFinished(() => later.close())
-    expect(await later.basin('basin').stream('s').exists()).toBe(true)
-  })
-
-  it('records the next read if recording one fails', async () => {
-    let fails = false
-    const storage = wrapped(testStorage(), {}, (session) => ({
-      commit: async (changes) => {
-        if (fails) throw new StorageFailure('io', 'injected', { nothingWritten: true })
-        await session.commit(changes)
-      },
-    }))
-    const { hw, clock } = await openEngine({ storage })
-    const stream = hw.basin('basin').stream('s')
-    await hw.basin('basin').createStream('s', {}, { expiry: { idleSeconds: 100 } })
-    await clock.advance(90_000)
-    fails = true
-    await stream.readBatch()
-    await clock.settle()
-    fails = false
-    await stream.readBatch()
-    await clock.advance(95_000)
-    expect(await stream.exists()).toBe(true)
   })
 
   it('does not count tail checks as use', async () => {

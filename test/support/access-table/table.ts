@@ -31,7 +31,6 @@ export const ACCOUNT_TABLE = `
               |     |     |     |     |     |     |     |     |     |     | get-default-location
               |     |     |     |     |     |     |     |     |     |     |     | set-default-location
 root          | AB  | all | all | all | all | all | all | AB  | yes | yes | yes | yes
-everything    | AB  | all | all | all | all | all | all | AB  | yes | yes | yes | yes
 every op      | AB  | all | all | all | all | all | all | AB  | yes | yes | yes | yes
 account read  | AB  | -   | -   | -   | all | -   | -   | AB  | yes | yes | yes | -
 account write | -   | all | all | all | -   | all | all | -   | -   | -   | -   | yes
@@ -39,16 +38,12 @@ basin read    | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   
 basin write   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -
 stream read   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -
 stream write  | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -
-all read      | AB  | -   | -   | -   | all | -   | -   | AB  | yes | yes | yes | -
 no resources  | 0   | -   | -   | -   | -   | -   | -   | 0   | yes | yes | yes | yes
-empty names   | 0   | -   | -   | -   | -   | -   | -   | 0   | yes | yes | yes | yes
 acme          | A   | Aa  | Aa  | Aa  | Aa  | Aa  | Aa  | A   | yes | yes | yes | yes
 only main     | A   | A   | A   | A   | A   | A   | A   | A   | yes | yes | yes | yes
 only gone     | 0   | a   | a   | a   | a   | a   | a   | 0   | yes | yes | yes | yes
-logs          | AB  | all | all | all | all | -   | -   | 0   | yes | yes | yes | yes
 audit         | A   | A   | A   | A   | A   | Bb  | Bb  | B   | yes | yes | yes | yes
 prefixed      | AB  | all | all | all | all | all | all | AB  | yes | yes | yes | yes
-prefixed ops  | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -
 append        | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -
 append, trim  | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -
 append, fence | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -
@@ -57,22 +52,17 @@ read one      | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   
 creator       | -   | all | -   | -   | -   | -   | -   | -   | -   | -   | -   | -
 changer       | -   | -   | -   | all | -   | -   | -   | -   | -   | -   | -   | -
 issuer        | -   | -   | -   | -   | -   | Aa  | Aa  | A   | -   | -   | -   | -
-lister        | 0   | -   | -   | -   | -   | -   | -   | 0   | -   | -   | -   | -
 list streams  | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -   | -
 union         | AB  | -   | -   | -   | all | -   | -   | AB  | yes | yes | yes | -
 metrics       | -   | -   | -   | -   | -   | -   | -   | -   | yes | -   | -   | -
-locations     | -   | -   | -   | -   | -   | -   | -   | -   | -   | yes | yes | yes
-expiring      | AB  | all | all | all | all | all | all | AB  | yes | yes | yes | yes
 expired       | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401
 revoked       | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401
 other secret  | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401
-unknown       | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 401
 `
 
 export const BASIN_TABLE = `
               | list-streams | shows | create-stream | delete-stream | get-stream-config | reconfigure-stream | basin-metrics
 root          | all          | ABC   | all           | all           | all               | all                | all
-everything    | all          | ABC   | all           | all           | all               | all                | all
 every op      | all          | ABC   | all           | all           | all               | all                | all
 account read  | -            | -     | -             | -             | -                 | -                  | -
 account write | -            | -     | -             | -             | -                 | -                  | -
@@ -80,16 +70,12 @@ basin read    | all          | ABC   | -             | -             | all      
 basin write   | -            | -     | all           | all           | -                 | all                | -
 stream read   | -            | -     | -             | -             | -                 | -                  | -
 stream write  | -            | -     | -             | -             | -                 | -                  | -
-all read      | all          | ABC   | -             | -             | all               | -                  | all
 no resources  | -            | -     | -             | -             | -                 | -                  | -
-empty names   | -            | -     | -             | -             | -                 | -                  | -
 acme          | Aa           | AB    | AaBbd         | AaBbd         | AaBbd             | AaBbd              | Aa
 only main     | A            | A     | A             | A             | A                 | A                  | A
 only gone     | a            | -     | d             | d             | d                 | d                  | a
-logs          | all          | AC    | AaCcde        | AaCcde        | AaCcde            | AaCcde             | all
 audit         | A            | B     | Bb            | Bb            | Bb                | Bb                 | A
 prefixed      | all          | AC    | AaB~bCcde     | AaB~bCcde     | AaB~bCcde         | AaB~bCcde          | all
-prefixed ops  | -            | -     | AaB~b         | -             | -                 | -                  | -
 append        | -            | -     | -             | -             | -                 | -                  | -
 append, trim  | -            | -     | -             | -             | -                 | -                  | -
 append, fence | -            | -     | -             | -             | -                 | -                  | -
@@ -98,22 +84,17 @@ read one      | -            | -     | -             | -             | -        
 creator       | -            | -     | all           | -             | -                 | -                  | -
 changer       | -            | -     | -             | -             | -                 | all                | -
 issuer        | -            | -     | -             | -             | -                 | -                  | -
-lister        | -            | -     | -             | -             | -                 | -                  | -
 list streams  | all          | 0     | -             | -             | -                 | -                  | -
 union         | -            | -     | -             | all           | -                 | -                  | -
 metrics       | -            | -     | -             | -             | -                 | -                  | Aa
-locations     | -            | -     | -             | -             | -                 | -                  | -
-expiring      | all          | ABC   | all           | all           | all               | all                | all
 expired       | 401          | -     | 401           | 401           | 401               | 401                | 401
 revoked       | 401          | -     | 401           | 401           | 401               | 401                | 401
 other secret  | 401          | -     | 401           | 401           | 401               | 401                | 401
-unknown       | 401          | -     | 401           | 401           | 401               | 401                | 401
 `
 
 export const STREAM_TABLE = `
               | check-tail | append    | read      | trim      | fence     | stream-metrics
 root          | all        | all       | all       | all       | all       | all
-everything    | all        | all       | all       | all       | all       | all
 every op      | all        | all       | all       | all       | all       | all
 account read  | -          | -         | -         | -         | -         | -
 account write | -          | -         | -         | -         | -         | -
@@ -121,16 +102,12 @@ basin read    | -          | -         | -         | -         | -         | -
 basin write   | -          | -         | -         | -         | -         | -
 stream read   | all        | -         | all       | -         | -         | all
 stream write  | -          | all       | -         | all       | all       | -
-all read      | all        | -         | all       | -         | -         | all
 no resources  | -          | -         | -         | -         | -         | -
-empty names   | -          | -         | -         | -         | -         | -
 acme          | AaBbd      | AaBbd     | AaBbd     | AaBbd     | AaBbd     | AaBbd
 only main     | A          | A         | A         | A         | A         | A
 only gone     | d          | d         | d         | d         | d         | d
-logs          | AaCcde     | AaCcde    | AaCcde    | AaCcde    | AaCcde    | AaCcde
 audit         | Bb         | Bb        | Bb        | Bb        | Bb        | Bb
 prefixed      | AaB~bCcde  | AaB~bCcde | AaB~bCcde | AaB~bCcde | AaB~bCcde | AaB~bCcde
-prefixed ops  | AaB~b      | AaB~b     | -         | -         | -         | -
 append        | -          | AaBbd     | -         | -         | -         | -
 append, trim  | -          | AaBbd     | -         | AaBbd     | -         | -
 append, fence | -          | AaBbd     | -         | -         | AaBbd     | -
@@ -139,16 +116,12 @@ read one      | -          | -         | A         | -         | -         | -
 creator       | -          | -         | -         | -         | -         | -
 changer       | -          | -         | -         | -         | -         | -
 issuer        | -          | -         | -         | -         | -         | -
-lister        | -          | -         | -         | -         | -         | -
 list streams  | -          | -         | -         | -         | -         | -
 union         | -          | all       | -         | -         | -         | -
 metrics       | -          | -         | -         | -         | -         | Aad
-locations     | -          | -         | -         | -         | -         | -
-expiring      | all        | all       | all       | all       | all       | all
 expired       | 401        | 401       | 401       | 401       | 401       | 401
 revoked       | 401        | 401       | 401       | 401       | 401       | 401
 other secret  | 401        | 401       | 401       | 401       | 401       | 401
-unknown       | 401        | 401       | 401       | 401       | 401       | 401
 `
 
 /**
@@ -159,7 +132,6 @@ unknown       | 401        | 401       | 401       | 401       | 401       | 401
 export const ENSURE_TABLE = `
               | basin new | basin change | basin same | stream new | stream change | stream same
 root          | all       | all          | all        | all        | all           | all
-everything    | all       | all          | all        | all        | all           | all
 account read  | -         | -            | -          | -          | -             | -
 account write | all       | all          | all        | -          | -             | -
 basin read    | -         | -            | -          | -          | -             | -
@@ -169,10 +141,8 @@ no resources  | -         | -            | -          | -          | -          
 acme          | a         | A            | A          | abd        | AB            | AB
 only main     | -         | A            | A          | -          | A             | A
 only gone     | a         | -            | -          | d          | -             | -
-logs          | all       | all          | all        | acde       | AC            | AC
 audit         | -         | A            | A          | b          | B             | B
 prefixed      | all       | all          | all        | abcde      | AB~C          | AB~C
-prefixed ops  | -         | -            | -          | ab         | B~            | AB~
 append        | -         | -            | -          | -          | -             | -
 creator       | all       | -            | all        | all        | -             | all
 changer       | -         | all          | all        | de         | all           | all

@@ -14,7 +14,7 @@ export interface TokenKind {
   readonly scope: AccessScopeInput
   readonly autoPrefixStreams?: boolean
   /** What happens to it before it is used; by default nothing does. */
-  readonly fate?: 'expires later' | 'expired' | 'revoked' | 'another secret' | 'never issued'
+  readonly fate?: 'expired' | 'revoked' | 'another secret'
 }
 
 const on = (resources: AccessScopeInput, ...ops: NonNullable<AccessScopeInput['ops']>): TokenKind => ({
@@ -32,7 +32,6 @@ const ACME = { basins: { prefix: 'acme-' }, streams: { prefix: '' } }
 /** The tokens of the table. `root` is the root token, the others are issued by the owner. */
 export const TOKENS: Readonly<Record<string, TokenKind>> = {
   root: EVERYTHING,
-  everything: EVERYTHING,
   'every op': on(EVERY_RESOURCE, ...OPERATIONS),
   'account read': group({ account: { read: true } }),
   'account write': group({ account: { write: true } }),
@@ -40,9 +39,7 @@ export const TOKENS: Readonly<Record<string, TokenKind>> = {
   'basin write': group({ basin: { write: true } }),
   'stream read': group({ stream: { read: true } }),
   'stream write': group({ stream: { write: true } }),
-  'all read': group({ account: { read: true }, basin: { read: true }, stream: { read: true } }),
   'no resources': everythingOn({}),
-  'empty names': everythingOn({ basins: { exact: '' }, streams: { exact: '' }, accessTokens: { exact: '' } }),
   acme: everythingOn({ ...ACME, accessTokens: { prefix: 'team/' } }),
   'only main': everythingOn({
     basins: { exact: 'acme-main' },
@@ -54,7 +51,6 @@ export const TOKENS: Readonly<Record<string, TokenKind>> = {
     streams: { exact: 'logs/gone' },
     accessTokens: { exact: 'team/gone' },
   }),
-  logs: everythingOn({ basins: { prefix: '' }, streams: { prefix: 'logs/' } }),
   audit: everythingOn({
     basins: { exact: 'acme-main' },
     streams: { prefix: 'audit/' },
@@ -62,15 +58,6 @@ export const TOKENS: Readonly<Record<string, TokenKind>> = {
   }),
   prefixed: {
     ...everythingOn({ ...EVERY_RESOURCE, streams: { prefix: 'logs/' } }),
-    autoPrefixStreams: true,
-  },
-  'prefixed ops': {
-    ...on(
-      { basins: { exact: 'acme-main' }, streams: { prefix: 'logs/' } },
-      'append',
-      'create-stream',
-      'check-tail',
-    ),
     autoPrefixStreams: true,
   },
   append: on(ACME, 'append'),
@@ -86,7 +73,6 @@ export const TOKENS: Readonly<Record<string, TokenKind>> = {
     'revoke-access-token',
     'list-access-tokens',
   ),
-  lister: on({}, 'list-basins', 'list-streams', 'list-access-tokens'),
   'list streams': on({ basins: { prefix: '' } }, 'list-streams'),
   union: {
     scope: {
@@ -101,12 +87,9 @@ export const TOKENS: Readonly<Record<string, TokenKind>> = {
     'basin-metrics',
     'stream-metrics',
   ),
-  locations: on({}, 'list-locations', 'get-default-location', 'set-default-location'),
-  expiring: { ...EVERYTHING, fate: 'expires later' },
   expired: { ...EVERYTHING, fate: 'expired' },
   revoked: { ...EVERYTHING, fate: 'revoked' },
   'other secret': { ...EVERYTHING, fate: 'another secret' },
-  unknown: { ...EVERYTHING, fate: 'never issued' },
 }
 
 /** Makes a token of this kind: what its holder presents. `advance` moves the time of the engine on. */
@@ -121,12 +104,10 @@ export async function makeToken(
     return ROOT_TOKEN
   }
   const id = `of the table: ${name}`
-  const expires = fate === 'expires later' || fate === 'expired'
-  const expiresAt = expires ? new Date(owner.now() + HOUR_MS) : null
+  const expiresAt = fate === 'expired' ? new Date(owner.now() + HOUR_MS) : null
   const token = await owner.issueAccessToken({ id, scope, autoPrefixStreams, expiresAt })
   if (fate === 'expired') await advance(HOUR_MS)
   if (fate === 'revoked') await owner.revokeAccessToken(id)
   if (fate === 'another secret') return `${token[0] === 'A' ? 'B' : 'A'}${token.slice(1)}`
-  if (fate === 'never issued') return btoa(`${'?'.repeat(32)}nobody`)
   return token
 }

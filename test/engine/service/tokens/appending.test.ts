@@ -46,54 +46,28 @@ describe('appends with a token', () => {
     expect(await Promise.all(outcomes)).toEqual(['ok', 'permission_denied', 'ok', 'permission_denied', 'ok'])
     expect(await readAll(streamOf(hw))).toEqual(['a', 'b', 'c'])
   })
-
-  it('in flight when the token is revoked are stored whole or rejected', async () => {
-    const stream = streamOf(await engine.issued())
-    const appends = ['a', 'b', 'c'].map((body) => outcome(stream.append(body)))
-    await hw.revokeAccessToken('token')
-    const outcomes = await Promise.all(appends)
-    expect(outcomes.filter((outcome) => outcome === 'ok')).toHaveLength(await tail())
-    expect(await outcome(stream.append('d'))).toBe('authn')
-  })
 })
 
-describe('commands need their own permissions', () => {
-  type Ops = NonNullable<AccessScopeInput['ops']>
-  const none = 'permission_denied'
-  it.each<[Ops, plain: string, fence: string, trim: string, both: string]>([
-    [['append'], 'ok', none, none, none],
-    [['append', 'fence'], 'ok', 'ok', none, none],
-    [['append', 'trim'], 'ok', none, 'ok', none],
-    [['append', 'fence', 'trim'], 'ok', 'ok', 'ok', 'ok'],
-    [['fence', 'trim'], none, none, none, none],
-    [['read', 'check-tail'], none, none, none, none],
-  ])('%j: a plain record %s, a fence %s, a trim %s, both after a record %s', async (ops, ...expected) => {
+/** The access table has all operations for single records. */
+it.each<[NonNullable<AccessScopeInput['ops']>, expected: string]>([
+  [['append'], 'permission_denied'],
+  [['append', 'fence'], 'permission_denied'],
+  [['append', 'trim'], 'permission_denied'],
+  [['fence', 'trim'], 'permission_denied'],
+  [['append', 'fence', 'trim'], 'ok'],
+])(
+  'a batch with commands needs the permissions of all of them, in sessions too: %j is %s',
+  async (ops, expected) => {
     const stream = streamOf(await engine.issued({ scope: withOps(...ops) }))
-    const batches = [['x'], [fenceRecord('')], [trimRecord(0)], ['x', fenceRecord(''), trimRecord(0)]]
-    const unary: string[] = []
-    const sessions: string[] = []
-    for (const batch of batches) {
-      unary.push(await outcome(stream.append(batch)))
-      const submit = async () => {
-        await using session = await stream.appendSession()
-        await (await session.submit(batch)).ack()
-      }
-      sessions.push(await outcome(submit()))
+    const batch = ['x', fenceRecord(''), trimRecord(0)]
+    const submit = async () => {
+      await using session = await stream.appendSession()
+      await (await session.submit(batch)).ack()
     }
-    expect(unary).toEqual(expected)
-    expect(sessions).toEqual(expected)
-    const stored = [1, 1, 1, 3].reduce((sum, count, index) => sum + (expected[index] === 'ok' ? count : 0), 0)
-    expect(await tail()).toBe(2 * stored)
-  })
-
-  it('are checked against the stream with its prefix', async () => {
-    const scope = { ...withOps('append', 'fence'), streams: { prefix: 'tenant/' } }
-    const stream = streamOf(await engine.issued({ scope, autoPrefixStreams: true }), 'a')
-    await hw.basin('basin').createStream('tenant/a')
-    expect(await outcome(stream.fence('f'))).toBe('ok')
-    expect(await outcome(stream.trim(0))).toBe('permission_denied')
-  })
-})
+    expect([await outcome(stream.append(batch)), await outcome(submit())]).toEqual([expected, expected])
+    expect(await tail()).toBe(expected === 'ok' ? 6 : 0)
+  },
+)
 
 describe('creation on first use', () => {
   const CREATIONS = ['create-basin', 'create-stream'] as const
@@ -138,23 +112,5 @@ describe('creation on first use', () => {
     expect(await outcome(streamOf(view, 'audit/a').append('x'))).toBe('permission_denied')
     const names = (await hw.basin('basin').listStreams()).items.map(({ name }) => name)
     expect(names).toEqual(['logs/a', 'logs/b', 'stream'])
-  })
-
-  it('uses the configuration of the basin, not of the caller', async () => {
-    await hw.basin('basin').reconfigure({ createStreamOnAppend: true })
-    const config = { retentionPolicy: 'infinite' } as const
-    const use = async (name: string, id: string, scope: AccessScopeInput) => {
-      const view = await engine.issued({ id, scope })
-      await outcome(view.basin('basin').stream(name, { config }).append('x'))
-      return hw
-        .basin('basin')
-        .stream(name)
-        .config()
-        .catch(() => undefined)
-    }
-    const byAppender = await use('a', 'appender', withOps('append'))
-    expect(byAppender?.retentionPolicy).not.toBe('infinite')
-    const byCreator = await use('b', 'creator', withOps('append', 'create-stream'))
-    expect(byCreator?.retentionPolicy).toBe('infinite')
   })
 })

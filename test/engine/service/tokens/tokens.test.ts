@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type AccessTokenInput, type Engine, open } from '../../../../src/index.ts'
 import type { ResourceSet } from '../../../../src/model/access.ts'
 import { letPass, testStorage } from '../../../support/index.ts'
-import { type AccessEngine, EVERYTHING, failure, openWithTokens, outcome } from './support.ts'
+import { type AccessEngine, failure, openWithTokens, outcome } from './support.ts'
 
 let engine: AccessEngine
 let hw: Engine
@@ -19,7 +19,7 @@ const works = (token: string) => outcome(hw.asHolder(token, ['read']))
 const ids = async (query = {}) => (await hw.listAccessTokens(query)).items.map(({ id }) => id)
 
 describe('issuing a token', () => {
-  it.each(['a', 'x'.repeat(96), 'é'.repeat(48), '...', 'team/1', '\u0001', '😀', ' '])(
+  it.each(['a', 'x'.repeat(96), 'é'.repeat(48), '...', 'team/1', '\u0001', ' '])(
     'accepts the id %j',
     async (id) => {
       const token = await issue({ id })
@@ -41,10 +41,6 @@ describe('issuing a token', () => {
       expect([error?.code, error?.message]).toEqual(['invalid', 'Access token permissions cannot be empty'])
     }
     expect(await ids()).toEqual([])
-  })
-
-  it('returns a different secret each time', async () => {
-    expect(await issue({ id: 'a' })).not.toBe(await issue({ id: 'b' }))
   })
 
   it('rejects an id in use, and keeps the existing token', async () => {
@@ -77,15 +73,6 @@ describe('the expiry of a token', () => {
   it.each([0, -1, Number.NaN])('must be in the future: in %d ms', async (ms) => {
     const error = await failure(issue({ expiresAt: inMs(ms) }))
     expect([error?.code, error?.field]).toEqual(['invalid', 'expiresAt'])
-  })
-
-  it('takes effect at the given time', async () => {
-    const token = await issue({ expiresAt: inMs(1000) })
-    const view = hw.as(token)
-    await engine.clock.advance(999)
-    expect(await outcome(view.listBasins())).toBe('permission_denied')
-    await engine.clock.advance(1)
-    expect(await outcome(view.listBasins())).toBe('authn')
   })
 
   it('defaults to that of the issuer, and is never later', async () => {
@@ -134,7 +121,6 @@ describe('a token permits no more than its issuer', () => {
     ['another stream', { ...issuerScope, streams: { exact: 'logs-2' } }],
     ['streams by prefix', { ...issuerScope, streams: { prefix: 'logs' } }],
     ['more access tokens', { ...issuerScope, accessTokens: { prefix: 'team' } }],
-    ['basins behind a name', { ...issuerScope, basins: { exact: 'mine', prefix: '' } as ResourceSet }],
     ['basins behind no name', { ...issuerScope, basins: { exact: '', prefix: '' } as ResourceSet }],
     [
       'streams behind the own name',
@@ -210,16 +196,6 @@ describe('listing tokens', () => {
     expect(JSON.stringify(items)).not.toContain(token.slice(0, 12))
   })
 
-  it('is ordered by id, page by page', async () => {
-    const all = ['a', 'team/1', 'team/2', 'team/3', '\uffee', '😀']
-    for (const id of [...all].reverse()) await issue({ id })
-    expect(await ids()).toEqual(all)
-    expect(await ids({ prefix: 'team/', limit: 2 })).toEqual(['team/1', 'team/2'])
-    expect((await hw.listAccessTokens({ prefix: 'team/', limit: 2 })).hasMore).toBe(true)
-    expect(await ids({ prefix: 'team/', startAfter: 'team/2' })).toEqual(['team/3'])
-    expect((await hw.listAccessTokens({ startAfter: 'team/2', limit: 3 })).hasMore).toBe(false)
-  })
-
   it.each([
     [{ prefix: 'x'.repeat(97) }, 'prefix'],
     [{ startAfter: 'x'.repeat(97) }, 'startAfter'],
@@ -232,7 +208,7 @@ describe('listing tokens', () => {
 describe('a token that has expired', () => {
   const DAY_MS = 86_400_000
 
-  it('is listed for a day and then removed', async () => {
+  it('is listed for a day and then removed', { tags: ['slow'] }, async () => {
     const expiresAt = new Date(engine.clock.now() + 1000)
     for (const id of ['a', 'b', 'c']) await issue({ id, expiresAt })
     // More than are looked at in one go.
@@ -268,12 +244,6 @@ describe('revoking a token', () => {
   it.each(['', '.', '..', 'x'.repeat(97)])('rejects the id %j', async (id) => {
     const error = await failure(hw.revokeAccessToken(id))
     expect([error?.code, error?.field]).toEqual(['invalid', 'id'])
-  })
-
-  it('is permitted to its holder if its id is in the scope', async () => {
-    const view = await engine.issued({ scope: EVERYTHING })
-    await view.revokeAccessToken('token')
-    expect(await outcome(view.revokeAccessToken('token'))).toBe('authn')
   })
 
   it('succeeds once if two callers do it at the same time', async () => {
