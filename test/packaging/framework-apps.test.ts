@@ -146,12 +146,6 @@ inChromium('the components of docs/vue-svelte-solid.md', (browser) => {
       logLevel: 'error',
     })
     const page = await browser.page()
-    const problems: string[] = []
-    page.on('pageerror', (error) => problems.push(String(error)))
-    page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) problems.push(message.text())
-    })
-    onTestFinished(() => expect(problems).toEqual([]))
     const server = await serveDirectory(directory)
     onTestFinished(() => server.remove())
     await page.goto(server.url)
@@ -181,7 +175,5 @@ inChromium('the components of docs/vue-svelte-solid.md', (browser) => {
     // Without the component, nothing is read.
     await page.evaluate(() => globalThis.show(''))
     await expect.poll(openReads).toBe(0)
-    await page.evaluate(() => globalThis.show('general'))
-    await shows('hello', 'hi')
   })
 })
