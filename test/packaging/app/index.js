@@ -25,8 +25,8 @@ globalThis.openApp = async () => {
 async function use(storage) {
   const hw = await open({ storage })
   const stream = hw.basin('my-app').stream('chats/42')
-  const followed = firstValueFrom(stream.follow({ seqNum: 0 }).records$.pipe(take(3), toArray()))
   await stream.append(['a', 'b'])
+  const followed = firstValueFrom(stream.follow({ seqNum: 0 }).records$.pipe(take(3), toArray()))
   const producer = stream.producer()
   await producer.submit('c')
   await producer.close()
