@@ -51,7 +51,7 @@ describeInChromium('the site', () => {
     const { exports } = JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8'))
     for (const subpath of Object.keys(exports).filter((subpath) => subpath !== './package.json')) {
       const name = `headwater${subpath.slice(1)}`
-      expect(await readFile(join(SITE, 'api', `${name}.html`), 'utf8')).toContain(`${name} <a`)
+      expect(await readFile(join(SITE, 'api', `${name}.html`), 'utf8')).toContain(`>${name} <a`)
     }
     const { paths } = JSON.parse(await readFile(join(SITE, 'openapi.json'), 'utf8'))
     const page = await browser.page(new URL('project/openapi.html', server.url).href)

@@ -144,6 +144,7 @@ it.each<[string, BuildOptions]>([
   'the script of the console page runs when it is bundled %s, and its policy has its hash',
   async (_, options) => {
     const { outputFiles } = await build({
+      ...options,
       stdin: {
         contents: `import { consolePage } from 'headwater/console-page'\nconsole.log(JSON.stringify(consolePage()))`,
         resolveDir: app.directory,
@@ -152,7 +153,6 @@ it.each<[string, BuildOptions]>([
       write: false,
       format: 'esm',
       logLevel: 'error',
-      ...options,
     })
     const program = join(app.directory, 'console-page.mjs')
     writeFileSync(program, outputFiles[0]!.contents)

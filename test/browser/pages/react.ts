@@ -8,7 +8,6 @@ import { type Engine, HeadwaterError, open, type ReadQuery, type TextRecord } fr
 interface Props {
   readonly stream: RecordSource<TextRecord> | undefined
   readonly query?: ReadQuery
-  readonly recordsMax?: number
   readonly isHidden?: boolean
 }
 
@@ -90,7 +89,7 @@ function elementOf({ isHidden = false, ...props }: Props, onRender: OnRender) {
 function Reader(props: Props & { readonly onRender: OnRender }) {
   // Created again with every render, like in components.
   const query = { seqNum: 0, ...props.query }
-  const view = useStream(props.stream, query, { recordsMax: props.recordsMax })
+  const view = useStream(props.stream, query)
   useEffect(() => props.onRender(view))
   return createElement('p', null, `${view.status} ${view.records.length}`)
 }
