@@ -1,65 +1,80 @@
+// @module-tag slow
+
 import { expect, it } from 'vitest'
 import type * as Engine from './pages/engine.ts'
-import { inChromium, type Remote, scriptIn, scriptInWorker } from './support.ts'
+import { inChromium, type Remote, scriptIn, scriptInWorker, startService } from './support.ts'
 
-type Scenarios = Remote<typeof Engine>
+const BYTES = Array.from({ length: 256 }, (_, byte) => byte)
+const ROOT_TOKEN = 'root-token-of-a-test'
+/** The name of a host that is not local, so that its pages are no secure contexts. */
+const INSECURE_HOST = 'insecure.test'
 
-inChromium('the engine in a browser', (browser) => {
-  const places: readonly [name: string, globals: string[], load: () => Promise<Scenarios>][] = [
-    ['a page', ['window'], async () => scriptIn(await browser.page(), 'engine')],
-    ['a page, as built', ['window'], async () => scriptIn(await browser.page(), 'engine', 'package')],
-    ['a worker', ['WorkerGlobalScope'], async () => scriptInWorker(await browser.page(), 'engine')],
-  ]
+inChromium(
+  'in Chromium',
+  (browser) => {
+    const load = async (path?: string) => scriptIn<typeof Engine>(await browser.page(path), 'engine')
+    const places: readonly [name: string, globals: string[], load: () => Promise<Remote<typeof Engine>>][] = [
+      ['a page', ['window'], load],
+      ['a worker', ['WorkerGlobalScope'], async () => scriptInWorker(await browser.page(), 'engine')],
+    ]
 
-  it.each(places)('in %s: has no globals of Node', async (_, globals, load) => {
-    const { surroundings } = await load()
-    expect(await surroundings()).toEqual(globals)
-  })
-
-  it.each(places)('in %s: checks the conditions of appends', async (_, __, load) => {
-    const { appendUnderConditions } = await load()
-    expect(await appendUnderConditions()).toEqual({
-      ends: [2, 4],
-      refusals: [
-        expect.objectContaining({ code: 'seq_num_mismatch', seqNum: 2 }),
-        expect.objectContaining({ code: 'fencing_token_mismatch', fencingToken: 'worker-7' }),
-        expect.objectContaining({ code: 'invalid' }),
-      ],
+    it.each(places)('the engine runs in %s, without globals of Node', async (_, globals, load) => {
+      const { surroundings, useEngine, encrypt } = await load()
+      expect(await surroundings()).toEqual(globals)
+      expect(await useEngine()).toEqual({
+        bytes: { body: BYTES, headers: [BYTES, BYTES.toReversed()] },
+        bodies: ['a', 'b', 'c'],
+        refused: expect.stringMatching(/^seq_num_mismatch: /),
+        first: 3,
+        closed: expect.stringMatching(/^closed: /),
+        left: { openReads: 0, pendingAppends: 0 },
+      })
+      expect(await encrypt('aes-256-gcm')).toEqual({
+        body: BYTES,
+        refused: expect.stringMatching(/^decryption_failed: /),
+      })
     })
-  })
 
-  it.each(places)('in %s: preserves every byte', async (_, __, load) => {
-    const { everyByte } = await load()
-    const { body, name, value, text } = await everyByte()
-    const bytes = Array.from({ length: 256 }, (_, byte) => byte)
-    expect([...body]).toEqual(bytes)
-    expect([...name]).toEqual(bytes)
-    expect([...value]).toEqual(bytes.toReversed())
-    expect(text).toBe(new TextDecoder().decode(Uint8Array.from(bytes)))
-  })
-
-  it.each(places)('in %s: follows live records with RxJS and for await', async (_, __, load) => {
-    const { follow } = await load()
-    expect(await follow()).toEqual({
-      observed: ['0 a', '1 b', '2 c', '3 d', '4 e'],
-      iterated: [1, 2, 3, 4],
-      open: 0,
+    it('aegis-256 encrypts in a page that permits WebAssembly, and says what is missing in others', async () => {
+      const [permitting, other] = [await load('/wasm'), await load('/')]
+      expect((await permitting.encrypt('aegis-256')).body).toEqual(BYTES)
+      expect(await other.aegisWithoutWebAssembly()).toMatch(/^unsupported: .*WebAssembly/)
     })
-  })
 
-  it.each(places)('in %s: trims', async (_, __, load) => {
-    const { trim } = await load()
-    expect(await trim()).toEqual({
-      seqNums: [2, 3],
-      beyond: expect.objectContaining({ code: 'range_not_satisfiable', tail: 4 }),
+    it('an insecure page has plain streams, but neither ciphers nor tokens', async () => {
+      const page = await browser.page()
+      await page.goto(`http://${INSECURE_HOST}:${new URL(browser.origin).port}/`)
+      const { insecure } = await scriptIn<typeof Engine>(page, 'engine')
+      expect(await insecure()).toEqual({
+        isSecureContext: false,
+        body: 'a',
+        refusals: [
+          'invalid: `streamCipher` aes-256-gcm is not available: WebCrypto is missing, which browsers have on secure pages only (https, localhost)',
+          'unsupported: access tokens need WebCrypto, which insecure pages lack: use https',
+        ],
+      })
     })
-  })
 
-  it.each(places)('in %s: ends open calls when it closes', async (_, __, load) => {
-    const { close } = await load()
-    expect(await close()).toEqual({
-      codes: ['closed', 'closed', 'closed'],
-      left: { openReads: 0, waitingReads: 0, pendingAppends: 0 },
+    it('the client of a page of another origin appends, reads, and follows over a lost connection', async () => {
+      const service = await startService({ auth: 'token' })
+      await service.hw.setRootToken(ROOT_TOKEN)
+      const { useClient, follow, followed } = await load()
+      expect(await useClient(service.url, ROOT_TOKEN)).toEqual({
+        produced: [2, 3],
+        stored: ['one', 'two', 'a', 'b'],
+        bytes: [[0, 255]],
+        refused: expect.stringMatching(/^seq_num_mismatch: /),
+      })
+      await service.idle()
+      const stream = service.hw.basin('my-first-app').stream('s')
+      await stream.trim(5)
+      await follow(service.url, ROOT_TOKEN)
+      await stream.append('live')
+      await expect.poll(async () => (await followed()).at(-1)).toBe('live')
+      await service.restart()
+      await stream.append('after the restart')
+      await expect.poll(async () => (await followed()).slice(-2)).toEqual(['live', 'after the restart'])
     })
-  })
-})
+  },
+  { args: [`--host-resolver-rules=MAP ${INSECURE_HOST} 127.0.0.1`] },
+)

@@ -1,11 +1,10 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { bundle, bundleServiceWorker, type Variant } from './bundle.ts'
+import { bundle, bundleServiceWorker } from './bundle.ts'
 
 /** The strictest policy that permits scripts: no `eval`, no WebAssembly. */
 const STRICT = "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src *"
-/** Adds what the zstd module needs, which uses `eval`. */
-const WITH_WASM = STRICT.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval' 'unsafe-eval'")
+const WITH_WASM = STRICT.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'")
 
 /** At the root, so that its scope is the whole origin. */
 const SERVICE_WORKER = '/service-worker.js'
@@ -19,20 +18,20 @@ export interface PageServer {
 
 /**
  * Serves two empty pages (`/` with a strict policy, `/wasm` with one that permits WebAssembly), the bundles
- * of `pages/` under the name of their variant, and a service worker.
+ * of `pages/`, and a service worker.
  */
 export async function servePages(): Promise<PageServer> {
   const files = new Map<string, Uint8Array>()
   const bundled = new Map<string, Promise<void>>()
 
   async function bundleOnce(path: string): Promise<void> {
-    const [, variant, script] = /^\/(sources|package)\/([a-z-]+)\.js$/.exec(path) ?? []
+    const [, script] = /^\/([a-z-]+)\.js$/.exec(path) ?? []
     // Chunks are bundled with the script that imports them.
-    if (variant === undefined || script === undefined || files.has(path)) return
+    if (script === undefined || files.has(path)) return
     const bundling =
       bundled.get(path) ??
-      bundle(script, variant as Variant).then((outputs) => {
-        for (const [name, contents] of outputs) files.set(`/${variant}${name}`, contents)
+      bundle(script).then((outputs) => {
+        for (const [name, contents] of outputs) files.set(name, contents)
       })
     bundled.set(path, bundling)
     await bundling
@@ -46,10 +45,8 @@ export async function servePages(): Promise<PageServer> {
       return
     }
     try {
-      if (path === SERVICE_WORKER && !files.has(path)) {
-        files.set(path, await bundleServiceWorker('service-worker'))
-      }
-      await bundleOnce(path)
+      if (path !== SERVICE_WORKER) await bundleOnce(path)
+      else if (!files.has(path)) files.set(path, await bundleServiceWorker('service-worker'))
       const contents = files.get(path)
       if (contents === undefined) throw new Error(`${path} does not exist`)
       res.setHeader('content-type', 'text/javascript').end(contents)

@@ -36,14 +36,6 @@ inChromium('useStream', (browser) => {
     })
   })
 
-  it('renders once for many records, and keeps at most `recordsMax`', async () => {
-    const { bodies, longest, renders } = await (await script()).burst(5_000)
-    expect(bodies).toEqual(Array.from({ length: 10 }, (_, index) => `${4_990 + index}`))
-    expect(longest).toBe(10)
-    expect(renders).toBeGreaterThan(1)
-    expect(renders).toBeLessThan(500)
-  })
-
   it('reports the end of a bounded session, and a failure with the records before it', async () => {
     expect(await (await script()).endings()).toEqual({
       ended: { bodies: ['a', 'b'], status: 'ended' },
@@ -57,17 +49,6 @@ inChromium('useStream', (browser) => {
     expect(await (await script()).hide()).toEqual({
       whileHidden: 0,
       renders: [LOADING, { bodies: ['a'], status: 'live' }, { bodies: ['a', 'b'], status: 'live' }],
-    })
-  })
-
-  it('follows JSON values', async () => {
-    expect(await (await script()).jsonValues()).toEqual({
-      values: [
-        [0, { total: 1 }],
-        [1, { total: 2 }],
-      ],
-      reads: 0,
-      isCalm: true,
     })
   })
 

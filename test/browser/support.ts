@@ -8,7 +8,6 @@ import { type Engine, open } from '../../src/index.ts'
 import { serveObserved } from '../support/observed-server.ts'
 import { openCountsOf } from '../support/open-counts.ts'
 import { reservedPort } from '../support/port.ts'
-import type { Variant } from './bundle.ts'
 import {
   describeInChromium,
   type Launch,
@@ -100,10 +99,9 @@ export type Remote<Script extends Exports> = {
 export async function scriptIn<Script extends object>(
   page: Page,
   script: string,
-  variant: Variant = 'sources',
 ): Promise<Remote<Script & Exports>> {
   // As a string, because the transformation of this file would replace `import()`.
-  const module = await page.evaluateHandle<Exports>(`import('/${variant}/${script}.js')`)
+  const module = await page.evaluateHandle<Exports>(`import('/${script}.js')`)
   return remote((name, args) =>
     module.evaluate((exports, call) => exports[call.name]!(...(call.args as never[])), { name, args }),
   )
@@ -113,20 +111,18 @@ export async function scriptIn<Script extends object>(
 export async function scriptInWorker<Script extends object>(
   page: Page,
   script: string,
-  variant: Variant = 'sources',
 ): Promise<Remote<Script & Exports>> {
   const { call } = await scriptIn<typeof WorkerCaller>(page, 'worker-caller')
-  return remote((name, args) => call({ path: `/${variant}/${script}.js`, name, args }))
+  return remote((name, args) => call({ path: `/${script}.js`, name, args }))
 }
 
 /** Loads a script into one worker that lives as long as the page, so that it keeps state between calls. */
 export async function scriptInKeptWorker<Script extends object>(
   page: Page,
   script: string,
-  variant: Variant = 'sources',
 ): Promise<Remote<Script & Exports>> {
   const { callKept } = await scriptIn<typeof WorkerCaller>(page, 'worker-caller')
-  return remote((name, args) => callKept({ path: `/${variant}/${script}.js`, name, args }))
+  return remote((name, args) => callKept({ path: `/${script}.js`, name, args }))
 }
 
 function remote<Script extends Exports>(

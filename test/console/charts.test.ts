@@ -1,7 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Connection } from '../../adapters/console/connection.ts'
 import { chartOf, metricSetsOf, queryMetrics, RANGES, valueAt } from '../../adapters/console/usage/metrics.ts'
-import { maximumOf, pathsOf, scaleOf, timesOf } from '../../adapters/console/usage/plot.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
@@ -58,46 +57,4 @@ describe('charts', () => {
     expect(valuesOf('totals')).toEqual([0, 4, 0, 6])
     expect(valuesOf('measurements')).toEqual([0, 4, 4, 6])
   })
-})
-
-describe('a plot', () => {
-  const range = { start: 0, end: 4 * 60_000, step: 60_000 }
-  const series = [seriesOf('many', [0, 10], [1, 4]), seriesOf('few', [1, 6])]
-
-  it('stacks the bars of each series on those before it', () => {
-    expect(maximumOf({ kind: 'totals', series })).toBe(10)
-    expect(pathsOf({ kind: 'totals', series }, range, 10)).toEqual([
-      'M25 100V0H225V100zM275 100V60H475V100z',
-      'M275 60V0H475V60z',
-    ])
-  })
-
-  it('draws measurements as steps, up to the end of the last interval', () => {
-    const measured = [seriesOf('size', [0, 5], [1, 5], [2, 10])]
-    expect(maximumOf({ kind: 'measurements', series })).toBe(10)
-    expect(pathsOf({ kind: 'measurements', series: measured }, range, 10)).toEqual(['M0 50H500V0H750'])
-  })
-
-  it.each([
-    [0, 'operations', { step: 1, top: 1 }],
-    [7, 'operations', { step: 5, top: 10 }],
-    [2000, 'operations', { step: 1000, top: 2000 }],
-    [1000, 'bytes', { step: 512, top: 1024 }],
-  ] as const)('for values up to %i %s has the scale %j', (max, unit, scale) => {
-    expect(scaleOf(max, unit)).toEqual(scale)
-  })
-
-  it.each([60, 1440, 7 * 1440, 30 * 1440])(
-    'of %i minutes has a few round times within its range',
-    (minutes) => {
-      const start = Date.UTC(2025, 5, 1)
-      const end = start + minutes * 60_000
-      const times = timesOf({ start, end, step: 60_000 })
-      expect(times.length).toBeGreaterThan(3)
-      expect(times.length).toBeLessThan(8)
-      expect(
-        times.every((time) => time >= start && time < end && new Date(time).getMinutes() % 10 === 0),
-      ).toBe(true)
-    },
-  )
 })

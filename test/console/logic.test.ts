@@ -6,7 +6,6 @@ import { appendCall, curlCommand, readCall } from '../../adapters/console/snippe
 import { batchesOf, recordsOfJson, recordsOfLines } from '../../adapters/console/stream/append-input.ts'
 import { trimEffect, withoutTrimmed } from '../../adapters/console/stream/fence-and-trim.tsx'
 import { type Format, renderBody } from '../../adapters/console/stream/record.ts'
-import { BYTES_MAX, RECORDS_MAX, RecordWindow } from '../../adapters/console/stream/record-window.ts'
 import { fixedStart, follow } from '../../adapters/console/stream/tail.ts'
 import { OPERATION_NAMES, scopeSentences, scopeWarnings } from '../../adapters/console/tokens/scope-words.ts'
 import { createHandler } from '../../adapters/http/index.ts'
@@ -211,59 +210,6 @@ describe('the scope of a token in words', () => {
   })
 })
 
-describe('a window of records', () => {
-  const record = (seqNum: number, text = 'x') => ({ seqNum, timestamp: 0, headers: [], body: utf8(text) })
-  const range = (from: number, count: number) =>
-    Array.from({ length: count }, (_, index) => record(from + index))
-
-  it('grows at both ends, and drops what exceeds the limit at the other one', () => {
-    const window = new RecordWindow()
-    window.append(range(1000, RECORDS_MAX))
-    expect([window.first, window.end]).toEqual([1000, 1000 + RECORDS_MAX])
-    expect([window.hasRoomFor([]), window.hasRoomFor([record(0)])]).toEqual([true, false])
-    expect(window.prepend(range(900, 100))).toBe(true)
-    expect([window.held, window.first, window.end]).toEqual([RECORDS_MAX, 900, 900 + RECORDS_MAX])
-    window.append(range(900 + RECORDS_MAX, 10))
-    expect([window.held, window.first, window.end]).toEqual([RECORDS_MAX, 910, 910 + RECORDS_MAX])
-    window.clear()
-    window.append([record(5)])
-    expect([window.prepend(range(3, 2)), window.first, window.end]).toEqual([false, 3, 6])
-  })
-
-  it('shows the records that a filter selects', () => {
-    const window = new RecordWindow()
-    window.append(range(0, 10))
-    window.filter(({ seqNum }) => seqNum % 2 === 1)
-    expect([window.scan(), window.length, window.held]).toEqual([true, 5, 10])
-    window.prepend([])
-    window.append(range(10, 2))
-    expect([window.scan(), window.length, window.at(5)?.seqNum]).toEqual([true, 6, 11])
-    expect([window.indexOf(5), window.indexOf(4), window.lowerBound(4)]).toEqual([2, -1, 2])
-    window.filter(undefined)
-    expect([window.scan(), window.length]).toEqual([true, 12])
-  })
-
-  it('is filtered in portions', () => {
-    const window = new RecordWindow()
-    window.append(range(0, 1000))
-    window.filter(() => true)
-    let portions = 1
-    while (!window.scan(() => true)) portions++
-    expect([portions, window.length]).toEqual([16, 1000])
-  })
-
-  it('holds a number of bytes, in both directions', () => {
-    const body = new Uint8Array(1_048_576)
-    const window = new RecordWindow()
-    const count = BYTES_MAX / 1_048_576 + 8
-    for (let seqNum = 0; seqNum < count; seqNum++) window.append([{ ...record(seqNum), body }])
-    expect([window.held, window.end]).toEqual([BYTES_MAX / 1_048_576 - 1, count])
-    const { first } = window
-    expect(window.prepend([{ ...record(first! - 1), body }])).toBe(true)
-    expect([window.first, window.end]).toEqual([first! - 1, count - 1])
-  })
-})
-
 describe('following a stream', () => {
   const target = { basin: 'basin-to-follow', stream: 'logs', encryptionKey: '' }
   const events = { onRecords: () => {}, onTail: () => {}, onReconnect: () => {} }
@@ -347,21 +293,6 @@ describe('following a stream', () => {
     await expect(
       follow(new Connection(handler, TARGET), missing, { tailOffset: 1 }, events, signal),
     ).rejects.toMatchObject({ code: 'stream_not_found' })
-  })
-
-  it('ends its requests when the signal aborts', async () => {
-    const { handler } = await served()
-    const signals: AbortSignal[] = []
-    const connection = new Connection((request) => {
-      signals.push(request.signal)
-      return handler(request)
-    }, TARGET)
-    const abort = new AbortController()
-    const following = follow(connection, target, { seqNum: 0 }, events, abort.signal)
-    await expect.poll(() => signals.length).toBe(1)
-    abort.abort()
-    await expect(following).rejects.toBe(abort.signal.reason)
-    expect(signals[0]!.aborted).toBe(true)
   })
 })
 

@@ -98,7 +98,6 @@ describe('a query', () => {
           expect((error as Error).constructor).toBe(Error)
         }
       }),
-      { numRuns: 2000 },
     )
   })
 

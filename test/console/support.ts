@@ -1,5 +1,5 @@
 import axe from 'axe-core'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { consolePage } from '../../adapters/console/page.ts'
 import { type NodeServer, serve } from '../../adapters/node/index.ts'
@@ -13,23 +13,22 @@ export const ROOT_TOKEN = 'the-root-token-of-the-console-test'
 export interface Served {
   readonly hw: Engine
   readonly url: string
-  readonly context: BrowserContext
   /** Opens the console at a fragment, without a token unless it is given. */
   open(fragment?: string, options?: { readonly token?: string }): Promise<Page>
 }
 
 /**
- * Serves the console for the tests of a suite. A test fails if its page has an error, violates the content
- * security policy, or sends a request to another address.
+ * Serves the console for the tests of a suite, with a root token. A test fails if its page has an error,
+ * violates the content security policy, or sends a request to another address.
  */
-export function servedConsole({ auth = 'none' }: { readonly auth?: 'none' | 'token' } = {}): Served {
+export function servedConsole(): Served {
   const browser = restartableBrowser()
   let hw: Engine
   let server: NodeServer
   beforeAll(async () => {
     hw = await open({ storage: memory(), usage: usageMetrics() })
     await hw.setRootToken(ROOT_TOKEN)
-    server = await serve(hw, { port: 0, auth, page: consolePage() })
+    server = await serve(hw, { port: 0, page: consolePage() })
   })
   afterAll(async () => {
     await Promise.all([server?.close(), hw?.close()])
@@ -41,27 +40,21 @@ export function servedConsole({ auth = 'none' }: { readonly auth?: 'none' | 'tok
     get url() {
       return server.url
     },
-    get context() {
-      return browser.context
-    },
     async open(fragment = '', { token } = {}) {
       const page = await browser.page('about:blank')
       expectNoProblems(page, server.url)
       await page.goto(`${server.url}/${fragment}`)
-      if (token !== undefined) await connect(page, token)
+      if (token !== undefined) {
+        await page.getByLabel('Access token', { exact: true }).fill(token)
+        await page.getByRole('button', { name: 'Connect' }).click()
+      }
       return page
     },
   }
 }
 
-/** Enters a token, to be kept in memory. */
-export async function connect(page: Page, token: string): Promise<void> {
-  await page.getByLabel('Access token', { exact: true }).fill(token)
-  await page.getByRole('button', { name: 'Connect' }).click()
-}
-
 /** Fails the test if the page has an error or contacts another server. */
-export function expectNoProblems(page: Page, url: string): void {
+function expectNoProblems(page: Page, url: string): void {
   const problems: string[] = []
   page.on('console', (message) => {
     // The browser reports every status from 400 on; the console shows them to the user.
@@ -74,20 +67,12 @@ export function expectNoProblems(page: Page, url: string): void {
   onTestFinished(() => expect(problems).toEqual([]))
 }
 
-/** What axe finds by these rules, or by all of them, and the width that the page takes. */
-export async function accessibility(
-  page: Page,
-  rules?: string[],
-): Promise<{ width: number; violations: unknown[] }> {
-  const width = await page.evaluate(() => document.documentElement.scrollWidth)
+/** What axe finds in the page. */
+export async function violationsIn(page: Page): Promise<unknown[]> {
   // `evaluate` is exempt from the policy of the page, which forbids other scripts.
   await page.evaluate(axe.source)
-  const violations = await page.evaluate(async (runOnly) => {
+  return page.evaluate(async () => {
     const { axe } = globalThis as unknown as { readonly axe: typeof import('axe-core') }
-    return (await axe.run(runOnly ? { runOnly } : {})).violations.map(({ id, nodes }) => [
-      id,
-      nodes.map(({ html }) => html),
-    ])
-  }, rules)
-  return { width, violations }
+    return (await axe.run()).violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])
+  })
 }

@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest'
 import { PROJECT } from './examples.ts'
 
 const APPS = join(PROJECT, 'test', 'frameworks')
-const LINES_MAX = 10
 /** Marks where an app has more lines than the recipe. */
 const ELLIPSIS = /^(\/\/|#|<!--) …/
 
@@ -22,10 +21,6 @@ const recipes: Recipe[] = [...page.matchAll(/^```\w+ (\S.*)\n([\s\S]*?)^```$/gm)
 const apps = readdirSync(APPS).filter((name) => existsSync(join(APPS, name, 'framework.mjs')))
 
 describe.each(recipes)('the recipe of $files', ({ files, lines }) => {
-  it(`has at most ${LINES_MAX} lines`, () => {
-    expect(lines.length).toBeLessThanOrEqual(LINES_MAX)
-  })
-
   it.each(files)('consists of lines of %s, in their order', (file) => {
     const remaining = linesOf(readFileSync(join(APPS, file), 'utf8'))[Symbol.iterator]()
     const missing = lines.filter((line) => !ELLIPSIS.test(line) && !advanceTo(remaining, line))

@@ -2,7 +2,7 @@
 
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
@@ -80,8 +80,9 @@ it('docs/operating.md: the backup can be made with its token, restored and verif
   const own = backup!.replace('http://127.0.0.1:8787', url).replace('TOKEN=...', `TOKEN=${token}`)
   expect(own).toContain(token)
   await runInShell(own, directory, {})
+  const [made] = (await readdir(directory)).filter((name) => name.endsWith('.ndjson.gz'))
   const dated = restore!
-    .replace('2030-01-31', new Date().toISOString().slice(0, 10))
+    .replace('headwater-2030-01-31.ndjson.gz', made!)
     .replaceAll('/var/lib/headwater/restored', './restored')
   const { stdout } = await runInShell(dated, directory, { TZ: 'UTC' })
   expect(stdout).toContain('1 record')

@@ -1,6 +1,6 @@
 // @module-tag slow
 
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -8,26 +8,50 @@ import { type AppServer, serveDirectory } from '../browser/app-server.ts'
 import { describeInChromium } from '../browser/chromium.ts'
 import { restartableBrowser } from '../browser/restartable.ts'
 import { bundledExample } from './bundled-example.ts'
+import { namedExample, PROJECT } from './examples.ts'
 
-describeInChromium('docs/browser.md', () => {
+const ICON = '<link rel="icon" href="data:,">'
+const pageOf = (script: string) =>
+  `<!doctype html><title>page</title>${ICON}<script type="module" src="${script}"></script>`
+
+/** What each page prints on the console. */
+const PRINTED = {
+  // Two engines on one database.
+  tab: ['0 written here', '1 seen there', 'true boolean'],
+  // Through a service worker.
+  served: ['200 written in a page'],
+  // Without a bundler.
+  module: ['0 hello'],
+  'import-map': ['1'],
+}
+
+describeInChromium('the pages of docs/browser.md and docs/service-worker.md', () => {
   const browser = restartableBrowser()
   let server: AppServer
   beforeAll(async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'headwater-docs-tab-'))
-    const html =
-      '<!doctype html><title>page</title><link rel="icon" href="data:,"><script type="module" src="page.js"></script>'
-    await writeFile(join(directory, 'index.html'), html)
-    await writeFile(join(directory, 'page.js'), await bundledExample('docs/browser.md', 'tab', 'esm'))
+    const directory = await mkdtemp(join(tmpdir(), 'headwater-docs-'))
+    const write = (name: string, contents: string | Uint8Array) => writeFile(join(directory, name), contents)
+    await write('tab.html', pageOf('tab.js'))
+    await write('tab.js', await bundledExample('docs/browser.md', 'tab', 'esm'))
+    await write('served.html', pageOf('served.js'))
+    await write('served.js', await bundledExample('docs/service-worker.md', 'page', 'esm'))
+    await write('service-worker.js', await bundledExample('docs/service-worker.md', 'service-worker', 'iife'))
+    await copyFile(join(PROJECT, 'dist/browser.js'), join(directory, 'browser.js'))
+    for (const name of ['module', 'import-map']) {
+      const html = await namedExample('docs/browser.md', name, 'html')
+      await write(`${name}.html`, html.replace('<!doctype html>', `$&${ICON}`))
+    }
     server = await serveDirectory(directory)
   })
   afterAll(() => server?.remove())
 
-  it('the example prints the records that two engines on one database read', async () => {
+  it.each(Object.entries(PRINTED))('%s.html prints what it documents', async (name, expected) => {
     const page = await browser.page('about:blank')
     const printed: string[] = []
     page.on('console', (message) => printed.push(message.text()))
     page.on('pageerror', (error) => printed.push(String(error)))
-    await page.goto(server.url)
-    await expect.poll(() => printed).toEqual(['0 written here', '1 seen there', 'true boolean'])
+    await page.goto(`${server.url}${name}.html`)
+    await expect.poll(() => printed).toEqual(expected)
+    expect(server.requests.filter((path) => path.startsWith('/v1'))).toEqual([])
   })
 })

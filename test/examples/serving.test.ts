@@ -30,7 +30,7 @@ it('npm run example lists every example that can be served', async () => {
   expect(listed!.split(', ').sort()).toEqual(names.sort())
 })
 
-it('serves the files of an example, and no others', async () => {
+it('serves the files of an example, and no others', { tags: ['slow'] }, async () => {
   const { url, close } = await serveExample('published-client', 0)
   onTestFinished(close)
   const statuses = async (...paths: string[]) =>

@@ -9,8 +9,6 @@ const run = promisify(execFile)
 
 export interface InstalledApp {
   readonly directory: string
-  /** The size of the package as it is published, in bytes. */
-  readonly packedBytes: number
   remove(): Promise<void>
 }
 
@@ -23,24 +21,23 @@ export async function installApp(packages: readonly string[] = []): Promise<Inst
   const modules = join(directory, 'node_modules')
   await cp(join(import.meta.dirname, 'app'), join(directory, 'src'), { recursive: true })
   await writeFile(join(directory, 'package.json'), JSON.stringify({ type: 'module' }))
-  const packedBytes = await unpack(directory, join(modules, 'headwater'))
+  await unpack(directory, join(modules, 'headwater'))
   const { dependencies } = JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8'))
   for (const name of [...Object.keys(dependencies), ...packages]) {
     await mkdir(dirname(join(modules, name)), { recursive: true })
     await symlink(join(PROJECT, 'node_modules', name), join(modules, name), 'junction')
   }
-  return { directory, packedBytes, remove: () => rm(directory, { recursive: true }) }
+  return { directory, remove: () => rm(directory, { recursive: true }) }
 }
 
-async function unpack(directory: string, target: string): Promise<number> {
+async function unpack(directory: string, target: string): Promise<void> {
   // On Windows npm is a script, which only a shell starts.
   const shell = process.platform === 'win32'
   const packing = await run('npm', ['pack', '--json', '--pack-destination', directory], {
     cwd: PROJECT,
     shell,
   })
-  const [{ filename, size }] = JSON.parse(packing.stdout)
+  const [{ filename }] = JSON.parse(packing.stdout)
   await mkdir(target, { recursive: true })
   await run('tar', ['-xzf', join(directory, filename), '--strip-components', '1', '-C', target])
-  return size
 }

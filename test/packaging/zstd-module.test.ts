@@ -2,9 +2,8 @@
 
 import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { ZstdBinding } from 'zstd-codec/lib/module.js'
-import type { Codec } from '../../src/wire/codec.ts'
 import { loadZstdBinding, portableZstd } from '../../src/wire/codec-zstd.ts'
 
 const DIST = resolve(import.meta.dirname, '../../dist')
@@ -51,19 +50,16 @@ function noise(length: number): Uint8Array {
   return Uint8Array.from({ length }, () => numbers.next().value >>> 24)
 }
 
-/** The lengths at which zstd changes its parameters, and those that are compressed in parts. */
-const LENGTHS = [1, 100, 16_384, 16_385, 131_072, 131_073, 262_144, 262_145, 1_000_000, 2_097_153, 5_000_000]
+/** A length at which zstd changes its parameters, and one that is compressed in parts. */
+const LENGTHS = [16_385, 2_097_153]
 
-describe('the zstd module of the package', () => {
-  describe.each(INPUTS)('with %s', (_, inputOf) => {
-    it.each(LENGTHS)('compresses %i bytes as the complete module does', async (length) => {
-      const input = inputOf(length)
+it.each(INPUTS)(
+  'the zstd module of the package compresses %s as the complete module does',
+  async (_, inputOf) => {
+    for (const input of LENGTHS.map(inputOf)) {
       const compressed = await packaged.compress(input)
-      const expected = await complete.compress(input)
-      expect(Buffer.compare(compressed, expected)).toBe(0)
-      expect(Buffer.compare(await decompressed(packaged, compressed), input)).toBe(0)
-    })
-  })
-})
-
-const decompressed = (codec: Codec, data: Uint8Array) => codec.decompress(data, 8_000_000)
+      expect(Buffer.compare(compressed, await complete.compress(input))).toBe(0)
+      expect(Buffer.compare(await packaged.decompress(compressed, 8_000_000), input)).toBe(0)
+    }
+  },
+)

@@ -1,6 +1,6 @@
 // @module-tag slow
 
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, expect, it } from 'vitest'
 import { conformanceSuite } from '../../../adapters/conformance/index.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import type * as Conformance from '../pages/indexeddb-conformance.ts'
@@ -10,25 +10,23 @@ import { inChromium, type Remote, scriptIn } from '../support.ts'
 const titles = conformanceSuite({
   manifest: indexedDb('').manifest,
   make: () => Promise.reject(new Error('runs in pages')),
-  seeds: [1, 2],
+  seeds: [1],
 }).flatMap(({ title, skip }) => (skip === undefined ? [title] : []))
 
 inChromium('IndexedDB in Chromium conforms to the storage contract', (browser) => {
-  describe.each(['power-loss', 'process-crash'] as const)('%s', (durability) => {
-    // One page for all tests, because opening a page takes longer than a test.
-    let page: Remote<typeof Conformance>
-    beforeAll(async () => {
-      const opened = await browser.context.newPage()
-      await opened.goto(browser.origin)
-      page = await scriptIn(opened, 'indexeddb-conformance')
-    })
+  // One page for all tests, because opening a page takes longer than a test.
+  let page: Remote<typeof Conformance>
+  beforeAll(async () => {
+    const opened = await browser.context.newPage()
+    await opened.goto(browser.origin)
+    page = await scriptIn(opened, 'indexeddb-conformance')
+  })
 
-    it('the page runs all tests that apply', async () => {
-      expect(await page.titles(durability)).toEqual(titles)
-    })
+  it('the page runs all tests that apply', async () => {
+    expect(await page.titles()).toEqual(titles)
+  })
 
-    it.each(titles)('%s', async (title) => {
-      await page.run(durability, title)
-    })
+  it.each(titles)('%s', async (title) => {
+    await page.run(title)
   })
 })

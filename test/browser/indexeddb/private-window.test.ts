@@ -28,20 +28,6 @@ inChromium(
       expect(await reopened.readAll()).toEqual(['a', 'b', large, 'c'])
       for (const each of [reopened, other]) await each.closeEngine()
     })
-
-    it('shares no data with another window', async () => {
-      const { engine } = await open('apart')
-      await engine.append(['a'])
-      const window = await browser.context.browser()!.newContext()
-      const page = await window.newPage()
-      await page.goto(browser.origin)
-      const elsewhere = await scriptIn<typeof Engine>(page, 'indexeddb-engine')
-      await elsewhere.openEngine('apart')
-      expect(await elsewhere.append(['b'])).toBe(0)
-      await elsewhere.closeEngine()
-      await window.close()
-      await engine.closeEngine()
-    })
   },
   { launch: launchPrivate },
 )

@@ -26,36 +26,6 @@ inChromium('IndexedDB without space', (browser) => {
     expect(remaining.map(([seqNum]) => seqNum)).toEqual([appended, appended + 1, appended + 2])
     await end()
   })
-
-  it('accepts a trim when no append succeeds', async () => {
-    const { tab, end } = await shortOfSpace(browser)
-    const appended = await fill(tab)
-    for (const bytes of [100_000, 20_000, 5_000, 1_000, 100, 1, 1, 1]) {
-      for (
-        let failure = await tab.append(bytes);
-        failure?.kind !== 'quota';
-        failure = await tab.append(bytes)
-      ) {
-        expect(failure).toBeUndefined()
-      }
-    }
-    await tab.trim(appended)
-    await expect.poll(() => tab.append(LARGE)).toBeUndefined()
-    await end()
-  })
-
-  it('trimWhenLow trims the oldest records, and appends succeed again', async () => {
-    const { tab, end } = await shortOfSpace(browser)
-    await tab.startTrimWhenLow(0.5)
-    const appended = await fill(tab)
-    // A rejected append is retried.
-    for (let i = 0; i < 20; i++) await expect.poll(() => tab.append(LARGE)).toBeUndefined()
-    const records = await tab.storedRecords()
-    expect(records[0]![0]).toBeGreaterThan(0)
-    const large = records.filter(([, bytes]) => bytes === LARGE)
-    expect(large.length).toBeLessThan(appended + 20)
-    await end()
-  })
 })
 
 inChromium(

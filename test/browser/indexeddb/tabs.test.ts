@@ -24,27 +24,13 @@ inChromium('IndexedDB in several tabs', (browser) => {
       await author.append('first')
       await follower.follow()
       const expected = ['first']
-      for (let i = 0; i < 20; i++) {
+      for (let i = 0; i < 3; i++) {
         expected.push(`tab ${i}`, `worker ${i}`)
         await author.append(`tab ${i}`)
         await worker.append(`worker ${i}`)
         await expect.poll(() => follower.followed()).toEqual(expected)
       }
-      // Appends that are not awaited.
-      await Promise.all(Array.from({ length: 50 }, (_, i) => author.append(`burst ${i}`)))
-      await expect.poll(async () => (await follower.followed()).length).toBe(91)
       for (const engine of [follower, author, worker]) await engine.closeEngine()
-    })
-
-    it('in a worker receive appends of a tab', async () => {
-      const [worker, { tab }] = [await openWorker(), await openTab()]
-      for (const engine of [worker, tab]) await engine.openEngine('worker')
-      await tab.append('a')
-      await worker.follow()
-      await expect.poll(() => worker.followed()).toEqual(['a'])
-      await tab.append('b')
-      await expect.poll(() => worker.followed()).toEqual(['a', 'b'])
-      for (const engine of [worker, tab]) await engine.closeEngine()
     })
   })
 
@@ -90,20 +76,6 @@ inChromium(
       await expect.poll(() => frozen.tab.elections()).toEqual([true, false])
       await other.tab.closeSession()
       await expect.poll(() => frozen.tab.elections()).toEqual([true, false, true])
-    })
-
-    it('a tab that is frozen while it waits does not block the next one', async () => {
-      const frozen = await openTab()
-      const [first, last] = [await openTab(), await openTab()]
-      await first.tab.contend('queue')
-      await expect.poll(() => first.tab.elections()).toEqual([true])
-      await frozen.tab.contend('queue')
-      await last.tab.contend('queue')
-      await setLifecycle(browser, frozen.page, 'frozen')
-      await first.tab.closeSession()
-      await expect.poll(() => last.tab.elections()).toEqual([true])
-      await setLifecycle(browser, frozen.page, 'active')
-      expect(await frozen.tab.elections()).toEqual([])
     })
 
     it('a page in the back/forward cache gives up background work', async () => {

@@ -1,143 +1,133 @@
-import { firstValueFrom, take, toArray } from 'rxjs'
+import { connect } from '../../../adapters/client/index.ts'
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import { HeadwaterError, open } from '../../../src/index.ts'
+import type { Cipher } from '../../../src/model/config.ts'
 
-async function openStream() {
-  const hw = await open({ storage: memory() })
-  return { hw, stream: hw.basin('my-app').stream('chats/42') }
-}
+const ALL_BYTES = Uint8Array.from({ length: 256 }, (_, byte) => byte)
+const KEY = new Uint8Array(32).fill(7)
 
-/** The code and details of the expected `HeadwaterError`. */
-async function refusal(failing: Promise<unknown>) {
+/** The code with which a call is rejected, and its message. */
+async function refusal(call: Promise<unknown>): Promise<string> {
   try {
-    await failing
+    await call
+    return 'none'
   } catch (error) {
     if (!HeadwaterError.is(error)) throw error
-    return {
-      code: error.code,
-      seqNum: error.seqNum,
-      fencingToken: error.fencingToken,
-      tail: error.tail?.seqNum,
-    }
+    return `${error.code}: ${error.message}`
   }
-  throw new Error('did not fail')
-}
-
-function gate() {
-  let open = () => {}
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  return { open, opened }
 }
 
 /** Which globals of pages, workers and Node exist. */
-export function surroundings() {
+export function surroundings(): string[] {
   const names = ['window', 'WorkerGlobalScope', 'process', 'Buffer', 'require']
   return names.filter((name) => name in globalThis)
 }
 
-export async function appendUnderConditions() {
-  const { hw, stream } = await openStream()
-  const first = await stream.append(['a', 'b'], { matchSeqNum: 0 })
-  const mismatch = await refusal(stream.append('c', { matchSeqNum: 0 }))
-  await stream.fence('worker-7', { matchSeqNum: 2 })
-  const fenced = await refusal(stream.append('c', { fencingToken: 'worker-6' }))
-  const second = await stream.append('c', { fencingToken: 'worker-7' })
-  const tooLarge = await refusal(stream.append(new Uint8Array(1_048_576)))
+/** Appends, follows, trims and closes. Each append waits for the records before it. */
+export async function useEngine() {
+  const hw = await open({ storage: memory() })
+  const stream = hw.basin('my-app').stream('chats/42')
+  await stream.append({ body: ALL_BYTES, headers: [[ALL_BYTES, ALL_BYTES.toReversed()]] })
+  const [bytes] = (await stream.readBatch({ seqNum: 0 }, { as: 'bytes' })).records
+  const bodies: string[] = []
+  await stream.append('a', { matchSeqNum: 1 })
+  for await (const { seqNum, body } of stream.follow({ seqNum: 1 })) {
+    bodies.push(body)
+    if (seqNum === 1) await stream.append(['b', 'c'])
+    if (seqNum === 3) break
+  }
+  const refused = await refusal(stream.append('late', { matchSeqNum: 0 }))
+  await stream.trim(3)
+  const [first] = (await stream.readBatch({ seqNum: 0 })).records
+  const following = refusal(stream.follow({ tailOffset: 0 }).records$.forEach(() => {}))
   await hw.close()
+  const { openReads, pendingAppends } = hw.stats()
   return {
-    ends: [first.end.seqNum, second.end.seqNum],
-    refusals: [mismatch, fenced, tooLarge],
+    bytes: { body: [...bytes!.body], headers: bytes!.headers.flat().map((part) => [...part]) },
+    bodies,
+    refused,
+    first: first!.seqNum,
+    closed: await following,
+    left: { openReads, pendingAppends },
   }
 }
 
-/** All 256 byte values in body, header name and header value, read as bytes and as text. */
-export async function everyByte() {
-  const { hw, stream } = await openStream()
-  const body = Uint8Array.from({ length: 256 }, (_, byte) => byte)
-  await stream.append({ body, headers: [[body, body.toReversed()]], timestamp: 1 })
-  const { records } = await stream.readBatch({ seqNum: 0 }, { as: 'bytes' })
-  const [text] = await firstValueFrom(stream.read({ seqNum: 0, count: 1 }).records$.pipe(toArray()))
-  await hw.close()
-  const [record] = records
-  const [[name, value]] = record!.headers as [[Uint8Array, Uint8Array]]
-  return { body: record!.body, name, value, text: text!.body }
+/** Imported on demand, because libsodium compiles WebAssembly on import, which not every page permits. */
+async function aegis256() {
+  const module = await import('../../../adapters/aegis-256/index.ts')
+  return module.aegis256()
 }
 
-/** Follows history and live records in both ways at once. Appends wait until both have read the history. */
-export async function follow() {
-  const { hw, stream } = await openStream()
-  await stream.append(['a', 'b'])
-  const subscriber = gate()
-  const loop = gate()
-
-  const observed = new Promise<string[]>((resolve, reject) => {
-    const bodies: string[] = []
-    const subscription = stream
-      .follow({ seqNum: 0 })
-      .records$.pipe(take(5))
-      .subscribe({
-        next: ({ seqNum, body }) => {
-          bodies.push(`${seqNum} ${body}`)
-          if (bodies.length === 2) subscriber.open()
-        },
-        error: reject,
-        complete: () => {
-          subscription.unsubscribe()
-          resolve(bodies)
-        },
-      })
+/** Resolves to what is read of an encrypted stream with the key, and with a wrong one. */
+export async function encrypt(streamCipher: Cipher) {
+  const hw = await open({
+    storage: memory(),
+    ciphers: streamCipher === 'aegis-256' ? [await aegis256()] : [],
   })
-  const iterate = async () => {
-    const batches: number[][] = []
-    for await (const { records } of stream.follow({ seqNum: 1 }, { as: 'bytes' }).batches()) {
-      batches.push(records.map(({ seqNum }) => seqNum))
-      loop.open()
-      if (records.at(-1)!.seqNum === 4) break
-    }
-    return batches
-  }
-  const iterated = iterate()
-
-  await Promise.all([subscriber.opened, loop.opened])
-  await stream.append(['c', 'd'])
-  await stream.append('e')
-  const result = { observed: await observed, iterated: (await iterated).flat(), open: hw.stats().openReads }
+  await hw.createBasin('vault', { streamCipher })
+  const letters = (encryptionKey: Uint8Array) => hw.basin('vault').stream('letters', { encryptionKey })
+  await letters(KEY).append({ body: ALL_BYTES })
+  const [record] = (await letters(KEY).readBatch({ seqNum: 0 }, { as: 'bytes' })).records
+  const refused = await refusal(letters(new Uint8Array(32)).readBatch({ seqNum: 0 }))
   await hw.close()
-  return result
+  return { body: [...record!.body], refused }
 }
 
-export async function trim() {
-  const { hw, stream } = await openStream()
-  await stream.append(['a', 'b', 'c'])
-  await stream.trim(2)
-  const { records } = await stream.readBatch({ seqNum: 0 }, { as: 'bytes' })
-  const beyond = await refusal(stream.readBatch({ seqNum: 5 }))
-  await hw.close()
-  return { seqNums: records.map(({ seqNum }) => seqNum), beyond }
+/** Resolves to the error of `aegis256()` in a page that permits no WebAssembly. */
+export function aegisWithoutWebAssembly(): Promise<string> {
+  return refusal(aegis256())
 }
 
-/** Closing ends open calls and rejects later ones. */
-export async function close() {
-  const { hw, stream } = await openStream()
+/** What works in an insecure page, and the messages of what does not. */
+export async function insecure() {
+  const hw = await open({ storage: memory() })
+  const stream = hw.basin('in-a-page').stream('plain')
   await stream.append('a')
-  const history = gate()
-  const observed = refusal(
-    stream.follow({ seqNum: 0 }, { as: 'bytes' }).records$.forEach(() => {
-      history.open()
-    }),
-  )
-  const session = await stream.appendSession()
-  const ticket = await session.submit(['b', 'c'])
-  await Promise.all([history.opened, ticket.ack()])
-  const polled = refusal(stream.readBatch({ tailOffset: 0, waitMs: 60_000 }))
+  const [record] = (await stream.readBatch({ seqNum: 0 })).records
+  const refusals = [
+    await refusal(hw.createBasin('vault', { streamCipher: 'aes-256-gcm' })),
+    await refusal(hw.createRootToken()),
+  ]
   await hw.close()
-  const ended = await Promise.all([observed, polled])
-  const after = await refusal(stream.append('d'))
-  const { openReads, waitingReads, pendingAppends } = hw.stats()
+  return { isSecureContext, body: record!.body, refusals }
+}
+
+/** Appends in every way through a client, and reads. */
+export async function useClient(url: string, token: string) {
+  const hw = await connect({ url, token })
+  const stream = hw.basin('my-first-app').stream('s')
+  await stream.append(['one', 'two'])
+  const producer = stream.producer({ lingerMs: 1 })
+  const tickets = await Promise.all(['a', 'b'].map((body) => producer.submit(body)))
+  await producer.close()
+  const acks = await Promise.all(tickets.map((ticket) => ticket.ack()))
+  const session = await stream.appendSession()
+  await session.submit(Uint8Array.of(0, 255))
+  await session.close()
+  const { records } = await stream.readBatch({ tailOffset: 1 }, { as: 'bytes' })
+  const stored = await stream.read({ count: 4 }).toArray()
+  const refused = await refusal(stream.append('late', { matchSeqNum: 0 }))
+  await hw.close()
   return {
-    codes: [...ended, after].map(({ code }) => code),
-    left: { openReads, waitingReads, pendingAppends },
+    produced: acks.map(({ seqNum }) => seqNum),
+    stored: stored.map(({ body }) => body),
+    bytes: records.map(({ body }) => [...body]),
+    refused,
   }
+}
+
+const received: string[] = []
+
+/** Follows a stream of a server from its first record. */
+export async function follow(url: string, token: string): Promise<void> {
+  const hw = await connect({ url, token })
+  void (async () => {
+    for await (const { body } of hw.basin('my-first-app').stream('s').follow({ seqNum: 0 }))
+      received.push(body)
+  })()
+}
+
+/** The records that were followed so far. */
+export function followed(): readonly string[] {
+  return received
 }

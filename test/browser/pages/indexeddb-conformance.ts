@@ -1,31 +1,30 @@
 import { conformanceSuite } from '../../../adapters/conformance/index.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
-import type { Durability } from '../../../src/storage/contract.ts'
 
 let databases = 0
 
-function suite(durability: Durability) {
+function suite() {
   return conformanceSuite({
-    manifest: indexedDb('', { durability }).manifest,
+    manifest: indexedDb('').manifest,
     make: async () => {
-      const name = `conformance-${durability}-${databases++}`
-      const open = () => indexedDb(name, { durability })
+      const name = `conformance-${databases++}`
+      const open = () => indexedDb(name)
       return { storage: open(), reopen: async () => open(), dispose: () => remove(name) }
     },
-    seeds: [1, 2],
+    seeds: [1],
     notificationMsMax: 60_000,
-    randomOperations: 150,
+    randomOperations: 50,
   })
 }
 
 /** The titles of the tests that apply. */
-export function titles(durability: Durability): string[] {
-  return suite(durability).flatMap(({ title, skip }) => (skip === undefined ? [title] : []))
+export function titles(): string[] {
+  return suite().flatMap(({ title, skip }) => (skip === undefined ? [title] : []))
 }
 
 /** Rejects if the storage fails the test. */
-export async function run(durability: Durability, title: string): Promise<void> {
-  await suite(durability)
+export async function run(title: string): Promise<void> {
+  await suite()
     .find((one) => one.title === title)!
     .run()
 }

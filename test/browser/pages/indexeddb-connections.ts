@@ -4,7 +4,6 @@ import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import { systemClock } from '../../../src/index.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { type Fault, injectFaults } from '../../storage/indexeddb/faults.ts'
 import { makeVersion1 } from '../../storage/indexeddb/version-1.ts'
 import { checkVersion1 } from '../../storage/indexeddb/version-1-check.ts'
 
@@ -64,20 +63,6 @@ export { makeVersion1 }
 /** Rejects if data is missing. */
 export function checkUpgraded(): Promise<void> {
   return checkVersion1(session)
-}
-
-/** Appends with faults, one by one and concurrently. Rejects unless the outcomes match what is stored. */
-export async function appendWithFaults(faults: readonly (Fault | undefined)[]): Promise<string[]> {
-  const logId = `log-${crypto.randomUUID()}`
-  const writer = await LogWriter.create(session, logId)
-  await writer.append()
-  injectFaults(faults)
-  const outcomes = [await outcomeOf(writer.append({ count: 2 }))]
-  outcomes.push(...(await Promise.all([writer.append(), writer.append()].map(outcomeOf))))
-  injectFaults([])
-  outcomes.push(await outcomeOf(writer.append({ count: 3 })))
-  checkRead(writer.written, WHOLE_LOG, await session.read(logId, WHOLE_LOG))
-  return outcomes.map(({ kind }) => kind)
 }
 
 const databases: IDBDatabase[] = []

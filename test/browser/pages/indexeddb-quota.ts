@@ -1,9 +1,4 @@
-import {
-  indexedDb,
-  type LowSpace,
-  type StorageUsage,
-  trimWhenLow,
-} from '../../../adapters/storage/indexeddb/index.ts'
+import { indexedDb, type LowSpace, type StorageUsage } from '../../../adapters/storage/indexeddb/index.ts'
 import { type Engine, HeadwaterError, open } from '../../../src/index.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 
@@ -58,8 +53,4 @@ export async function storedRecords(): Promise<[seqNum: number, bytes: number][]
 
 export async function trim(seqNum: number): Promise<void> {
   await stream().trim(seqNum)
-}
-
-export function startTrimWhenLow(freeShare: number): void {
-  trimWhenLow(storage, { streams: () => [stream()], freeShare })
 }

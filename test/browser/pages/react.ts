@@ -8,7 +8,6 @@ import { type Engine, HeadwaterError, open, type ReadQuery, type TextRecord } fr
 interface Props {
   readonly stream: RecordSource<TextRecord> | undefined
   readonly query?: ReadQuery
-  readonly recordsMax?: number
   readonly isHidden?: boolean
 }
 
@@ -90,7 +89,7 @@ function elementOf({ isHidden = false, ...props }: Props, onRender: OnRender) {
 function Reader(props: Props & { readonly onRender: OnRender }) {
   // Created again with every render, like in components.
   const query = { seqNum: 0, ...props.query }
-  const view = useStream(props.stream, query, { recordsMax: props.recordsMax })
+  const view = useStream(props.stream, query)
   useEffect(() => props.onRender(view))
   return createElement('p', null, `${view.status} ${view.records.length}`)
 }
@@ -186,29 +185,6 @@ export async function changeStream() {
   return { renders: mounted.renders, reads }
 }
 
-/**
- * Shows the last ten of a stream that yields `count` records one by one, ten in each turn
- * of the event loop.
- */
-export async function burst(count: number) {
-  const source: RecordSource<TextRecord> = {
-    follow: () => ({
-      async *events() {
-        for (let seqNum = 0; seqNum < count; seqNum++) {
-          if (seqNum % 10 === 0) await new Promise((resolve) => setTimeout(resolve))
-          const record = { seqNum, timestamp: 0, headers: [], body: `${seqNum}` }
-          yield { kind: 'batch', batch: { records: [record] } } as const
-        }
-      },
-    }),
-  }
-  const mounted = new Mounted({ stream: source, recordsMax: 10 })
-  const { bodies } = await mounted.until(({ status }) => status === 'ended')
-  mounted.unmount()
-  const longest = Math.max(...mounted.renders.map((render) => render.bodies.length))
-  return { bodies, longest, renders: mounted.renders.length }
-}
-
 /** A bounded session; a stream that may not be created; an engine that closes. */
 export async function endings() {
   const { hw, stream } = await openChat('a', 'b', 'c')
@@ -251,28 +227,4 @@ export async function hydrate() {
   mounted.unmount()
   await hw.close()
   return { html, onServer, renders: mounted.renders, warnings: mounted.warnings }
-}
-
-/** Follows JSON values, with a handle that is made with every render. */
-export async function jsonValues() {
-  const { hw, stream } = await openChat()
-  await stream.json().append({ total: 1 })
-  let renders = 0
-  const root = createRoot(document.createElement('div'))
-  const values = await new Promise((resolve) => {
-    function Totals() {
-      const { records, status } = useStream(hw.basin('my-app').stream('chat').json(), { seqNum: 0 })
-      renders++
-      useEffect(() => {
-        if (records.length === 2) resolve(records.map(({ seqNum, value }) => [seqNum, value]))
-        else if (status === 'live') void stream.json().append({ total: 2 })
-      }, [records, status])
-      return null
-    }
-    root.render(createElement(Totals))
-  })
-  root.unmount()
-  const reads = await openReads(hw)
-  await hw.close()
-  return { values, reads, isCalm: renders < 10 }
 }

@@ -1,8 +1,6 @@
-import { serveDurableStreams } from '../../../adapters/durable-streams/index.ts'
 import { serveFetchEvents } from '../../../adapters/http/index.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import { type Engine, open } from '../../../src/index.ts'
-import { usageMetrics } from '../../../src/usage/index.ts'
 
 /** The used part of a service worker's global scope, whose types conflict with those of pages. */
 interface Scope {
@@ -21,14 +19,13 @@ export type Query = 'stats' | 'root-token'
 
 let opening: Promise<Engine> | undefined
 const engine = () => {
-  opening ??= open({ storage: indexedDb('service-worker'), usage: usageMetrics() })
+  opening ??= open({ storage: indexedDb('service-worker') })
   return opening
 }
 
 scope.addEventListener('install', (event) => event.waitUntil(scope.skipWaiting()))
 scope.addEventListener('activate', (event) => event.waitUntil(scope.clients.claim()))
 scope.addEventListener('message', (event) => event.waitUntil(answer(event)))
-serveDurableStreams(engine, { auth: 'none', basin: 'my-first-app', prefix: '/durable' })
 serveFetchEvents(engine, { auth: 'none', basin: 'my-first-app', prefix: '/open' })
 serveFetchEvents(engine, { prefix: '/guarded' })
 

@@ -41,10 +41,6 @@ export function misbehaviour(): string[] {
   return violations
 }
 
-export function kind(): string {
-  return stream.state.kind
-}
-
 /** Resolves when everything is on the server. */
 export async function flush(): Promise<void> {
   await stream.outbox.flush()

@@ -47,7 +47,7 @@ inChromium('a synced stream in a profile of a browser', (one) => {
     it('has everything once and in order, while the server is killed and a profile is offline', async () => {
       const server = await startServer()
       const [ada, ben] = [await open(one, server, 'killed'), await open(other, server, 'killed')]
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; round < 2; round++) {
         const appended = [
           ada.script.append(numbered(`ada ${round}`, 20)),
           ben.script.append(numbered(`ben ${round}`, 20)),
@@ -63,7 +63,7 @@ inChromium('a synced stream in a profile of a browser', (one) => {
       }
       await Promise.all([ada.script.flush(), ben.script.flush()])
       const bodies = await stored(server)
-      expect(bodies).toHaveLength(2 * 3 * 21)
+      expect(bodies).toHaveLength(2 * 2 * 21)
       for (const { script } of [ada, ben]) {
         await expect.poll(() => script.shown()).toEqual(bodies)
         expect(await script.misbehaviour()).toEqual([])
@@ -71,39 +71,5 @@ inChromium('a synced stream in a profile of a browser', (one) => {
       expect(of('ada', bodies)).toEqual(ada.durable)
       expect(of('ben', bodies)).toEqual(ben.durable)
     })
-
-    it('shows the other profile what a tab wrote that was killed or closed while it sent', async () => {
-      const server = await startServer()
-      const ben = await open(other, server, 'tabs')
-      const killed = await open(one, server, 'tabs')
-      killed.script.append(numbered('killed', 1_000)).catch(() => {})
-      await expect.poll(async () => of('killed', await ben.script.shown()).length).toBeGreaterThan(5)
-      await crash(one, killed.page)
-      const closed = await open(one, server, 'tabs')
-      closed.script.append(numbered('closed', 1_000)).catch(() => {})
-      await expect.poll(async () => of('closed', await ben.script.shown()).length).toBeGreaterThan(5)
-      await closed.page.close()
-      const last = await open(one, server, 'tabs')
-      await last.script.append(['last'])
-      await last.script.flush()
-      const bodies = await stored(server)
-      for (const [name, { durable }] of Object.entries({ killed, closed })) {
-        const sent = of(name, bodies)
-        // The tab may have stored more than it could tell.
-        expect(sent.slice(0, durable.length)).toEqual(durable)
-        expect(sent).toEqual(numbered(name, sent.length))
-        expect(durable.length).toBeGreaterThan(5)
-      }
-      expect(bodies.at(-1)).toBe('last')
-      await expect.poll(() => ben.script.shown()).toEqual(bodies)
-      expect(await ben.script.misbehaviour()).toEqual([])
-    })
   })
 })
-
-async function crash(browser: Browser, page: Page): Promise<void> {
-  const crashed = page.waitForEvent('crash')
-  const session = await browser.context.newCDPSession(page)
-  session.send('Page.crash').catch(() => {})
-  await crashed
-}

@@ -3,14 +3,14 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import ts from 'typescript'
-import { afterAll, describe, expect, it } from 'vitest'
-import { errorsOf } from './docstring-samples.ts'
+import { expect, it, onTestFinished } from 'vitest'
 import { PROJECT, pages } from './examples.ts'
+import { errorsOf, samplesOfDeclarations } from './samples.ts'
 
 const BLOCK = /^```(tsx?|js) ([\w./[\]-]+)\n([\s\S]*?)^```$/gm
 /** Their blocks are files of apps that have tests of their own: `test/frameworks`. */
 const APPS = ['docs/frameworks.md', 'docs/ai-chat.md']
-/** `service-worker.test.ts` runs it in a browser. Its types are not those of a page. */
+/** `in-the-browser.test.ts` runs it. Its types are not those of a page. */
 const OF_A_WORKER = 'service-worker.ts'
 
 /** What the parts of programs use beside what docstrings use. */
@@ -24,14 +24,6 @@ const SURROUNDINGS: Readonly<Record<string, string>> = {
   sql: `declare const sql: Query & { begin(run: (query: Query) => Promise<void>): Promise<void> }
 type Query = (parts: TemplateStringsArray, ...values: unknown[]) => Promise<unknown>`,
   nextPosition: 'declare function nextPosition(query: object): Promise<number>',
-}
-
-/** A part with the surroundings that it uses and does not declare itself. */
-function withSurroundings(code: string): string {
-  const needed = Object.entries(SURROUNDINGS).filter(
-    ([name]) => new RegExp(`\\b${name}\\b`).test(code) && !code.includes(`const ${name} =`),
-  )
-  return [...needed.map(([, declaration]) => declaration), code].join('\n')
 }
 
 const CLOUDFLARE = `
@@ -63,33 +55,41 @@ const blocks = (await pages())
     }))
   })
 
-describe('the parts of programs in the pages compile', () => {
-  const parts = blocks.filter(({ name }) => name === 'part')
-  const errors = errorsOf(
-    parts.map(({ page, line, language, code }) => {
-      return { at: `${page}:${line}`, language, code: withSurroundings(code) }
-    }),
-  )
+const MISTAKE = { at: 'a mistake', language: 'ts', code: `await stream.append(42)` }
 
-  it.each(parts.map(({ page, line }, i) => [page, line, i] as const))('%s, line %i', (_page, _line, i) => {
-    expect(errors[i]).toEqual([])
-  })
+it('the code in docstrings, and the parts of programs in the pages, compile against the built package', () => {
+  const docstrings = samplesOfDeclarations()
+  const parts = blocks
+    .filter(({ name }) => name === 'part')
+    .map(({ page, line, language, code }) => ({
+      at: `${page}:${line}`,
+      language,
+      code: withSurroundings(code),
+    }))
+  expect(docstrings.length).toBeGreaterThan(100)
+  expect(parts.length).toBeGreaterThan(5)
+  const samples = [MISTAKE, ...docstrings, ...parts]
+  const errors = errorsOf(samples).map((messages, i) => ({ at: samples[i]!.at, messages }))
+  expect(errors.filter(({ messages }) => messages.length > 0)).toEqual([
+    { at: MISTAKE.at, messages: [expect.stringContaining("'number'")] },
+  ])
 })
 
-describe('the files in the pages compile', () => {
+it('the files in the pages compile against the built package', () => {
   // Inside the project, so that `headwater` is the package itself as it was built.
   const directory = mkdtempSync(join(PROJECT, 'dist', 'guide-code-'))
-  afterAll(() => rmSync(directory, { recursive: true }))
-  const files = blocks.filter(({ name }) => name !== 'part' && name !== OF_A_WORKER)
-  const pathOf = ({ page, name }: Block) => {
-    const folder = join(directory, basename(page, '.md'))
-    ts.sys.createDirectory(folder)
-    return join(folder, name)
+  onTestFinished(() => rmSync(directory, { recursive: true }))
+  const files = blocks
+    .filter(({ name }) => name !== 'part' && name !== OF_A_WORKER)
+    .map((block) => ({ block, path: join(directory, basename(block.page, '.md'), block.name) }))
+  expect(files.length).toBeGreaterThan(5)
+  for (const { block, path } of files) {
+    ts.sys.createDirectory(join(directory, basename(block.page, '.md')))
+    writeFileSync(path, withJsx(block))
   }
-  for (const block of files) writeFileSync(pathOf(block), withJsx(block))
   const cloudflare = join(directory, 'cloudflare.d.ts')
   writeFileSync(cloudflare, CLOUDFLARE)
-  const program = ts.createProgram([...files.map(pathOf), cloudflare], {
+  const program = ts.createProgram([...files.map(({ path }) => path), cloudflare], {
     target: ts.ScriptTarget.ES2022,
     lib: ['lib.es2023.d.ts', 'lib.dom.d.ts', 'lib.dom.iterable.d.ts'],
     module: ts.ModuleKind.NodeNext,
@@ -101,14 +101,24 @@ describe('the files in the pages compile', () => {
     skipLibCheck: true,
     noEmit: true,
   })
-
-  it.each(files.map((block) => [block.page, block.name, block] as const))('%s: %s', (_page, _name, block) => {
-    const file = program.getSourceFile(pathOf(block))
+  const errors = files.flatMap(({ block, path }) => {
+    const file = program.getSourceFile(path)
     const diagnostics = [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]
-    const messages = diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))
-    expect(messages).toEqual([])
+    return diagnostics.map(({ messageText }) => [
+      `${block.page}: ${block.name}`,
+      ts.flattenDiagnosticMessageText(messageText, '\n'),
+    ])
   })
+  expect(errors).toEqual([])
 })
+
+/** A part with the surroundings that it uses and does not declare itself. */
+function withSurroundings(code: string): string {
+  const needed = Object.entries(SURROUNDINGS).filter(
+    ([name]) => new RegExp(`\\b${name}\\b`).test(code) && !code.includes(`const ${name} =`),
+  )
+  return [...needed.map(([, declaration]) => declaration), code].join('\n')
+}
 
 /** Each framework has types of its own for the elements of JSX. */
 function withJsx({ language, code }: Block): string {

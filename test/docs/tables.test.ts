@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { ROUTES } from '../../adapters/http/routes.ts'
@@ -7,7 +9,7 @@ import { open } from '../../src/index.ts'
 import { ERROR_KINDS, type ErrorCode, HeadwaterError } from '../../src/model/errors.ts'
 import { OPERATIONS } from '../../src/model/operations.ts'
 import { errorBody } from '../../src/wire/error-body.ts'
-import { section } from './examples.ts'
+import { PROJECT, section } from './examples.ts'
 
 /** Whether an error has this code on the wire too. */
 function isOnTheWire(code: string): boolean {
@@ -83,4 +85,12 @@ test('the request in "Append request" is understood', async () => {
     new Request(url, { method: 'POST', headers, body }),
   )
   expect([response.status, await response.json()]).toEqual([412, { fencing_token_mismatch: '' }])
+})
+
+test('the README states the budgets of bundles that npm run check:size enforces', async () => {
+  const script = await readFile(join(PROJECT, 'scripts/check-size.mjs'), 'utf8')
+  const stated = [...(await section('README.md', 'Bundle sizes')).matchAll(/\| ([\d.]+) KiB \|$/gm)]
+  const enforced = [...script.matchAll(/^ {4}KiB: ([\d.]+),$/gm)]
+  expect(stated.length).toBeGreaterThan(5)
+  expect(stated.map(([, KiB]) => KiB)).toEqual(enforced.map(([, KiB]) => KiB))
 })

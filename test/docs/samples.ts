@@ -89,12 +89,8 @@ export function errorsOf(samples: readonly Sample[]): string[][] {
   })
 }
 
-/** The subpath of each exported name, and the parsed declarations: the same for all programs. */
-let exported: ReadonlyMap<string, string> | undefined
-const parsed = new Map<string, ts.SourceFile | undefined>()
-
 /** A program of samples, each a module of its own, as in an app with the package. */
-export function programOf(samples: readonly Sample[]): {
+function programOf(samples: readonly Sample[]): {
   readonly program: ts.Program
   /** In the order of the samples. */
   readonly files: readonly ts.SourceFile[]
@@ -110,8 +106,7 @@ export function programOf(samples: readonly Sample[]): {
     skipLibCheck: true,
     noEmit: true,
   }
-  exported ??= exportedNames(options)
-  const names = exported
+  const names = exportedNames(options)
   const modules = new Map(
     samples.map((sample, i) => [
       join(PROJECT, `docstring-sample-${i}.${sample.language}`),
@@ -124,9 +119,9 @@ export function programOf(samples: readonly Sample[]): {
   host.readFile = (path) => modules.get(path) ?? readFile.call(host, path)
   host.getSourceFile = (path, languageVersion) => {
     const text = modules.get(path)
-    if (text !== undefined) return ts.createSourceFile(path, text, languageVersion)
-    if (!parsed.has(path)) parsed.set(path, getSourceFile.call(host, path, languageVersion))
-    return parsed.get(path)
+    return text === undefined
+      ? getSourceFile.call(host, path, languageVersion)
+      : ts.createSourceFile(path, text, languageVersion)
   }
   const program = ts.createProgram([...modules.keys()], options, host)
   return { program, files: [...modules.keys()].map((path) => program.getSourceFile(path)!) }
