@@ -118,7 +118,6 @@ describe('append session', () => {
 })
 
 describe('a failing append session', () => {
-  const _cut = inputFrame(['xyz']).subarray(0, 6)
   test.each<[string, Uint8Array, object]>([
     ['a condition', inputFrame(['x'], { matchSeqNum: 9 }), { status: 412, seq_num_mismatch: 2 }],
     ['a token', inputFrame(['x'], { fencingToken: 'me' }), { status: 412, fencing_token_mismatch: '' }],

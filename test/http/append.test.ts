@@ -5,7 +5,6 @@ import { inputMessage } from './inputs.ts'
 import { bytesOf, errorOf, RECORDS, startWithStream } from './support.ts'
 
 const PROTOBUF = 'application/protobuf'
-const _JSON_TYPE = { 'content-type': 'application/json' }
 const NOW = Date.UTC(2025, 0, 1)
 
 describe('unary append', () => {

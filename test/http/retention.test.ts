@@ -28,7 +28,7 @@ const STREAMS: Readonly<Record<string, (service: Service) => Promise<unknown>>> 
 const CASES: readonly (readonly [
   title: string,
   basin: object | 'in process',
-  handlers: readonly [ofBasin?: RetentionPolicy, ofStream?: RetentionPolicy],
+  handlers: readonly [ofBasin?: RetentionPolicy | undefined, ofStream?: RetentionPolicy | undefined],
   policies: readonly unknown[],
 ])[] = [
   ['has a week in a basin that was created over HTTP', CREATES, [], [WEEK, null]],

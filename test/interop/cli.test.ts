@@ -55,14 +55,6 @@ function ended(file: string, args: readonly string[], env: NodeJS.ProcessEnv = {
   })
 }
 
-function _headwater(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
-  return ended(process.execPath, [cli, ...args], env)
-}
-
-function _rootTokenIn(text: string): string | undefined {
-  return /^Root token: (\S{40,})$/m.exec(text)?.[1]
-}
-
 describe.each([FETCH, S2S])('headwater serve, by $name', (transport) => {
   it('serves the published client and stops on a signal, even with open sessions', async () => {
     const { child, url, errors } = await startCli(['--no-auth'])
