@@ -96,14 +96,6 @@ describe('an engine on a faulty storage', () => {
     expect(received).toEqual(['before', 'in flight', 'after'])
   })
 
-  test('closes without a connection', async () => {
-    const { storage, stream, hw, clock } = await start()
-    await stream.append('kept')
-    storage.loseConnection()
-    await hw.close()
-    expect(clock.pending).toBe(0)
-  })
-
   test('finds everything acknowledged when it is opened again after a crash', async () => {
     const { storage, stream, hw, clock, engine } = await start()
     await stream.append('acknowledged')

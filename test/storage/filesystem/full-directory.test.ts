@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { readdir, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,7 +31,7 @@ let disk: LimitedDisk
 beforeEach(async () => {
   directory = await temporaryDirectory()
   disk = limitDisk(directory)
-  disk.capacity = 8 * MIB
+  disk.capacity = 6 * MIB
 })
 
 afterEach(() => disk.end())

@@ -1,13 +1,12 @@
 import 'fake-indexeddb/auto'
 import { openDB } from 'idb'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   type AppendSpec,
   FAR,
   LogWriter,
   NOW,
   recordsOfBlocks,
-  seqNumsOf,
   WHOLE_LOG,
 } from '../../../adapters/conformance/log-writer.ts'
 import { checkRead } from '../../../adapters/conformance/model.ts'
@@ -46,31 +45,6 @@ async function openStorage() {
   }
 }
 
-/** Rewrites a page to the format before pieces, with parts cut at any byte. */
-async function asBefore({ db }: Awaited<ReturnType<typeof openStorage>>): Promise<void> {
-  const parts = await db.getAll('parts')
-  const data = new Uint8Array(await new Blob(parts as Uint8Array<ArrayBuffer>[]).arrayBuffer())
-  await db.clear('parts')
-  const count = Math.ceil(data.length / PART_BYTES)
-  for (let part = 0; part < count; part++) {
-    await db.put('parts', data.slice(part * PART_BYTES, (part + 1) * PART_BYTES), [...KEY, part])
-  }
-  const { pieces: _, ...row } = (await db.get('pages', KEY))!
-  await db.put('pages', { ...row, parts: count }, KEY)
-}
-
-/** The parts that are requested during `work`. */
-async function partsAskedFor(work: () => Promise<unknown>): Promise<unknown[]> {
-  const get = vi.spyOn(IDBObjectStore.prototype, 'get')
-  try {
-    await work()
-    const keys = get.mock.calls.map(([key]) => key)
-    return keys.filter((key) => Array.isArray(key) && key.length === 3).map((key) => (key as number[])[2])
-  } finally {
-    get.mockRestore()
-  }
-}
-
 describe('a large batch', () => {
   it('is stored in parts that are blocks, and read as these blocks', async () => {
     const { session, db, writer } = await openStorage()
@@ -91,45 +65,6 @@ describe('a large batch', () => {
     expect(await session.read('a', { ...WHOLE_LOG, unsplit: true })).toEqual([appended])
     const middle = { ...WHOLE_LOG, from: { seqNum: 700 }, recordsMax: 1, unsplit: true }
     expect(await session.read('a', middle)).toEqual([appended])
-  })
-
-  it.each<[string, object]>([
-    ['a sequence number', { seqNum: 500 }],
-    ['a timestamp', { timestamp: NOW + 500 }],
-  ])('a read of some records from %s loads only the part that contains them', async (_, from) => {
-    const { session, writer } = await openStorage()
-    await writer.append(BATCH)
-    const range = { ...WHOLE_LOG, from: from as { seqNum: number }, recordsMax: 10 }
-    expect(await partsAskedFor(() => session.read('a', range))).toEqual([2])
-    expect(seqNumsOf(await session.read('a', range))).toContain(500)
-    expect(await partsAskedFor(() => session.read('a', { ...range, unsplit: true }))).toEqual([0, 1, 2, 3, 4])
-  })
-
-  it.each<[string, AppendSpec, number]>([
-    ['with a record that is larger than a part', { count: 3, bodyBytes: 100_000 }, 5],
-    ['large enough for a file', { count: 1_000, bodyBytes: 400 }, 1],
-    ['that one part holds', { count: 100, bodyBytes: 500 }, 1],
-  ])('%s is stored as one block', async (_, spec, parts) => {
-    const { session, db, writer } = await openStorage()
-    const appended = await writer.append(spec)
-    const [row] = await db.getAll('pages')
-    expect(row).toMatchObject({ parts })
-    expect(row).not.toHaveProperty('pieces')
-    expect(await session.read('a', WHOLE_LOG)).toEqual([appended])
-  })
-
-  it('in the format before pieces is read and reclaimed', async () => {
-    const storage = await openStorage()
-    const { session, db, writer } = storage
-    const appended = await writer.append({ ...BATCH, expiresAt: NOW })
-    await asBefore(storage)
-    expect(await session.read('a', WHOLE_LOG)).toEqual([appended])
-    expect(await session.read('a', { ...WHOLE_LOG, from: { timestamp: NOW + 900 }, bytesMax: 1 })).toEqual([
-      appended,
-    ])
-    await reclaimAll(session, { now: NOW, trimmedBefore: 0, blocksMax: 1 })
-    expect(await db.count('parts')).toBe(0)
-    expect(await session.measure(['a'])).toEqual([0])
   })
 
   it('is kept until all of it is trimmed, and is then reclaimed completely', async () => {
@@ -170,23 +105,6 @@ it('a follower receives the batch of another engine undivided', async () => {
 })
 
 describe('damaged pieces', () => {
-  it.each<[string, (row: PageRow) => Partial<PageRow>]>([
-    ['a missing last piece', ({ pieces }) => ({ pieces: pieces!.slice(0, -7) })],
-    ['a missing first piece', ({ pieces }) => ({ pieces: pieces!.slice(7) })],
-    ['half a piece', ({ pieces }) => ({ pieces: pieces!.slice(3) })],
-    ['no pieces', () => ({ pieces: new Float64Array(0) })],
-    ['no array', () => ({ pieces: null as never })],
-    ['a wrong end', ({ pieces }) => ({ pieces: pieces!.with(6, pieces![6]! - 1) })],
-    ['overlapping pieces', ({ pieces }) => ({ pieces: pieces!.with(7, 0) })],
-    ['NaN as a size', ({ pieces }) => ({ pieces: pieces!.with(4, Number.NaN) })],
-    ['a missing part', ({ parts }) => ({ parts: parts - 1 })],
-  ])('reject reads: %s', async (_, damage) => {
-    const { session, writer, changePage } = await openStorage()
-    await writer.append(BATCH)
-    await changePage(damage)
-    await expect(session.read('a', WHOLE_LOG)).rejects.toMatchObject(CORRUPT)
-  })
-
   it.each<[string, (part: Uint8Array) => Uint8Array | undefined]>([
     ['is missing', () => undefined],
     ['is too short', (part) => part.slice(1)],

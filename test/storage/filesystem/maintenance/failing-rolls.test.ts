@@ -34,23 +34,6 @@ test('a damaged page of the checkpoint ends appends at a limit, and loses nothin
   await reopened.close()
 })
 
-test('refused appends create no files, and deletions work meanwhile', async () => {
-  const { disk } = await withDamagedCheckpoint()
-  const session = await openSimulated(disk, ROLL_BYTES)
-  const writer = await LogWriter.create(session, 'new')
-  await appendUntilRefused(writer)
-  await settled()
-  const names = disk.names
-  for (let i = 0; i < 20; i++) {
-    await appendUntilRefused(writer)
-    await settled()
-  }
-  expect(disk.names).toEqual(names)
-  await session.commit([{ kind: 'delete-log', logId: 'new' }])
-  expect(await session.read('new', WHOLE_LOG)).toEqual([])
-  await session.close()
-})
-
 test('appends work again once a roll succeeds', async () => {
   const disk = new SimulatedDisk(new Prng(1))
   let isFailing = true
