@@ -80,22 +80,6 @@ describe.each([
     expect(seen).toEqual(Array.from({ length: 30 }, (_, n) => n))
   })
 
-  it('is followed by the library', async () => {
-    const { hw, url, fetch } = await start()
-    const handle = await DurableStream.create({ url: url('s'), contentType: 'text/plain', fetch })
-    const bodies: string[] = []
-    const following = (async () => {
-      for await (const { body } of hw.basin(BASIN).stream('s').follow({ seqNum: 0 }, { commands: false })) {
-        bodies.push(body)
-      }
-    })()
-    for (const body of ['a', 'b', 'c']) await handle.append(body)
-    await handle.close()
-    await following
-    expect(bodies).toEqual(['a', 'b', 'c'])
-    expect(await hw.basin(BASIN).stream('s').checkTail()).toMatchObject({ seqNum: 4, closed: true })
-  })
-
   it('stores what a producer sends once, in order', async () => {
     const { hw, url, fetch } = await start()
     const handle = await DurableStream.create({ url: url('s'), contentType: 'application/json', fetch })

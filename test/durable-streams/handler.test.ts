@@ -175,22 +175,6 @@ describe('a creation', () => {
       409, 409, 409, 409, 409,
     ])
   })
-
-  it('conflicts with a stream that is closed, unless it closes the stream too', async () => {
-    const { call } = await startService()
-    const closing = { ...TEXT, 'stream-closed': 'true' }
-    await call('PUT', 'open', { headers: TEXT })
-    await call('PUT', 'closed', { headers: closing })
-    const put = (name: string, headers: Readonly<Record<string, string>>) => call('PUT', name, { headers })
-    expect(
-      await statusesOf([
-        put('open', TEXT),
-        put('open', closing),
-        put('closed', TEXT),
-        put('closed', closing),
-      ]),
-    ).toEqual([200, 409, 409, 200])
-  })
 })
 
 describe('errors', () => {

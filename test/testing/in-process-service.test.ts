@@ -90,10 +90,7 @@ describe('an in-process service', () => {
 
   test.each([
     [0, 1, 2],
-    [0, 2, 1],
-    [1, 0, 2],
     [1, 2, 0],
-    [2, 0, 1],
     [2, 1, 0],
   ])('has its own address among several services, closed in the order %i, %i, %i', async (...order) => {
     const three = ['a', 'b', 'c'].map((text) => started(saying(text)))

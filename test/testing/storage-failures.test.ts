@@ -61,29 +61,6 @@ describe('`open`', () => {
     await expect(storage.open(context)).rejects.toMatchObject({ kind: 'blocked', nothingWritten: true })
     await (await storage.open(context)).close()
   })
-
-  test('releases the storage if its result is lost', async () => {
-    let open = 0
-    const inner = memory()
-    const storage = faultyStorage({
-      manifest: inner.manifest,
-      async open(context) {
-        const session = await inner.open(context)
-        open++
-        const close = session.close.bind(session)
-        session.close = () => {
-          open--
-          return close()
-        }
-        return session
-      },
-    })
-    storage.failNext('open', { after: true })
-    await expect(storage.open({ clock: virtualClock(), onLogChanged: () => {} })).rejects.toMatchObject({
-      kind: 'io',
-    })
-    expect(open).toBe(0)
-  })
 })
 
 describe('the failing call', () => {

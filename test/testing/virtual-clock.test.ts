@@ -101,15 +101,6 @@ describe('the virtual clock', () => {
     expect(fired).not.toHaveBeenCalled()
   })
 
-  test('queues concurrent advances', async () => {
-    const clock = virtualClock({ now: 0 })
-    const times: number[] = []
-    clock.schedule(15, () => times.push(clock.now()))
-    await Promise.all([clock.advance(10), clock.advance(10), clock.advance(10)])
-    expect(clock.now()).toBe(30)
-    expect(times).toEqual([15])
-  })
-
   test('ends an advance at a callback that throws, and can be advanced again', async () => {
     const clock = virtualClock({ now: 0 })
     clock.schedule(5, () => {

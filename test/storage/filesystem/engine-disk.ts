@@ -8,10 +8,10 @@ import type { Collection, StorageSession } from '../../../src/storage/contract.t
 import { SimulatedDisk } from './simulated-disk.ts'
 import { openSimulated } from './workload.ts'
 
-const ROLL_BYTES = 6_000
+const ROLL_BYTES = 4_000
 /** Of the journals some are adopted, and some are not. */
 const LARGE_BLOCK_BYTES = 500
-const ROUNDS = 14
+const ROUNDS = 9
 const ENCRYPTION_KEY = new Uint8Array(32).fill(7)
 const COLLECTIONS: readonly Collection[] = ['basins', 'streams', 'deadlines', 'tokens', 'usage', 'settings']
 
@@ -59,8 +59,8 @@ export async function engineDisk(
   for (let round = 0; round < ROUNDS; round++) {
     await Promise.all(streams.map((stream) => stream.append(records(prng))))
     if (round % 3 === 2) await trimHalf(streams[2]!)
-    if (round === 6) await plain.stream('deleted').delete()
-    if (round === 6) streams.pop()
+    if (round === 4) await plain.stream('deleted').delete()
+    if (round === 4) streams.pop()
     await clock.advance('30s')
   }
   const crashed = disk.crashedAfter(disk.length, 'nothing', prng)

@@ -94,14 +94,6 @@ describe('an engine on a full disk', () => {
     await hw.close()
   })
 
-  test('deletes streams, and frees their space', async () => {
-    const hw = await opened()
-    await fill(hw)
-    await hw.basin('basin').stream('stream').delete()
-    await vi.waitFor(() => hw.basin('basin').stream('other').append(BODY))
-    await hw.close()
-  })
-
   test.runIf(isLocal)(`opens without a reserve, locked, and can be read${localOnly}`, async () => {
     const first = await opened()
     const bodies = await fill(first)

@@ -45,21 +45,6 @@ describe('a damaged byte', () => {
     }
   })
 
-  test.each([2, 4])('in each of %i adjacent groups is reported if a later one is intact', async (count) => {
-    const { disk, offsets } = await written(6)
-    for (let first = 0; first + count < 6; first++) {
-      let corrupted = disk
-      for (const at of [30, 2]) {
-        for (let group = first; group < first + count; group++) {
-          corrupted = damaged(corrupted, 'journal-0000000001', offsets[group]! + at)
-        }
-        await expect(openSimulated(corrupted, LARGE)).rejects.toThrow(
-          `journal-0000000001 is damaged at offset ${offsets[first]}`,
-        )
-      }
-    }
-  })
-
   test('in the last group of a crash is treated as a torn tail', async () => {
     const { disk, offsets, writer } = await written(6)
     const torn = damaged(disk, 'journal-0000000001', offsets[5]! + 30)

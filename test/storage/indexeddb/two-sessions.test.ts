@@ -5,6 +5,7 @@ import { conflicts } from '../../../adapters/conformance/harness.ts'
 import { FAR, LogWriter, NOW, range, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import type { Schema } from '../../../adapters/storage/indexeddb/schema.ts'
+import { open } from '../../../src/index.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { tailRowsOf } from './tail-rows.ts'
@@ -93,5 +94,26 @@ describe('two sessions that have cached a log', () => {
     for (let i = 0; i < 5; i++) await again.append()
     expect(await first.head('a')).toEqual(again.head)
     expect(await records(first)).toEqual(range(0, 5))
+  })
+})
+
+it('a follower receives the batch of another engine undivided', async () => {
+  const storage = () => indexedDb('followed')
+  const [writing, reading] = [await open({ storage: storage() }), await open({ storage: storage() })]
+  onTestFinished(() => Promise.all([writing.close(), reading.close()]).then(() => {}))
+  const stream = writing.basin('basin').stream('stream')
+  await stream.append('first')
+  const session = (await reading
+    .basin('basin')
+    .stream('stream')
+    .openCursor({ seqNum: 0 }, { heartbeats: true }))!
+  expect((await session.next())?.kind).toBe('batch')
+  // Sent when it has caught up.
+  expect((await session.next())?.kind).toBe('heartbeat')
+  const following = session.next()
+  const { end } = await stream.append(Array.from({ length: 1_000 }, () => 'x'.repeat(256)))
+  expect(await following).toMatchObject({
+    kind: 'batch',
+    batch: { count: 1_000, lastSeqNum: end.seqNum - 1 },
   })
 })
