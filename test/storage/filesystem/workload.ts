@@ -224,8 +224,9 @@ export async function recordOutcome(
     await call
     attempt.outcome = 'done'
   } catch (error) {
-    if (!StorageConflict.is(error) && !StorageFailure.is(error)) throw error
-    const isCertain = StorageConflict.is(error) || (StorageFailure.is(error) && error.nothingWritten)
+    const isFailure = StorageFailure.is(error)
+    if (!StorageConflict.is(error) && !isFailure) throw error
+    const isCertain = isFailure ? error.nothingWritten : true
     attempt.outcome = isCertain ? 'not done' : 'unknown'
   }
   attempt.settledAt = disk.length
