@@ -14,4 +14,4 @@ const files = [
   'campaigns/processes/',
   'durable-streams/conformance.test.ts',
 ]
-run(process.execPath, [vitest, 'run', '--project', 'all', ...files, ...more])
+run(process.execPath, [vitest, 'run', '--project', 'all', '--tags-filter', '!nightly', ...files, ...more])

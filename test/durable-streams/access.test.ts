@@ -73,22 +73,6 @@ describe('access tokens', () => {
     ).toEqual([201, 403, 403, 201, 201, 403])
   })
 
-  it('add their prefix to the names of streams', async () => {
-    const { hw, tokenFor } = await startWithTokens()
-    const call = await tokenFor(
-      'prefixed',
-      {
-        basins: { exact: BASIN },
-        streams: { prefix: 'mine/' },
-        opGroups: { basin: { read: true, write: true }, stream: { read: true, write: true } },
-      },
-      true,
-    )
-    expect(await (await call('GET', 's')).text()).toBe('a')
-    expect((await call('PUT', 'new', { headers: { 'stream-forked-from': '/v1/stream/s' } })).status).toBe(201)
-    expect(await hw.basin(BASIN).stream('mine/new').exists()).toBe(true)
-  })
-
   it('end open responses when they are revoked', async () => {
     const { hw, tokenFor } = await startWithTokens()
     const scope = { basins: { exact: BASIN }, streams: { prefix: 'mine/' }, ops: ['read'] } as const
@@ -121,13 +105,5 @@ describe('pages of other origins', () => {
     expect(headers.get('access-control-allow-origin')).toBe('https://app.example')
     expect(headers.get('access-control-expose-headers')).toContain('stream-next-offset')
     expect(headers.get('cross-origin-resource-policy')).toBe('cross-origin')
-  })
-
-  it('may not call one without, unless `cors` allows them', async () => {
-    const { call, with: withOptions } = await startService()
-    const headers = { origin: 'https://app.example' }
-    expect((await call('PUT', 's', { headers })).status).toBe(403)
-    expect((await call('OPTIONS', 's', preflight)).status).toBe(405)
-    expect((await withOptions({ cors: ['https://app.example'] })('PUT', 's', { headers })).status).toBe(201)
   })
 })

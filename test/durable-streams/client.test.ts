@@ -80,37 +80,6 @@ describe.each([
     expect(seen).toEqual(Array.from({ length: 30 }, (_, n) => n))
   })
 
-  it('is followed by the library', async () => {
-    const { hw, url, fetch } = await start()
-    const handle = await DurableStream.create({ url: url('s'), contentType: 'text/plain', fetch })
-    const bodies: string[] = []
-    const following = (async () => {
-      for await (const { body } of hw.basin(BASIN).stream('s').follow({ seqNum: 0 }, { commands: false })) {
-        bodies.push(body)
-      }
-    })()
-    for (const body of ['a', 'b', 'c']) await handle.append(body)
-    await handle.close()
-    await following
-    expect(bodies).toEqual(['a', 'b', 'c'])
-    expect(await hw.basin(BASIN).stream('s').checkTail()).toMatchObject({ seqNum: 4, closed: true })
-  })
-
-  it('ends when a stream is closed, by either protocol', async () => {
-    const { hw, url, fetch } = await start()
-    await DurableStream.create({ url: url('s'), contentType: 'text/plain', fetch })
-    const response = await readStream({ url: url('s'), fetch, live: 'sse', offset: '-1' })
-    let text = ''
-    response.subscribeText(async (chunk) => {
-      text += chunk.text
-    })
-    await hw.basin(BASIN).stream('s').append('the end')
-    await hw.basin(BASIN).stream('s').close()
-    await response.closed
-    expect(text).toBe('the end')
-    expect(response.streamClosed).toBe(true)
-  })
-
   it('stores what a producer sends once, in order', async () => {
     const { hw, url, fetch } = await start()
     const handle = await DurableStream.create({ url: url('s'), contentType: 'application/json', fetch })
@@ -130,15 +99,5 @@ describe.each([
     const records = await hw.basin(BASIN).stream('s').read().toArray()
     expect(records.map(({ body }) => JSON.parse(body).n)).toEqual(Array.from({ length: 12 }, (_, n) => n))
     expect(statuses).toEqual(Array.from({ length: 24 }, (_, index) => (index % 2 === 0 ? 200 : 204)))
-  })
-
-  it('reads bytes as they were appended', async () => {
-    const { url, fetch } = await start()
-    const contentType = 'application/octet-stream'
-    const handle = await DurableStream.create({ url: url('s'), contentType, fetch })
-    const bytes = Uint8Array.from({ length: 70_000 }, (_, index) => (index * 31) % 256)
-    for (let at = 0; at < bytes.length; at += 10_000) await handle.append(bytes.slice(at, at + 10_000))
-    const response = await handle.stream({ live: false })
-    expect(await response.body()).toEqual(bytes)
   })
 })

@@ -1,55 +1,48 @@
-import { mkdtempSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { runConformanceTests } from '@durable-streams/server-conformance-tests'
-import { afterAll, beforeAll, describe } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe } from 'vitest'
 import { type NodeServer, serve } from '../../adapters/node/index.ts'
-import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
 import { type Engine, open, type Storage } from '../../src/index.ts'
 import { Cluster, HAS_POSTGRES, withoutPostgres } from '../storage/postgres/cluster.ts'
-import { byRun } from '../support/run-size.ts'
 
 const LONG_POLL_MS = 500
 
-/** Much of the suite waits in real time. */
-const ON_A_DIRECTORY = byRun({ quick: [], full: ['on a directory'] })
-
 /**
- * Some tests of the suite fail if a response takes half a second, since streams that live for two seconds are
- * used every one and a half. Only those that then miss a stream are repeated, and no other test of headwater.
+ * The groups of the suite whose streams live for one or two seconds. They fail if a response takes half a
+ * second, as on a machine with other work.
  */
-const PUBLISHED = { retry: { count: 2, condition: /^expected 404 to be 200/ } }
+const IN_REAL_TIME = /^(TTL Expiration Behavior|Fork - TTL and Expiry)$/
 
 describe.skipIf(HAS_POSTGRES /* `npm run test:postgres` runs it on PostgreSQL alone */)(
   'the published suite',
-  PUBLISHED,
-  () => {
-    describe('on memory', () => {
-      runSuite(async () => memory())
-    })
+  { tags: ['slow'] },
+  () => runSuite(async () => memory(), { inRealTime: false }),
+)
 
-    describe.each(ON_A_DIRECTORY)('%s', () => {
-      const directory = mkdtempSync(join(tmpdir(), 'headwater-durable-streams-'))
-      afterAll(() => rm(directory, { recursive: true, force: true }))
-      // The disk of a busy machine makes a sync wait for more than that half second.
-      runSuite(async () => filesystem(directory, { durability: 'process-crash' }))
-    })
+describe.skipIf(HAS_POSTGRES)('the published suite, on streams that expire', { tags: ['nightly'] }, () =>
+  runSuite(async () => memory(), { inRealTime: true }),
+)
+
+describe.runIf(HAS_POSTGRES)(
+  `the published suite on PostgreSQL${withoutPostgres}`,
+  { tags: ['slow'] },
+  () => {
+    let cluster: Cluster
+    afterAll(() => cluster.dispose())
+    const startCluster = async () => {
+      cluster = await Cluster.start()
+      return postgres({ connectionString: cluster.connectionString })
+    }
+    runSuite(startCluster, { inRealTime: false })
   },
 )
 
-describe.runIf(HAS_POSTGRES)(`the published suite on PostgreSQL${withoutPostgres}`, PUBLISHED, () => {
-  let cluster: Cluster
-  afterAll(() => cluster.dispose())
-  runSuite(async () => {
-    cluster = await Cluster.start()
-    return postgres({ connectionString: cluster.connectionString })
-  })
-})
-
-function runSuite(newStorage: () => Promise<Storage>): void {
+/** Runs either the tests whose outcome depends on real time, or all others. */
+function runSuite(
+  newStorage: () => Promise<Storage>,
+  { inRealTime }: { readonly inRealTime: boolean },
+): void {
   const options = { baseUrl: '', longPollTimeoutMs: LONG_POLL_MS }
   let hw: Engine
   let server: NodeServer
@@ -62,6 +55,9 @@ function runSuite(newStorage: () => Promise<Storage>): void {
   })
   afterAll(async () => {
     await Promise.all([server.close(), hw.close()])
+  })
+  beforeEach(({ task, skip }) => {
+    skip(IN_REAL_TIME.test(task.suite?.name ?? '') !== inRealTime, 'it is part of the other run')
   })
 
   runConformanceTests(options)

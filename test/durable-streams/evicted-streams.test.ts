@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { expect, it } from 'vitest'
 import { createDurableStreamsHandler } from '../../adapters/durable-streams/index.ts'
 import { open } from '../../src/index.ts'

@@ -28,17 +28,6 @@ describe('a path', () => {
     const { status, headers } = await call('PATCH', 's')
     expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, PUT, POST, DELETE'])
   })
-
-  it('begins with the option `path`, after the option `prefix`', async () => {
-    const { hw } = await startService()
-    const options = { basin: BASIN, auth: 'none', path: '/live/', prefix: '/api' } as const
-    const handler = createDurableStreamsHandler(hw, options)
-    const statusOf = async (path: string) =>
-      (await handler(new Request(`http://localhost${path}`, { method: 'PUT' }))).status
-    expect(await Promise.all(['/api/live/a', '/live/b', '/api/a', '/live'].map(statusOf))).toEqual([
-      201, 201, 404, 404,
-    ])
-  })
 })
 
 describe('the wire protocol and the library', () => {
@@ -186,51 +175,6 @@ describe('a creation', () => {
       409, 409, 409, 409, 409,
     ])
   })
-
-  it('conflicts with a stream that is closed, unless it closes the stream too', async () => {
-    const { call } = await startService()
-    const closing = { ...TEXT, 'stream-closed': 'true' }
-    await call('PUT', 'open', { headers: TEXT })
-    await call('PUT', 'closed', { headers: closing })
-    const put = (name: string, headers: Readonly<Record<string, string>>) => call('PUT', name, { headers })
-    expect(
-      await statusesOf([
-        put('open', TEXT),
-        put('open', closing),
-        put('closed', TEXT),
-        put('closed', closing),
-      ]),
-    ).toEqual([200, 409, 409, 200])
-  })
-
-  it.each([
-    ['stream-ttl', '0'],
-    ['stream-expires-at', '2020-01-01T00:00:00.000Z'],
-  ])('succeeds if the stream expires at once: %s %s', async (name, value) => {
-    const { call } = await startService()
-    const created = await call('PUT', 's', { headers: { ...TEXT, [name]: value }, body: 'a' })
-    expect([created.status, created.headers.get(name)]).toEqual([201, value])
-    expect(created.headers.get('stream-next-offset')).toBe('0000000000000001_0000000000000000')
-    expect((await call('GET', 's')).status).toBe(404)
-  })
-
-  it('happens once, however many ask for it', async () => {
-    const { call } = await startService()
-    const calls = Array.from({ length: 10 }, () => call('PUT', 's', { headers: TEXT, body: 'a' }))
-    expect((await statusesOf(calls)).sort()).toEqual([200, 200, 200, 200, 200, 200, 200, 200, 200, 201])
-    expect(await (await call('GET', 's')).text()).toBe('a')
-  })
-
-  it('keeps records forever unless the option `retention` says otherwise', async () => {
-    const { hw, call, with: withOptions } = await startService()
-    await call('PUT', 'a')
-    expect((await hw.basin(BASIN).stream('a').config()).retentionPolicy).toBe('infinite')
-    await withOptions({ retention: { ageSeconds: 60 } })('PUT', 'b')
-    const stream = hw.basin(BASIN).stream('b')
-    expect((await stream.config()).retentionPolicy).toBe('infinite')
-    await withOptions({ basin: 'other', retention: { ageSeconds: 60 } })('PUT', 'b')
-    expect((await hw.basin('other').stream('b').config()).retentionPolicy).toEqual({ ageSeconds: 60 })
-  })
 })
 
 describe('errors', () => {
@@ -249,27 +193,6 @@ describe('errors', () => {
       [400, 'no-store'],
       [413, 'no-store'],
     ])
-  })
-
-  it('tell a content type that is none from one that differs, and from the end of the stream', async () => {
-    const { call } = await startService()
-    await call('PUT', 's', { headers: TEXT })
-    const post = (type: string) => call('POST', 's', { headers: { 'content-type': type }, body: 'a' })
-    expect(await statusesOf([post('none'), post('text/html')])).toEqual([400, 409])
-    await call('POST', 's', { headers: { 'stream-closed': 'true' } })
-    const { status, headers } = await post('text/html')
-    expect([status, headers.get('stream-closed')]).toEqual([409, 'true'])
-    expect(headers.get('stream-next-offset')).toBe('0000000000000001_0000000000000000')
-  })
-})
-
-describe('a long poll', () => {
-  it('has an entity tag, as a read that does not wait', async () => {
-    const { call } = await startService()
-    await call('PUT', 's', { headers: TEXT, body: 'a' })
-    const [poll, read] = [await call('GET', 's?offset=-1&live=long-poll'), await call('GET', 's')]
-    expect(poll.headers.get('etag')).toMatch(/^W\/".+:0:1:t"$/)
-    expect(poll.headers.get('etag')).toBe(read.headers.get('etag'))
   })
 })
 

@@ -4,12 +4,11 @@ import { block, recordsOfBlocks } from '../../adapters/conformance/log-writer.ts
 import { utf8 } from '../../src/model/bytes.ts'
 import { meteredBytesOf } from '../../src/model/record.ts'
 import { decodeRecords } from '../../src/storage/block-codec.ts'
-import { cutRecords, pagesOf, wantedPages, wantsPart } from '../../src/storage/block-pages.ts'
+import { cutRecords, pagesOf, wantedPages } from '../../src/storage/block-pages.ts'
 import type { ReadRange, StoredBlock } from '../../src/storage/contract.ts'
 import { encodeSegment } from '../../src/storage/sealed-block.ts'
 
 const LARGE = block({ firstSeqNum: 70, count: 1_000, bodyBytes: 256, expiresAt: 5_000, timestamp: 9 })
-const EVERYTHING = { endSeqNum: Number.MAX_SAFE_INTEGER, bytesMax: Number.MAX_SAFE_INTEGER }
 
 const anyBlock = fc
   .record({
@@ -103,33 +102,7 @@ describe('a part of a block', () => {
         expect(records.map(({ seqNum }) => seqNum)).toEqual(expectedSeqNums(whole, range))
         if (found !== undefined) expect(found.expiresAt).toBe(whole.expiresAt)
       }),
-      { numRuns: 500 },
     )
-  })
-
-  it('is a view of the data', () => {
-    const range = { ...EVERYTHING, from: { seqNum: 500 }, recordsMax: 1 }
-    expect(partOf(LARGE, 4_096, range)!.data.buffer).toBe(LARGE.data.buffer)
-  })
-
-  it('is undefined if the records are not those expected', () => {
-    const range = { ...EVERYTHING, from: { seqNum: 0 } }
-    expect(cutRecords(LARGE.data, 71, null, range)).toBeUndefined()
-    expect(cutRecords(LARGE.data.subarray(1), 70, null, range)).toBeUndefined()
-    expect(cutRecords(LARGE.data.subarray(0, -1), 70, null, range)).toBeUndefined()
-  })
-
-  it('is selected only if the range excludes some of the records', () => {
-    const all = { ...EVERYTHING, from: { seqNum: 0 } }
-    expect(wantsPart(LARGE, all)).toBe(false)
-    expect(wantsPart(LARGE, { ...all, from: { timestamp: 9 } })).toBe(false)
-    expect(wantsPart(LARGE, { ...all, recordsMax: 1_000, bytesMax: LARGE.meteredBytes })).toBe(false)
-    expect(wantsPart(LARGE, { ...all, recordsMax: 1, unsplit: true })).toBe(false)
-    expect(wantsPart(LARGE, { ...all, recordsMax: 999 })).toBe(true)
-    expect(wantsPart(LARGE, { ...all, bytesMax: LARGE.meteredBytes - 1 })).toBe(true)
-    expect(wantsPart(LARGE, { ...all, endSeqNum: 1_069 })).toBe(true)
-    expect(wantsPart(LARGE, { ...all, from: { seqNum: 71 } })).toBe(true)
-    expect(wantsPart(LARGE, { ...all, from: { timestamp: 10 } })).toBe(true)
   })
 })
 

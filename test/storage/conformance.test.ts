@@ -1,111 +1,241 @@
-// @module-tag slow
-
-import { describe, expect, test } from 'vitest'
-import { conformanceSuite } from '../../adapters/conformance/index.ts'
+import 'fake-indexeddb/auto'
+import { createHash } from 'node:crypto'
+import type { PGlite } from '@electric-sql/pglite'
+import { deleteDB } from 'idb'
+import { afterAll, describe, expect, test } from 'vitest'
+import { type ConformanceFixture, conformanceSuite } from '../../adapters/conformance/index.ts'
+import { durableObject } from '../../adapters/storage/durable-object/index.ts'
+import { nodeFiles } from '../../adapters/storage/filesystem/files/node-files.ts'
+import { filesystem } from '../../adapters/storage/filesystem/index.ts'
+import { openStorage, type SharedStorage } from '../../adapters/storage/filesystem/shared-storage.ts'
+import { indexedDb } from '../../adapters/storage/indexeddb/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
+import { memoryStorage } from '../../adapters/storage/memory/memory-storage.ts'
+import { postgres } from '../../adapters/storage/postgres/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
 import type { Storage } from '../../src/storage/contract.ts'
-import { catalogMutations } from './mutations/catalog.ts'
-import { electing, electionMutations } from './mutations/elections.ts'
-import { extensionMutations } from './mutations/extensions.ts'
-import { lifecycleMutations } from './mutations/lifecycle.ts'
-import { logsMutations } from './mutations/logs.ts'
-import { readMutations } from './mutations/read.ts'
-import { reclaimMutations } from './mutations/reclaim.ts'
-import { sharedMutations } from './mutations/shared.ts'
-import { streamMutations } from './mutations/streams.ts'
-import { writeStateMutations } from './mutations/write-state.ts'
-import { realistic, splitting } from './wrapped-storage.ts'
+import { copyOfDirectory, temporaryDirectory } from './filesystem/directories.ts'
+import { OrderedMap, orderedMapStorage } from './key-value/ordered-map.ts'
+import { newSchema } from './postgres/schemas.ts'
+import { SqliteObject } from './sqlite-object.ts'
+import { delegating } from './wrapped-storage.ts'
 
-const mutations = [
-  ...catalogMutations,
-  ...logsMutations,
-  ...readMutations,
-  ...reclaimMutations,
-  ...extensionMutations,
-  ...writeStateMutations,
-  ...streamMutations,
-  ...sharedMutations,
-  ...electionMutations,
-  ...lifecycleMutations,
-]
+interface Target {
+  readonly title: string
+  readonly make: () => Promise<ConformanceFixture>
+  /** A storage that is not opened. */
+  readonly unopened: () => Storage
+  /** Why some tests do not apply. */
+  readonly skips: readonly string[]
+  readonly tags?: 'slow'[]
+  readonly clock?: Clock
+}
 
-describe('the conformance suite detects a storage that breaks', () => {
-  for (const { breaks, noticedBy, make } of mutations) {
-    test(breaks, async () => {
-      const suite = suiteFor(make, memory().manifest)
-      for (const title of noticedBy) {
-        const found = suite.find((test) => test.title === title)
-        expect(found, title).toBeDefined()
-        await expect(found!.run(), title).rejects.toThrow()
-      }
-    })
-  }
+const KEEPS_MEMORY = 'the storage may return memory that it keeps'
+const SHARED = 'the storage is shared'
+const EXCLUSIVE = 'the storage is not shared'
+const HINTS = "notifications are 'hint'"
+const NO_NOTIFICATIONS = "notifications are 'none'"
 
-  test('its manifest', async () => {
-    const manifest = { ...memory().manifest, name: 'other' }
-    const [found] = suiteFor(memory, manifest).filter(({ title }) => title.includes('manifest'))
-    await expect(found!.run()).rejects.toThrow('manifest: expected')
-  })
+let databases = 0
 
-  test('its claim not to be shared', async () => {
-    const manifest = { ...memory().manifest, shared: false }
-    const make = () => ({ ...memory(), manifest })
-    const [found] = suiteFor(make, manifest).filter(({ title }) => title.includes('once at a time'))
-    await expect(found!.run()).rejects.toThrow('second opening: expected a rejection')
-  })
-})
-
-describe('the conformance suite accepts a storage that splits blocks', () => {
-  for (const { title, skip, run } of suiteFor(splitting, splitting().manifest)) {
-    if (skip === undefined && /^(logs|read|reclaim)/.test(title)) test(title, run)
-  }
-})
-
-describe('the conformance suite accepts a storage that merges blocks, is not shared and works asynchronously', () => {
-  const suite = suiteFor(realistic, realistic().manifest)
-
-  for (const { title, skip, run } of suite) if (skip === undefined) test(title, run)
-
-  test('skips tests that do not apply, with a reason', () => {
-    const reasons = new Set(suite.map(({ skip }) => skip))
-    expect(reasons).toEqual(
-      new Set([undefined, 'the storage may return memory that it keeps', 'the storage is not shared']),
-    )
-  })
-})
-
-describe('the conformance suite accepts a storage that elects an engine', () => {
-  const suite = suiteFor(electing, memory().manifest).filter(({ title }) => title.startsWith('elections: '))
-
-  for (const { title, run } of suite) test(title, run)
-})
-
-test('skips tests of reopening unless the storage keeps its data', () => {
-  const make = async () => ({ storage: memory(), dispose: async () => {} })
-  const { manifest } = memory()
-  const skipped = conformanceSuite({ manifest, make }).filter(({ skip }) => skip?.includes('loses'))
-  expect(skipped.length).toBe(8)
-  const durable = { ...manifest, durability: 'power-loss', notifications: 'hint' } as const
-  const reasons = new Set(conformanceSuite({ manifest: durable, make }).map(({ skip }) => skip))
-  expect(reasons).toEqual(
-    new Set([
-      undefined,
-      "notifications are 'hint'",
-      'the storage may return memory that it keeps',
-      'the storage is shared',
-    ]),
-  )
-})
-
-function suiteFor(make: () => Storage, manifest: Storage['manifest']) {
-  return conformanceSuite({
-    manifest,
-    make: async () => ({ storage: make(), dispose: async () => {} }),
+/** Each kind of storage. `test/browser` runs the suite in a browser, and `postgres` runs it on servers. */
+const TARGETS: Target[] = [
+  {
+    title: 'memory',
+    unopened: memory,
+    make: async () => over(memory()),
+    skips: [KEEPS_MEMORY, SHARED],
     clock: virtualClock(),
-    keepsDataWhenClosed: true,
-    notificationMsMax: 100,
-    seeds: [1],
-    randomOperations: 150,
+  },
+  {
+    title: 'memory that packs its streams',
+    unopened: packedMemory,
+    make: async () => over(packedMemory()),
+    skips: [KEEPS_MEMORY, SHARED],
+    clock: virtualClock(),
+  },
+  {
+    title: 'IndexedDB',
+    unopened: () => indexedDb(''),
+    make: async () => {
+      const name = `conformance-${databases++}`
+      return { ...reopened(() => indexedDb(name)), dispose: () => deleteDB(name) }
+    },
+    skips: [KEEPS_MEMORY, SHARED, HINTS],
+  },
+  { title: 'a directory', unopened: () => filesystem('unopened'), make: directoryFixture, skips: [SHARED] },
+  {
+    title: 'a directory whose journals are rolled every 3,000 bytes',
+    unopened: () => filesystem('unopened'),
+    make: rollingFixture,
+    skips: [SHARED],
+    tags: ['slow'],
+  },
+  orderedMapTarget('an ordered map that processes share', { shared: true }, [
+    KEEPS_MEMORY,
+    SHARED,
+    NO_NOTIFICATIONS,
+  ]),
+  {
+    ...orderedMapTarget('an ordered map with one writer and small values', { valueBytesMax: 65_536 }, [
+      KEEPS_MEMORY,
+      EXCLUSIVE,
+    ]),
+    tags: ['slow'],
+  },
+  {
+    title: 'PGlite',
+    unopened: () => postgres({ connectionString: 'postgres://localhost' }),
+    make: pgliteFixture,
+    skips: [SHARED, HINTS],
+    tags: ['slow'],
+  },
+]
+if (SqliteObject.isAvailable) {
+  TARGETS.push({
+    title: 'the SQLite of a Durable Object',
+    unopened: () => durableObject(new SqliteObject()),
+    make: async () => {
+      const object = new SqliteObject()
+      return reopened(() => durableObject(object))
+    },
+    skips: [KEEPS_MEMORY, EXCLUSIVE],
+    clock: virtualClock(),
   })
+} else test.skip('the SQLite of a Durable Object (skipped: only Node 22 and later have SQLite)')
+
+/** Those that take long, because they are about the largest blocks or about many. */
+const LARGE =
+  /consecutive reads|at most `limit`|largest blocks|any range|encoded size|a large batch|of 1 MiB|1,000 records|many extended|1,000 producers|many changes/
+
+describe.each(TARGETS.map((target) => [target.title, target] as const))('%s', (_, target) => {
+  const { unopened, make, skips, tags = [], clock } = target
+  const suite = conformanceSuite({
+    manifest: unopened().manifest,
+    make,
+    keepsDataWhenClosed: true,
+    notificationMsMax: 60_000,
+    seeds: [1],
+    randomOperations: 50,
+    clock,
+  })
+  for (const { title, skip, run } of suite) {
+    if (skip === undefined) test(title, { tags: LARGE.test(title) ? ['slow'] : tags }, run)
+  }
+
+  test('leaves out only what does not apply', () => {
+    expect(new Set(suite.flatMap(({ skip }) => skip ?? []))).toEqual(new Set(skips))
+  })
+})
+
+/** The data lives as long as the object. */
+function over(storage: Storage): ConformanceFixture {
+  return { storage, dispose: async () => {} }
+}
+
+/** Another object over the same data for each opening, as in another process. */
+function reopened(make: () => Storage): ConformanceFixture {
+  return { storage: make(), reopen: async () => make(), dispose: async () => {} }
+}
+
+function orderedMapTarget(
+  title: string,
+  options: Parameters<typeof orderedMapStorage>[1],
+  skips: readonly string[],
+): Target {
+  return {
+    title,
+    unopened: () => orderedMapStorage(new OrderedMap(), options),
+    make: async () => {
+      const map = new OrderedMap()
+      return reopened(() => orderedMapStorage(map, options))
+    },
+    skips,
+    clock: virtualClock(),
+  }
+}
+
+async function directoryFixture(): Promise<ConformanceFixture> {
+  let directory = await temporaryDirectory()
+  return {
+    ...reopened(() => filesystem(directory)),
+    // What a process has written is there after its end.
+    crash: async () => {
+      directory = await copyOfDirectory(directory)
+      return filesystem(directory)
+    },
+  }
+}
+
+/** Makes states frequent that are rare with real sizes. Files that are being rolled cannot be copied. */
+async function rollingFixture(): Promise<ConformanceFixture> {
+  const directory = await temporaryDirectory()
+  let opened: Promise<SharedStorage> | undefined
+  const files = nodeFiles(directory)
+  const storage: Storage = {
+    manifest: filesystem('unopened').manifest,
+    async open({ onLogChanged }) {
+      opened ??= openStorage(files, { durability: 'power-loss', rollBytes: 3_000 }, async () => {
+        opened = undefined
+      })
+      return (await opened).open(onLogChanged)!
+    },
+  }
+  return over(storage)
+}
+
+let pglite: Promise<PGlite> | undefined
+afterAll(async () => (await pglite)?.close())
+
+async function pgliteFixture(): Promise<ConformanceFixture> {
+  pglite ??= import('@electric-sql/pglite').then(({ PGlite }) => PGlite.create())
+  const client = await pglite
+  const schema = newSchema()
+  return {
+    ...reopened(() => postgres({ client, schema })),
+    dispose: async () => void (await client.exec(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)),
+  }
+}
+
+/** Packs everything. Its logs have ids of the form that the engine draws: others it does not pack. */
+function packedMemory(): Storage {
+  const storage = memoryStorage(0)
+  const names = new Map<string, string>()
+  const idOf = (logId: string): string => {
+    const id = createHash('md5').update(logId).digest('hex')
+    names.set(id, logId)
+    return id
+  }
+  return {
+    manifest: storage.manifest,
+    async open(context) {
+      const onLogChanged = (id: string) => {
+        const logId = names.get(id)
+        if (logId !== undefined) context.onLogChanged(logId)
+      }
+      const session = await storage.open({ ...context, onLogChanged })
+      // The first log makes the storage load the code.
+      if ((await session.head('first')) === undefined) {
+        await session.commit([{ kind: 'create-log', logId: 'first', epoch: 1, createdAt: 0 }])
+      }
+      return {
+        ...delegating(session),
+        commit: (changes) =>
+          session.commit(
+            changes.map((change) => ('logId' in change ? { ...change, logId: idOf(change.logId) } : change)),
+          ),
+        head: (logId) => session.head(idOf(logId)),
+        allocate: (logId, bytes) => session.allocate!(idOf(logId), bytes),
+        append: (request) => session.append({ ...request, logId: idOf(request.logId) }),
+        read: (logId, range) => session.read(idOf(logId), range),
+        async reclaim(limits) {
+          const { more, logIds } = await session.reclaim(limits)
+          return { more, logIds: logIds.map((id) => names.get(id)!) }
+        },
+        measure: (logIds) => session.measure(logIds.map(idOf)),
+      }
+    },
+  }
 }

@@ -1,5 +1,4 @@
 import 'fake-indexeddb/auto'
-import { PGlite } from '@electric-sql/pglite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { indexedDb } from '../../adapters/storage/indexeddb/index.ts'
@@ -13,11 +12,11 @@ import { OrderedMap, orderedMapStorage } from './key-value/ordered-map.ts'
 /** Returns a storage over the same data each time, as a new process would find it. */
 type Data = () => Promise<Storage>
 
-const KINDS: readonly [string, () => Promise<Data>][] = [
+const KINDS: readonly [string, () => Promise<Data>, tags?: 'slow'[]][] = [
   ['memory', async () => keeping(memory())],
   ['a directory', files],
   ['IndexedDB', async () => async () => indexedDb('stream-features')],
-  ['PostgreSQL', tables],
+  ['PostgreSQL', tables, ['slow']],
   ['an ordered map', async () => keeping(orderedMapStorage(new OrderedMap(), { shared: true }))],
 ]
 
@@ -34,6 +33,7 @@ async function files(): Promise<Data> {
 }
 
 async function tables(): Promise<Data> {
+  const { PGlite } = await import('@electric-sql/pglite')
   const client = await PGlite.create()
   onTestFinished(() => client.close())
   return async () => postgres({ client, listen: false })
@@ -42,8 +42,10 @@ async function tables(): Promise<Data> {
 const EXPIRY = { at: new Date(9e12) }
 const METADATA = { 'content-type': 'text/plain', ü: '' }
 
-describe.each(KINDS)('%s', (_, make) => {
-  it('keeps producers, closed streams, forks, metadata and expiry when engines close and crash', async () => {
+describe.each(KINDS)('%s', (_, make, tags = []) => {
+  it('keeps producers, closed streams, forks, metadata and expiry when engines close and crash', {
+    tags,
+  }, async () => {
     const data = await make()
     const openNext = async (): Promise<Engine> => {
       const hw = await open({ storage: await data() })

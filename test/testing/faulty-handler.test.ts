@@ -1,13 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { createHandler } from '../../adapters/http/index.ts'
-import { memory } from '../../adapters/storage/memory/index.ts'
 import {
   type FaultyHandler,
   faultyHandler,
   type HandlerRates,
   virtualClock,
 } from '../../adapters/testing/index.ts'
-import { open } from '../../src/index.ts'
 
 /** A handler that echoes requests and records which arrived and which responses were cancelled. */
 function echo() {
@@ -69,14 +66,6 @@ describe('a faulty handler', () => {
     expect(handler.log).toEqual([{ call: 1, method: 'POST', path: '/v1/things', fault: 'dropped' }])
   })
 
-  test('refuses a connection with its own error code', async () => {
-    const { handler, arrived } = echo()
-    handler.refuse()
-    expect(await failure(handler(post('a')))).toBe('fetch failed: ECONNREFUSED')
-    expect(arrived).toEqual([])
-    expect(handler.log).toMatchObject([{ fault: 'refused' }])
-  })
-
   test('loses a response and cancels its body', async () => {
     const { handler, arrived, cancelled } = echo()
     handler.loseResponse({ nth: 1 })
@@ -109,36 +98,6 @@ describe('a faulty handler', () => {
     expect(cancelled.count).toBe(1)
   })
 
-  test('delivers a shorter body, and a response without one, completely', async () => {
-    const { handler, cancelled } = echo()
-    handler.cut(31)
-    expect(await (await handler(post('a'))).text()).toHaveLength(30)
-    expect(cancelled.count).toBe(0)
-    const empty = faultyHandler(() => new Response(null, { status: 204 }))
-    empty.cut(0)
-    expect((await empty(post('a'))).status).toBe(204)
-  })
-
-  test('cancels the source of a cut response when the client cancels it', async () => {
-    const { handler, cancelled } = echo()
-    handler.cut(20)
-    const response = await handler(post('a'))
-    await response.body!.cancel()
-    expect(cancelled.count).toBe(1)
-  })
-
-  test('ends a cut response when the client aborts', async () => {
-    const { handler, cancelled } = echo()
-    handler.cut(20)
-    const control = new AbortController()
-    const response = await handler(post('a', { signal: control.signal }))
-    const reader = response.body!.getReader()
-    await reader.read()
-    control.abort(new Error('gone'))
-    await expect(reader.read()).rejects.toThrow('gone')
-    expect(cancelled.count).toBe(1)
-  })
-
   test('delivers a request twice and returns the second response', async () => {
     const { handler, arrived, cancelled } = echo()
     handler.duplicate({ nth: 1 })
@@ -146,29 +105,6 @@ describe('a faulty handler', () => {
     expect(await response.text()).toContain('2: a')
     expect(arrived).toEqual(['POST a', 'POST a'])
     expect(cancelled.count).toBe(1)
-  })
-
-  test('delivers a request a second time even if the first time fails', async () => {
-    let calls = 0
-    const handler = faultyHandler(async (request) => {
-      if (++calls === 1) throw new Error('the first')
-      return new Response(`${calls}: ${await request.text()}`)
-    })
-    handler.duplicate()
-    expect(await (await handler(post('a'))).text()).toBe('2: a')
-  })
-
-  test('does not deliver a request twice if the client aborts in between', async () => {
-    const control = new AbortController()
-    let calls = 0
-    const handler = faultyHandler(() => {
-      calls++
-      control.abort(new Error('gone'))
-      return new Response()
-    })
-    handler.duplicate()
-    await expect(handler(post('a', { signal: control.signal }))).rejects.toThrow('gone')
-    expect(calls).toBe(1)
   })
 
   test('responds without the handler', async () => {
@@ -261,7 +197,7 @@ describe('random faults', () => {
       rates,
       clock,
     })
-    for (let i = 0; i < 100; i++) {
+    for (let i = 0; i < 60; i++) {
       const text = handler(post('x'.repeat(2000))).then((response) => response.text())
       const rejection = failure(text)
       await clock.advance('20ms')
@@ -291,24 +227,4 @@ describe('random faults', () => {
     )
     expect(() => faultyHandler(() => new Response(), { rates: options })).toThrow(message)
   })
-})
-
-test('a conditional retry after a lost response stores the append once', async () => {
-  const hw = await open({ storage: memory() })
-  await hw.ensureBasin('shop')
-  await hw.basin('shop').ensureStream('orders')
-  const handler = faultyHandler(createHandler(hw, { auth: 'none' }))
-  handler.loseResponse({ nth: 1 })
-  const append = () =>
-    handler(
-      new Request('http://localhost/v1/streams/orders/records', {
-        method: 'POST',
-        headers: { 'svc-basin': 'shop', 'content-type': 'application/json' },
-        body: JSON.stringify({ records: [{ body: 'once' }], match_seq_num: 0 }),
-      }),
-    )
-  expect(await failure(append())).toBe('fetch failed: ECONNRESET')
-  const retry = await append()
-  expect([retry.status, await retry.json()]).toEqual([412, { seq_num_mismatch: 1 }])
-  await hw.close()
 })

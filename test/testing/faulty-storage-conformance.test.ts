@@ -1,44 +1,15 @@
 // @module-tag slow
 
-import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, test } from 'vitest'
 import { conformanceSuite } from '../../adapters/conformance/index.ts'
-import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import type { Storage } from '../../src/storage/contract.ts'
-import { temporaryDirectory } from '../storage/filesystem/directories.ts'
-import { realistic } from '../storage/wrapped-storage.ts'
-
-const directory = await temporaryDirectory()
-
-/** Each creates an empty storage under a new name. */
-const STORAGES: readonly (readonly [title: string, make: (name: string) => Storage])[] = [
-  ['memory', () => faultyStorage(memory(), { notifications: 'reliable' })],
-  ['a storage with one owner that works later and merges blocks', () => faultyStorage(realistic())],
-  [
-    'a directory',
-    (name) => faultyStorage(filesystem(join(directory, name), { durability: 'process-crash' })),
-  ],
-]
 
 /** Without faults it keeps the whole contract. */
-describe.each(STORAGES)('a faulty storage without faults, around %s', (title, make) => {
-  let created = 0
-  const suite = conformanceSuite({
-    manifest: make('manifest').manifest,
-    make: async () => ({ storage: make(`${title}-${created++}`), dispose: async () => {} }),
-    keepsDataWhenClosed: true,
-    clock: virtualClock(),
-    seeds: [1],
-    notificationMsMax: 60_000,
-    randomOperations: 150,
-  })
-  for (const { title, skip, run } of suite) {
-    if (skip !== undefined) test.skip(`${title} (${skip})`)
-    else test(title, run)
-  }
+describe('a faulty storage without faults conforms to the storage contract', () => {
+  conforms(() => faultyStorage(memory(), { notifications: 'reliable' }), virtualClock())
 })
 
 /** Delays of 0 ms, during which everything else runs. */
@@ -71,22 +42,18 @@ describe('a faulty storage with delays and duplicate notifications only', () => 
     storage.duplicateNotifications()
     return storage
   }
+  conforms(make, turningClock)
+})
+
+function conforms(make: () => Storage, clock: Clock): void {
   const suite = conformanceSuite({
     manifest: make().manifest,
     make: async () => ({ storage: make(), dispose: async () => {} }),
     keepsDataWhenClosed: true,
-    clock: turningClock,
+    clock,
     seeds: [1],
+    randomOperations: 50,
     notificationMsMax: 60_000,
-    randomOperations: 150,
   })
   for (const { title, skip, run } of suite) if (skip === undefined) test(title, run)
-})
-
-test('the memory storage skips only the cases of other storages', () => {
-  const { manifest } = faultyStorage(memory(), { notifications: 'reliable' })
-  const make = async () => ({ storage: memory(), dispose: async () => {} })
-  const suite = conformanceSuite({ manifest, make, keepsDataWhenClosed: true })
-  const reasons = suite.flatMap(({ skip }) => skip ?? [])
-  expect(reasons).toEqual(['the storage may return memory that it keeps', 'the storage is shared'])
-})
+}

@@ -1,6 +1,4 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
-import { S2, type S2ClientOptions, S2Error } from '@s2-dev/streamstore'
+import { S2, S2Error } from '@s2-dev/streamstore'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
@@ -92,10 +90,7 @@ describe('an in-process service', () => {
 
   test.each([
     [0, 1, 2],
-    [0, 2, 1],
-    [1, 0, 2],
     [1, 2, 0],
-    [2, 0, 1],
     [2, 1, 0],
   ])('has its own address among several services, closed in the order %i, %i, %i', async (...order) => {
     const three = ['a', 'b', 'c'].map((text) => started(saying(text)))
@@ -108,20 +103,6 @@ describe('an in-process service', () => {
       await expect(fetch(three[index]!.url)).rejects.toThrow('fetch failed')
     }
     expect(globalThis.fetch).toBe(realFetch.value)
-  })
-
-  test('keeps a later replacement of `fetch` by other code', async () => {
-    const service = started(saying('here'))
-    const installed = globalThis.fetch
-    const replacement: typeof fetch = (input, init) => installed(input, init)
-    globalThis.fetch = replacement
-    expect(await textOf(service.url)).toBe('here')
-    service.close()
-    expect(globalThis.fetch).toBe(replacement)
-    await expect(fetch(service.url)).rejects.toThrow('fetch failed')
-    globalThis.fetch = installed
-    // The next service removes the rest.
-    started(saying('next')).close()
   })
 
   test('rejects an aborted request even if the handler responds', async () => {
@@ -140,36 +121,6 @@ describe('an in-process service', () => {
     )
   })
 
-  test('releases a request when its response has arrived', async () => {
-    let signal: AbortSignal | undefined
-    const service = started((request) => {
-      signal = request.signal
-      return new Response('whole')
-    })
-    const control = new AbortController()
-    await (await fetch(service.url, { signal: control.signal })).text()
-    control.abort()
-    service.close()
-    expect(signal?.aborted).toBe(false)
-  })
-
-  test('cancels a response that arrives after the abort', async () => {
-    let cancelled = 0
-    let answer = (_: Response): void => {}
-    const service = started(
-      () =>
-        new Promise((resolve) => {
-          answer = resolve
-        }),
-    )
-    const waiting = fetch(service.url)
-    await new Promise((resolve) => setImmediate(resolve))
-    service.close()
-    await expect(waiting).rejects.toThrow('fetch failed')
-    answer(new Response(new ReadableStream({ cancel: () => void cancelled++ })))
-    await expect.poll(() => cancelled).toBe(1)
-  })
-
   test('fails open requests and responses when it is closed', async () => {
     let cancelled = 0
     const endless = () =>
@@ -186,45 +137,7 @@ describe('an in-process service', () => {
     await expect(reader.read()).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
     expect(cancelled).toBe(1)
   })
-
-  test('forwards the abort of a request that was garbage-collected', async () => {
-    let cancelled = 0
-    const handler = faultyHandler(() => new Response(new ReadableStream({ cancel: () => void cancelled++ })))
-    handler.cut(10)
-    const service = started(handler)
-    const control = new AbortController()
-    const request = () => new Request(service.url, { signal: control.signal })
-    const bodies = [(await fetch(request())).body!, (await handler(request())).body!]
-    const reads = bodies.map((body) => body.getReader().read())
-    await collectGarbage()
-    control.abort(new Error('gone'))
-    for (const read of reads) await expect(read).rejects.toThrow('gone')
-    expect(cancelled).toBe(2)
-  })
-
-  test('rejects with the error of the handler', async () => {
-    const service = started(() => {
-      throw new TypeError('fetch failed')
-    })
-    await expect(fetch(service.url)).rejects.toThrow('fetch failed')
-  })
-
-  test('does not compress, because nothing would decompress', async () => {
-    const service = started((request) => new Response(request.headers.get('accept-encoding')))
-    expect(await (await fetch(service.url, { headers: { 'accept-encoding': 'gzip' } })).text()).toBe('')
-  })
 })
-
-/** Collects everything that is only referenced weakly. */
-async function collectGarbage(): Promise<void> {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc')
-  for (let i = 0; i < 3; i++) {
-    // References on the stack are released in a later turn.
-    await new Promise((resolve) => setImmediate(resolve))
-    collect()
-  }
-}
 
 /** The published client on an engine in this process. */
 async function published() {
@@ -288,26 +201,6 @@ describe('the published client without a socket', () => {
     await stream.close()
   })
 
-  test('accepts options of its own', async () => {
-    const { service, handler, basin } = await published()
-    await basin.stream('orders').append(strings('a'))
-    class Noting extends S2 {
-      static given: S2ClientOptions
-      constructor(options: S2ClientOptions) {
-        super(options)
-        Noting.given = options
-      }
-    }
-    const once = service.connect(Noting, { retry: { maxAttempts: 1 }, requestTimeoutMillis: 7 })
-    expect(Noting.given).toEqual({
-      ...service.clientOptions,
-      retry: { ...service.clientOptions.retry, maxAttempts: 1 },
-      requestTimeoutMillis: 7,
-    })
-    handler.respond(503, { nth: 1 })
-    await expect(once.basin('in-process').stream('orders').checkTail()).rejects.toMatchObject({ status: 503 })
-  })
-
   test('sends the configured token', async () => {
     const hw = await engine()
     const handler = createHandler(hw)
@@ -315,16 +208,6 @@ describe('the published client without a socket', () => {
     const [known, unknown] = [started(handler, { accessToken }), started(handler)]
     await expect(known.connect(S2).basins.list()).resolves.toMatchObject({ basins: [] })
     await expect(unknown.connect(S2).basins.list()).rejects.toMatchObject({ status: 401 })
-  })
-
-  test('works if the app constructs it', async () => {
-    const { service } = await published()
-    const s2 = new S2({ ...service.clientOptions })
-    const stream = s2.basin('in-process').stream('orders', service.streamOptions)
-    const session = await stream.appendSession()
-    await (await session.submit(strings('a'))).ack()
-    await session.close()
-    await stream.close()
   })
 
   test('fails its open sessions when the service closes', async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { LogWriter, WHOLE_LOG } from '../../adapters/conformance/log-writer.ts'
-import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import {
   type FaultyStorage,
@@ -10,8 +9,6 @@ import {
 } from '../../adapters/testing/index.ts'
 import type { StorageSession } from '../../src/storage/contract.ts'
 import { StorageFailure } from '../../src/storage/errors.ts'
-import { temporaryDirectory } from '../storage/filesystem/directories.ts'
-import { wrapped } from '../support/index.ts'
 import { openFaulty, outcome, put } from './storage-support.ts'
 
 describe('a storage that loses its connection', () => {
@@ -66,20 +63,6 @@ describe('a storage that loses its connection', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('can be closed meanwhile', async () => {
-    const { storage, session } = await openFaulty()
-    storage.loseConnection()
-    await session.close()
-    expect(await outcome(session.head('log'))).toBe('closed')
-  })
-
-  test('is restored by `heal`', async () => {
-    const { storage, session } = await openFaulty()
-    storage.loseConnection()
-    storage.heal()
-    expect(await outcome(session.head('log'))).toBe('done')
-  })
-
   test('notifies of the logs that changed meanwhile when it is restored, also with reliable notifications', async () => {
     const { storage, notified, clock, session } = await openFaulty({ notifications: 'reliable' })
     const inner = await LogWriter.create(session, 'x')
@@ -98,26 +81,6 @@ describe('a storage that loses its connection', () => {
     await clock.settle()
     expect(notified).toEqual(['x'])
   })
-})
-
-test('a faulty storage has the optional calls of its storage', async () => {
-  const { session } = await openFaulty()
-  expect(session.electForBackgroundWork).toBeUndefined()
-  const elections: boolean[] = []
-  const inner = memory()
-  const storage = faultyStorage({
-    manifest: inner.manifest,
-    open: async (context) =>
-      Object.assign(await inner.open(context), {
-        electForBackgroundWork(onElected: (isElected: boolean) => void) {
-          onElected(true)
-          return () => void elections.push(false)
-        },
-      }),
-  })
-  const other = await storage.open({ clock: virtualClock(), onLogChanged: () => {} })
-  other.electForBackgroundWork!((isElected) => elections.push(isElected))()
-  expect(elections).toEqual([true, false])
 })
 
 describe('a storage that crashes', () => {
@@ -166,36 +129,6 @@ describe('a storage that crashes', () => {
     await LogWriter.create(reopened, 'new')
     await clock.settle()
     expect(notified).toEqual([])
-  })
-
-  test('keeps durable writes, and releases the directory', async () => {
-    const storage = faultyStorage(filesystem(await temporaryDirectory(), { durability: 'process-crash' }))
-    const context = { clock: virtualClock(), onLogChanged: () => {} }
-    const writer = await LogWriter.create(await storage.open(context), 'log')
-    await writer.append()
-    await storage.crash()
-    const reopened = await storage.open(context)
-    expect(await reopened.head('log')).toEqual(writer.head)
-    await reopened.close()
-  })
-
-  test('does not wait for a call that never settles while it is being closed', async () => {
-    const hanging = wrapped(memory(), {}, () => ({ get: () => new Promise(() => {}) }))
-    const storage = faultyStorage(hanging)
-    const session = await storage.open({ clock: virtualClock(), onLogChanged: () => {} })
-    const get = outcome(session.get('streams', 'a'))
-    const closed = session.close()
-    await storage.crash()
-    expect(await get).toBe('io')
-    await closed
-  })
-
-  test('crashes sessions opened between two crashes', async () => {
-    const { storage, clock } = await openFaulty()
-    await storage.crash()
-    const reopened = await storage.open({ clock, onLogChanged: () => {} })
-    await storage.crash()
-    expect(await outcome(reopened.head('log'))).toBe('closed')
   })
 
   /** A storage with one session at a time, whose calls settle only when the test releases them. */
@@ -252,30 +185,5 @@ describe('a storage that crashes', () => {
     await goOn(clock)
     expect(await opened).toBe('done')
     await begun
-  })
-
-  test('during an `open`, resolves `crash` when it can be opened again', async () => {
-    const { storage, goOn, beSlow } = oneAtATime()
-    const clock = virtualClock()
-    const context = { clock, onLogChanged: () => {} }
-    beSlow()
-    const opening = outcome(storage.open(context))
-    await clock.settle()
-    const opened = storage.crash().then(() => outcome(storage.open(context)))
-    await clock.settle()
-    await goOn(clock)
-    expect(await opening).toBe('io')
-    expect(await opened).toBe('done')
-  })
-
-  test('drops delayed calls while it is being closed', async () => {
-    const { storage, session, clock } = await openFaulty()
-    storage.delay('append', '1s', { after: true })
-    const append = new LogWriter(session, 'log').append()
-    const closed = session.close()
-    const crashed = storage.crash()
-    expect(await outcome(append)).toBe('io')
-    await Promise.all([closed, crashed])
-    expect(clock.pending).toBe(0)
   })
 })

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { LogWriter } from '../../adapters/conformance/log-writer.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
-import type { AppendRequest } from '../../src/storage/contract.ts'
+import { faultyStorage } from '../../adapters/testing/index.ts'
 import { openFaulty, outcome, put } from './storage-support.ts'
 
 /** Records the outcome of a call once it settles. */
@@ -41,18 +40,6 @@ describe('a delayed call', () => {
     expect(await commit.outcome).toBe('done')
   })
 
-  test('reports the failure of the storage after the delay', async () => {
-    const { storage, session, clock } = await openFaulty()
-    storage.delay('get', 100)
-    storage.delay('get', 10, { after: true })
-    storage.failNext('get', { after: true })
-    const get = watched(session.get('streams', 'a'))
-    await clock.advance(109)
-    expect(get.settled).toBe(false)
-    await clock.advance(1)
-    expect(await get.outcome).toBe('io')
-  })
-
   test('delays later appends to its log, and no others', async () => {
     const { storage, session, clock } = await openFaulty()
     const other = await LogWriter.create(session, 'other')
@@ -69,55 +56,6 @@ describe('a delayed call', () => {
       'done',
     ])
     expect(await session.head('log')).toEqual(writer.head)
-  })
-
-  test('delays nothing once it has run', async () => {
-    const inner = memory()
-    let handedOver = 0
-    const storage = faultyStorage({
-      manifest: inner.manifest,
-      async open(context) {
-        const session = await inner.open(context)
-        const append = session.append.bind(session)
-        return Object.assign(session, {
-          append(request: AppendRequest) {
-            handedOver++
-            return append(request)
-          },
-        })
-      },
-    })
-    const clock = virtualClock()
-    const session = await storage.open({ clock, onLogChanged: () => {} })
-    const writer = await LogWriter.create(session, 'log')
-    storage.delay('append', '1s', { nth: 1 })
-    const held = [writer.append(), writer.append()]
-    await clock.advance('1s')
-    await Promise.all(held)
-    const next = writer.append()
-    // Synchronously within the call, as without faults.
-    expect(handedOver).toBe(3)
-    await next
-  })
-
-  test('releases later appends when it fails', async () => {
-    const { storage, session, clock } = await openFaulty()
-    storage.delay('append', '1s', { nth: 1 })
-    storage.failNext('append')
-    const writer = new LogWriter(session, 'log')
-    const appends = [writer.append(), writer.append()].map(outcome)
-    await clock.advance('1s')
-    expect(await Promise.all(appends)).toEqual(['io', 'conflict'])
-    expect(await outcome(new LogWriter(session, 'log').append())).toBe('done')
-  })
-
-  test('runs at once after `heal`', async () => {
-    const { storage, session, clock } = await openFaulty()
-    storage.delay('head', '1d')
-    const head = session.head('log')
-    storage.heal()
-    expect(await head).toBeDefined()
-    expect(clock.pending).toBe(0)
   })
 
   test('runs at once when the session closes, and closing waits for it', async () => {

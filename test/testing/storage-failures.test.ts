@@ -61,41 +61,9 @@ describe('`open`', () => {
     await expect(storage.open(context)).rejects.toMatchObject({ kind: 'blocked', nothingWritten: true })
     await (await storage.open(context)).close()
   })
-
-  test('releases the storage if its result is lost', async () => {
-    let open = 0
-    const inner = memory()
-    const storage = faultyStorage({
-      manifest: inner.manifest,
-      async open(context) {
-        const session = await inner.open(context)
-        open++
-        const close = session.close.bind(session)
-        session.close = () => {
-          open--
-          return close()
-        }
-        return session
-      },
-    })
-    storage.failNext('open', { after: true })
-    await expect(storage.open({ clock: virtualClock(), onLogChanged: () => {} })).rejects.toMatchObject({
-      kind: 'io',
-    })
-    expect(open).toBe(0)
-  })
 })
 
 describe('the failing call', () => {
-  test('is the nth from now on', async () => {
-    const { storage, session } = await openFaulty()
-    await session.head('log')
-    storage.fail('head', { nth: 3 })
-    const outcomes: string[] = []
-    for (let i = 0; i < 5; i++) outcomes.push(await outcome(session.head('log')))
-    expect(outcomes).toEqual(['done', 'done', 'io', 'done', 'done'])
-  })
-
   test('is the nth that matches `when`', async () => {
     const { storage, session } = await openFaulty()
     storage.fail('get', { when: (collection) => collection === 'basins' })
@@ -111,14 +79,6 @@ describe('the failing call', () => {
     expect(await outcome(session.commit([put('x')]))).toBe('done')
     expect(await create('y')).toBe('io')
     expect(await create('y')).toBe('done')
-  })
-
-  test('has the failure that was requested first', async () => {
-    const { storage, session } = await openFaulty()
-    storage.failNext('head', { kind: 'corrupt' })
-    storage.fail('head')
-    expect(await outcome(session.head('log'))).toBe('corrupt')
-    expect(await outcome(session.head('log'))).toBe('io')
   })
 
   test.each([0, -1, 1.5, Number.NaN])('cannot be call number %s', (nth) => {
@@ -150,13 +110,6 @@ describe('a conflict', () => {
     expect(() => storage.fail('append', { kind: 'conflict', after: true })).toThrow(
       expect.objectContaining({ code: 'invalid' }),
     )
-  })
-
-  test('of the storage itself takes precedence over a lost result', async () => {
-    const { storage, session } = await openFaulty()
-    storage.failNext('append', { after: true })
-    const writer = new LogWriter(session, 'missing')
-    expect(await outcome(writer.append())).toBe('conflict')
   })
 })
 
@@ -192,23 +145,5 @@ describe('torn reads', () => {
     expect(await wholeLog(session)).toEqual([0])
     expect(await wholeLog(session)).toEqual([0, 1, 2])
     expect(storage.log).toEqual([{ fault: 'torn read', operation: 'read', call: 2, blocks: 1 }])
-  })
-
-  test('return at least one block and never all, at random', async () => {
-    const { storage, session } = await openFaulty()
-    await new LogWriter(session, 'log').appendUnmergeable(4)
-    storage.rates = { read: { torn: 1 } }
-    const lengths = new Set<number>()
-    for (let i = 0; i < 50; i++) lengths.add((await wholeLog(session)).length)
-    expect([...lengths].sort()).toEqual([1, 2, 3])
-  })
-
-  test('are complete if there is at most one block', async () => {
-    const { storage, session } = await openFaulty()
-    storage.tearReads()
-    expect(await wholeLog(session)).toEqual([])
-    await new LogWriter(session, 'log').append()
-    expect(await wholeLog(session)).toEqual([0])
-    expect(storage.log).toEqual([])
   })
 })

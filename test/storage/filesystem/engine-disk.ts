@@ -8,10 +8,10 @@ import type { Collection, StorageSession } from '../../../src/storage/contract.t
 import { SimulatedDisk } from './simulated-disk.ts'
 import { openSimulated } from './workload.ts'
 
-const ROLL_BYTES = 150_000
+const ROLL_BYTES = 4_000
 /** Of the journals some are adopted, and some are not. */
-const LARGE_BLOCK_BYTES = 12_000
-const ROUNDS = 40
+const LARGE_BLOCK_BYTES = 500
+const ROUNDS = 9
 const ENCRYPTION_KEY = new Uint8Array(32).fill(7)
 const COLLECTIONS: readonly Collection[] = ['basins', 'streams', 'deadlines', 'tokens', 'usage', 'settings']
 
@@ -49,7 +49,7 @@ export async function engineDisk(
   }
   const streams = [
     await stream('kept'),
-    await stream('brief', { retentionPolicy: { ageSeconds: 200 }, deleteOnEmpty: { minAgeSeconds: 3600 } }),
+    await stream('brief', { retentionPolicy: { ageSeconds: 100 }, deleteOnEmpty: { minAgeSeconds: 3600 } }),
     await stream('trimmed'),
     hw.basin('by-aes').stream('sealed', { encryptionKey: ENCRYPTION_KEY }),
     hw.basin('by-aegis').stream('sealed', { encryptionKey: ENCRYPTION_KEY }),
@@ -59,8 +59,8 @@ export async function engineDisk(
   for (let round = 0; round < ROUNDS; round++) {
     await Promise.all(streams.map((stream) => stream.append(records(prng))))
     if (round % 3 === 2) await trimHalf(streams[2]!)
-    if (round === 12) await plain.stream('deleted').delete()
-    if (round === 12) streams.pop()
+    if (round === 4) await plain.stream('deleted').delete()
+    if (round === 4) streams.pop()
     await clock.advance('30s')
   }
   const crashed = disk.crashedAfter(disk.length, 'nothing', prng)
@@ -92,9 +92,9 @@ function put(session: StorageSession, value: number): Promise<void> {
 }
 
 function records(prng: Prng) {
-  return Array.from({ length: 1 + prng.below(6) }, (_, i) => ({
+  return Array.from({ length: 1 + prng.below(3) }, (_, i) => ({
     headers: [['kind', `${i}`] as const],
-    body: 'x'.repeat(prng.chance(0.2) ? 9_000 : prng.below(3_000)),
+    body: 'x'.repeat(prng.chance(0.2) ? 350 : prng.below(100)),
   }))
 }
 

@@ -6,7 +6,6 @@ import { verifyFiles } from '../../../adapters/storage/filesystem/verify/verify-
 import { Prng } from '../../../src/runtime/prng.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { byRun } from '../../support/run-size.ts'
 import { checkRecovered } from './check-recovered.ts'
 import { openFiles } from './open-files.ts'
 import { type Loss, SimulatedDisk } from './simulated-disk.ts'
@@ -46,7 +45,7 @@ describe('on a disk that fills up', () => {
     await session.close()
   })
 
-  test.each([2_000, 20_000, 65_536, ROLL_BYTES])(
+  test.each([65_536, ROLL_BYTES])(
     'trims of most records free space (journals are rolled at %i bytes)',
     async (rollBytes) => {
       const { session, writers } = await filled({ capacity: 300_000, rollBytes })
@@ -75,80 +74,12 @@ describe('on a disk that fills up', () => {
     ])
     expect((await session.head('a'))?.trimPoint).toBe((await session.head('a'))!.tail.seqNum - 1)
   })
-
-  test('the reserve is allocated with the first append, and again once space is free', async () => {
-    const disk = new SimulatedDisk(new Prng(1))
-    const reading = await open(disk)
-    await reading.close()
-    expect(disk.names).not.toContain(RESERVE_NAME)
-    const session = await open(disk)
-    const writer = await LogWriter.create(session, 'a')
-    expect(disk.contentOf(RESERVE_NAME)).toHaveLength(RESERVE_BYTES)
-    disk.capacity = disk.bytes
-    await expect(writerAtTail(session, writer).append()).rejects.toMatchObject(FULL)
-    expect(disk.names).toContain(RESERVE_NAME)
-    await trim(writer, 1)
-    expect(disk.names).not.toContain(RESERVE_NAME)
-    await expect(writerAtTail(session, writer).append()).rejects.toThrow('trim or delete streams')
-    expect(session.isFull?.()).toBe(true)
-    disk.capacity += 100_000
-    await writerAtTail(session, writer).append()
-    expect(session.isFull?.()).toBe(false)
-    expect(disk.contentOf(RESERVE_NAME)).toHaveLength(RESERVE_BYTES)
-    await session.close()
-  })
-
-  test('the state lasts although smaller appends fit, until one as large does', async () => {
-    const disk = new SimulatedDisk(new Prng(1))
-    const session = await open(disk)
-    const writer = await LogWriter.create(session, 'a')
-    disk.capacity = disk.bytes + 2_000
-    await expect(writerAtTail(session, writer).append({ bodyBytes: 5_000 })).rejects.toMatchObject(FULL)
-    await writer.append({ bodyBytes: 100 })
-    expect(session.isFull?.()).toBe(true)
-    disk.capacity += 10_000
-    await writer.append({ bodyBytes: 5_000 })
-    expect(session.isFull?.()).toBe(false)
-  })
-
-  test('the disk no longer counts as full once space is free, even without an append', async () => {
-    const { disk, session, writers } = await filled({ capacity: 200_000 })
-    disk.capacity = disk.bytes
-    await trim(writers[0], 1)
-    expect(disk.names).not.toContain(RESERVE_NAME)
-    disk.capacity += 100_000
-    await session.reclaim(LATER)
-    expect(session.isFull?.()).toBe(false)
-  })
-
-  test('a part of a reserve that a crash left is replaced', async () => {
-    const disk = new SimulatedDisk(new Prng(1))
-    const file = await disk.open(RESERVE_NAME, 'create')
-    await file.write(new Uint8Array(100), 0)
-    const session = await open(disk)
-    await LogWriter.create(session, 'a')
-    expect(disk.contentOf(RESERVE_NAME)).toHaveLength(RESERVE_BYTES)
-  })
-
-  test('no room for the reserve prevents appends, and nothing else', async () => {
-    const disk = new SimulatedDisk(new Prng(1))
-    const session = await openFiles(disk, { durability: 'power-loss', reserveBytes: 0 })
-    const writer = await LogWriter.create(session, 'a')
-    await writer.append({ bodyBytes: 5_000 })
-    await session.close()
-    disk.capacity = disk.bytes + 1_000
-    const reopened = await open(disk)
-    await expectStored(reopened, writer)
-    await expect(writerAtTail(reopened, writer).append()).rejects.toMatchObject(FULL)
-    await trim(writerAtTail(reopened, writer), 1)
-    expect((await reopened.head('a'))?.trimPoint).toBe(1)
-  })
 })
 
 describe('opening a full disk', () => {
   test.each<Loss>(['nothing', 'some'])('works after a crash that loses %s', async (loss) => {
     const { disk, writers } = await filled({ capacity: 200_000 })
-    for (let seed = 1; seed <= 20; seed++) {
+    for (let seed = 1; seed <= 2; seed++) {
       const crashed = disk.crashedAfter(disk.length, loss, new Prng(seed))
       crashed.capacity = crashed.bytes
       const session = await open(crashed)
@@ -178,35 +109,32 @@ describe('opening a full disk', () => {
     for (const writer of writers) await expectStored(reopened, writer)
   })
 
-  test.each(Array.from({ length: byRun({ quick: 3, full: 10 }) }, (_, i) => i + 1))(
-    'makes the last group durable in its place before it is visible (seed %i)',
-    async (seed) => {
-      const disk = new SimulatedDisk(new Prng(seed))
-      const killed = await open(disk)
-      const writer = await LogWriter.create(killed, 'a')
-      await writer.append({ bodyBytes: 3_000 })
-      // The system loses the group, and shows it until the machine is restarted.
-      disk.faults = (operation) => (['datasync', 'open'].includes(operation) ? 'EIO' : undefined)
-      await expect(writer.append({ bodyBytes: 3_000 })).rejects.toMatchObject({ nothingWritten: false })
-      disk.faults = () => undefined
-      await removeReserve(disk)
-      disk.capacity = disk.bytes
-      const before = disk.length
-      const session = await open(disk)
-      await expectStored(session, writer)
-      const after = disk.length
-      for (let count = before; count <= after; count++) {
-        const crashed = disk.crashedAfter(count, 'some', new Prng(count))
-        const reopened = await open(crashed)
-        if (count === after) await expectStored(reopened, writer)
-        else expect([1, 2]).toContain((await reopened.head('a'))?.tail.seqNum)
-      }
-    },
-  )
+  test.each([1])('makes the last group durable in its place before it is visible (seed %i)', async (seed) => {
+    const disk = new SimulatedDisk(new Prng(seed))
+    const killed = await open(disk)
+    const writer = await LogWriter.create(killed, 'a')
+    await writer.append({ bodyBytes: 3_000 })
+    // The system loses the group, and shows it until the machine is restarted.
+    disk.faults = (operation) => (['datasync', 'open'].includes(operation) ? 'EIO' : undefined)
+    await expect(writer.append({ bodyBytes: 3_000 })).rejects.toMatchObject({ nothingWritten: false })
+    disk.faults = () => undefined
+    await removeReserve(disk)
+    disk.capacity = disk.bytes
+    const before = disk.length
+    const session = await open(disk)
+    await expectStored(session, writer)
+    const after = disk.length
+    for (let count = before; count <= after; count++) {
+      const crashed = disk.crashedAfter(count, 'some', new Prng(count))
+      const reopened = await open(crashed)
+      if (count === after) await expectStored(reopened, writer)
+      else expect([1, 2]).toContain((await reopened.head('a'))?.tail.seqNum)
+    }
+  })
 })
 
-describe('with any capacity', () => {
-  const capacities = Array.from({ length: 20 }, (_, index) => 3_000 + 1_400 * index)
+describe('with any capacity', { tags: ['slow'] }, () => {
+  const capacities = [3_000, 7_200, 12_800, 20_000, 29_600]
 
   test.each(capacities)(
     '%i bytes: no crash loses what was acknowledged, and a full disk opens',
@@ -216,7 +144,7 @@ describe('with any capacity', () => {
       disk.capacity = capacity
       const history = await runWorkload(disk, prng, 2_000)
       expect(disk.bytes).toBeLessThanOrEqual(capacity)
-      for (let count = 0; count <= disk.length; count += 1 + prng.below(12)) {
+      for (let count = 0; count <= disk.length; count += 1 + prng.below(40)) {
         const loss = prng.pick<Loss>(['nothing', 'everything', 'some', 'reordered'])
         const crashed = disk.crashedAfter(count, loss, new Prng(capacity * 1000 + count))
         crashed.capacity = crashed.bytes

@@ -43,35 +43,3 @@ export function hookedFiles(files: Files, hook: Hook): Files {
 export function systemError(code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${code}: injected`), { code })
 }
-
-/**
- * Stops the first operation that `isStopped` names once it is armed: for what has to happen while a call is
- * under way.
- */
-export class Gate {
-  readonly #isStopped: Hook
-  #arrived: (() => void) | undefined
-  #opened: Promise<void> | undefined
-  open: () => void = () => {}
-
-  constructor(isStopped: Hook) {
-    this.#isStopped = isStopped
-  }
-
-  readonly hook: Hook = (...operation) => {
-    if (this.#arrived === undefined || !this.#isStopped(...operation)) return undefined
-    this.#arrived()
-    this.#arrived = undefined
-    return this.#opened
-  }
-
-  /** Resolves when an operation waits; {@link open} releases it. */
-  arm(): Promise<void> {
-    this.#opened = new Promise((resolve) => {
-      this.open = resolve
-    })
-    return new Promise((resolve) => {
-      this.#arrived = resolve
-    })
-  }
-}

@@ -33,7 +33,7 @@ describe('a damaged byte', () => {
   test('in a group that others follow is reported, with file and offset', async () => {
     const { disk, offsets } = await written(6)
     for (let group = 0; group < 5; group++) {
-      for (let offset = offsets[group]!; offset < offsets[group + 1]!; offset += 3) {
+      for (let offset = offsets[group]!; offset < offsets[group + 1]!; offset += 11) {
         const failure = openSimulated(damaged(disk, 'journal-0000000001', offset), LARGE)
         // An opening need not notice damaged padding.
         if (isPadding(disk, offset)) await failure.catch(() => {})
@@ -44,24 +44,6 @@ describe('a damaged byte', () => {
       }
     }
   })
-
-  test.each([2, 3, 4])(
-    'in each of %i adjacent groups is reported if a later one is intact',
-    async (count) => {
-      const { disk, offsets } = await written(6)
-      for (let first = 0; first + count < 6; first++) {
-        let corrupted = disk
-        for (const at of [30, 2]) {
-          for (let group = first; group < first + count; group++) {
-            corrupted = damaged(corrupted, 'journal-0000000001', offsets[group]! + at)
-          }
-          await expect(openSimulated(corrupted, LARGE)).rejects.toThrow(
-            `journal-0000000001 is damaged at offset ${offsets[first]}`,
-          )
-        }
-      }
-    },
-  )
 
   test('in the last group of a crash is treated as a torn tail', async () => {
     const { disk, offsets, writer } = await written(6)
@@ -83,7 +65,7 @@ describe('a damaged byte', () => {
     const disk = await rolled()
     const name = disk.names.find((file) => file.startsWith('checkpoint'))!
     const { length } = disk.contentOf(name)
-    for (let offset = 0; offset < length; offset += 5) {
+    for (let offset = 0; offset < length; offset += offset < HEADER ? 8 : 131) {
       const reading = readAll(damaged(disk, name, offset))
       await expect(reading, `byte ${offset}`).rejects.toMatchObject({ kind: 'corrupt' })
       await expect(reading).rejects.toThrow(name)
@@ -96,7 +78,7 @@ describe('a damaged byte', () => {
     const { length } = disk.contentOf(name)
     let failures = 0
     let reads = 0
-    for (let offset = HEADER; offset < length; offset += 997) {
+    for (let offset = HEADER; offset < length; offset += 3_011) {
       const session = await openSimulated(damaged(disk, name, offset), LARGE)
       for (const logId of ['a', 'b']) {
         const error = await session.read(logId, WHOLE_LOG).then(
@@ -125,13 +107,6 @@ describe('missing data', () => {
     )
   })
 
-  test('is reported: all but the segments', async () => {
-    const disk = await rolled()
-    for (const name of disk.names.filter((file) => !file.startsWith('segment'))) await disk.unlink(name)
-    await expect(openSimulated(disk, LARGE)).rejects.toThrow('journal-0000000001')
-    expect(disk.names).not.toEqual([])
-  })
-
   test('is reported: the end of a journal that another follows', async () => {
     const { disk } = await written(3)
     const reopened = await openSimulated(disk, LARGE)
@@ -153,17 +128,9 @@ test('foreign files are ignored', async () => {
   expect(disk.names).toEqual(expect.arrayContaining(['notes.txt', 'journal-1.tmp']))
 })
 
-test('an opening that writes nothing creates no files', async () => {
-  const { disk, session } = await written(3)
-  await session.close()
-  const names = disk.names
-  for (let i = 0; i < 3; i++) await (await openSimulated(disk, LARGE)).close()
-  expect(disk.names).toEqual(names)
-})
-
 test('the journals of many openings are rolled', async () => {
   const disk = new SimulatedDisk(new Prng(1))
-  for (let i = 0; i < 60; i++) {
+  for (let i = 0; i < 30; i++) {
     const session = await openSimulated(disk, LARGE)
     await session.commit([{ kind: 'put', collection: 'streams', key: 'a', value: i }])
     await session.close()
@@ -213,10 +180,10 @@ async function written(groups: number) {
 /** Two logs in one segment. */
 async function rolled(): Promise<SimulatedDisk> {
   const disk = new SimulatedDisk(new Prng(1))
-  const session = await openSimulated(disk, 400_000, 'power-loss', NEVER_LARGE)
+  const session = await openSimulated(disk, 40_000, 'power-loss', NEVER_LARGE)
   const writers = [await LogWriter.create(session, 'a'), await LogWriter.create(session, 'b')]
   for (let i = 0; i < 5; i++) {
-    for (const writer of writers) await writer.append({ bodyBytes: 39_000 + i })
+    for (const writer of writers) await writer.append({ bodyBytes: 3_900 + i })
   }
   await rolling(session, disk)
   await session.close()

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { filesystem } from '../../../adapters/storage/filesystem/index.ts'
@@ -29,7 +29,7 @@ for (const copies of [false, true]) {
     const streams = engines.map((hw) => hw.basin('my-basin').stream('log'))
     await streams[0]!.append('first')
     const won = [0, 0]
-    for (let seqNum = 1; seqNum <= 40; seqNum++) {
+    for (let seqNum = 1; seqNum <= 10; seqNum++) {
       const order = seqNum % 2 === 0 ? [0, 1] : [1, 0]
       const attempts = order.map((i) => streams[i]!.append(`by ${i}`, { matchSeqNum: seqNum }))
       const outcomes = await Promise.allSettled(attempts)
@@ -41,8 +41,8 @@ for (const copies of [false, true]) {
       const [loss] = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
       expect(loss).toMatchObject({ code: 'seq_num_mismatch', mayHaveEffects: false })
     }
-    expect(won[0]! + won[1]!).toBe(40)
-    for (const stream of streams) expect((await stream.checkTail()).seqNum).toBe(41)
+    expect(won[0]! + won[1]!).toBe(10)
+    for (const stream of streams) expect((await stream.checkTail()).seqNum).toBe(11)
     for (const hw of engines) await hw.close()
   })
 
@@ -55,16 +55,16 @@ for (const copies of [false, true]) {
       for await (const { seqNum, body } of stream.follow({ seqNum: 0 })) {
         expect(seqNum).toBe(bodies.length)
         bodies.push(body)
-        if (bodies.length === 201) break
+        if (bodies.length === 41) break
       }
       return bodies
     })
     await Promise.all(
-      streams.flatMap((stream, i) => Array.from({ length: 100 }, (_, n) => stream.append(`${i}/${n}`))),
+      streams.flatMap((stream, i) => Array.from({ length: 20 }, (_, n) => stream.append(`${i}/${n}`))),
     )
     const [first, second] = await Promise.all(followed)
     expect(first).toEqual(second)
-    expect(new Set(first).size).toBe(201)
+    expect(new Set(first).size).toBe(41)
     for (const hw of engines) await hw.close()
   })
 
@@ -111,7 +111,7 @@ test('the last of the engines that share a directory releases it', async () => {
 
 test('an opening while the last session closes opens the directory again', async () => {
   const directory = await temporaryDirectory()
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < 5; round++) {
     const first = await openSession(directory)
     const written = put(first, round)
     const closing = first.close()
@@ -133,36 +133,6 @@ test('a path through a symbolic link leads to the shared storage', async () => {
   await second.close()
 })
 
-test('opens a directory that replaced another one apart from it', async () => {
-  const path = join(await temporaryDirectory(), 'data')
-  const first = await openSession(path)
-  await put(first, 1)
-  await rename(path, `${path}.moved`)
-  const other = await openSession(path)
-  expect(await other.get('settings', 'a')).toBeUndefined()
-  await put(other, 2)
-  await first.close()
-  await other.close()
-  const reopened = await openSession(path)
-  expect((await reopened.get('settings', 'a'))?.value).toBe(2)
-  await reopened.close()
-})
-
-test('shares a directory although one that it replaced is closed late', async () => {
-  const path = join(await temporaryDirectory(), 'data')
-  const moved = await openSession(path)
-  await rename(path, `${path}.moved`)
-  await (await openSession(path)).close()
-  const first = await openSession(path)
-  await moved.close()
-  const second = await openSession(path)
-  await put(first, 1)
-  expect((await second.get('settings', 'a'))?.value).toBe(1)
-  await first.close()
-  await second.close()
-  expect(registry().has(await realpath(path))).toBe(false)
-})
-
 test('a failed opening releases everything', async () => {
   const directory = await temporaryDirectory()
   await writeFile(join(directory, 'checkpoint-0000000001'), 'damaged')
@@ -171,22 +141,6 @@ test('a failed opening releases everything', async () => {
     expect(failure).toMatchObject({ status: 'rejected', reason: { kind: 'corrupt' } })
   await rm(join(directory, 'checkpoint-0000000001'))
   await (await openSession(directory)).close()
-})
-
-test('an engine with durability sync gets it although another one uses os', async () => {
-  const directory = await temporaryDirectory()
-  const first = await openSession(directory, 'process-crash')
-  await put(first, 1)
-  expect(await unsyncedJournals(directory)).toEqual([true])
-  const other = await openSession(directory)
-  await put(other, 2)
-  await put(first, 3)
-  expect(await unsyncedJournals(directory)).toEqual([true, false])
-  await first.close()
-  await other.close()
-  const reopened = await openSession(directory)
-  expect((await reopened.get('settings', 'a'))?.value).toBe(3)
-  await reopened.close()
 })
 
 test('a directory that another version has open names the reason', async () => {
@@ -214,7 +168,9 @@ test('only the newest engine does the background work, and an older one takes ov
   await sessions[0]!.close()
 })
 
-test('engines that reloads leave open are collected, and hold no timer and no descriptor', async () => {
+test('engines that reloads leave open are collected, and hold no timer and no descriptor', {
+  tags: ['slow'],
+}, async () => {
   const base = await temporaryDirectory()
   const program = await bundleProgram(new URL('./children/reloads.ts', import.meta.url))
   const child = new Child(program, [join(base, 'data')])
@@ -228,11 +184,8 @@ test('engines that reloads leave open are collected, and hold no timer and no de
   expect(received).toBe(50)
 })
 
-function openSession(
-  directory: string,
-  durability: 'power-loss' | 'process-crash' = 'power-loss',
-): Promise<StorageSession> {
-  return filesystem(directory, { durability }).open({ clock: systemClock, onLogChanged: () => {} })
+function openSession(directory: string): Promise<StorageSession> {
+  return filesystem(directory).open({ clock: systemClock, onLogChanged: () => {} })
 }
 
 function put(session: StorageSession, value: number): Promise<void> {
@@ -245,11 +198,4 @@ function registry(): Map<string, object> {
 
 async function owners(directory: string): Promise<string[]> {
   return (await readdir(directory)).filter((name) => /^owner-[^.]*$/.test(name))
-}
-
-/** Whether each journal is marked as written without syncs. */
-async function unsyncedJournals(directory: string): Promise<boolean[]> {
-  const names = (await readdir(directory)).filter((name) => /^journal-\d+$/.test(name)).sort()
-  const headers = await Promise.all(names.map((name) => readFile(join(directory, name))))
-  return headers.map((header) => (header.readUInt16LE(6) & 1) === 1)
 }

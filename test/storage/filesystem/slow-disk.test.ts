@@ -8,8 +8,8 @@ import { hookedFiles } from './hooked-files.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
 import { openSimulated } from './workload.ts'
 
-const SEEDS = Array.from({ length: 8 }, (_, i) => i + 1)
-const APPENDS = 80
+const SEEDS = [1, 2]
+const APPENDS = 15
 
 /** Whatever happens between two reads of one call, the call returns all records that were not freed. */
 test.each(SEEDS)(
@@ -34,7 +34,6 @@ test.each(SEEDS)(
       await reopened.close()
     }
   },
-  60_000,
 )
 
 class ConcurrentCalls {

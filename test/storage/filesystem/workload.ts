@@ -211,16 +211,22 @@ export function attemptOfHead(
   return attempts.find(({ head }) => head.appendId === appendId && head.epoch === epoch)
 }
 
-function begin<Facts extends object>(disk: SimulatedDisk, facts: Facts): Facts & Attempt {
+export function begin<Facts extends object>(disk: SimulatedDisk, facts: Facts): Facts & Attempt {
   return { ...facts, calledAt: disk.length, settledAt: Number.POSITIVE_INFINITY, outcome: 'open' }
 }
 
-async function recordOutcome(disk: SimulatedDisk, attempt: Attempt, call: Promise<unknown>): Promise<void> {
+export async function recordOutcome(
+  disk: SimulatedDisk,
+  attempt: Attempt,
+  call: Promise<unknown>,
+): Promise<void> {
   try {
     await call
     attempt.outcome = 'done'
   } catch (error) {
-    const isCertain = StorageConflict.is(error) || (StorageFailure.is(error) && error.nothingWritten)
+    const isFailure = StorageFailure.is(error)
+    if (!StorageConflict.is(error) && !isFailure) throw error
+    const isCertain = isFailure ? error.nothingWritten : true
     attempt.outcome = isCertain ? 'not done' : 'unknown'
   }
   attempt.settledAt = disk.length

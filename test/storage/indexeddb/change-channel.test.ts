@@ -1,11 +1,7 @@
 import 'fake-indexeddb/auto'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
-import { AppendWriter } from '../../../adapters/storage/indexeddb/append-writer.ts'
-import { ChangeChannel } from '../../../adapters/storage/indexeddb/change-channel.ts'
-import { DatabaseConnection } from '../../../adapters/storage/indexeddb/connection.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
-import { SpaceReserve } from '../../../adapters/storage/indexeddb/space.ts'
 import { virtualClock } from '../../../adapters/testing/index.ts'
 import { open, systemClock } from '../../../src/index.ts'
 
@@ -41,33 +37,6 @@ describe('a broken BroadcastChannel', () => {
     await Promise.all(writers.map((writer) => writer.append()))
     await Promise.all(writers.map((writer) => writer.append()))
     expect(tried.posts).toBeGreaterThan(0)
-  })
-
-  it('does not fail the timer that posts batched changes, and drops changes that it could not post', async () => {
-    const tried = breakChannels()
-    const clock = virtualClock()
-    const channel = new ChangeChannel('broken', clock, () => {})
-    channel.announce(['a'])
-    channel.announce(['b'])
-    await clock.advance('1s')
-    channel.close()
-    expect(tried.posts).toBe(2)
-  })
-
-  it('does not reject durable appends when the listener throws', async () => {
-    const session = await openSession('listener')
-    const connection = new DatabaseConnection('listener', systemClock)
-    onTestFinished(() => connection.close())
-    const announced: string[] = []
-    const appender = new AppendWriter(connection, new SpaceReserve(connection), 'strict', (requests) => {
-      announced.push(requests[0]!.logId)
-      throw new Error('listener failed')
-    })
-    const writers = [await LogWriter.create(session, 'a'), await LogWriter.create(session, 'b')]
-    for (let round = 0; round < 2; round++) {
-      await Promise.all(writers.map((writer) => appender.append(writer.request())))
-    }
-    expect(announced).toEqual(['a', 'b', 'a', 'b'])
   })
 })
 

@@ -1,5 +1,4 @@
 import 'fake-indexeddb/auto'
-import { forceCloseDatabase } from 'fake-indexeddb'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { conflicts } from '../../../adapters/conformance/harness.ts'
 import { LogWriter, NOW, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
@@ -41,18 +40,6 @@ describe('a lost connection', () => {
       expect(await session.head('a')).toEqual(writer.head)
       checkRead(writer.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
     })
-
-    it.each(ONCE)('appends that share a transaction with a fault (%s) are applied once', async (fault) => {
-      const session = await openSession()
-      const writers = [await LogWriter.create(session, 'a'), await LogWriter.create(session, 'b')]
-      for (let i = 0; i < before; i++) for (const writer of writers) await writer.append()
-      injectFaults([fault])
-      await Promise.all([0, 1, 2].flatMap(() => writers.map((writer) => writer.append({ count: 2 }))))
-      for (const writer of writers) {
-        checkRead(writer.written, WHOLE_LOG, await session.read(writer.logId, WHOLE_LOG))
-        expect(await session.head(writer.logId)).toEqual(writer.head)
-      }
-    })
   })
 
   it.each<[Fault, Fault]>([
@@ -71,22 +58,6 @@ describe('a lost connection', () => {
       checkRead(writer.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
     },
   )
-
-  it('a connection that was closed with an event is not tried first', async () => {
-    const open = vi.spyOn(indexedDB, 'open')
-    onTestFinished(() => open.mockRestore())
-    const session = await openSession()
-    const writer = await LogWriter.create(session, 'a')
-    await writer.append()
-    const connection = open.mock.results[0]!.value.result
-    const closed = new Promise((resolve) => connection.addEventListener('close', resolve))
-    forceCloseDatabase(connection)
-    await closed
-    // An attempt on the closed connection would consume the first.
-    injectFaults([undefined, 'abort'])
-    await writer.append()
-    checkRead(writer.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
-  })
 
   it('an append that is aborted twice rejects, and the next one succeeds', async () => {
     const session = await openSession()
@@ -133,16 +104,6 @@ describe('a lost connection', () => {
     expect(await session.head('a')).toMatchObject({ epoch: 1 })
   })
 
-  it('a commit rejects with an unknown outcome if another commit came before it could be resolved', async () => {
-    const [session, rival] = await openTwo()
-    const put = { kind: 'put', collection: 'streams', key: 'a', value: 1 } as const
-    injectFaults(['lose-answer'])
-    const committed = session.commit([put])
-    const overtaken = rival.commit([{ ...put, key: 'b' }])
-    await expect(committed).rejects.toMatchObject({ kind: 'io', nothingWritten: false })
-    await overtaken
-  })
-
   it.each<Fault>(['abort', 'close'])('reads are repeated after a fault (%s)', async (fault) => {
     const session = await openSession()
     const writer = await LogWriter.create(session, 'a')
@@ -177,13 +138,13 @@ describe('a lost connection', () => {
     expect(await session.measure(['a'])).toEqual([block!.meteredBytes])
   })
 
-  it.each([1, 2, 3, 4, 5, 6, 7, 8])('random faults lose and duplicate nothing (seed %i)', async (seed) => {
+  it.each([1, 2, 3])('random faults lose and duplicate nothing (seed %i)', async (seed) => {
     const prng = new Prng(seed)
     const name = `lost-${databases++}`
     const sessions = [await openSession(name), await openSession(name)]
     await LogWriter.create(sessions[0]!, 'a')
     const outcomes = { made: new Set<string>(), unknown: new Set<string>(), refused: new Set<string>() }
-    for (let round = 0; round < 60; round++) {
+    for (let round = 0; round < 20; round++) {
       const head = (await sessions[0]!.head('a'))!
       const attempts = sessions.flatMap((session, number) => {
         const writer = new LogWriter(session, 'a', head)
@@ -216,7 +177,7 @@ describe('a lost connection', () => {
     expect(new Set(stored).size).toBe(stored.length)
     for (const tag of outcomes.made) expect(stored).toContain(tag)
     for (const tag of stored) expect(outcomes.refused.has(tag)).toBe(false)
-    expect(outcomes.made.size).toBeGreaterThan(30)
+    expect(outcomes.made.size).toBeGreaterThan(10)
   })
 })
 
@@ -253,26 +214,6 @@ describe('an attempt that may have succeeded', () => {
     const unknown = { status: 'rejected', reason: { kind, nothingWritten: false } }
     expect(outcomes).toMatchObject([unknown, unknown])
     for (const writer of writers) expect(await session.head(writer.logId)).toEqual(writer.head)
-  })
-
-  it('leaves the outcome of a commit unknown if the database cannot be reopened', async () => {
-    const [session] = await openTwo()
-    injectFaults(['lose-answer'])
-    failNextOpen('UnknownError')
-    const committed = session.commit([{ kind: 'put', collection: 'streams', key: 'a', value: 1 }])
-    await expect(committed).rejects.toMatchObject({ kind: 'io', nothingWritten: false })
-    expect(await session.get('streams', 'a')).toMatchObject({ value: 1 })
-  })
-
-  it('conflicts if its transaction never began and another tab appended first', async () => {
-    const [session, rival] = await openTwo()
-    const writer = await LogWriter.create(session, 'a')
-    await writer.append()
-    await new LogWriter(rival, 'a', writer.head).append()
-    injectFaults(['close'])
-    await conflicts(writer.append(), 'append at 1')
-    expect(faultsLeft()).toBe(0)
-    expect(seqNumsOf(await session.read('a', WHOLE_LOG))).toEqual([0, 1])
   })
 
   it('is repeated after an abort, even if another tab reclaimed blocks in between', async () => {

@@ -1,7 +1,7 @@
 import 'fake-indexeddb/auto'
 import { openDB } from 'idb'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { FAR, LogWriter, NOW, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
+import { LogWriter, NOW, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 
 import type { PackedBlocks, PageKey, PageRow, Schema } from '../../../adapters/storage/indexeddb/schema.ts'
@@ -86,20 +86,12 @@ describe('a damaged log', () => {
 
   it.each<[string, (row: PageRow) => Partial<PageRow>]>([
     ['NaN as a sequence number', withNumber(0, Number.NaN)],
-    ['a fractional sequence number', withNumber(0, 0.5)],
-    ['a negative sequence number', withNumber(0, -1)],
     ['an end that is not after its beginning', withNumber(1, 0)],
     ['NaN as a timestamp', withNumber(2, Number.NaN)],
-    ['a timestamp above the safe integers', withNumber(3, 2 ** 53)],
     ['a fractional size', withNumber(4, 1.5)],
-    ['a negative size', withNumber(4, -1)],
-    ['NaN as an expiry', withNumber(5, Number.NaN)],
-    ['a fractional end of data', withNumber(6, LARGE + 0.5)],
     ['overlapping blocks', withNumber(NUMBERS, 0)],
     ['half a block', ({ numbers }) => ({ numbers: numbers.slice(0, NUMBERS + 3) })],
-    ['no block', () => ({ numbers: new Float64Array(0) })],
     ['missing numbers', () => ({ numbers: undefined as never })],
-    ['NaN parts', () => ({ parts: Number.NaN })],
     ['too many parts', () => ({ parts: 2 ** 32 })],
   ])('rejects reads of a page with %s', async (_, damage) => {
     const { session, damagePage } = await openDamaged()
@@ -130,8 +122,6 @@ describe('a damaged log', () => {
 describe('reclaiming with damage', () => {
   it.each<[string, (row: PageRow) => Partial<PageRow>]>([
     ['has truncated data', ({ data }) => ({ data: data.slice(1) })],
-    ['has an invalid size', withNumber(4, Number.NaN)],
-    ['has no expired block', withNumber(5, FAR)],
     ['has the wrong key', withNumber(NUMBERS + 1, 3)],
   ])(
     'keeps a partly expired page that %s, frees all others, and then reports the damage',
@@ -158,88 +148,11 @@ describe('reclaiming with damage', () => {
     },
   )
 
-  it('reaches pages after more damaged ones than fit in one request', async () => {
+  it('rejects and terminates if it finds nothing but damage', { tags: ['slow'] }, async () => {
     const { session, damagePage } = await openDamaged()
     const writer = await LogWriter.create(session, 'a')
-    for (let i = 0; i < 20; i++) await writer.append({ bodyBytes: LARGE, expiresAt: NOW + i })
-    const behind = await LogWriter.create(session, 'b')
-    await behind.append({ bodyBytes: LARGE, expiresAt: NOW + 20 })
-    for (let end = 1; end <= 20; end++) await damagePage(['a', end], withNumber(0, Number.NaN))
-    const { freedOf, error } = await reclaimAll(session, { now: FAR })
-    expect(error).toMatchObject(CORRUPT)
-    expect(freedOf).toEqual(['b'])
-    expect(await session.read('b', WHOLE_LOG)).toEqual([])
-  })
-
-  it('frees the pages of a log with damaged tail rows, and other logs', async () => {
-    const { session, db, damageTail } = await openDamaged()
-    const writer = await LogWriter.create(session, 'a')
-    for (let i = 0; i < 70; i++) await writer.append({ bodyBytes: LARGE, expiresAt: NOW + i })
-    for (let i = 0; i < 3; i++) await writer.append({ expiresAt: NOW })
-    const other = await LogWriter.create(session, 'b')
-    await other.append({ bodyBytes: LARGE, expiresAt: NOW + 70 })
-    await other.append({ expiresAt: NOW })
-    await damageTail('a', cutTail)
-    const { freedOf, error } = await reclaimAll(session, { now: FAR })
-    expect(error).toMatchObject(CORRUPT)
-    expect(freedOf).toEqual(['a', 'b'])
-    expect(await db.count('pages')).toBe(0)
-    expect(await session.read('b', WHOLE_LOG)).toEqual([])
-    expect((await session.head('a'))!.tail.seqNum).toBe(73)
-    await expect(session.read('a', WHOLE_LOG)).rejects.toMatchObject(CORRUPT)
-    expect(await reclaimAll(session, { now: FAR })).toMatchObject({ freedOf: [], error: CORRUPT })
-  })
-
-  it('the epoch of a log with damaged tail rows can be changed, and the log deleted', async () => {
-    const { session, db, damageTail } = await openDamaged()
-    const writer = await LogWriter.create(session, 'a')
-    for (let i = 0; i < 3; i++) await writer.append()
-    await damageTail('a', cutTail)
-    await session.commit([{ kind: 'set-epoch', logId: 'a', epoch: 2 }])
-    expect(await session.head('a')).toEqual({ ...writer.head, epoch: 2 })
-    await expect(session.read('a', WHOLE_LOG)).rejects.toMatchObject(CORRUPT)
-    await session.commit([{ kind: 'delete-log', logId: 'a', expectSeqNum: 3 }])
-    expect(await session.head('a')).toBeUndefined()
-    expect(await db.count('appends')).toBe(0)
-  })
-
-  it('rejects and terminates if it finds nothing but damage', async () => {
-    const { session, damagePage } = await openDamaged()
-    const writer = await LogWriter.create(session, 'a')
-    for (let i = 0; i < 100; i++) await writer.append({ bodyBytes: LARGE, expiresAt: NOW })
-    for (let end = 1; end <= 100; end++) await damagePage(['a', end], withNumber(0, Number.NaN))
+    for (let i = 0; i < 70; i++) await writer.append({ bodyBytes: LARGE, expiresAt: NOW })
+    for (let end = 1; end <= 70; end++) await damagePage(['a', end], withNumber(0, Number.NaN))
     expect(await reclaimAll(session, { now: NOW })).toMatchObject({ freedOf: [], error: CORRUPT })
-  })
-
-  it('frees the intact pages of a trimmed log, and reports the damaged one each time', async () => {
-    const { session, db, damagePage } = await openDamaged()
-    const writer = await LogWriter.create(session, 'a')
-    for (let i = 0; i < 5; i++) await writer.append({ bodyBytes: LARGE })
-    await writer.append({ trimPoint: 5, trimmedAt: NOW })
-    await damagePage(['a', 2], withNumber(4, 0.5))
-    for (let time = 0; time < 2; time++) {
-      expect(await reclaimAll(session, { trimmedBefore: NOW })).toMatchObject({ error: CORRUPT })
-      expect(await db.getAllKeys('pages')).toEqual([['a', 2]])
-    }
-    await damagePage(['a', 2], withNumber(4, LARGE + 8))
-    expect(await reclaimAll(session, { trimmedBefore: NOW })).toEqual({ freedOf: ['a'], error: undefined })
-    expect(await db.count('pages')).toBe(0)
-    expect(await reclaimAll(session, { trimmedBefore: NOW })).toEqual({ freedOf: [], error: undefined })
-  })
-
-  it('keeps the chores of a log with damaged tail rows', async () => {
-    const { session, db, damageTail } = await openDamaged()
-    const writer = await LogWriter.create(session, 'a')
-    await writer.append({ bodyBytes: LARGE, expiresAt: NOW })
-    await writer.append({ expiresAt: NOW })
-    const [behind] = await tailRowsOf(db, 'a')
-    const { numbers, data } = behind!.row
-    await damageTail('a', cutTail)
-    expect(await reclaimAll(session, { now: NOW })).toMatchObject({ freedOf: ['a'], error: CORRUPT })
-    expect(await db.count('pages')).toBe(0)
-    await damageTail('a', () => ({ numbers, data }))
-    expect(await reclaimAll(session, { now: NOW })).toEqual({ freedOf: ['a'], error: undefined })
-    expect(await session.measure(['a'])).toEqual([0])
-    expect(await db.count('chores')).toBe(0)
   })
 })

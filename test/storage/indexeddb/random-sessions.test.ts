@@ -1,13 +1,12 @@
 import 'fake-indexeddb/auto'
 import { openDB } from 'idb'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
-import { LogWriter, NOW, range, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
+import { LogWriter, NOW, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import type { Schema } from '../../../adapters/storage/indexeddb/schema.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
-import { byRun } from '../../support/run-size.ts'
 import { type Fault, injectFaults, limitSpace } from './faults.ts'
 import { tailRowsOf } from './tail-rows.ts'
 
@@ -17,16 +16,12 @@ afterEach(() => {
 })
 
 const FAULTS: readonly Fault[] = ['abort', 'close', 'lose-answer']
-const SEEDS = Number(process.env.SEEDS ?? byRun({ quick: 1, full: 3 }))
-const FIRST_SEED = Number(process.env.SEED ?? 5)
-const ROUNDS = 80
+/** One without faults, one with a quota, and one with faults. */
+const SEEDS = [5, 6, 7]
+const ROUNDS = 25
 
-/**
- * By default one seed without faults, one with a quota and one with faults.
- * `SEEDS=200 SEED=1 npx vitest run test/storage/indexeddb/random-sessions` runs more seeds.
- */
 describe('random operations of three sessions on two logs', () => {
-  it.each(range(FIRST_SEED, FIRST_SEED + SEEDS))('lose and duplicate nothing (seed %i)', async (seed) => {
+  it.each(SEEDS)('lose and duplicate nothing (seed %i)', async (seed) => {
     const prng = new Prng(seed)
     const withFaults = prng.below(2) === 0
     const withQuota = !withFaults && prng.below(2) === 0
@@ -117,16 +112,6 @@ describe('random operations of three sessions on two logs', () => {
         const behind = (await tailRowsOf(db, logId)).map((one) => one.row)
         const leftOver = behind.filter(({ revision }) => revision !== row.revision)
         if (!withFaults && !withQuota) expect(leftOver).toEqual([])
-        // Everything that expires has a chore.
-        const chores = await db.getAllKeys('chores')
-        const listed = chores.filter(([kind, , id]) => kind === 'expired' && id === logId).map(([, at]) => at)
-        expect(listed.length).toBeLessThanOrEqual(1)
-        for (const page of [row.tail, ...behind.filter(({ revision }) => revision === row.revision)]) {
-          for (let i = 5; i < page.numbers.length; i += 7) {
-            if (page.numbers[i] !== Number.POSITIVE_INFINITY)
-              expect(listed[0]).toBeLessThanOrEqual(page.numbers[i]!)
-          }
-        }
         // Random partial reads agree with the whole.
         const from = prng.below(heads[0]!.tail.seqNum + 3)
         const part = await sessions[2]!.read(logId, {
@@ -158,7 +143,6 @@ describe('random operations of three sessions on two logs', () => {
       if (!(await sessions[0]!.reclaim({ now: NOW + 100_000, trimmedBefore: 0, blocksMax: 1000 })).more) break
     for (const logId of logs)
       for (const { expiresAt } of await sessions[1]!.read(logId, WHOLE_LOG)) expect(expiresAt).toBeNull()
-    expect((await db.getAllKeys('chores')).filter(([kind]) => kind === 'expired')).toEqual([])
-    expect(made.size).toBeGreaterThan(30)
+    expect(made.size).toBeGreaterThan(10)
   })
 })

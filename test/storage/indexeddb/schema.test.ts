@@ -1,8 +1,6 @@
 import 'fake-indexeddb/auto'
 import { openDB } from 'idb'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { conflicts } from '../../../adapters/conformance/harness.ts'
-import { LogWriter, range, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import { SCHEMA_VERSION } from '../../../adapters/storage/indexeddb/schema.ts'
 import { virtualClock } from '../../../adapters/testing/index.ts'
@@ -22,41 +20,6 @@ describe('the schema', () => {
   it('keeps all data in an upgrade from version 1', async () => {
     await makeVersion1('version 1')
     await checkVersion1(await openSession('version 1'))
-  })
-
-  it('a log of version 1 accepts appends, first in its row and then in tail rows', async () => {
-    await makeVersion1('appended')
-    const [ours, theirs] = [await openSession('appended'), await openSession('appended')]
-    const head = (await ours.head('a'))!
-    const writer = new LogWriter(ours, 'a', head)
-    for (let i = 0; i < 3; i++) await writer.append()
-    expect(await theirs.head('a')).toEqual(writer.head)
-    const { seqNum } = head.tail
-    const added = await theirs.read('a', { ...WHOLE_LOG, from: { seqNum } })
-    expect(seqNumsOf(added).slice(-3)).toEqual(range(seqNum, seqNum + 3))
-    const other = new LogWriter(theirs, 'a', writer.head)
-    await other.append()
-    await conflicts(writer.append(), 'an append with a stale head')
-  })
-
-  it('is the same in a new and in an upgraded database', async () => {
-    await makeVersion1('upgraded')
-    const forms = []
-    for (const name of ['upgraded', 'new']) {
-      await (await openSession(name)).close()
-      const db = await openDB(name)
-      onTestFinished(() => db.close())
-      expect(db.version).toBe(SCHEMA_VERSION)
-      const transaction = db.transaction([...db.objectStoreNames])
-      forms.push(
-        [...db.objectStoreNames].map((name) => {
-          const store = transaction.objectStore(name)
-          const indexes = [...store.indexNames].map((index) => [index, store.index(index).keyPath])
-          return { name, keyPath: store.keyPath, indexes }
-        }),
-      )
-    }
-    expect(forms[0]).toEqual(forms[1])
   })
 
   it('opening rejects if a newer version has upgraded the database', async () => {
@@ -121,12 +84,5 @@ describe('the schema', () => {
     blocking.close()
     const db = await openDB('late', SCHEMA_VERSION + 1, { blocked: () => expect.fail('blocked') })
     db.close()
-  })
-
-  it('opening leaves no timer armed', async () => {
-    const clock = virtualClock()
-    const session = await indexedDb('timers').open({ ...context, clock })
-    expect(clock.pending).toBe(0)
-    await session.close()
   })
 })

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import { indexedDb, type LowSpace } from '../../../adapters/storage/indexeddb/index.ts'
 import { SpaceMonitor } from '../../../adapters/storage/indexeddb/space.ts'
-import { open, systemClock } from '../../../src/index.ts'
+import { systemClock } from '../../../src/index.ts'
 
 const MIB = 1024 * 1024
 
@@ -84,24 +84,6 @@ describe('lowSpace$', () => {
     expect(usages).toEqual([{ ...usage, isFull: false, writtenBytes: 0 }])
   })
 
-  it('measures more often as less space is left', async () => {
-    const told = browser({ usage: 40 * MIB })
-    const monitor = new SpaceMonitor(0.8)
-    const { usages } = listen(monitor)
-    await settled()
-    expect(told.measurements).toBe(1)
-    let looks = 1
-    while (usages.length === 0) {
-      expect(told.usage).toBeLessThan(81 * MIB)
-      told.usage += 100_000
-      monitor.recordWritten(100_000)
-      await settled()
-      looks++
-    }
-    expect(usages[0]!.usedBytes).toBeLessThan(81 * MIB)
-    expect(told.measurements).toBeLessThan(looks / 10)
-  })
-
   it('emits while space is low, and stops afterwards', async () => {
     const told = browser({ usage: 90 * MIB })
     const monitor = new SpaceMonitor(0.8)
@@ -117,31 +99,6 @@ describe('lowSpace$', () => {
     expect(told.measurements).toBe(3)
   })
 
-  it('does not measure without subscribers', async () => {
-    const told = browser({ usage: 90 * MIB })
-    const monitor = new SpaceMonitor(0.8)
-    monitor.recordWritten(100 * MIB)
-    monitor.recordFull()
-    const { subscription } = listen(monitor)
-    subscription.unsubscribe()
-    await settled()
-    const { measurements } = told
-    monitor.recordWritten(100 * MIB)
-    monitor.recordFull()
-    await settled()
-    expect(told.measurements).toBe(measurements)
-  })
-
-  it('emits once for several rejected appends, for any estimate of the browser', async () => {
-    browser({ usage: 1 * MIB })
-    const monitor = new SpaceMonitor(0.8)
-    const { usages } = listen(monitor)
-    await settled()
-    for (let i = 0; i < 10; i++) monitor.recordFull()
-    await settled()
-    expect(usages.map(({ usedBytes, isFull }) => [usedBytes, isFull])).toEqual([[1 * MIB, true]])
-  })
-
   it('does not emit if the browser reports no quota', async () => {
     vi.stubGlobal('navigator', {})
     const monitor = new SpaceMonitor(0.8)
@@ -151,7 +108,7 @@ describe('lowSpace$', () => {
     expect(usages).toEqual([])
   })
 
-  it('counts the appends of sessions', async () => {
+  it('counts the appends of sessions', { tags: ['slow'] }, async () => {
     const told = browser({ usage: 10 * MIB })
     const storage = indexedDb('heard')
     const usages: LowSpace[] = []
@@ -170,13 +127,5 @@ describe('lowSpace$', () => {
 
   it.each([0, -1, 1.1, Number.NaN])('rejects a share of %d', (lowSpaceShare) => {
     expect(() => indexedDb('a', { lowSpaceShare })).toThrow(expect.objectContaining({ code: 'invalid' }))
-  })
-
-  it('does not measure unless it is used', async () => {
-    const told = browser()
-    const hw = await open({ storage: indexedDb('unused') })
-    await hw.basin('b').stream('s').append('x')
-    await hw.close()
-    expect(told.measurements).toBe(0)
   })
 })

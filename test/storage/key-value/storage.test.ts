@@ -57,16 +57,6 @@ describe('the writes', () => {
     expect(seqNumsOf(await session.read('a', WHOLE_LOG))).toHaveLength(10)
   })
 
-  it('of large blocks have at most the longest value', async () => {
-    const map = new OrderedMap()
-    const session = await openOn(map, { valueBytesMax: 65_536 })
-    const writer = await LogWriter.create(session, 'a')
-    await writer.append({ count: 10, bodyBytes: LARGE })
-    const lengths = map.entries.map(([, value]) => value.length)
-    expect(Math.max(...lengths)).toBe(65_536)
-    expect(seqNumsOf(await session.read('a', WHOLE_LOG))).toHaveLength(10)
-  })
-
   it('leave nothing of logs that were deleted and reclaimed', async () => {
     const map = new OrderedMap()
     const session = await openOn(map)
@@ -84,18 +74,6 @@ describe('the writes', () => {
     ])
     await reclaimAll(session, { now: NOW + 50, trimmedBefore: NOW, blocksMax: 30 })
     expect(map.size).toBe(before)
-  })
-
-  it('of a commit that changes nothing are none', async () => {
-    const map = new OrderedMap()
-    const session = await openOn(map)
-    map.batches.length = 0
-    await session.commit([
-      { kind: 'check', collection: 'streams', key: 'a', expect: null },
-      { kind: 'delete', collection: 'streams', key: 'a' },
-      { kind: 'delete-log', logId: 'a' },
-    ])
-    expect(map.batches).toEqual([])
   })
 })
 
@@ -137,14 +115,6 @@ describe('a shared store', () => {
       block!.meteredBytes,
       writers[1]!.written.reduce((sum, { block }) => sum + block.meteredBytes, 0),
     ])
-  })
-
-  it('a store that never applies a batch fails instead of being asked for ever', async () => {
-    const map = new OrderedMap()
-    const writer = await LogWriter.create(await openOn(map), 'a')
-    const session = await openWith(map, () => ({ transact: async () => false }))
-    const append = new LogWriter(session, 'a', writer.head).append()
-    await expect(append).rejects.toMatchObject({ kind: 'io', nothingWritten: true })
   })
 })
 
@@ -299,25 +269,5 @@ describe('damage', () => {
     expect(String(failure)).not.toContain('secret')
     damage(map, 'c', (value) => value.subarray(0, 4))
     await expect(session.list('streams', { prefix: '', after: '', limit: 1 })).rejects.toMatchObject(CORRUPT)
-  })
-
-  it('of one log does not stop the appends to others', async () => {
-    const map = new OrderedMap()
-    const [a, b] = await Promise.all(['a', 'b'].map(async (id) => LogWriter.create(await openOn(map), id)))
-    for (const [key, value] of map.entries) {
-      if (key.at(-1) === 'a'.charCodeAt(0) && key[0] === 'l'.charCodeAt(0)) map.set(key, value.subarray(1))
-    }
-    const session = await openOn(map)
-    const results = await Promise.allSettled([session.append(a!.request()), session.append(b!.request())])
-    expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
-  })
-
-  it('of the index of expiries is reported by reclaim', async () => {
-    const map = new OrderedMap()
-    const session = await openOn(map)
-    await (await LogWriter.create(session, 'a')).append({ expiresAt: NOW })
-    damage(map, 'x', () => new Uint8Array(3))
-    const reclaiming = session.reclaim({ now: NOW, trimmedBefore: 0, blocksMax: 1 })
-    await expect(reclaiming).rejects.toMatchObject(CORRUPT)
   })
 })

@@ -1,68 +1,107 @@
-import { PGlite } from '@electric-sql/pglite'
+// @module-tag slow
+
 import { Pool } from 'pg'
-import { afterAll, beforeAll, describe, test } from 'vitest'
-import { type ConformanceFixture, conformanceSuite } from '../../../adapters/conformance/index.ts'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { conformanceSuite } from '../../../adapters/conformance/index.ts'
 import { type PostgresOptions, postgres } from '../../../adapters/storage/postgres/index.ts'
-import { byRun } from '../../support/run-size.ts'
+import { open } from '../../../src/index.ts'
 import { Cluster, HAS_POSTGRES, withoutPostgres } from './cluster.ts'
+import { Compatibility } from './compatibility.ts'
+import { HAS_PGBOUNCER, PgBouncer, withoutPgBouncer } from './pgbouncer.ts'
 import { newSchema } from './schemas.ts'
-
-const { manifest } = postgres({ connectionString: 'postgres://localhost' })
-
-function suite(make: () => Promise<ConformanceFixture>, seeds: readonly number[], group = /^/): void {
-  for (const { title, skip, run } of conformanceSuite({ manifest, make, seeds, notificationMsMax: 60_000 })) {
-    if (skip === undefined && group.test(title)) test(title, run)
-  }
-}
-
-function fixture(
-  options: PostgresOptions,
-  execute: (statement: string) => Promise<unknown>,
-): ConformanceFixture {
-  const schema = newSchema()
-  return {
-    storage: postgres({ ...options, schema }),
-    reopen: async () => postgres({ ...options, schema }),
-    dispose: async () => void (await execute(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)),
-  }
-}
-
-describe.skipIf(HAS_POSTGRES /* every other run has it */)('PGlite', () => {
-  let client: PGlite
-  beforeAll(async () => {
-    client = await PGlite.create()
-  })
-  afterAll(() => client.close())
-
-  // The others take as long: the random operations, the largest blocks, and what closes and opens again.
-  const quick = /^(?!random|elections|lifecycle|reclaim|read: (a large|any range|blocks|merged))/
-  const group = byRun({ quick, full: /^/ })
-  suite(async () => fixture({ client }, (statement) => client.exec(statement)), [1], group)
-})
+import { WireProxy } from './wire-proxy.ts'
 
 describe.runIf(HAS_POSTGRES)(`PostgreSQL${withoutPostgres}`, () => {
+  const compatibility = new Compatibility(1, 0.01)
   let cluster: Cluster
   let pool: Pool
+  let proxy: WireProxy
+  let pooler: PgBouncer | undefined
   beforeAll(async () => {
     cluster = await Cluster.start()
     pool = new Pool({ connectionString: cluster.connectionString })
+    proxy = await WireProxy.start({
+      port: () => cluster.port,
+      actionOf: (statement) => compatibility.actionOf(statement),
+      isPooler: true,
+    })
+    if (HAS_PGBOUNCER) pooler = await PgBouncer.start(cluster.port)
   })
   afterAll(async () => {
+    await proxy.close()
+    await pooler?.dispose()
     await pool.end()
     await cluster.dispose()
   })
 
+  /** Runs the tests of the storage contract whose title matches. */
+  function conforms(optionsOf: () => PostgresOptions, titles: RegExp, listen?: boolean): void {
+    const { manifest } = postgres({
+      connectionString: 'postgres://localhost',
+      ...(listen === false && { listen }),
+    })
+    const make = async () => {
+      const schema = newSchema()
+      const storage = () => postgres({ ...optionsOf(), schema })
+      return {
+        storage: storage(),
+        reopen: async () => storage(),
+        dispose: async () => void (await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)),
+      }
+    }
+    const options = { manifest, make, seeds: [1], randomOperations: 50, notificationMsMax: 60_000 }
+    for (const { title, skip, run } of conformanceSuite(options)) {
+      if (skip === undefined && titles.test(title)) test(title, run)
+    }
+  }
+
   describe('by a connection string', () => {
-    suite(
-      async () =>
-        fixture({ connectionString: cluster.connectionString }, (statement) => pool.query(statement)),
-      [1, 2],
-    )
+    conforms(() => ({ connectionString: cluster.connectionString }), /^/)
   })
 
   // The statements are the same; connections and notifications are not.
   describe('by a pool', () => {
-    const make = async () => fixture({ client: pool }, (statement) => pool.query(statement))
-    suite(make, [1], /^(notifications|shared|elections|lifecycle|random): /)
+    conforms(() => ({ client: pool }), /^(shared|elections|lifecycle|random): /)
+  })
+
+  describe('as an engine without LISTEN, locks and procedures, that fails often', () => {
+    // A call whose answer is lost is repeated, and frees as many blocks again.
+    conforms(() => ({ connectionString: proxy.connectionString }), /^(?!.*frees at most)/)
+
+    test('every kind of fault happened', () => {
+      expect(new Set(compatibility.faults.keys())).toEqual(
+        new Set(['reject', 'cut before', 'cut after', 'late']),
+      )
+      expect(compatibility.unsupported).toEqual(new Set(['LISTEN']))
+    })
+  })
+
+  describe.runIf(HAS_PGBOUNCER)(`behind PgBouncer in transaction mode${withoutPgBouncer}`, () => {
+    describe('with a connection to the database that listens', () => {
+      const listening = () => ({ listenConnectionString: cluster.connectionString })
+      conforms(() => ({ connectionString: pooler!.connectionString, ...listening() }), /^/)
+    })
+
+    describe('without `LISTEN`', () => {
+      const titles = /^(shared|lifecycle): /
+      conforms(() => ({ connectionString: pooler!.connectionString, listen: false }), titles, false)
+    })
+
+    test('followers in another process get records, although the pooler passes no notifications on', async () => {
+      const schema = newSchema()
+      const engine = async () => {
+        const hw = await open({ storage: postgres({ connectionString: pooler!.connectionString, schema }) })
+        onTestFinished(() => hw.close())
+        return hw
+      }
+      const [writer, reader] = [await engine(), await engine()]
+      await writer.basin('basin').stream('a').append('x')
+      const following = reader.basin('basin').stream('a').follow({ seqNum: 0 })[Symbol.asyncIterator]()
+      expect((await following.next()).value?.body).toBe('x')
+      const next = following.next()
+      await writer.basin('basin').stream('a').append('y')
+      expect((await next).value?.body).toBe('y')
+      await following.return?.()
+    })
   })
 })

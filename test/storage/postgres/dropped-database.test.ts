@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createHandler } from '../../../adapters/http/index.ts'
 import { postgres } from '../../../adapters/storage/postgres/index.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { postgres } from '../../../adapters/storage/postgres/index.ts'
 import { type Engine, open } from '../../../src/index.ts'

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { closeSync, constants, openSync, readFileSync } from 'node:fs'
+import { closeSync, constants, openSync } from 'node:fs'
 import { link, lstat, mkdir, readdir, readFile, symlink, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -14,6 +14,7 @@ const pipesOnly = hasPipes ? '' : ' (skipped: Windows has no pipes with names of
 
 test.runIf(hasPipes).each(['segment-0000000009', 'journal-0000000001', 'checkpoint-0000000001'])(
   `rejects a pipe with the name %s, without waiting for a writer${pipesOnly}`,
+  { tags: ['slow'] },
   async (name) => {
     const directory = await temporaryDirectory()
     execFileSync('mkfifo', [join(directory, name)])
@@ -24,39 +25,19 @@ test.runIf(hasPipes).each(['segment-0000000009', 'journal-0000000001', 'checkpoi
   },
 )
 
-test.runIf(hasPipes)(`a pipe with the name of a journal makes opening fail${pipesOnly}`, async () => {
-  const directory = await temporaryDirectory()
-  const name = 'journal-0000000001'
-  execFileSync('mkfifo', [join(directory, name)])
-  await withBlockedReaders(join(directory, name), async () => {
-    const opening = filesystem(directory).open({ clock: systemClock, onLogChanged: () => {} })
-    await expect(opening).rejects.toMatchObject({ kind: 'io', message: expect.stringContaining(name) })
-  })
-})
-
-test('a short write to memory is synchronous', async () => {
-  const directory = await temporaryDirectory()
-  const file = await nodeFiles(directory).open('segment-0000000009', 'create')
-  const path = join(directory, 'segment-0000000009')
-  let atOnce = 0
-  // After a slow one, some are asynchronous.
-  for (let offset = 0; offset < 100; offset++) {
-    const writing = file.write(new Uint8Array([offset]), offset)
-    if (readFileSync(path).length === offset + 1) atOnce++
-    await writing
-  }
-  expect(atOnce).toBeGreaterThan(0)
-  expect(readFileSync(path)).toEqual(Buffer.from(Array.from({ length: 100 }, (_, i) => i)))
-  await file.close()
-})
-
-test('opening a directory as a file fails', async () => {
-  const directory = await temporaryDirectory()
-  await mkdir(join(directory, 'segment-0000000009'))
-  await expect(nodeFiles(directory).open('segment-0000000009', 'read')).rejects.toMatchObject({
-    code: 'EISDIR',
-  })
-})
+test.runIf(hasPipes)(
+  `a pipe with the name of a journal makes opening fail${pipesOnly}`,
+  { tags: ['slow'] },
+  async () => {
+    const directory = await temporaryDirectory()
+    const name = 'journal-0000000001'
+    execFileSync('mkfifo', [join(directory, name)])
+    await withBlockedReaders(join(directory, name), async () => {
+      const opening = filesystem(directory).open({ clock: systemClock, onLogChanged: () => {} })
+      await expect(opening).rejects.toMatchObject({ kind: 'io', message: expect.stringContaining(name) })
+    })
+  },
+)
 
 /** A reader that waits for a writer would keep the process from ending when the test fails. */
 async function withBlockedReaders(pipe: string, work: () => Promise<void>): Promise<void> {

@@ -1,8 +1,8 @@
-import { mkdir, readdir, rename, rm, stat, unlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { nodeFiles } from '../../../../adapters/storage/filesystem/files/node-files.ts'
-import { pinByPath, pinDirectory } from '../../../../adapters/storage/filesystem/files/pinned-directory.ts'
+import { pinByPath } from '../../../../adapters/storage/filesystem/files/pinned-directory.ts'
 import { openDirectory } from '../../../../adapters/storage/filesystem/shared-directory.ts'
 import type { OpenFilesOptions } from '../../../../adapters/storage/filesystem/shared-storage.ts'
 import { systemClock } from '../../../../src/runtime/clock.ts'
@@ -40,28 +40,6 @@ test.runIf(onLinux)(
     expect(await readdir(moved)).not.toContainEqual(expect.stringMatching(/^owner/))
   },
 )
-
-test.runIf(onLinux)(`messages name the directory, and no descriptor${linuxOnly}`, async () => {
-  const path = await temporaryDirectory()
-  const directory = await pinDirectory(path)
-  await expect(nodeFiles(directory).open('none', 'read')).rejects.toThrow(join(path, 'none'))
-  await directory.close()
-})
-
-test('a closed directory rejects new work and waits for work in flight', async () => {
-  const directory = await pinDirectory(await temporaryDirectory())
-  if (!onLinux) return
-  const order: string[] = []
-  const work = directory.use(async (path) => {
-    await stat(path)
-    await stat(path)
-    order.push('work')
-  })
-  const closing = directory.close().then(() => order.push('closed'))
-  await expect(directory.use(async () => {})).rejects.toMatchObject({ code: 'ESTALE' })
-  await Promise.all([work, closing, directory.close()])
-  expect(order).toEqual(['work', 'closed'])
-})
 
 test('an owner without descriptor paths writes nothing to the old path of a moved directory', async () => {
   const path = join(await temporaryDirectory(), 'data')

@@ -93,21 +93,6 @@ test('a directory that was removed is created by the next opening in the process
   await reopened.close()
 })
 
-test('a storage that lost its journal is closed by the next opening in the process', async () => {
-  const directory = join(await temporaryDirectory(), 'data')
-  const old = await open({ storage: filesystem(directory) })
-  await old.basin('my-basin').stream('log').append('x')
-  const [journal] = (await readdir(directory)).filter((name) => name.startsWith('journal'))
-  await rm(join(directory, journal!))
-  await expect(old.basin('my-basin').stream('log').append('x')).rejects.toMatchObject({ code: 'storage' })
-  // It was the only file.
-  const hw = await open({ storage: filesystem(directory) })
-  await hw.basin('my-basin').stream('log').append('y')
-  await expect(old.basin('my-basin').stream('log').append('x')).rejects.toMatchObject({ code: 'closed' })
-  await old.close()
-  await hw.close()
-})
-
 test.each(['journal', 'segment'])(
   'a missing %s is noticed by the next roll, which ends all writing',
   async (kind) => {

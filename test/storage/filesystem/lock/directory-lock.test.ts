@@ -24,7 +24,9 @@ const localOnly = isLocal
   : ' (skipped: the temporary directory is on a file system that is not known to be local)'
 const linuxOnly = onLinux ? '' : ' (skipped: only Linux tells start times and namespaces of processes)'
 
-test('a directory that another process has open is blocked, and the error names the process', async () => {
+test('a directory that another process has open is blocked, and the error names the process', {
+  tags: ['slow'],
+}, async () => {
   const base = await temporaryDirectory()
   const directory = join(base, 'data')
   const holder = new Child(await bundleProgram(new URL('../children/holder.ts', import.meta.url), base), [
@@ -40,7 +42,7 @@ test('a directory that another process has open is blocked, and the error names 
   await (await open(directory)).close()
 })
 
-test('the lock of a killed process is reclaimed', async () => {
+test('the lock of a killed process is reclaimed', { tags: ['slow'] }, async () => {
   const base = await temporaryDirectory()
   const directory = join(base, 'data')
   const program = await bundleProgram(new URL('../children/holder.ts', import.meta.url), base)
@@ -54,18 +56,9 @@ test('the lock of a killed process is reclaimed', async () => {
   expect(await owners(directory)).toEqual([])
 })
 
-test('the error for a lock in use never suggests removing it', async () => {
-  const base = await temporaryDirectory()
-  const directory = join(base, 'data')
-  const program = await bundleProgram(new URL('../children/holder.ts', import.meta.url), base)
-  const holder = new Child(program, [directory])
-  await holder.printed(1)
-  const error = await open(directory).catch((error: Error) => error)
-  expect((error as Error).message).toMatch(onLinux ? /since [^ ]+Z$/ : /remove/)
-  await holder.end()
-})
-
-test('a directory that another thread has open is blocked, and the error names the thread', async () => {
+test('a directory that another thread has open is blocked, and the error names the thread', {
+  tags: ['slow'],
+}, async () => {
   const base = await temporaryDirectory()
   const directory = join(base, 'data')
   const session = await open(directory)
@@ -73,15 +66,6 @@ test('a directory that another thread has open is blocked, and the error names t
   const worker = new Worker(program, { argv: [directory, 'worker'] })
   const [message] = await once(worker, 'message')
   expect(message).toBe(`blocked: ${directory} is open in another thread of this process (${process.pid})`)
-  await session.close()
-})
-
-test('a directory that this thread has open without sharing it is blocked, and the error explains it', async () => {
-  const directory = await temporaryDirectory()
-  const session = await open(directory)
-  await expect(lockDirectory(directory, systemClock)).rejects.toThrow(
-    `${directory} is open in this process (${process.pid}), by another path or global scope`,
-  )
   await session.close()
 })
 
@@ -105,6 +89,7 @@ test.runIf(onLinux)(
 
 describe.runIf(onLinux)(
   `an owner whose process cannot be looked up is probed by its socket${linuxOnly}`,
+  { tags: ['slow'] },
   () => {
     async function holderInContainer(how: string, directoryName = 'data') {
       const base = await temporaryDirectory()
@@ -189,17 +174,6 @@ describe.runIf(onLinux)(
       },
     )
 
-    test('an owner whose socket was copied as a file may be alive', async () => {
-      const { holder, directory } = await holderInContainer('until-told')
-      await holder.kill()
-      for (const file of await readdir(directory)) {
-        if (!file.endsWith('.sock')) continue
-        await unlink(join(directory, file))
-        await writeFile(join(directory, file), '')
-      }
-      await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
-    })
-
     test('an owner whose socket was removed may be alive', async () => {
       const { holder, directory } = await holderInContainer('until-told')
       for (const file of await readdir(directory)) {
@@ -211,13 +185,6 @@ describe.runIf(onLinux)(
     })
   },
 )
-
-test('an owner whose file was removed can close', async () => {
-  const directory = await temporaryDirectory()
-  const session = await open(directory)
-  for (const name of await owners(directory)) await unlink(join(directory, name))
-  await session.close()
-})
 
 test('an owner on another host may be alive', async () => {
   const directory = await temporaryDirectory()
@@ -238,6 +205,7 @@ test('a damaged owner file blocks and is kept', async () => {
 
 test.runIf(process.platform !== 'win32')(
   `a pipe with the name of an owner file makes opening fail${process.platform === 'win32' ? ' (skipped: Windows has none)' : ''}`,
+  { tags: ['slow'] },
   async () => {
     const directory = await temporaryDirectory()
     const path = join(directory, 'owner-00000000-0000-4000-8000-000000000000')
@@ -267,20 +235,13 @@ test('an opening leaves no owner files', async () => {
   const descriptors = async () => (onLinux ? (await readdir('/proc/self/fd')).length : 0)
   await (await open(directory)).close()
   const before = await descriptors()
-  for (let i = 0; i < 100; i++) {
+  for (let i = 0; i < 4; i++) {
     const session = await open(directory)
     await expect(lockDirectory(directory, systemClock)).rejects.toMatchObject({ kind: 'blocked' })
     await session.close()
   }
   expect(await descriptors()).toBeLessThanOrEqual(before + 1)
   expect(await readdir(directory)).toEqual([])
-})
-
-test('a failed opening releases the lock', async () => {
-  const directory = await temporaryDirectory()
-  await writeFile(join(directory, 'checkpoint-0000000001'), 'damaged')
-  await expect(open(directory)).rejects.toMatchObject({ kind: 'corrupt' })
-  expect(await owners(directory)).toEqual([])
 })
 
 function open(directory: string): Promise<StorageSession> {

@@ -1,6 +1,6 @@
 // @module-tag slow
 
-import { appendFile, readdir, readFile, unlink, writeFile } from 'node:fs/promises'
+import { readdir, readFile, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -17,25 +17,22 @@ import { temporaryDirectory } from '../directories.ts'
 const FIRST = 'owner-00000000-0000-0000-0000-000000000000'
 const LAST = 'owner-ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-test.each([2, 6])(
-  'exactly one of %i processes that open a directory at once gets the lock',
-  async (count) => {
-    const base = await temporaryDirectory()
-    const program = await bundleProgram(new URL('../children/holder.ts', import.meta.url), base)
-    for (let round = 0; round < 3; round++) {
-      const directory = join(base, `data-${round}`)
-      const children = Array.from({ length: count }, () => new Child(program, [directory]))
-      await Promise.all(children.map((child) => child.printed(1)))
-      const outcomes = children.map(({ lines }) => lines[0]!.split(':')[0]).sort()
-      expect(outcomes).toEqual([...Array.from({ length: count - 1 }, () => 'blocked'), 'open'])
-      await Promise.all(children.map((child) => child.end()))
-      await (await open(directory)).close()
-    }
-  },
-)
+test.each([4])('exactly one of %i processes that open a directory at once gets the lock', async (count) => {
+  const base = await temporaryDirectory()
+  const program = await bundleProgram(new URL('../children/holder.ts', import.meta.url), base)
+  for (let round = 0; round < 2; round++) {
+    const directory = join(base, `data-${round}`)
+    const children = Array.from({ length: count }, () => new Child(program, [directory]))
+    await Promise.all(children.map((child) => child.printed(1)))
+    const outcomes = children.map(({ lines }) => lines[0]!.split(':')[0]).sort()
+    expect(outcomes).toEqual([...Array.from({ length: count - 1 }, () => 'blocked'), 'open'])
+    await Promise.all(children.map((child) => child.end()))
+    await (await open(directory)).close()
+  }
+})
 
-test.each([2, 3, 10])('exactly one of %i concurrent attempts in one process gets the lock', async (count) => {
-  for (let round = 0; round < 20; round++) {
+test.each([2, 10])('exactly one of %i concurrent attempts in one process gets the lock', async (count) => {
+  for (let round = 0; round < 5; round++) {
     const directory = await temporaryDirectory()
     const attempts = Array.from({ length: count }, () => lockDirectory(directory, systemClock))
     const outcomes = await Promise.allSettled(attempts)
@@ -54,7 +51,7 @@ test('concurrent openings never lock the directory twice', async () => {
   let holders = 0
   let held = 0
   const lockAndRelease = async (): Promise<void> => {
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < 15; round++) {
       const owned = await lockDirectory(directory, systemClock).catch((error) => {
         expect(error).toMatchObject({ kind: 'blocked' })
       })
@@ -70,16 +67,6 @@ test('concurrent openings never lock the directory twice', async () => {
   expect(held).toBeGreaterThan(0)
 })
 
-test('an opening gives up at once for a candidate with a lower name', async () => {
-  const directory = await temporaryDirectory()
-  const path = join(directory, FIRST)
-  await writeFile(path, await candidateFile())
-  await expect(lockDirectory(directory, virtualClock())).rejects.toThrow(
-    `${directory} is being opened by process ${process.pid}`,
-  )
-  expect(await readdir(directory)).toEqual([FIRST])
-})
-
 test('an opening waits for a candidate with a higher name to give up', async () => {
   const directory = await temporaryDirectory()
   await writeFile(join(directory, LAST), await candidateFile())
@@ -90,20 +77,6 @@ test('an opening waits for a candidate with a higher name to give up', async () 
   const owned = await advanceUntilSettled(clock, opening)
   expect(await readFile(join(directory, await onlyOwner(directory)), 'utf8')).toMatch(/\}\n$/)
   await owned.release()
-})
-
-test('an opening stops waiting once a candidate has the lock', async () => {
-  const directory = await temporaryDirectory()
-  await writeFile(join(directory, LAST), await candidateFile())
-  const clock = virtualClock()
-  const start = clock.now()
-  const opening = lockDirectory(directory, clock)
-  await untilCandidates(directory, 2)
-  await appendFile(join(directory, LAST), '\n')
-  await expect(advanceUntilSettled(clock, opening)).rejects.toThrow(
-    `${directory} is open in process ${process.pid}`,
-  )
-  expect(clock.now() - start).toBeLessThan(1000)
 })
 
 test('an opening waits at most five seconds for a candidate', async () => {

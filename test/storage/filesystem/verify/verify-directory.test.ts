@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -49,15 +48,6 @@ test('rejects a directory that is open elsewhere', async () => {
   await expect(verifyDirectory(directory)).resolves.toMatchObject({ problemCount: 0 })
 })
 
-test('locks the directory while it is read', async () => {
-  const directory = await rolled()
-  const owners: boolean[] = []
-  await verifyDirectory(directory, {
-    onProgress: () => owners.push(readdirSync(directory).some((name) => /^owner-[^.]+$/.test(name))),
-  })
-  expect(new Set(owners)).toEqual(new Set([true]))
-})
-
 test.each<[string, (path: string) => Promise<unknown>, RegExp]>([
   ['missing', async () => {}, /directory .*none does not exist$/],
   ['a file', (path) => writeFile(path, ''), /none is not a directory$/],
@@ -80,74 +70,73 @@ test.each<[string, (path: string) => Promise<unknown>, RegExp]>([
   expect(await contentsOf(parent)).toEqual(before)
 })
 
-test('reports no files for an empty directory, and leaves it empty', async () => {
-  const directory = await temporaryDirectory()
-  const empty = { files: 0, problemCount: 0, noteCount: 0, documents: 0 }
-  const { mtimeMs } = await stat(directory)
-  expect(await verifyDirectory(directory)).toMatchObject(empty)
-  expect((await stat(directory)).mtimeMs).toBe(mtimeMs)
-  const session = await filesystem(directory).open({ clock: virtualClock(), onLogChanged: () => {} })
-  await expect(verifyDirectory(directory)).rejects.toMatchObject({ kind: 'blocked' })
-  await session.close()
-  expect(await verifyDirectory(directory)).toMatchObject(empty)
-  expect(await readdir(directory)).toEqual([])
-})
-
 test.each([
   ['with its socket', false],
   ['whose socket is gone', true],
-])('reports no files for a directory that a killed process had open, %s', async (_, isSocketGone) => {
-  const base = await temporaryDirectory()
-  const directory = join(base, 'data')
-  const holder = new Child(await bundleProgram(new URL('../children/holder.ts', import.meta.url), base), [
-    directory,
-  ])
-  await holder.printed(1)
-  await holder.kill()
-  if (isSocketGone) {
-    const sockets = (await readdir(directory)).filter((name) => name.endsWith('.sock'))
-    for (const name of sockets) await rm(join(directory, name))
-  }
-  expect(await readdir(directory)).not.toEqual([])
-  expect(await verifyDirectory(directory)).toMatchObject({ files: 0, problemCount: 0 })
-  expect(await readdir(directory)).toEqual([])
-})
+])(
+  'reports no files for a directory that a killed process had open, %s',
+  { tags: ['slow'] },
+  async (_, isSocketGone) => {
+    const base = await temporaryDirectory()
+    const directory = join(base, 'data')
+    const holder = new Child(await bundleProgram(new URL('../children/holder.ts', import.meta.url), base), [
+      directory,
+    ])
+    await holder.printed(1)
+    await holder.kill()
+    if (isSocketGone) {
+      const sockets = (await readdir(directory)).filter((name) => name.endsWith('.sock'))
+      for (const name of sockets) await rm(join(directory, name))
+    }
+    expect(await readdir(directory)).not.toEqual([])
+    expect(await verifyDirectory(directory)).toMatchObject({ files: 0, problemCount: 0 })
+    expect(await readdir(directory)).toEqual([])
+  },
+)
 
-test.skipIf(noUsers !== '')(`verifies a read-only directory, unless it is open${noUsers}`, async () => {
-  const base = await temporaryDirectory()
-  await chmod(base, 0o755)
-  const program = await bundleProgram(new URL('../children/verifier.ts', import.meta.url), base)
-  const directory = await written()
-  const makeReadOnly = async () => {
-    for (const name of await readdir(directory)) await chmod(join(directory, name), 0o644)
-    await chmod(directory, 0o555)
-  }
-  await makeReadOnly()
-  expect(verifiedByOther(program, directory)).toBe('1 files, 0 problems\n')
-  await chmod(directory, 0o755)
-  const hw = await open({ storage: filesystem(directory) })
-  await makeReadOnly()
-  expect(verifiedByOther(program, directory)).toMatch(/^blocked: /)
-  await chmod(directory, 0o755)
-  await hw.close()
-})
+test.skipIf(noUsers !== '')(
+  `verifies a read-only directory, unless it is open${noUsers}`,
+  { tags: ['slow'] },
+  async () => {
+    const base = await temporaryDirectory()
+    await chmod(base, 0o755)
+    const program = await bundleProgram(new URL('../children/verifier.ts', import.meta.url), base)
+    const directory = await written()
+    const makeReadOnly = async () => {
+      for (const name of await readdir(directory)) await chmod(join(directory, name), 0o644)
+      await chmod(directory, 0o555)
+    }
+    await makeReadOnly()
+    expect(verifiedByOther(program, directory)).toBe('1 files, 0 problems\n')
+    await chmod(directory, 0o755)
+    const hw = await open({ storage: filesystem(directory) })
+    await makeReadOnly()
+    expect(verifiedByOther(program, directory)).toMatch(/^blocked: /)
+    await chmod(directory, 0o755)
+    await hw.close()
+  },
+)
 
-test.skipIf(noPipes !== '')(`pipes with the names of files do not block${noPipes}`, async () => {
-  const directory = await written()
-  const journal = (await readdir(directory)).find((name) => name.startsWith('journal'))!
-  execFileSync('mkfifo', [join(directory, 'segment-0000000009')])
-  expect(await verifyDirectory(directory)).toMatchObject({
-    problems: [],
-    notes: [{ file: 'segment-0000000009' }],
-  })
-  await rm(join(directory, 'segment-0000000009'))
-  await rm(join(directory, journal))
-  execFileSync('mkfifo', [join(directory, journal)])
-  const { problems } = await verifyDirectory(directory)
-  expect(problems).toMatchObject([
-    { file: journal, offset: 0, problem: expect.stringMatching(/^cannot be read/) },
-  ])
-})
+test.skipIf(noPipes !== '')(
+  `pipes with the names of files do not block${noPipes}`,
+  { tags: ['slow'] },
+  async () => {
+    const directory = await written()
+    const journal = (await readdir(directory)).find((name) => name.startsWith('journal'))!
+    execFileSync('mkfifo', [join(directory, 'segment-0000000009')])
+    expect(await verifyDirectory(directory)).toMatchObject({
+      problems: [],
+      notes: [{ file: 'segment-0000000009' }],
+    })
+    await rm(join(directory, 'segment-0000000009'))
+    await rm(join(directory, journal))
+    execFileSync('mkfifo', [join(directory, journal)])
+    const { problems } = await verifyDirectory(directory)
+    expect(problems).toMatchObject([
+      { file: journal, offset: 0, problem: expect.stringMatching(/^cannot be read/) },
+    ])
+  },
+)
 
 test('reports its progress up to the total', async () => {
   const directory = await rolled()
@@ -177,16 +166,6 @@ test.each([0, 1, 5, 12])('stops at its signal after %i steps, and releases the d
   await expect(verifying).rejects.toBe(reason)
   expect(step).toBe(steps)
   expect(await contentsOf(directory)).toEqual(before)
-})
-
-test('reports a file that cannot be read as a problem', async () => {
-  const directory = await rolled()
-  const segment = (await readdir(directory)).find((name) => name.startsWith('segment'))!
-  await rm(join(directory, segment))
-  await mkdir(join(directory, segment))
-  const { problems, blocks } = await verifyDirectory(directory)
-  expect(problems).toMatchObject([{ file: segment, problem: expect.stringContaining('EISDIR') }])
-  expect(blocks).toBeGreaterThan(0)
 })
 
 /** Runs as a user who may not write there: the superuser may write everywhere. */

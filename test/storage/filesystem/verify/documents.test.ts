@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
-import { block, NOW } from '../../../../adapters/conformance/log-writer.ts'
-import type { Change } from '../../../../adapters/storage/filesystem/state/change.ts'
+import { LogWriter, NOW } from '../../../../adapters/conformance/log-writer.ts'
 import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
-import type { Collection, Head, JsonValue } from '../../../../src/storage/contract.ts'
+import { Prng } from '../../../../src/runtime/prng.ts'
+import type { Collection, JsonValue } from '../../../../src/storage/contract.ts'
 import { deadlineKey, streamKey } from '../../../../src/storage/documents.ts'
-import { appendOf, CREATED, freed, journalDisk } from '../crafted-disk.ts'
+import { SimulatedDisk } from '../simulated-disk.ts'
+import { openSimulated } from '../workload.ts'
 
 const BASIN = { name: 'my-app', createdAt: NOW, deletedAt: null, config: {} }
 const STREAM = { basin: 'my-app', name: 's', logId: 'a', createdAt: NOW, config: {}, cipher: null, epoch: 1 }
@@ -82,12 +83,6 @@ test.each<[string, Put, string]>([
   expect(problems).toMatchObject([{ file: 'journal-0000000001', problem }])
 })
 
-test('a problem of a log names its stream', async () => {
-  const put = appendOf(block({ firstSeqNum: 9 }))
-  const { problems } = await verifyFiles(await diskWith(SOUND, [put]))
-  expect(problems).toMatchObject([{ log: 'a', stream: { basin: 'my-app', name: 's' } }])
-})
-
 test('reports a log without a stream as a note', async () => {
   const report = await verifyFiles(await diskWith([]))
   expect(report).toMatchObject({
@@ -96,41 +91,12 @@ test('reports a log without a stream as a note', async () => {
   })
 })
 
-test.each<[string, Put, Partial<Head>, number | undefined]>([
-  ['for ever', ['streams', KEY, { ...STREAM, config: { retentionPolicy: 'infinite' } }], {}, 3],
-  [
-    'for ever, and was trimmed',
-    ['streams', KEY, { ...STREAM, config: { retentionPolicy: 'infinite' } }],
-    { trimPoint: 3 },
-    undefined,
-  ],
-  [
-    'for a day',
-    ['streams', KEY, { ...STREAM, config: { retentionPolicy: { ageSeconds: 86_400 } } }],
-    {},
-    undefined,
-  ],
-])('notes missing oldest records of a stream that keeps them %s', async (_, stream, changed, count) => {
-  const expiring = { ...block({ firstSeqNum: 0, count: 3 }), expiresAt: NOW }
-  const disk = await journalDisk([
-    CREATED,
-    appendOf(expiring, changed),
-    freed(0, 3, 1, expiring.meteredBytes),
-    ...putsOf([['basins', 'my-app', BASIN], stream]),
-  ])
-  const note = expect.stringContaining(`the ${count} oldest records are missing`)
-  expect(await verifyFiles(disk)).toMatchObject({
-    problems: [],
-    notes: count === undefined ? [] : [{ file: 'journal-0000000001', note, log: 'a' }],
-  })
-})
-
-async function diskWith(puts: readonly Put[], others: readonly Change[] = []) {
-  return journalDisk([CREATED, appendOf(block({ firstSeqNum: 0 })), ...putsOf(puts), ...others])
-}
-
-function putsOf(puts: readonly Put[]): Change[] {
-  return puts.map(([collection, key, value], i) => {
-    return { kind: 'put', collection, key, version: i + 1, text: JSON.stringify(value) }
-  })
+/** A directory with a log of one record, and documents that an engine could have written. */
+async function diskWith(puts: readonly Put[]): Promise<SimulatedDisk> {
+  const disk = new SimulatedDisk(new Prng(1))
+  const session = await openSimulated(disk, 1e9)
+  await (await LogWriter.create(session, 'a')).append()
+  for (const [collection, key, value] of puts) await session.commit([{ kind: 'put', collection, key, value }])
+  await session.close()
+  return disk
 }
