@@ -113,6 +113,11 @@ export class Exchange {
     return concatBytes(chunks)
   }
 
+  /** Resolves as the promise does. Rejects earlier if the exchange ends. */
+  unlessEnded<Result>(work: Promise<Result>): Promise<Result> {
+    return unlessAborted(this.#control.signal, work)
+  }
+
   /** Aborts what is still under way. A second call does nothing. */
   end(reason: unknown = ENDED): void {
     this.#cancelTimer()
