@@ -231,6 +231,5 @@ it('any sequence of batches agrees with a naive model', () => {
         if (outcome.kind === 'sequenced') state = outcome.next
       }
     }),
-    { numRuns: 300 },
   )
 })

@@ -156,7 +156,6 @@ describe('an issued token', () => {
           expect(permits(grantOf(outer), operation, resource)).toBe(true)
         }
       }),
-      { numRuns: 3000 },
     )
   })
 
@@ -177,7 +176,6 @@ describe('an issued token', () => {
         if (exceeds(grantOf(b, bExpiry), { scope: c, expiresAt: cExpiry }) !== undefined) return
         expect(exceeds(grantOf(a, aExpiry), { scope: c, expiresAt: cExpiry })).toBeUndefined()
       }),
-      { numRuns: 3000 },
     )
   })
 

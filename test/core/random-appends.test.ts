@@ -97,7 +97,6 @@ it('any sequence of batches keeps the invariants of a stream, and agrees with a 
         expect(state).toEqual(naive.state)
       }
     }),
-    { numRuns: 200 },
   )
 })
 

@@ -135,7 +135,6 @@ describe('any bounds over any records', () => {
           expect(isWithin(limits, log.slice(0, prefix.length + 1))).toBe(false)
         }
       }),
-      { numRuns: 1000 },
     )
   })
 
@@ -149,7 +148,6 @@ describe('any bounds over any records', () => {
         }
         expect(admitsAll(limits, summary)).toBe(admit(limits, log).count === log.length)
       }),
-      { numRuns: 1000 },
     )
   })
 
@@ -168,7 +166,6 @@ describe('any bounds over any records', () => {
         expect(isWithin(limits, delivered)).toBe(true)
         expect(delivered.length).toBe(admit(limits, log).count)
       }),
-      { numRuns: 1000 },
     )
   })
 })

@@ -47,7 +47,6 @@ describe('a list restricted to a resource set', () => {
         }
         expect(found).toEqual(expected)
       }),
-      { numRuns: 2000 },
     )
   })
 

@@ -68,7 +68,6 @@ describe('trims within their grace', () => {
           expect(freed).toBeGreaterThanOrEqual(reclaimablePoint(applied, now - 2 * GRACE_MS))
         }
       }),
-      { numRuns: 300 },
     )
   })
 

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Fold, fold } from '../../adapters/fold/index.ts'
@@ -111,7 +113,7 @@ class World {
   }
 }
 
-describe.each(STORAGES)('on %s', (name, create) => {
+describe.each(STORAGES)('on %s', (_, create) => {
   test('a fold equals the reduction of the whole stream after any appends, restarts and snapshots', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -125,7 +127,6 @@ describe.each(STORAGES)('on %s', (name, create) => {
           await world.close()
         },
       ),
-      { numRuns: name === 'memory' ? 150 : 15 },
     )
   })
 })

@@ -85,7 +85,7 @@ describe('a snapshot', () => {
     expect(await storedSnapshots(hw)).toMatchObject([{ position: 2 }])
   })
 
-  test('is kept for ever in a basin whose streams expire', async () => {
+  test('is kept for ever in a basin whose streams expire', { tags: ['slow'] }, async () => {
     const { hw, log, clock } = await openLog()
     await hw.basin('app').reconfigure({ defaultStreamConfig: { retentionPolicy: { ageSeconds: 60 } } })
     await hw.basin('app').ensureStream('log', { retentionPolicy: 'infinite' })
@@ -328,7 +328,9 @@ describe('what a snapshot stores', () => {
 })
 
 describe.each(STORAGES)('on %s', (_, create) => {
-  test('a state of 5 MiB is stored in parts, and the one before stays until then', async () => {
+  test('a state of 5 MiB is stored in parts, and the one before stays until then', {
+    tags: ['slow'],
+  }, async () => {
     const storage = gated(await create())
     const { hw, log, clock } = await openLog(storage)
     await log.append('a')

@@ -34,7 +34,7 @@ describe('several tabs', () => {
     expect(await reopened(logOf(other))).toEqual({ value: textOf(numbered(10)), calls: 0 })
   })
 
-  test('never mix the parts of large snapshots', async () => {
+  test('never mix the parts of large snapshots', { tags: ['slow'] }, async () => {
     const engines = await tabs(3)
     const [hw] = engines as [Engine]
     await logOf(hw).append('first')

@@ -50,7 +50,6 @@ describe('UTF-8', () => {
       fc.property(fc.oneof(wellFormed, anyText), (text) => {
         expect(utf8Length(text)).toBe(new TextEncoder().encode(text).length)
       }),
-      { numRuns: 1000 },
     )
   })
 
@@ -59,7 +58,6 @@ describe('UTF-8', () => {
       fc.property(fc.oneof(wellFormed, anyText), (text) => {
         expect(isWellFormed(text)).toBe(textOf(utf8(text)) === text)
       }),
-      { numRuns: 1000 },
     )
   })
 
@@ -101,7 +99,6 @@ describe('the order of names', () => {
         const byBytes = Buffer.compare(utf8(prefix + a), utf8(prefix + b))
         expect(sign(compareUtf8(prefix + a, prefix + b))).toBe(byBytes)
       }),
-      { numRuns: 1000 },
     )
   })
 

@@ -195,7 +195,6 @@ describe('an observable', () => {
       fc.property(scenario, (given) => {
         expect(traceOf(Observable, given)).toEqual(traceOf(RxObservable, given))
       }),
-      { numRuns: 3_000 },
     )
   })
 

@@ -112,7 +112,6 @@ describe('a byte semaphore', () => {
           if (waiting.length > 0) expect(used > 0 && used + waiting[0]!.bytes > 10).toBe(true)
         }
       }),
-      { numRuns: 200 },
     )
   })
 })

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { expect, test } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'

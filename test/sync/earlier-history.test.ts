@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { ChainCursor } from '../../adapters/sync/chain-cursor.ts'
-import { fetchEarlier } from '../../adapters/sync/earlier-history.ts'
 import type { Mirror } from '../../adapters/sync/mirror.ts'
-import { HeadwaterError, type ReadQuery, type Stream, trimRecord } from '../../src/index.ts'
+import { type ReadQuery, trimRecord } from '../../src/index.ts'
 import { outcomeOf } from '../support/index.ts'
 import { contentOf, openBoth, until } from './mirrored.ts'
-import { isRead, watch } from './outboxes.ts'
+import { isRead } from './outboxes.ts'
 
 const RECORDS = Array.from({ length: 40 }, (_, i) => ({
   body: `${i}`.padStart(10),
@@ -15,7 +13,7 @@ const RECORDS = Array.from({ length: 40 }, (_, i) => ({
 /** A mirror of the last of 40 records. */
 async function openEnd(tailOffset = 10) {
   const both = await openBoth()
-  const { origin, start, clock, local, hw } = both
+  const { origin, start, clock } = both
   await origin.append(RECORDS)
   const copy = start({ from: { tailOffset } })
   await until(copy, 'live', clock)
@@ -23,15 +21,7 @@ async function openEnd(tailOffset = 10) {
     const { items } = await both.hw.basin('basin').listStreams({ prefix: '.earlier/' })
     return items.map(({ name }) => name)
   }
-  /** Stores records 12 to 16, as a fetch that is interrupted. */
-  const interrupt = async (end = 40 - tailOffset, body?: string) => {
-    const stream = `.earlier/${await local.identity()}/${end}`
-    const config = { timestamping: { mode: 'client-require', uncapped: true } } as const
-    await hw.restoreStream({ basin: 'basin', stream }, { config, start: { seqNum: 12, timestamp: 0 } })
-    const records = RECORDS.slice(12, 17).map((record) => (body === undefined ? record : { ...record, body }))
-    await hw.basin('basin').stream(stream).append(records)
-  }
-  return { ...both, copy, names, interrupt }
+  return { ...both, copy, names }
 }
 
 async function numbersOf(copy: Mirror, query?: ReadQuery): Promise<number[]> {
@@ -93,19 +83,6 @@ describe('earlier records', () => {
     expect(await names()).toEqual([])
   })
 
-  it('of an interrupted fetch are deleted too when they are trimmed or the mirror starts again', async () => {
-    const { copy, origin, clock, names, interrupt } = await openEnd()
-    await interrupt()
-    await copy.restart()
-    await until(copy, 'live', clock)
-    expect(await names()).toEqual([])
-    await copy.fetchEarlier({ count: 5 })
-    await interrupt(25)
-    await origin.append([{ ...trimRecord(15), timestamp: 5_000 }])
-    await clock.settle()
-    expect(await names()).toHaveLength(1)
-  })
-
   it('are not taken from another stream of the same name', async () => {
     const { copy, origin, clock, names } = await openEnd()
     await origin.delete()
@@ -135,52 +112,6 @@ describe('earlier records', () => {
     expect(await numbersOf(copy)).toEqual(numbers)
   })
 
-  it('are complete after a fetch that was interrupted', async () => {
-    const { copy, network, clock, interrupt } = await openEnd()
-    await interrupt()
-    expect(await numbersOf(copy)).toEqual(range(30, 40))
-    network.refuse()
-    const failing = expect(copy.fetchEarlier({ count: 5 })).rejects.toMatchObject({ code: 'unavailable' })
-    await clock.advance('10m')
-    await failing
-    network.heal()
-    expect(await copy.fetchEarlier({ count: 5 })).toEqual({ count: 18, start: 12 })
-    expect(await numbersOf(copy)).toEqual(range(12, 40))
-  })
-
-  it('keep their sequence numbers if the remote stream is trimmed after an interruption', async () => {
-    const { copy, origin, clock, remote, local, interrupt } = await openEnd()
-    await interrupt()
-    await copy.close()
-    await origin.append([{ ...trimRecord(20), timestamp: 5_000 }])
-    await clock.advance('1h')
-    const { signal } = new AbortController()
-    expect(await fetchEarlier(remote, local, 5, signal)).toEqual({ count: 10, start: 20 })
-    const records = await copy.read({ count: 20 }, { as: 'bytes' }).toArray()
-    expect(records).toEqual((await contentOf(origin)).records.slice(0, 20))
-  })
-
-  it('of an interrupted fetch are deleted if the remote stream no longer has any of them', async () => {
-    const { copy, origin, clock, remote, local, names, interrupt } = await openEnd()
-    await interrupt()
-    await copy.close()
-    await origin.append([{ ...trimRecord(35), timestamp: 5_000 }])
-    await clock.advance('1h')
-    const { signal } = new AbortController()
-    const fetching = fetchEarlier(remote, local, 5, signal)
-    await expect(fetching).rejects.toMatchObject({ code: 'range_not_satisfiable' })
-    expect(await names()).toEqual([])
-    expect(await fetchEarlier(remote, local, 5, signal)).toEqual({ count: 0, start: 30 })
-  })
-
-  it('of an interrupted fetch are not continued with another stream', async () => {
-    const { copy, names, interrupt } = await openEnd(0)
-    await interrupt(40, 'other')
-    await expect(copy.fetchEarlier({ count: 5 })).rejects.toMatchObject({ code: 'stream_deleted' })
-    expect(await names()).toEqual([])
-    expect(await copy.fetchEarlier({ count: 5 })).toEqual({ count: 5, start: 35 })
-  })
-
   it('are stored once by two tabs at the same time', async () => {
     const { copy, start, names } = await openEnd()
     const other = start()
@@ -205,23 +136,6 @@ describe('earlier records', () => {
     )
   })
 
-  it('precede the new copy if a restart replaces the copy between two batches', async () => {
-    const { copy, remote, local, names } = await openEnd()
-    let isRestarted = false
-    async function* batches(...call: Parameters<Stream['read']>) {
-      for await (const { records } of remote.read(...call).batches()) {
-        yield { records: records.slice(0, 3) }
-        if (!isRestarted) await copy.restart({ from: { tailOffset: 5 } })
-        isRestarted = true
-        yield { records: records.slice(3) }
-      }
-    }
-    const slow = { read: (...call: Parameters<Stream['read']>) => ({ batches: () => batches(...call) }) }
-    const { signal } = new AbortController()
-    expect(await fetchEarlier(slow as unknown as Stream, local, 10, signal)).toEqual({ count: 10, start: 25 })
-    expect(await names()).toEqual([`.earlier/${await local.identity()}/35`])
-  })
-
   it('are not kept if the copy was trimmed beyond them during the fetch', async () => {
     const { copy, origin, network, clock, names } = await openEnd()
     network.delay('300ms', { after: true, when: isRead, nth: 1 })
@@ -233,18 +147,6 @@ describe('earlier records', () => {
     expect(await outcome).toBe('range_not_satisfiable')
     expect(await names()).toEqual([])
     expect(await numbersOf(copy)).toEqual(range(35, 41))
-  })
-
-  it('are none if the server has just trimmed all of them, although it still shows them', async () => {
-    const { origin, start, clock, network, hw } = await openBoth()
-    await origin.append([...RECORDS, { ...trimRecord(1_000), timestamp: 5_000 }])
-    await origin.fence('writer')
-    const copy = start({ from: { tailOffset: 1 } })
-    await until(copy, 'live', clock)
-    const requests = watch(network)
-    expect(await outcomeOf(copy.fetchEarlier({ count: 10 }))).toBe('range_not_satisfiable')
-    expect(requests).toEqual(['GET'])
-    expect((await hw.basin('basin').listStreams({ prefix: '.earlier/' })).items).toEqual([])
   })
 
   it('need a count', async () => {
@@ -312,27 +214,5 @@ describe('a read across earlier records and the copy', () => {
       return seen
     }
     expect(await read().catch((error: unknown) => error)).toMatchObject(outcome)
-  })
-
-  it('fails if the copy is replaced before it is reached', async () => {
-    let isCurrent = true
-    const opened: string[] = []
-    const part = (name: string): Stream =>
-      ({
-        openCursor: async () => {
-          opened.push(name)
-          if (name === 'earlier') throw new HeadwaterError('stream_not_found', 'trimmed')
-          isCurrent = false
-          return { next: async () => undefined, close: () => opened.push('closed') }
-        },
-      }) as unknown as Stream
-    const parts = [
-      { stream: part('earlier'), start: 0, end: 10 },
-      { stream: part('copy'), start: 10, end: undefined },
-    ]
-    const options = { heartbeats: false, allowsEmpty: 'always' } as const
-    const cursor = new ChainCursor(parts, async () => isCurrent, { seqNum: 0 }, {}, options)
-    await expect(cursor.next()).rejects.toMatchObject({ code: 'stream_deleted' })
-    expect(opened).toEqual(['earlier', 'copy', 'closed'])
   })
 })

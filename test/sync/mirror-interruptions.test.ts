@@ -72,7 +72,7 @@ describe('a mirror resumes', () => {
     expect(pauses).toEqual([375, 375, 375, 375])
   })
 
-  it('at once when the page says that there may be a connection', async () => {
+  it('at once when the page says that there may be a connection', { tags: ['slow'] }, async () => {
     const { origin, start, clock, network, wakeUp } = await openBoth()
     await origin.append('a')
     network.refuse()
@@ -136,7 +136,7 @@ describe('a mirror resumes', () => {
     expect(copy.state.kind).toBe('live')
   })
 
-  it('after the device lost its network, which it notices at once', async () => {
+  it('after the device lost its network, which it notices at once', { tags: ['slow'] }, async () => {
     const { origin, start, clock, network, loseNetwork, wakeUp } = await openBoth()
     await origin.append('a')
     const copy = start()

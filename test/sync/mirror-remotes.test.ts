@@ -93,7 +93,7 @@ describe('a mirror of a read', () => {
     await copy.close()
   })
 
-  it('takes no more than the local storage keeps up with', async () => {
+  it('takes no more than the local storage keeps up with', { tags: ['slow'] }, async () => {
     const storage = gated(memory())
     const { local, clock } = await openLocal(storage)
     storage.holding = true

@@ -164,7 +164,7 @@ describe('mirrors in two tabs', () => {
 })
 
 describe('mirrors that do not know of each other', () => {
-  it('make one copy', async () => {
+  it('make one copy', { tags: ['slow'] }, async () => {
     const { server, clock, one, other } = await openTabs()
     for (let i = 0; i < 20; i++)
       await server.stream.append(Array.from({ length: 200 }, (_, j) => `${i}.${j}`))

@@ -45,22 +45,28 @@ test('a record that the server has stored leaves its room to others at once', as
 test.each([
   ['', false],
   [', which ignores producers', true],
-])('a record is sent once if it cannot be stored that it is on the server%s', async (_, ignoresProducers) => {
-  const { start, server, clock, storage } = await openFaulty()
-  server.settings.ignoresProducers = ignoresProducers
-  const box = start()
-  await box.loaded
-  for (const nth of [1, 2, 3]) {
-    storage.fail('append', { kind: 'io', nth: nth + 1 })
-    await box.append(`${nth}`)
-    await clock.advance('1m')
-    storage.heal()
-    expect(box.isFlushed).toBe(true)
-  }
-  expect((await server.stream.read().toArray()).map(({ body }) => body)).toEqual(['1', '2', '3'])
-})
+])(
+  'a record is sent once if it cannot be stored that it is on the server%s',
+  { tags: ['slow'] },
+  async (_, ignoresProducers) => {
+    const { start, server, clock, storage } = await openFaulty()
+    server.settings.ignoresProducers = ignoresProducers
+    const box = start()
+    await box.loaded
+    for (const nth of [1, 2, 3]) {
+      storage.fail('append', { kind: 'io', nth: nth + 1 })
+      await box.append(`${nth}`)
+      await clock.advance('1m')
+      storage.heal()
+      expect(box.isFlushed).toBe(true)
+    }
+    expect((await server.stream.read().toArray()).map(({ body }) => body)).toEqual(['1', '2', '3'])
+  },
+)
 
-test('a record of a synced stream is sent once if it cannot be stored that it is on the server', async () => {
+test('a record of a synced stream is sent once if it cannot be stored that it is on the server', {
+  tags: ['slow'],
+}, async () => {
   const { server, clock, storage, remote, local } = await openFaulty()
   const synced = syncedStream(remote, local, OPTIONS)
   onTestFinished(() => synced.close())
@@ -121,7 +127,9 @@ test('an outbox that is opened again is as full as it was', async () => {
   await expect(start({ recordsMax: 2 }).append('c')).rejects.toMatchObject({ code: 'outbox_full' })
 })
 
-test('records wait for as long as it takes, whatever the defaults of the local basin are', async () => {
+test('records wait for as long as it takes, whatever the defaults of the local basin are', {
+  tags: ['slow'],
+}, async () => {
   const server = await openServer()
   const { clock, network } = server
   const { hw, remote, local } = await openDevice(server)

@@ -51,7 +51,7 @@ test('batches behind a refused one are sent if the app says so', async () => {
   expect(await bodies(server)).toEqual(['second', 'first'])
 })
 
-test('a refused batch among many is found by batches that grow again', async () => {
+test('a refused batch among many is found by batches that grow again', { tags: ['slow'] }, async () => {
   const { box, network, clock, server, remote } = await openOutbox({ afterRefusal: 'continue' })
   const append = remote.append.bind(remote)
   const sizes: number[] = []
@@ -73,7 +73,9 @@ test('a refused batch among many is found by batches that grow again', async () 
   expect(Math.max(...sizes.slice(1))).toBeGreaterThan(40)
 })
 
-test('a server that refuses everything is not asked more than once for each batch', async () => {
+test('a server that refuses everything is not asked more than once for each batch', {
+  tags: ['slow'],
+}, async () => {
   const { box, network, clock } = await openOutbox({ afterRefusal: 'continue' })
   network.refuse()
   for (const body of numbered(0, 50)) await box.append(body)

@@ -129,7 +129,9 @@ describe('an outbox of a server with producers', () => {
     expect(again.isFlushed).toBe(true)
   })
 
-  test('does not know the outcome of a refused batch that may have been trimmed since', async () => {
+  test('does not know the outcome of a refused batch that may have been trimmed since', {
+    tags: ['slow'],
+  }, async () => {
     const { box, clock, network, origin } = await openSent()
     network.loseResponse({ when: isPost, nth: 1 })
     await box.append('1')

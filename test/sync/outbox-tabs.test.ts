@@ -25,6 +25,7 @@ const OUTCOMES = [
 
 test.each(OUTCOMES)(
   'a tab that missed what another one has sent and trimmed %s does not send it again, and %s',
+  { tags: ['slow'] },
   async (trims, _, outcome) => {
     const { server, clock, network, faulty, first, second } = await openTabs()
     network.refuse()

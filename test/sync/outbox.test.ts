@@ -41,7 +41,7 @@ test('each record has the header that identifies it, after its own', async () =>
   ])
 })
 
-test('a record keeps the timestamp that the app gave', async () => {
+test('a record keeps the timestamp that the app gave', { tags: ['slow'] }, async () => {
   const { box, network, clock, server } = await openOutbox()
   network.refuse()
   await box.append([{ body: 'old', timestamp: 1_000 }, { body: 'older', timestamp: new Date(500) }, 'new'])
@@ -158,7 +158,7 @@ test('batches that a server cannot store are rejected at once', async () => {
   await expect(box.append([])).rejects.toEqual(invalid('records'))
 })
 
-test('many batches are sent together, and a batch is never divided', async () => {
+test('many batches are sent together, and a batch is never divided', { tags: ['slow'] }, async () => {
   const { box, network, clock, server } = await openOutbox()
   network.refuse()
   for (let index = 0; index < 9; index++) {
@@ -268,7 +268,7 @@ test('the records of a batch are known when all of it was read', async () => {
   expect(new Set(before)).toEqual(new Set([number]))
 })
 
-test('the log is trimmed when its records are no longer needed', async () => {
+test('the log is trimmed when its records are no longer needed', { tags: ['slow'] }, async () => {
   const { box, hw, clock } = await openOutbox()
   for (let index = 0; index < 100; index++) {
     await box.append(`r${index}`)

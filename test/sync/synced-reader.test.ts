@@ -260,7 +260,7 @@ test('a restarted copy replaces everything but the pending records', async () =>
   view.stop()
 })
 
-test('a read ends with the pending records', async () => {
+test('a read ends with the pending records', { tags: ['slow'] }, async () => {
   const { local, outbox, reads } = await copyOf()
   for (let index = 0; index < 3; index++)
     await local.append(Array.from({ length: 900 }, (_, at) => `${index}.${at}`))

@@ -126,7 +126,9 @@ test('a record is sent to a stream that is shorter than the one that refused its
   expect(await synced.read().toArray()).toMatchObject(new Array(6).fill({ isPending: false }))
 })
 
-test('an acknowledged record is not sent again if the server is lost before it is copied', async () => {
+test('an acknowledged record is not sent again if the server is lost before it is copied', {
+  tags: ['slow'],
+}, async () => {
   const { clock, network, methods, confirmed } = await openUncopied()
   network.refuse({ when: (request) => !isPost(request) })
   await clock.advance('1m')
@@ -141,6 +143,7 @@ test.each([
   ['retry', ['x', 'y'], { start: { seqNum: 5 } }],
 ] as const)(
   'a record is parked if its stream was deleted before it was copied, and later ones are sent after %s',
+  { tags: ['slow'] },
   async (decide, sent, outcome) => {
     const { synced, server, clock, network, number, confirmed, texts } = await openUncopied()
     await server.stream.delete()

@@ -84,7 +84,9 @@ test('a copy waits as long as the server asks while records are sent', async () 
   expect((await synced.read().toArray()).map(({ isPending }) => isPending)).toEqual([false, false])
 })
 
-test('a record in a stream created again is pending while the copy is of the one before', async () => {
+test('a record in a stream created again is pending while the copy is of the one before', {
+  tags: ['slow'],
+}, async () => {
   const { origin, network, clock, startSynced } = await openSynced()
   const synced = startSynced()
   network.delay('30s', { nth: 1, when: ({ method }) => method === 'POST' })

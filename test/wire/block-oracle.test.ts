@@ -118,7 +118,6 @@ describe('blocks compared with the generated code', () => {
         }
         if (decoded !== undefined) expect(texts(decoded)).toEqual(texts(generatedDecode(data)))
       }),
-      { numRuns: 1000 },
     )
   })
 })

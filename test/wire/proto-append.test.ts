@@ -106,7 +106,6 @@ describe('decodeAppendInput', () => {
         let outcome: unknown
         if (outcomeOf(() => (outcome = decode(data))) === 'accepted') expect(outcome).toEqual(oracle(data))
       }),
-      { numRuns: 1000 },
     )
   })
 
