@@ -102,13 +102,24 @@ export function serviceTarget(url: string, token: string | undefined): ServiceTa
 }
 
 function serverAt(url: string, source: string, token: string | undefined, env: CliContext['env']): CliTarget {
-  const tokens = [
+  return serverWith(url, source, [
     ['`--token`', token],
     [TOKEN_VARIABLE, env[TOKEN_VARIABLE] || undefined],
     [ROOT_TOKEN_VARIABLE, env[ROOT_TOKEN_VARIABLE] || undefined],
-  ] as const
+  ])
+}
+
+/**
+ * Returns a server with the first token that is given, and without one if none is.
+ *
+ * @throws CliError with exit code 2.
+ */
+export function serverWith(url: string, source: string, tokens: readonly TokenSource[]): ServiceTarget {
   return { kind: 'service', url: serviceUrl(url, source), ...accessToken(tokens) }
 }
+
+/** An option or a variable, and its value. */
+type TokenSource = readonly [name: string, token: string | undefined]
 
 /** Errors do not quote the URL: it may contain a password. */
 function serviceUrl(text: string, name: string): string {
@@ -123,9 +134,7 @@ function serviceUrl(text: string, name: string): string {
 }
 
 /** Checked here because `Headers` would quote an invalid token in its error. */
-function accessToken(
-  sources: readonly (readonly [source: string, token: string | undefined])[],
-): Pick<ServiceTarget, 'token' | 'tokenSource'> {
+function accessToken(sources: readonly TokenSource[]): Pick<ServiceTarget, 'token' | 'tokenSource'> {
   const [name, token] = sources.find(([, value]) => value !== undefined) ?? []
   if (token === undefined) return { token: undefined, tokenSource: undefined }
   if (!/^[!-~]+$/.test(token) || token.length > TOKEN_CHARACTERS_MAX) {

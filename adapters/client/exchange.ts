@@ -12,6 +12,14 @@ const UPLOAD_BYTES_PER_MS_MIN = 16
 /** The reason for which an exchange ends. `abort` would make such an error with a stack for each request. */
 const ENDED = new DOMException('the exchange has ended', 'AbortError')
 
+/** The reason for which an exchange is aborted whose server sent nothing for too long. */
+const silent = new WeakSet<HeadwaterError>()
+
+/** Whether a signal aborted because nothing arrived for too long: the connection may be dead. */
+export function isSilence(reason: unknown): boolean {
+  return HeadwaterError.is(reason) && silent.has(reason)
+}
+
 /** The content of a request. */
 export interface RequestContent {
   readonly method: string
@@ -113,6 +121,11 @@ export class Exchange {
     return concatBytes(chunks)
   }
 
+  /** Resolves as the promise does. Rejects earlier if the exchange ends. */
+  unlessEnded<Result>(work: Promise<Result>): Promise<Result> {
+    return unlessAborted(this.#control.signal, work)
+  }
+
   /** Aborts what is still under way. A second call does nothing. */
   end(reason: unknown = ENDED): void {
     this.#cancelTimer()
@@ -124,7 +137,9 @@ export class Exchange {
   async #within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
     this.#cancelTimer = this.#clock.schedule(ms, () => {
       const message = `no data from the server within ${Math.ceil(ms / 1000)} seconds`
-      this.#control.abort(new HeadwaterError('unavailable', message))
+      const error = new HeadwaterError('unavailable', message)
+      silent.add(error)
+      this.#control.abort(error)
     })
     try {
       return await unlessAborted(this.#control.signal, work)

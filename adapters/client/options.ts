@@ -46,7 +46,9 @@ export interface ConnectOptions {
   readonly token?: string | undefined
   /**
    * Returns the access token. It is called before the first request, and once for each request that the
-   * server rejects with 401.
+   * server rejects with 401. If it throws an ordinary error, returns no token, or does not settle within
+   * `requestTimeoutMs`, the call is repeated like one that cannot reach the server, and then rejects with
+   * `unavailable`. A `HeadwaterError` that it throws reaches the caller: `authn` ends sync until a retry.
    */
   readonly getToken?: (() => string | Promise<string>) | undefined
   /**

@@ -29,15 +29,6 @@ import { SessionFetch } from './session-fetch.ts'
 /** Read sessions are sent a heartbeat in half of this time, in milliseconds. */
 const SESSION_SILENCE_MS = 30_000
 
-/** An error of `getToken`, which callers receive as it is. */
-class TokenFailure {
-  readonly error: unknown
-
-  constructor(error: unknown) {
-    this.error = error
-  }
-}
-
 /** Sends requests with the access token, and repeats those that are safe to repeat. */
 export class Sender implements CallSender {
   readonly settings: Settings
@@ -148,12 +139,12 @@ export class Sender implements CallSender {
       return transmit(token)
     }
     const asked = this.#askForToken()
-    const token = await tokenOf(asked)
+    const token = await exchange.unlessEnded(asked)
     const response = await transmit(token)
     if (response.status !== 401 || !this.settings.renewsToken) return response
     // Another request may have got another token meanwhile.
     if (this.#token === asked) this.renewToken()
-    const renewed = await tokenOf(this.#askForToken())
+    const renewed = await exchange.unlessEnded(this.#askForToken())
     if (renewed === token) return response
     await exchange.body(response)
     return transmit(renewed)
@@ -184,7 +175,7 @@ export class Sender implements CallSender {
 
   #askForToken(): Promise<string | undefined> {
     if (this.#token === undefined) {
-      const asked = (async () => this.settings.getToken())()
+      const asked = tokenOf(this.settings)
       this.#token = asked
       asked.catch(() => {
         if (this.#token === asked) this.#token = undefined
@@ -208,7 +199,6 @@ export class Sender implements CallSender {
 
   /** Throws the reason of a signal that ended the request. */
   async #lost(call: Call, error: unknown, signal: AnySignal | undefined): Promise<Failure> {
-    if (error instanceof TokenFailure) throw error.error
     if (signal?.aborted) throw signal.reason
     const isSafe = call.method === 'GET'
     if (this.closing.aborted) throw withEffects(clientClosedError(), !isSafe)
@@ -232,15 +222,34 @@ async function headerText(value: RedactedKey | StreamConfigInput): Promise<strin
   return (await loadKeyHeader()).keyHeaderText(value)
 }
 
-async function tokenOf(asked: Promise<string | undefined>): Promise<string | undefined> {
-  let token: string | undefined
+/**
+ * Resolves to the token of the app. Rejects with a retryable error if it cannot be had now, for example
+ * without a network, and with an error of headwater that the app throws as it is.
+ */
+async function tokenOf(settings: Settings): Promise<string | undefined> {
+  const { getToken, renewsToken, clock, requestTimeoutMs } = settings
+  if (!renewsToken) return getToken()
+  let cancelTimer = () => {}
+  const timeout = new Promise<never>((_, reject) => {
+    cancelTimer = clock.schedule(requestTimeoutMs, () => {
+      reject(tokenError(`did not settle within ${requestTimeoutMs} ms`))
+    })
+  })
   try {
-    token = await asked
+    const token = await Promise.race([(async () => getToken())(), timeout])
+    // Pages of gateways and bodies of errors are no tokens.
+    if (isToken(token) && !/[<>{}"]/.test(token)) return token
+    throw tokenError('must return a token of visible ASCII characters without `<>{}"`')
   } catch (error) {
-    throw new TokenFailure(error)
+    if (HeadwaterError.is(error)) throw withEffects(error, false)
+    const reason = error instanceof Error ? error.message : String(error)
+    throw tokenError(`failed: ${reason.slice(0, 500)}`, error)
+  } finally {
+    cancelTimer()
   }
-  if (token === undefined || isToken(token)) return token
-  throw new TokenFailure(
-    new HeadwaterError('authn', 'an access token must consist of visible ASCII characters'),
-  )
+}
+
+function tokenError(problem: string, cause?: unknown): HeadwaterError {
+  const details = { mayHaveEffects: false, ...(cause !== undefined && { cause }) }
+  return new HeadwaterError('unavailable', `\`getToken\` ${problem}`, details)
 }

@@ -5,16 +5,16 @@ import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import type { StreamChange } from '../../src/sync/changes.ts'
-import { originOf, originValue, parseOrigin } from '../../src/sync/origin.ts'
+import { originOf, parseOrigin, type SecretOrigin } from '../../src/sync/origin.ts'
 import {
   EMPTY_OVERLAY,
+  markOf,
   type Overlay,
   pendingOf,
   withOutbox,
   withPosition,
   withReached,
 } from '../../src/sync/overlay.ts'
-import type { RecordOrigin } from '../../src/sync/synced-record.ts'
 import type { PendingEntry, PendingSource } from './pending-source.ts'
 
 /** A change in bytes. */
@@ -208,14 +208,14 @@ export class ChangeReader {
       this.#reach(originsOf(records.filter(({ seqNum }) => seqNum < start)))
   }
 
-  #reach(origins: readonly (RecordOrigin | undefined)[]): void {
+  #reach(origins: readonly (SecretOrigin | undefined)[]): void {
     const { device } = this.#source
-    const numbers: number[] = []
+    const marks: string[] = []
     for (const origin of origins) {
-      if (origin !== undefined && origin.device === device) numbers.push(origin.number)
+      if (origin !== undefined && origin.device === device) marks.push(markOf(origin))
     }
-    if (numbers.length === 0) return
-    this.#overlay = withReached(this.#overlay, numbers)
+    if (marks.length === 0) return
+    this.#overlay = withReached(this.#overlay, marks)
     // Keeps only those that the outbox may still name.
     this.#isStale = true
   }
@@ -240,7 +240,7 @@ export class ChangeReader {
     const device = this.#source.device!
     const isReset = this.#isReset
     this.#isReset = false
-    const leaving = Array.from(this.#overlay.reached, (number) => originValue({ device, number }))
+    const leaving = Array.from(this.#overlay.reached, (mark) => `${device}/${mark}`)
     return { ...(isReset && { isReset }), start, confirmed, position, pending, leaving, isCaughtUp }
   }
 
@@ -265,7 +265,7 @@ export class ChangeReader {
   }
 }
 
-function originsOf(records: readonly SequencedRecord[]): (RecordOrigin | undefined)[] {
+function originsOf(records: readonly SequencedRecord[]): (SecretOrigin | undefined)[] {
   return records.map(({ headers }) => originOf(headers))
 }
 

@@ -44,7 +44,7 @@ interface LogListener extends OutboxListener {
 /** The log of an outbox as one tab reads it. Other tabs may append to it at any time. */
 export class OutboxLog {
   readonly #stream: Stream
-  readonly #random: () => number
+  readonly #random: (() => number) | undefined
   readonly #signal: AbortSignal
   readonly #listeners = new Set<() => void>()
   readonly #outbox: LogListener
@@ -58,7 +58,7 @@ export class OutboxLog {
   /** The failure that ended the log, or that of the storage while the log cannot be read. */
   #failure: HeadwaterError | undefined
 
-  constructor(stream: Stream, random: () => number, signal: AbortSignal, outbox: LogListener) {
+  constructor(stream: Stream, random: (() => number) | undefined, signal: AbortSignal, outbox: LogListener) {
     this.#outbox = outbox
     // An append to a log that was deleted fails, instead of beginning one without an id.
     this.#stream = stream.sibling(stream.name, { autoCreate: false, config: LOG_CONFIG })
@@ -210,7 +210,12 @@ export class OutboxLog {
       this.#changed()
       if (this.end !== undefined) return
       const { clock } = this.#stream.context
-      await pauseUntil(clock, backOffMs(failures, this.#random()), this.#signal, () => () => {})
+      await pauseUntil(
+        clock,
+        backOffMs(failures, (this.#random ?? Math.random)()),
+        this.#signal,
+        () => () => {},
+      )
     }
   }
 
@@ -241,7 +246,8 @@ export class OutboxLog {
   /** Begins the log if this is the first tab that uses it. */
   async #begin(): Promise<void> {
     const progress = {
-      device: newDevice(this.#random),
+      device: randomText(DEVICE_LENGTH, this.#random),
+      producer: randomText(PRODUCER_LENGTH, this.#random),
       attemptAt: -1,
       position: 0,
       inDoubt: false,
@@ -280,9 +286,22 @@ export class OutboxLog {
   }
 }
 
+/** 82 random bits: enough for no two devices to have the same id. */
+const DEVICE_LENGTH = 16
 /** 129 random bits. */
-const DEVICE_LENGTH = 25
+const PRODUCER_LENGTH = 25
+/** 62 random bits, each guess of which is an append that everybody sees. */
+const NONCE_LENGTH = 12
 
-function newDevice(random: () => number): string {
-  return Array.from({ length: DEVICE_LENGTH }, () => Math.floor(random() * 36).toString(36)).join('')
+/** Returns a text that identifies an append. `random` makes tests repeatable. */
+export function newNonce(random: (() => number) | undefined): string {
+  return randomText(NONCE_LENGTH, random)
+}
+
+function randomText(length: number, random: () => number = secureRandom): string {
+  return Array.from({ length }, () => Math.floor(random() * 36).toString(36)).join('')
+}
+
+function secureRandom(): number {
+  return crypto.getRandomValues(new Uint32Array(1))[0]! / 2 ** 32
 }

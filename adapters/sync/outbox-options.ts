@@ -41,7 +41,8 @@ export interface OutboxOptions {
   /** Closes the outbox when it aborts. */
   readonly signal?: AbortSignal | undefined
   /**
-   * Returns random numbers in [0, 1), for pauses between attempts and device ids. `Math.random` by default.
+   * Returns random numbers in [0, 1), for pauses between attempts, ids and nonces. For tests: by default, ids
+   * and nonces are secure random numbers, so that other writers of the stream cannot guess them.
    */
   readonly random?: (() => number) | undefined
   /** @internal A copy of the remote stream, where records are examined instead. */

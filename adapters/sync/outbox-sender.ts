@@ -154,11 +154,11 @@ export class OutboxSender {
       attempt = this.#next()
     }
     if (attempt === undefined || !(await this.#noted(attempt))) return
-    const { device } = log.state.progress!
+    const { device, producer: id } = log.state.progress!
     const at = this.#attempts.at!
     const { epoch, seq, entries, position: matchSeqNum } = attempt
     const isPlain = matchSeqNum !== undefined && this.#support.isRejected
-    const producer = isPlain ? undefined : { id: device, epoch, seq }
+    const producer = isPlain ? undefined : { id, epoch, seq }
     let confirmation: AppendAck
     try {
       const options = { matchSeqNum, producer, signal: this.#signal }
@@ -178,7 +178,7 @@ export class OutboxSender {
     if (!this.#contention.hasJustLost || this.#support.isRejected) return false
     const next = this.#next(log.state, this.#recentlyAcknowledgedAt, true)
     if (next === undefined || next.position !== undefined) return false
-    return this.#support.probe(remote, log.state.progress!.device, this.#signal)
+    return this.#support.probe(remote, log.state.progress!.producer, this.#signal)
   }
 
   /** Writes an attempt to the log. Resolves to false if another sender has written one before. */
@@ -393,8 +393,8 @@ export class OutboxSender {
     confirmed: Progress['confirmed'],
     inDoubt = isEntryLeft(this.#context.log.state, confirmed),
   ): LogRecord {
-    const { device } = this.#context.log.state.progress!
+    const { device, producer } = this.#context.log.state.progress!
     const attemptAt = this.#attempts.at!
-    return progressRecord({ device, attemptAt, position: this.#position, inDoubt, confirmed })
+    return progressRecord({ device, producer, attemptAt, position: this.#position, inDoubt, confirmed })
   }
 }

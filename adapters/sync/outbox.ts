@@ -11,9 +11,9 @@ import { outboxInput } from '../../src/sync/outbox-input.ts'
 import { batchRecords, type Confirmation, type OutboxEntry } from '../../src/sync/outbox-log.ts'
 import type { SenderState } from '../../src/sync/outbox-plan.ts'
 import type { FailedAppend, OutboxStatus } from '../../src/sync/outbox-status.ts'
-import type { OutboxContent } from '../../src/sync/overlay.ts'
+import { markOf, type OutboxContent } from '../../src/sync/overlay.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
-import { OutboxLog } from './outbox-log.ts'
+import { newNonce, OutboxLog } from './outbox-log.ts'
 import { assertOutboxOptions, type OutboxOptions } from './outbox-options.ts'
 import { browserWakeUps } from './page-events.ts'
 import { type PauseContext, withRetries } from './pause.ts'
@@ -78,7 +78,7 @@ export class Outbox {
     const settleBelow = (before: number, error: HeadwaterError) => {
       for (const number of this.#waiting.keys()) if (number < before) settle(number, error)
     }
-    this.log = new OutboxLog(local, options.random ?? Math.random, this.#closing.signal, {
+    this.log = new OutboxLog(local, options.random, this.#closing.signal, {
       confirmed: settle,
       // Only parked entries can be discarded.
       discarded: ({ number, error }) => settle(number, error!),
@@ -172,13 +172,14 @@ export class Outbox {
       await this.log.until(() => this.device !== undefined, signal ?? this.#closing.signal)
     }
     const release = this.#reserve(input.length, meteredBytes)
+    const { random } = this.#options
     let settle: (outcome: Confirmation | HeadwaterError) => void = () => {}
     const outcome = new Promise<Confirmation | HeadwaterError>((resolve) => {
       settle = resolve
     })
     let number: number | undefined
     try {
-      await this.log.appendEntry(batchRecords(input), meteredBytes, signal, (stored) => {
+      await this.log.appendEntry(batchRecords(input, newNonce(random)), meteredBytes, signal, (stored) => {
         number = stored
         this.#waiting.set(number, settle)
       })
@@ -353,7 +354,10 @@ export class Outbox {
     const known = this.#items.get(entry)
     if (known !== undefined) return known
     const { number: batch, records, error } = entry
-    const items = records.map((record) => ({ number: record.seqNum, batch, item: { record, error } }))
+    const items = records.map((record) => {
+      const number = record.seqNum
+      return { number, batch, mark: markOf({ number, nonce: record.nonce }), item: { record, error } }
+    })
     this.#items.set(entry, items)
     return items
   }

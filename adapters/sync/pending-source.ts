@@ -1,10 +1,10 @@
 import type { HeadwaterError } from '../../src/model/errors.ts'
-import type { SequencedRecord } from '../../src/model/record.ts'
+import type { OutboxRecord } from '../../src/sync/outbox-log.ts'
 import type { OutboxContent } from '../../src/sync/overlay.ts'
 
 /** A record of an outbox, in bytes. */
 export interface PendingEntry {
-  readonly record: SequencedRecord
+  readonly record: OutboxRecord
   /** The reason why the record was parked; undefined while it waits. */
   readonly error: HeadwaterError | undefined
 }

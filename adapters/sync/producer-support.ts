@@ -66,11 +66,11 @@ export class ProducerSupport {
    * Resolves to whether a server supports producers. Sends an append that no server should store: batch 1 of
    * a producer without a batch 0. If one may have stored it, no other is sent. Rejects with transient errors.
    */
-  async probe(remote: Stream, device: string, signal: AbortSignal): Promise<boolean> {
+  async probe(remote: Stream, producer: string, signal: AbortSignal): Promise<boolean> {
     if (this.#storesProbes) return false
     try {
       await remote.append([{ body: '' }], {
-        producer: { id: device + PROBE_SUFFIX, epoch: 0, seq: 1 },
+        producer: { id: producer + PROBE_SUFFIX, epoch: 0, seq: 1 },
         signal,
       })
       this.#storesProbes = true

@@ -149,8 +149,12 @@ async function confirmedRecords<Content extends object>(
     const content = contents[index]
     if (content === undefined) return []
     const origin = originOf(headers)
-    const key = origin === undefined ? String(seqNum) : originValue(origin)
-    return { ...content, isPending: false, key, seqNum, timestamp, origin }
+    if (origin === undefined) {
+      return { ...content, isPending: false, key: String(seqNum), seqNum, timestamp, origin }
+    }
+    const { device, number } = origin
+    const key = originValue(origin)
+    return { ...content, isPending: false, key, seqNum, timestamp, origin: { device, number } }
   })
 }
 
@@ -194,7 +198,7 @@ class PendingRecords<Content extends object> {
     const { record, error } = entry
     const { timestamp } = record
     const origin = { device, number }
-    const key = originValue(origin)
+    const key = originValue({ ...origin, nonce: record.nonce })
     const converted = andThen(this.#codec([record]), (contents) =>
       contents.flatMap((content) =>
         content === undefined

@@ -20,9 +20,11 @@ const KINDS: readonly Kind[] = ['record', 'part', 'progress', 'attempt', 'parked
 export type Confirmation = Pick<AppendAck, 'start' | 'end'>
 
 /** A record that waits for the server. */
-interface OutboxRecord extends SequencedRecord {
+export interface OutboxRecord extends SequencedRecord {
   /** Whether the app gave the timestamp, which is sent then. It is the time of the append otherwise. */
   readonly hasOwnTimestamp: boolean
+  /** A random text that identifies the append on the server. No other device knows it until it is stored. */
+  readonly nonce: string
 }
 
 /** A batch of records that waits for the server. */
@@ -41,6 +43,8 @@ export interface OutboxEntry {
 export interface Progress {
   /** The id of the outbox. */
   readonly device: string
+  /** The id of its producer on the server, a secret of the device. */
+  readonly producer: string
   /** The place in the log of the last attempt that the sender knew, or -1. */
   readonly attemptAt: number
   /** Every record of the server's stream below this sequence number was examined. */
@@ -157,10 +161,10 @@ export function withLogRecords(
     if (entry !== undefined) entries.set(number, { ...entry, error })
   }
   for (const record of records) {
-    const [kind, given] = noteOf(record)
-    if (kind === 'part') parts.push(outboxRecord(record, given))
+    const [kind, nonce, given] = noteOf(record)
+    if (kind === 'part') parts.push(outboxRecord(record, nonce, given))
     else if (kind === 'record') {
-      const entry = entryOf([...parts, outboxRecord(record, given)])
+      const entry = entryOf([...parts, outboxRecord(record, nonce, given)])
       parts.length = 0
       entries.set(entry.number, entry)
       meteredBytes += entry.meteredBytes
@@ -234,14 +238,16 @@ export interface LogRecord {
   readonly body: Uint8Array
 }
 
-/** Returns a batch as records of the log. */
+/** Returns a batch as records of the log. `nonce` is random, without spaces. */
 export function batchRecords(
   records: readonly Pick<AppendRecord, 'timestamp' | 'headers' | 'body'>[],
+  nonce: string,
 ): LogRecord[] {
-  return records.map(({ timestamp, headers, body }, index) => ({
-    headers: [kindHeader(index === records.length - 1 ? 'record' : 'part', timestamp), ...headers],
-    body,
-  }))
+  return records.map(({ timestamp, headers, body }, index) => {
+    const words = [index === records.length - 1 ? 'record' : 'part', nonce]
+    if (timestamp !== undefined) words.push(String(timestamp))
+    return { headers: [[NAME, utf8(words.join(' '))], ...headers], body }
+  })
 }
 
 /** Returns progress as a record of the log. */
@@ -251,35 +257,28 @@ export function progressRecord(progress: Progress): LogRecord {
 
 /** Returns a note about entries as a record of the log. */
 export function noteRecord(kind: Kind, value: object): LogRecord {
-  return { headers: [kindHeader(kind)], body: utf8(JSON.stringify(value)) }
+  return { headers: [[NAME, utf8(kind)]], body: utf8(JSON.stringify(value)) }
 }
 
 const NAME = utf8(OUTBOX_HEADER)
 
-/** The headers of records without a timestamp of their own, which need not be decoded again. */
-const KIND_HEADERS = new Map(KINDS.map((kind) => [kind, [NAME, utf8(kind)] as Header]))
-const KIND_NOTES = new Map([...KIND_HEADERS].map(([kind, header]) => [header, [kind] as const]))
-
-function kindHeader(kind: Kind, timestamp?: number): Header {
-  return timestamp === undefined ? KIND_HEADERS.get(kind)! : [NAME, utf8(`${kind} ${timestamp}`)]
-}
-
-/** Returns the kind of a record, and the timestamp that the app gave it. */
-function noteOf({ headers }: SequencedRecord): readonly [kind?: Kind, given?: string | undefined] {
+/** Returns the kind of a record, the nonce of its append, and the timestamp that the app gave it. */
+function noteOf({ headers }: SequencedRecord): readonly [kind?: Kind, nonce?: string, given?: string] {
   const [header] = headers
-  if (header === undefined) return []
-  const known = KIND_NOTES.get(header)
-  if (known !== undefined) return known
-  if (!equalBytes(header[0], NAME)) return []
-  const [kind, given] = lossyTextOf(header[1]).split(' ')
-  return KINDS.includes(kind as Kind) ? [kind as Kind, given] : []
+  if (header === undefined || !equalBytes(header[0], NAME)) return []
+  const [kind, ...words] = lossyTextOf(header[1]).split(' ')
+  return KINDS.includes(kind as Kind) ? [kind as Kind, ...words] : []
 }
 
-function outboxRecord(record: SequencedRecord, given: string | undefined): OutboxRecord {
+function outboxRecord(
+  record: SequencedRecord,
+  nonce: string | undefined,
+  given: string | undefined,
+): OutboxRecord {
   const { seqNum, headers, body } = record
   const hasOwnTimestamp = given !== undefined
   const timestamp = hasOwnTimestamp ? Number(given) : record.timestamp
-  return { seqNum, timestamp, headers: headers.slice(1), body, hasOwnTimestamp }
+  return { seqNum, timestamp, headers: headers.slice(1), body, hasOwnTimestamp, nonce: nonce ?? '' }
 }
 
 function attemptOf({ body, seqNum: at }: SequencedRecord): BatchAttempt & { readonly at: number } {

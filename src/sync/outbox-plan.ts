@@ -45,9 +45,9 @@ export function sentRecords(
   device: string,
 ): Pick<AppendRecord, 'timestamp' | 'headers' | 'body'>[] {
   return entries.flatMap(({ records }) =>
-    records.map(({ seqNum, timestamp, hasOwnTimestamp, headers, body }) => ({
+    records.map(({ seqNum, timestamp, hasOwnTimestamp, headers, body, nonce }) => ({
       timestamp: hasOwnTimestamp ? timestamp : undefined,
-      headers: [...headers, originHeader({ device, number: seqNum })],
+      headers: [...headers, originHeader({ device, number: seqNum, nonce })],
       body,
     })),
   )
@@ -69,7 +69,8 @@ export function confirmationsIn(
     if (origin === undefined || origin.device !== progress?.device) continue
     // Records are missing only before the first one.
     const entry = entryWith(entries, origin.number, index === 0 ? BATCH_RECORDS_MAX : 1)
-    if (entry === undefined) continue
+    // Another writer may have copied the number, but not the nonce.
+    if (entry === undefined || entry.records[0]!.nonce !== origin.nonce) continue
     const start = seqNum - (origin.number - entry.number)
     const end = start + entry.records.length
     const last = records[index + end - seqNum - 1] ?? records[index]!

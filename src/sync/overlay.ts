@@ -4,6 +4,13 @@ import type { NumberedItem } from './changes.ts'
 interface WaitingRecord<Item> extends NumberedItem<Item> {
   /** The number of the first record of its append, which the server stores as a whole. */
   readonly batch: number
+  /** Tells the record from those of other writers that claim its number: see {@link markOf}. */
+  readonly mark: string
+}
+
+/** Returns the part of an origin that identifies a record of the device. */
+export function markOf({ number, nonce }: { readonly number: number; readonly nonce: string }): string {
+  return `${number}/${nonce}`
 }
 
 /**
@@ -15,8 +22,8 @@ export interface Overlay<Item> {
   readonly waiting: readonly WaitingRecord<Item>[]
   /** Records that left the outbox as confirmed, which the view has not reached. */
   readonly unreached: readonly UnreachedRecord<Item>[]
-  /** The numbers of records that the view has reached, as far as the outbox may still name them. */
-  readonly reached: ReadonlySet<number>
+  /** The marks of records that the view has reached, as far as the outbox may still name them. */
+  readonly reached: ReadonlySet<string>
 }
 
 interface UnreachedRecord<Item> {
@@ -46,10 +53,10 @@ export function withOutbox<Item>(overlay: Overlay<Item>, content: OutboxContent<
   // Most often, records were added, and thousands wait.
   if (isContinued(overlay.waiting, waiting) && overlay.unreached.length + overlay.reached.size === 0)
     return { ...overlay, waiting }
-  const numbers = new Set(waiting.map(({ number }) => number))
-  const left = overlay.waiting.filter(({ number }) => !numbers.has(number) && !overlay.reached.has(number))
+  const marks = new Set(waiting.map(({ mark }) => mark))
+  const left = overlay.waiting.filter(({ mark }) => !marks.has(mark) && !overlay.reached.has(mark))
   // An entry can be confirmed before this tab learns that it exists.
-  const reached = [...overlay.reached].filter((number) => number >= known || numbers.has(number))
+  const reached = [...overlay.reached].filter((mark) => Number.parseInt(mark, 10) >= known || marks.has(mark))
   const unreached = [...overlay.unreached, ...left.map((record) => ({ record, below: examined }))]
   return {
     waiting,
@@ -58,16 +65,16 @@ export function withOutbox<Item>(overlay: Overlay<Item>, content: OutboxContent<
   }
 }
 
-/** Returns the overlay of a view that has reached records of this device with these numbers. */
-export function withReached<Item>(overlay: Overlay<Item>, numbers: readonly number[]): Overlay<Item> {
-  if (numbers.length === 0) return overlay
+/** Returns the overlay of a view that has reached records of this device with these marks. */
+export function withReached<Item>(overlay: Overlay<Item>, marks: readonly string[]): Overlay<Item> {
+  if (marks.length === 0) return overlay
   const reached = new Set(overlay.reached)
-  for (const number of numbers) reached.add(number)
+  for (const mark of marks) reached.add(mark)
   const left = overlay.unreached.map(({ record }) => record)
   for (const records of [left, overlay.waiting]) withEarlierOfBatch(reached, records)
   return {
     waiting: overlay.waiting,
-    unreached: overlay.unreached.filter(({ record }) => !reached.has(record.number)),
+    unreached: overlay.unreached.filter(({ record }) => !reached.has(record.mark)),
     reached,
   }
 }
@@ -84,18 +91,18 @@ export function pendingOf<Item>({
   unreached,
   reached,
 }: Overlay<Item>): readonly NumberedItem<Item>[] {
-  const shown = reached.size === 0 ? waiting : waiting.filter(({ number }) => !reached.has(number))
+  const shown = reached.size === 0 ? waiting : waiting.filter(({ mark }) => !reached.has(mark))
   if (unreached.length === 0) return shown
   return [...unreached.map(({ record }) => record), ...shown].sort((a, b) => a.number - b.number)
 }
 
 /** Adds the records that come before a reached one in its batch, which may have been trimmed. */
-function withEarlierOfBatch(reached: Set<number>, records: readonly WaitingRecord<unknown>[]): Set<number> {
+function withEarlierOfBatch(reached: Set<string>, records: readonly WaitingRecord<unknown>[]): Set<string> {
   let batch: number | undefined
   for (let index = reached.size === 0 ? -1 : records.length - 1; index >= 0; index--) {
     const record = records[index]!
-    if (reached.has(record.number)) batch = record.batch
-    else if (record.batch === batch) reached.add(record.number)
+    if (reached.has(record.mark)) batch = record.batch
+    else if (record.batch === batch) reached.add(record.mark)
   }
   return reached
 }

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { connect } from '../../adapters/client/index.ts'
+import { HeadwaterError } from '../../src/index.ts'
 import { outcomeOf } from '../support/index.ts'
 import { connectTo, connectUnreliably, failureOf, whileTimePasses } from './network.ts'
 
@@ -47,8 +48,41 @@ describe('access tokens', () => {
     await following.return()
   })
 
-  it('report an error of `getToken` as it is', async () => {
-    const problem = new Error('signed out')
+  const never = new Promise<string>(() => {})
+  const offline = () => Promise.reject(new TypeError('Failed to fetch'))
+  const page = async () => '<html>502</html>'
+  it.each([
+    ['fails without a network', offline, '`getToken` failed: Failed to fetch'],
+    ['throws what is no error', () => Promise.reject('offline'), '`getToken` failed: offline'],
+    ['returns a page', page, '`getToken` must return a token of visible ASCII characters without `<>{}"`'],
+    ['never settles', () => never, '`getToken` did not settle within 30000 ms'],
+  ])(
+    'are asked for again while `getToken` %s, and end in a retryable error',
+    async (_, getToken, message) => {
+      let calls = 0
+      const { stream, requests, clock } = await connectUnreliably({
+        retries: 2,
+        getToken: () => {
+          calls++
+          return getToken()
+        },
+      })
+      const error = await whileTimePasses(clock, failureOf(stream.append('a')))
+      expect(error).toMatchObject({ code: 'unavailable', message, retryable: true, mayHaveEffects: false })
+      expect(calls).toBe(3)
+      expect(requests).toHaveLength(0)
+    },
+  )
+
+  it('are used once `getToken` recovers', async () => {
+    const answers = [offline, page, () => never, async () => 'token']
+    const { stream, requests, clock } = await connectUnreliably({ getToken: () => answers.shift()!() })
+    await whileTimePasses(clock, stream.append('a'))
+    expect(requests.map(({ headers }) => headers.get('authorization'))).toEqual(['Bearer token'])
+  })
+
+  it('report an error of headwater that `getToken` throws, without a repetition', async () => {
+    const problem = new HeadwaterError('authn', 'signed out')
     const { stream, requests } = await connectUnreliably({ getToken: () => Promise.reject(problem) })
     expect(await failureOf(stream.checkTail())).toBe(problem)
     expect(await failureOf(stream.follow().toArray())).toBe(problem)

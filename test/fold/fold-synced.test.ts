@@ -7,7 +7,7 @@ import { HeadwaterError, type Stream } from '../../src/index.ts'
 import { Prng } from '../../src/runtime/prng.ts'
 import type { TextContent } from '../../src/sync/synced-record.ts'
 import { openDevice, openServer, type Server } from '../sync/mirrored.ts'
-import { PendingEntries } from '../sync/pending-entries.ts'
+import { NONCE, PendingEntries } from '../sync/pending-entries.ts'
 import { openLog } from './fold-support.ts'
 
 /** Devices must not get the same id. */
@@ -138,7 +138,7 @@ test('a record that was trimmed before its outbox found it is reduced once by a 
   const outbox = new PendingEntries()
   outbox.add(4, 'mine')
   outbox.add(6, 'later')
-  await log.append([{ body: 'mine', headers: [['headwater-origin', 'device/4']] }, 'theirs'])
+  await log.append([{ body: 'mine', headers: [['headwater-origin', `device/4/${NONCE}`]] }, 'theirs'])
   const opened = async () => {
     const text = fold(new TextReader(log, outbox), {
       initial: '',

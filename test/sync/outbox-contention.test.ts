@@ -25,7 +25,7 @@ describe('an outbox that others are faster than', () => {
     const box = startOn({ hw, remote })
     await box.append('0')
     await clock.advance('5s')
-    const id = box.device!
+    const id = box.log.state.progress!.producer
     expect(conditions).toEqual([
       { matchSeqNum: 0, producer: { id, epoch: 0, seq: 0 } },
       { matchSeqNum: undefined, producer: { id: `${id}/probe`, epoch: 0, seq: 1 } },

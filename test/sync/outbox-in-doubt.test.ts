@@ -145,16 +145,23 @@ test('an append of an earlier attempt may be anywhere in what a copy does not ha
   const { remote, hw, local, start, origin, clock, server } = await openBoth()
   server.settings.ignoresProducers = true
   const log = hw.basin('basin').stream('.outbox/stream')
-  const progress = { device: 'device', attemptAt: -1, position: 0, inDoubt: false, confirmed: [] }
+  const progress = {
+    device: 'device',
+    producer: 'producer',
+    attemptAt: -1,
+    position: 0,
+    inDoubt: false,
+    confirmed: [],
+  }
   const first = { epoch: 0, seq: 1, numbers: [1], position: undefined, isSettled: false, after: -1 }
   await log.append([
     progressRecord(progress),
-    ...batchRecords([{ timestamp: undefined, headers: [], body: utf8('x') }]),
+    ...batchRecords([{ timestamp: undefined, headers: [], body: utf8('x') }], 'nonce'),
     attemptRecord(first),
     attemptRecord({ ...first, epoch: 1, seq: 0, position: 100, after: 2 }),
   ])
   for (let from = 0; from < 2_000; from += 1_000) await origin.append(numbered(from, from + 1_000))
-  await origin.append({ body: 'x', headers: [['headwater-origin', 'device/1']] })
+  await origin.append({ body: 'x', headers: [['headwater-origin', 'device/1/nonce']] })
   await origin.append(numbered(2_000, 2_010))
   start({ from: { tailOffset: 5 } })
   await clock.settle()
@@ -170,7 +177,7 @@ test('records that were examined are examined again for an attempt of another se
   await box.append('0')
   await clock.settle()
   // A record that this tab learns of later: its reading of the log is behind.
-  await origin.append({ body: 'x', headers: [['headwater-origin', `${box.device}/100`]] })
+  await origin.append({ body: 'x', headers: [['headwater-origin', `${box.device}/100/nonce`]] })
   await box.append('1')
   await clock.advance('1m')
   expect(await bodies(server)).toEqual(['0', 'x', '1'])
@@ -180,7 +187,7 @@ test('records that were examined are examined again for an attempt of another se
   await log.append(numbered(next, 100))
   const { epoch, at } = attempt!
   await log.append([
-    ...batchRecords([{ timestamp: undefined, headers: [], body: utf8('x') }]),
+    ...batchRecords([{ timestamp: undefined, headers: [], body: utf8('x') }], 'nonce'),
     attemptRecord({ epoch: epoch + 1, seq: 0, numbers: [100], position: 1, isSettled: true, after: at }),
   ])
   await clock.advance('1m')

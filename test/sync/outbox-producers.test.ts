@@ -14,7 +14,7 @@ describe('an outbox of a server with producers', () => {
       await box.append(body)
       await clock.settle()
     }
-    const id = box.device!
+    const id = box.log.state.progress!.producer
     expect(conditions).toEqual([
       { matchSeqNum: 0, producer: { id, epoch: 0, seq: 0 } },
       { matchSeqNum: undefined, producer: { id, epoch: 0, seq: 1 } },
@@ -27,7 +27,7 @@ describe('an outbox of a server with producers', () => {
   test('writes twice to its log for each batch: with the attempt to send it, and with its place', async () => {
     const { box, clock, hw } = await openSent()
     const log = hw.basin('basin').stream('.outbox/stream')
-    const kinds = async () => (await log.read().toArray()).map(({ headers }) => headers[0]![1])
+    const kinds = async () => (await log.read().toArray()).map(({ headers }) => headers[0]![1].split(' ')[0])
     const before = await kinds()
     for (const body of ['1', '2']) {
       await box.append(body)
@@ -56,7 +56,7 @@ describe('an outbox of a server with producers', () => {
     await server.clock.settle()
     expect(appends - before).toBe(5)
     const log = await hw.basin('basin').stream('.outbox/stream').read().toArray()
-    const kinds = log.map(({ headers }) => headers[0]![1])
+    const kinds = log.map(({ headers }) => headers[0]![1].split(' ')[0])
     const each = ['progress', 'record', 'attempt']
     expect(kinds.slice(-15)).toEqual(
       [...each, ...each, ...each, ...each, ...each].slice(1).concat('progress'),
@@ -200,7 +200,7 @@ describe('an outbox of a server with producers', () => {
     await box.append('1')
     await clock.settle()
     expect(conditions[1]).toMatchObject({ matchSeqNum: 1, producer: { epoch: 1, seq: 0 } })
-    const late = { producer: { id: box.device!, epoch: 0, seq: 1 } }
+    const late = { producer: { id: box.log.state.progress!.producer, epoch: 0, seq: 1 } }
     await expect(server.stream.append('late', late)).rejects.toMatchObject({ code: 'producer_fenced' })
   })
 
@@ -303,7 +303,7 @@ describe('an outbox of a server with producers', () => {
       await box.append(body)
       await clock.settle()
     }
-    const repeated = { producer: { id: box.device!, epoch: 0, seq: 1 } }
+    const repeated = { producer: { id: box.log.state.progress!.producer, epoch: 0, seq: 1 } }
     expect(await remote.append('1', repeated)).toMatchObject({ duplicate: true, start: { seqNum: 1 } })
   })
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
   EMPTY_OVERLAY,
+  markOf,
   type Overlay,
   pendingOf,
   withOutbox,
@@ -9,8 +10,9 @@ import {
   withReached,
 } from '../../src/sync/overlay.ts'
 
+const mark = (number: number) => markOf({ number, nonce: 'nonce' })
 const entries = (...numbers: number[]) =>
-  numbers.map((number) => ({ number, batch: number, item: `r${number}` }))
+  numbers.map((number) => ({ number, batch: number, mark: mark(number), item: `r${number}` }))
 const content = (numbers: readonly number[], examined: number, known: number, discarded: number[] = []) => ({
   waiting: entries(...numbers),
   examined,
@@ -23,7 +25,7 @@ test('a confirmed record stays pending until the view reaches it', () => {
   let overlay = withOutbox<string>(EMPTY_OVERLAY, content([1, 2], 0, 3))
   overlay = withOutbox(overlay, content([2], 8, 3))
   expect(shown(overlay)).toEqual([1, 2])
-  overlay = withReached(overlay, [1])
+  overlay = withReached(overlay, [mark(1)])
   expect(shown(overlay)).toEqual([2])
 })
 
@@ -40,23 +42,30 @@ test('a discarded record leaves at once', () => {
 })
 
 test('a record that is reached before the outbox names it is never pending', () => {
-  const overlay = withReached<string>(withOutbox(EMPTY_OVERLAY, content([], 0, 5)), [7])
+  const overlay = withReached<string>(withOutbox(EMPTY_OVERLAY, content([], 0, 5)), [mark(7)])
   expect(shown(withOutbox(overlay, content([7, 8], 0, 9)))).toEqual([8])
 })
 
 test('a record that is reached reaches the earlier ones of its batch, and no later ones', () => {
   const batch = entries(2, 3, 4, 5).map((entry) => ({ ...entry, batch: 2 }))
   const outbox = { ...content([], 0, 6), waiting: [...entries(1), ...batch] }
-  expect(shown(withReached(withOutbox(EMPTY_OVERLAY, outbox), [4]))).toEqual([1, 5])
-  expect(shown(withOutbox(withReached<string>(EMPTY_OVERLAY, [4]), outbox))).toEqual([1, 5])
+  expect(shown(withReached(withOutbox(EMPTY_OVERLAY, outbox), [mark(4)]))).toEqual([1, 5])
+  expect(shown(withOutbox(withReached<string>(EMPTY_OVERLAY, [mark(4)]), outbox))).toEqual([1, 5])
   const left = withOutbox(withOutbox(EMPTY_OVERLAY, outbox), content([1], 9, 6))
-  expect(shown(withReached(left, [4]))).toEqual([1, 5])
+  expect(shown(withReached(left, [mark(4)]))).toEqual([1, 5])
 })
 
 test('numbers that the outbox can no longer name are not kept', () => {
-  let overlay = withReached<string>(EMPTY_OVERLAY, [1, 2, 3])
+  let overlay = withReached<string>(EMPTY_OVERLAY, [1, 2, 3].map(mark))
   overlay = withOutbox(overlay, content([3], 9, 4))
-  expect([...overlay.reached]).toEqual([3])
+  expect([...overlay.reached]).toEqual([mark(3)])
+})
+
+test('a record of another writer that claims the number is not reached', () => {
+  const forged = markOf({ number: 1, nonce: 'guess' })
+  const before = withReached<string>(EMPTY_OVERLAY, [forged])
+  const overlay = withReached(withOutbox(before, content([1], 0, 2)), [forged])
+  expect(shown(overlay)).toEqual([1])
 })
 
 test('no record is shown twice or disappears, at whatever pace outbox and view read', () => {
@@ -73,7 +82,7 @@ test('no record is shown twice or disappears, at whatever pace outbox and view r
         else if (kind === 'confirm' && confirmed < appended) confirmed++
         else if (kind === 'examine' && examined < confirmed) examined++
         else if (kind === 'reach' && reached < confirmed) {
-          overlay = withPosition(withReached(overlay, [reached]), reached + 1)
+          overlay = withPosition(withReached(overlay, [mark(reached)]), reached + 1)
           reached++
         }
         if (kind === 'know' || kind === 'examine') {

@@ -1,6 +1,10 @@
 import type { PendingEntry, PendingSource } from '../../adapters/sync/pending-source.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
+import { markOf } from '../../src/sync/overlay.ts'
+
+/** The nonce of every entry. */
+export const NONCE = 'nonce'
 
 /** An outbox that a test fills and empties. */
 export class PendingEntries implements PendingSource {
@@ -26,7 +30,8 @@ export class PendingEntries implements PendingSource {
 
   add(number: number, body: string, error?: HeadwaterError): void {
     const waiting = this.content.waiting.filter((entry) => entry.number !== number)
-    const entry = { number, batch: number, item: entryOf(number, body, error) }
+    const mark = markOf({ number, nonce: NONCE })
+    const entry = { number, batch: number, mark, item: entryOf(number, body, error) }
     this.change({
       waiting: [...waiting, entry].sort((a, b) => a.number - b.number),
       known: Math.max(this.content.known, number + 1),
@@ -45,5 +50,6 @@ export class PendingEntries implements PendingSource {
 }
 
 function entryOf(number: number, body: string, error: HeadwaterError | undefined): PendingEntry {
-  return { record: { seqNum: number, timestamp: 1_000 + number, headers: [], body: utf8(body) }, error }
+  const record = { seqNum: number, timestamp: 1_000 + number, headers: [], body: utf8(body) }
+  return { record: { ...record, hasOwnTimestamp: false, nonce: NONCE }, error }
 }

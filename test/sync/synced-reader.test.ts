@@ -6,7 +6,7 @@ import { type Engine, open, type Stream } from '../../src/index.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { RecordView } from '../../src/sync/record-view.ts'
 import type { SyncedRecord, TextContent } from '../../src/sync/synced-record.ts'
-import { PendingEntries } from './pending-entries.ts'
+import { NONCE, PendingEntries } from './pending-entries.ts'
 
 class TextReader extends SyncedReader<TextContent> {
   constructor(local: Stream, source: PendingEntries) {
@@ -28,7 +28,7 @@ afterEach(async () => hw.close())
 
 const mine = (number: number, body: string) => ({
   body,
-  headers: [['headwater-origin', `device/${number}`] as const],
+  headers: [['headwater-origin', `device/${number}/${NONCE}`] as const],
 })
 const textOf = (records: Iterable<SyncedRecord>) =>
   Array.from(records, ({ body, isPending }) => (isPending ? `(${body})` : body)).join(' ')
@@ -60,7 +60,7 @@ test('shows confirmed records, then pending ones', async () => {
   expect(view.last().isCaughtUp).toBe(true)
   const [, , pending] = view.last()
   expect(pending).toMatchObject({
-    key: 'device/4',
+    key: `device/4/${NONCE}`,
     timestamp: 1_004,
     origin: { device: 'device', number: 4 },
   })
@@ -96,7 +96,12 @@ test('a record keeps its key from pending to confirmed, and is never shown twice
   await clock.settle()
   expect(view.text()).toBe('a mine')
   for (const { length } of view.views) expect(length).toBeLessThanOrEqual(2)
-  expect(view.last().at(1)).toMatchObject({ key: 'device/0', seqNum: 1, headers: [], isPending: false })
+  expect(view.last().at(1)).toMatchObject({
+    key: `device/0/${NONCE}`,
+    seqNum: 1,
+    headers: [],
+    isPending: false,
+  })
   view.stop()
 })
 
@@ -106,7 +111,7 @@ test('a record of another device goes before the pending ones', async () => {
   outbox.add(0, 'mine')
   const view = watch(reads)
   await clock.settle()
-  await local.append({ body: 'other', headers: [['headwater-origin', 'somewhere/0']] })
+  await local.append({ body: 'other', headers: [['headwater-origin', `somewhere/0/${NONCE}`]] })
   await clock.settle()
   expect(view.text()).toBe('other (mine)')
   expect(view.last().change).toMatchObject({ index: 0, removed: 0 })
@@ -334,5 +339,5 @@ test('changes name the confirmed records that the outbox still has, and no other
     named.push(leaving)
     if (isCaughtUp) break
   }
-  expect(named).toEqual([[], [], ['device/2999']])
+  expect(named).toEqual([[], [], [`device/2999/${NONCE}`]])
 })

@@ -5,7 +5,7 @@ import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
 import { countText, progressBar } from '../progress.ts'
 import { checkExists } from '../storage-location.ts'
-import { type CliTarget, encryptionKey, parseTarget, withTarget } from '../target.ts'
+import { type CliTarget, encryptionKey, parseTarget, serverWith, withTarget } from '../target.ts'
 import {
   TRANSFER_CONNECTION,
   TRANSFER_DEFINITIONS,
@@ -27,7 +27,7 @@ const COPY_DEFINITIONS = {
 const COPY_NOTES = [
   'Records keep their sequence numbers and timestamps. FROM and TO are ./data, file:./data,',
   'postgres://HOST/DATABASE or http://HOST:PORT. Tokens are taken from HEADWATER_FROM_TOKEN and',
-  'HEADWATER_TO_TOKEN. With --resume, streams of TO are continued at their tails.',
+  'HEADWATER_TO_TOKEN only. With --resume, streams of TO are continued at their tails.',
   '',
   'To move: copy with --follow, wait until everything is copied, stop the writers and press Ctrl+C. The',
   'command copies the remaining records. Then start the writers on TO; nothing may write to TO before.',
@@ -48,8 +48,8 @@ function parseCopyArguments(parsed: Values<typeof COPY_DEFINITIONS>, { env }: Cl
   const { from, to, follow, resume, quiet } = parsed
   if (from === to) throw new CliError(2, 'FROM and TO must not be the same')
   return {
-    from: targetOf(from, env.HEADWATER_FROM_TOKEN, env),
-    to: targetOf(to, env.HEADWATER_TO_TOKEN, env),
+    from: targetOf('FROM', from, env),
+    to: targetOf('TO', to, env),
     filter: transferFilter(parsed),
     encryptionKey: encryptionKey(parsed['encryption-key'], env),
     follow,
@@ -58,9 +58,11 @@ function parseCopyArguments(parsed: Values<typeof COPY_DEFINITIONS>, { env }: Cl
   }
 }
 
-function targetOf(text: string, token: string | undefined, env: CliContext['env']): CliTarget {
+/** Each server gets its own token and no other: those of other commands are for another server. */
+function targetOf(side: 'FROM' | 'TO', text: string, env: CliContext['env']): CliTarget {
   if (!/^https?:/i.test(text)) return parseTarget({ storage: text }, env)
-  return parseTarget({ url: text, ...(token && { token }) }, env)
+  const variable = `HEADWATER_${side}_TOKEN`
+  return serverWith(text, side, [[variable, env[variable] || undefined]])
 }
 
 /** `headwater copy`. */

@@ -4,8 +4,9 @@ import type {
   IncomingHttpHeaders,
   OutgoingHttpHeaders,
 } from 'node:http2'
+import type { Clock } from '../../../src/runtime/clock.ts'
 import type { Upload } from '../call.ts'
-import type { IncomingResponse, OutgoingRequest } from '../exchange.ts'
+import { type IncomingResponse, isSilence, type OutgoingRequest } from '../exchange.ts'
 import { incomingResponse, StreamReader } from './stream-reader.ts'
 
 // Not an import, which bundlers for browsers could not resolve. Loaded in Node only.
@@ -18,6 +19,8 @@ const STREAMS_MAX = 100
 /** How much may arrive before it is read, in bytes. */
 const STREAM_WINDOW_BYTES = 2 * 1024 * 1024
 const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024
+/** How long the answer to a PING may take on a connection that has gone silent, in milliseconds. */
+const PING_MS = 5_000
 /** How long an idle connection is kept, in milliseconds. */
 const IDLE_MS = 60_000
 
@@ -33,24 +36,28 @@ export interface Http2Transport {
 }
 
 /** Makes a transport for the origin of one URL: with prior knowledge for `http:`, with ALPN for `https:`. */
-export function http2Transport(origin: string): Http2Transport {
-  return new Transport(origin)
+export function http2Transport(origin: string, clock: Clock): Http2Transport {
+  return new Transport(origin, clock)
 }
 
 interface Connection {
   readonly session: ClientHttp2Session
   streams: number
+  /** Whether a request got no answer, and the connection has yet to show that it is alive. */
+  isSuspect: boolean
 }
 
 class Transport implements Http2Transport {
   readonly #origin: string
+  readonly #clock: Clock
   readonly #connections = new Set<Connection>()
   #opening: Promise<Connection | undefined> | undefined
   #isSupported: boolean | undefined
   #isClosed = false
 
-  constructor(origin: string) {
+  constructor(origin: string, clock: Clock) {
     this.#origin = origin
+    this.#clock = clock
   }
 
   async fetch(request: OutgoingRequest, upload?: Upload): Promise<IncomingResponse | undefined> {
@@ -59,7 +66,7 @@ class Transport implements Http2Transport {
     request.signal.throwIfAborted()
     const stream = this.#stream(connection, request, upload === undefined)
     upload?.(stream)
-    return exchange(stream, request.signal)
+    return exchange(stream, request.signal, () => this.#probe(connection))
   }
 
   close(): void {
@@ -74,7 +81,8 @@ class Transport implements Http2Transport {
         const { maxConcurrentStreams = STREAMS_MAX } = connection.session.remoteSettings
         const most = Math.min(maxConcurrentStreams, STREAMS_MAX)
         const { closed, destroyed } = connection.session
-        if (connection.streams < most && !closed && !destroyed) return connection
+        const isUsable = !closed && !destroyed && !connection.isSuspect
+        if (isUsable && connection.streams < most) return connection
       }
       this.#opening ??= this.#open().finally(() => {
         this.#opening = undefined
@@ -89,7 +97,7 @@ class Transport implements Http2Transport {
     const session = connectHttp2(this.#origin, {
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
     })
-    const connection: Connection = { session, streams: 0 }
+    const connection: Connection = { session, streams: 0, isSuspect: false }
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => session.destroy(new Error('no answer to HTTP/2')), PROBE_MS)
       let isConnected = false
@@ -127,6 +135,21 @@ class Transport implements Http2Transport {
     })
   }
 
+  /**
+   * Closes a connection unless it answers. A network that drops packets without a reset, as after a sleep or
+   * behind a balancer that forgot it, would otherwise swallow every further request.
+   */
+  #probe(connection: Connection): void {
+    const { session } = connection
+    if (connection.isSuspect || session.destroyed) return
+    connection.isSuspect = true
+    const cancelTimer = this.#clock.schedule(PING_MS, () => session.destroy(lostConnection()))
+    session.ping((error) => {
+      cancelTimer()
+      if (error === null) connection.isSuspect = false
+    })
+  }
+
   #stream(connection: Connection, request: OutgoingRequest, endStream: boolean): ClientHttp2Stream {
     const headers: OutgoingHttpHeaders = {
       ':method': request.method,
@@ -143,9 +166,16 @@ class Transport implements Http2Transport {
   }
 }
 
-/** Resolves to the response. */
-function exchange(stream: ClientHttp2Stream, signal: AbortSignal): Promise<IncomingResponse> {
-  const cancel = () => stream.close(constants.NGHTTP2_CANCEL)
+/** Resolves to the response. `onSilence` is called when nothing arrives for too long. */
+function exchange(
+  stream: ClientHttp2Stream,
+  signal: AbortSignal,
+  onSilence: () => void,
+): Promise<IncomingResponse> {
+  const cancel = () => {
+    stream.close(constants.NGHTTP2_CANCEL)
+    if (isSilence(signal.reason)) onSilence()
+  }
   signal.addEventListener('abort', cancel, { once: true })
   stream.once('close', () => signal.removeEventListener('abort', cancel))
   return new Promise((resolve, reject) => {

@@ -1,19 +1,22 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
-import { trackExternalWork } from '../../../src/runtime/clock.ts'
+import { type Clock, trackExternalWork } from '../../../src/runtime/clock.ts'
 import type { Upload } from '../call.ts'
 import type { IncomingResponse, OutgoingRequest } from '../exchange.ts'
+import type { Settings } from '../options.ts'
 import type { Http2Transport } from './node-http2.ts'
 import { incomingResponse, StreamReader } from './stream-reader.ts'
 
 /** The transports of Node: requests over `node:http`, sessions over `node:http2`. */
 export class NodeTransport {
   readonly #url: string
+  readonly #clock: Clock
   readonly #http: HttpTransport
   #http2: Promise<Http2Transport> | undefined
 
   /** @param settings `compression` allows servers to compress responses. */
-  constructor({ url, compression }: { readonly url: string; readonly compression: boolean }) {
+  constructor({ url, clock, compression }: Pick<Settings, 'url' | 'clock' | 'compression'>) {
     this.#url = url
+    this.#clock = clock
     this.#http = new HttpTransport(url, compression)
   }
 
@@ -36,7 +39,7 @@ export class NodeTransport {
 
   async #loadHttp2(): Promise<Http2Transport> {
     const { http2Transport } = await import('./node-http2.ts')
-    return http2Transport(new URL(this.#url).origin)
+    return http2Transport(new URL(this.#url).origin, this.#clock)
   }
 }
 
