@@ -263,11 +263,13 @@ export function noteRecord(kind: Kind, value: object): LogRecord {
 const NAME = utf8(OUTBOX_HEADER)
 
 /** Returns the kind of a record, the nonce of its append, and the timestamp that the app gave it. */
-function noteOf({ headers }: SequencedRecord): readonly [kind?: Kind, nonce?: string, given?: string] {
+function noteOf({
+  headers,
+}: SequencedRecord): readonly [kind?: Kind, nonce?: string | undefined, given?: string | undefined] {
   const [header] = headers
   if (header === undefined || !equalBytes(header[0], NAME)) return []
-  const [kind, ...words] = lossyTextOf(header[1]).split(' ')
-  return KINDS.includes(kind as Kind) ? [kind as Kind, ...words] : []
+  const [kind, nonce, given] = lossyTextOf(header[1]).split(' ')
+  return KINDS.includes(kind as Kind) ? [kind as Kind, nonce, given] : []
 }
 
 function outboxRecord(
