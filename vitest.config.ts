@@ -41,25 +41,13 @@ const ENGINE_TESTS = [
 /** The tests of the API, which a client has too. */
 const API_TESTS = ['test/engine/api/*.test.ts', 'test/engine/service/retention.test.ts']
 
-/** The tests whose outcome can depend on a database that other processes change. */
+/** The tests whose outcome can depend on a database that other processes change, and whose requests fail. */
 const POSTGRES_TESTS = [
-  ...ENGINE_TESTS,
-  'test/engine/service/tokens/*.test.ts',
-  'test/{http,transfer,usage}/*.test.ts',
-  'test/cli/copy.test.ts',
-]
-
-const NOT_ON_POSTGRES = [
-  // It claims that no other engine has the storage open, and expects answers before any delay.
-  'test/engine/log/append-recovery.test.ts',
-  // What they test happens before or after a call of the storage, whatever it is.
-  'test/engine/api/{call-options,first-heartbeat,list-all,read-budget}.test.ts',
-  'test/engine/service/admission.test.ts',
-  'test/transfer/hostile-files.test.ts',
-  // It compares everything before and after a call, while the storage removes deleted streams in real time.
-  'test/engine/service/tokens/access-table.test.ts',
-  // It commits 100,000 documents, which takes minutes.
-  'test/usage/many-logs.test.ts',
+  'test/engine/api/{append-session,evicted-streams,idempotent-appends,read,read-session,stream}.test.ts',
+  'test/engine/service/{basin-service,cleanup,retention,stream-expiry}.test.ts',
+  'test/engine/service/tokens/tokens.test.ts',
+  'test/transfer/restore-stream.test.ts',
+  'test/usage/several-engines.test.ts',
 ]
 
 const NOT_THROUGH_CLIENT = [
@@ -142,7 +130,6 @@ export default defineConfig({
               test: {
                 name: 'postgres',
                 include: POSTGRES_TESTS,
-                exclude: [...WITHOUT_STORAGE, ...NOT_ON_POSTGRES],
                 env: { TEST_STORAGE: 'postgres' },
                 // Virtual weeks are thousands of requests, and CI starts other work beside them.
                 testTimeout: 400_000,

@@ -5,7 +5,6 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, transform } from 'esbuild'
-import { minify } from 'terser'
 import { parse } from 'yaml'
 
 const ASSET = /^(.*)\?(function|text|json)$/
@@ -90,28 +89,9 @@ export async function assetModule(path, kind) {
     plugins: [withoutUnused, bundledAssets],
     logLevel: 'error',
   })
-  const [{ text }] = outputFiles
-  if (!minified.has(text)) minified.set(text, minifiedAgain(text))
-  const script = await minified.get(text)
+  const [{ text: script }] = outputFiles
   if (/<!--|<\/script/i.test(script)) throw new Error(`${path} cannot be an inline script`)
   return `export default function () {\n${script}return program}\n`
-}
-
-/** Tests bundle the same program many times in a process, and the second minifier takes seconds. */
-const minified = new Map()
-
-/**
- * A second minifier finds what the first leaves: 2 KiB of what a browser loads, compressed. It may assume
- * that `Error` and `String` are those of the language, and may write `'' + value` for `String(value)`.
- */
-async function minifiedAgain(text) {
-  const { code } = await minify(text, {
-    ecma: 2022,
-    toplevel: true,
-    mangle: { reserved: ['program'] },
-    compress: { passes: 2, ecma: 2022, top_retain: 'program', unsafe: true },
-  })
-  return code
 }
 
 /** The plugin of esbuild. */

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { ensureInstalled, inProject, run } from './project.mjs'
+import { assertInstalled, inProject, run } from './project.mjs'
 
 /**
  * `numbers` are options with a default or `undefined`; `texts` and `flags` have no default. `files` are the
@@ -35,7 +35,7 @@ const CAMPAIGNS = {
 const [name, ...args] = process.argv.slice(2)
 const { numbers = {}, texts = [], flags = [], filter, files, program } = CAMPAIGNS[name]
 const options = parseOptions()
-await ensureInstalled()
+assertInstalled()
 process.env.TEST_POSTGRES = 'true'
 process.env.CAMPAIGN = JSON.stringify({ name, options })
 if (options.inputs !== undefined) {

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
-import { ensureInstalled, inProject, run } from './project.mjs'
+import { assertInstalled, inProject, run } from './project.mjs'
 
 const { values } = parseArgs({ options: { seed: { type: 'string' } } })
 const seed = values.seed ?? String(randomInt(1, 1_000_000_000))
@@ -25,7 +25,7 @@ const PARTS = {
   runtimes: script('check:runtimes'),
 }
 
-await ensureInstalled()
+assertInstalled()
 run('npm', ['run', 'build'])
 const env = {
   ...process.env,

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { build, ensureBuilt, ensureInstalled, inProject } from './project.mjs'
+import { assertInstalled, build, ensureBuilt, inProject } from './project.mjs'
 
 const TYPESCRIPTS = ['5.4', '5.9', '7']
 /** Their declarations need the types of Node, or of a framework. */
@@ -51,7 +51,7 @@ function project(name, files, dependencies = {}) {
   return path
 }
 
-await ensureInstalled()
+assertInstalled()
 await ensureBuilt()
 // `npm run build:js` removes the declarations.
 if (!existsSync(inProject('dist', 'types', 'src', 'index.d.ts'))) build()

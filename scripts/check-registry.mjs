@@ -9,7 +9,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { build, ensureBuilt, ensureInstalled, inProject } from './project.mjs'
+import { assertInstalled, build, ensureBuilt, inProject } from './project.mjs'
 
 const directory = mkdtempSync(join(tmpdir(), 'headwater-registry-'))
 const LISTENING = /^headwater listens on (\S+)$/
@@ -18,7 +18,7 @@ const EXAMPLE_AT = /^live-logs is at (\S+) /
 const [, example] = /```ts\n([\s\S]*?)```/.exec(readFileSync(inProject('README.md'), 'utf8'))
 const [, printed] = /```text\n([\s\S]*?)```/.exec(readFileSync(inProject('README.md'), 'utf8'))
 
-await ensureInstalled()
+assertInstalled()
 await ensureBuilt()
 // `npm run build:js` removes the declarations.
 if (!existsSync(inProject('dist', 'types', 'src', 'index.d.ts'))) build()

@@ -5,11 +5,11 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ensureBuilt, ensureInstalled, inProject, run } from './project.mjs'
+import { assertInstalled, ensureBuilt, inProject, run } from './project.mjs'
 
 const CHECKS = ['conformance.mjs', 'engine-on-a-directory.mjs', 'client.mjs']
 
-await ensureInstalled()
+assertInstalled()
 await ensureBuilt()
 
 // Not among the dependencies, so that `npm ci` does not download 200 MB of other runtimes.

@@ -2,9 +2,9 @@
 // it only builds it, into `docs/site/dist`. DOCS_BASE is the path under which a host serves it.
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
-import { build, ensureBuilt, ensureInstalled, inProject } from './project.mjs'
+import { assertInstalled, build, ensureBuilt, inProject } from './project.mjs'
 
-ensureInstalled()
+assertInstalled()
 ensureBuilt()
 const { exports, repository } = JSON.parse(readFileSync(inProject('package.json'), 'utf8'))
 const REPOSITORY = repository.url.replace(/^git\+|\.git$/g, '')

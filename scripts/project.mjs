@@ -12,20 +12,30 @@ export function inProject(...path) {
   return join(root, ...path)
 }
 
+/** Ends with a hint unless the dependencies are those of the lock file. */
+export function assertInstalled() {
+  if (isInstalled()) return
+  console.error('The dependencies are missing or not those of package-lock.json: run `npm ci` first.')
+  process.exit(1)
+}
+
 /** Installs the dependencies if the lock file has changed since the last installation. */
 export async function ensureInstalled() {
-  // npm writes its own copy of the lock file last.
-  const installed = modifiedAt(inProject('node_modules', '.package-lock.json'))
+  if (isInstalled()) return
+  const { packages = {} } = JSON.parse(readFileSync(inProject('package-lock.json'), 'utf8'))
   // Includes the development dependencies, even if `NODE_ENV` is `production`.
-  if (installed < modifiedAt(inProject('package-lock.json'))) {
-    const { packages = {} } = JSON.parse(readFileSync(inProject('package-lock.json'), 'utf8'))
-    await runWithProgress('Installing dependencies', 'npm', ['ci', '--include=dev', '--loglevel=http'], {
-      requests: /^npm http /,
-      // Other requests ask what versions a package has.
-      step: /^npm http .*\.tgz/,
-      of: `${Object.keys(packages).length - 1} packages`,
-    })
-  }
+  await runWithProgress('Installing dependencies', 'npm', ['ci', '--include=dev', '--loglevel=http'], {
+    requests: /^npm http /,
+    // Other requests ask what versions a package has.
+    step: /^npm http .*\.tgz/,
+    of: `${Object.keys(packages).length - 1} packages`,
+  })
+}
+
+/** Whether the last installation was of the present lock file, of which npm writes its own copy last. */
+function isInstalled() {
+  const installed = modifiedAt(inProject('node_modules', '.package-lock.json'))
+  return installed >= modifiedAt(inProject('package-lock.json'))
 }
 
 /** Builds the JavaScript, without type declarations, if it is missing or older than a source. */

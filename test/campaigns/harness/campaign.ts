@@ -6,7 +6,7 @@ interface CampaignParameters {
   readonly options: Readonly<Record<string, Value>>
 }
 
-/** A search of which `npm run test:full` runs a small share, and `npm run NAME` everything. */
+/** A search of which tests run a small share, and `npm run NAME` everything. */
 export interface Campaign<Options> {
   readonly name: string
   /** The options of the command line, or else the defaults of the tests. */
