@@ -82,7 +82,7 @@ describe.each([FETCH, S2S])('the published client ($name) and a synced stream', 
     // The device adds a header behind the others, which tells it what it has sent.
     expect(records[1]!.headers).toEqual([
       ['author', 'a device'],
-      ['headwater-origin', expect.stringMatching(/^[\w-]+\/\d+$/)],
+      ['headwater-origin', expect.stringMatching(/^[\w-]+\/\d+\/\w+$/)],
     ])
     const shown = (await confirmed()).map(({ body, headers, origin }) => [
       body,
