@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import 'fake-indexeddb/auto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -67,7 +69,6 @@ describe('a database in a browser', () => {
 
 it.each(POSTGRES)(
   'the tables of version %i are opened and keep everything, and no later version is without a fixture',
-  { tags: ['slow'] },
   async (version, fixture) => {
     const client = await PGlite.create()
     onTestFinished(() => client.close())

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { DurableStream, IdempotentProducer, stream as readStream } from '@durable-streams/client'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createDurableStreamsHandler } from '../../adapters/durable-streams/index.ts'

@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { describe, expect, test } from 'vitest'
 import { conformanceSuite } from '../../adapters/conformance/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'

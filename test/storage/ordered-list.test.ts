@@ -14,34 +14,31 @@ test('an empty list contains nothing', () => {
 
 test('matches a sorted set, across many chunks', () => {
   fc.assert(
-    fc.property(
-      fc.array(fc.integer({ min: 0, max: 3000 }), { minLength: 1000, maxLength: 1800 }),
-      (values) => {
-        const list = new OrderedList<number>(numbers)
-        const set = new Set<number>()
-        for (const [i, value] of values.entries()) {
-          if (set.has(value)) expect(list.delete(value)).toBe(set.delete(value))
-          else if (i % 5 === 4) expect(list.delete(value)).toBe(false)
-          else {
-            list.add(value)
-            set.add(value)
-          }
+    fc.property(fc.array(fc.integer({ min: 0, max: 3000 }), { minLength: 150, maxLength: 400 }), (values) => {
+      const list = new OrderedList<number>(numbers)
+      const set = new Set<number>()
+      for (const [i, value] of values.entries()) {
+        if (set.has(value)) expect(list.delete(value)).toBe(set.delete(value))
+        else if (i % 5 === 4) expect(list.delete(value)).toBe(false)
+        else {
+          list.add(value)
+          set.add(value)
         }
-        const sorted = [...set].sort(numbers)
-        expect(list.size).toBe(sorted.length)
-        expect(list.first()).toBe(sorted[0])
-        for (const start of [-1, 0, 777, 1500, 2999, 3001]) {
-          expect([...list.from((value) => value >= start)]).toEqual(sorted.filter((value) => value >= start))
-        }
-      },
-    ),
+      }
+      const sorted = [...set].sort(numbers)
+      expect(list.size).toBe(sorted.length)
+      expect(list.first()).toBe(sorted[0])
+      for (const start of [-1, 0, 777, 1500, 2999, 3001]) {
+        expect([...list.from((value) => value >= start)]).toEqual(sorted.filter((value) => value >= start))
+      }
+    }),
   )
 })
 
 test('works as a queue: appends at the end, removes at the front', () => {
   const list = new OrderedList<number>(numbers)
-  for (let i = 0; i < 5000; i++) list.add(i)
-  for (let i = 0; i < 5000; i++) {
+  for (let i = 0; i < 1000; i++) list.add(i)
+  for (let i = 0; i < 1000; i++) {
     expect(list.first()).toBe(i)
     expect(list.delete(i)).toBe(true)
   }

@@ -14,7 +14,7 @@ type Data = () => Promise<Storage>
 
 const KINDS: readonly [string, () => Promise<Data>, tags?: 'slow'[]][] = [
   ['memory', async () => keeping(memory())],
-  ['a directory', files],
+  ['a directory', files, ['slow']],
   ['IndexedDB', async () => async () => indexedDb('stream-features')],
   ['PostgreSQL', tables, ['slow']],
   ['an ordered map', async () => keeping(orderedMapStorage(new OrderedMap(), { shared: true }))],

@@ -64,7 +64,7 @@ describe('before it advances, the virtual clock waits', () => {
     await busy
   })
 
-  test('but not for an endless sequence of requests', async () => {
+  test('but not for an endless sequence of requests', { tags: ['slow'] }, async () => {
     const body = gzipSync(JSON.stringify({ records: [{ body: 'a' }] }))
     const headers = { 'svc-basin': 'basin', 'content-type': 'application/json', 'content-encoding': 'gzip' }
     const handler = createHandler(hw, { auth: 'none' })

@@ -151,7 +151,7 @@ async function published() {
 }
 
 describe('the published client without a socket', () => {
-  test('appends, reads and follows with the virtual clock', async () => {
+  test('appends, reads and follows with the virtual clock', { tags: ['slow'] }, async () => {
     const { basin, clock, hw } = await published()
     const stream = basin.stream('orders')
     await stream.append(strings('a', 'b'))

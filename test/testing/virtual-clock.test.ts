@@ -115,7 +115,7 @@ describe('the virtual clock', () => {
     expect(clock.now()).toBe(15)
   })
 
-  test('rejects if timers re-arm without delay forever', async () => {
+  test('rejects if timers re-arm without delay forever', { tags: ['slow'] }, async () => {
     const clock = virtualClock({ now: 0 })
     const rearm = (): void => void clock.schedule(0, rearm)
     rearm()

@@ -4,7 +4,7 @@ import { virtualClock } from '../../../adapters/testing/index.ts'
 import { open } from '../../../src/index.ts'
 import { temporaryDirectory } from './directories.ts'
 
-test('a reopened engine finds its streams and continues', async () => {
+test('a reopened engine finds its streams and continues', { tags: ['slow'] }, async () => {
   const directory = await temporaryDirectory()
   for (let round = 0; round < 3; round++) {
     const hw = await open({ storage: filesystem(directory) })

@@ -128,7 +128,7 @@ test('foreign files are ignored', async () => {
   expect(disk.names).toEqual(expect.arrayContaining(['notes.txt', 'journal-1.tmp']))
 })
 
-test('the journals of many openings are rolled', async () => {
+test('the journals of many openings are rolled', { tags: ['slow'] }, async () => {
   const disk = new SimulatedDisk(new Prng(1))
   for (let i = 0; i < 30; i++) {
     const session = await openSimulated(disk, LARGE)

@@ -9,7 +9,7 @@ import { SimulatedDisk } from './simulated-disk.ts'
 import { openSimulated } from './workload.ts'
 
 const SEEDS = [1, 2]
-const APPENDS = 15
+const APPENDS = 10
 
 /** Whatever happens between two reads of one call, the call returns all records that were not freed. */
 test.each(SEEDS)(

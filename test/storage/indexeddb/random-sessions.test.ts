@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import 'fake-indexeddb/auto'
 import { openDB } from 'idb'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'

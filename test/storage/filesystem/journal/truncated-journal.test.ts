@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { expect, test, vi } from 'vitest'
 import { LogWriter, WHOLE_LOG } from '../../../../adapters/conformance/log-writer.ts'
 import { verifyFiles } from '../../../../adapters/storage/filesystem/verify/verify-files.ts'
@@ -52,7 +54,9 @@ async function expectReported(disk: SimulatedDisk, at: number): Promise<void> {
   expect(report.problems).toMatchObject([{ file: JOURNAL, offset: at, problem }])
 }
 
-test('after a clean close, a truncation of the last journal at any place is reported', async () => {
+test('after a clean close, a truncation of the last journal at any place is reported', {
+  tags: ['slow'],
+}, async () => {
   const { disk, ends } = await journal('closed')
   for (const [i, end] of ends.slice(0, -1).entries()) {
     if (i % 6 > 1) continue
