@@ -49,7 +49,9 @@ function textsOf(room: OpenRoom, count: number): Promise<(string | undefined)[]>
   return firstValueFrom(texts$)
 }
 
-test('messages are still there after a year, on the device and on the server', async () => {
+test('messages are still there after a year, on the device and on the server', {
+  tags: ['slow'],
+}, async () => {
   const stored = { device: memory(), server: memory() }
   const start = virtualClock({ now: START })
   const before = await openDevice(await startServer(start, stored.server), start, stored.device)
@@ -113,7 +115,7 @@ test('rooms and messages of other programs appear, and names that cannot be show
   await expect(chat.room('missing').open()).rejects.toMatchObject({ code: 'stream_not_found' })
 })
 
-test('messages of a room that is not open arrive too', async () => {
+test('messages of a room that is not open arrive too', { tags: ['slow'] }, async () => {
   const clock = virtualClock({ now: START })
   const server = await startServer(clock)
   const [ada, ben] = [await openDevice(server, clock), await openDevice(server, clock)]
@@ -127,7 +129,7 @@ test('messages of a room that is not open arrive too', async () => {
   expect(message.text).toBe('Are you there?')
 })
 
-test('without a network, all messages on the device can be shown', async () => {
+test('without a network, all messages on the device can be shown', { tags: ['slow'] }, async () => {
   const clock = virtualClock({ now: START })
   const server = await startServer(clock)
   const stream = server.hw.basin(BASIN).stream('rooms/general')

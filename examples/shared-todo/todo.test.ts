@@ -11,7 +11,9 @@ import { actionOf, reversalOf } from './src/undo.ts'
 
 const titlesOf = (list: TodoList) => list.state.value.tasks.map(({ title }) => title)
 
-test('two devices that were offline converge, and undo reaches the other one', async () => {
+test('two devices that were offline converge, and undo reaches the other one', {
+  tags: ['slow'],
+}, async () => {
   const clock = virtualClock()
   const server = await open({ storage: memory(), clock })
   await server.basin('todo').stream('lists/shared').append('not an event of the app')
@@ -46,7 +48,7 @@ test('two devices that were offline converge, and undo reaches the other one', a
   await server.close()
 })
 
-test('a change that a deleted list may have contained is sent again', async () => {
+test('a change that a deleted list may have contained is sent again', { tags: ['slow'] }, async () => {
   const clock = virtualClock()
   const storage = memory()
   const before = await open({ storage, clock })

@@ -55,7 +55,9 @@ describe('headwater copy', () => {
     expect(await contentsOf(to)).toEqual(await contentsOf(from))
   })
 
-  it('follows until it is interrupted, and then copies the remaining records', async () => {
+  it('follows until it is interrupted, and then copies the remaining records', {
+    tags: ['slow'],
+  }, async () => {
     const storages = new Map([
       [FROM, testStorage()],
       [TO, testStorage()],

@@ -40,7 +40,7 @@ describe('headwater verify', () => {
     })
   })
 
-  it('draws a progress bar on a terminal and removes it', async () => {
+  it('draws a progress bar on a terminal and removes it', { tags: ['slow'] }, async () => {
     const directory = await written()
     const { terminal, drawn } = fakeTerminal()
     const { out, err } = await resultOf(['verify', directory], { terminal })
@@ -71,7 +71,7 @@ describe('headwater verify', () => {
     ['verify', (directory: string) => [directory]],
     ['export', (directory: string) => ['--dir', directory]],
     ['serve', (directory: string) => ['--dir', directory, '--no-auth']],
-  ])('names the process that has the directory open: %s', async (command, argsOf) => {
+  ])('names the process that has the directory open: %s', { tags: ['slow'] }, async (command, argsOf) => {
     const directory = await written()
     const program = new URL('../storage/filesystem/children/holder.ts', import.meta.url)
     const holder = new Child(await bundleProgram(program), [directory])

@@ -22,7 +22,7 @@ const MALFORMED = 'unexpected response from the server: a compressed frame is in
 describe.each(HOSTILE)('a server that sends hostile %s data: %s', (coding, _name, data) => {
   const frame = encodeMessageFrame(data, { compression: coding })
 
-  it('ends a read session with a typed error, without another attempt', async () => {
+  it('ends a read session with a typed error, without another attempt', { tags: ['slow'] }, async () => {
     const { clock, stream, requests } = await connectTo(
       () => new Response(frame as Uint8Array<ArrayBuffer>, { headers: { 'content-type': 's2s/proto' } }),
     )

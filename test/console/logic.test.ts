@@ -225,7 +225,9 @@ describe('following a stream', () => {
     }
   }
 
-  it('continues after lost connections without a gap or a repeat, and reports them', async () => {
+  it('continues after lost connections without a gap or a repeat, and reports them', {
+    tags: ['slow'],
+  }, async () => {
     const { stream, handler } = await served()
     await stream.append(['0', '1', '2'])
     let connections = 0

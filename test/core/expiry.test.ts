@@ -25,7 +25,7 @@ describe('the expiry of a stream', () => {
     expect(isReadRecorded({ idleSeconds: 86_400 }, USE, 61_000)).toBe(true)
   })
 
-  it('never precedes the idle time after a read that was not recorded', () => {
+  it('never precedes the idle time after a read that was not recorded', { tags: ['slow'] }, () => {
     for (const idleSeconds of [1, 2, 10, 600, 86_400]) {
       for (let readAt = 1_000; readAt < 100_000; readAt += 37) {
         const known = isReadRecorded({ idleSeconds }, USE, readAt) ? { ...USE, readAt } : USE

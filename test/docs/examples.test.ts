@@ -29,6 +29,7 @@ for (const { page, examples } of all.filter(({ examples }) => examples.length > 
   describe(page, { tags: ALWAYS.includes(page) ? [] : ['slow'] }, () => {
     it.each(examples)(
       'the example in line $line prints the documented output',
+      { tags: ['slow'] },
       async ({ line, code, output }) => {
         const file = join(directory, `${page.replaceAll('/', '-')}-${line}.mjs`)
         const javaScript = async () => (await transform(code, { loader: 'ts', target: 'es2022' })).code

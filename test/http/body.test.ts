@@ -58,7 +58,7 @@ describe('a request body', () => {
     expect((await append(LIMIT)).status).toBe(200)
   })
 
-  test.each(['gzip', 'zstd'] as const)('a %s bomb is rejected', async (coding) => {
+  test.each(['gzip', 'zstd'] as const)('a %s bomb is rejected', { tags: ['slow'] }, async (coding) => {
     const service = await startWithStream()
     const body = await compress(coding, new Uint8Array(2 * LIMIT))
     expect(body.length).toBeLessThan(100_000)
@@ -126,7 +126,7 @@ describe('a request body', () => {
     ['that breaks off is 400, with the reason', false, 'the request body could not be read: reset'],
     ['that breaks off because the client leaves is not reported', true, undefined],
     ['that stalls when the client leaves is abandoned', true, undefined],
-  ])('%s', async (title, isLeaving, message) => {
+  ])('%s', { tags: ['slow'] }, async (title, isLeaving, message) => {
     const service = await startWithStream()
     const upload = new Upload()
     const leaving = new AbortController()

@@ -31,6 +31,7 @@ const PATHS: [path: string, accept?: string][] = [
 
 test.each(PATHS)(
   'HEAD %s has the status and headers of GET, and no body (%s)',
+  { tags: ['slow'] },
   async (path: string, accept?: string) => {
     const { call, hw } = await startWithStream()
     await hw.basin(BASIN).stream('s').append('x'.repeat(5000))

@@ -53,7 +53,7 @@ describe('append', async () => {
     ])
   })
 
-  it('accepts the largest batches', async () => {
+  it('accepts the largest batches', { tags: ['slow'] }, async () => {
     const stream = await basin.stream()
     const many = await stream.append(strings(...Array.from({ length: MAX_APPEND_RECORDS }, (_, i) => `${i}`)))
     expect(many.end.seqNum).toBe(MAX_APPEND_RECORDS)

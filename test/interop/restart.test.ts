@@ -51,7 +51,7 @@ describe.each([FETCH, S2S])('a restart of the service by $name', (transport) => 
     }
   }
 
-  it('delivers every record once to a follower', async () => {
+  it('delivers every record once to a follower', { tags: ['slow'] }, async () => {
     const { basin, restart } = await start()
     const stream = await basin.stream('0', '1', '2')
     const follower = await stream.readSession({ start: { from: { seqNum: 0 } } })

@@ -198,7 +198,7 @@ describe('bodies', () => {
     expect(server.counts().connections).toBe(1)
   })
 
-  it('responds only after the end of an upload that the handler discards', async () => {
+  it('responds only after the end of an upload that the handler discards', { tags: ['slow'] }, async () => {
     let answer: (() => void) | undefined
     const { server } = await startServer(async (exchange) => {
       await exchange.chunks().return!()
@@ -270,6 +270,7 @@ describe('back-pressure', () => {
 
   it.each(['HTTP/1.1', 'HTTP/2'])(
     'stops reading a response that its %s client does not read',
+    { tags: ['slow'] },
     async (protocol) => {
       const { handler, fates } = trackedHandler()
       let waits = () => false

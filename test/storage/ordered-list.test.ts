@@ -12,7 +12,7 @@ test('an empty list contains nothing', () => {
   expect([...list.from(() => true)]).toEqual([])
 })
 
-test('matches a sorted set, across many chunks', () => {
+test('matches a sorted set, across many chunks', { tags: ['slow'] }, () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 3000 }), { minLength: 150, maxLength: 400 }), (values) => {
       const list = new OrderedList<number>(numbers)
@@ -35,7 +35,7 @@ test('matches a sorted set, across many chunks', () => {
   )
 })
 
-test('works as a queue: appends at the end, removes at the front', () => {
+test('works as a queue: appends at the end, removes at the front', { tags: ['slow'] }, () => {
   const list = new OrderedList<number>(numbers)
   for (let i = 0; i < 1000; i++) list.add(i)
   for (let i = 0; i < 1000; i++) {

@@ -52,7 +52,7 @@ describe('earlier records', () => {
     expect(await names()).toHaveLength(1)
   })
 
-  it('are those that the remote stream still has', async () => {
+  it('are those that the remote stream still has', { tags: ['slow'] }, async () => {
     const { copy, origin, clock } = await openEnd()
     await origin.append([{ ...trimRecord(25), timestamp: 5_000 }])
     await clock.advance('1h')
@@ -199,7 +199,7 @@ describe('a read across earlier records and the copy', () => {
   it.each([
     ['continues after records that are trimmed meanwhile', 'trim', [...range(10, 20), ...range(35, 41)]],
     ['fails if the copy is replaced meanwhile', 'restart', { code: 'stream_deleted' }],
-  ])('%s', async (_, change, outcome) => {
+  ])('%s', { tags: ['slow'] }, async (_, change, outcome) => {
     const { copy, origin, clock } = await openEnd()
     await copy.fetchEarlier({ count: 10 })
     await copy.fetchEarlier({ count: 10 })

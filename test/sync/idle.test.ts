@@ -81,7 +81,9 @@ class Activity {
   }
 }
 
-test('an idle synced stream costs one connection, and nothing besides its heartbeats', async () => {
+test('an idle synced stream costs one connection, and nothing besides its heartbeats', {
+  tags: ['slow'],
+}, async () => {
   const server = await openServer()
   await server.stream.append('stored')
   const activity = new Activity()

@@ -178,7 +178,7 @@ describe('mirrors that do not know of each other', () => {
     expect(copies.map(({ state }) => state.kind)).not.toContain('stopped')
   })
 
-  it('never mix an old stream with the copy of a new one', async () => {
+  it('never mix an old stream with the copy of a new one', { tags: ['slow'] }, async () => {
     const { server, clock, network, one, other } = await openTabs()
     const old = Array.from({ length: 600 }, (_, i) => `old ${i}`.padEnd(100, '.'))
     await server.stream.append(old)

@@ -7,7 +7,9 @@ import { gated } from '../support/index.ts'
 import { openBoth, openDevice, openServer } from './mirrored.ts'
 import { bodies, isPost, openOutbox, startOn } from './outboxes.ts'
 
-test('records appended while the server cannot be reached arrive in order, once each', async () => {
+test('records appended while the server cannot be reached arrive in order, once each', {
+  tags: ['slow'],
+}, async () => {
   const { box, network, clock, server } = await openOutbox()
   network.refuse()
   await box.append('one')
@@ -278,7 +280,7 @@ test('the log is trimmed when its records are no longer needed', { tags: ['slow'
   expect(log.length).toBeLessThan(100)
 })
 
-test('two senders at once store every record once, in order', async () => {
+test('two senders at once store every record once, in order', { tags: ['slow'] }, async () => {
   const { hw, remote, server, storage, clock } = await openBoth()
   await server.stream.readBatch({}, { create: true })
   const log = () => hw.basin('basin').stream('.outbox/stream')

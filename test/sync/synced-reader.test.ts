@@ -284,7 +284,7 @@ async function appendBatches(local: Stream): Promise<void> {
   for (let index = 0; index < 3; index++) await local.append(Array.from({ length: 900 }, () => 'stored'))
 }
 
-test('a read of records that follow faster than it is consumed ends', async () => {
+test('a read of records that follow faster than it is consumed ends', { tags: ['slow'] }, async () => {
   const { local, outbox, reads } = await copyOf()
   await appendBatches(local)
   outbox.add(0, 'mine')
@@ -328,7 +328,9 @@ test('a read rejects with the reason of its signal', async () => {
   expect(outbox.listeners).toBe(0)
 })
 
-test('changes name the confirmed records that the outbox still has, and no others', async () => {
+test('changes name the confirmed records that the outbox still has, and no others', {
+  tags: ['slow'],
+}, async () => {
   const { local, outbox, reads } = await copyOf()
   outbox.change({ known: 3_000, examined: 2_999 })
   outbox.add(2_999, 'last')

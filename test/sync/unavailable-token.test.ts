@@ -10,7 +10,7 @@ it.each([
   ['fails without a network', () => Promise.reject(new TypeError('Failed to fetch'))],
   ['returns a page', async () => '<html>502</html>'],
   ['never settles', () => new Promise<string>(() => {})],
-])('a synced stream sends and copies after `getToken` %s', async (_, failing) => {
+])('a synced stream sends and copies after `getToken` %s', { tags: ['slow'] }, async (_, failing) => {
   const clock = testClock({ now: 1_000_000 })
   const server = await open({ storage: memory(), clock })
   const hw = await open({ storage: memory(), clock })

@@ -140,7 +140,7 @@ describe.each<Kind>(['server', 'directory'])('an import into a %s', (kind) => {
     )
   })
 
-  it('changes nothing when it is repeated', async () => {
+  it('changes nothing when it is repeated', { tags: ['slow'] }, async () => {
     const text = await completeExport()
     const target = await openEndpoint({ kind })
     await imported(target.service, text)
@@ -157,7 +157,7 @@ describe.each<Kind>(['server', 'directory'])('an import into a %s', (kind) => {
       'ends between records at a time that does not fit',
       (part) => part.slice(0, part.indexOf('{"seq_num":1')).replace('"timestamp":3', '"timestamp":6'),
     ],
-  ])('does not continue a stream that %s', async (_, change) => {
+  ])('does not continue a stream that %s', { tags: ['slow'] }, async (_, change) => {
     const text = await completeExport()
     const target = await openEndpoint({ kind })
     const part = text.slice(0, text.indexOf('{"stream_end":"gaps"'))
@@ -166,7 +166,7 @@ describe.each<Kind>(['server', 'directory'])('an import into a %s', (kind) => {
     await rejection.rejects.toThrow('its records are not those of the export')
   })
 
-  it('does not continue a stream that is longer', async () => {
+  it('does not continue a stream that is longer', { tags: ['slow'] }, async () => {
     const text = await completeExport()
     const target = await openEndpoint({ kind })
     await imported(target.service, text)

@@ -74,7 +74,7 @@ describe.each([...gzip, ...zstd])('%s', (name, codec) => {
   })
 
   it('rejects kilobytes that decompress to megabytes', async () => {
-    const bomb = await codec.compress(new Uint8Array(4 * 1024 * 1024))
+    const bomb = await codec.compress(new Uint8Array(1024 * 1024))
     expect(bomb.length).toBeLessThan(5_000)
     await rejects(bomb, 'too-large')
   })
@@ -138,7 +138,7 @@ describe.each(gzip)('%s', (_, codec) => {
   })
 })
 
-it('portable gzip stops soon after the limit', async () => {
+it('portable gzip stops soon after the limit', { tags: ['slow'] }, async () => {
   let produced = 0
   class CountingGunzip extends fflate.Gunzip {
     constructor(consumer: fflate.FlateStreamHandler) {

@@ -128,7 +128,7 @@ describe('frames in chunks', () => {
     )
   })
 
-  it('can arrive byte by byte, even at their largest', () => {
+  it('can arrive byte by byte, even at their largest', { tags: ['slow'] }, () => {
     const payload = new Uint8Array(FRAME_PAYLOAD_MAX).map((_, index) => index * 7)
     const data = concatBytes([encodeMessageFrame(payload), encodeMessageFrame(bytes(1))])
     const decoder = new FrameDecoder()

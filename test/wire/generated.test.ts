@@ -11,7 +11,7 @@ const directory = mkdtemp(join(tmpdir(), 'headwater-generated-'))
 
 afterAll(async () => rm(await directory, { recursive: true }))
 
-it('the generated code matches `proto/`', async () => {
+it('the generated code matches `proto/`', { tags: ['slow'] }, async () => {
   const out = await directory
   // `out` in the template is relative to this directory.
   const args = ['generate', 'proto', '--template', 'proto/buf.gen.yaml', '--output', out]

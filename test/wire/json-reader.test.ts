@@ -30,7 +30,7 @@ function parsedNatively(text: string): { readonly value: unknown } | undefined {
 }
 
 describe('documents', () => {
-  it('decodes the same values as JSON.parse, compact or indented', () => {
+  it('decodes the same values as JSON.parse, compact or indented', { tags: ['slow'] }, () => {
     const space = fc.constantFrom('', ' ', '\t', '\n')
     fc.assert(
       fc.property(fc.json({ stringUnit: 'binary', maxDepth: 6 }), space, (compact, indent) => {

@@ -183,7 +183,7 @@ describe('decodeAppendInput', () => {
     expect(outcomeOf(() => appendBatch(inputs, conditions))).toBe('422 invalid')
   })
 
-  it('keeps one record more than the limit of a batch and checks the others', () => {
+  it('keeps one record more than the limit of a batch and checks the others', { tags: ['slow'] }, () => {
     const million = new Uint8Array(2_000_000)
     for (let i = 0; i < million.length; i += 2) million[i] = (1 << 3) | 2
     const { inputs, conditions } = decode(million)

@@ -34,7 +34,7 @@ it.each([1, 2, 3])('engines keep every promise in 100 steps of seed %d', async (
   expectKept(await play({ seed, steps: 100 }))
 })
 
-it('a seed has the same history again, and with fewer steps its beginning', async () => {
+it('a seed has the same history again, and with fewer steps its beginning', { tags: ['slow'] }, async () => {
   const [first, again] = [await play({ seed: 9, steps: 100 }), await play({ seed: 9, steps: 100 })]
   expect(again).toEqual(first)
   const fewer = await play({ seed: 9, steps: 50 })
@@ -54,7 +54,7 @@ it('engines keep every promise in seeds with every kind of event', { tags: ['slo
 })
 
 describe('a seed finds', { tags: ['slow'] }, () => {
-  it.each(BROKEN_ENGINES)('%s', async (_, seed, steps, sabotage) => {
+  it.each(BROKEN_ENGINES)('%s', { tags: ['slow'] }, async (_, seed, steps, sabotage) => {
     const played = await play({ seed, steps }, sabotage())
     expect(played.violation).toBeDefined()
     expect(reportOf(SIMULATION.name, played)).toContain(

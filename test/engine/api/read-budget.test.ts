@@ -143,7 +143,9 @@ it('delivers every record once to loops of any pace', { tags: ['slow'] }, async 
   )
 })
 
-it('admits small reads while large ones use up their part, and small ones first', async () => {
+it('admits small reads while large ones use up their part, and small ones first', {
+  tags: ['slow'],
+}, async () => {
   const { hw, clock, stream } = await openWithBatches(8)
   const small = hw.basin('basin').stream('small')
   await small.append(['a', 'b'])

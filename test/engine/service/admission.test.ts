@@ -98,7 +98,7 @@ it('appends that wait for the lookup of their stream count towards the limit', a
 describe('a session', () => {
   const numbered = (number: number) => `${number}`.padEnd(MIB - 8)
 
-  it('ends at the first rejected append, so that none overtakes it', async () => {
+  it('ends at the first rejected append, so that none overtakes it', { tags: ['slow'] }, async () => {
     const { stream, hw } = engine
     const session = await stream.appendSession()
     const ended: unknown[] = []
@@ -125,7 +125,9 @@ describe('a session', () => {
     expect(hw.stats()).toMatchObject({ waitingAppendBytes: 0, openSessions: 0 })
   })
 
-  it('that is awaited applies back-pressure, whichever caller reached the limit', async () => {
+  it('that is awaited applies back-pressure, whichever caller reached the limit', {
+    tags: ['slow'],
+  }, async () => {
     const { stream, hw, clock } = engine
     const appends = [stream.append(WHOLE), stream.append(WHOLE)]
     await clock.settle()

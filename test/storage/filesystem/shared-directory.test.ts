@@ -24,7 +24,9 @@ async function twoEngines(directory: string, copies: boolean): Promise<[Engine, 
 for (const copies of [false, true]) {
   const kind = copies ? 'of two copies of the modules' : 'of one module'
 
-  test(`two engines ${kind} append with conditions, and one wins each sequence number`, async () => {
+  test(`two engines ${kind} append with conditions, and one wins each sequence number`, {
+    tags: ['slow'],
+  }, async () => {
     const engines = await twoEngines(await temporaryDirectory(), copies)
     const streams = engines.map((hw) => hw.basin('my-basin').stream('log'))
     await streams[0]!.append('first')
@@ -46,7 +48,9 @@ for (const copies of [false, true]) {
     for (const hw of engines) await hw.close()
   })
 
-  test(`two engines ${kind} interleave appends without a gap, and each follows the other`, async () => {
+  test(`two engines ${kind} interleave appends without a gap, and each follows the other`, {
+    tags: ['slow'],
+  }, async () => {
     const engines = await twoEngines(await temporaryDirectory(), copies)
     const streams = engines.map((hw) => hw.basin('my-basin').stream('log'))
     await streams[0]!.append('0')
@@ -68,7 +72,9 @@ for (const copies of [false, true]) {
     for (const hw of engines) await hw.close()
   })
 
-  test(`two engines ${kind} see trims, deletions, configurations and tokens of each other`, async () => {
+  test(`two engines ${kind} see trims, deletions, configurations and tokens of each other`, {
+    tags: ['slow'],
+  }, async () => {
     const [first, second] = await twoEngines(await temporaryDirectory(), copies)
     const stream = first.basin('my-basin').stream('log')
     const same = second.basin('my-basin').stream('log')

@@ -14,6 +14,7 @@ const APPENDS = 10
 /** Whatever happens between two reads of one call, the call returns all records that were not freed. */
 test.each(SEEDS)(
   'reads correctly on a slow disk during appends, reclaims, rolls and compactions (seed %i)',
+  { tags: ['slow'] },
   async (seed) => {
     const prng = new Prng(seed)
     const disk = new SimulatedDisk(prng)

@@ -47,7 +47,15 @@ const KINDS: Readonly<Record<string, readonly [Resources, existing: string, miss
 }
 
 /** After each permitted change, the resources are restored. */
-const PERMITTING_MUCH = ['root', 'every op', 'prefixed', 'acme']
+const PERMITTING_MUCH = [
+  'root',
+  'every op',
+  'prefixed',
+  'acme',
+  'account read',
+  'account write',
+  'stream write',
+]
 
 /** Defines a test for each token: every operation on every resource, against the table. */
 export function describeAccessTable(title: string, start: () => Promise<AccessService>): void {

@@ -41,7 +41,7 @@ const LOSSES: readonly (readonly [string, Loss])[] = [
 ]
 
 describe.each(['power-loss', 'process-crash'] as const)('with durability %s', (durability) => {
-  test.each(LOSSES)('no append is acknowledged after %s', async (_, lose) => {
+  test.each(LOSSES)('no append is acknowledged after %s', { tags: ['slow'] }, async (_, lose) => {
     const directory = join(await temporaryDirectory(), 'data')
     const hw = await open({ storage: filesystem(directory, { durability }) })
     const stream = hw.basin('my-basin').stream('log')
@@ -95,6 +95,7 @@ test('a directory that was removed is created by the next opening in the process
 
 test.each(['journal', 'segment'])(
   'a missing %s is noticed by the next roll, which ends all writing',
+  { tags: ['slow'] },
   async (kind) => {
     const disk = new SimulatedDisk(new Prng(1))
     const first = await openSimulated(disk, 4000)
