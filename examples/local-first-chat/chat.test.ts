@@ -74,7 +74,9 @@ test('messages are still there after a year, on the device and on the server', {
   expect(await textsOf(await elsewhere.room('general').open(), 2)).toEqual(['Hello', 'Happy new year'])
 })
 
-test('a room and messages that were written without a network reach the other device', async () => {
+test('a room and messages that were written without a network reach the other device', {
+  tags: ['slow'],
+}, async () => {
   const clock = virtualClock({ now: START })
   const server = await startServer(clock)
   server.network.isDown = true

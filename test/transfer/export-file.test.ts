@@ -190,7 +190,7 @@ describe('another kind of file', () => {
     expect(await readFile(path)).toEqual(Buffer.from(content as string))
   })
 
-  it('stays unchanged if it is damaged before its end', async () => {
+  it('stays unchanged if it is damaged before its end', { tags: ['slow'] }, async () => {
     const bytes = Buffer.from(await members(await exported((await source()).service)))
     bytes[30]! ^= 1
     const path = newPath()

@@ -83,7 +83,9 @@ it('begins a fork of a closed stream open, and can close a stream with its first
   }
 })
 
-it('creates no fork without its last records when they are removed while the first ones are copied', async () => {
+it('creates no fork without its last records when they are removed while the first ones are copied', {
+  tags: ['slow'],
+}, async () => {
   let afterRead = async () => {}
   const storage = wrapped(memory(), {}, (session) => ({
     async read(...args) {

@@ -18,7 +18,7 @@ import { openFiles } from '../open-files.ts'
 const noPipes = process.platform === 'win32' ? ' (skipped: Windows has no pipes with names of files)' : ''
 const noUsers = process.platform === 'win32' ? ' (skipped: Windows has other permissions)' : ''
 
-test('changes no files, not even leftovers, and releases the directory', async () => {
+test('changes no files, not even leftovers, and releases the directory', { tags: ['slow'] }, async () => {
   const directory = await written()
   for (const name of ['journal-0000000099.tmp', 'segment-0000000098', 'notes.txt']) {
     await writeFile(join(directory, name), 'left over')
