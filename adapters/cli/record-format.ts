@@ -158,7 +158,7 @@ function jsonLine({ seqNum, timestamp, headers, body }: SequencedRecord, base64:
 }
 
 /** The names of members and the indexes of items that lead to a value. */
-export type JsonPath = readonly (string | number)[]
+type JsonPath = readonly (string | number)[]
 
 const STEP = /\.([^.[\]"\s]+)|\.?\[(-?\d{1,9})\]|\.?\[("(?:[^"\\]|\\.)*")\]|\.("(?:[^"\\]|\\.)*")/y
 
@@ -168,7 +168,7 @@ const STEP = /\.([^.[\]"\s]+)|\.?\[(-?\d{1,9})\]|\.?\[("(?:[^"\\]|\\.)*")\]|\.("
  * @param name The argument, for errors: `--select`.
  * @throws CliError with exit code 2.
  */
-export function parseJsonPath(text: string, name: string): JsonPath {
+function parseJsonPath(text: string, name: string): JsonPath {
   const steps: (string | number)[] = []
   let at = 0
   if (text === '.') return steps
@@ -198,7 +198,7 @@ function textOf(quoted: string): string | undefined {
 }
 
 /** Returns the text of the value at the path, as JSON unless it is a string; undefined if there is none. */
-export function selectedText(json: string, path: JsonPath): string | undefined {
+function selectedText(json: string, path: JsonPath): string | undefined {
   let value: unknown
   try {
     value = JSON.parse(json)

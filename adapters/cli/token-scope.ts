@@ -86,7 +86,7 @@ function operations(text: string): string[] {
 const SET_OPTIONS = { basins: '--basins', streams: '--streams', accessTokens: '--access-tokens' } as const
 
 /** Parses `NAME`, `PREFIX*` or `*`. Returns null for an option that is not given. */
-export function resourceSet(kind: ResourceKind, text: string | undefined): ResourceSet | null {
+function resourceSet(kind: ResourceKind, text: string | undefined): ResourceSet | null {
   if (text === undefined) return null
   const option = SET_OPTIONS[kind]
   if (text === '') {
@@ -110,7 +110,7 @@ export type OperationGroups = Partial<Record<OperationLevel, { read: boolean; wr
 const GROUP = /^(account|basin|stream):(read|write|read\+write|write\+read)$/
 
 /** Parses a list such as `account:read,stream:read+write`. */
-export function operationGroups(text: string): OperationGroups {
+function operationGroups(text: string): OperationGroups {
   const groups: OperationGroups = {}
   for (const part of text.split(',')) {
     const [, level, permissions] = (GROUP.exec(part.trim()) ?? []) as [string?, OperationLevel?, string?]
@@ -140,7 +140,7 @@ export function operationGroupsText(groups: OperationGroups): string[] {
 const EXPIRY_MAX_MS = Date.UTC(9999, 11, 31)
 
 /** Returns the expiry of `--expires-in` or `--expires-at` in RFC 3339, null if neither is given. */
-export function expiryText(
+function expiryText(
   { expiresIn, expiresAt }: Pick<IssueOptions, 'expiresIn' | 'expiresAt'>,
   now: number,
 ): string | null {

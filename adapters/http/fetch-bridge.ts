@@ -40,7 +40,7 @@ export function fetchHandler(core: Pick<HttpCore, 'handle'>): (request: Request)
 }
 
 /** The exchange of a `Request`. */
-export class FetchExchange implements RequestExchange {
+class FetchExchange implements RequestExchange {
   readonly source: Request
   readonly method: string
   readonly path: string

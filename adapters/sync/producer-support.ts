@@ -4,7 +4,7 @@ import { asHeadwaterError } from '../../src/sync/errors.ts'
 import { attemptOutcome } from '../../src/sync/outbox-plan.ts'
 
 /** The suffix of the id of the producer that probes a server and never stores anything. */
-export const PROBE_SUFFIX = '/probe'
+const PROBE_SUFFIX = '/probe'
 
 /** How long batches are sent without a producer after the server has rejected one, in milliseconds. */
 const PLAIN_MS = 600_000

@@ -279,7 +279,7 @@ function snapshotCounters(counters: MutableCounters): UsageCounters {
   }
 }
 
-export class Histogram {
+class Histogram {
   readonly #bounds: readonly number[]
   readonly #counts: number[]
   #sum = 0

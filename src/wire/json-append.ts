@@ -34,7 +34,7 @@ interface TextAppend {
 }
 
 /** Decodes any append. Throws 400 `bad_json`. */
-export function decodeAppendText(text: string): TextAppend {
+function decodeAppendText(text: string): TextAppend {
   const root = objectOf(readJsonText(text), 'append input')
   const inputs = textInputs(required(root, 'records', arrayOf))
   const conditions = {
@@ -113,7 +113,7 @@ const WHITE_SPACE = /[ \t\r\n]*/y
  * Returns undefined if the document is long, invalid, or one that `JSON.parse` would round, merge or accept
  * by mistake.
  */
-export function decodePlainAppend(text: string): TextAppend | undefined {
+function decodePlainAppend(text: string): TextAppend | undefined {
   if (text.length > CHARACTERS_MAX) return undefined
   if (text.includes('\\') && ESCAPED_SURROGATE.test(text)) return undefined
   const names = countNames(text)

@@ -21,7 +21,7 @@ export interface ZstdFrame {
  * The largest useful window. A frame may request gigabytes, which a decoder would allocate at once, but
  * matches reach back only to the start of the output, and no caller allows more output than this.
  */
-export const WINDOW_BYTES_MAX = 2_097_152
+const WINDOW_BYTES_MAX = 2_097_152
 const WINDOW_DESCRIPTOR_OF_MAX = 11 << 3
 
 const MAGIC = 0xfd2f_b528

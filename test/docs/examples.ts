@@ -1,5 +1,3 @@
-import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -10,13 +8,6 @@ export interface Example {
   readonly code: string
   /** The `text` block after it, which a line may introduce; empty if there is none. */
   readonly output: string
-}
-
-/** Every file of the repository, without those that git ignores. */
-export function repositoryFiles(): string[] {
-  const options = { cwd: PROJECT, encoding: 'utf8' } as const
-  const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], options).split('\n')
-  return listed.filter((path) => path !== '' && existsSync(join(PROJECT, path)))
 }
 
 /** The README and the pages of `docs`. */

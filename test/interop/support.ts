@@ -101,7 +101,7 @@ export interface Transport {
 
 export const FETCH: Transport = { name: 'fetch with SSE', force: 'fetch', options: {} }
 export const S2S: Transport = { name: 's2s', force: 's2s', options: {} }
-export const S2S_GZIP: Transport = { name: 's2s with gzip', force: 's2s', options: { compression: 'gzip' } }
+const S2S_GZIP: Transport = { name: 's2s with gzip', force: 's2s', options: { compression: 'gzip' } }
 const S2S_ZSTD: Transport = { name: 's2s with zstd', force: 's2s', options: { compression: 'zstd' } }
 
 // The client compresses with `node:zlib`, which has zstd from Node 22.15 on.

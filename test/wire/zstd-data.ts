@@ -41,7 +41,7 @@ export function rleBlock(byte: number, length: number, last: boolean): Uint8Arra
   return Uint8Array.from([...blockHeader(1, length, last), byte])
 }
 
-export function blockHeader(type: number, size: number, last: boolean): number[] {
+function blockHeader(type: number, size: number, last: boolean): number[] {
   return littleEndian(BigInt((size << 3) | (type << 1) | (last ? 1 : 0)), 3)
 }
 

@@ -1,9 +1,9 @@
 import { meteredBytesOf, type SequencedRecord } from '../../../src/model/record.ts'
 
 /** The most records that a window holds. */
-export const RECORDS_MAX = 20_000
+const RECORDS_MAX = 20_000
 /** The most metered bytes that a window holds, unless a single record is larger. */
-export const BYTES_MAX = 32 * 1_048_576
+const BYTES_MAX = 32 * 1_048_576
 
 interface Entry {
   readonly record: SequencedRecord

@@ -94,10 +94,7 @@ interface UpgradedFiles {
  * each version has only added to the one before, so that it is enough to change the headers. A checkpoint is
  * written again, with its index.
  */
-export async function upgradeFiles(
-  files: Files,
-  { onProgress, signal }: ScanOptions,
-): Promise<UpgradedFiles> {
+async function upgradeFiles(files: Files, { onProgress, signal }: ScanOptions): Promise<UpgradedFiles> {
   const versions = await formatVersions(files, await dataFiles(files))
   for (const [name, version] of versions) assertReadable(name, version)
   await completeRecovery(files)

@@ -1,7 +1,7 @@
 import { UNBUFFERED_BYTES_MAX } from '../../../src/model/bytes.ts'
 import type { ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
 
-export const SLAB_BYTES = 65_536
+const SLAB_BYTES = 65_536
 /** Offsets and lengths in a slab are multiples of this. */
 const UNIT_BYTES = 8
 const SLAB_UNITS = SLAB_BYTES / UNIT_BYTES

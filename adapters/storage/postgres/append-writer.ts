@@ -235,7 +235,7 @@ const SHARED_BYTES_MAX = PIECE_BYTES.first / 2
  * Memory for the small blocks of one busy log. Blocks that follow each other lie side by side, so that a
  * group of them needs no copy.
  */
-export class GroupMemory {
+class GroupMemory {
   #piece: ArrayBuffer | undefined
   #used = 0
 
@@ -253,7 +253,7 @@ export class GroupMemory {
 }
 
 /** Joins arrays, without a copy if they are adjacent. */
-export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
+function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
   const { buffer, byteOffset } = parts[0]!
   let end = byteOffset
   for (const part of parts) {

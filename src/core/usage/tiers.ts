@@ -86,7 +86,7 @@ export function isDue({ tier, chunk }: TierChunk, now: number): boolean {
 }
 
 /** The tier that follows, or undefined. */
-export function nextTier(tier: Tier): Tier | undefined {
+function nextTier(tier: Tier): Tier | undefined {
   return TIERS[TIERS.indexOf(tier) + 1]
 }
 

@@ -20,7 +20,7 @@ const { options, runsAll } = campaignOf('linearizability', {
 const TIMEOUT_MS = 600_000
 
 /** Mostly with one stream, where clients conflict the most. */
-export function workloadOf(seed: number): Workload {
+function workloadOf(seed: number): Workload {
   return {
     seed,
     streams: seed % 4 === 0 ? ['a', 'b', 'c'] : ['a'],

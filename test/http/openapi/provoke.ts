@@ -8,7 +8,7 @@ import { testClock } from '../../support/index.ts'
 import { Contract, type LocatedOperation } from './contract.ts'
 
 export const BASIN = 'test-basin'
-export const DURABLE = 'durable'
+const DURABLE = 'durable'
 /** 44 characters: a key for each cipher. */
 export const KEY = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='
 

@@ -78,7 +78,7 @@ function decodeSyncedEnd(bytes: Buffer, salt: number): number | undefined {
 const HEADER_START_BYTES = 6
 
 /** Returns the format version in the first bytes of a file, or undefined if it is no file of the storage. */
-export function formatVersionOf(start: Uint8Array): number | undefined {
+function formatVersionOf(start: Uint8Array): number | undefined {
   return new TextDecoder('latin1').decode(start.subarray(0, 4)) === MAGIC ? start[5] : undefined
 }
 

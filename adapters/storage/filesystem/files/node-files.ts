@@ -109,7 +109,7 @@ const SKIPPED_MAX = 4_096
  * the next ones are asynchronous, twice as many after each further one, so that a slow disk hardly delays the
  * event loop.
  */
-export class ShortCalls {
+class ShortCalls {
   readonly #now: () => number
   #skipped = SKIPPED_MIN
   /** How many of the next calls are asynchronous. */
