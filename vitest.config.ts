@@ -141,7 +141,8 @@ export default defineConfig({
       {
         extends: true,
         resolve: { alias: OWN_PACKAGE },
-        test: { name: 'examples', include: ['examples/**/*.test.ts'] },
+        // They are copied to the projects of users, whose configuration has no tags.
+        test: { name: 'examples', include: ['examples/**/*.test.ts'], env: { TEST_RUN: '' } },
       },
     ],
   },

@@ -49,9 +49,7 @@ function textsOf(room: OpenRoom, count: number): Promise<(string | undefined)[]>
   return firstValueFrom(texts$)
 }
 
-test('messages are still there after a year, on the device and on the server', {
-  tags: ['slow'],
-}, async () => {
+test('messages are still there after a year, on the device and on the server', async () => {
   const stored = { device: memory(), server: memory() }
   const start = virtualClock({ now: START })
   const before = await openDevice(await startServer(start, stored.server), start, stored.device)
@@ -74,9 +72,7 @@ test('messages are still there after a year, on the device and on the server', {
   expect(await textsOf(await elsewhere.room('general').open(), 2)).toEqual(['Hello', 'Happy new year'])
 })
 
-test('a room and messages that were written without a network reach the other device', {
-  tags: ['slow'],
-}, async () => {
+test('a room and messages that were written without a network reach the other device', async () => {
   const clock = virtualClock({ now: START })
   const server = await startServer(clock)
   server.network.isDown = true
@@ -117,7 +113,7 @@ test('rooms and messages of other programs appear, and names that cannot be show
   await expect(chat.room('missing').open()).rejects.toMatchObject({ code: 'stream_not_found' })
 })
 
-test('messages of a room that is not open arrive too', { tags: ['slow'] }, async () => {
+test('messages of a room that is not open arrive too', async () => {
   const clock = virtualClock({ now: START })
   const server = await startServer(clock)
   const [ada, ben] = [await openDevice(server, clock), await openDevice(server, clock)]
@@ -131,7 +127,7 @@ test('messages of a room that is not open arrive too', { tags: ['slow'] }, async
   expect(message.text).toBe('Are you there?')
 })
 
-test('without a network, all messages on the device can be shown', { tags: ['slow'] }, async () => {
+test('without a network, all messages on the device can be shown', async () => {
   const clock = virtualClock({ now: START })
   const server = await startServer(clock)
   const stream = server.hw.basin(BASIN).stream('rooms/general')

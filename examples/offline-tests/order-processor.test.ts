@@ -14,14 +14,14 @@ afterEach(async () => {
 
 const shipments = (...goods: string[]) => goods.map((one, order) => ({ order, goods: one }))
 
-test('ships orders in order', { tags: ['slow'] }, async () => {
+test('ships orders in order', async () => {
   await shop.order('tea', 'cups')
   const processor = shop.start('worker-1')
   expect(await shop.shipped(2)).toEqual(shipments('tea', 'cups'))
   expect(await processor.stop()).toBe('stopped')
 })
 
-test('ships an order after an hour without one', { tags: ['slow'] }, async () => {
+test('ships an order after an hour without one', async () => {
   shop.start('worker-1')
   await shop.order('tea')
   await shop.shipped(1)
@@ -103,7 +103,7 @@ describe('ships each order once', () => {
 describe('ships each order once despite random failures', () => {
   const GOODS = Array.from({ length: 20 }, (_, i) => `goods ${i}`)
 
-  test.each([1, 2, 3])('(seed %i)', { tags: ['slow'] }, async (seed) => {
+  test.each([1, 2, 3])('(seed %i)', async (seed) => {
     const flaky = await Shop.open(seed)
     await flaky.order(...GOODS)
     flaky.storage.rates = { append: { before: 0.1, after: 0.1 } }

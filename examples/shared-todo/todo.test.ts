@@ -11,9 +11,7 @@ import { actionOf, reversalOf } from './src/undo.ts'
 
 const titlesOf = (list: TodoList) => list.state.value.tasks.map(({ title }) => title)
 
-test('two devices that were offline converge, and undo reaches the other one', {
-  tags: ['slow'],
-}, async () => {
+test('two devices that were offline converge, and undo reaches the other one', async () => {
   const clock = virtualClock()
   const server = await open({ storage: memory(), clock })
   await server.basin('todo').stream('lists/shared').append('not an event of the app')
@@ -48,7 +46,7 @@ test('two devices that were offline converge, and undo reaches the other one', {
   await server.close()
 })
 
-test('a change that a deleted list may have contained is sent again', { tags: ['slow'] }, async () => {
+test('a change that a deleted list may have contained is sent again', async () => {
   const clock = virtualClock()
   const storage = memory()
   const before = await open({ storage, clock })

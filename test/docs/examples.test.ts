@@ -1,3 +1,5 @@
+// @module-tag slow
+
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -5,9 +7,6 @@ import { promisify } from 'node:util'
 import { transform } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { examplesOf, PROJECT, pages } from './examples.ts'
-
-/** The first pages that users read. Each example is a process, so the others run in `.ci/run`. */
-const ALWAYS = ['README.md', 'docs/getting-started.md', 'docs/errors.md']
 
 /** The programs of these pages are JavaScript: readers save them as `.mjs`. */
 const AS_IT_IS = ['README.md', 'docs/getting-started.md']
@@ -26,10 +25,9 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
 for (const { page, examples } of all.filter(({ examples }) => examples.length > 0)) {
-  describe(page, { tags: ALWAYS.includes(page) ? [] : ['slow'] }, () => {
+  describe(page, () => {
     it.each(examples)(
       'the example in line $line prints the documented output',
-      { tags: ['slow'] },
       async ({ line, code, output }) => {
         const file = join(directory, `${page.replaceAll('/', '-')}-${line}.mjs`)
         const javaScript = async () => (await transform(code, { loader: 'ts', target: 'es2022' })).code
@@ -47,7 +45,7 @@ for (const { page, examples } of all.filter(({ examples }) => examples.length > 
 
 it('the README and most pages have examples', () => {
   const found = all.filter(({ examples }) => examples.length > 0).map(({ page }) => page)
-  expect(found).toEqual(expect.arrayContaining(ALWAYS))
+  expect(found).toEqual(expect.arrayContaining(['README.md', 'docs/getting-started.md', 'docs/errors.md']))
   expect(found.length).toBeGreaterThan(12)
 })
 
