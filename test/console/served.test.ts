@@ -103,7 +103,7 @@ describeInChromium('the console of a server that requires a token', () => {
     await stream.append('meanwhile')
     await page.unroute('**/v1/**')
     await page.getByRole('link', { name: 'logs' }).click()
-    for (const body of ['first', 'meanwhile']) await page.getByText(body).waitFor()
+    for (const body of ['first', 'meanwhile']) await page.getByText(body, { exact: true }).waitFor()
     await page.getByText('Connection lost').waitFor({ state: 'detached' })
   })
 })

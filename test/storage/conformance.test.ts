@@ -28,7 +28,7 @@ interface Target {
   readonly unopened: () => Storage
   /** Why some tests do not apply. */
   readonly skips: readonly string[]
-  readonly tags?: 'slow'[]
+  readonly tags?: ('slow' | 'nightly')[]
   readonly clock?: Clock
 }
 
@@ -90,7 +90,8 @@ const TARGETS: Target[] = [
     unopened: () => postgres({ connectionString: 'postgres://localhost' }),
     make: pgliteFixture,
     skips: [SHARED, HINTS],
-    tags: ['slow'],
+    // Servers of PostgreSQL run the same suite in `.ci/run`.
+    tags: ['nightly'],
   },
 ]
 if (SqliteObject.isAvailable) {
@@ -122,7 +123,7 @@ describe.each(TARGETS.map((target) => [target.title, target] as const))('%s', (_
     clock,
   })
   for (const { title, skip, run } of suite) {
-    if (skip === undefined) test(title, { tags: LARGE.test(title) ? ['slow'] : tags }, run)
+    if (skip === undefined) test(title, { tags: LARGE.test(title) ? ['slow', ...tags] : tags }, run)
   }
 
   test('leaves out only what does not apply', () => {
