@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { assertInstalled, build, ensureBuilt, inProject } from './project.mjs'
 
-const TYPESCRIPTS = ['5.4', '5.9', '7']
+const TYPESCRIPTS = ['5.4.5', '5.9.3', '7.0.2']
 /** Their declarations need the types of Node, or of a framework. */
 const ENTRIES_WITH_TYPES = ['./node', './react', './solid', './vue']
 
@@ -62,9 +62,9 @@ const tools = project('tools', {})
 run(tools, 'npm', [
   'install',
   '--no-save',
-  'pnpm@10',
-  '@yarnpkg/cli-dist@4',
-  'bun@1',
+  'pnpm@10.34.8',
+  '@yarnpkg/cli-dist@4.18.1',
+  'bun@1.4.5',
   ...TYPESCRIPTS.map((version) => `typescript-${version}@npm:typescript@${version}`),
 ])
 const tool = (name) => join(tools, 'node_modules', '.bin', name)

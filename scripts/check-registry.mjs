@@ -23,7 +23,7 @@ await ensureBuilt()
 // `npm run build:js` removes the declarations.
 if (!existsSync(inProject('dist', 'types', 'src', 'index.d.ts'))) build()
 
-const tools = install('tools', ['verdaccio@6', 'bun@1', 'deno@2'])
+const tools = install('tools', ['verdaccio@6.10.4', 'bun@1.4.5', 'deno@2.9.6'])
 const port = await freePort()
 const registry = `http://127.0.0.1:${port}/`
 const config = writeConfig()
@@ -56,7 +56,7 @@ run(inProject('.'), 'npm', ['publish', '--ignore-scripts', '--provenance=false']
 console.log('ok: published')
 
 let failed = 0
-for (const version of [20, 22, 24]) {
+for (const version of ['20.20.2', '22.23.3', '24.21.0']) {
   const node = install(`node-${version}`, [`node@${version}`])('node')
   const path = { ...env, PATH: `${join(node, '..')}${delimiter}${process.env.PATH}` }
   await attempt(`Node ${version}`, path, {

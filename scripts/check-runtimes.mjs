@@ -22,9 +22,9 @@ run('npm', [
   '--no-fund',
   '--prefix',
   installed,
-  'bun@1',
-  'deno@2',
-  'workerd@1',
+  'bun@1.4.5',
+  'deno@2.9.6',
+  'workerd@1.20261117.1',
 ])
 const binary = (name) => join(installed, 'node_modules', '.bin', name)
 
