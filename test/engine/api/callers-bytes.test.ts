@@ -187,8 +187,8 @@ describe('an append whose bytes are changed when the call has returned', () => {
     const given = inputs()
     const appending = stream.append(given)
     for (const input of given) if (input instanceof Uint8Array) input.fill(0)
-    void hw.basin('basin').stream('other').append('z'.repeat(100))
-    await appending
+    const other = hw.basin('basin').stream('other').append('z'.repeat(100))
+    await Promise.all([appending, other])
     const { value } = await live
     await batches.return()
     expect(value!.records).toEqual((await stream.readBatch({ seqNum: 0 }, { as: 'bytes' })).records)
@@ -245,7 +245,8 @@ describe('an array without its bytes', () => {
         stream.appendSession().then((session) => session.submit(recordOf(bytesOf()))),
         producer.submit(recordOf(bytesOf())),
       ]
-      for (const call of calls) await expect(call).rejects.toMatchObject({ code: 'invalid', field })
+      const rejected = { code: 'invalid', field }
+      await Promise.all(calls.map((call) => expect(call).rejects.toMatchObject(rejected)))
       await producer.close()
     }
     expect((await stream.checkTail()).seqNum).toBe(0)
