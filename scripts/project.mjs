@@ -56,6 +56,11 @@ export function run(command, args) {
   exitUnlessDone(spawnSync(command, args, { ...optionsOf(command), stdio: 'inherit' }))
 }
 
+/** Runs a command in the project. Returns its code, which is 1 if it could not be run to its end. */
+export function runToEnd(command, args) {
+  return spawnSync(command, args, { ...optionsOf(command), stdio: 'inherit' }).status ?? 1
+}
+
 /** Runs a command as `run` does, and prints the time that it took. */
 export function runTimed(command, args) {
   const startedAt = performance.now()

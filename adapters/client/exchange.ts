@@ -15,6 +15,14 @@ const ENDED = new DOMException('the exchange has ended', 'AbortError')
 /** The reason for which an exchange is aborted whose server sent nothing for too long. */
 const silent = new WeakSet<HeadwaterError>()
 
+/** Returns the reason to end an exchange whose server sent nothing for so long. */
+export function silenceError(message: string, mayHaveEffects?: boolean): HeadwaterError {
+  const details = mayHaveEffects === undefined ? {} : { mayHaveEffects }
+  const error = new HeadwaterError('unavailable', message, details)
+  silent.add(error)
+  return error
+}
+
 /** Whether a signal aborted because nothing arrived for too long: the connection may be dead. */
 export function isSilence(reason: unknown): boolean {
   return HeadwaterError.is(reason) && silent.has(reason)
@@ -136,10 +144,7 @@ export class Exchange {
 
   async #within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
     this.#cancelTimer = this.#clock.schedule(ms, () => {
-      const message = `no data from the server within ${Math.ceil(ms / 1000)} seconds`
-      const error = new HeadwaterError('unavailable', message)
-      silent.add(error)
-      this.#control.abort(error)
+      this.#control.abort(silenceError(`no data from the server within ${Math.ceil(ms / 1000)} seconds`))
     })
     try {
       return await unlessAborted(this.#control.signal, work)

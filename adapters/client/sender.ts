@@ -2,7 +2,7 @@ import { EMPTY_BYTES, lossyTextOf } from '../../src/model/bytes.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { RedactedKey } from '../../src/model/redacted-key.ts'
-import type { AnySignal, SharedSignal } from '../../src/runtime/abort.ts'
+import { type AnySignal, onAbort, type SharedSignal } from '../../src/runtime/abort.ts'
 import { trackExternalWork } from '../../src/runtime/clock.ts'
 import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { type VendorHeader, vendorHeaderName } from '../../src/wire/header-names.ts'
@@ -174,14 +174,46 @@ export class Sender implements CallSender {
   }
 
   #askForToken(): Promise<string | undefined> {
-    if (this.#token === undefined) {
-      const asked = tokenOf(this.settings)
-      this.#token = asked
-      asked.catch(() => {
-        if (this.#token === asked) this.#token = undefined
+    if (this.#token !== undefined) return this.#token
+    const { getToken, renewsToken } = this.settings
+    const given = (async () => getToken())()
+    const asked = renewsToken ? this.#withinDeadline(given) : given
+    this.#token = asked
+    asked.catch(() => {
+      if (this.#token === asked) this.#token = undefined
+      // A token that is too late for this request serves the next one.
+      const keep = (token: unknown) => {
+        if (isGivenToken(token)) this.#token ??= Promise.resolve(token)
+      }
+      given.then(keep, () => {})
+    })
+    return asked
+  }
+
+  /**
+   * Resolves to the token of the app. Rejects with a retryable error if it cannot be had now, for example
+   * without a network, and with an error of headwater that the app throws as it is.
+   */
+  async #withinDeadline(given: Promise<string | undefined>): Promise<string> {
+    const { clock, requestTimeoutMs } = this.settings
+    let cancelTimer = () => {}
+    const timeout = new Promise<never>((_, reject) => {
+      cancelTimer = clock.schedule(requestTimeoutMs, () => {
+        reject(tokenError(`did not settle within ${requestTimeoutMs} ms`))
       })
+    })
+    const ignoreClosing = onAbort(this.closing, cancelTimer)
+    try {
+      const token = await Promise.race([given, timeout])
+      if (isGivenToken(token)) return token
+      throw tokenError('must return a token of visible ASCII characters without `<>{}"`')
+    } catch (error) {
+      if (HeadwaterError.is(error)) throw withEffects(error, false)
+      throw tokenError(`failed: ${reasonOf(error)}`, error)
+    } finally {
+      cancelTimer()
+      ignoreClosing()
     }
-    return this.#token
   }
 
   async #failed(call: Call, response: IncomingResponse, exchange: Exchange): Promise<Failure> {
@@ -222,31 +254,16 @@ async function headerText(value: RedactedKey | StreamConfigInput): Promise<strin
   return (await loadKeyHeader()).keyHeaderText(value)
 }
 
-/**
- * Resolves to the token of the app. Rejects with a retryable error if it cannot be had now, for example
- * without a network, and with an error of headwater that the app throws as it is.
- */
-async function tokenOf(settings: Settings): Promise<string | undefined> {
-  const { getToken, renewsToken, clock, requestTimeoutMs } = settings
-  if (!renewsToken) return getToken()
-  let cancelTimer = () => {}
-  const timeout = new Promise<never>((_, reject) => {
-    cancelTimer = clock.schedule(requestTimeoutMs, () => {
-      reject(tokenError(`did not settle within ${requestTimeoutMs} ms`))
-    })
-  })
-  try {
-    const token = await Promise.race([(async () => getToken())(), timeout])
-    // Pages of gateways and bodies of errors are no tokens.
-    if (isToken(token) && !/[<>{}"]/.test(token)) return token
-    throw tokenError('must return a token of visible ASCII characters without `<>{}"`')
-  } catch (error) {
-    if (HeadwaterError.is(error)) throw withEffects(error, false)
-    const reason = error instanceof Error ? error.message : String(error)
-    throw tokenError(`failed: ${reason.slice(0, 500)}`, error)
-  } finally {
-    cancelTimer()
-  }
+/** Whether the app has given a token: pages of gateways and bodies of errors are none. */
+function isGivenToken(given: unknown): given is string {
+  return isToken(given) && !/[<>{}"]/.test(given)
+}
+
+/** Returns the message of what an app has thrown, which may be anything. */
+function reasonOf(thrown: unknown): string {
+  const { message } = Object(thrown) as { readonly message?: unknown }
+  const reason = typeof thrown === 'string' ? thrown : message
+  return typeof reason === 'string' ? reason.slice(0, 500) : 'no reason was given'
 }
 
 function tokenError(problem: string, cause?: unknown): HeadwaterError {

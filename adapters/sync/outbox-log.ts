@@ -5,6 +5,7 @@ import type { AppendAck } from '../../src/model/info.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
+import { secureRandom } from '../../src/runtime/ids.ts'
 import { backOffMs } from '../../src/sync/back-off.ts'
 import { asHeadwaterError, codeOf } from '../../src/sync/errors.ts'
 import {
@@ -300,8 +301,4 @@ export function newNonce(random: (() => number) | undefined): string {
 
 function randomText(length: number, random: () => number = secureRandom): string {
   return Array.from({ length }, () => Math.floor(random() * 36).toString(36)).join('')
-}
-
-function secureRandom(): number {
-  return crypto.getRandomValues(new Uint32Array(1))[0]! / 2 ** 32
 }

@@ -22,7 +22,6 @@ import type { WakeUps } from './page-events.ts'
  *   bytesMax: 1024 * 1024,
  *   afterRefusal: 'continue',
  *   signal: stop.signal,
- *   random: Math.random,
  * })
  * const { number } = await box.append('hello')
  * console.log(number, box.state.kind)

@@ -64,13 +64,15 @@ export function confirmationsIn(
 ): (readonly [number: number, confirmation: Confirmation])[] {
   const { entries, progress } = state
   const found: (readonly [number, Confirmation])[] = []
+  const seen = new Set<OutboxEntry>()
   for (const [index, { headers, seqNum, timestamp }] of records.entries()) {
     const origin = originOf(headers)
     if (origin === undefined || origin.device !== progress?.device) continue
     // Records are missing only before the first one.
     const entry = entryWith(entries, origin.number, index === 0 ? BATCH_RECORDS_MAX : 1)
-    // Another writer may have copied the number, but not the nonce.
-    if (entry === undefined || entry.records[0]!.nonce !== origin.nonce) continue
+    // Another writer may have copied the number, but not the nonce, unless it repeats the record.
+    if (entry === undefined || entry.records[0]!.nonce !== origin.nonce || seen.has(entry)) continue
+    seen.add(entry)
     const start = seqNum - (origin.number - entry.number)
     const end = start + entry.records.length
     const last = records[index + end - seqNum - 1] ?? records[index]!

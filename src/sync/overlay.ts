@@ -47,6 +47,9 @@ export interface OutboxContent<Item> {
 /** The overlay of a view that has reached nothing, on an empty outbox. */
 export const EMPTY_OVERLAY: Overlay<never> = { waiting: [], unreached: [], reached: new Set() }
 
+/** How far a view may be ahead of the outbox: what one append of another tab has. */
+const AHEAD_MAX = 1_000
+
 /** Returns the overlay after a change of the outbox. */
 export function withOutbox<Item>(overlay: Overlay<Item>, content: OutboxContent<Item>): Overlay<Item> {
   const { waiting, examined, known, discarded } = content
@@ -55,8 +58,12 @@ export function withOutbox<Item>(overlay: Overlay<Item>, content: OutboxContent<
     return { ...overlay, waiting }
   const marks = new Set(waiting.map(({ mark }) => mark))
   const left = overlay.waiting.filter(({ mark }) => !marks.has(mark) && !overlay.reached.has(mark))
-  // An entry can be confirmed before this tab learns that it exists.
-  const reached = [...overlay.reached].filter((mark) => Number.parseInt(mark, 10) >= known || marks.has(mark))
+  // An entry can be confirmed before this tab learns that it exists. Other writers may claim any number.
+  const early = [...overlay.reached].filter((mark) => {
+    const ahead = Number.parseInt(mark, 10) - known
+    return ahead >= 0 && ahead < AHEAD_MAX
+  })
+  const reached = [...early.slice(-AHEAD_MAX), ...[...overlay.reached].filter((mark) => marks.has(mark))]
   const unreached = [...overlay.unreached, ...left.map((record) => ({ record, below: examined }))]
   return {
     waiting,

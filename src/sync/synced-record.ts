@@ -57,7 +57,10 @@ export interface JsonContent<Value> {
 export type ConfirmedRecord<Content = TextContent> = Content & {
   /** False: the record is on the server. */
   readonly isPending: false
-  /** Stays the same from pending to confirmed: a key for rows of a list. Unique in the stream. */
+  /**
+   * Stays the same from pending to confirmed: a key for rows of a list. Unique in the stream, unless another
+   * writer repeats the origin of a record.
+   */
   readonly key: string
   /** The position in the stream, from 0. */
   readonly seqNum: number
@@ -80,7 +83,10 @@ export type ConfirmedRecord<Content = TextContent> = Content & {
 export type PendingRecord<Content = TextContent> = Content & {
   /** True: the record waits for the server. */
   readonly isPending: true
-  /** Stays the same from pending to confirmed: a key for rows of a list. Unique in the stream. */
+  /**
+   * Stays the same from pending to confirmed: a key for rows of a list. Keep it on the device: with it, another
+   * writer could claim the append.
+   */
   readonly key: string
   /** Undefined: the server has not given the record a position. */
   readonly seqNum?: undefined

@@ -53,7 +53,8 @@ describe('access tokens', () => {
   const page = async () => '<html>502</html>'
   it.each([
     ['fails without a network', offline, '`getToken` failed: Failed to fetch'],
-    ['throws what is no error', () => Promise.reject('offline'), '`getToken` failed: offline'],
+    ['throws a text', () => Promise.reject('offline'), '`getToken` failed: offline'],
+    ['throws nothing', () => Promise.reject(undefined), '`getToken` failed: no reason was given'],
     ['returns a page', page, '`getToken` must return a token of visible ASCII characters without `<>{}"`'],
     ['never settles', () => never, '`getToken` did not settle within 30000 ms'],
   ])(
@@ -79,6 +80,37 @@ describe('access tokens', () => {
     const { stream, requests, clock } = await connectUnreliably({ getToken: () => answers.shift()!() })
     await whileTimePasses(clock, stream.append('a'))
     expect(requests.map(({ headers }) => headers.get('authorization'))).toEqual(['Bearer token'])
+  })
+
+  it('are kept if they come too late for the request', async () => {
+    let give: (token: string) => void = () => {}
+    let calls = 0
+    const late = new Promise<string>((resolve) => {
+      give = resolve
+    })
+    const { stream, requests, clock } = await connectUnreliably({
+      retries: 0,
+      getToken: () => {
+        calls++
+        return late
+      },
+    })
+    expect(await whileTimePasses(clock, outcomeOf(stream.append('a')))).toBe('unavailable')
+    give('token')
+    await clock.settle()
+    expect(await outcomeOf(stream.append('b'))).toBe('ok')
+    expect([calls, requests.length]).toEqual([1, 1])
+  })
+
+  it('leave no timer behind if the client closes while `getToken` is pending', async () => {
+    const { hw, stream, clock } = await connectUnreliably({ getToken: () => never })
+    const before = clock.pending
+    const outcome = outcomeOf(stream.append('a'))
+    await clock.settle()
+    expect(clock.pending).toBeGreaterThan(before)
+    await hw.close()
+    expect(await outcome).toBe('closed')
+    expect(clock.pending).toBe(before)
   })
 
   it('report an error of headwater that `getToken` throws, without a repetition', async () => {

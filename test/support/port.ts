@@ -3,13 +3,16 @@ import { createServer } from 'node:net'
 
 /**
  * Below the ports that systems give to connections, and to servers that leave the choice to them. Each worker
- * of a run has ports of its own.
+ * has ports of its own.
  */
 const FIRST = 16_384
-const WORKERS = 64
+const RUNS = 8
+const WORKERS_OF_RUN = 8
 const PORTS_OF_WORKER = 256
-const FIRST_OF_WORKER =
-  FIRST + (Number(process.env.VITEST_POOL_ID ?? process.pid) % WORKERS) * PORTS_OF_WORKER
+/** Runs at the same time have different numbers in `TEST_PORTS`. */
+const run = Number(process.env.TEST_PORTS ?? 0) % RUNS
+const worker = Number(process.env.VITEST_POOL_ID ?? process.pid) % WORKERS_OF_RUN
+const FIRST_OF_WORKER = FIRST + (run * WORKERS_OF_RUN + worker) * PORTS_OF_WORKER
 let next = 0
 
 /**

@@ -17,6 +17,7 @@ import {
   unexpectedResponse,
   withEffects,
 } from '../errors.ts'
+import { isSilence, silenceError } from '../exchange.ts'
 import type { RemoteTarget } from '../stream-target.ts'
 import { isUnsent } from '../unsent.ts'
 import { type Chunk, type FrameMemory, FrameUpload } from './frame-upload.ts'
@@ -67,12 +68,12 @@ export class AppendLink {
   }
 
   /** Ends the session: no further batches. */
-  end(): void {
+  end(reason?: unknown): void {
     this.#isOver = true
     this.#cancelTimer?.()
     this.#body.end()
     // Without acks that are due, the server has nothing left to say.
-    this.#opened.exchange.end()
+    this.#opened.exchange.end(reason)
   }
 
   async #receive(): Promise<void> {
@@ -130,7 +131,7 @@ export class AppendLink {
 
   #end(error: HeadwaterError, isLost: boolean): void {
     if (this.#isOver) return
-    this.end()
+    this.end(isSilence(error) ? error : undefined)
     this.#listener?.onEnd(error, isLost)
   }
 
@@ -155,7 +156,7 @@ export class AppendLink {
         return
       }
       const message = `no acknowledgement within ${Math.ceil(requestTimeoutMs / 1000)} seconds`
-      this.#end(new HeadwaterError('unavailable', message, { mayHaveEffects: true }), true)
+      this.#end(silenceError(message, true), true)
     })
   }
 }

@@ -143,10 +143,23 @@ class Transport implements Http2Transport {
     const { session } = connection
     if (connection.isSuspect || session.destroyed) return
     connection.isSuspect = true
-    const cancelTimer = this.#clock.schedule(PING_MS, () => session.destroy(lostConnection()))
+    // Behind much data, the answer may take long although the connection is alive.
+    let received = session.socket.bytesRead
+    let cancelTimer = () => {}
+    const waitOn = () => {
+      cancelTimer = this.#clock.schedule(PING_MS, () => {
+        if (session.destroyed) return
+        const { bytesRead } = session.socket
+        if (bytesRead === received) return session.destroy(lostConnection())
+        received = bytesRead
+        waitOn()
+      })
+    }
+    waitOn()
     session.ping((error) => {
       cancelTimer()
       if (error === null) connection.isSuspect = false
+      else session.destroy(lostConnection())
     })
   }
 
