@@ -94,6 +94,8 @@ export default defineConfig({
       { name: 'nightly', description: 'takes minutes, or waits in real time: runs in `npm run campaigns`' },
     ],
     setupFiles: inTests('support/setup.ts'),
+    // Reporters show the duration of a test from here on.
+    slowTestThreshold: 250,
     // These only end what hangs: how long a test takes on a busy machine means nothing.
     testTimeout: 120_000,
     hookTimeout: 120_000,
