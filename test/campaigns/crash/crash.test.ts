@@ -14,9 +14,9 @@ import { type History, openSimulated, runWorkload } from '../../storage/filesyst
 import { campaignOf, replayCommand, seedsFrom } from '../harness/campaign.ts'
 import { Progress } from '../harness/progress.ts'
 
-const crash = campaignOf('crash', { workloads: 1, workload: undefined as number | undefined })
-const { workloads, workload } = crash.options
-const SEEDS = workload === undefined ? seedsFrom(1, workloads) : [workload]
+const crash = campaignOf('crash', { workloads: 1, workload: undefined as number | undefined, seed: 1 })
+const { workloads, workload, seed: firstSeed } = crash.options
+const SEEDS = workload === undefined ? seedsFrom(firstSeed, workloads) : [workload]
 vi.setConfig({ testTimeout: 600_000 })
 
 /** After each operation, those of one row. */
