@@ -6,8 +6,8 @@ import type { RecordOrigin } from './synced-record.ts'
 const NAME = utf8(ORIGIN_HEADER)
 
 /**
- * The origin of a record with the nonce of its append, which only the device knows until the record is stored.
- * Another writer of the stream cannot forge the origin of a record that is not stored yet.
+ * The origin of a record with the nonce of its append, which only the device knows until the record is
+ * stored. Another writer of the stream cannot forge the origin of a record that is not stored yet.
  */
 export interface SecretOrigin extends RecordOrigin {
   readonly nonce: string

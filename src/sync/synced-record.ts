@@ -84,8 +84,8 @@ export type PendingRecord<Content = TextContent> = Content & {
   /** True: the record waits for the server. */
   readonly isPending: true
   /**
-   * Stays the same from pending to confirmed: a key for rows of a list. Keep it on the device: with it, another
-   * writer could claim the append.
+   * Stays the same from pending to confirmed: a key for rows of a list. Keep it on the device: with it,
+   * another writer could claim the append.
    */
   readonly key: string
   /** Undefined: the server has not given the record a position. */

@@ -32,7 +32,7 @@ const COMMENTS = /^\s*(?:\/?\*|\/\/).*$/gm
 const STATIC = /^(?:import|export)(\s+type)?\s*(?:[\w$*{},\s]*?\bfrom\s*)?'([^']+)'/gm
 const DYNAMIC = /(typeof\s+)?\bimport\(\s*'([^']+)'\)(\.[A-Z])?/g
 
-/** What a module imports and exports again, types included. */
+/** The imports and re-exports of a module, types included. */
 export function parseModule(path: string, text: string): SourceModule {
   const code = text.replace(COMMENTS, '')
   const targetOf = (specifier: string) =>

@@ -20,7 +20,7 @@ describe.skipIf(HAS_POSTGRES /* `npm run test:postgres` runs it on PostgreSQL al
   () => runSuite(async () => memory(), { inRealTime: false }),
 )
 
-describe.skipIf(HAS_POSTGRES)('the published suite, on streams that expire', { tags: ['nightly'] }, () =>
+describe('the published suite, on streams that expire', { tags: ['nightly'] }, () =>
   runSuite(async () => memory(), { inRealTime: true }),
 )
 

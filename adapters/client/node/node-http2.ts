@@ -146,16 +146,16 @@ class Transport implements Http2Transport {
     // Behind much data, the answer may take long although the connection is alive.
     let received = session.socket.bytesRead
     let cancelTimer = () => {}
-    const waitOn = () => {
+    const awaitAnswer = () => {
       cancelTimer = this.#clock.schedule(PING_MS, () => {
         if (session.destroyed) return
         const { bytesRead } = session.socket
         if (bytesRead === received) return session.destroy(lostConnection())
         received = bytesRead
-        waitOn()
+        awaitAnswer()
       })
     }
-    waitOn()
+    awaitAnswer()
     session.ping((error) => {
       cancelTimer()
       if (error === null) connection.isSuspect = false

@@ -78,7 +78,7 @@ export function aegisWithoutWebAssembly(): Promise<string> {
   return refusal(aegis256())
 }
 
-/** What works in an insecure page, and the messages of what does not. */
+/** The features that work in an insecure page, and the messages of the others. */
 export async function insecure() {
   const hw = await open({ storage: memory() })
   const stream = hw.basin('in-a-page').stream('plain')

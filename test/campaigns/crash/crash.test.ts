@@ -19,7 +19,7 @@ const { workloads, workload, seed: firstSeed } = crash.options
 const SEEDS = workload === undefined ? seedsFrom(firstSeed, workloads) : [workload]
 vi.setConfig({ testTimeout: 600_000 })
 
-/** After each operation, those of one row. */
+/** The losses after each operation: those of one row. */
 const LOSSES: readonly (readonly Loss[])[] = [
   ['nothing', 'some'],
   ['everything', 'some'],

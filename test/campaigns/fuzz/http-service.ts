@@ -92,7 +92,7 @@ function requestOf({ method, url, headers, body }: HttpRequest, signal: AbortSig
   return new Request(url, init)
 }
 
-/** As over a network. */
+/** Delivers as a network does. */
 function inTwoPieces(body: Uint8Array): ReadableStream<Uint8Array> {
   return new ReadableStream({
     start(controller) {

@@ -131,7 +131,7 @@ async function received(input: Uint8Array) {
   return { records, code: HeadwaterError.is(ending) ? ending.code : ending }
 }
 
-/** As the first records of a stream. */
+/** Encodes records as the first ones of a stream. */
 function numbered(records: readonly SequencedRecord[]): SequencedRecord[] {
   return records.map((record, seqNum) => ({ ...record, seqNum }))
 }

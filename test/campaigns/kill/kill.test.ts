@@ -81,7 +81,7 @@ async function untilKilled(child: Child, { operation, acknowledgements }: Plan):
   while (!child.hasEnded && (operation !== undefined || acknowledged() < acknowledgements)) {
     await child.printed(child.lines.length + 1)
   }
-  if (operation === undefined) expect(child.hasEnded, 'the writer ended by itself').toBe(false)
+  if (operation === undefined) expect(child.hasEnded, 'the writer ended before it was killed').toBe(false)
   await child.kill()
   if (operation !== undefined) expect(child.lines.at(-1)).toBe('killed')
 }

@@ -18,7 +18,7 @@ export const CHAT_CHECKS = {
   'resumable chat': async (app, mode) => {
     const browser = await launchChromium()
     let server = app
-    /** Lets the model write until the answer has more than so many characters. It never goes on by itself. */
+    /** Lets the model write until the answer has more than so many characters. It waits until then. */
     const allow = (length) => writeFile(join(app.directory, 'allowed-length'), String(length))
     try {
       // The development server takes its own host only.
