@@ -67,6 +67,16 @@ export function assertContentType(value: string): void {
   }
 }
 
+/** The types that a browser shows without running or loading anything that they contain. */
+const PASSIVE =
+  /^(text\/plain|application\/(json|octet-stream)|(image\/(png|jpeg|gif|webp|avif)|(audio|video)\/.*))$/
+
+/** The headers of a body: a browser that opens its URL saves it, unless its type is known to be passive. */
+export function contentHeaders(contentType: string): Record<string, string> {
+  const isPassive = PASSIVE.test(mediaTypeEssence(contentType) ?? '')
+  return { 'content-type': contentType, ...(!isPassive && { 'content-disposition': 'attachment' }) }
+}
+
 /**
  * The messages of a JSON body: the elements of an array, or else one value. They are pieces of the text, so
  * that numbers and the order of members stay as they are. Stops after one more than a batch may have. Throws
@@ -86,11 +96,9 @@ export function jsonMessages(body: Uint8Array): readonly string[] {
  * Returns bodies as a JSON array. One that is not JSON, which another protocol has written, becomes a string.
  */
 export function jsonArray(bodies: readonly Uint8Array[]): string {
-  const texts = bodies.map(lossyTextOf)
-  const array = `[${texts.join(',')}]`
-  return isArrayOf(array, texts.length)
-    ? array
-    : `[${texts.map((text) => (isJson(text) ? text : JSON.stringify(text))).join(',')}]`
+  // Each by itself: two bodies that are not JSON, such as `[0` and `1]`, can be JSON together.
+  const messages = bodies.map(lossyTextOf).map((text) => (isJson(text) ? text : JSON.stringify(text)))
+  return `[${messages.join(',')}]`
 }
 
 const INVALID = Symbol('invalid')
@@ -137,9 +145,4 @@ function endOfString(text: string, start: number): number {
     while (text[end - 1 - backslashes] === '\\') backslashes++
     if (backslashes % 2 === 0) return end + 1
   }
-}
-
-function isArrayOf(text: string, length: number): boolean {
-  const value = parsed(text)
-  return Array.isArray(value) && value.length === length
 }

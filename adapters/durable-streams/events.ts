@@ -5,7 +5,7 @@ import type { ApiRequest } from '../http/request.ts'
 import { SessionBody, type SessionEncoding } from '../http/session-body.ts'
 import type { Content } from './content.ts'
 import { offsetOf } from './offsets.ts'
-import { assertAvailable, type ReadPosition } from './state.ts'
+import { assertAvailable, goneError, type ReadPosition } from './state.ts'
 
 interface EventOptions {
   /** Returns the cursor of the next event. */
@@ -25,7 +25,7 @@ export async function eventStream(
   await assertAvailable(position)
   const cursor = await stream.openCursor({ seqNum }, { heartbeats: true })
   if (cursor !== undefined) endAfter(cursor, sseMs)
-  const encoding = new EventEncoding(content, cursors, state.tail.closed ? seqNum : undefined)
+  const encoding = new EventEncoding(position, cursors)
   const reply = streamReply(
     'text/event-stream',
     new SessionBody(cursor, encoding, request, 'durable-streams'),
@@ -53,20 +53,24 @@ class EventEncoding implements SessionEncoding {
   end: Uint8Array | undefined
   readonly #content: Content
   readonly #cursors: () => string
+  /** The sequence number of the next record; undefined before the first event from the beginning. */
+  #next: number | undefined
   /** The sequence number in the last control event. */
   #known = -1
 
-  /** `closedAt` is the start of a read at the end of a closed stream, which has no event. */
-  constructor(content: Content, cursors: () => string, closedAt: number | undefined) {
-    this.#content = content
+  constructor({ state, seqNum, isExact }: ReadPosition, cursors: () => string) {
+    this.#content = state.content
     this.#cursors = cursors
-    this.end = closedAt === undefined ? undefined : utf8(closedEvent(closedAt))
+    this.#next = isExact ? seqNum : undefined
+    // A read at the end of a closed stream has no event.
+    this.end = state.tail.closed ? utf8(closedEvent(seqNum)) : undefined
   }
 
   event(event: ReadEvent): Uint8Array {
     this.end = undefined
     if (event.kind === 'heartbeat') {
       const { seqNum, closed } = event.tail
+      this.#advance(seqNum, seqNum)
       if (closed) return utf8(closedEvent(seqNum))
       // Keeps the connection open.
       if (seqNum === this.#known) return COMMENT
@@ -75,7 +79,14 @@ class EventEncoding implements SessionEncoding {
     }
     const { batch } = event
     this.#known = batch.lastSeqNum + 1
+    this.#advance(this.#known - batch.count, this.#known)
     return sharedEvents(batch, this.#content, this.#cursors())
+  }
+
+  /** Ends the response of a client that has fallen behind a trim, rather than leave out records silently. */
+  #advance(first: number, next: number): void {
+    if (this.#next !== undefined && first > this.#next) throw goneError(first)
+    this.#next = next
   }
 
   /** Sends no event: the client reconnects, and the status of that response is the reason. */

@@ -113,6 +113,8 @@ export function durableStreamsSettings(options: DurableStreamsOptions): DurableS
       exposedHeaders: EXPOSED_HEADERS.join(', '),
       commonHeaders: {
         'x-content-type-options': 'nosniff',
+        // Stored content is on the origin of an app: opened as a page, it must not act for the app's users.
+        'content-security-policy': 'sandbox',
         'cross-origin-resource-policy': http.allowedOrigins.length > 0 ? 'cross-origin' : 'same-origin',
       },
     },

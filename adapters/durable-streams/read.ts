@@ -1,6 +1,7 @@
 import type { Engine, ReadBatch } from '../../src/index.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
+import { contentHeaders } from './content.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
 import { eventStream } from './events.ts'
 import { offsetOf, parseStart, type StartOffset } from './offsets.ts'
@@ -49,7 +50,7 @@ function startOf(query: URLSearchParams, isRequired: boolean): StartOffset {
 
 function atTail({ content, contentType, tail }: DescribedStream): Reply {
   const headers = {
-    'content-type': contentType,
+    ...contentHeaders(contentType),
     'cache-control': 'no-store',
     'stream-next-offset': offsetOf(tail.seqNum),
     'stream-up-to-date': 'true',
@@ -111,7 +112,7 @@ async function catchUp(
   if (isKnown(request, etag)) return { status: 304, headers }
   return {
     status: 200,
-    headers: { ...headers, 'content-type': state.contentType },
+    headers: { ...headers, ...contentHeaders(state.contentType) },
     body: state.content.bodyOf(batch),
   }
 }
@@ -155,7 +156,7 @@ async function longPoll(
           ...headers,
           etag: etagOf(state, position.seqNum, next, isUpToDate),
           'cache-control': cacheControl,
-          'content-type': state.contentType,
+          ...contentHeaders(state.contentType),
         },
         body: state.content.bodyOf(batch),
       }

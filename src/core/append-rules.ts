@@ -52,7 +52,7 @@ export function continuationRefusal(
   if (refusal !== undefined) return refusal
   const last = writeState?.streamSeq
   if (streamSeq === undefined || last === undefined || compareUtf8(streamSeq, last) > 0) return undefined
-  const message = '`streamSeq` must be greater than that of the last append that had one'
+  const message = 'the sequence in `streamSeq` must be greater than that of the last append that had one'
   return new HeadwaterError('stream_seq_not_increasing', message, { field: 'streamSeq', streamSeq: last })
 }
 

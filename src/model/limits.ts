@@ -14,7 +14,7 @@ export const REQUEST_TOKEN_BYTES_MAX = 36
 /** The longest fencing token. */
 export const FENCING_TOKEN_BYTES_MAX = 36
 /** The longest id of a producer. */
-export const PRODUCER_ID_BYTES_MAX = 128
+export const PRODUCER_ID_BYTES_MAX = 256
 /** The longest `streamSeq` of an append. */
 export const STREAM_SEQ_BYTES_MAX = 256
 /** The most entries in the metadata of a stream. */

@@ -8,7 +8,7 @@ import { assertInteger, assertMembers, type Check, type MembersOf, unchecked } f
  * appended.
  */
 export interface ProducerBatch {
-  /** The name of the producer: 1 to 128 bytes of UTF-8, unique among the writers of the stream. */
+  /** The name of the producer: 1 to 256 bytes of UTF-8, unique among the writers of the stream. */
   readonly id: string
   /** The incarnation of the producer. A greater one fences off the lower ones. An integer from 0. */
   readonly epoch: number

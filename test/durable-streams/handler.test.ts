@@ -108,6 +108,47 @@ describe('a stream whose first records were removed', () => {
   })
 })
 
+describe('a follower that falls behind a trim', () => {
+  it('gets the end of the response, and 410 when it continues, instead of a silent gap', async () => {
+    const { hw, clock, call } = await startService()
+    await call('PUT', 's', { headers: TEXT })
+    for (let n = 0; n < 20; n++) await call('POST', 's', { headers: TEXT, body: `${n};`.padEnd(500_000) })
+    const response = await call('GET', 's?offset=-1&live=sse')
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let received = (await reader.read()).value!
+    await hw.basin(BASIN).stream('s').trim(19)
+    // What is trimmed is freed after a while, during which open sessions may read on.
+    await clock.advance(10 * 60_000)
+    for (let part = await reader.read(); !part.done; part = await reader.read()) received += part.value
+    const numbers = [...received.matchAll(/(\d+);/g)].map(([, n]) => Number(n))
+    expect(numbers).toEqual(numbers.map((_, index) => index))
+    expect(numbers.length).toBeLessThan(19)
+    const next = [...received.matchAll(/"streamNextOffset":"(\w+)"/g)].at(-1)![1]!
+    expect((await call('GET', `s?offset=${next}&live=sse`)).status).toBe(410)
+  })
+})
+
+describe('stored content', () => {
+  it.each([
+    ['text/plain;charset=utf-8', null],
+    ['application/json', null],
+    ['image/png', null],
+    ['text/html', 'attachment'],
+    ['image/svg+xml', 'attachment'],
+    ['application/xhtml+xml', 'attachment'],
+    ['application/pdf', 'attachment'],
+  ])('of type %s is no page on the origin of the app', async (type, disposition) => {
+    const { call } = await startService()
+    const headers = { 'content-type': type }
+    expect((await call('PUT', 's', { headers, body: '["<script>"]' })).status).toBe(201)
+    for (const query of ['', '?offset=-1&live=long-poll', '?offset=now']) {
+      const response = await call('GET', `s${query}`)
+      expect(response.headers.get('content-security-policy')).toBe('sandbox')
+      expect(response.headers.get('content-disposition')).toBe(disposition)
+    }
+  })
+})
+
 describe('limits', () => {
   it('reject a body that no batch can hold with 413, and store nothing of it', async () => {
     const { call } = await startService()

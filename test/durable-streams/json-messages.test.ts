@@ -39,5 +39,7 @@ describe('the JSON array of bodies', () => {
     const bodies = ['plain', '', '1],[2', '{"a":1}', '1,2'].map(utf8)
     expect(JSON.parse(jsonArray(bodies))).toEqual(['plain', '', '1],[2', { a: 1 }, '1,2'])
     expect(JSON.parse(jsonArray([Uint8Array.of(0xff)]))).toEqual(['\ufffd'])
+    // Together they would be an array of two elements.
+    expect(JSON.parse(jsonArray(['[0', '{"a":1}', '1],{}'].map(utf8)))).toEqual(['[0', { a: 1 }, '1],{}'])
   })
 })

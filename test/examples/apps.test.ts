@@ -227,16 +227,11 @@ describeInChromium('the example', () => {
       for (const page of [mine, theirs]) await expect.poll(() => textOf(page).inputValue()).toBe(text)
     }
     for (const page of [mine, theirs]) await page.getByText('Up to date').waitFor()
-    // The published producer may lose what is appended while its first request is under way.
-    await textOf(mine).press('H')
-    await show('H')
-    await textOf(theirs).press('Control+End')
-    await textOf(theirs).press('e')
-    await show('He')
-    await textOf(mine).press('Control+End')
-    await textOf(mine).pressSequentially('llo, world')
+    // As fast as one types, so that most of it is typed while the request with the first letter is under way.
+    await textOf(mine).pressSequentially('Hello, world', { delay: 30 })
+    await show('Hello, world')
     await textOf(theirs).press('Control+Home')
-    await textOf(theirs).pressSequentially('Title: ')
+    await textOf(theirs).pressSequentially('Title: ', { delay: 30 })
     await show('Title: Hello, world')
     await mine.reload()
     await show('Title: Hello, world')

@@ -75,6 +75,7 @@ const SERVE_DEFINITIONS = {
   'durable-streams-path': withValue('PATH', 'Path below which each path is a stream of that protocol', {
     default: '/v1/stream',
   }),
+  'long-poll': withValue('SECONDS', 'How long a long poll of that protocol waits, at most 60. Default: 30'),
   'public-metrics': flag('Serve /metrics, for Prometheus, without an access token'),
 } as const
 
@@ -112,7 +113,11 @@ export interface ServeArguments {
   /** The retention of what requests create without one; undefined is the default of the handler. */
   readonly retention: RetentionPolicy | undefined
   readonly publicMetrics: boolean
-  readonly durableStreams: { readonly basin: string; readonly path: string }
+  readonly durableStreams: {
+    readonly basin: string
+    readonly path: string
+    readonly longPollMs: number | undefined
+  }
 }
 
 /** @throws CliError with exit code 2. */
@@ -155,6 +160,10 @@ function parseServe(args: readonly string[]): ServeArguments {
       `invalid path ${quoteArg(path)}; \`--durable-streams-path\` must be like /v1/stream`,
     )
   }
+  const { 'long-poll': longPoll } = parsed
+  if (longPoll !== undefined && !(/^\d{1,2}(\.\d{1,3})?$/.test(longPoll) && Number(longPoll) <= 60)) {
+    throw new CliError(2, `invalid time ${quoteArg(longPoll)}; \`--long-poll\` must be seconds from 0 to 60`)
+  }
   const { 'tls-cert': cert, 'tls-key': key } = parsed
   if (!cert !== !key) throw new CliError(2, '`--tls-cert` and `--tls-key` must be given together')
   if (log !== undefined && log !== 'text' && log !== 'json') {
@@ -178,7 +187,11 @@ function parseServe(args: readonly string[]): ServeArguments {
     log,
     retention: retention === undefined ? undefined : parseRetention(retention),
     publicMetrics: parsed['public-metrics'],
-    durableStreams: { basin, path },
+    durableStreams: {
+      basin,
+      path,
+      longPollMs: longPoll === undefined ? undefined : 1_000 * Number(longPoll),
+    },
   }
 }
 
