@@ -5,9 +5,9 @@ import { LazyModule } from '../runtime/lazy-module.ts'
 import type { StorageSession } from '../storage/contract.ts'
 import { Caller } from './api/caller.ts'
 import { Engine } from './api/engine.ts'
+import { ReadAhead } from './log/block-source.ts'
 import { acquireSession, closedError } from './log/errors.ts'
 import { ReadBudget } from './log/read-budget.ts'
-import { StreamCache } from './log/stream-cache.ts'
 import { engineSettings, type OpenOptions } from './options.ts'
 import { Admission } from './service/admission.ts'
 import { AppendService } from './service/append-service.ts'
@@ -21,7 +21,7 @@ import { ReadService } from './service/read-service.ts'
 import { statsOf } from './service/stats.ts'
 import { StreamCreator } from './service/stream-creator.ts'
 import { ExpiryChecks } from './service/stream-expiry.ts'
-import { StreamOpener } from './service/stream-opener.ts'
+import { StreamTable } from './streams/table.ts'
 
 /**
  * Opens an engine on a storage.
@@ -58,17 +58,17 @@ export async function open(options: OpenOptions): Promise<Engine> {
   const work = new BackgroundWork({
     electForBackgroundWork: session.electForBackgroundWork,
     usage,
-    isInUse: () => options.usage !== undefined || cache.hasFollowers,
+    isInUse: () => options.usage !== undefined || table.hasFollowers,
     clock,
     random,
     onBackgroundError,
   })
   const isShared = () => shared && session.isExclusive?.() !== true
-  const cache = new StreamCache({
+  const table: StreamTable = new StreamTable({
     session,
     clock,
     limits,
-    readBudget,
+    readAhead: new ReadAhead(readBudget),
     shared,
     isShared,
     notifications,
@@ -87,13 +87,15 @@ export async function open(options: OpenOptions): Promise<Engine> {
         new HeadwaterError('storage', `stream \`${name}\` in basin \`${basin}\`: ${loss?.message}`),
       )
     },
+    create: (ref, purpose, policy) => streamCreator.createOnUse(ref, purpose, policy),
+    closing,
     onBackgroundError,
   })
   hint = (logId) => {
-    if (!closing.aborted) cache.hint(logId)
+    if (!closing.aborted) table.hint(logId)
   }
   onHistoryChanged = () => {
-    if (!closing.aborted) cache.historyChanged()
+    if (!closing.aborted) table.historyChanged()
   }
   const { locations } = settings
   const basinCreator = new BasinCreator(catalog, () => defaultLocation(session, locations), clock)
@@ -102,8 +104,8 @@ export async function open(options: OpenOptions): Promise<Engine> {
   const control: LazyModule<Control> = new LazyModule('the code of basins and configurations', async () => {
     const { Control } = await import('./service/control.ts')
     const checkCipher = await ciphers.loadCheck()
-    const context = { session, catalog, cache, locations, basinCreator, streamCreator, work, usage, clock }
-    return new Control({ ...context, confirmedClock, closing, checkCipher, expiry, opener, reads })
+    const context = { session, catalog, table, locations, basinCreator, streamCreator, work, usage, clock }
+    return new Control({ ...context, confirmedClock, closing, checkCipher, expiry, reads })
   })
   const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
   const expiry = new ExpiryChecks({
@@ -112,11 +114,10 @@ export async function open(options: OpenOptions): Promise<Engine> {
     control,
     onBackgroundError,
   })
-  const opener = new StreamOpener(cache, streamCreator, closing)
   const admission = new Admission(limits)
-  const appends = new AppendService({ opener, admission, usage, work, clock, onBackgroundError })
+  const appends = new AppendService({ table, admission, usage, work, clock, onBackgroundError })
   const reads = new ReadService({
-    opener,
+    table,
     admission,
     readBudget,
     usage,
@@ -146,7 +147,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
     // Producers send what they have collected.
     closing.abort(closedError())
     reads.close()
-    await cache.close(admission.close())
+    await table.close(admission.close())
     await work.close()
     await usage.close()
     tokens.part?.close()
@@ -180,7 +181,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
       closing,
       checkStorage: async () => void (await (session.check?.() ?? session.get('settings', ''))),
       stats: () =>
-        statsOf(cache, admission, reads, readBudget, {
+        statsOf(table, admission, reads, readBudget, {
           storageFull: session.isFull?.() ?? false,
           clockOffsetMs: session.clockOffsetMs?.() ?? 0,
           expiryPaused: confirmedClock.isPaused,

@@ -50,9 +50,8 @@ export interface EngineLimits {
    */
   readonly readBufferBytes: number
   /**
-   * How many streams stay in the cache while they are idle. Up to a tenth of them are objects of about 2 KiB.
-   * Once more are used in turn, 512 are objects, and the others take about 350 bytes each. Streams that are
-   * only created take an eightieth part. 1,000,000 by default, which take about 350 MB.
+   * How many streams stay open while they are idle, at about 2 KiB each. Others are read from the storage
+   * again when they are used. 100,000 by default.
    */
   readonly cachedStreams: number
   /**
@@ -69,7 +68,7 @@ const DEFAULT_LIMITS: Record<keyof EngineLimits, number> = {
   followerLagBatches: 100,
   followerLagBytes: 8 * MIB,
   readBufferBytes: 256 * MIB,
-  cachedStreams: 1_000_000,
+  cachedStreams: 100_000,
   openSessions: 50_000,
 }
 

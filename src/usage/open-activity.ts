@@ -1,6 +1,6 @@
 import { dueOperations, type OpenReadTimes, startOpenRead } from '../core/usage/open-read.ts'
 import { alignDown, MINUTE_SECONDS } from '../core/usage/tiers.ts'
-import type { UsageConnection } from '../engine/service/stream-target.ts'
+import type { UsageConnection } from '../engine/streams/target.ts'
 import type { AppendUsage } from '../engine/service/usage.ts'
 import type { StorageClass } from '../model/config.ts'
 

@@ -17,7 +17,6 @@ export async function loadCode(): Promise<void> {
     import('../../src/core/append-rules.ts'),
     import('../../src/engine/encryption/cipher-availability.ts'),
     import('../../src/engine/encryption/stream-codec.ts'),
-    import('../../src/engine/log/eviction.ts'),
     import('../../src/engine/service/control.ts'),
     import('../../src/engine/service/tokens/index.ts'),
     import('../../src/wire/decode-error.ts'),

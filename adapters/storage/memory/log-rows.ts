@@ -1,5 +1,5 @@
-import { AppendIds } from '../../../src/storage/append-ids.ts'
 import type { Head, HeadIdentity } from '../../../src/storage/contract.ts'
+import { AppendIds } from './append-ids.ts'
 import { idOfWords, WORDS } from './packed-ids.ts'
 import { NOWHERE } from './slabs.ts'
 

@@ -9,11 +9,11 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { LazyModule } from '../../runtime/lazy-module.ts'
 import { SerialQueue } from '../../runtime/serial-queue.ts'
 import type { Admission } from '../service/admission.ts'
-import { permissionDenied } from '../service/errors.ts'
 import { type HolderPermit, OWNER_PERMIT, type Permit } from '../service/permit.ts'
-import type { StreamTarget, UsageConnection } from '../service/stream-target.ts'
 import type { TokenAccess, TokenLookup, TokenWatch } from '../service/token-access.ts'
 import type { UsageRecorder } from '../service/usage.ts'
+import { permissionDenied } from '../streams/errors.ts'
+import type { StreamTarget, UsageConnection } from '../streams/target.ts'
 
 export interface CallerContext {
   readonly tokens: LazyModule<TokenAccess>

@@ -19,7 +19,7 @@ import type { ReadBatch } from '../../storage/record-batch.ts'
 import type { ReadCursor } from '../log/read-cursor.ts'
 import type { MemoryReservation } from '../service/admission.ts'
 import type { StreamDescription } from '../service/read-service.ts'
-import type { StreamTarget } from '../service/stream-target.ts'
+import type { StreamTarget } from '../streams/target.ts'
 import type { Caller } from './caller.ts'
 import type { EngineServices } from './engine-services.ts'
 

@@ -36,8 +36,6 @@ export interface AppendTarget {
   markStale(): void
   /** Called in order, once an append is durable and before its acknowledgement. */
   onDurable(attempt: WriteAttempt): void
-  /** See `AppendPipeline.endWhenIdle`. If `isInvalid`, the next pipeline has to read the log first. */
-  onIdle(isInvalid: boolean): void
 }
 
 /** An append in the pipeline. */

@@ -50,7 +50,6 @@ const NO_ENTRIES: AppendEntry[] = []
  * The appends of one stream, in order. Each is sequenced against the head that the one before it will leave,
  * passed to the storage at once, and acknowledged in order when it is durable. After a conflict (another
  * engine appended, or the configuration changed) or a failure, the pipeline recovers: see `recoverAppends`.
- * Only a few idle streams have one: there may be 100,000 streams.
  */
 export class AppendPipeline implements AppendSink {
   readonly #options: AppendPipelineOptions
@@ -74,7 +73,6 @@ export class AppendPipeline implements AppendSink {
   #isSettling = false
   /** Whether the appends from `#next` on wait for the code of their rules. */
   #awaitsRules = false
-  #endsWhenIdle = false
 
   constructor(options: AppendPipelineOptions, target: AppendTarget) {
     this.#options = options
@@ -113,16 +111,6 @@ export class AppendPipeline implements AppendSink {
   invalidate(): void {
     this.#needsReload = true
     this.#invalidations++
-  }
-
-  /**
-   * Calls `onIdle` of the target as soon as no append is left and a new pipeline, invalidated if this one is,
-   * would do the same.
-   */
-  endWhenIdle(): void {
-    this.#endsWhenIdle = true
-    const isIdle = this.#entries.length === 0 && !this.#isSettling
-    if (isIdle && this.#window === WINDOW_MAX) this.#target.onIdle(this.#needsReload)
   }
 
   /** Returns memory for a block of the stream. */
@@ -293,11 +281,7 @@ export class AppendPipeline implements AppendSink {
 
   #onSettled(): void {
     this.#isSettling = false
-    if (this.#entries.length > 0) {
-      this.#advance()
-      return
-    }
-    if (this.#endsWhenIdle) this.endWhenIdle()
+    if (this.#entries.length > 0) this.#advance()
   }
 }
 

@@ -37,14 +37,12 @@ export interface StreamLogOptions extends AppendPipelineOptions {
   /** Called when an append has trimmed records. */
   readonly onTrim: () => void
   readonly onFollow: () => void
-  /** Called when a log gets an append pipeline. */
-  readonly onPipeline: (pipeline: AppendPipeline) => void
   readonly onDeleted: (log: StreamLog) => void
   /** Receives a log that has ended because the storage has lost records of it. */
   readonly onLost: (log: StreamLog) => void
 }
 
-/** A log that stays in the cache until it is released. */
+/** A stream that stays open until it is released. */
 export interface StreamLease {
   readonly log: StreamLog
   readonly release: () => void
@@ -57,10 +55,7 @@ export interface StreamLease {
 export class StreamLog implements AppendTarget, AppendSink {
   readonly codec: RecordCodec
   readonly #options: StreamLogOptions
-  /** Dropped when it is idle and another log has got one. */
-  #pipeline: AppendPipeline | undefined
-  /** Whether a new pipeline has to read the log before it appends. */
-  #isInvalid = false
+  readonly #pipeline: AppendPipeline
   /** Present while there are followers. */
   #live: LiveTail | undefined
   /** Replaced when the configuration changes, by this class only. */
@@ -76,13 +71,8 @@ export class StreamLog implements AppendTarget, AppendSink {
   isDeletedHere = false
   /** Why the log ended, if the storage has lost records of it. Set by this class only. */
   loss: HeadwaterError | undefined
-  /** Whether it was used since the cache last considered it for eviction. Set by the cache only. */
+  /** Whether it was used since it was last considered for eviction. Set by the table of streams only. */
   wasUsed = false
-  /**
-   * Its row in `IdleRows`, or `NO_ROW`; undefined if it was created and not used since. Set by the cache
-   * only.
-   */
-  row: number | undefined
   /** The latest read that is known to be recorded, in milliseconds: see `core/expiry.ts`. */
   readAt: number | undefined
   /** See `RecordSizes`. */
@@ -100,6 +90,7 @@ export class StreamLog implements AppendTarget, AppendSink {
     this.head = head
     this.codec = codec
     this.readAt = document.readAt
+    this.#pipeline = new AppendPipeline(options, this)
   }
 
   /** A read of this or another engine is recorded. */
@@ -112,7 +103,7 @@ export class StreamLog implements AppendTarget, AppendSink {
   }
 
   get pendingAppends(): number {
-    return this.codec.pending + (this.#pipeline?.pending ?? 0)
+    return this.codec.pending + this.#pipeline.pending
   }
 
   /** How many reads follow. */
@@ -125,7 +116,7 @@ export class StreamLog implements AppendTarget, AppendSink {
     return this.#live?.waiting ?? 0
   }
 
-  /** Keeps this object in the cache until it is released. */
+  /** Keeps this object in the table of streams until it is released. */
   lease(): StreamLease {
     let held = 1
     this.#leases++
@@ -149,8 +140,7 @@ export class StreamLog implements AppendTarget, AppendSink {
   }
 
   enqueue(batch: AppendBatch, listener: AppendListener, group?: AppendGroup, encode?: BlockEncoder): void {
-    const pipeline = this.#pipeline ?? this.#openPipeline()
-    pipeline.enqueue(batch, listener, group, encode)
+    this.#pipeline.enqueue(batch, listener, group, encode)
   }
 
   /** Keeps the latest appends for the follower until the returned function is called. */
@@ -200,8 +190,7 @@ export class StreamLog implements AppendTarget, AppendSink {
 
   /** This engine has changed the configuration. */
   invalidate(): void {
-    if (this.#pipeline === undefined) this.#isInvalid = true
-    else this.#pipeline.invalidate()
+    this.#pipeline.invalidate()
   }
 
   /** Whether the head has to be read before what is known of the log is used. */
@@ -267,11 +256,6 @@ export class StreamLog implements AppendTarget, AppendSink {
     this.#live?.wake()
   }
 
-  onIdle(isInvalid: boolean): void {
-    this.#pipeline = undefined
-    this.#isInvalid = isInvalid
-  }
-
   onDurable({ block, records, head }: WriteAttempt): void {
     const trimmed = head.trimPoint !== this.head.trimPoint
     if (head.tail.seqNum > this.head.tail.seqNum) this.head = head
@@ -285,15 +269,6 @@ export class StreamLog implements AppendTarget, AppendSink {
     this.#syncAgain = true
     this.#syncing ??= this.#syncWhileAsked()
     return this.#syncing
-  }
-
-  #openPipeline(): AppendPipeline {
-    const pipeline = new AppendPipeline(this.#options, this)
-    if (this.#isInvalid) pipeline.invalidate()
-    this.#isInvalid = false
-    this.#pipeline = pipeline
-    this.#options.onPipeline(pipeline)
-    return pipeline
   }
 
   async #syncWhileAsked(): Promise<void> {

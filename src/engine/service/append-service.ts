@@ -5,14 +5,14 @@ import type { AppendAck } from '../../model/info.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { AppendGroup, type AppendListener } from '../log/append-entry.ts'
 import type { StreamLease, StreamLog } from '../log/stream-log.ts'
+import { newAttempts, type StreamTable } from '../streams/table.ts'
+import type { StreamTarget } from '../streams/target.ts'
 import type { Admission, MemoryReservation } from './admission.ts'
-import { RESOLVE_ATTEMPTS_MAX, type StreamOpener } from './stream-opener.ts'
-import type { StreamTarget } from './stream-target.ts'
 import type { UsageRecorder } from './usage.ts'
 import type { WorkRequests } from './work-requests.ts'
 
 export interface AppendContext {
-  readonly opener: StreamOpener
+  readonly table: StreamTable
   readonly admission: Admission
   readonly usage: UsageRecorder
   readonly work: WorkRequests
@@ -36,7 +36,7 @@ export class AppendService {
   append(target: StreamTarget, batch: AppendBatch, reservation: MemoryReservation): Promise<AppendAck> {
     return new Promise((resolve, reject) => {
       const append = new PendingAppend(this.#context, target, batch, reservation, resolve, reject)
-      const log = this.#context.opener.get(target.ref)
+      const log = this.#context.table.get(target.ref)
       if (log !== undefined) append.appendTo(log)
       else append.open()
     })
@@ -44,7 +44,7 @@ export class AppendService {
 
   /** Opens the appender of an append session. Rejects with `rate_limited` when too many sessions are open. */
   async openAppender(target: StreamTarget): Promise<SessionAppender> {
-    const { opener, admission } = this.#context
+    const { table, admission } = this.#context
     const endSession = admission.openSession()
     let lease: StreamLease | undefined
     const release = () => {
@@ -52,7 +52,7 @@ export class AppendService {
       endSession()
     }
     try {
-      lease = await opener.lease(target, 'append')
+      lease = await table.lease(target, 'append')
       const { log } = lease
       log.codec.checkKey(target.key)
       const group = new AppendGroup()
@@ -89,8 +89,8 @@ class PendingAppend implements AppendListener {
   readonly #reservation: MemoryReservation
   readonly #resolve: (ack: AppendAck) => void
   readonly #reject: (error: unknown) => void
-  /** How often the name is resolved again if the stream is gone. */
-  #retries = RESOLVE_ATTEMPTS_MAX
+  /** Those left to resolve the name again if the stream is gone. */
+  readonly #attempts = newAttempts()
   #group: AppendGroup | undefined
   #started: (() => void) | undefined
   #log!: StreamLog
@@ -116,18 +116,15 @@ class PendingAppend implements AppendListener {
   forSession(group: AppendGroup, started: () => void): void {
     this.#group = group
     this.#started = started
-    this.#retries = 0
+    this.#attempts.left = 0
   }
 
   /** Resolves the name, then appends. */
   open(): void {
     ownBytes(this.#batch)
-    this.#context.opener.open(
-      this.#target,
-      'append',
-      (log) => this.appendTo(log),
-      (error) => this.#fail(error),
-    )
+    this.#context.table
+      .open(this.#target, 'append', (log) => this.appendTo(log), this.#attempts)
+      .catch((error: unknown) => this.#fail(error))
   }
 
   /** Appends as soon as there is room. */
@@ -174,10 +171,8 @@ class PendingAppend implements AppendListener {
   }
 
   failed(error: unknown): void {
-    if (this.#retries > 0 && isGone(error) && !this.#log.isDeletedHere) {
-      this.#retries--
-      this.open()
-    } else this.#fail((isGone(error) && this.#log.loss) || error)
+    if (this.#attempts.left > 0 && isGone(error) && !this.#log.isDeletedHere) this.open()
+    else this.#fail((isGone(error) && this.#log.loss) || error)
   }
 
   #send(startedAt: number): void {

@@ -15,9 +15,9 @@ import type { BasinInfo, ListQuery, Page, Provisioned } from '../../model/info.t
 import { basinNameProblem } from '../../model/names.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { BasinDocument } from '../../storage/documents.ts'
+import { assertNotDeleting } from '../streams/errors.ts'
 import { type BasinCreator, type BasinPlacement, putBasin } from './basin-creator.ts'
 import type { Catalog } from './catalog.ts'
-import { assertNotDeleting } from './errors.ts'
 import type { LocationService } from './location-service.ts'
 import type { WorkRequests } from './work-requests.ts'
 

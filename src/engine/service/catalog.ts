@@ -6,7 +6,7 @@ import type { Collection, Document, StorageSession } from '../../storage/contrac
 import { type BasinDocument, type StreamDocument, streamKey } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { conflictError } from '../log/errors.ts'
-import { assertNotDeleting, basinNotFound } from './errors.ts'
+import { assertNotDeleting, basinNotFound } from '../streams/errors.ts'
 
 /** A document and the version to expect when replacing it. */
 export interface Versioned<Value> {

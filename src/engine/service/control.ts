@@ -1,7 +1,7 @@
 import type { LocationInfo } from '../../model/info.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { StorageSession } from '../../storage/contract.ts'
-import type { StreamCache } from '../log/stream-cache.ts'
+import type { StreamTable } from '../streams/table.ts'
 import type { BasinCreator } from './basin-creator.ts'
 import { BasinService, type CipherCheck } from './basin-service.ts'
 import type { Catalog } from './catalog.ts'
@@ -13,7 +13,6 @@ import { StreamBuilder } from './stream-builder.ts'
 import { StreamChanges } from './stream-changes.ts'
 import type { StreamCreator } from './stream-creator.ts'
 import type { ExpiryChecks } from './stream-expiry.ts'
-import type { StreamOpener } from './stream-opener.ts'
 import { StreamService } from './stream-service.ts'
 import type { UsageRecorder } from './usage.ts'
 import type { WorkRequests } from './work-requests.ts'
@@ -21,7 +20,7 @@ import type { WorkRequests } from './work-requests.ts'
 interface ControlContext {
   readonly session: StorageSession
   readonly catalog: Catalog
-  readonly cache: StreamCache
+  readonly table: StreamTable
   readonly locations: readonly LocationInfo[]
   readonly basinCreator: BasinCreator
   readonly streamCreator: StreamCreator
@@ -32,7 +31,6 @@ interface ControlContext {
   readonly closing: RemovalContext['closing']
   readonly checkCipher: CipherCheck
   readonly expiry: ExpiryChecks
-  readonly opener: StreamOpener
   readonly reads: ReadService
 }
 
@@ -48,8 +46,8 @@ export class Control {
   readonly locations: LocationService
 
   constructor(context: ControlContext) {
-    const { session, catalog, cache, basinCreator, work, usage, clock, closing } = context
-    const changes = new StreamChanges(session, cache, usage, work, clock)
+    const { session, catalog, table, basinCreator, work, usage, clock, closing } = context
+    const changes = new StreamChanges(session, table, usage, work, clock)
     const builder = new StreamBuilder(context)
     this.locations = new LocationService(session, catalog, context.locations)
     this.basins = new BasinService(catalog, this.locations, basinCreator, work, clock, context.checkCipher)

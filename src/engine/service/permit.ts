@@ -5,7 +5,7 @@ import type { ListQuery, Page } from '../../model/info.ts'
 import type { StreamRef } from '../../model/names.ts'
 import type { Operation } from '../../model/operations.ts'
 import type { CatalogChange } from '../../storage/contract.ts'
-import type { StreamTarget } from './stream-target.ts'
+import type { StreamTarget } from '../streams/target.ts'
 
 /** The permissions of an access token at the time of its look-up. */
 export interface Identity {

@@ -21,10 +21,10 @@ import { ReadCursor } from '../log/read-cursor.ts'
 import type { RecordReader } from '../log/record-codec.ts'
 import { isSmallRead, storedBatch } from '../log/stored-batch.ts'
 import type { StreamLease, StreamLog } from '../log/stream-log.ts'
+import type { StreamTable } from '../streams/table.ts'
+import type { StreamTarget } from '../streams/target.ts'
 import type { Admission } from './admission.ts'
 import type { ExpiryChecks } from './stream-expiry.ts'
-import type { StreamOpener } from './stream-opener.ts'
-import type { StreamTarget } from './stream-target.ts'
 import type { UsageRecorder } from './usage.ts'
 
 export interface OpenReadOptions extends ReadPolicy {
@@ -50,7 +50,7 @@ export interface StreamDescription {
 }
 
 export interface ReadContext {
-  readonly opener: StreamOpener
+  readonly table: StreamTable
   readonly admission: Admission
   readonly readBudget: ReadBudget
   readonly usage: UsageRecorder
@@ -143,7 +143,7 @@ export class ReadService {
 
   /** Resolves to what is known of a stream. With `isRead` it counts as a read of the stream. */
   async describe(target: StreamTarget, isRead = false): Promise<StreamDescription> {
-    const { log, release } = await this.#context.opener.lease(target, 'read')
+    const { log, release } = await this.#context.table.lease(target, 'read')
     if (isRead) this.#context.expiry.noteRead(log)
     release()
     return descriptionOf(log)
@@ -151,7 +151,7 @@ export class ReadService {
 
   /** Returns what this engine knows of a stream; undefined if that is nothing. */
   known(ref: StreamRef): StreamDescription | undefined {
-    const log = this.#context.opener.get(ref)
+    const log = this.#context.table.get(ref)
     return log && descriptionOf(log)
   }
 
@@ -176,7 +176,7 @@ export class ReadService {
       endSession()
     }
     try {
-      lease = await this.#context.opener.lease(target, 'read')
+      lease = await this.#context.table.lease(target, 'read')
       const { log } = lease
       this.#context.expiry.noteRead(log)
       const reader = log.codec.reader(target.key)

@@ -1,5 +1,5 @@
 import type { ReadBudget } from '../log/read-budget.ts'
-import type { StreamCache } from '../log/stream-cache.ts'
+import type { StreamTable } from '../streams/table.ts'
 import type { Admission } from './admission.ts'
 import type { ReadService } from './read-service.ts'
 
@@ -29,7 +29,7 @@ export interface EngineStats {
   readonly waitingAppends: number
   /** Metered bytes of the appends that are not in flight. */
   readonly waitingAppendBytes: number
-  /** Streams in the cache. */
+  /** Streams in the table. */
   readonly cachedStreams: number
   /**
    * Whether an append failed with `storage_full`, and none as large has succeeded since, as far as the
@@ -51,13 +51,13 @@ export interface EngineStats {
 type StorageStats = Pick<EngineStats, 'storageFull' | 'clockOffsetMs' | 'expiryPaused' | 'lostTails'>
 
 export function statsOf(
-  cache: StreamCache,
+  table: StreamTable,
   admission: Admission,
   reads: ReadService,
   readBudget: ReadBudget,
   storage: StorageStats,
 ): EngineStats {
-  const logs = [...cache.all()]
+  const logs = [...table.all()]
   return {
     openSessions: admission.openSessions,
     openReads: reads.openReads,
@@ -67,7 +67,7 @@ export function statsOf(
     appendBytesInFlight: admission.inFlightBytes,
     waitingAppends: admission.waitingAppends,
     waitingAppendBytes: admission.waitingBytes,
-    cachedStreams: cache.size,
+    cachedStreams: table.size,
     ...storage,
   }
 }

@@ -12,19 +12,17 @@ import {
   type StreamDocument,
 } from '../../storage/documents.ts'
 import { emptyHead } from '../../storage/heads.ts'
-import type { StreamCache } from '../log/stream-cache.ts'
 import type { StreamLog } from '../log/stream-log.ts'
+import type { StreamTable } from '../streams/table.ts'
+import type { StreamTarget } from '../streams/target.ts'
 import type { ReadService } from './read-service.ts'
-import type { StreamOpener } from './stream-opener.ts'
-import type { StreamTarget } from './stream-target.ts'
 
 /** How long a creation may take until what it left is removed, in milliseconds. */
 const CREATION_MS_MAX = 3_600_000
 
 export interface StreamBuilderContext {
   readonly session: StorageSession
-  readonly cache: StreamCache
-  readonly opener: StreamOpener
+  readonly table: StreamTable
   readonly reads: ReadService
 }
 
@@ -89,11 +87,11 @@ export class StreamBuilder {
         { kind: 'create-log', logId, epoch, createdAt, ...(start && { start }) },
         deadline,
       ])
-      return this.#context.cache.detached(document, emptyHead(epoch, createdAt, start))
+      return this.#context.table.detached(document, emptyHead(epoch, createdAt, start))
     }
     let sourceId: string | undefined
     if (fork !== undefined) {
-      const source = await this.#context.opener.lease(fork.target, 'read')
+      const source = await this.#context.table.lease(fork.target, 'read')
       sourceId = source.log.document.logId
       try {
         log = await this.#copy(document, fork, key, begin)
@@ -103,7 +101,7 @@ export class StreamBuilder {
     }
     log ??= await begin(undefined)
     if (records !== undefined) {
-      const last = await this.#context.cache.detached(document, log.head)
+      const last = await this.#context.table.detached(document, log.head)
       await append(last, records, key)
     }
     return sourceId
@@ -115,7 +113,7 @@ export class StreamBuilder {
     key: RedactedKey | undefined,
     begin: (start: LogStart) => Promise<StreamLog>,
   ): Promise<StreamLog> {
-    const { reads, cache } = this.#context
+    const { reads, table } = this.#context
     const { tail, trimPoint } = await reads.describe(target)
     const wanted = seqNum ?? tail.seqNum
     if (wanted > tail.seqNum) {
@@ -142,7 +140,7 @@ export class StreamBuilder {
               tail: { seqNum: first.seqNum, timestamp: first.timestamp },
               fencingToken: '',
             })
-            log = await cache.detached({ ...document, config: asIs }, created.head)
+            log = await table.detached({ ...document, config: asIs }, created.head)
             next = first.seqNum
           }
           // Records in the middle of a stream may have expired before earlier ones, and a log has no gaps.

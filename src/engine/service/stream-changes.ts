@@ -5,29 +5,29 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
 import { type StreamDocument, streamKey } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
-import type { StreamCache } from '../log/stream-cache.ts'
+import type { StreamTable } from '../streams/table.ts'
 import type { Commit, Versioned } from './catalog.ts'
 import { firstDeadline, putStream } from './stream-creator.ts'
 import type { UsageRecorder } from './usage.ts'
 import type { WorkRequests } from './work-requests.ts'
 
-/** Removes or reconfigures one incarnation of a stream, and updates the stream cache. */
+/** Removes or reconfigures one incarnation of a stream, and tells the stream table. */
 export class StreamChanges {
   readonly #session: Pick<StorageSession, 'head' | 'get'>
-  readonly #cache: StreamCache
+  readonly #table: StreamTable
   readonly #usage: UsageRecorder
   readonly #work: WorkRequests
   readonly #clock: Clock
 
   constructor(
     session: Pick<StorageSession, 'head' | 'get'>,
-    cache: StreamCache,
+    table: StreamTable,
     usage: UsageRecorder,
     work: WorkRequests,
     clock: Clock,
   ) {
     this.#session = session
-    this.#cache = cache
+    this.#table = table
     this.#usage = usage
     this.#work = work
     this.#clock = clock
@@ -119,10 +119,10 @@ export class StreamChanges {
     try {
       await commit
     } catch (error) {
-      if (!StorageConflict.is(error)) this.#cache.changed(ref, logId, 'uncertain')
+      if (!StorageConflict.is(error)) this.#table.changed(ref, logId, 'uncertain')
       throw error
     }
-    this.#cache.changed(ref, logId, change)
+    this.#table.changed(ref, logId, change)
   }
 }
 

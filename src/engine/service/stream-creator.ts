@@ -14,10 +14,10 @@ import {
   type StreamDocument,
   streamKey,
 } from '../../storage/documents.ts'
+import { assertNotDeleting, noStreamToAppendTo, permissionDenied, streamNotFound } from '../streams/errors.ts'
+import type { CreationPolicy } from '../streams/target.ts'
 import type { BasinCreator } from './basin-creator.ts'
 import type { Catalog, Commit, Versioned } from './catalog.ts'
-import { assertNotDeleting, noStreamToAppendTo, permissionDenied, streamNotFound } from './errors.ts'
-import type { CreationPolicy } from './stream-target.ts'
 import type { UsageRecorder } from './usage.ts'
 
 /** Creates streams: explicitly, and on first use. */

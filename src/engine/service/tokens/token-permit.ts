@@ -6,9 +6,9 @@ import { assertValid, invalid } from '../../../model/errors.ts'
 import type { ListQuery, Page } from '../../../model/info.ts'
 import { basinNameProblem, type StreamRef, streamNameProblem } from '../../../model/names.ts'
 import { OPERATIONS, type Operation } from '../../../model/operations.ts'
-import { permissionDenied } from '../errors.ts'
+import { permissionDenied } from '../../streams/errors.ts'
+import type { StreamTarget } from '../../streams/target.ts'
 import type { HolderPermit, Identity } from '../permit.ts'
-import type { StreamTarget } from '../stream-target.ts'
 
 /** The permissions of the holder of a token (docs/protocol.md "Permissions"). */
 export class TokenPermit implements HolderPermit {

@@ -3,7 +3,7 @@ import { open } from '../../../src/index.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { bodies, gated, openEngine, testClock, testStorage, wrapped } from '../../support/index.ts'
 
-describe('the stream cache', () => {
+describe('the table of streams', () => {
   for (const shared of [false, true]) {
     it(`keeps a stream whose append waits for room, so that followers and tail checks see it (shared: ${shared})`, async () => {
       const storage = gated(testStorage(), { shared })

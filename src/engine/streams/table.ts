@@ -1,0 +1,356 @@
+import type { StreamRef } from '../../model/names.ts'
+import type { SharedSignal } from '../../runtime/abort.ts'
+import { SerialQueue } from '../../runtime/serial-queue.ts'
+import type { Head, StorageSession } from '../../storage/contract.ts'
+import { type StreamDocument, streamKey } from '../../storage/documents.ts'
+import { emptyHead } from '../../storage/heads.ts'
+import { ChangeWatch, type ChangeWatchOptions } from '../log/change-watch.ts'
+import { closedError, deletedError } from '../log/errors.ts'
+import type { RecordCodec } from '../log/record-codec.ts'
+import { type StreamLease, StreamLog, type StreamLogOptions } from '../log/stream-log.ts'
+import { streamNotFound } from './errors.ts'
+import type { CreationPolicy } from './target.ts'
+
+/** How often a name is resolved for one call, while others delete and create the stream again. */
+const ATTEMPTS_MAX = 10
+/** How many streams are considered for eviction when one is added, so that adding one never takes long. */
+const SCAN_MAX = 16
+
+export type Purpose = 'append' | 'read'
+
+/** A stream to open by name, and the policy if it does not exist. */
+export interface OpenRequest {
+  readonly ref: StreamRef
+  readonly creation: CreationPolicy
+}
+
+/** The attempts that a call has left to resolve a name. */
+export interface Attempts {
+  left: number
+}
+
+export const newAttempts = (): Attempts => ({ left: ATTEMPTS_MAX })
+
+export interface StreamTableOptions extends Omit<StreamLogOptions, 'onDeleted'>, ChangeWatchOptions {
+  readonly session: StorageSession
+  readonly limits: StreamLogOptions['limits'] & { readonly cachedStreams: number }
+  /** Whether a stream that can expire may have done so: its document is then loaded again. */
+  readonly isOverdue: (log: StreamLog) => boolean
+  /** Returns the codec of a stream, before it enters the table. */
+  readonly codecFor: (document: StreamDocument) => Promise<RecordCodec>
+  /** Creates a missing stream if the policy allows it. Undefined if it exists by now. */
+  readonly create: (
+    ref: StreamRef,
+    purpose: Purpose,
+    policy: CreationPolicy,
+  ) => Promise<StreamDocument | undefined>
+  readonly closing: SharedSignal
+}
+
+/** How a stream was changed by this engine; `uncertain` when the change failed but may have happened. */
+export type LogChange = 'deleted' | 'reconfigured' | 'uncertain'
+
+/**
+ * The open streams of an engine: those in use and those used recently, one object for each log. A stream that
+ * is not in the table is read from the storage, or created where that is allowed.
+ */
+export class StreamTable {
+  readonly #options: StreamTableOptions
+  readonly #logOptions: StreamLogOptions
+  readonly #watch: ChangeWatch
+  readonly #byName = new Map<string, StreamLog>()
+  readonly #byId = new Map<string, StreamLog>()
+  /** The calls that wait for a name, by purpose and name. */
+  readonly #waiting = new Map<string, WaitingCalls>()
+  readonly #loading = new Set<Loading>()
+  /** Continues where the last scan for eviction ended. */
+  #hand: Iterator<StreamLog> | undefined
+  /** Set when the engine begins to close. */
+  #drained: Promise<unknown> | undefined
+
+  constructor(options: StreamTableOptions) {
+    this.#options = options
+    this.#watch = new ChangeWatch(options, () => this.#byId.values())
+    this.#logOptions = {
+      ...options,
+      onFollow: () => {
+        this.#watch.poll()
+        options.onFollow()
+      },
+      onDeleted: (log) => this.#remove(log),
+    }
+  }
+
+  /**
+   * Returns the stream if it is open and no call waits for a name, which a later call must not overtake. On a
+   * shared storage another engine may have deleted it, which using it reveals.
+   */
+  get({ basin, stream }: StreamRef): StreamLog | undefined {
+    return this.#waiting.size === 0 ? this.#find(streamKey(basin, stream)) : undefined
+  }
+
+  /**
+   * Passes the stream to `use`: synchronously if it is open. Calls for one name and purpose are served in the
+   * order in which they were made, so that appends keep their order while a name is being resolved, and share
+   * one look-up. Closing the engine fails reads, and waits for appends. Rejects with
+   * `stream_deletion_pending` when the attempts are used up.
+   */
+  async open<Result>(
+    request: OpenRequest,
+    purpose: Purpose,
+    use: (log: StreamLog) => Result,
+    attempts: Attempts = newAttempts(),
+  ): Promise<Result> {
+    this.#assertOpen(purpose)
+    const { ref, creation } = request
+    const name = streamKey(ref.basin, ref.stream)
+    // Other look-ups may wait for a creation, which may wait for this one.
+    const key = `${purpose}\0${creation.never ? 'never' : ''}\0${name}`
+    let calls = this.#waiting.get(key)
+    if (calls === undefined) {
+      const log = this.#find(name)
+      if (log !== undefined) return use(log)
+      calls = { queue: new SerialQueue(), made: 0, waiting: 0, failure: undefined }
+      this.#waiting.set(key, calls)
+    }
+    const { queue } = calls
+    const call = calls.made++
+    calls.waiting++
+    try {
+      return await queue.run(async () => {
+        const { log, release } = await this.#resolveShared(calls, call, request, purpose, attempts)
+        try {
+          this.#assertOpen(purpose)
+          return use(log)
+        } finally {
+          release()
+        }
+      })
+    } finally {
+      if (--calls.waiting === 0) this.#waiting.delete(key)
+    }
+  }
+
+  /**
+   * Leases the stream, with the head that the storage has now: it stays the one object for its log until
+   * `release` is called.
+   */
+  async lease(request: OpenRequest, purpose: Purpose): Promise<StreamLease> {
+    const attempts = newAttempts()
+    for (;;) {
+      const lease = await this.open(request, purpose, (log) => log.lease(), attempts)
+      try {
+        if (await lease.log.refresh()) return lease
+      } catch (error) {
+        lease.release()
+        throw error
+      }
+      lease.release()
+    }
+  }
+
+  /** Makes a log that nothing finds, for the stream that is being created with it. */
+  async detached(document: StreamDocument, head: Head): Promise<StreamLog> {
+    const codec = await this.#options.codecFor(document)
+    const ignore = () => {}
+    const options = { ...this.#logOptions, onDeleted: ignore, onTrim: ignore, onLost: ignore }
+    return new StreamLog(options, document, head, codec)
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  all(): Iterable<StreamLog> {
+    return this.#byId.values()
+  }
+
+  get hasFollowers(): boolean {
+    for (const { followers } of this.#byId.values()) if (followers > 0) return true
+    return false
+  }
+
+  /** Reports a change that this engine made or tried to make. */
+  changed(ref: StreamRef, logId: string, change: LogChange): void {
+    const name = streamKey(ref.basin, ref.stream)
+    for (const loading of this.#loading) if (loading.name === name) loading.isStale = true
+    const log = this.#byId.get(logId)
+    if (change === 'deleted') log?.markDeleted(true)
+    else if (log) {
+      log.invalidate()
+      log.markStale()
+      if (change === 'uncertain') this.#watch.sync(log)
+    }
+  }
+
+  /** Reports that another engine may have changed a log. */
+  hint(logId: string): void {
+    const log = this.#byId.get(logId)
+    if (log) this.#watch.sync(log)
+  }
+
+  /** Reports that the storage may have lost appends: what is in use is compared, the rest is forgotten. */
+  historyChanged(): void {
+    for (const loading of this.#loading) loading.isStale = true
+    for (const log of [...this.#byId.values()]) {
+      if (log.isIdle) this.#remove(log)
+      else {
+        log.markStale()
+        this.#watch.sync(log)
+      }
+    }
+  }
+
+  /** Wakes every follower, waits until `drained` resolves, which ends all appends, and empties the table. */
+  async close(drained: Promise<unknown>): Promise<void> {
+    this.#watch.close()
+    this.#drained = drained
+    for (const log of this.#byId.values()) {
+      log.wake()
+      log.close(drained)
+    }
+    await drained
+    this.#byName.clear()
+    this.#byId.clear()
+  }
+
+  #assertOpen(purpose: Purpose): void {
+    if (purpose === 'read' && this.#options.closing.aborted) throw closedError()
+  }
+
+  #find(name: string): StreamLog | undefined {
+    const log = this.#byName.get(name)
+    if (!log || log.isDeleted) return undefined
+    if (log.document.expiry !== undefined && this.#options.isOverdue(log)) return undefined
+    log.wasUsed = true
+    return log
+  }
+
+  /** Resolves a name for a call whose turn it is. It fails as a look-up did that began after the call. */
+  async #resolveShared(
+    calls: WaitingCalls,
+    call: number,
+    request: OpenRequest,
+    purpose: Purpose,
+    attempts: Attempts,
+  ): Promise<StreamLease> {
+    const { failure } = calls
+    if (failure && call < failure.end && isSameRequest(request, failure.request)) throw failure.error
+    const end = calls.made
+    try {
+      return await this.#resolve(request, purpose, attempts)
+    } catch (error) {
+      // Why a storage that is being closed failed does not matter.
+      this.#assertOpen(purpose)
+      calls.failure = { request, error, end }
+      throw error
+    }
+  }
+
+  async #resolve(request: OpenRequest, purpose: Purpose, attempts: Attempts): Promise<StreamLease> {
+    const { ref, creation } = request
+    const name = streamKey(ref.basin, ref.stream)
+    const loading: Loading = { name, isStale: false }
+    this.#loading.add(loading)
+    try {
+      while (attempts.left-- > 0) {
+        loading.isStale = false
+        const open = this.#find(name)
+        if (open !== undefined) return open.lease()
+        const found = await this.#load(ref, loading)
+        if (found === 'changed') continue
+        if (found !== 'missing') return found
+        this.#assertOpen(purpose)
+        if (creation.never) throw streamNotFound(ref)
+        loading.isStale = false
+        const created = await this.#create(ref, purpose, creation, loading)
+        if (created !== undefined) return created
+      }
+    } finally {
+      this.#loading.delete(loading)
+    }
+    throw deletedError()
+  }
+
+  /** Leased at once: otherwise it might be evicted, and loaded a second time, before its first use. */
+  async #load(ref: StreamRef, loading: Loading): Promise<StreamLease | 'missing' | 'changed'> {
+    const { session, loadDocument, codecFor } = this.#options
+    const document = await loadDocument(ref.basin, ref.stream)
+    if (document === undefined) return 'missing'
+    const codec = await codecFor(document)
+    const head = await session.head(document.logId)
+    const isCurrent = head !== undefined && head.epoch === document.epoch && !loading.isStale
+    const known = this.#byId.get(document.logId)
+    if (!isCurrent || known?.isDeleted) return 'changed'
+    known?.noteReadAt(document.readAt)
+    return (known ?? this.#add(document, head, codec)).lease()
+  }
+
+  /** Creates the stream. Its log is empty, so it is not read. */
+  async #create(
+    ref: StreamRef,
+    purpose: Purpose,
+    policy: CreationPolicy,
+    loading: Loading,
+  ): Promise<StreamLease | undefined> {
+    const document = await this.#options.create(ref, purpose, policy)
+    if (document === undefined) return undefined
+    const codec = await this.#options.codecFor(document)
+    if (loading.isStale || this.#byId.has(document.logId)) return undefined
+    return this.#add(document, emptyHead(document.epoch, document.createdAt), codec).lease()
+  }
+
+  #add(document: StreamDocument, head: Head, codec: RecordCodec): StreamLog {
+    const log = new StreamLog(this.#logOptions, document, head, codec)
+    this.#byName.set(streamKey(document.basin, document.name), log)
+    this.#byId.set(document.logId, log)
+    this.#makeRoom(log)
+    if (this.#drained !== undefined) log.close(this.#drained)
+    return log
+  }
+
+  /** Evicts idle streams if there are too many, unless they were used since they were last considered. */
+  #makeRoom(added: StreamLog): void {
+    const { cachedStreams } = this.#options.limits
+    for (let left = SCAN_MAX; left > 0 && this.#byId.size > cachedStreams; left--) {
+      this.#hand ??= this.#byId.values()
+      const { value: log } = this.#hand.next()
+      if (log === undefined) this.#hand = undefined
+      else if (log.wasUsed || log === added || !log.isIdle) log.wasUsed = false
+      else this.#remove(log)
+    }
+  }
+
+  #remove(log: StreamLog): void {
+    const { basin, name, logId } = log.document
+    const key = streamKey(basin, name)
+    if (this.#byName.get(key) === log) this.#byName.delete(key)
+    if (this.#byId.get(logId) === log) this.#byId.delete(logId)
+  }
+}
+
+/** The calls that wait for one name, in order. */
+interface WaitingCalls {
+  readonly queue: SerialQueue
+  /** How many calls there were. */
+  made: number
+  waiting: number
+  /** The latest failure of a look-up, which the calls below `end` precede: for a later one it may succeed. */
+  failure: { readonly request: OpenRequest; readonly error: unknown; readonly end: number } | undefined
+}
+
+interface Loading {
+  readonly name: string
+  /** Set when the stream is changed while it is loaded. */
+  isStale: boolean
+}
+
+/** Whether a failed look-up fails for both. Otherwise a later one may be allowed to create the stream. */
+function isSameRequest(one: OpenRequest, other: OpenRequest): boolean {
+  return (
+    one.creation.always === other.creation.always &&
+    one.creation.config === other.creation.config &&
+    one.creation.isConfigDenied === other.creation.isConfigDenied &&
+    one.ref.shownAs === other.ref.shownAs
+  )
+}
