@@ -1,7 +1,7 @@
 import { dueOperations, type OpenReadTimes, startOpenRead } from '../core/usage/open-read.ts'
 import { alignDown, MINUTE_SECONDS } from '../core/usage/tiers.ts'
-import type { UsageConnection } from '../engine/streams/target.ts'
 import type { AppendUsage } from '../engine/service/usage.ts'
+import type { UsageConnection } from '../engine/streams/target.ts'
 import type { StorageClass } from '../model/config.ts'
 
 /** The appends to a log in one minute. */
