@@ -1,14 +1,14 @@
 // @module-tag slow
 
 import { beforeAll, describe, expect, it } from 'vitest'
+import { loadModules } from '../harness/all-modules.ts'
 import { reportOf } from '../harness/seeds.ts'
-import { loadCode } from '../loaded-code.ts'
 import { BROKEN_SYNC } from './broken-sync.ts'
 import { DEVICES, play } from './simulation.ts'
 
 const STEPS = 30
 
-beforeAll(loadCode)
+beforeAll(loadModules)
 
 it.each([...DEVICES.regressions, 41, 42])(
   `devices keep every promise in ${STEPS} steps of seed %d`,

@@ -1,6 +1,5 @@
 import { type VirtualClock, virtualClock } from '../../../adapters/testing/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
-import { loadCode } from '../loaded-code.ts'
 import { Violation } from './violation.ts'
 
 export interface PlayOptions {
@@ -97,7 +96,6 @@ export class Scheduler {
   }
 
   async play(scenario: Scenario, { seed, steps }: PlayOptions, settings: object): Promise<Played> {
-    await loadCode()
     await this.guardAsync(() => scenario.begin())
     while (this.#step < steps && this.#violation === undefined) {
       this.#step++

@@ -1,11 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { campaignOf, replayCommand, seedsFrom } from '../harness/campaign.ts'
 import { Progress } from '../harness/progress.ts'
 import { checkHistory } from './check-history.ts'
-import { historyLines } from './history-lines.ts'
 import type { History } from './operations.ts'
 import type { Workload } from './record-history.ts'
 
@@ -13,7 +12,6 @@ const { options, runsAll } = campaignOf('linearizability', {
   histories: 2,
   // The second one has several streams.
   seed: 3,
-  write: undefined as string | undefined,
 })
 
 /** Only ends what hangs: a history takes seconds. */
@@ -40,7 +38,6 @@ export function campaign(target: string, record: (workload: Workload) => Promise
       const history = await record(workload)
       assertComplete(history, workload)
       for (const { outcome } of history) counts[outcome.kind] = (counts[outcome.kind] ?? 0) + 1
-      if (options.write !== undefined) write(options.write, target, seed, history)
       const finding = checkHistory(history)
       if (finding === undefined) return progress.pass()
       progress.fail()
@@ -61,21 +58,11 @@ export function assertComplete(history: History, { clients, operationsPerClient 
 }
 
 function report(finding: string, target: string, seed: number, history: History): string {
-  const paths = write(join(tmpdir(), 'headwater-linearizability'), target, seed, history)
+  const path = join(tmpdir(), `headwater-${target.replaceAll(/[^a-z0-9]+/gi, '-')}-${seed}.jsonl`)
+  writeFileSync(path, history.map((recorded) => `${JSON.stringify(recorded)}\n`).join(''))
   return [
     finding,
-    `The whole history: ${paths.join(', ')}`,
+    `The whole history: ${path}`,
     `Replay the workload: ${replayCommand('linearizability', { target, seed, histories: 1 })}`,
   ].join('\n')
-}
-
-/** Writes a file for each stream. */
-function write(directory: string, target: string, seed: number, history: History): string[] {
-  mkdirSync(directory, { recursive: true })
-  const streams = new Set(history.map(({ stream }) => stream))
-  return [...streams].map((stream) => {
-    const path = join(directory, `${target.replaceAll(/[^a-z0-9]+/gi, '-')}.${seed}.${stream}.jsonl`)
-    writeFileSync(path, historyLines(history.filter((recorded) => recorded.stream === stream)))
-    return path
-  })
 }

@@ -63,7 +63,7 @@ function describedOutcome(outcome: Outcome): string {
 
 /** Where a read differs from the records of the order. */
 function describedDifference({ outcome }: RecordedOperation, order: History): string {
-  if (outcome.kind !== 'read' || outcome.bodies === undefined) return ''
+  if (outcome.kind !== 'read') return ''
   const written = order.filter(isEffective).flatMap(({ operation }) => recordsOf(operation as Append))
   const found = outcome.bodies
   const at = Array.from({ length: Math.max(found.length, written.length) }, (_, index) => index).find(

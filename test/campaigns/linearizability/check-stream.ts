@@ -1,5 +1,5 @@
 import { type Append, type History, isEffective, type RecordedOperation, recordsOf } from './operations.ts'
-import { afterAppend, contradiction, EMPTY_STREAM, type StreamState } from './stream-model.ts'
+import { afterAppended, contradiction, EMPTY_CONTENTS, type StreamContents } from './stream-model.ts'
 
 export type Verdict =
   /** The operations in an order in which they may have taken effect. */
@@ -13,7 +13,7 @@ export interface Violation {
   /** The longest valid order of some of the operations. */
   readonly order: History
   /** The state after that order. */
-  readonly state: StreamState
+  readonly state: StreamContents
   /** The operations of which one must come next, although none can. */
   readonly blocked: History
 }
@@ -31,7 +31,7 @@ export function checkStream(history: History, { configurationsMax = 200_000 } = 
 
 /** A position of the search to return to. */
 interface Branch {
-  readonly state: StreamState
+  readonly state: StreamContents
   /** The number of operations placed there. */
   readonly placed: number
   readonly choices: number[]
@@ -49,7 +49,7 @@ class Search {
   #longestRead: readonly string[] = []
   readonly #seen = new Set<string>()
   readonly #order: number[] = []
-  #state = EMPTY_STREAM
+  #state = EMPTY_CONTENTS
   /** The number of unplaced operations that have returned, and so must be placed. */
   #unplaced = 0
 
@@ -62,8 +62,8 @@ class Search {
     this.#previous = Int32Array.from({ length }, (_, index) => (index + length - 1) % length)
     for (const { operation, outcome } of operations) {
       if (outcome.kind !== 'unknown') this.#unplaced++
-      if (outcome.kind === 'read' && (outcome.bodies?.length ?? 0) > this.#longestRead.length) {
-        this.#longestRead = outcome.bodies!
+      if (outcome.kind === 'read' && outcome.bodies.length > this.#longestRead.length) {
+        this.#longestRead = outcome.bodies
       }
       if (operation.kind !== 'append' || outcome.kind !== 'appended') continue
       recordsOf(operation).forEach((_, offset) => void this.#acknowledged.add(outcome.start + offset))
@@ -151,7 +151,7 @@ class Search {
       const choice = branch.choices.pop()
       if (choice !== undefined) {
         this.#place(choice)
-        this.#state = afterAppend(branch.state, this.#operations[choice]!.operation as Append)
+        this.#state = afterAppended(branch.state, this.#operations[choice]!.operation as Append)
         return true
       }
       branches.pop()
@@ -164,8 +164,8 @@ class Search {
    * after it none.
    */
   #isNew(window: readonly number[]): boolean {
-    const { tail, streamHash, fencingToken } = this.#state
-    const configuration = `${window.join()} ${tail} ${streamHash} ${fencingToken}`
+    const { content, fencingToken } = this.#state
+    const configuration = `${window.join()} ${content} ${fencingToken}`
     if (this.#seen.has(configuration)) return false
     this.#seen.add(configuration)
     return true

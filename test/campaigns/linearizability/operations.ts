@@ -30,9 +30,8 @@ export interface ReadOutcome {
   readonly kind: 'read'
   /** The number of records, which is the tail: none is ever trimmed. */
   readonly tail: number
-  readonly streamHash: bigint
-  /** The bodies of the records, which make reports readable. */
-  readonly bodies?: readonly string[]
+  /** The bodies of the records. */
+  readonly bodies: readonly string[]
 }
 
 export type Outcome =

@@ -1,92 +1,85 @@
+import { createHash } from 'node:crypto'
+import { afterAppend, EMPTY_STREAM, type StreamState, verdictOn } from '../model/stream-state.ts'
 import { type Append, type AppendOutcome, type RecordedOperation, recordsOf } from './operations.ts'
-import { EMPTY_STREAM_HASH, streamHashOf } from './stream-hash.ts'
 
-/** The state of a stream in the sequential model. */
-export interface StreamState {
-  /** The sequence number of the next record. */
-  readonly tail: number
-  /** `streamHashOf` all records. */
-  readonly streamHash: bigint
-  /** `''` if there is none. */
-  readonly fencingToken: string
+/** A stream in the sequential model, with what its records are. */
+export interface StreamContents extends StreamState {
+  /** Equal for equal records: a hash of the one without the last record, and of that record. */
+  readonly content: string
 }
 
-export const EMPTY_STREAM: StreamState = { tail: 0, streamHash: EMPTY_STREAM_HASH, fencingToken: '' }
+export const EMPTY_CONTENTS: StreamContents = { ...EMPTY_STREAM, content: '' }
 
 /** Returns why the operation cannot have its outcome in this state, as a clause, or undefined if it can. */
 export function contradiction(
-  state: StreamState,
+  state: StreamContents,
   { operation, outcome }: Pick<RecordedOperation, 'operation' | 'outcome'>,
 ): string | undefined {
   switch (outcome.kind) {
-    case 'appended':
-      return ackContradiction(state, operation as Append, outcome)
-    case 'refused':
-      return rejectionContradiction(state, operation as Append, outcome)
-    case 'unknown':
-      return rejectionIn(state, operation as Append)
     case 'read':
       if (outcome.tail !== state.tail) return `the stream has ${state.tail} records`
-      return outcome.streamHash === state.streamHash ? undefined : 'the stream has other records'
+      return contentOf(outcome.bodies) === state.content ? undefined : 'the stream has other records'
     case 'tail':
       return outcome.tail === state.tail ? undefined : `the tail is ${state.tail}`
     case 'not-made':
     case 'failed':
       return undefined
+    default:
+      return appendContradiction(state, operation as Append, outcome)
   }
+}
+
+function appendContradiction(
+  state: StreamContents,
+  append: Append,
+  outcome: Exclude<AppendOutcome, { kind: 'not-made' }>,
+): string | undefined {
+  const verdict = verdictOn(state, modelOf(append))
+  const refusal = verdict.kind === 'refused' ? verdict.error : undefined
+  const ofToken = `the fencing token is ${JSON.stringify(state.fencingToken)}`
+  const ofTail = `the tail is ${state.tail}`
+  if (outcome.kind === 'refused') {
+    const isOfToken = 'fencingToken' in outcome
+    const isSame = isOfToken
+      ? refusal?.fencingToken === outcome.fencingToken
+      : refusal?.seqNum === outcome.seqNum
+    if (isSame) return undefined
+    return isOfToken || refusal?.fencingToken !== undefined ? ofToken : ofTail
+  }
+  if (outcome.kind === 'appended') {
+    const { start, end, tail } = outcome
+    const { length } = recordsOf(append)
+    if (start !== state.tail) return ofTail
+    if (end !== start + length) return `${length} records were appended`
+    if (tail < end) return 'the tail in the ack is before the end of the append'
+  }
+  return refusal && (refusal.fencingToken === undefined ? ofTail : ofToken)
 }
 
 /** Returns the state after an append. */
-export function afterAppend(state: StreamState, append: Append): StreamState {
+export function afterAppended(state: StreamContents, append: Append): StreamContents {
   const records = recordsOf(append)
+  const [start, end] = [state.tail, state.tail + records.length].map((seqNum) => ({ seqNum, timestamp: 0 }))
+  const place = { appendedAt: 0, start: start!, end: end! }
   return {
-    tail: state.tail + records.length,
-    streamHash: streamHashOf(records, state.streamHash),
-    fencingToken: append.setFencingToken ?? state.fencingToken,
+    ...afterAppend(state, modelOf(append), place),
+    content: records.reduce(withRecord, state.content),
   }
 }
 
-/**
- * Returns the condition of the append that does not hold (docs/protocol.md "Append conditions"). The fencing
- * token is checked first.
- */
-function failedCondition(
-  state: StreamState,
-  { fencingToken, matchSeqNum }: Append,
-): 'fencingToken' | 'matchSeqNum' | undefined {
-  if (fencingToken !== undefined && fencingToken !== state.fencingToken) return 'fencingToken'
-  if (matchSeqNum !== undefined && matchSeqNum !== state.tail) return 'matchSeqNum'
-  return undefined
+function modelOf(append: Append) {
+  const { matchSeqNum, fencingToken, setFencingToken: fence } = append
+  return { conditions: { matchSeqNum, fencingToken }, count: recordsOf(append).length, fence, closes: false }
 }
 
-function rejectionIn(state: StreamState, append: Append): string | undefined {
-  const failed = failedCondition(state, append)
-  if (failed === 'fencingToken') return `the fencing token is ${JSON.stringify(state.fencingToken)}`
-  return failed && `the tail is ${state.tail}`
+function withRecord(content: string, body: string): string {
+  return createHash('sha1').update(`${content} ${body}`).digest('base64')
 }
 
-function ackContradiction(
-  state: StreamState,
-  append: Append,
-  { start, end, tail }: AppendOutcome & { kind: 'appended' },
-): string | undefined {
-  if (start !== state.tail) return `the tail is ${state.tail}`
-  const { length } = recordsOf(append)
-  if (end !== start + length) return `${length} records were appended`
-  if (tail < end) return 'the tail in the ack is before the end of the append'
-  return rejectionIn(state, append)
-}
+const contents = new WeakMap<readonly string[], string>()
 
-function rejectionContradiction(
-  state: StreamState,
-  append: Append,
-  outcome: AppendOutcome & { kind: 'refused' },
-): string | undefined {
-  const failed = failedCondition(state, append)
-  if ('fencingToken' in outcome) {
-    if (outcome.fencingToken === state.fencingToken && failed === 'fencingToken') return undefined
-    return `the fencing token is ${JSON.stringify(state.fencingToken)}`
-  }
-  if (failed === 'fencingToken') return `the fencing token is ${JSON.stringify(state.fencingToken)}`
-  return outcome.seqNum === state.tail && failed === 'matchSeqNum' ? undefined : `the tail is ${state.tail}`
+function contentOf(bodies: readonly string[]): string {
+  const known = contents.get(bodies) ?? bodies.reduce(withRecord, EMPTY_CONTENTS.content)
+  contents.set(bodies, known)
+  return known
 }

@@ -1,5 +1,4 @@
 import type { Append, History, Operation, Outcome, RecordedOperation } from './operations.ts'
-import { streamHashOf } from './stream-hash.ts'
 
 /**
  * Parses a drawn history: a line for each client, and a pair of brackets for each operation, from its call to
@@ -39,7 +38,7 @@ function parsed(text: string): [Operation, Outcome] {
 
 function contentsOf(text: string): Outcome {
   const bodies = text === 'nothing' ? [] : text.split(',').map(tokenOf)
-  return { kind: 'read', tail: bodies.length, streamHash: streamHashOf(bodies), bodies }
+  return { kind: 'read', tail: bodies.length, bodies }
 }
 
 function appendOf(kind: 'append' | 'fence', [records, ...conditions]: string[]): Append {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { loadModules } from '../harness/all-modules.ts'
 import type { Played } from '../harness/scheduler.ts'
 import { reportOf } from '../harness/seeds.ts'
-import { loadCode } from '../loaded-code.ts'
 import { BROKEN_ENGINES } from './broken-engines.ts'
 import { play, SIMULATION } from './simulation.ts'
 
@@ -24,7 +24,7 @@ const EVENTS = [
   return events.split(', ').map((event) => (kind === 'refused' ? `not made: ${event}` : event))
 })
 
-beforeAll(loadCode)
+beforeAll(loadModules)
 
 function expectKept(played: Played): void {
   if (played.violation !== undefined) expect.fail(reportOf(SIMULATION.name, played))

@@ -27,7 +27,8 @@ export class App {
   /**
    * Starts a command in a directory, with the environment variable `PORT`. `start` is the command and its
    * arguments; `http2` makes all requests over HTTP/2 with prior knowledge; `leaveMs` is how long it takes
-   * to notice that a client has left; a `chat` has neither a handler at `/streams` nor a token.
+   * to notice that a client has left; `stats` is the path at which the app itself serves what its engine has
+   * open; a `chat` has neither a handler at `/streams` nor a token.
    */
   static async start(mode, directory, givenPort) {
     for (let attempt = 1; ; attempt++) {
@@ -40,8 +41,13 @@ export class App {
     }
   }
 
-  static async #startOn(port, { start: [command, ...args], http2 = false, leaveMs, env, chat }, directory) {
-    const app = new App(`http://127.0.0.1:${port}`, directory, { http2, leaveMs })
+  static async #startOn(port, mode, directory) {
+    const {
+      start: [command, ...args],
+      env,
+      chat,
+    } = mode
+    const app = new App(`http://127.0.0.1:${port}`, directory, mode)
     // A process group of its own: package managers and development servers have children.
     app.#process = spawn(command, args, {
       cwd: directory,
@@ -67,12 +73,13 @@ export class App {
     return app
   }
 
-  constructor(url, directory, { http2, leaveMs }) {
+  constructor(url, directory, { http2 = false, leaveMs, stats }) {
     this.url = url
     /** The copy of the app. */
     this.directory = directory
     this.leaveMs = leaveMs
     this.http2 = http2
+    this.statsPath = stats
     this.basin = BASIN
     this.client = new Client(url, { http2 })
   }
@@ -81,7 +88,7 @@ export class App {
     return this.#token
   }
 
-  /** A request to the handler, below `mount`. */
+  /** A request to the handler. Its path begins at `mount`. */
   request(path, { mount = '/streams', headers, json, ...options } = {}) {
     const response = this.client.request(mount + path, {
       ...options,
@@ -117,9 +124,12 @@ export class App {
     return stream
   }
 
-  /** The `stats()` of the engine, by the app's own route. Rejects when `signal` aborts. */
-  async stats(signal) {
-    return await (await this.client.request('/stats', { signal })).json()
+  /** What the engine has open. */
+  async stats() {
+    // A development server that has started another worker prints another address.
+    const printed = [...this.output.matchAll(/stats: (http\S+)/g)].at(-1)?.[1]
+    const response = await fetch(this.statsPath ? this.url + this.statsPath : printed)
+    return await response.json()
   }
 
   /** Kills it, with its children. */
@@ -142,8 +152,9 @@ export class App {
     const isUp = async () => {
       if (this.#process.exitCode !== null) throw new Error(`the app exited with ${this.#process.exitCode}`)
       const signal = AbortSignal.timeout(START_MS_MAX)
-      const replying = isChat ? this.client.request('/', { signal }) : this.stats(signal)
-      return await replying.catch(() => undefined)
+      // The first request opens the engine of an app with a build.
+      const path = isChat ? '/' : (this.statsPath ?? '/streams/v1/basins')
+      return await this.client.request(path, { signal }).catch(() => undefined)
     }
     await until('the app to listen', isUp, START_MS_MAX)
     if (isChat) return

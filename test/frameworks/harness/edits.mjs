@@ -24,7 +24,8 @@ export const EDIT_CHECKS = {
             await writeFile(path, `${source}\nconsole.log('loaded after the ${body} edit')\n`)
             savedAt = performance.now()
           }
-          await app.stats(AbortSignal.timeout(REQUEST_MS_MAX)).catch(() => {})
+          const signal = AbortSignal.timeout(REQUEST_MS_MAX)
+          await app.request('/v1/basins', { signal }).catch(() => {})
           return app.output.includes(`loaded after the ${body} edit`)
         }
         await until(`the ${body} edit`, isLoaded, RELOAD_MS_MAX)

@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { cp, mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { recipeOf } from './recipes.mjs'
 
 const APPS = join(import.meta.dirname, '..')
 const PROJECT = join(APPS, '..', '..')
@@ -13,12 +15,16 @@ export async function pack(directory) {
   return join(directory, JSON.parse(stdout)[0].filename)
 }
 
-/** Copies an app into a directory and installs its dependencies and the tarball. */
-export async function install(name, directory, tarball, { dependencies, install, replaced = {} }) {
+/** Writes an app into a directory and installs its dependencies and the tarball. */
+export async function install(name, directory, tarball, { dependencies, install, edits, replaced = {} }) {
   const harness = (file) => join(import.meta.dirname, file)
   await mkdir(directory, { recursive: true })
-  for (const file of ['streams.js', 'engine.js']) await cp(harness(file), join(directory, file))
-  await cp(join(APPS, name), directory, { recursive: true })
+  for (const file of ['opened.js', 'streams.js', 'engine.js']) await cp(harness(file), join(directory, file))
+  for (const [file, code] of await recipeOf(name, edits)) {
+    await mkdir(dirname(join(directory, file)), { recursive: true })
+    await writeFile(join(directory, file), code)
+  }
+  if (existsSync(join(APPS, name))) await cp(join(APPS, name), directory, { recursive: true })
   for (const [file, by] of Object.entries(replaced)) await cp(harness(by), join(directory, file))
   const manifest = {
     name: `${name}-app`,

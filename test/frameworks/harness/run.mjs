@@ -1,17 +1,17 @@
 // Runs the checks against the apps, and prints one table.
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { APPS } from '../apps.mjs'
 import { App } from './app.mjs'
 import { checksOf, limitationsOf, TITLES } from './checks.mjs'
 import { execute, install, installRuntime, pack } from './install.mjs'
 
-const APPS = join(import.meta.dirname, '..')
 /** Apps that compile as they go take minutes on a busy machine. */
 const CHECK_MS_MAX = 600_000
 const PARALLEL = Math.min(2, availableParallelism())
 
-/** What `framework.mjs` of an app need not say. */
+/** What an app need not say. */
 const TEMPLATE = {
   dependencies: {},
   install: ['--omit=optional', '--ignore-scripts'],
@@ -21,18 +21,12 @@ const TEMPLATE = {
 /** A line for each failure. */
 const failures = []
 
-/** The names of all apps: the folders with a `framework.mjs`. */
-async function appNames() {
-  const entries = await readdir(APPS, { withFileTypes: true })
-  return entries.filter((entry) => entry.isDirectory() && entry.name !== 'harness').map(({ name }) => name)
-}
-
 /**
  * Checks the apps with these names, or whose names begin with one of them, or all. Resolves to whether every
  * check passed.
  */
 export async function checkFrameworks(wanted) {
-  const all = await appNames()
+  const all = Object.keys(APPS)
   const isWanted = (name) => wanted.length === 0 || wanted.some((prefix) => name.startsWith(prefix))
   const unknown = wanted.filter((prefix) => !all.some((name) => name.startsWith(prefix)))
   if (unknown.length > 0)
@@ -40,9 +34,9 @@ export async function checkFrameworks(wanted) {
   const directory = await mkdtemp(join(tmpdir(), 'headwater-frameworks-'))
   try {
     const tarball = await pack(directory)
-    const frameworks = await Promise.all(all.filter(isWanted).map(frameworkOf))
+    const apps = all.filter(isWanted).map((name) => ({ name, framework: { ...TEMPLATE, ...APPS[name] } }))
     // The longest begin first, so that nothing else has to wait for them at the end.
-    const waiting = frameworks.sort((a, b) => stepsOf(b) - stepsOf(a))
+    const waiting = apps.sort((a, b) => stepsOf(b) - stepsOf(a))
     const rows = []
     const work = async () => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
@@ -57,11 +51,6 @@ export async function checkFrameworks(wanted) {
     // A browser may still be ending.
     await rm(directory, { recursive: true, force: true, maxRetries: 10 })
   }
-}
-
-async function frameworkOf(name) {
-  const { default: framework } = await import(join(APPS, name, 'framework.mjs'))
-  return { name, framework: { ...TEMPLATE, ...framework } }
 }
 
 /** An estimate of how long an app takes. */

@@ -1,0 +1,3 @@
+export declare const APPS: Readonly<
+  Record<string, { readonly edits?: readonly (readonly [from: string | RegExp, to: string])[] }>
+>

@@ -1,5 +1,0 @@
-export default {
-  title: 'Bun.serve',
-  runtime: 'bun',
-  start: ['bun', 'server.js'],
-}

@@ -1,4 +1,0 @@
-export default {
-  dependencies: { express: '4.22.3' },
-  title: 'Express 4',
-}

@@ -1,3 +1,0 @@
-import { stats } from '../engine.js'
-
-export default stats

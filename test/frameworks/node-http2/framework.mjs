@@ -1,4 +1,0 @@
-export default {
-  title: 'node:http2',
-  http2: true,
-}

@@ -1,3 +1,0 @@
-import { stats } from '../../../engine.js'
-
-export const GET = async () => Response.json(await stats())

@@ -1,5 +1,0 @@
-import { createHandler } from 'headwater/http'
-import { engine } from '../../../../engine.js'
-
-const streams = createHandler(engine, { prefix: '/streams' })
-export const fallback = ({ request }) => streams(request)
