@@ -38,82 +38,60 @@ async function tenantBasin(): Promise<string> {
   return basin
 }
 
-describe('a read-only, auto-prefixed, expiring token that a client issues', () => {
-  it('permits exactly its scope', { tags: ['slow'] }, async () => {
+describe('a token that a client issues', () => {
+  it('has the scope, the prefix and the end that were asked for', async () => {
     const name = await tenantBasin()
     const expiresAt = new Date(clock.now() + 600_000)
-    const { accessToken } = await root.accessTokens.issue({
-      id: 'tenant/reader',
-      expiresAt,
-      autoPrefixStreams: true,
-      scope: {
-        basins: { exact: name },
-        streams: { prefix: 'tenant/' },
-        opGroups: { basin: { read: true }, stream: { read: true } },
-      },
-    })
+    const scope = {
+      basins: { exact: name },
+      streams: { prefix: 'tenant/' },
+      opGroups: { basin: { read: true }, stream: { read: true } },
+    } as const
+    const id = 'tenant/reader'
+    const { accessToken } = await root.accessTokens.issue({ id, expiresAt, autoPrefixStreams: true, scope })
     const listed = await root.accessTokens.list({ prefix: 'tenant/' })
-    expect(listed.accessTokens).toMatchObject([{ id: 'tenant/reader', expiresAt, autoPrefixStreams: true }])
+    expect(listed.accessTokens).toMatchObject([{ id, expiresAt, autoPrefixStreams: true, scope }])
 
     const reader = clientOf(url, {}, accessToken)
-    const basin = reader.basin(name)
-    const { streams } = await basin.streams.list()
-    expect(streams.map((info) => info.name)).toEqual(['letters', 'orders'])
-    expect((await basin.streams.list({ prefix: 'o' })).streams.map((info) => info.name)).toEqual(['orders'])
-    expect((await basin.streams.list({ startAfter: 'letters' })).streams.map((info) => info.name)).toEqual([
-      'orders',
-    ])
-    const orders = basin.stream('orders')
-    expect((await orders.checkTail()).tail.seqNum).toBe(1)
+    const { streams } = await reader.basin(name).streams.list({ startAfter: 'letters' })
+    expect(streams.map((info) => info.name)).toEqual(['orders'])
+    const orders = reader.basin(name).stream('orders')
     const batch = await orders.read({ start: { from: { seqNum: 0 } } })
     expect(batch.records.map(({ body }) => body)).toEqual(['first of tenant/orders'])
-    expect((await basin.streams.getConfig({ stream: 'orders' })).storageClass).toBe('express')
-
     const denied = [403, 'permission_denied']
     expect(await refusal(orders.append(strings('forged')))).toEqual(denied)
-    expect(await refusal(basin.streams.create({ stream: 'more' }))).toEqual(denied)
-    expect(await refusal(basin.streams.delete({ stream: 'orders' }))).toEqual(denied)
-    expect(await refusal(basin.streams.ensure({ stream: 'orders' }))).toEqual(denied)
-    expect(await refusal(reader.basins.list())).toEqual(denied)
     expect(await refusal(reader.accessTokens.list())).toEqual(denied)
-    expect(await refusal(reader.accessTokens.issue({ id: 'x', scope: { ops: ['read'] } }))).toEqual(denied)
-    expect(await refusal(reader.locations.list())).toEqual(denied)
-    expect(await refusal(reader.basin('no-such-basin').streams.list())).toEqual(denied)
-    expect(await refusal(basin.stream('other/orders').checkTail())).toEqual([404, 'stream_not_found'])
-    expect(await refusal(basin.stream('x'.repeat(506)).checkTail())).toEqual([422, 'invalid'])
-
-    await root.accessTokens.revoke({ id: 'tenant/reader' })
-    expect(await refusal(orders.checkTail())).toEqual([401, 'authn'])
-    expect(await refusal(root.accessTokens.revoke({ id: 'tenant/reader' }))).toEqual([
+    expect(await refusal(reader.basin(name).stream('other/orders').checkTail())).toEqual([
       404,
-      'access_token_not_found',
+      'stream_not_found',
     ])
+
+    await root.accessTokens.revoke({ id })
+    expect(await refusal(orders.checkTail())).toEqual([401, 'authn'])
+    expect(await refusal(root.accessTokens.revoke({ id }))).toEqual([404, 'access_token_not_found'])
   })
 
-  it.each(['fetch', 's2s'] as const)(
-    'and its session by %s ends when the token is revoked',
-    async (transport) => {
-      const name = await tenantBasin()
-      const id = freshName('token')
-      const { accessToken } = await root.accessTokens.issue({
-        id,
-        scope: { basins: { exact: name }, streams: { prefix: '' }, ops: ['read', 'check-tail'] },
-      })
-      const reader = clientOf(url, { retry: { maxAttempts: 1 } }, accessToken)
-      const stream = reader.basin(name).stream('tenant/orders', { forceTransport: transport })
-      const session = await stream.readSession({ start: { from: { seqNum: 0 } } })
-      const bodies: unknown[] = []
-      const following = (async () => {
-        for await (const { body } of session) {
-          bodies.push(body)
-          await root.accessTokens.revoke({ id })
-        }
-      })()
-      await expect(following).rejects.toBeInstanceOf(S2Error)
-      expect(bodies).toEqual(['first of tenant/orders'])
-      await stream.close()
-    },
-  )
+  it.each(['fetch', 's2s'] as const)('ends a session by %s when it is revoked', async (transport) => {
+    const name = await tenantBasin()
+    const id = freshName('token')
+    const { accessToken } = await root.accessTokens.issue({
+      id,
+      scope: { basins: { exact: name }, streams: { prefix: '' }, ops: ['read', 'check-tail'] },
+    })
+    const reader = clientOf(url, { retry: { maxAttempts: 1 } }, accessToken)
+    const stream = reader.basin(name).stream('tenant/orders', { forceTransport: transport })
+    const session = await stream.readSession({ start: { from: { seqNum: 0 } } })
+    const bodies: unknown[] = []
+    const following = (async () => {
+      for await (const { body } of session) {
+        bodies.push(body)
+        await root.accessTokens.revoke({ id })
+      }
+    })()
+    await expect(following).rejects.toBeInstanceOf(S2Error)
+    expect(bodies).toEqual(['first of tenant/orders'])
+    await stream.close()
+  })
 })
 
 it('lists one location, the default', async () => {

@@ -1,4 +1,4 @@
-import { AppendInput, AppendRecord, RangeNotSatisfiableError } from '@s2-dev/streamstore'
+import { AppendInput, AppendRecord } from '@s2-dev/streamstore'
 import { describe, expect, it } from 'vitest'
 import { all, bodies, longText, strings, take } from './records.ts'
 import { basinOfFile, FETCH, openCounts, S2S, serviceOfFile, until, untilIdle } from './support.ts'
@@ -17,17 +17,6 @@ describe.each([FETCH, S2S])('read session by $name', async (transport) => {
     await stream.append(AppendInput.create(records))
     return stream
   }
-
-  it.each([
-    ['a sequence number', { seqNum: 3 }, ['3', '4']],
-    ['a timestamp', { timestamp: 2_001 }, ['2', '3', '4']],
-    ['an offset from the tail', { tailOffset: 1 }, ['4']],
-    ['an offset beyond the start', { tailOffset: 100 }, ['0', '1', '2', '3', '4']],
-  ])('starts at %s', async (_, from, expected) => {
-    const stream = await fiveRecords()
-    const session = await stream.readSession({ start: { from }, stop: { limits: { count: 100 } } })
-    expect(bodies(await all(session))).toEqual(expected)
-  })
 
   it('delivers headers and timestamps, as text and as bytes', async () => {
     const stream = await fiveRecords()
@@ -64,21 +53,6 @@ describe.each([FETCH, S2S])('read session by $name', async (transport) => {
       expect(session.lastObservedTail()).toEqual(ack.tail)
     }
     await session.cancel()
-  })
-
-  it('rejects a start beyond the tail with 416 and the tail', async () => {
-    const stream = await fiveRecords()
-    const reading = stream.readSession({ start: { from: { seqNum: 6 } } }).then(all)
-    await expect(reading).rejects.toBeInstanceOf(RangeNotSatisfiableError)
-    await expect(reading).rejects.toMatchObject({
-      status: 416,
-      tail: { seqNum: 5, timestamp: new Date(5_000) },
-    })
-  })
-
-  it('rejects a missing stream', async () => {
-    const reading = basin.handle('missing-stream').readSession().then(all)
-    await expect(reading).rejects.toMatchObject({ status: 404, code: 'stream_not_found' })
   })
 
   it('hides command records and advances past them', async () => {

@@ -1,2 +1,5 @@
-/** The vitest projects `handler` and `server` run tests of the API again, through a client. */
-export const ACCESS = (process.env.TEST_ACCESS ?? 'engine') as 'engine' | 'handler' | 'server'
+/** The vitest projects with these names run tests of the API again, through a client. */
+export const ACCESS = (process.env.TEST_ACCESS ?? 'engine') as 'engine' | 'handler' | 'server' | 'published'
+
+/** Whether the client reaches its engine through the sockets of the system. */
+export const OVER_SOCKETS = ACCESS === 'server' || ACCESS === 'published'

@@ -1,11 +1,12 @@
 import { millisecondsIn } from '../../adapters/testing/duration.ts'
 import { type VirtualClock, type VirtualClockOptions, virtualClock } from '../../adapters/testing/index.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
-import { ACCESS } from './access.ts'
+import { OVER_SOCKETS } from './access.ts'
 import { callsEnded, hasPendingCalls, STORAGE_KIND } from './storage.ts'
 
-const { busySockets } =
-  ACCESS === 'server' ? await import('./connected/socket-traffic.ts') : { busySockets: () => 0 }
+const { busySockets } = OVER_SOCKETS
+  ? await import('./connected/socket-traffic.ts')
+  : { busySockets: () => 0 }
 
 /** How long a machine is awake that slept: some work is done once an hour. */
 const AWAKE_MS = 4_200_000
@@ -27,7 +28,7 @@ export async function letPass(clock: VirtualClock, duration: number | string): P
 /** A virtual clock that waits for pending calls of real disks and real sockets before each timer. */
 export function testClock(options?: VirtualClockOptions): VirtualClock {
   const clock = virtualClock(options)
-  return STORAGE_KIND === 'memory' && ACCESS !== 'server' ? clock : waiting(clock)
+  return STORAGE_KIND === 'memory' && !OVER_SOCKETS ? clock : waiting(clock)
 }
 
 const hasPendingWork = () => hasPendingCalls() || busySockets() > 0

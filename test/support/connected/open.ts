@@ -4,10 +4,11 @@ import { RemoteHeadwater } from '../../../adapters/client/remote-headwater.ts'
 import { createHandler, type HandlerOptions } from '../../../adapters/http/index.ts'
 import { serve } from '../../../adapters/node/index.ts'
 import { type Engine, type OpenOptions, open } from '../../../src/index.ts'
-import { ACCESS } from '../access.ts'
+import { ACCESS, OVER_SOCKETS } from '../access.ts'
+import { PublishedHeadwater } from './published.ts'
 
 /**
- * Opens an engine and a client of it, through a handler or a server. The result has the methods of the
+ * Opens an engine and a client of it, through a handler or a server; the published one through a server. The result has the methods of the
  * client, and those that only an engine has. Closing it closes both.
  */
 export async function openConnected(options: OpenOptions): Promise<Engine> {
@@ -15,14 +16,15 @@ export async function openConnected(options: OpenOptions): Promise<Engine> {
   const { appendWaitingBytes, sessionInFlightBytes } = limits
   const engine = await open(options)
   const handlerOptions: HandlerOptions = { auth: 'none' }
-  const server = ACCESS === 'server' ? await serve(engine, handlerOptions) : undefined
+  const server = OVER_SOCKETS ? await serve(engine, handlerOptions) : undefined
   const byHandler = (auth: 'none' | 'token') => ({
     url: 'http://localhost',
     fetch: createHandler(engine, { auth }),
   })
   const clients: RemoteHeadwater[] = []
   const connect = (own: ConnectOptions): RemoteHeadwater => {
-    const client = new RemoteHeadwater(new ClientCore(settingsOf({ clock, random, retries: 0, ...own })))
+    const core = new ClientCore(settingsOf({ clock, random, retries: 0, ...own }))
+    const client = ACCESS === 'published' ? new PublishedHeadwater(core, own.url) : new RemoteHeadwater(core)
     clients.push(client)
     return client
   }
