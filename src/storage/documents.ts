@@ -1,9 +1,11 @@
+import type { ConfirmedTime } from '../core/confirmed-time.ts'
 import type { Expiry } from '../core/expiry.ts'
+import type { Series } from '../core/usage/resolutions.ts'
 import type { AccessScope } from '../model/access.ts'
 import type { BasinConfig, Cipher, StreamConfig } from '../model/config.ts'
 import { invalid } from '../model/errors.ts'
 import type { StreamMetadata } from '../model/stream-creation.ts'
-import type { CatalogChange, JsonValue } from './contract.ts'
+import type { CatalogChange, Collection, JsonValue, ListRange, StorageSession } from './contract.ts'
 
 /**
  * The documents that the engine keeps in the catalog of a storage. Persisted: members may be added, but never
@@ -60,11 +62,6 @@ export function streamKey(basin: string, stream: string): string {
   return `${basin}\0${stream}`
 }
 
-/** Documents are plain JSON by construction. Storages drop optional members that are undefined. */
-export function asJson(document: BasinDocument | StreamDocument | DeadlineDocument): JsonValue {
-  return document as unknown as JsonValue
-}
-
 /** Collection `deadlines`, key: {@link deadlineKey}: when to check whether a stream is due for deletion. */
 export interface DeadlineDocument {
   readonly basin: string
@@ -84,12 +81,7 @@ export function deadlineKey(at: number, { logId, kind }: Pick<DeadlineDocument, 
 
 /** Creates the document of a deadline. */
 export function putDeadline(at: number, deadline: DeadlineDocument): CatalogChange {
-  return {
-    kind: 'put',
-    collection: 'deadlines',
-    key: deadlineKey(at, deadline),
-    value: asJson(deadline),
-  }
+  return putDocument('deadlines', deadlineKey(at, deadline), deadline)
 }
 
 /** Named after the first kind. */
@@ -104,9 +96,6 @@ function deadlineTime(at: number): string {
   return String(Math.ceil(at)).padStart(16, '0')
 }
 
-/** Collection `settings`: a `ConfirmedTime`. */
-export const CONFIRMED_TIME_KEY = 'confirmed-time'
-
 /** Collection `tokens`, key: the id. */
 export interface TokenDocument {
   readonly id: string
@@ -120,9 +109,75 @@ export interface TokenDocument {
   readonly scope: AccessScope
 }
 
-/** Collection `settings`, key {@link ROOT_TOKEN_KEY}. */
-export interface RootTokenDocument {
-  readonly digest: string
+/** Collection `usage`, key: `usageKey` of `usage/documents.ts`. */
+export interface UsageDocument {
+  readonly series: Series
+  /** The id of the commit that wrote it. */
+  readonly commit: string
 }
 
-export const ROOT_TOKEN_KEY = 'root-token'
+/** Collection `settings`, by key. */
+interface Settings {
+  readonly 'confirmed-time': ConfirmedTime
+  readonly 'default-location': { readonly name: string }
+  /** The digest of the token, like that of a {@link TokenDocument}. */
+  readonly 'root-token': { readonly digest: string }
+  /** The last hour, since the Unix epoch, in which the usage of all basins was sampled. */
+  readonly 'usage-sampled': { readonly hour: number }
+}
+
+/** The documents of a collection, but for settings. */
+export interface Documents {
+  readonly basins: BasinDocument
+  readonly streams: StreamDocument
+  readonly deadlines: DeadlineDocument
+  readonly tokens: TokenDocument
+  readonly usage: UsageDocument
+}
+
+type KeyIn<From extends Collection> = From extends 'settings' ? keyof Settings : string
+
+type DocumentAt<From extends Collection, Key> = From extends keyof Documents
+  ? Documents[From]
+  : Key extends keyof Settings
+    ? Settings[Key]
+    : never
+
+/** A document and the version to expect when replacing it. */
+export interface Versioned<Value> {
+  readonly key: string
+  readonly value: Value
+  readonly version: number
+}
+
+/** Returns a document, typed by its collection: an engine finds what an engine wrote. */
+export async function getDocument<From extends Collection, Key extends KeyIn<From>>(
+  session: Pick<StorageSession, 'get'>,
+  collection: From,
+  key: Key,
+): Promise<Versioned<DocumentAt<From, Key>> | undefined> {
+  const document: unknown = await session.get(collection, key)
+  return document as Versioned<DocumentAt<From, Key>> | undefined
+}
+
+/** Returns a page of documents, typed by their collection. */
+export async function listDocuments<From extends keyof Documents>(
+  session: Pick<StorageSession, 'list'>,
+  collection: From,
+  range: ListRange,
+): Promise<readonly Versioned<Documents[From]>[]> {
+  const documents: unknown = await session.list(collection, range)
+  return documents as readonly Versioned<Documents[From]>[]
+}
+
+/** Creates or replaces a document. `expect` is that of {@link CatalogChange}. */
+export function putDocument<To extends Collection, Key extends KeyIn<To>>(
+  collection: To,
+  key: Key,
+  document: DocumentAt<To, Key>,
+  expect?: number | null,
+): CatalogChange {
+  // Documents are plain JSON by construction. Storages drop optional members that are undefined.
+  const value = document as JsonValue
+  return { kind: 'put', collection, key, value, expect }
+}

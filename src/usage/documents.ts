@@ -1,81 +1,25 @@
-import type { Activity, Sampled } from '../core/usage/sampling.ts'
 import {
-  bucketOf,
-  chunkAt,
-  mergeSeries,
-  type SeriesOfChunk,
+  addedValue,
+  addSeries,
+  chunkOf,
+  chunksBetween,
+  pointsOf,
+  RESOLUTIONS,
+  type Resolution,
+  type Series,
   STORED_BYTES,
-  TIERS,
-  type Tier,
-  type TierChunk,
-} from '../core/usage/tiers.ts'
+  spansBefore,
+  type UsagePoint,
+} from '../core/usage/resolutions.ts'
 import { HeadwaterError } from '../model/errors.ts'
-import type { CatalogChange, Collection, Document, JsonValue, StorageSession } from '../storage/contract.ts'
+import type { StorageSession } from '../storage/contract.ts'
+import { getDocument, putDocument } from '../storage/documents.ts'
 import { StorageConflict } from '../storage/errors.ts'
 
 /**
- * The documents of the collection `usage`, and one of `settings`. Persisted: members may be added, but never
- * renamed or given another meaning.
+ * The documents of usage: one for each scope, resolution and chunk. A scope is the account, a basin or the
+ * log of a stream. Persisted: keep stable.
  */
-
-/** Key: {@link usageKey}. A scope has at most 119 of them at any time. */
-export interface UsageDocument {
-  readonly series: SeriesOfChunk
-  /** See {@link addWriter}. */
-  readonly writers: Writers
-}
-
-/** Key: {@link activityKey}. */
-export interface ActivityDocument {
-  readonly runs: Activity
-}
-
-/** Collection `settings`, key {@link SAMPLED_KEY}. */
-type SampledDocument = Sampled
-
-export const SAMPLED_KEY = 'usage-sampled'
-
-/**
- * The last commit of each engine that a document includes, the most recent last. An engine commits one at a
- * time.
- */
-export type Writers = readonly (readonly [engineId: string, commit: number])[]
-
-const WRITERS_MAX = 16
-
-/**
- * Records a commit in the document that it changes, so that a commit of unknown outcome can be retried
- * without counting twice. Only the most recent writers are kept: no engine retries a commit after that many
- * others.
- */
-export function addWriter(writers: Writers, engineId: string, commit: number): Writers {
-  const otherWriters = writers.filter(([id]) => id !== engineId)
-  return [...otherWriters.slice(-(WRITERS_MAX - 1)), [engineId, commit]]
-}
-
-export function includesCommit(writers: Writers, engineId: string, commit: number): boolean {
-  return writers.some(([id, last]) => id === engineId && last >= commit)
-}
-
-/** The commits of a document after another document was added to it. */
-export function mergeWriters(writers: Writers, added: Writers): Writers {
-  const missing = added.filter(([id, commit]) => !includesCommit(writers, id, commit))
-  return missing.reduce((merged, [id, commit]) => addWriter(merged, id, commit), writers)
-}
-
-/** Adds a measurement of stored bytes to the document of a chunk. `time` is in seconds. */
-export function withMeasurement(
-  document: JsonValue | undefined,
-  at: TierChunk,
-  time: number,
-  bytes: number,
-): JsonValue {
-  const { series, writers } = (document as unknown as UsageDocument | undefined) ?? EMPTY_USAGE
-  const measured = { [STORED_BYTES]: { [bucketOf(time, at)]: bytes } }
-  return usageJson({ series: mergeSeries(series, measured), writers })
-}
-
-export const EMPTY_USAGE: UsageDocument = { series: {}, writers: [] }
 
 export const ACCOUNT = 'account'
 
@@ -87,73 +31,75 @@ export function logScope(logId: string): string {
   return `log\0${logId}`
 }
 
-export type Scope = { readonly kind: 'account' } | { readonly kind: 'basin' | 'log'; readonly id: string }
+/** The name of the basin that a scope is about, if any. */
+export function basinOf(scope: string): string | undefined {
+  return scope.startsWith('basin\0') ? scope.slice('basin\0'.length) : undefined
+}
 
-export function usageScopeOf(scope: string): Scope {
-  const [kind, id] = scope.split('\0')
-  return kind === 'basin' || kind === 'log' ? { kind, id: id! } : { kind: 'account' }
+/** The id of the log that a scope is about, if any. */
+export function logOf(scope: string): string | undefined {
+  return scope.startsWith('log\0') ? scope.slice('log\0'.length) : undefined
 }
 
 /** Enough digits for the hours of 2^53 milliseconds. */
 const CHUNK_DIGITS = 10
 
-/** Sorts the documents of a tier by time. Neither basin names nor log ids contain U+0000. */
-export function usageKey({ tier, chunk }: TierChunk, scope: string): string {
-  return `${tierPrefix(tier)}${String(chunk).padStart(CHUNK_DIGITS, '0')}\0${scope}`
+/** Sorts the documents of a resolution by time. Neither basin names nor log ids contain U+0000. */
+export function usageKey(resolution: Resolution, chunk: number, scope: string): string {
+  return `${resolutionPrefix(resolution)}${String(chunk).padStart(CHUNK_DIGITS, '0')}\0${scope}`
 }
 
-export function tierPrefix(tier: Tier): string {
-  return `${tier.name}\0`
+export function resolutionPrefix({ interval }: Resolution): string {
+  return `${interval}\0`
 }
 
-/** A chunk of usage of one scope. */
-export interface ScopeChunk {
-  readonly at: TierChunk
-  readonly scope: string
+/** The chunk and the scope of the key of a usage document. */
+export function parseUsageKey(key: string): { readonly chunk: number; readonly scope: string } {
+  const [, chunk, ...scope] = key.split('\0')
+  return { chunk: Number(chunk), scope: scope.join('\0') }
 }
 
-/** The inverse of {@link usageKey}. */
-export function parseUsageKey(key: string): ScopeChunk {
-  const [tierName, chunk, ...scope] = key.split('\0')
-  const tier = TIERS.find(({ name }) => name === tierName)!
-  return { at: { tier, chunk: Number(chunk) }, scope: scope.join('\0') }
-}
+/** Usage to add to documents, by their keys. */
+export class Additions {
+  readonly byKey = new Map<string, Record<string, Record<string, number>>>()
 
-export const ACTIVITY_PREFIX = 'active\0'
-
-export function activityKey(basin: string): string {
-  return ACTIVITY_PREFIX + basin
-}
-
-/** Documents are plain JSON by construction. */
-export function usageJson(document: UsageDocument | ActivityDocument | SampledDocument): JsonValue {
-  return document as unknown as JsonValue
+  /** Adds a value, or sets a measurement, in each of the resolutions. `time` is in seconds. */
+  add(scope: string, series: string, time: number, value: number, resolutions = RESOLUTIONS): void {
+    for (const resolution of resolutions) {
+      const chunk = chunkOf(time, resolution)
+      const key = usageKey(resolution, chunk, scope)
+      const document = this.byKey.get(key) ?? {}
+      this.byKey.set(key, document)
+      document[series] ??= {}
+      const buckets = document[series]
+      const bucket = Math.floor((time - chunk * resolution.chunkSeconds) / resolution.bucketSeconds)
+      buckets[bucket] = addedValue(series, buckets[bucket], value)
+    }
+  }
 }
 
 const CONFLICTS_MAX = 20
 
-/** New values by key; null deletes a document. Documents of other keys stay as they are. */
-type NewValues = ReadonlyMap<string, JsonValue | null>
-
 /**
- * Reads documents of a collection and changes them in one commit. If another engine changes one of them in
- * between, reads again and calls `change` again. Keys are distinct. Rejects with `transaction_conflict` after
- * 20 attempts.
+ * Adds usage to documents in one commit. A commit of unknown outcome can be repeated with the same id: it is
+ * not counted twice, unless other engines have meanwhile changed all of its documents. Rejects with
+ * `transaction_conflict` if other engines change them 20 times in between.
  */
-export async function changeDocuments(
+export async function storeUsage(
   session: StorageSession,
-  collection: Collection,
-  keys: readonly string[],
-  change: (values: ReadonlyMap<string, JsonValue | undefined>) => NewValues,
+  { byKey }: Additions,
+  commit: string,
 ): Promise<void> {
+  const keys = [...byKey.keys()]
+  if (keys.length === 0) return
   for (let attempt = 0; attempt < CONFLICTS_MAX; attempt++) {
-    const found = await Promise.all(keys.map((key) => session.get(collection, key)))
-    const documents = new Map(keys.map((key, index) => [key, found[index]]))
-    const values = new Map(keys.map((key, index) => [key, found[index]?.value]))
-    const changes = [...change(values)].flatMap(([key, value]) =>
-      toChange(collection, key, value, documents.get(key)),
-    )
-    if (changes.length === 0) return
+    const documents = await Promise.all(keys.map((key) => getDocument(session, 'usage', key)))
+    if (documents.some((document) => document?.value.commit === commit)) return
+    const changes = keys.map((key, index) => {
+      const document = documents[index]
+      const series = addSeries(document?.value.series ?? {}, byKey.get(key)!)
+      return putDocument('usage', key, { series, commit }, document?.version ?? null)
+    })
     try {
       await session.commit(changes)
       return
@@ -167,41 +113,67 @@ export async function changeDocuments(
   )
 }
 
-function toChange(
-  collection: Collection,
-  key: string,
-  value: JsonValue | null,
-  document: Document | undefined,
-): CatalogChange[] {
-  if (value !== null) return [{ kind: 'put', collection, key, value, expect: document?.version ?? null }]
-  return document === undefined ? [] : [{ kind: 'delete', collection, key, expect: document.version }]
+interface StoredChunk {
+  readonly chunk: number
+  readonly series: Series
 }
 
-/** The stored bytes of a scope at a time. */
-export interface Measurement {
-  readonly scope: string
-  /** The time in seconds. */
-  readonly time: number
-  readonly bytes: number
-}
+const CONCURRENT_READS = 16
 
-/** Stores measurements of distinct scopes in one commit. Idempotent. */
-export async function storeMeasurements(
+/** Reads the usage of a scope in the given chunks. Chunks without usage are omitted. */
+export async function readChunks(
   session: StorageSession,
-  measurements: readonly Measurement[],
-  tier: Tier,
-): Promise<void> {
-  const byKey = new Map(
-    measurements.map((measurement) => [
-      usageKey(chunkAt(measurement.time, tier), measurement.scope),
-      measurement,
-    ]),
-  )
-  await changeDocuments(session, 'usage', [...byKey.keys()], (values) => {
-    const changed = new Map<string, JsonValue>()
-    for (const [key, { time, bytes }] of byKey) {
-      changed.set(key, withMeasurement(values.get(key), chunkAt(time, tier), time, bytes))
+  scope: string,
+  resolution: Resolution,
+  chunks: readonly number[],
+): Promise<StoredChunk[]> {
+  const found: StoredChunk[] = []
+  for (const page of pagesOf(chunks, CONCURRENT_READS)) {
+    const keys = page.map((chunk) => usageKey(resolution, chunk, scope))
+    const documents = await Promise.all(keys.map((key) => getDocument(session, 'usage', key)))
+    for (const [index, document] of documents.entries()) {
+      if (document !== undefined) found.push({ chunk: page[index]!, series: document.value.series })
     }
-    return changed
-  })
+  }
+  return found
+}
+
+/** Selects measurements. Times are in seconds. */
+interface MeasurementRange {
+  /** The finest resolution that has measurements of the scope. */
+  readonly finest: Resolution
+  /** Measurements of buckets that end at or before this time are ignored. */
+  readonly since: number
+  /** Exclusive. */
+  readonly to: number
+  /** Stops reading further back once there is a measurement before this time. */
+  readonly stopBefore: number
+}
+
+/** Reads the measurements of stored bytes in a range, in no particular order. */
+export async function readMeasurements(
+  session: StorageSession,
+  scope: string,
+  { finest, since, to, stopBefore }: MeasurementRange,
+  now: number,
+): Promise<UsagePoint[]> {
+  const points: UsagePoint[] = []
+  for (const { resolution, ...span } of spansBefore(to, finest, now)) {
+    const chunks = chunksBetween(resolution, span.from, span.to).reverse()
+    for (const page of pagesOf(chunks, CONCURRENT_READS)) {
+      for (const { chunk, series } of await readChunks(session, scope, resolution, page)) {
+        const measured = pointsOf(series, STORED_BYTES, resolution, chunk)
+        // The time of a point is the start of its bucket, but the value is the last one in the bucket.
+        const isWanted = ([time]: UsagePoint) => time < span.to && time + resolution.bucketSeconds > since
+        points.push(...measured.filter(isWanted))
+      }
+      if (points.some(([time]) => time < stopBefore)) return points
+    }
+  }
+  return points
+}
+
+/** Splits items into consecutive pages of at most `size`. */
+export function* pagesOf<Item>(items: readonly Item[], size: number): Generator<readonly Item[]> {
+  for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size)
 }

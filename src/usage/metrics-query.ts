@@ -5,17 +5,20 @@ import {
   planMetrics,
   totals,
 } from '../core/usage/metrics-plan.ts'
-import { hourOf, wasActive } from '../core/usage/sampling.ts'
 import {
+  ACTIVE,
+  BY_DAY,
+  BY_HOUR,
+  BY_MINUTE,
   chunksBetween,
-  HOURS,
+  hourOf,
+  keptFrom,
   METERED_SIZE,
-  MINUTES,
   pointsOf,
+  type Resolution,
   seriesName,
-  type Tier,
   type UsagePoint,
-} from '../core/usage/tiers.ts'
+} from '../core/usage/resolutions.ts'
 import type { MetricsService, UsageContext } from '../engine/service/usage.ts'
 import { assertValid } from '../model/errors.ts'
 import type {
@@ -30,18 +33,31 @@ import type { StreamRef } from '../model/names.ts'
 import { basinNameProblem, streamNameProblem } from '../model/names.ts'
 import { OPERATIONS } from '../model/operations.ts'
 import { macrotask } from '../runtime/macrotask.ts'
-import { type BasinDocument, type StreamDocument, streamKey } from '../storage/documents.ts'
-import { ACCOUNT, ACTIVITY_PREFIX, type ActivityDocument, basinScope, logScope } from './documents.ts'
-import { BasinSize, readChunks, readMeasurements } from './stored-usage.ts'
+import {
+  getDocument,
+  listDocuments,
+  streamKey,
+  type UsageDocument,
+  type Versioned,
+} from '../storage/documents.ts'
+import {
+  ACCOUNT,
+  basinOf,
+  basinScope,
+  logScope,
+  parseUsageKey,
+  readChunks,
+  readMeasurements,
+  usageKey,
+} from './documents.ts'
+import { lastMeasurement, measureBasin, runToEnd } from './measuring.ts'
 
-const ACTIVITIES_PER_PAGE = 1_000
+const DOCUMENTS_PER_PAGE = 1_000
 
 /** Work that a query requires to be complete before it reads. */
 interface Preparation {
   /** Stores what this engine recorded. */
   flush(): Promise<void>
-  /** Moves all usage to the tier of its age. */
-  rollUp(): Promise<void>
   /** Samples the basins for the current hour. */
   sample(): Promise<void>
 }
@@ -96,67 +112,78 @@ export class UsageMetrics implements MetricsService {
 
   async #accumulations(set: AccumulationSet, scope: string, plan: MetricsPlan): Promise<readonly Metric[]> {
     await this.#prepare.flush()
-    const { from, to, tier } = plan
-    const chunks = await this.#readRolledUp((now) =>
-      readChunks(this.#context.session, scope, chunksBetween(from, to, tier, now)),
-    )
+    const { from, to, resolution } = plan
+    const { session } = this.#context
+    const chunks = await readChunks(session, scope, resolution, chunksBetween(resolution, from, to))
     const [unit, fixed] = ACCUMULATIONS[set]
     const accumulations = (fixed ?? OPERATIONS).map((name) => {
-      const points = chunks.flatMap((chunk) => pointsOf(chunk.series, seriesName(set, name), chunk))
-      return {
-        kind: 'accumulation',
-        name,
-        unit,
-        interval: tier.interval,
-        values: totals(points, plan),
-      } as const
+      const points = chunks.flatMap(({ chunk, series }) =>
+        pointsOf(series, seriesName(set, name), resolution, chunk),
+      )
+      const values = totals(points, plan)
+      return { kind: 'accumulation', name, unit, interval: resolution.interval, values } as const
     })
     return fixed ? accumulations : accumulations.filter(({ values }) => values.length > 0)
   }
 
   async #streamStorage({ basin, stream }: StreamRef, plan: MetricsPlan): Promise<readonly Metric[]> {
-    const document = await this.#context.session.get('streams', streamKey(basin, stream))
+    const { session } = this.#context
+    const document = await getDocument(session, 'streams', streamKey(basin, stream))
     if (document === undefined) return [gauge([])]
-    const { logId } = document.value as unknown as StreamDocument
+    const { logId, createdAt } = document.value
     await this.#prepare.flush()
-    const points = await this.#measurements(logScope(logId), MINUTES, plan)
+    const points = await this.#measurements(logScope(logId), BY_MINUTE, plan)
     const until = this.#now()
-    const [size] = until >= plan.from ? await this.#context.session.measure([logId]) : []
-    return [gauge(lastMeasurements(size === undefined ? points : [...points, [until, size]], plan, until))]
+    const size = until >= plan.from ? (await session.measure([logId]))[0]! : undefined
+    if (size !== undefined) {
+      const isOld = points.length === 0 && createdAt / 1000 < keptFrom(BY_DAY, until)
+      const isUnchanged = isOld && (await lastMeasurement(session, logId, until)) === undefined
+      // Its last change is longer ago than measurements are kept.
+      points.push([isUnchanged ? 0 : until, size])
+    }
+    return [gauge(lastMeasurements(points, plan, until))]
   }
 
   async #basinStorage(basin: string, plan: MetricsPlan): Promise<readonly Metric[]> {
     await this.#prepare.flush()
     await this.#prepare.sample()
-    const document = await this.#context.session.get('basins', basin)
-    const found = document?.value as unknown as BasinDocument | undefined
-    const exists = found !== undefined
+    const found = await getDocument(this.#context.session, 'basins', basin)
     // Excludes measurements of an earlier basin with the same name.
-    const since = exists ? Math.floor(found.createdAt / 1000) : 0
-    const points = await this.#measurements(basinScope(basin), HOURS, plan, since)
+    const since = found === undefined ? 0 : Math.floor(found.value.createdAt / 1000)
+    const points = await this.#measurements(basinScope(basin), BY_HOUR, plan, since)
     // A deleted basin has no values after its last measurement, instead of repeating it.
-    const until = exists ? this.#now() : Math.max(-1, ...points.map(([time]) => time))
-    if (!exists || plan.to <= hourOf(until) * HOURS.bucketSeconds || until < plan.from) {
+    const until = found === undefined ? Math.max(-1, ...points.map(([time]) => time)) : this.#now()
+    if (found === undefined || plan.to <= hourOf(until) * BY_HOUR.bucketSeconds || until < plan.from) {
       return [gauge(lastMeasurements(points, plan, until))]
     }
-    const size = new BasinSize(this.#context, basin)
-    while (await size.step()) await macrotask()
-    return [gauge(lastMeasurements([...points, [until, size.bytes]], plan, until))]
+    const { bytes } = await runToEnd(measureBasin(this.#context, basin))
+    return [gauge(lastMeasurements([...points, [until, bytes]], plan, until))]
   }
 
-  async #activeBasins({ from, to }: MetricsPlan): Promise<readonly Metric[]> {
+  async #activeBasins({ from, to, resolution }: MetricsPlan): Promise<readonly Metric[]> {
     await this.#prepare.flush()
     await this.#prepare.sample()
-    const values: string[] = []
+    const active = new Set<string>()
+    for (const chunk of chunksBetween(resolution, from, to)) {
+      for await (const { key, value } of this.#basinsOf(resolution, chunk)) {
+        const wasActive = pointsOf(value.series, ACTIVE, resolution, chunk).some(
+          ([time]) => time < to && time + resolution.bucketSeconds > from,
+        )
+        if (wasActive) active.add(basinOf(parseUsageKey(key).scope)!)
+      }
+    }
+    return [{ kind: 'label', name: 'active_basins', values: [...active].sort() }]
+  }
+
+  /** The usage documents of all basins in a chunk. */
+  async *#basinsOf(resolution: Resolution, chunk: number): AsyncGenerator<Versioned<UsageDocument>> {
+    const prefix = usageKey(resolution, chunk, basinScope(''))
     let after = ''
     for (;;) {
-      const range = { prefix: ACTIVITY_PREFIX, after, limit: ACTIVITIES_PER_PAGE }
-      const page = await this.#context.session.list('usage', range)
-      for (const { key, value } of page) {
-        const { runs } = value as unknown as ActivityDocument
-        if (wasActive(runs, from, to)) values.push(key.slice(ACTIVITY_PREFIX.length))
-      }
-      if (page.length < ACTIVITIES_PER_PAGE) return [{ kind: 'label', name: 'active_basins', values }]
+      const range = { prefix, after, limit: DOCUMENTS_PER_PAGE }
+      const page = await listDocuments(this.#context.session, 'usage', range)
+      yield* page
+      if (page.length < DOCUMENTS_PER_PAGE) return
       after = page.at(-1)!.key
       await macrotask()
     }
@@ -168,25 +195,12 @@ export class UsageMetrics implements MetricsService {
    */
   #measurements(
     scope: string,
-    finest: Tier,
+    finest: Resolution,
     { from, to, seconds }: MetricsPlan,
     since = 0,
   ): Promise<UsagePoint[]> {
     const range = { finest, since, to, stopBefore: from + seconds }
-    return this.#readRolledUp((now) => readMeasurements(this.#context.session, scope, range, now))
-  }
-
-  /**
-   * Reads usage after a roll-up. Repeats both if an hour ended meanwhile: another engine may then have moved
-   * documents, which the read would count twice or miss.
-   */
-  async #readRolledUp<Result>(read: (now: number) => Promise<Result>): Promise<Result> {
-    for (;;) {
-      await this.#prepare.rollUp()
-      const now = this.#now()
-      const result = await read(now)
-      if (hourOf(this.#now()) === hourOf(now)) return result
-    }
+    return readMeasurements(this.#context.session, scope, range, this.#now())
   }
 
   #now(): number {

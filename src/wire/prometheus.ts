@@ -86,7 +86,7 @@ export interface Totals {
   readonly readBytes: number
   readonly unaryReads: number
   readonly streamingReads: number
-  readonly appendPermitSeconds: PrometheusHistogram
+  readonly appendQueueSeconds: PrometheusHistogram
   readonly appendAckSeconds: PrometheusHistogram
   readonly appendBatchRecords: PrometheusHistogram
   readonly appendBatchBytes: PrometheusHistogram
@@ -128,7 +128,7 @@ export function prometheusReport(open: OpenCounts, totals: Totals): PrometheusMe
     histogram(
       'append_permit_latency_seconds',
       'How long appends waited for room among those in flight',
-      totals.appendPermitSeconds,
+      totals.appendQueueSeconds,
     ),
     histogram(
       'append_ack_latency_seconds',

@@ -180,24 +180,21 @@ describe('a storage that rejects usage', () => {
 })
 
 describe('a query whose storage fails', () => {
-  it.each(['commit', 'get', 'list', 'measure'] as const)(
-    'rejects with `storage`: %s',
-    async (failingCall) => {
-      const control = failing()
-      const test = await openUsage({ storage: control.storage })
-      await createBasin(test, 'basin-one')
-      await createStream(test, A)
-      await append(test, A, 1)
-      control.before = (call) => {
-        if (call === failingCall) throw failure()
-      }
-      await expect(ofStream(test, A, [0, 1])).rejects.toMatchObject({ code: 'storage' })
-      control.before = () => {}
-      expect(await ofStream(test, A, [0, 1])).toEqual([[0, 1]])
-      // Logs that cannot be measured are reported here only.
-      expect(test.errors).toHaveLength(failingCall === 'measure' ? 1 : 0)
-    },
-  )
+  it.each(['commit', 'get', 'measure'] as const)('rejects with `storage`: %s', async (failingCall) => {
+    const control = failing()
+    const test = await openUsage({ storage: control.storage })
+    await createBasin(test, 'basin-one')
+    await createStream(test, A)
+    await append(test, A, 1)
+    control.before = (call) => {
+      if (call === failingCall) throw failure()
+    }
+    await expect(ofStream(test, A, [0, 1])).rejects.toMatchObject({ code: 'storage' })
+    control.before = () => {}
+    expect(await ofStream(test, A, [0, 1])).toEqual([[0, 1]])
+    // Logs that cannot be measured are reported here only.
+    expect(test.errors).toHaveLength(failingCall === 'measure' ? 1 : 0)
+  })
 
   it('keeps the usage that the query tried to store', async () => {
     const control = failing()
@@ -213,7 +210,7 @@ describe('a query whose storage fails', () => {
 })
 
 describe('maintenance that fails', () => {
-  it('resumes where it stopped', async () => {
+  it('begins the work of the hour again', async () => {
     const control = failing()
     const test = await openUsage({ storage: control.storage })
     for (const basin of ['basin-one', 'basin-two']) {

@@ -46,7 +46,7 @@ function appendOf(usage: Partial<AppendUsage>): void {
     meteredBytes: 1,
     connection: test,
     at: test.clock.now(),
-    permitMs: 3,
+    queueMs: 3,
     ackMs: 20,
     ...usage,
   })
@@ -282,7 +282,7 @@ describe('unknown names', () => {
     // The engine records these operations for the queries above.
     test.usage.operation('basin-metrics', 'no-basin')
     test.usage.operation('stream-metrics', 'no-basin')
-    expect(await activeBasins(test, [0, HOUR])).toEqual(['basin-one'])
+    expect(await activeBasins(test, [HOUR, HOUR + 1])).toEqual(['basin-one'])
   })
 
   it('usage of a basin counts even if it is deleted before the flush', async () => {

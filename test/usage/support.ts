@@ -9,7 +9,7 @@ import type {
 } from '../../src/model/metrics.ts'
 import type { StreamRef } from '../../src/model/names.ts'
 import type { Storage, StorageSession } from '../../src/storage/contract.ts'
-import { asJson, streamKey } from '../../src/storage/documents.ts'
+import { putDocument, type StreamDocument, streamKey } from '../../src/storage/documents.ts'
 import { identityOf } from '../../src/storage/heads.ts'
 import { type UsageMeter, usageMetrics } from '../../src/usage/index.ts'
 import { testClock, testStorage } from '../support/index.ts'
@@ -73,9 +73,9 @@ export async function createStream(
   logId = stream,
 ): Promise<void> {
   const createdAt = clock.now()
-  const value = { basin, name: stream, logId, createdAt } as Parameters<typeof asJson>[0]
+  const document = { basin, name: stream, logId, createdAt } as StreamDocument
   await session.commit([
-    { kind: 'put', collection: 'streams', key: streamKey(basin, stream), value: asJson(value) },
+    putDocument('streams', streamKey(basin, stream), document),
     { kind: 'create-log', logId, epoch: 1, createdAt },
   ])
 }
@@ -140,7 +140,7 @@ export function recordAppend(
     meteredBytes,
     connection,
     at: clock.now(),
-    permitMs: 0,
+    queueMs: 0,
     ackMs: 0,
   })
 }

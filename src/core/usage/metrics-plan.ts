@@ -16,7 +16,13 @@ import {
   type Time,
   unchecked,
 } from '../../model/validation.ts'
-import { alignDown, coveringTier, HOUR_SECONDS, type Tier, type UsagePoint } from './tiers.ts'
+import {
+  alignDown,
+  coveringResolution,
+  HOUR_SECONDS,
+  type Resolution,
+  type UsagePoint,
+} from './resolutions.ts'
 
 /** The level that a metrics query is about. */
 export type MetricsLevel = 'account' | 'basin' | 'stream'
@@ -42,9 +48,10 @@ const METRICS_QUERY: MembersOf<MetricsQuery> = {
 /** How a metrics query is answered. */
 export interface MetricsPlan extends Intervals {
   /**
-   * The tier to read. It is coarser than requested if the finer one no longer holds the start of the range.
+   * The resolution to read. It is coarser than requested if the finer one no longer holds the start of the
+   * range.
    */
-  readonly tier: Tier
+  readonly resolution: Resolution
 }
 
 /**
@@ -57,11 +64,11 @@ export function planMetrics(level: MetricsLevel, query: MetricsQuery, now: numbe
   const { set } = query
   if (!SETS[level].includes(set)) throw invalid(`\`set\` must be one of ${SETS[level].join(', ')}`, 'set')
   const [start, end] = boundsOf(query, now)
-  const tier = coveringTier(intervalOf(level, query), start, now)
-  const seconds = set === 'active-basins' ? HOUR_SECONDS : tier.bucketSeconds
+  const resolution = coveringResolution(intervalOf(level, query), start, now)
+  const seconds = set === 'active-basins' ? HOUR_SECONDS : resolution.bucketSeconds
   // An empty range selects the interval that contains it.
   const last = Math.max(end - 1, start)
-  return { tier, from: alignDown(start, seconds), to: alignDown(last, seconds) + seconds, seconds }
+  return { resolution, from: alignDown(start, seconds), to: alignDown(last, seconds) + seconds, seconds }
 }
 
 /** The bounds in whole seconds that contain the range. */

@@ -159,7 +159,7 @@ class PendingAppend implements AppendListener {
         meteredBytes: ack.duplicate ? 0 : this.#batch.meteredBytes,
         connection: this.#target.connection,
         at,
-        permitMs: this.#startedAt - this.#askedAt,
+        queueMs: this.#startedAt - this.#askedAt,
         ackMs: at - this.#startedAt,
       })
     } catch (error) {

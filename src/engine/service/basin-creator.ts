@@ -5,7 +5,7 @@ import type { LocationInfo } from '../../model/info.ts'
 import { basinNameProblem } from '../../model/names.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
-import { asJson, type BasinDocument } from '../../storage/documents.ts'
+import { type BasinDocument, getDocument, putDocument } from '../../storage/documents.ts'
 import type { Catalog } from './catalog.ts'
 
 /** The location of a new basin; the default location if neither is given. */
@@ -59,15 +59,7 @@ export class BasinCreator {
 }
 
 export function putBasin(document: BasinDocument, expect: number | null): CatalogChange {
-  return { kind: 'put', collection: 'basins', key: document.name, value: asJson(document), expect }
-}
-
-/** The key of the default location in the collection `settings`. Persisted. */
-export const DEFAULT_LOCATION_KEY = 'default-location'
-
-/** The document under {@link DEFAULT_LOCATION_KEY}. Persisted. */
-interface DefaultLocationDocument {
-  readonly name: string
+  return putDocument('basins', document.name, document, expect)
 }
 
 /**
@@ -78,7 +70,6 @@ export async function defaultLocation(
   session: StorageSession,
   locations: readonly LocationInfo[],
 ): Promise<LocationInfo> {
-  const document = await session.get('settings', DEFAULT_LOCATION_KEY)
-  const chosen = (document?.value as unknown as DefaultLocationDocument | undefined)?.name
+  const chosen = (await getDocument(session, 'settings', 'default-location'))?.value.name
   return { ...(locations.find(({ name }) => name === chosen) ?? locations[0]!) }
 }

@@ -2,17 +2,19 @@ import { listLimit, pageOf } from '../../core/listing.ts'
 import { assertValid } from '../../model/errors.ts'
 import type { ListQuery, Page } from '../../model/info.ts'
 import { basinNameProblem, type StreamRef } from '../../model/names.ts'
-import type { Collection, Document, StorageSession } from '../../storage/contract.ts'
-import { type BasinDocument, type StreamDocument, streamKey } from '../../storage/documents.ts'
+import type { StorageSession } from '../../storage/contract.ts'
+import {
+  type BasinDocument,
+  type Documents,
+  getDocument,
+  listDocuments,
+  type StreamDocument,
+  streamKey,
+  type Versioned,
+} from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { conflictError } from '../log/errors.ts'
 import { assertNotDeleting, basinNotFound } from '../streams/errors.ts'
-
-/** A document and the version to expect when replacing it. */
-export interface Versioned<Value> {
-  readonly value: Value
-  readonly version: number
-}
 
 export type Commit = StorageSession['commit']
 
@@ -29,11 +31,11 @@ export class Catalog {
   }
 
   basin(name: string): Promise<Versioned<BasinDocument> | undefined> {
-    return this.#session.get('basins', name).then(versioned<BasinDocument>)
+    return getDocument(this.#session, 'basins', name)
   }
 
-  async stream({ basin, stream }: StreamRef): Promise<Versioned<StreamDocument> | undefined> {
-    return versioned(await this.#session.get('streams', streamKey(basin, stream)))
+  stream({ basin, stream }: StreamRef): Promise<Versioned<StreamDocument> | undefined> {
+    return getDocument(this.#session, 'streams', streamKey(basin, stream))
   }
 
   /** Rejects with `basin_not_found`. */
@@ -52,16 +54,16 @@ export class Catalog {
   }
 
   /** A page of the documents whose keys begin with `keyPrefix`, which the query leaves out. */
-  async page<Value, Info>(
-    collection: Collection,
+  async page<From extends keyof Documents, Info>(
+    collection: From,
     { prefix = '', startAfter = '', limit }: ListQuery,
-    infoOf: (value: Value) => Info,
+    infoOf: (value: Documents[From]) => Info,
     keyPrefix = '',
   ): Promise<Page<Info>> {
     const size = listLimit(limit)
     const range = { prefix: keyPrefix + prefix, after: keyPrefix + startAfter, limit: size + 1 }
-    const documents = await this.#session.list(collection, range)
-    return pageOf(documents, size, ({ value }) => infoOf(value as unknown as Value))
+    const documents = await listDocuments(this.#session, collection, range)
+    return pageOf(documents, size, ({ value }) => infoOf(value))
   }
 
   /** Resolves once the changes of a key have settled that were made so far. */
@@ -101,8 +103,4 @@ export class Catalog {
     }
     throw conflictError()
   }
-}
-
-function versioned<Value>(document: Document | undefined): Versioned<Value> | undefined {
-  return document && { value: document.value as unknown as Value, version: document.version }
 }

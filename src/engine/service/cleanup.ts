@@ -2,8 +2,14 @@ import type { SharedSignal } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { LazyModule } from '../../runtime/lazy-module.ts'
 import { macrotask } from '../../runtime/macrotask.ts'
-import type { Collection, Document, StorageSession } from '../../storage/contract.ts'
-import { type BasinDocument, DEADLINE_PREFIX, deadlineTimeOf } from '../../storage/documents.ts'
+import type { StorageSession } from '../../storage/contract.ts'
+import {
+  DEADLINE_PREFIX,
+  type Documents,
+  deadlineTimeOf,
+  listDocuments,
+  type Versioned,
+} from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import type { ConfirmedClock } from './confirmed-clock.ts'
 import type { Control } from './control.ts'
@@ -70,7 +76,7 @@ export class Cleanup {
   async finishDeletions(): Promise<boolean> {
     await this.#forEachPage('basins', '', async (basins) => {
       for (const basin of basins) {
-        if ((basin.value as unknown as BasinDocument).deletedAt === null) continue
+        if (basin.value.deletedAt === null) continue
         // If some could not be deleted, the next run tries again.
         const isDeleted = await this.#attempt((removal) => removal.deleteBasin(basin))
         if (isDeleted) this.#context.usage.basinDeleted(basin.key)
@@ -102,15 +108,15 @@ export class Cleanup {
   }
 
   /** Calls `process` with each page of documents, until it resolves to false or the engine closes. */
-  async #forEachPage(
-    collection: Collection,
+  async #forEachPage<From extends keyof Documents>(
+    collection: From,
     prefix: string,
-    process: (documents: Document[]) => Promise<boolean>,
+    process: (documents: readonly Versioned<Documents[From]>[]) => Promise<boolean>,
   ): Promise<void> {
     const { session, closing } = this.#context
     let after = ''
     while (!closing.aborted) {
-      const documents = await session.list(collection, { prefix, after, limit: PAGE_DOCUMENTS })
+      const documents = await listDocuments(session, collection, { prefix, after, limit: PAGE_DOCUMENTS })
       if (!(await process(documents)) || documents.length < PAGE_DOCUMENTS) return
       after = documents.at(-1)!.key
       await macrotask()

@@ -2,7 +2,7 @@ import { type ConfirmedTime, confirmTime, isSuspicious } from '../../core/confir
 import { HeadwaterError } from '../../model/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { StorageSession } from '../../storage/contract.ts'
-import { CONFIRMED_TIME_KEY } from '../../storage/documents.ts'
+import { getDocument, putDocument } from '../../storage/documents.ts'
 
 /** How far the stored time may lag behind, in milliseconds. Less than a step. */
 const LAG_MS_MAX = 600_000
@@ -33,8 +33,8 @@ export class ConfirmedClock {
   async now(): Promise<number> {
     const session = this.#session
     const now = (await session.now?.()) ?? this.#clock.now()
-    const stored = await session.get('settings', CONFIRMED_TIME_KEY)
-    const saved = stored?.value as unknown as ConfirmedTime | undefined
+    const stored = await getDocument(session, 'settings', 'confirmed-time')
+    const saved = stored?.value
     const isRunning = this.#time !== undefined
     // Another engine may have looked at its clock meanwhile.
     if (stored?.version !== this.#version) this.#time = saved
@@ -48,10 +48,10 @@ export class ConfirmedClock {
       this.#onBackgroundError(stepError(known, now))
     }
     if (saved?.stepAt !== stepAt || Math.abs(saved.at - at) >= LAG_MS_MAX) {
-      const change = { kind: 'put', collection: 'settings', key: CONFIRMED_TIME_KEY } as const
+      const confirmed = { at, stepAt }
       // Known here in any case, and reclaiming works without space.
       await session
-        .commit([{ ...change, value: { at, stepAt }, expect: stored?.version ?? null }])
+        .commit([putDocument('settings', 'confirmed-time', confirmed, stored?.version ?? null)])
         .catch(() => {})
     }
     return at

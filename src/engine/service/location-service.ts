@@ -2,7 +2,8 @@ import { assertValid, invalid } from '../../model/errors.ts'
 import type { LocationInfo } from '../../model/info.ts'
 import { locationNameProblem } from '../../model/names.ts'
 import type { StorageSession } from '../../storage/contract.ts'
-import { DEFAULT_LOCATION_KEY, defaultLocation } from './basin-creator.ts'
+import { putDocument } from '../../storage/documents.ts'
+import { defaultLocation } from './basin-creator.ts'
 import type { Catalog } from './catalog.ts'
 
 /** The locations of basins, and the default for basins created without one (docs/protocol.md "Locations"). */
@@ -36,8 +37,8 @@ export class LocationService {
     if (location === undefined) {
       throw invalid(`unknown location \`${name}\`; expected one of ${this.names.join(', ')}`, 'location')
     }
-    await this.#catalog.change(DEFAULT_LOCATION_KEY, (commit) =>
-      commit([{ kind: 'put', collection: 'settings', key: DEFAULT_LOCATION_KEY, value: { name } }]),
+    await this.#catalog.change('default-location', (commit) =>
+      commit([putDocument('settings', 'default-location', { name })]),
     )
     return { ...location }
   }

@@ -4,14 +4,18 @@ import { HeadwaterError } from '../../model/errors.ts'
 import type { StreamRef } from '../../model/names.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'
 import { macrotask } from '../../runtime/macrotask.ts'
-import type { CatalogChange, Document, Head, StorageSession } from '../../storage/contract.ts'
+import type { CatalogChange, Head, StorageSession } from '../../storage/contract.ts'
 import {
+  type BasinDocument,
   type DeadlineDocument,
   deadlineKey,
+  getDocument,
+  listDocuments,
   putDeadline,
   type StreamDocument,
   streamKey,
   type TokenDocument,
+  type Versioned,
 } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { closedError, conflictError } from '../log/errors.ts'
@@ -46,16 +50,16 @@ export class Removal {
     const { session, changes, closing } = this.#context
     const range = { prefix: streamKey(basin, ''), after: '', limit: PAGE_STREAMS }
     for (let attempts = 0; attempts < CONFLICTS_MAX; attempts++) {
-      const streams = await session.list('streams', range)
+      const streams = await listDocuments(session, 'streams', range)
       if (streams.length === 0) return
       if (closing.aborted) throw closedError()
       const isTogether = attempts === 0
       const commit = isTogether
         ? commitTogether(session)
         : (removal: readonly CatalogChange[]) => session.commit(removal)
-      const remove = async ({ value, version }: Document) => {
+      const remove = async (stream: Versioned<StreamDocument>) => {
         try {
-          await changes.removeWithBasin(commit, { value: value as unknown as StreamDocument, version })
+          await changes.removeWithBasin(commit, stream)
           attempts = -1
         } catch (error) {
           // One by one next, and the list shows whether it is left.
@@ -70,14 +74,14 @@ export class Removal {
   }
 
   /** Deletes the streams of a basin that is being deleted, then the basin. Rejects if one is left. */
-  async deleteBasin({ key, version }: Document): Promise<void> {
+  async deleteBasin({ key, version }: Versioned<BasinDocument>): Promise<void> {
     await this.deleteStreams(key)
     await this.#context.session.commit([{ kind: 'delete', collection: 'basins', key, expect: version }])
   }
 
   /** Deletes a token if it expired more than a day ago. Rejects if it was changed meanwhile. */
-  async deleteExpiredToken({ key, value, version }: Document, now: number): Promise<void> {
-    const { expiresAt } = value as unknown as TokenDocument
+  async deleteExpiredToken({ key, value, version }: Versioned<TokenDocument>, now: number): Promise<void> {
+    const { expiresAt } = value
     if (expiresAt === null || expiresAt + EXPIRED_LISTED_MS > now) return
     await this.#context.session.commit([{ kind: 'delete', collection: 'tokens', key, expect: version }])
   }
@@ -86,9 +90,9 @@ export class Removal {
    * Deletes the stream of a deadline that has passed if it is empty or expired, and otherwise moves the
    * deadline or removes it.
    */
-  async checkDeadline(deadline: Document, now: number): Promise<void> {
+  async checkDeadline(deadline: Versioned<DeadlineDocument>, now: number): Promise<void> {
     const { session, changes } = this.#context
-    const due = deadline.value as unknown as DeadlineDocument
+    const due = deadline.value
     const { basin, stream, logId, kind } = due
     const done: CatalogChange = {
       kind: 'delete',
@@ -96,8 +100,8 @@ export class Removal {
       key: deadline.key,
       expect: deadline.version,
     }
-    const document = await session.get('streams', streamKey(basin, stream))
-    const value = document?.value as unknown as StreamDocument | undefined
+    const document = await getDocument(session, 'streams', streamKey(basin, stream))
+    const value = document?.value
     const head = value?.logId === logId ? await session.head(logId) : undefined
     if (document === undefined || value === undefined || head === undefined) {
       // The log of a creation that was not completed has no other trace.
@@ -115,7 +119,7 @@ export class Removal {
       // An append since then makes the deletion conflict; the deadline stays and is checked again.
       const commit = (removal: readonly CatalogChange[]) => session.commit([...removal, done])
       const expectSeqNum = head.tail.seqNum
-      await changes.remove(commit, { value, version: document.version }, { expectSeqNum })
+      await changes.remove(commit, document, { expectSeqNum })
     } else if (decision === null) {
       await session.commit([done])
     } else {
@@ -129,16 +133,15 @@ export class Removal {
   async expire(ref: StreamRef, logId: string, now: number): Promise<boolean> {
     const { session, changes } = this.#context
     for (let attempts = 0; attempts < CONFLICTS_MAX; attempts++) {
-      const document = await session.get('streams', streamKey(ref.basin, ref.stream))
-      const value = document?.value as unknown as StreamDocument | undefined
+      const document = await getDocument(session, 'streams', streamKey(ref.basin, ref.stream))
+      const value = document?.value
       const head = value?.logId === logId ? await session.head(logId) : undefined
       if (document === undefined || value === undefined || head === undefined) return true
       const decision = decideExpiry(value.expiry, { ...value, appendedAt: head.appendedAt }, now)
       if (decision !== 'delete') return false
       try {
-        const { version } = document
         const commit = (removal: readonly CatalogChange[]) => session.commit(removal)
-        await changes.remove(commit, { value, version }, { expectSeqNum: head.tail.seqNum })
+        await changes.remove(commit, document, { expectSeqNum: head.tail.seqNum })
         return true
       } catch (error) {
         if (!StorageConflict.is(error)) throw error

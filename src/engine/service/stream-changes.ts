@@ -3,10 +3,10 @@ import { extendRetention } from '../../core/retention-change.ts'
 import type { RetentionPolicy, StreamConfig } from '../../model/config.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
-import { type StreamDocument, streamKey } from '../../storage/documents.ts'
+import { getDocument, type StreamDocument, streamKey, type Versioned } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import type { StreamTable } from '../streams/table.ts'
-import type { Commit, Versioned } from './catalog.ts'
+import type { Commit } from './catalog.ts'
 import { firstDeadline, putStream } from './stream-creator.ts'
 import type { UsageRecorder } from './usage.ts'
 import type { WorkRequests } from './work-requests.ts'
@@ -65,7 +65,7 @@ export class StreamChanges {
 
   async #remove(commit: Commit, document: StreamDocument, changes: readonly CatalogChange[]): Promise<void> {
     await this.#commit(document, 'deleted', commit(changes))
-    this.#usage.streamDeleted(document.basin, document.createdAt)
+    this.#usage.streamDeleted(document.basin)
     this.#work.reclaimAt(this.#clock.now())
   }
 
@@ -146,15 +146,15 @@ async function releaseSource(
 ): Promise<CatalogChange[]> {
   const changes: CatalogChange[] = []
   for (let link = forkOf; link !== undefined; ) {
-    const document = await session.get('streams', streamKey(basin, link.stream))
-    const source = document?.value as unknown as StreamDocument | undefined
+    const document = await getDocument(session, 'streams', streamKey(basin, link.stream))
+    const source = document?.value
     if (document === undefined || source?.logId !== link.logId) break
     const forks = (source.forks ?? 1) - 1
     if (forks > 0 || source.deletedAt === undefined) {
       changes.push(putStream({ ...source, forks }, document.version))
       break
     }
-    changes.push(deletionOf({ value: source, version: document.version }))
+    changes.push(deletionOf(document))
     link = source.forkOf
   }
   return changes

@@ -8,16 +8,17 @@ import { type StreamRef, streamNameProblem } from '../../model/names.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange, LogStart } from '../../storage/contract.ts'
 import {
-  asJson,
   type BasinDocument,
   putDeadline,
+  putDocument,
   type StreamDocument,
   streamKey,
+  type Versioned,
 } from '../../storage/documents.ts'
 import { assertNotDeleting, noStreamToAppendTo, permissionDenied, streamNotFound } from '../streams/errors.ts'
 import type { CreationPolicy } from '../streams/target.ts'
 import type { BasinCreator } from './basin-creator.ts'
-import type { Catalog, Commit, Versioned } from './catalog.ts'
+import type { Catalog, Commit } from './catalog.ts'
 import type { UsageRecorder } from './usage.ts'
 
 /** Creates streams: explicitly, and on first use. */
@@ -153,6 +154,5 @@ function expiryDeadline({ basin, name, logId, createdAt, expiry }: StreamDocumen
 }
 
 export function putStream(document: StreamDocument, expect: number | null): CatalogChange {
-  const key = streamKey(document.basin, document.name)
-  return { kind: 'put', collection: 'streams', key, value: asJson(document), expect }
+  return putDocument('streams', streamKey(document.basin, document.name), document, expect)
 }

@@ -19,11 +19,16 @@ import type { StreamPosition } from '../../model/position.ts'
 import { RESTORED_STREAM, type RestoredStream } from '../../model/restored-stream.ts'
 import type { StreamCreation } from '../../model/stream-creation.ts'
 import { assertInteger, assertMembers, millisecondsOf } from '../../model/validation.ts'
-import { type BasinDocument, type StreamDocument, streamKey } from '../../storage/documents.ts'
+import {
+  type BasinDocument,
+  type StreamDocument,
+  streamKey,
+  type Versioned,
+} from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { streamNotFound } from '../streams/errors.ts'
 import type { ChangeCheck } from './basin-service.ts'
-import type { Catalog, Commit, Versioned } from './catalog.ts'
+import type { Catalog, Commit } from './catalog.ts'
 import type { BuiltLog, InitialContent, StreamBuilder } from './stream-builder.ts'
 import { addFork, type StreamChanges } from './stream-changes.ts'
 import { putStream, type StreamCreator } from './stream-creator.ts'

@@ -24,9 +24,9 @@ import type { UsageConnection } from '../streams/target.ts'
  *     const meter = usageMetrics().open(context)
  *     const appended = meter.appended.bind(meter)
  *     meter.appended = (append: AppendUsage) => {
- *       const { basin, logId, records, meteredBytes, storageClass, connection, at, permitMs, ackMs } = append
+ *       const { basin, logId, records, meteredBytes, storageClass, connection, at, queueMs, ackMs } = append
  *       console.log(new Date(at), basin, logId, records, meteredBytes, storageClass, connection)
- *       console.log(`${permitMs} ms in the queue, ${ackMs} ms in the storage`)
+ *       console.log(`${queueMs} ms in the queue, ${ackMs} ms in the storage`)
  *       appended(append)
  *     }
  *     return meter
@@ -68,8 +68,8 @@ export interface UsageRecorder {
   storedChanged(logIds: readonly string[]): void
   /** A stream was created in the basin. */
   streamCreated(basin: string): void
-  /** A stream that existed since `createdAt` (milliseconds) was deleted. */
-  streamDeleted(basin: string, createdAt: number): void
+  /** A stream of the basin was deleted. */
+  streamDeleted(basin: string): void
   /** The deletion of a basin is complete. */
   basinDeleted(basin: string): void
 }
@@ -90,8 +90,8 @@ export interface AppendUsage {
   readonly connection: UsageConnection
   /** The time at which the append became durable, in milliseconds. */
   readonly at: number
-  /** Milliseconds spent waiting for bytes in flight. */
-  readonly permitMs: number
+  /** Milliseconds in the queue: the bytes of unfinished appends are limited. */
+  readonly queueMs: number
   /** Milliseconds from then until it became durable. */
   readonly ackMs: number
 }
@@ -121,7 +121,7 @@ export interface AppendUsage {
  *     streamingRead: (basin) => meter.streamingRead(basin),
  *     storedChanged: (logIds) => meter.storedChanged(logIds),
  *     streamCreated: (basin) => meter.streamCreated(basin),
- *     streamDeleted: (basin, createdAt) => meter.streamDeleted(basin, createdAt),
+ *     streamDeleted: (basin) => meter.streamDeleted(basin),
  *     basinDeleted: (basin) => meter.basinDeleted(basin),
  *     metrics: {
  *       account: (query) => meter.metrics.account(query),
@@ -167,7 +167,7 @@ export interface MetricsService {
  * ```ts
  * const { appends, appendedRecords, appendedBytes, operations } = await hw.counters()
  * const { readBatches, readBytes, unaryReads, streamingReads } = await hw.counters()
- * const { appendPermitSeconds, appendAckSeconds, appendBatchRecords, appendBatchBytes } = await hw.counters()
+ * const { appendQueueSeconds, appendAckSeconds, appendBatchRecords, appendBatchBytes } = await hw.counters()
  * console.log(appends, appendedRecords, appendedBytes, operations['create-stream'] ?? 0)
  * const { bounds, counts, sum } = appendAckSeconds
  * bounds.forEach((bound, i) => console.log(`up to ${bound} s: ${counts[i]} appends`))
@@ -190,8 +190,8 @@ export interface UsageCounters {
   readonly unaryReads: number
   /** Read sessions opened. */
   readonly streamingReads: number
-  /** Seconds that appends waited for bytes in flight. */
-  readonly appendPermitSeconds: HistogramCounts
+  /** Seconds that appends were in the queue, because the bytes of unfinished appends are limited. */
+  readonly appendQueueSeconds: HistogramCounts
   /** Seconds from then until they were durable. */
   readonly appendAckSeconds: HistogramCounts
   /** Records of each append. */

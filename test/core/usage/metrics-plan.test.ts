@@ -12,8 +12,8 @@ function inMilliseconds({ start, end, ...query }: MetricsQuery): MetricsQuery {
 }
 
 function plan(level: MetricsLevel, query: MetricsQuery) {
-  const { from, to, seconds, tier } = planMetrics(level, inMilliseconds(query), NOW)
-  return { from: from - NOW, to: to - NOW, seconds, interval: tier.interval }
+  const { from, to, seconds, resolution } = planMetrics(level, inMilliseconds(query), NOW)
+  return { from: from - NOW, to: to - NOW, seconds, interval: resolution.interval }
 }
 
 describe('a metrics query', () => {

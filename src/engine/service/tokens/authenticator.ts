@@ -3,8 +3,7 @@ import { isExpired } from '../../../core/retention.ts'
 import { HeadwaterError } from '../../../model/errors.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { StorageSession } from '../../../storage/contract.ts'
-import { ROOT_TOKEN_KEY, type RootTokenDocument, type TokenDocument } from '../../../storage/documents.ts'
-import type { Versioned } from '../catalog.ts'
+import { getDocument, type TokenDocument, type Versioned } from '../../../storage/documents.ts'
 import type { HolderPermit, Identity } from '../permit.ts'
 import { isUnchanged, type TokenAuthenticator, type TokenLookup } from '../token-access.ts'
 import { idOfToken, isSameDigest, TOKEN_CHARACTERS_MAX, tokenDigest } from './token-format.ts'
@@ -73,20 +72,16 @@ export class Authenticator implements TokenAuthenticator {
       const { value, version } = issued
       return { grant: grantOf(value), digest, unchanged: unchanged('tokens', value.id, version) }
     }
-    const root = await this.#session.get('settings', ROOT_TOKEN_KEY)
-    if (root === undefined || !isSameDigest((root.value as unknown as RootTokenDocument).digest, digest)) {
-      throw authnError()
-    }
-    return { grant: OWNER, digest, unchanged: unchanged('settings', ROOT_TOKEN_KEY, root.version) }
+    const root = await getDocument(this.#session, 'settings', 'root-token')
+    if (root === undefined || !isSameDigest(root.value.digest, digest)) throw authnError()
+    return { grant: OWNER, digest, unchanged: unchanged('settings', root.key, root.version) }
   }
 
   /** Resolves to the document of an issued token, expired or not. */
   async findIssued(token: string, digest: string): Promise<Versioned<TokenDocument> | undefined> {
     const id = idOfToken(token)
-    const document = id === undefined ? undefined : await this.#session.get('tokens', id)
-    if (document === undefined) return undefined
-    const value = document.value as unknown as TokenDocument
-    return isSameDigest(value.digest, digest) ? { value, version: document.version } : undefined
+    const document = id === undefined ? undefined : await getDocument(this.#session, 'tokens', id)
+    return document && isSameDigest(document.value.digest, digest) ? document : undefined
   }
 }
 

@@ -10,8 +10,8 @@ import {
 import { assertValid, HeadwaterError, invalid } from '../../../model/errors.ts'
 import type { ListQuery, Page } from '../../../model/info.ts'
 import type { Clock } from '../../../runtime/clock.ts'
-import type { CatalogChange, JsonValue, StorageSession } from '../../../storage/contract.ts'
-import { ROOT_TOKEN_KEY, type RootTokenDocument, type TokenDocument } from '../../../storage/documents.ts'
+import type { StorageSession } from '../../../storage/contract.ts'
+import { getDocument, putDocument, type TokenDocument } from '../../../storage/documents.ts'
 import { permissionDenied } from '../../streams/errors.ts'
 import type { Catalog } from '../catalog.ts'
 import type { Identity } from '../permit.ts'
@@ -58,12 +58,12 @@ export class TokenService {
     }
     await this.#catalog.change(changeKey(id), async (commit) => {
       if (issuer !== undefined && !(await isUnchanged(this.#session, issuer))) throw authnError()
-      const existing = await this.#session.get('tokens', id)
+      const existing = await getDocument(this.#session, 'tokens', id)
       // An expired token is kept for listing only.
-      if (existing !== undefined && !isExpired((existing.value as unknown as TokenDocument).expiresAt, now)) {
+      if (existing !== undefined && !isExpired(existing.value.expiresAt, now)) {
         throw new HeadwaterError('resource_already_exists', `access token \`${id}\` already exists`)
       }
-      const change = put('tokens', id, document, existing?.version ?? null)
+      const change = putDocument('tokens', id, document, existing?.version ?? null)
       await commit(issuer === undefined ? [change] : [issuer.unchanged, change])
     })
     return token
@@ -99,10 +99,10 @@ export class TokenService {
     if ((await this.#authenticator.findIssued(token, digest)) !== undefined) {
       throw invalid('the root token must not be a token that was issued', 'token')
     }
-    await this.#catalog.change(ROOT_TOKEN_KEY, async (commit) => {
-      const existing = await this.#session.get('settings', ROOT_TOKEN_KEY)
-      if ((existing?.value as unknown as RootTokenDocument | undefined)?.digest === digest) return
-      await commit([put('settings', ROOT_TOKEN_KEY, { digest }, existing?.version ?? null)])
+    await this.#catalog.change('root-token', async (commit) => {
+      const existing = await getDocument(this.#session, 'settings', 'root-token')
+      if (existing?.value.digest === digest) return
+      await commit([putDocument('settings', 'root-token', { digest }, existing?.version ?? null)])
     })
     return digest
   }
@@ -111,9 +111,9 @@ export class TokenService {
   async createRoot(): Promise<string | undefined> {
     const token = newRootToken()
     const digest = await tokenDigest(token)
-    return this.#catalog.change(ROOT_TOKEN_KEY, async (commit) => {
-      if ((await this.#session.get('settings', ROOT_TOKEN_KEY)) !== undefined) return undefined
-      await commit([put('settings', ROOT_TOKEN_KEY, { digest }, null)])
+    return this.#catalog.change('root-token', async (commit) => {
+      if ((await getDocument(this.#session, 'settings', 'root-token')) !== undefined) return undefined
+      await commit([putDocument('settings', 'root-token', { digest }, null)])
       return token
     })
   }
@@ -132,13 +132,4 @@ function tokenInfo(document: TokenDocument): AccessTokenInfo {
 
 function changeKey(id: string): string {
   return `token\0${id}`
-}
-
-function put(
-  collection: 'tokens' | 'settings',
-  key: string,
-  value: TokenDocument | RootTokenDocument,
-  expect: number | null,
-): CatalogChange {
-  return { kind: 'put', collection, key, value: value as unknown as JsonValue, expect }
 }
