@@ -1,5 +1,5 @@
-// `npm run release` checks and publishes the package; `npm run release -- --dry-run` does everything but the
-// last step, and says what would prevent it. Provenance needs `.github/workflows/release.yml`.
+// `npm run release` publishes the package; `npm run release -- --dry-run` does everything but the last step, and
+// says what would prevent it. Provenance needs `.github/workflows/release.yml`, which runs `.ci/run` before.
 import { readdirSync, readFileSync } from 'node:fs'
 import { inProject, run } from './project.mjs'
 
@@ -16,9 +16,6 @@ function publish(isDryRun) {
     console.warn(`would fail: ${problem}`)
   }
   run('npm', ['run', 'build'])
-  for (const check of ['lint', 'typecheck', 'check:api', 'check:unused', 'check:package', 'check:size']) {
-    run('npm', ['run', check])
-  }
   run('npm', ['publish', '--provenance', '--access', 'public', ...(isDryRun ? ['--dry-run'] : [])])
 }
 

@@ -6,6 +6,7 @@ import { linesOf } from '../../adapters/transfer/lines.ts'
 import { EVERYTHING } from '../../adapters/transfer/name-filter.ts'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
+import { shareOfRuns } from '../support/property-runs.ts'
 import { contentOf, type Endpoint, exported, imported, KEY, type Kind, openEndpoint } from './support.ts'
 
 let complete: Promise<string> | undefined
@@ -74,7 +75,7 @@ describe('an import into a server over a bad connection', { tags: ['slow'] }, ()
         expect(contentOf(await exported(target.service))).toBe(contentOf(text))
         await target.hw.close()
       }),
-      { numRuns: 10 },
+      shareOfRuns(1 / 3),
     )
   })
 
@@ -110,7 +111,7 @@ describe('an import into a server over a bad connection', { tags: ['slow'] }, ()
           await target.hw.close()
         },
       ),
-      { numRuns: 5 },
+      shareOfRuns(1 / 5),
     )
   })
 })
@@ -136,7 +137,7 @@ describe.each<Kind>(['server', 'directory'])('an import into a %s', (kind) => {
         await target.hw.close()
       }),
       // A run is a whole import and an export.
-      { numRuns: 10 },
+      shareOfRuns(1 / 3),
     )
   })
 

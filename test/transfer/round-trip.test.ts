@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fenceRecord, type RecordInput, trimRecord } from '../../src/index.ts'
 import type { BasinConfigInput, StreamConfigInput } from '../../src/model/config.ts'
+import { shareOfRuns } from '../support/property-runs.ts'
 import { contentOf, type Endpoint, exported, imported, KEY, type Kind, openEndpoint } from './support.ts'
 
 const bytes = fc.oneof(
@@ -118,7 +119,7 @@ describe('an export equals the export of its import', { tags: ['slow'] }, () => 
         await target.hw.close()
       }),
       // A run is a whole export and import.
-      { numRuns: 12 },
+      shareOfRuns(1 / 2),
     )
   })
 })

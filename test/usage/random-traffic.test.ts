@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { shareOfRuns } from '../support/property-runs.ts'
 import { advanceTo, append, createBasin, createStream, DAY, maintain, ofBasin, openUsage } from './support.ts'
 
 const BASINS = ['basin-one', 'basin-two']
@@ -60,7 +61,7 @@ describe('usage of random traffic over 500 days', { tags: ['slow'] }, () => {
         expect(test.clock.pending).toBe(0)
       }),
       // Each run simulates months.
-      { numRuns: 3 },
+      shareOfRuns(1 / 8),
     )
   })
 })

@@ -13,6 +13,7 @@ import {
 import type { Storage } from '../../../src/storage/contract.ts'
 import { realistic } from '../../storage/wrapped-storage.ts'
 import { testStorage } from '../../support/index.ts'
+import { shareOfRuns } from '../../support/property-runs.ts'
 import { aesOfNode, openEncrypted, SUITES } from './support.ts'
 
 const bytes = fc.uint8Array({ maxLength: 20 })
@@ -85,7 +86,7 @@ async function expectEqual(suite: CipherSuite, storage: () => Storage): Promise<
       await engine.hw.close()
     }),
     // Each runs dozens of reads of two streams.
-    { numRuns: 8 },
+    shareOfRuns(1 / 3),
   )
 }
 

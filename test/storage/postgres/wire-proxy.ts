@@ -7,11 +7,10 @@ import { createServer, connect as openSocket, type Server, type Socket } from 'n
  * - `reject`: replies with an error, and the server does not see the statement;
  * - `cut before`: closes the connection, and the server does not see the statement;
  * - `cut after`: closes the connection once the server has replied;
- * - `late`: closes the connection, and passes the statement on some time later;
- * - `delay`: passes the statement on some time later.
+ * - `late`: closes the connection, and passes the statement on behind some later ones of other connections.
  */
 export type StatementAction =
-  | { readonly kind: 'forward' | 'cut before' | 'cut after' | 'late' | 'delay' }
+  | { readonly kind: 'forward' | 'cut before' | 'cut after' | 'late' }
   | { readonly kind: 'reject'; readonly code: string; readonly message: string }
 
 export interface ProxyOptions {
@@ -26,7 +25,8 @@ export interface ProxyOptions {
 }
 
 export const FORWARD: StatementAction = { kind: 'forward' }
-const LATE_MS = 30
+/** The number of statements that a late one arrives behind. */
+const LATE_BY = 3
 const NOT_PREPARED: StatementAction = { kind: 'reject', code: '26000', message: 'no such prepared statement' }
 const SYNC = 'S'.charCodeAt(0)
 const QUERY = 'Q'.charCodeAt(0)
@@ -39,10 +39,9 @@ export class WireProxy {
   readonly port: number
   /** The statements that were rejected as by a pooler. */
   readonly refused = new Set<'settings' | 'prepared statement'>()
-  /** The late statements that the server has not received yet. */
-  late = 0
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
+  #late: { statements: number; readonly deliver: () => void }[] = []
 
   private constructor(server: Server) {
     this.#server = server
@@ -59,6 +58,19 @@ export class WireProxy {
 
   get connectionString(): string {
     return `postgres://test@127.0.0.1:${this.port}/postgres`
+  }
+
+  /** Delivers a statement behind some later ones; never, if there are none. */
+  deliverLate(deliver: () => void): void {
+    this.#late.push({ statements: LATE_BY, deliver })
+  }
+
+  /** A statement has passed. */
+  passed(): void {
+    for (const late of this.#late) late.statements--
+    const due = this.#late.filter(({ statements }) => statements <= 0)
+    this.#late = this.#late.filter(({ statements }) => statements > 0)
+    for (const { deliver } of due) deliver()
   }
 
   /** Closes all connections. */
@@ -173,6 +185,7 @@ class Connection {
   }
 
   #decide(statement: Buffer, action: StatementAction): void {
+    this.#proxy.passed()
     switch (action.kind) {
       case 'forward':
         this.#server.write(statement)
@@ -191,11 +204,7 @@ class Connection {
       case 'late':
         this.#isLate = true
         this.#client.destroy()
-        this.#proxy.late++
-        setTimeout(() => this.#server.write(statement, () => this.#proxy.late--), LATE_MS).unref()
-        break
-      case 'delay':
-        setTimeout(() => this.#server.write(statement), LATE_MS).unref()
+        this.#proxy.deliverLate(() => this.#server.write(statement))
     }
   }
 }

@@ -17,7 +17,6 @@ const STATEMENT_FAULTS: readonly StatementAction[] = [
   { kind: 'cut before' },
   { kind: 'cut after' },
   { kind: 'late' },
-  { kind: 'delay' },
 ]
 
 /**
