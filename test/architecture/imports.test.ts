@@ -7,8 +7,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const OF_ALL = ['src/model', 'src/core', 'src/runtime', 'src/storage']
 /**
- * What each layer may import besides itself. A path belongs to the first layer that contains it. A slash at the
- * end includes all layers below.
+ * What each layer may import besides itself. A path belongs to the first layer that contains it. A slash at
+ * the end includes all layers below.
  */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'src/model': [],

@@ -17,7 +17,7 @@ const ARGUMENTS = [
   '--disable-sync',
 ]
 
-/** For pages to load, and elements to appear. The machine may be busy. */
+/** The time for pages to load, and elements to appear. The machine may be busy. */
 const PATIENCE_MS = 60_000
 
 const { CHROMIUM_PATH, CI } = process.env

@@ -35,7 +35,7 @@ inChromium(
       })
     })
 
-    it('aegis-256 encrypts in a page that permits WebAssembly, and says what is missing in others', async () => {
+    it('aegis-256 encrypts in a page that permits WebAssembly, and others say what is missing', async () => {
       const [permitting, other] = [await load('/wasm'), await load('/')]
       expect((await permitting.encrypt('aegis-256')).body).toEqual(BYTES)
       expect(await other.aegisWithoutWebAssembly()).toMatch(/^unsupported: .*WebAssembly/)
@@ -55,7 +55,7 @@ inChromium(
       })
     })
 
-    it('the client of a page of another origin appends, reads, and follows over a lost connection', async () => {
+    it('the client of a page of another origin appends, and follows over a lost connection', async () => {
       const service = await startService({ auth: 'token' })
       await service.hw.setRootToken(ROOT_TOKEN)
       const { useClient, follow, followed } = await load()

@@ -6,7 +6,7 @@ import { bundle, bundleServiceWorker } from './bundle.ts'
 const STRICT = "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src *"
 const WITH_WASM = STRICT.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'")
 
-/** At the root, so that its scope is the whole origin. */
+/** The path of the worker: at the root, so that its scope is the whole origin. */
 const SERVICE_WORKER = '/service-worker.js'
 
 const HTML = '<!doctype html><title>headwater</title><link rel="icon" href="data:,">'

@@ -47,7 +47,7 @@ describe('a directory', () => {
     },
   )
 
-  it('of the present format has a fixture', async () => {
+  it('has a fixture of the present format', async () => {
     const directory = emptyDirectory()
     await writeContents(filesystem(directory))
     const { formatVersions } = await verifyDirectory(directory)
@@ -62,7 +62,7 @@ describe('a database in a browser', () => {
     expect(await readContents(indexedDb(name), clockOf(fixture))).toEqual(CONTENTS)
   })
 
-  it('of the present schema has a fixture', () => {
+  it('has a fixture of the present schema', () => {
     expect(INDEXEDDB.map(([version]) => version)).toContain(SCHEMA_VERSION)
   })
 })

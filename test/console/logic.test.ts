@@ -136,7 +136,7 @@ describe('records to append', () => {
     expect(() => recordsOfJson('[')).toThrow('not JSON')
   })
 
-  it('of a JSON array keep the digits of their numbers', () => {
+  it('keep the digits of their numbers in a JSON array', () => {
     expect(recordsOfJson('[ {"id": 12345678901234567890, "x": [1.0, {}]}, 1e400, [ ] ]')).toEqual([
       { body: '{"id":12345678901234567890,"x":[1.0,{}]}' },
       { body: '1e400' },

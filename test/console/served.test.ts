@@ -10,7 +10,7 @@ import { ROOT_TOKEN, servedConsole, violationsIn } from './support.ts'
 /** Text that runs a script, or leaves its place, wherever a page takes it for markup. */
 const HOSTILE = `"'><img src=x onerror=alert(1)><script>alert(2)</script>\u202e`
 
-it('headwater serve shows the console, under a policy without exceptions and in less than 150 KB', async () => {
+it('headwater serve shows the console, under a strict policy and in less than 150 KB', async () => {
   const url = await run(['serve', '--port', '0', '--no-auth']).ready()
   const response = await fetch(url)
   const html = await response.text()

@@ -57,7 +57,7 @@ const blocks = (await pages())
 
 const MISTAKE = { at: 'a mistake', language: 'ts', code: `await stream.append(42)` }
 
-it('the code in docstrings, and the parts of programs in the pages, compile against the built package', () => {
+it('code in docstrings, and parts of programs in the pages, compile with the built package', () => {
   const docstrings = samplesOfDeclarations()
   const parts = blocks
     .filter(({ name }) => name === 'part')

@@ -92,7 +92,7 @@ export function errorsOf(samples: readonly Sample[]): string[][] {
 /** A program of samples, each a module of its own, as in an app with the package. */
 function programOf(samples: readonly Sample[]): {
   readonly program: ts.Program
-  /** In the order of the samples. */
+  /** The results, in the order of the samples. */
   readonly files: readonly ts.SourceFile[]
 } {
   const options: ts.CompilerOptions = {

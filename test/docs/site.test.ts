@@ -12,7 +12,7 @@ import { restartableBrowser } from '../browser/restartable.ts'
 import { PROJECT } from './examples.ts'
 
 const SITE = join(PROJECT, 'docs', 'site', 'dist')
-/** For a build, which takes a minute of two processors, while other tests use them. */
+/** The time for a build, which takes a minute of two processors, while other tests use them. */
 const BUILD_MS_MAX = 600_000
 
 describeInChromium('the site', () => {
@@ -47,7 +47,7 @@ describeInChromium('the site', () => {
     await expect.poll(() => records.allTextContents()).toEqual(['hello'])
   })
 
-  it('has a page of the API for each subpath of the package, and each operation of the protocol', async () => {
+  it('has a page for each subpath of the package and each operation of the protocol', async () => {
     const { exports } = JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8'))
     for (const subpath of Object.keys(exports).filter((subpath) => subpath !== './package.json')) {
       const name = `headwater${subpath.slice(1)}`

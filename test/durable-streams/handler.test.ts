@@ -238,7 +238,7 @@ describe('errors', () => {
 })
 
 describe('events', () => {
-  it('of a closed stream end with one that says so, and that nothing is missing', async () => {
+  it('end with one that says that a stream is closed, and that nothing is missing', async () => {
     const { call } = await startService()
     await call('PUT', 's', { headers: { ...TEXT, 'stream-closed': 'true' }, body: 'a' })
     const end = { streamNextOffset: '0000000000000002_0000000000000000', upToDate: true, streamClosed: true }

@@ -32,7 +32,7 @@ function countingStorage() {
 }
 
 describe('a runtime that ties timers, random numbers and signals to requests, such as workerd', () => {
-  it('opens an engine outside of requests, and starts the background work with the first append', async () => {
+  it('opens an engine outside of requests, and starts background work with an append', async () => {
     const { storage, reclaimCalls } = countingStorage()
     const forbidden = () => {
       throw new Error('not outside of requests')

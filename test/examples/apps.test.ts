@@ -20,7 +20,7 @@ async function serve(name: string): Promise<AppServer> {
   return server
 }
 
-/** Checks accessibility on a desktop and in dark colours on a phone, and that nothing is wider than the page. */
+/** Checks accessibility on a desktop and in dark colours on a phone, and that nothing is too wide. */
 async function looksGood(page: Page, looks: readonly (readonly [number, 'light' | 'dark'])[] = LOOKS) {
   for (const [width, colorScheme] of looks) {
     await page.emulateMedia({ colorScheme })
@@ -37,7 +37,7 @@ describeInChromium('the example', () => {
   const expected = /network error|Failed to fetch/
   const [one, other] = [restartableBrowser({ expected }), restartableBrowser({ expected })]
 
-  it('local-first-chat brings two people together, although one is offline or the server is down', async () => {
+  it('local-first-chat brings two people together, also offline or while the server is down', async () => {
     const server = await serve('local-first-chat')
     const openChat = async (browser: typeof one, name: string) => {
       const chat = new ChatPage(await browser.page(server.url))
@@ -74,7 +74,7 @@ describeInChromium('the example', () => {
     expect(await ben.page.locator('img:not([src="icon.svg"])').count()).toBe(0)
   })
 
-  it('shared-todo works while its server is down, converges, and undoes by events that compensate', async () => {
+  it('shared-todo works while its server is down, converges, and undoes', async () => {
     const server = await serve('shared-todo')
     const [mine, theirs] = [
       new TodoPage(await one.page(server.url)),
@@ -173,7 +173,7 @@ describeInChromium('the example', () => {
     await looksGood(page)
   })
 
-  it('resumable-chat continues an answer after a reload and a stop of the server, for all viewers', async () => {
+  it('resumable-chat continues an answer for all viewers after a reload and a restart', async () => {
     const server = await serve('resumable-chat')
     const openChat = async (browser: typeof one) => {
       const page = await browser.page(`${server.url}#a-chat`)

@@ -93,7 +93,7 @@ export const APPS = {
         start: bin('next', 'start'),
         ...CHAT,
       },
-      // The development server compiles each page when it is first opened, and pages load again with a new one.
+      // It compiles each page when it is first opened, and pages load again with a new server.
       { title: 'AI chat in Next 16, next dev', start: bin('next', 'dev'), reloads: true, ...CHAT },
     ],
   },

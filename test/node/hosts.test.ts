@@ -12,7 +12,7 @@ function statusOf(port: number, host: string, target = TARGET): Promise<number> 
   return exchange(port, 'GET', target, { host }).then(({ status }) => status)
 }
 
-describe('without authentication, a loopback address', () => {
+describe('a loopback address without authentication', () => {
   it.each([
     'localhost',
     'LOCALHOST:80',

@@ -9,7 +9,7 @@ import { inChromium } from '../browser/support.ts'
 import { namedExample } from '../docs/examples.ts'
 import { type InstalledApp, installApp } from './installed-app.ts'
 
-/** Of `app/index.js`, on any storage. */
+/** The contents of `app/index.js`, on any storage. */
 const USED = {
   bodies: ['a', 'b', 'c'],
   streams: ['chats/42'],
@@ -78,7 +78,7 @@ inChromium('an app with the package, built by Vite without configuration', (brow
     await opened.evaluate((app) => app.close())
   })
 
-  it('that is the React app of docs/react.md shows sent messages in every tab and after a reload', async () => {
+  it('shows sent messages in every tab and after a reload, as docs/react.md says', async () => {
     const url = await built('main.tsx')
     const [page, other] = [await openPage(url), await openPage(url)]
     await send(page, 'hello')

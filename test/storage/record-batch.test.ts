@@ -33,7 +33,7 @@ describe('a batch of records', () => {
     expect(batch.records).toBe(batch.records)
   })
 
-  it('without blocks is empty', () => {
+  it('is empty without blocks', () => {
     const batch = new RecordBatch(undefined, [])
     expect(batch.records).toEqual([])
     expect(batch.data).toHaveLength(0)

@@ -100,7 +100,7 @@ describe('segments', () => {
     )
   })
 
-  it('of any bytes are rejected or contain exactly these bytes', () => {
+  it('are rejected or contain exactly the bytes that were sealed', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (data) => {
         try {

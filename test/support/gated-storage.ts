@@ -2,7 +2,7 @@ import type { AppendRequest, Storage, StorageManifest, StorageSession } from '..
 
 /** A storage that holds or fails appends as the test decides. */
 export interface GatedStorage extends Storage {
-  /** While true, appends wait for `release`. */
+  /** Whether appends wait for `release`. */
   holding: boolean
   readonly held: number
   /** How often `read` was called. */

@@ -2,7 +2,7 @@ import { vi } from 'vitest'
 
 const { waitFor, waitUntil } = vi
 
-/** By default Vitest waits for a second, and a busy machine may take longer for anything. */
+/** A busy machine may take longer for anything than the second for which Vitest waits by default. */
 const PATIENCE = { timeout: 60_000, interval: 10 }
 
 const patient = <Options extends object>(options?: number | Options) => ({

@@ -13,7 +13,8 @@ const TITLE_CHARACTERS_MAX = 200
 const CPU_MS_MAX = 250
 /**
  * The CPU time above which it fails without. The first test in a process that uses some code pays for its
- * compilation, and any test for the garbage of others. The duration would depend on what else the machine does.
+ * compilation, and any test for the garbage of others. The duration would depend on what else the machine
+ * does.
  */
 const CPU_MS_FAILING = 4 * CPU_MS_MAX
 

@@ -35,7 +35,7 @@ function watched<Result>(work: Promise<Result>) {
   return state
 }
 
-describe('before it advances, the virtual clock waits', () => {
+describe('the virtual clock waits before it advances', () => {
   /** Keeps the compression threads busy for longer than several turns of the event loop. */
   const busyThreads = () =>
     Promise.all(Array.from({ length: 4 }, () => promisify(pbkdf2)('a', 'b', 10_000, 64, 'sha512')))

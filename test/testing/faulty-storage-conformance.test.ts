@@ -7,7 +7,7 @@ import { faultyStorage, virtualClock } from '../../adapters/testing/index.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 
-/** Without faults it keeps the whole contract. */
+/** It keeps the whole contract without faults. */
 describe('a faulty storage without faults conforms to the storage contract', () => {
   conforms(() => faultyStorage(memory(), { notifications: 'reliable' }), virtualClock())
 })

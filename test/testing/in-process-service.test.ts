@@ -73,7 +73,7 @@ describe('an in-process service', () => {
     globalThis.fetch = realFetch.value
   })
 
-  test('is removed by `close`, a second `close` and `using`, and its address cannot be reached afterwards', async () => {
+  test('is removed by `close`, a second `close` and `using`, with its address', async () => {
     const service = started(saying('here'))
     service.close()
     service.close()

@@ -38,7 +38,7 @@ describe('random faults', () => {
     expect(first).not.toEqual(other)
   })
 
-  test('of one operation do not depend on calls of others', async () => {
+  test('do not depend on calls of other operations', async () => {
     const [alone, mixed] = [await faultsOf(7), await faultsOf(7, 'other operations first')]
     expect(failuresOf(mixed, 'get')).toEqual(failuresOf(alone, 'get'))
     expect(failuresOf(mixed, 'head')).toEqual(failuresOf(alone, 'head'))

@@ -63,7 +63,7 @@ describe('a storage that loses its connection', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('notifies of the logs that changed meanwhile when it is restored, also with reliable notifications', async () => {
+  test('notifies of the logs that changed meanwhile when it is restored', async () => {
     const { storage, notified, clock, session } = await openFaulty({ notifications: 'reliable' })
     const inner = await LogWriter.create(session, 'x')
     await clock.settle()

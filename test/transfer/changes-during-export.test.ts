@@ -154,7 +154,7 @@ describe('an export continues with the other streams if', () => {
   })
 })
 
-describe('in a basin that creates streams on read', () => {
+describe('an export of a basin that creates streams on read', () => {
   const config = { createStreamOnRead: true, createStreamOnAppend: true }
 
   it('an export cannot be continued after a deletion, and does not create the stream', async () => {

@@ -84,7 +84,7 @@ describe('an export', () => {
     expect(seqNums(await exported(target.service))).toEqual(seqNums(text))
   })
 
-  it('omits streams and basins that are deleted before their turn, and fails if one is deleted during it', async () => {
+  it('omits what is deleted before its turn, and fails if a stream is deleted during it', async () => {
     const source = await withStream()
     await source.hw.basin('basin-a').createStream('t')
     await streamOf(source).append(Array.from({ length: 3000 }, () => 'x').slice(0, 1000))

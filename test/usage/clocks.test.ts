@@ -36,7 +36,7 @@ function skewed(skewMs: number): VirtualClock & { skewMs: number } {
 }
 
 describe('a clock that is wrong by years', () => {
-  it('on another engine does not stop the measurement of basins', async () => {
+  it('does not stop the measurement of basins on other engines', async () => {
     const storage = testStorage()
     const wrong = await openUsage({ storage, clock: testClock({ now: Date.UTC(2030, 0, 1) }) })
     await maintain(wrong)

@@ -166,7 +166,7 @@ function rangeOf([from, to]: readonly [from: number, to: number]) {
   return { start: (START + from) * 1000, end: (START + to) * 1000 }
 }
 
-/** From and to, in seconds since the start. */
+/** The beginning and the end, in seconds since the start. */
 export async function ofBasin(
   { usage }: TestUsage,
   basin: string,

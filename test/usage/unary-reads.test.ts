@@ -15,7 +15,7 @@ async function readsOf(hw: Engine, clock: VirtualClock, basin: string) {
 }
 
 describe('a unary read', () => {
-  it('of several blocks counts once, with all its bytes', async () => {
+  it('counts once for several blocks, with all their bytes', async () => {
     const storage = wrapped(testStorage(), {}, (session) => ({
       read: async (logId, range) => session.read(logId, { ...range, bytesMax: 1 }),
     }))

@@ -61,7 +61,7 @@ inChromium('the server and pages of another origin', (browser) => {
     expect(service.exchanges.map(({ status }) => status)).toEqual([403])
   })
 
-  it('EventSource receives live events, and resumes where it was after the connection is dropped', async () => {
+  it('EventSource receives live events, and resumes after the connection is dropped', async () => {
     const service = await startWithStream('a', 'b')
     const page = await browser.page()
     const { listen, events } = await scriptIn<typeof EventSources>(page, 'event-source')

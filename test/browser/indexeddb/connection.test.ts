@@ -29,7 +29,7 @@ inChromium('IndexedDB in Chromium', (browser) => {
       await tab.close()
     })
 
-    it('of another tab are not blocked, and later calls explain why they fail', async () => {
+    it('are not blocked by another tab, whose later calls explain why they fail', async () => {
       const [tab, other] = [await storage(), await otherTab()]
       await tab.open('given up')
       await tab.put(1)

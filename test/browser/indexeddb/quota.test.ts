@@ -12,7 +12,7 @@ const LARGE = 500_000
 const QUOTA_BYTES = 8 * MB
 
 inChromium('IndexedDB without space', (browser) => {
-  it('rejects appends with `quota`, keeps stored records, and accepts appends again after a trim', async () => {
+  it('rejects appends with `quota`, keeps records, and accepts appends after a trim', async () => {
     const { tab, end } = await shortOfSpace(browser)
     const appended = await fill(tab)
     expect(await tab.append(LARGE)).toEqual({ kind: 'quota', nothingWritten: true })

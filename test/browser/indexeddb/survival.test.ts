@@ -9,7 +9,7 @@ import { type Browser, inChromium, scriptIn } from '../support.ts'
 const BATCH = 40
 
 inChromium('IndexedDB survives the end of a page', (browser) => {
-  it('keeps all acknowledged batches, and no partial one, if the page is reloaded during appends', async () => {
+  it('keeps acknowledged batches, and no partial one, if the page is reloaded', async () => {
     const page = await browser.page()
     const acknowledged = await appendFor(page, 'reload', 30)
     await page.reload()
@@ -31,7 +31,7 @@ let kill: () => Promise<void>
 inChromium(
   'IndexedDB survives the end of the browser',
   (browser) => {
-    it('keeps all acknowledged batches, and no partial one, if the browser is killed during appends', async () => {
+    it('keeps acknowledged batches, and no partial one, if the browser is killed', async () => {
       const page = await browser.context.newPage()
       await page.goto(browser.origin)
       const acknowledged = await appendFor(page, 'killed', 30)

@@ -74,7 +74,7 @@ describe.each(SEEDS)('a crash at any point of workload %i', (seed) => {
 })
 
 describe.each(SEEDS)('with durability `process-crash` (workload %i)', (seed) => {
-  test('loses nothing in a crash of the process, and keeps a prefix of each log in a crash of the machine', async () => {
+  test('loses nothing if the process crashes, and keeps a prefix of each log if the machine does', async () => {
     const prng = new Prng(seed + 700_000)
     const disk = new SimulatedDisk(prng)
     const history = await runWorkload(disk, prng, rollBytesOf(seed), undefined, disk, 'process-crash')

@@ -82,8 +82,8 @@ const node = nodeGzip(nodeZlib()!)
 fuzzCodecs('gzip', {
   codecs: [node, portableGzip(fflate)],
   compressPart: (part) => node.compress(part),
-  // The portable codec ignores reserved bits and incomplete codes. Its output still has to match the checksum,
-  // which is visible if there is one member.
+  // The portable codec ignores reserved bits and incomplete codes. Its output still has to match the
+  // checksum, which is visible if there is one member.
   checkAlone(output, input) {
     const bytes = Buffer.from(input)
     if (bytes.includes(Buffer.of(0x1f, 0x8b), 1)) return

@@ -1,8 +1,8 @@
 import { type Outcome, settledOutcomeOf } from './outcomes.ts'
 
 /**
- * Calls a decoder and counts the bytes of each `new Uint8Array(length)` and each new `Buffer` meanwhile. Unlike
- * the memory in use, this is the same in each run. The decoder notices no difference.
+ * Calls a decoder and counts the bytes of each `new Uint8Array(length)` and each new `Buffer` meanwhile.
+ * Unlike the memory in use, this is the same in each run. The decoder notices no difference.
  */
 export async function allocatedDuring<Value>(
   call: () => Value | Promise<Value>,

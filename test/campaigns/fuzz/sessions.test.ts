@@ -98,7 +98,7 @@ const RESPONSE = { headers: { 'content-type': 's2s/proto' } }
 /** Ends the read for good if what is damaged breaks off. */
 const END = encodeTerminalFrame(403, '{"code":"permission_denied","message":"over"}')
 
-/** Reads from a server whose first response is the input. Resolves to the records and how the session ended. */
+/** Reads from a server whose first response is the input. Resolves to the records and the end. */
 async function received(input: Uint8Array) {
   const clock = virtualClock()
   const responses = [input]

@@ -24,7 +24,7 @@ export class EngineClock implements Clock {
   #correctionMs = 0
   #measuredAt = Number.NEGATIVE_INFINITY
   readonly #timers = new Set<() => void>()
-  /** With the time at which each began. */
+  /** The open windows, with the time at which each began. */
   readonly #windows = new Map<ClockWindow, number>()
   #isStopped = false
 

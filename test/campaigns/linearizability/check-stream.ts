@@ -38,7 +38,7 @@ interface Branch {
 }
 
 class Search {
-  /** In the order of their calls, from index 1 on. */
+  /** Ordered by their calls, from index 1 on. */
   readonly #operations: readonly RecordedOperation[]
   /** A ring of the unplaced operations and the index 0, in the order of their calls. */
   readonly #next: Int32Array

@@ -4,8 +4,8 @@ import type { Perform, Target } from './record-history.ts'
 
 /**
  * Clients of `count` engines or servers. Half of the clients make independent appends, the others share a
- * session for each stream. A third reads in pages, a third by sessions, and a third follows the stream page by
- * page. `hwOf` resolves to how an engine is reached now.
+ * session for each stream. A third reads in pages, a third by sessions, and a third follows the stream page
+ * by page. `hwOf` resolves to how an engine is reached now.
  */
 export function clientsOf(
   count: number,

@@ -3,7 +3,7 @@ import { Prng } from '../../../src/runtime/prng.ts'
 import type { History, Operation, Outcome, RecordedOperation } from './operations.ts'
 import { KnownState, nextOperation } from './workload.ts'
 
-/** Performs operations on one stream. Expected failures are outcomes; those that must never occur are thrown. */
+/** Performs operations on one stream. Expected failures are outcomes; others are thrown. */
 export type Perform = (operation: Operation) => Promise<Outcome>
 
 /** A system whose histories are recorded. */

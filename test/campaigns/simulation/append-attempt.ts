@@ -54,7 +54,7 @@ export class AppendAttempt implements ModelAppend {
   readonly turn: { readonly caller: object; readonly number: number } | undefined
   /** The observed version of the stream at the first call. */
   readonly since: number
-  /** In the order of the incarnations of its stream. More than one only for the batch of a producer. */
+  /** Ordered by the incarnations of its stream. More than one only for the batch of a producer. */
   readonly places: StoredPlace[] = []
   /** The logs for which an ack said that the batch was not stored before. */
   readonly originals = new Set<StoredLog>()

@@ -18,7 +18,7 @@ import type { World } from './world.ts'
 export class Observer {
   readonly histories: ReadonlyMap<string, StreamHistory>
   readonly attempts = new Map<string, AppendAttempt>()
-  /** By id. */
+  /** Requests by id. */
   readonly creations = new Map<string, CreationRequest>()
   readonly #session: StorageSession
   readonly #world: World

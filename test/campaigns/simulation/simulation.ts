@@ -16,7 +16,7 @@ import { type Sabotage, World } from './world.ts'
 
 export const SIMULATION: SeedCampaign = { name: 'sim', steps: 400, regressions: [4018], play }
 
-/** The number of turns of the event loop that let everything run that waits for neither a storage nor a clock. */
+/** The turns of the event loop that let everything run that waits for neither a storage nor a clock. */
 const TURNS = 3
 const SETTLING_ROUNDS_MIN = 16
 const SETTLING_ROUNDS_MAX = 64

@@ -109,7 +109,7 @@ describe.each(OPENED)('disposing of %s', (_, opened) => {
   })
 })
 
-it('disposing of a producer rejects with the failure of a batch that `flush` has not waited for', async () => {
+it('disposing of a producer rejects with the failure of a batch that was not awaited', async () => {
   failNext()
   const write = async () => {
     await using producer = stream.producer()

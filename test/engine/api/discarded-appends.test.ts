@@ -78,7 +78,7 @@ onEveryKindOfStorage(() =>
       expect(await errorOf(session.submit('later'))).toBe(failure)
     })
 
-    it('of another caller behind a failed one fails without effects', async () => {
+    it('fails without effects behind a failed one of another caller', async () => {
       const storage = gated(testStorage())
       engine = await openEngine({ storage })
       const { stream, clock } = engine

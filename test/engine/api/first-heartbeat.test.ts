@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { openEngine } from '../../support/index.ts'
 
-it('the first heartbeat has the tail of the delivered records, whenever an append becomes durable', async () => {
+it('the first heartbeat has the tail of what was delivered, whenever an append is durable', async () => {
   const { hw } = await openEngine()
   for (let turns = 0; turns < 60; turns++) {
     const stream = hw.basin('my-basin', { autoCreate: true }).stream(`stream-${turns}`)

@@ -206,7 +206,7 @@ describe('reading JSON values', () => {
   })
 })
 
-describe('with a schema', () => {
+describe('a JSON stream with a schema', () => {
   it('appends and returns its output', async () => {
     const orders = stream.json(ORDER)
     expectTypeOf(orders).toEqualTypeOf<JsonStream<Order, { id: string; total?: number }>>()

@@ -214,7 +214,7 @@ describe('a member of a wrong type', () => {
     expect((await target.stream.checkTail()).seqNum).toBe(1)
   })
 
-  it('of a command record is `invalid`', async () => {
+  it('is `invalid` in a command record', async () => {
     for (const call of [() => fenceRecord('\ud800'), () => trimRecord(any('1'))]) {
       expect((await failure(call)).code).toBe('invalid')
     }

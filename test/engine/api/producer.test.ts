@@ -58,7 +58,7 @@ describe('sessions and producers', () => {
   })
 })
 
-describe('after the engine has closed', () => {
+describe('a producer of a closed engine', () => {
   it('a producer accepts nothing and starts no timer', async () => {
     engine = await openEngine()
     const { hw, clock, stream } = engine

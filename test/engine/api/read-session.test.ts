@@ -99,7 +99,7 @@ onEveryKindOfStorage(() =>
       expect(engine.hw.stats().openReads).toBe(0)
     })
 
-    it('at the tail with wait 0 are empty, also over the wire protocol with `allowsEmpty`', async () => {
+    it('are empty at the tail with wait 0, also over the wire protocol with `allowsEmpty`', async () => {
       engine = await openEngine()
       const query = { waitMs: 0 }
       const local = collect(engine.stream.follow(query).events())

@@ -30,7 +30,7 @@ describe('a read session in a format', () => {
     expect((await engine.stream.readBatch({ seqNum: 0 })).records[0]!.body).toBe('\ufffd\0')
   })
 
-  it('delivers records in order to calls of next that are not awaited, and nothing after return', async () => {
+  it('delivers records in order to calls of next that overlap, and nothing after return', async () => {
     engine = await openEngine()
     await engine.stream.append(['a', 'b'])
     await engine.stream.append('c')

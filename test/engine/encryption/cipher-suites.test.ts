@@ -121,11 +121,11 @@ describe.each(SUITES)('%s', (_, suite) => {
 describe('an unrelated failure is not reported as a wrong key', () => {
   const key = new EncryptionKey(new Uint8Array(32))
 
-  it('of libsodium', () => {
+  it('if libsodium fails', () => {
     expect(() => aegis.open(key, new Uint8Array(3), new Uint8Array(64), new Uint8Array())).toThrow()
   })
 
-  it('of WebCrypto', async () => {
+  it('if WebCrypto fails', async () => {
     const broken = {
       importKey: crypto.subtle.importKey.bind(crypto.subtle),
       decrypt: () => Promise.reject(new DOMException('busy', 'QuotaExceededError')),

@@ -12,7 +12,7 @@ interface SlowEngine extends EncryptedEngine {
 }
 
 interface SlowStorage {
-  /** While set, reads of the storage wait. */
+  /** Reads of the storage wait while it is set. */
   slow: boolean
   readonly waiting: number
   release(): void

@@ -93,5 +93,5 @@ async function expectEqual(suite: CipherSuite, storage: () => Storage): Promise<
 describe('an encrypted stream equals a plain one', { tags: ['slow'] }, () => {
   it.each(SUITES)('with %s', (_, suite) => expectEqual(suite, testStorage))
 
-  it('on a storage that merges blocks', () => expectEqual(aesOfNode, realistic))
+  it('if the storage merges blocks', () => expectEqual(aesOfNode, realistic))
 })

@@ -41,7 +41,7 @@ function replicatedStorage() {
   }
   return {
     storage,
-    /** From now on, the replica gets nothing more. */
+    /** Lets the replica get nothing more. */
     cut() {
       isCopied = false
     },

@@ -93,7 +93,7 @@ describe('reclaiming that fails', () => {
     return { storage, control }
   }
 
-  it('for lack of space is retried soon, then at growing intervals', async () => {
+  it('is retried soon for lack of space, then at growing intervals', async () => {
     const { storage, control } = failing('quota')
     const clock = virtualClock()
     const errors: unknown[] = []
@@ -118,7 +118,7 @@ describe('reclaiming that fails', () => {
     expect(control.calls).toBe(7)
   })
 
-  it('for another reason is retried at the next run', async () => {
+  it('is retried at the next run for another reason', async () => {
     const { storage, control } = failing('io')
     const clock = virtualClock()
     hw = await open({ storage, clock, random: () => 0.5, onBackgroundError: () => {} })

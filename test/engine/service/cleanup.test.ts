@@ -44,7 +44,7 @@ onEveryKindOfStorage(() =>
       await session.return(undefined)
     })
 
-    it('of everything including the command leaves an empty stream with its tail', async () => {
+    it('leaves an empty stream with its tail if it removes everything, and the command', async () => {
       engine = await openEngine()
       const { stream, clock } = engine
       await stream.append(['a', 'b'])

@@ -5,7 +5,7 @@ import { bodies, gated, openEngine, testClock, testStorage, wrapped } from '../.
 
 describe('the table of streams', () => {
   for (const shared of [false, true]) {
-    it(`keeps a stream whose append waits for room, so that followers and tail checks see it (shared: ${shared})`, async () => {
+    it(`keeps a stream whose append waits for room (shared: ${shared})`, async () => {
       const storage = gated(testStorage(), { shared })
       const { hw, clock } = await openEngine({
         storage,

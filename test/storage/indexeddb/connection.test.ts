@@ -23,7 +23,7 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-/** Without and with a cached state of the log. */
+/** Whether the state of the log is cached. */
 const APPENDS_BEFORE = [0, 2]
 const ONCE: readonly Fault[] = ['abort', 'close', 'lose-answer']
 
@@ -70,7 +70,7 @@ describe('a lost connection', () => {
     expect(seqNumsOf(await session.read('a', WHOLE_LOG))).toEqual([0])
   })
 
-  it('an append rejects with an unknown outcome if another writer appended before it could be resolved', async () => {
+  it('an append has an unknown outcome if another writer appended before it was resolved', async () => {
     const [session, rival] = await openTwo()
     const writer = await LogWriter.create(session, 'a')
     injectFaults(['lose-answer'])

@@ -33,7 +33,7 @@ const initial = (keys: [Uint8Array, Uint8Array][]) => keys.map(([key]) => String
 const puts = ({ batches }: OrderedMap) => batches.map((batch) => initial([...batch.puts] as never))
 
 describe('the writes', () => {
-  it('of an append are a block and a log, and an index entry if the records expire', async () => {
+  it('include for an append a block and a log, and an index entry if the records expire', async () => {
     const map = new OrderedMap()
     const writer = await LogWriter.create(await openOn(map), 'a')
     map.batches.length = 0
@@ -47,7 +47,7 @@ describe('the writes', () => {
     ])
   })
 
-  it('of appends that wait share a batch, and blocks that may be merged are one', async () => {
+  it('for waiting appends share a batch, and blocks that may be merged are one', async () => {
     const map = new OrderedMap()
     const session = await openOn(map)
     const writers = await Promise.all(['a', 'b'].map((logId) => LogWriter.create(session, logId)))
@@ -80,7 +80,7 @@ describe('the writes', () => {
 describe('a shared store', () => {
   const SHARED = { shared: true }
 
-  it('an append on the head that another engine left succeeds, and one on an older head conflicts', async () => {
+  it('an append on the head of another engine succeeds, and on an older head conflicts', async () => {
     const map = new OrderedMap()
     const [one, other] = [await openOn(map, SHARED), await openOn(map, SHARED)]
     const writer = await LogWriter.create(one, 'a')
@@ -139,7 +139,7 @@ describe('a store that fails', () => {
     await expect(append).rejects.toMatchObject({ kind: 'io', message, nothingWritten: false })
   })
 
-  it('after an unknown outcome, the head is read again', async () => {
+  it('lets the head be read again if an outcome is unknown', async () => {
     const map = new OrderedMap()
     let isAnswerLost = false
     const session = await openWith(map, ({ transact }) => ({
@@ -159,7 +159,7 @@ describe('a store that fails', () => {
     expect(seqNumsOf(await session.read('a', WHOLE_LOG))).toEqual([0, 1, 2])
   })
 
-  it('a failure of a storage is passed on, and no space left is reported until an append succeeds', async () => {
+  it('a failure is passed on, and no space left is reported until an append succeeds', async () => {
     const map = new OrderedMap()
     let isFull = false
     const session = await openWith(map, ({ transact }) => ({
@@ -181,7 +181,7 @@ describe('a store that fails', () => {
 })
 
 describe('opening', () => {
-  it('is refused while another engine has an exclusive storage open, and possible after a failure', async () => {
+  it('is refused while another engine is open, and possible after a failure', async () => {
     const map = new OrderedMap()
     let failures = 1
     const storage = orderedMapStorage(map, {
@@ -259,7 +259,7 @@ describe('damage', () => {
     await expect(session.read('a', WHOLE_LOG)).rejects.toMatchObject(CORRUPT)
   })
 
-  it('of a document is reported without quoting it', async () => {
+  it('is reported in a document without quoting it', async () => {
     const map = new OrderedMap()
     const session = await openOn(map)
     await session.commit([{ kind: 'put', collection: 'streams', key: 'a', value: 'secret' }])

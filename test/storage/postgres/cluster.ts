@@ -12,7 +12,7 @@ const PROGRAMS = findPrograms()
 
 /** Whether tests start clusters: in `npm run test:postgres` and in campaigns. `npm test` uses PGlite. */
 export const HAS_POSTGRES = PROGRAMS !== undefined && process.env.TEST_POSTGRES !== undefined
-/** For titles of tests that are skipped without it. */
+/** A part of the titles of tests that are skipped without it. */
 export const withoutPostgres = HAS_POSTGRES
   ? ''
   : ` (skipped: ${PROGRAMS === undefined ? 'PostgreSQL is not installed' : '`npm run test:postgres` runs it'})`

@@ -87,7 +87,7 @@ describe.runIf(HAS_POSTGRES)(`PostgreSQL${withoutPostgres}`, () => {
       conforms(() => ({ connectionString: pooler!.connectionString, listen: false }), titles, false)
     })
 
-    test('followers in another process get records, although the pooler passes no notifications on', async () => {
+    test('followers in another process get records without notifications', async () => {
       const schema = newSchema()
       const engine = async () => {
         const hw = await open({ storage: postgres({ connectionString: pooler!.connectionString, schema }) })

@@ -37,7 +37,7 @@ describe.runIf(HAS_POSTGRES)(`a database that is dropped under the engine${witho
     return handler(new Request('http://localhost/health')).then(({ status }) => status)
   }
 
-  test('fails requests with the reason at once, and shows nothing of the old one when it is back', async () => {
+  test('fails requests with the reason at once, and is empty when it is back', async () => {
     await cluster.query('CREATE DATABASE app')
     const { hw, stream } = await opened('app')
     await stream.append('old')

@@ -6,7 +6,7 @@ import { postgres } from '../../../adapters/storage/postgres/index.ts'
 import { open } from '../../../src/index.ts'
 import { newSchema } from './schemas.ts'
 
-test('after a failover that lost commits, appends and reads continue with the remaining records', async () => {
+test('appends and reads continue with what a failover that lost commits has left', async () => {
   const client = await PGlite.create()
   const schema = newSchema()
   const hw = await open({ storage: postgres({ client, schema }) })

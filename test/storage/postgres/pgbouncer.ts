@@ -12,7 +12,7 @@ const PROGRAM = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
 
 /** Whether tests start PgBouncer: where it and PostgreSQL are installed. `.ci/run` installs both. */
 export const HAS_PGBOUNCER = HAS_POSTGRES && PROGRAM !== undefined
-/** For titles of tests that are skipped without it. */
+/** A part of the titles of tests that are skipped without it. */
 export const withoutPgBouncer = HAS_PGBOUNCER || !HAS_POSTGRES ? '' : ' (skipped: PgBouncer is not installed)'
 
 /** PgBouncer does not run as root. */

@@ -75,7 +75,7 @@ describe.runIf(HAS_POSTGRES)(`a server${withoutPostgres}`, () => {
     await client.end()
   })
 
-  test('behind a pooler in transaction mode, statements are not prepared', async () => {
+  test('prepares no statements behind a pooler in transaction mode', async () => {
     const proxy = await WireProxy.start({ port: () => cluster.port, actionOf: () => FORWARD, isPooler: true })
     // The pooler refuses to turn it on.
     await pool.query('CREATE ROLE hasty LOGIN SUPERUSER')

@@ -46,7 +46,7 @@ const KINDS: Readonly<Record<string, readonly [Resources, existing: string, miss
   'stream-metrics': [STREAMS, 'ok', 'ok'],
 }
 
-/** After each permitted change, the resources are restored. */
+/** The resources are restored after each permitted change. */
 const PERMITTING_MUCH = [
   'root',
   'every op',
@@ -115,7 +115,7 @@ class TableRun {
   readonly #differences: string[] = []
   /** What the last snapshot has shown, unless the resources were restored since. */
   #state: string | undefined
-  /** By status: the messages of 401 and 403 do not depend on the resource. */
+  /** The messages by status: those of 401 and 403 do not depend on the resource. */
   readonly #messages = new Map<string, Set<string>>()
 
   constructor(service: AccessService, name: string) {

@@ -24,12 +24,12 @@ export function bodyAt(stream: string, seqNum: number): string {
   return `${stream}#${seqNum}#${'x'.repeat(length)}`
 }
 
-/** For a stream that ends there. */
+/** The one that a stream has if it ends there. */
 export function fencingTokenOf(tail: number): string {
   return tail === 0 ? '' : tokenAt(tail - 1 - ((tail - 1) % FENCE_EVERY))
 }
 
-/** For a stream that ends there. */
+/** The one that a stream has if it ends there. */
 export function trimPointOf(tail: number): number {
   for (let seqNum = tail - 1; seqNum > 0; seqNum--) {
     const isTrim = seqNum % TRIM_EVERY === 0 && seqNum % FENCE_EVERY !== 0

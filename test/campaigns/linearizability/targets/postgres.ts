@@ -7,7 +7,7 @@ import { clientsOf } from '../clients.ts'
 import type { SettledTarget } from '../record-history.ts'
 
 const PROCESSES = 3
-/** Of the workload's calls. */
+/** The number of calls of the workload. */
 const CALLS_BETWEEN_FAULTS = 190
 const KINDS = ['process', 'database', 'process', 'replica'] as const
 
@@ -27,7 +27,7 @@ export class KilledProcesses {
   #primary: Cluster
   #proxy: WireProxy | undefined
   #services: Services | undefined
-  /** Of statements; undefined for no faults. */
+  /** Draws faults of statements; undefined for none. */
   #faults: Prng | undefined
 
   private constructor(primary: Cluster) {

@@ -116,7 +116,7 @@ function checkMayBeStored(attempt: AppendAttempt, name: string, log: StoredLog):
   throw new Violation(`${id}, which is ${status}, is never stored later`, 'it is stored')
 }
 
-/** In a session, no append follows one that was not stored. Single appends of one caller keep their order. */
+/** No append of a session follows one that was not stored. Single appends of a caller keep their order. */
 function checkOrder(attempt: AppendAttempt, wasDeleted: boolean): void {
   const { id, group, turn, stored } = attempt
   const { log, seqNum } = stored!

@@ -17,7 +17,7 @@ export const REQUEST = 'request'
 
 /** The creation of a stream with more than a configuration. */
 export interface CreationRequest {
-  /** In the metadata of the stream. */
+  /** Stored in the metadata of the stream. */
   readonly id: string
   readonly stream: string
   readonly config: StreamConfigInput

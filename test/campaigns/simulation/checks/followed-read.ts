@@ -18,7 +18,7 @@ import {
 export class FollowedRead {
   readonly #history: StreamHistory
   readonly #query: ReadQuery
-  /** From the call that opened it to its return. */
+  /** The time from the call that opened it to its return. */
   readonly #opening: ClockWindow
   /** The moments at which it may have been opened, according to what was delivered. */
   #candidates: readonly Moment[]

@@ -59,7 +59,7 @@ export function visibilitiesIn(
   return new Set(stored.map((record) => visibilityOf(record, moment, clock)))
 }
 
-/** Returns why a read requested at this moment cannot have been rejected with 416 and this tail, as a clause. */
+/** Returns why a read at this moment cannot have been rejected with 416 and this tail, as a clause. */
 export function rejectionContradiction(
   query: ReadQuery,
   kind: ReadKind,

@@ -6,7 +6,7 @@ import { StorageFailure } from '../../../../src/storage/errors.ts'
 import { wrapped } from '../../../support/index.ts'
 import { EVERYTHING, openWithTokens, outcome } from './support.ts'
 
-/** An engine on a storage that may be shared, a token that was used once, and the look-ups of tokens since. */
+/** An engine on a storage that may be shared, a token that was used once, and the look-ups since. */
 async function openUsed({ expiresInMs }: { readonly expiresInMs?: number } = {}) {
   const data = memory()
   const state = { isAlone: true, lookUps: 0 }

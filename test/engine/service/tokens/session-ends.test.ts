@@ -221,7 +221,7 @@ describe('sessions of a token', () => {
     expect((await streamOf(engine.hw).checkTail()).seqNum).toBeLessThanOrEqual(1)
   })
 
-  it('of a producer fail with `authn` for records that were not durable', async () => {
+  it('fail in a producer with `authn` for records that were not durable', async () => {
     const engine = await start()
     const producer = streamOf(await engine.issued()).producer({ lingerMs: 5 })
     const first = await producer.submit('a')
