@@ -234,7 +234,7 @@ async function appendBatches(app, stream, forceTransport, count) {
     endpoints: { account: endpoint, basin: endpoint },
     retry: { maxAttempts: 1 },
     // The default of 5 seconds is short for a busy machine.
-    requestTimeoutMillis: 25_000,
+    requestTimeoutMillis: 120_000,
   })
   const handle = s2.basin(app.basin).stream(stream, { forceTransport })
   try {
