@@ -1,109 +1,89 @@
-import { readFileSync } from 'node:fs'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import fc from 'fast-check'
-import { beforeAll, describe, expect, it } from 'vitest'
-import { LogWriter, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
-import { verifyFiles } from '../../../adapters/storage/filesystem/verify/verify-files.ts'
-import { Prng } from '../../../src/runtime/prng.ts'
-import type { Collection, StoredBlock } from '../../../src/storage/contract.ts'
-import { openFiles } from '../../storage/filesystem/open-files.ts'
-import { SimulatedDisk } from '../../storage/filesystem/simulated-disk.ts'
+import { describe, expect, it } from 'vitest'
+import { filesystem, verifyDirectory } from '../../../adapters/storage/filesystem/index.ts'
+import { type Engine, HeadwaterError, open, type SequencedRecord } from '../../../src/index.ts'
+import { copyOfDirectory, temporaryDirectory } from '../../storage/filesystem/directories.ts'
+import { shareOfRuns } from '../../support/property-runs.ts'
 import { byteDamage } from './damage.ts'
 import { allocatedDuring } from './memory.ts'
 import { settledOutcomeOf } from './outcomes.ts'
-import { corrupt } from './rejections.ts'
 
-const COLLECTIONS: readonly Collection[] = ['basins', 'streams', 'deadlines', 'tokens', 'usage', 'settings']
-const LOG_IDS = ['a', 'b', 'c']
-/** So that some journals become segments. */
-const OPTIONS = { durability: 'power-loss', rollBytes: 700 } as const
-const MEMORY = { perInputByte: 100, beside: 8 * 1024 * 1024 }
+const BASIN = 'my-basin'
+const STREAMS = ['a', 'b', 'c']
+const MEMORY = { perFileByte: 4, beside: 16 * 1024 * 1024 }
 
-type Directory = ReadonlyMap<string, Buffer>
-
-/** Every operation of an engine that reads. Resolves to the blocks of each log. */
-async function readAll(files: Directory): Promise<ReadonlyMap<string, readonly StoredBlock[]>> {
-  const session = await openFiles(new SimulatedDisk(new Prng(1), files), OPTIONS)
-  try {
-    for (const collection of COLLECTIONS)
-      await session.list(collection, { prefix: '', after: '', limit: 1000 })
-    const blocks = new Map<string, readonly StoredBlock[]>()
-    for (const id of LOG_IDS) {
-      await session.head(id)
-      blocks.set(id, await session.read(id, WHOLE_LOG))
-    }
-    return blocks
-  } finally {
-    await session.close()
-  }
-}
-
-/** Opening may fail only if verification reports damage, and takes no more memory than the files allow. */
-async function opened(files: Directory) {
-  const report = await verifyFiles(new SimulatedDisk(new Prng(1), files), { ofEngine: false })
-  const { outcome, bytes } = await allocatedDuring(() => settledOutcomeOf(() => readAll(files)))
-  if ('error' in outcome) throw outcome.error
-  const size = [...files.values()].reduce((sum, { length }) => sum + length, 0)
-  expect(bytes, 'allocated bytes').toBeLessThanOrEqual(MEMORY.beside + MEMORY.perInputByte * size)
-  const contents = outcome.value
-  if ('value' in contents) return contents.value
-  expect(contents.error).toSatisfy(corrupt)
-  expect(report.problemCount, `problems of a directory that fails with ${contents.error}`).toBeGreaterThan(0)
-  return undefined
-}
-
-/** The result of appends, trims and commits. */
-async function writtenDirectory(isClosed: boolean): Promise<Directory> {
-  const random = new Prng(1)
-  const disk = new SimulatedDisk(random)
-  const session = await openFiles(disk, OPTIONS)
-  const writers = await Promise.all(LOG_IDS.map((id) => LogWriter.create(session, id)))
+/** Fills a directory. Resolves to the path, and to a copy from before the engine was closed. */
+async function written(): Promise<{ readonly closed: string; readonly crashed: string }> {
+  const closed = await temporaryDirectory()
+  const hw = await open({ storage: filesystem(closed) })
+  await hw.ensureBasin(BASIN)
+  const basin = hw.basin(BASIN)
+  for (const name of STREAMS) await basin.ensureStream(name)
   for (let i = 0; i < 24; i++) {
-    const writer = writers[i % 3]!
-    const bodyBytes = 5 * i
-    if (i % 8 === 7) await writer.append({ bodyBytes, trimPoint: writer.head.tail.seqNum })
-    else await writer.append({ bodyBytes, count: 1 + (i % 2) })
-    await session.commit([{ kind: 'put', collection: 'settings', key: `k${i % 3}`, value: { i } }])
-    if (i % 8 === 0) await session.reclaim({ now: 0, trimmedBefore: Number.MAX_SAFE_INTEGER, blocksMax: 100 })
+    const stream = basin.stream(STREAMS[i % 3]!)
+    await stream.append(Array.from({ length: 1 + (i % 2) }, () => `${i} `.repeat(5 * i)))
   }
-  if (isClosed) await session.close()
-  const files = new Map(disk.names.map((name) => [name, disk.contentOf(name)]))
-  if (!isClosed) await session.close()
-  return files
+  const crashed = await copyOfDirectory(closed)
+  await hw.close()
+  return { closed, crashed }
 }
 
-describe.each([true, false])('a directory whose engine was closed: %s', { tags: ['slow'] }, (isClosed) => {
-  let files: Directory
-  let blocks: ReadonlyMap<string, readonly StoredBlock[]>
-  beforeAll(async () => {
-    files = await writtenDirectory(isClosed)
-    blocks = (await opened(files))!
-    expect([...files.keys()].map((name) => name.split('-')[0])).toContain('segment')
-    expect([...blocks.values()].every((of) => of.length > 2)).toBe(true)
-  })
+/** Everything that an engine reads of a directory: the records of each stream. */
+async function readAll(directory: string): Promise<ReadonlyMap<string, readonly SequencedRecord[]>> {
+  const hw: Engine = await open({ storage: filesystem(directory) })
+  try {
+    const records = new Map<string, readonly SequencedRecord[]>()
+    // The damage may be where the basin was created.
+    const { items: basins } = await hw.listBasins()
+    const { items } = basins.length === 0 ? { items: [] } : await hw.basin(BASIN).listStreams()
+    for (const { name } of items) {
+      records.set(name, await hw.basin(BASIN).stream(name).read({}, { as: 'bytes' }).toArray())
+    }
+    return records
+  } finally {
+    await hw.close()
+  }
+}
 
-  it('opens without what is damaged, or fails as one that verification reports', async () => {
-    const property = fc.asyncProperty(fc.nat(), byteDamage([]), async (which, damage) => {
-      const names = [...files.keys()]
-      const name = names[which % names.length]!
-      const content = Buffer.from(damage(files.get(name)!))
-      const found = await opened(new Map([...files, [name, content]]))
-      for (const [id, written] of found === undefined ? [] : blocks) {
-        const kept = found!.get(id)!
-        const numbers = kept.map(({ firstSeqNum }) => firstSeqNum)
-        expect(kept).toEqual(written.filter(({ firstSeqNum }) => numbers.includes(firstSeqNum)))
-      }
+describe.each(['closed', 'crashed'] as const)(
+  'a directory whose engine was %s',
+  { tags: ['slow'] },
+  (end) => {
+    it('opens without what is damaged, or fails as one that verification reports', async () => {
+      const directory = (await written())[end]
+      const names = (await readdir(directory)).sort()
+      const files = new Map(
+        await Promise.all(names.map(async (name) => [name, await readFile(join(directory, name))] as const)),
+      )
+      const stored = await readAll(await copyOfDirectory(directory))
+      const size = [...files.values()].reduce((sum, { length }) => sum + length, 0)
+      const property = fc.asyncProperty(fc.nat(), byteDamage([]), async (which, damage) => {
+        const name = names[which % names.length]!
+        const damaged = await temporaryDirectory()
+        for (const [file, content] of files) {
+          await writeFile(join(damaged, file), file === name ? damage(content) : content)
+        }
+        const report = await settledOutcomeOf(() => verifyDirectory(damaged))
+        const { outcome, bytes } = await allocatedDuring(() => readAll(damaged))
+        expect(bytes, 'allocated bytes').toBeLessThanOrEqual(MEMORY.beside + MEMORY.perFileByte * size)
+        if ('error' in outcome) {
+          expect(HeadwaterError.is(outcome.error) && outcome.error.code, String(outcome.error)).toBe(
+            'storage',
+          )
+          const isReported = 'error' in report || report.value.problemCount > 0
+          expect(isReported, `verification reports what fails with ${outcome.error}`).toBe(true)
+        } else {
+          for (const [stream, found] of outcome.value) {
+            const seqNums = found.map(({ seqNum }) => seqNum)
+            expect(found).toEqual(stored.get(stream)?.filter(({ seqNum }) => seqNums.includes(seqNum)))
+          }
+        }
+        await rm(damaged, { recursive: true })
+      })
+      // Each run writes and opens a directory.
+      await fc.assert(property, shareOfRuns(1 / 2))
     })
-    await fc.assert(property)
-  })
-})
-
-/** Directories that once failed: the content of each file as hexadecimal digits. */
-const FOUND: readonly { readonly why: string; readonly files: Readonly<Record<string, string>> }[] =
-  JSON.parse(readFileSync(new URL('damaged-directories.json', import.meta.url), 'utf8'))
-
-it.for(FOUND.map(({ why, files }) => [why, files] as const))(
-  'a directory once failed: %s',
-  async ([, files]) => {
-    await opened(new Map(Object.entries(files).map(([name, digits]) => [name, Buffer.from(digits, 'hex')])))
   },
 )

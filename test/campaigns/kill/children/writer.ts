@@ -1,17 +1,14 @@
 import { writeSync } from 'node:fs'
-import { nodeFiles } from '../../../../adapters/storage/filesystem/files/node-files.ts'
 import { filesystem } from '../../../../adapters/storage/filesystem/index.ts'
 import { type Engine, open } from '../../../../src/index.ts'
-import type { Durability, Storage } from '../../../../src/storage/contract.ts'
-import { hookedFiles } from '../../../storage/filesystem/hooked-files.ts'
-import { openFiles } from '../../../storage/filesystem/open-files.ts'
+import type { Durability } from '../../../../src/storage/contract.ts'
 import { BASIN, recordAt, STREAMS } from './stream-records.ts'
 
 /**
  * Appends to some streams by sessions, and creates and deletes others, until it is killed. Prints what was
- * acknowledged. Kills itself before the operation on a file with this number, if one is given.
+ * acknowledged.
  */
-const [directory, round, durability, killedAt] = process.argv.slice(2) as [string, string, Durability, string]
+const [directory, round, durability] = process.argv.slice(2) as [string, string, Durability]
 const BATCH_RECORDS_MAX = 5
 const print = (line: string): void => void writeSync(1, `${line}\n`)
 
@@ -19,22 +16,10 @@ const print = (line: string): void => void writeSync(1, `${line}\n`)
 process.stdin.once('data', () => void run())
 
 async function run(): Promise<void> {
-  const storage = filesystem(directory, { durability })
-  const hw = await open({ storage: killedAt === '' ? storage : killing(storage, Number(killedAt)) })
+  print('opening')
+  const hw = await open({ storage: filesystem(directory, { durability }) })
   await hw.ensureBasin(BASIN)
   await Promise.all([...STREAMS.map((name) => write(hw, name)), createAndDelete(hw)])
-}
-
-/** The same storage with small files, which are replaced and removed all the time. */
-function killing({ manifest }: Storage, operation: number): Storage {
-  let left = operation
-  const files = hookedFiles(nodeFiles(directory), () => {
-    if (left-- > 0) return
-    print('killed')
-    process.kill(process.pid, 'SIGKILL')
-  })
-  const options = { durability, rollBytes: 50_000, largeBlockBytes: 3_000 }
-  return { manifest, open: () => openFiles(files, options) }
 }
 
 /** As many appends in flight as the session admits. */
