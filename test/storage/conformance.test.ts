@@ -1,5 +1,4 @@
 import 'fake-indexeddb/auto'
-import { createHash } from 'node:crypto'
 import type { PGlite } from '@electric-sql/pglite'
 import { deleteDB } from 'idb'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -10,7 +9,6 @@ import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { openStorage, type SharedStorage } from '../../adapters/storage/filesystem/shared-storage.ts'
 import { indexedDb } from '../../adapters/storage/indexeddb/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { memoryStorage } from '../../adapters/storage/memory/memory-storage.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
@@ -19,7 +17,6 @@ import { copyOfDirectory, temporaryDirectory } from './filesystem/directories.ts
 import { OrderedMap, orderedMapStorage } from './key-value/ordered-map.ts'
 import { newSchema } from './postgres/schemas.ts'
 import { SqliteObject } from './sqlite-object.ts'
-import { delegating } from './wrapped-storage.ts'
 
 interface Target {
   readonly title: string
@@ -46,13 +43,6 @@ const TARGETS: Target[] = [
     title: 'memory',
     unopened: memory,
     make: async () => over(memory()),
-    skips: [KEEPS_MEMORY, SHARED],
-    clock: virtualClock(),
-  },
-  {
-    title: 'memory that packs its streams',
-    unopened: packedMemory,
-    make: async () => over(packedMemory()),
     skips: [KEEPS_MEMORY, SHARED],
     clock: virtualClock(),
   },
@@ -197,46 +187,5 @@ async function pgliteFixture(): Promise<ConformanceFixture> {
   return {
     ...reopened(() => postgres({ client, schema })),
     dispose: async () => void (await client.exec(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)),
-  }
-}
-
-/** Packs everything. Its logs have ids of the form that the engine draws: others it does not pack. */
-function packedMemory(): Storage {
-  const storage = memoryStorage(0)
-  const names = new Map<string, string>()
-  const idOf = (logId: string): string => {
-    const id = createHash('md5').update(logId).digest('hex')
-    names.set(id, logId)
-    return id
-  }
-  return {
-    manifest: storage.manifest,
-    async open(context) {
-      const onLogChanged = (id: string) => {
-        const logId = names.get(id)
-        if (logId !== undefined) context.onLogChanged(logId)
-      }
-      const session = await storage.open({ ...context, onLogChanged })
-      // The first log makes the storage load the code.
-      if ((await session.head('first')) === undefined) {
-        await session.commit([{ kind: 'create-log', logId: 'first', epoch: 1, createdAt: 0 }])
-      }
-      return {
-        ...delegating(session),
-        commit: (changes) =>
-          session.commit(
-            changes.map((change) => ('logId' in change ? { ...change, logId: idOf(change.logId) } : change)),
-          ),
-        head: (logId) => session.head(idOf(logId)),
-        allocate: (logId, bytes) => session.allocate!(idOf(logId), bytes),
-        append: (request) => session.append({ ...request, logId: idOf(request.logId) }),
-        read: (logId, range) => session.read(idOf(logId), range),
-        async reclaim(limits) {
-          const { more, logIds } = await session.reclaim(limits)
-          return { more, logIds: logIds.map((id) => names.get(id)!) }
-        },
-        measure: (logIds) => session.measure(logIds.map(idOf)),
-      }
-    },
   }
 }

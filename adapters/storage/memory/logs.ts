@@ -1,3 +1,5 @@
+import { reclaimablePoint } from '../../../src/core/retention.ts'
+import { compareUtf8 } from '../../../src/model/bytes.ts'
 import type { LogHeads, LogUpdate } from '../../../src/storage/commit-plan.ts'
 import type {
   AppendRequest,
@@ -7,110 +9,96 @@ import type {
   ReclaimLimits,
   StoredBlock,
 } from '../../../src/storage/contract.ts'
-import { StorageConflict } from '../../../src/storage/errors.ts'
-import { LogDeadlines } from './deadlines.ts'
+import { assertExpectedHead } from '../../../src/storage/heads.ts'
+import { OrderedList } from '../../../src/storage/ordered-list.ts'
 import { MemoryLog } from './log.ts'
 
 /** All logs, and which of them have blocks to free. */
-export interface Logs extends LogHeads {
-  /** Returns the stored head, which must not be handed out. */
-  headOf(logId: string): Head | undefined
-  read(logId: string, range: ReadRange): StoredBlock[]
-  allocate(logId: string, bytes: number): Uint8Array
-  append(request: AppendRequest): void
-  /** Applies an update. Frees the blocks of a deleted log at once. */
-  apply(update: LogUpdate): void
-  meteredBytes(logId: string): number
-  /** Whether a log has blocks to free. */
-  isDue(limits: ReclaimLimits): boolean
-  /** Frees a block of a log that is due. Returns its id, or undefined if the block was only extended. */
-  freeNext(limits: ReclaimLimits): string | undefined
-}
-
-/** Frees blocks. Returns what `StorageSession.reclaim` does. */
-export function reclaim(logs: Logs, limits: ReclaimLimits): Reclaimed {
-  const touched = new Set<string>()
-  for (let freed = 0; logs.isDue(limits); freed++) {
-    if (freed >= limits.blocksMax) return { more: true, logIds: [...touched] }
-    const logId = logs.freeNext(limits)
-    if (logId !== undefined) touched.add(logId)
-  }
-  return { more: false, logIds: [...touched] }
-}
-
-/** Logs that have objects of their own. */
-export class MemoryLogs implements Logs {
+export class MemoryLogs implements LogHeads {
   readonly #logs = new Map<string, MemoryLog>()
-  readonly #expiries = new LogDeadlines('expiryDue')
-  readonly #trims = new LogDeadlines('trimDue')
+  readonly #expiries = new LogDeadlines()
+  readonly #trims = new LogDeadlines()
 
-  get size(): number {
-    return this.#logs.size
-  }
-
-  /** Iterates over the logs, also over those that are added meanwhile. */
-  values(): Iterator<MemoryLog> {
-    return this.#logs.values()
-  }
-
+  /** Returns the stored head, which must not be handed out. */
   headOf(logId: string): Head | undefined {
-    return this.#logs.get(logId)?.current
+    return this.#logs.get(logId)?.head
   }
 
   read(logId: string, range: ReadRange): StoredBlock[] {
     return this.#logs.get(logId)?.read(range) ?? []
   }
 
-  allocate(logId: string, bytes: number): Uint8Array {
-    return this.#logs.get(logId)?.allocate(bytes) ?? new Uint8Array(bytes)
-  }
-
   append({ logId, expected, block, head }: AppendRequest): void {
     const log = this.#logs.get(logId)
-    // Compared here, because appends are frequent: a function would be called with new objects.
-    if (
-      log?.current.appendId !== expected.appendId ||
-      log.current.tail.seqNum !== expected.seqNum ||
-      log.current.epoch !== expected.epoch
-    ) {
-      throw new StorageConflict(`log ${logId} does not have the expected head`)
-    }
-    if (log.append(block, head)) this.#updateDeadlines(log)
+    assertExpectedHead(logId, log?.head, expected)
+    log!.append(block, head)
+    this.#updateDeadlines(log!)
   }
 
-  /** Dropping a log costs the same whatever its size. */
+  /** Applies an update. Frees the blocks of a deleted log at once. */
   apply({ logId, head, isNew }: LogUpdate): void {
-    if (isNew) {
-      this.#logs.set(logId, new MemoryLog(logId, head!))
-      return
-    }
-    const log = this.#logs.get(logId)!
-    if (head === undefined) {
+    const log = this.#logs.get(logId)
+    if (isNew) this.#logs.set(logId, new MemoryLog(logId, head!))
+    else if (head !== undefined) log!.head = head
+    else {
       this.#logs.delete(logId)
-      this.#expiries.set(log, undefined)
-      this.#trims.set(log, undefined)
-    } else log.current = head
+      this.#expiries.delete(log!)
+      this.#trims.delete(log!)
+    }
   }
 
   meteredBytes(logId: string): number {
     return this.#logs.get(logId)?.meteredBytes ?? 0
   }
 
-  isDue({ now, trimmedBefore }: ReclaimLimits): boolean {
-    return (this.#expiries.due(now) ?? this.#trims.due(trimmedBefore)) !== undefined
-  }
-
-  freeNext({ now, trimmedBefore }: ReclaimLimits): string | undefined {
-    const expired = this.#expiries.due(now)
-    const log = expired ?? this.#trims.due(trimmedBefore)!
-    if (expired === undefined) log.freeFirst()
-    const isFreed = expired === undefined || log.freeExpired(now)
-    this.#updateDeadlines(log)
-    return isFreed ? log.id : undefined
+  /** Does what `StorageSession.reclaim` does. */
+  reclaim({ now, trimmedBefore, blocksMax }: ReclaimLimits): Reclaimed {
+    const touched = new Set<string>()
+    for (let left = blocksMax; ; ) {
+      const expired = this.#expiries.due(now)
+      const log = expired ?? this.#trims.due(trimmedBefore)
+      if (log === undefined || left <= 0) return { more: log !== undefined, logIds: [...touched] }
+      const before = log.meteredBytes
+      left -=
+        expired === undefined
+          ? log.freeTrimmed(reclaimablePoint(log.head.trims, trimmedBefore), left)
+          : log.freeExpired(now, left)
+      if (log.meteredBytes < before) touched.add(log.id)
+      this.#updateDeadlines(log)
+    }
   }
 
   #updateDeadlines(log: MemoryLog): void {
-    this.#expiries.set(log, log.expiresAt)
+    this.#expiries.set(log, log.nextExpiry)
     this.#trims.set(log, log.trimmedAt)
+  }
+}
+
+/** The logs that have something to free, by time, so that finding those that are due examines no others. */
+class LogDeadlines {
+  readonly #times = new Map<MemoryLog, number>()
+  readonly #order = new OrderedList<MemoryLog>(
+    (a, b) => this.#times.get(a)! - this.#times.get(b)! || compareUtf8(a.id, b.id),
+  )
+
+  /** Sets the time of a log; infinite for never. */
+  set(log: MemoryLog, time: number): void {
+    if ((this.#times.get(log) ?? Number.POSITIVE_INFINITY) === time) return
+    this.delete(log)
+    if (time === Number.POSITIVE_INFINITY) return
+    this.#times.set(log, time)
+    this.#order.add(log)
+  }
+
+  delete(log: MemoryLog): void {
+    if (!this.#times.has(log)) return
+    this.#order.delete(log)
+    this.#times.delete(log)
+  }
+
+  /** Returns the log with the earliest time if that is at or before `now`. */
+  due(now: number): MemoryLog | undefined {
+    const log = this.#order.first()
+    return log !== undefined && this.#times.get(log)! <= now ? log : undefined
   }
 }

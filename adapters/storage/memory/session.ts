@@ -1,4 +1,3 @@
-import { trackExternalWork } from '../../../src/runtime/clock.ts'
 import { ChangeNotifier } from '../../../src/storage/change-notifier.ts'
 import { planCommit } from '../../../src/storage/commit-plan.ts'
 import type {
@@ -11,72 +10,36 @@ import type {
   ReadRange,
   Reclaimed,
   ReclaimLimits,
-  Storage,
   StorageSession,
   StoredBlock,
 } from '../../../src/storage/contract.ts'
 import { storageClosed } from '../../../src/storage/errors.ts'
 import { copyHead } from '../../../src/storage/heads.ts'
+import { BlockMemory } from './block-memory.ts'
 import { MemoryCatalog } from './catalog.ts'
-import { type Logs, MemoryLogs, reclaim } from './logs.ts'
-
-/** Makes a storage that packs documents and small logs once it has more logs than this. */
-export function memoryStorage(unpackedMax = 4_096): Storage {
-  const data = new MemoryData(unpackedMax)
-  return {
-    manifest: { name: 'memory', durability: 'none', shared: true, notifications: 'reliable' },
-    async open({ onLogChanged }) {
-      return new MemorySession(data, onLogChanged)
-    },
-  }
-}
-
-/** Returned by every append, which is frequent. */
-const DONE: Promise<void> = Promise.resolve()
+import { MemoryLogs } from './logs.ts'
 
 /** The data of one `memory()`, shared by its sessions. */
-class MemoryData {
+export class MemoryData {
   readonly catalog = new MemoryCatalog()
-  readonly #unpacked = new MemoryLogs()
-  logs: Logs = this.#unpacked
+  readonly logs = new MemoryLogs()
+  readonly memory = new BlockMemory()
   /** Those of the open sessions. */
   readonly notifiers = new Set<ChangeNotifier>()
-  readonly #unpackedMax: number
-  #packing: Promise<void> | undefined
-
-  constructor(unpackedMax: number) {
-    this.#unpackedMax = unpackedMax
-  }
-
-  commit(changes: readonly CatalogChange[]): void {
-    const plan = planCommit(changes, this.catalog, this.logs)
-    for (const update of plan.documents) this.catalog.apply(update)
-    for (const update of plan.logs) this.logs.apply(update)
-  }
-
-  /** Loads the code that packs small streams if there are many. Resolves when that is done. */
-  packIfLarge(): Promise<void> | undefined {
-    if (this.#unpacked.size > this.#unpackedMax) {
-      this.#packing ??= trackExternalWork(import('./packed.ts'))
-        .then(({ pack }) => {
-          this.logs = pack(this.catalog, this.#unpacked)
-        })
-        // Without the code, more memory is used. Nothing else depends on it.
-        .catch(() => {})
-    }
-    return this.#packing
-  }
 
   notifyOthers(author: ChangeNotifier, logId: string): void {
     for (const notifier of this.notifiers) if (notifier !== author) notifier.notify(logId)
   }
 }
 
+/** Returned by every append, which is frequent. */
+const DONE: Promise<void> = Promise.resolve()
+
 /**
  * One engine's access to the data. Each call does its work before it returns its promise, so calls take
  * effect in the order they are made, and none is ever in flight.
  */
-class MemorySession implements StorageSession {
+export class MemorySession implements StorageSession {
   readonly #data: MemoryData
   readonly #notifier: ChangeNotifier
   #isClosed = false
@@ -97,10 +60,10 @@ class MemorySession implements StorageSession {
 
   async commit(changes: readonly CatalogChange[]): Promise<void> {
     const data = this.#open()
-    data.commit(changes)
+    const plan = planCommit(changes, data.catalog, data.logs)
+    for (const update of plan.documents) data.catalog.apply(update)
+    for (const update of plan.logs) data.logs.apply(update)
     for (const change of changes) if ('logId' in change) data.notifyOthers(this.#notifier, change.logId)
-    // Waits, although the changes are made, so that objects do not become many before they can be packed.
-    await data.packIfLarge()
   }
 
   async head(logId: string): Promise<Head | undefined> {
@@ -108,18 +71,19 @@ class MemorySession implements StorageSession {
     return head && copyHead(head)
   }
 
-  allocate(logId: string, bytes: number): Uint8Array {
-    return this.#data.logs.allocate(logId, bytes)
+  allocate(_logId: string, bytes: number): Uint8Array {
+    return this.#data.memory.allocate(bytes)
   }
 
   append(request: AppendRequest): Promise<void> {
     try {
-      this.#open().logs.append(request)
+      const data = this.#open()
+      data.logs.append(request)
+      data.notifyOthers(this.#notifier, request.logId)
+      return DONE
     } catch (error) {
       return Promise.reject(error)
     }
-    if (this.#data.notifiers.size > 1) this.#data.notifyOthers(this.#notifier, request.logId)
-    return DONE
   }
 
   async read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
@@ -127,7 +91,7 @@ class MemorySession implements StorageSession {
   }
 
   async reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
-    return reclaim(this.#open().logs, limits)
+    return this.#open().logs.reclaim(limits)
   }
 
   async measure(logIds: readonly string[]): Promise<number[]> {
