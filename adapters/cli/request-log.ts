@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { vendorHeaderName } from '../../src/wire/header-names.ts'
-import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
+import { HEADER_PREFIXES, vendorHeaderName } from '../../src/wire/headers.ts'
 import type { NodeHandler } from '../node/index.ts'
 import type { CliContext } from './context.ts'
 import { printable } from './errors.ts'

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { type Engine, type OpenOptions, open, type Storage } from '../../src/index.ts'
+import { type Engine, open, type Storage } from '../../src/index.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
 import { withValue } from './arguments.ts'
 import type { CliContext, StorageFactory } from './context.ts'
@@ -119,16 +119,13 @@ export async function withEngine<Result>(
 
 /** Opens an engine that owns the storage, for a server. Creates a missing directory. */
 export async function openEngine(
-  {
-    location,
-    locations,
-  }: { readonly location: StorageLocation; readonly locations: OpenOptions['locations'] },
+  { location }: { readonly location: StorageLocation },
   { storages, clock }: Pick<CliContext, 'storages' | 'clock'>,
   onBackgroundError: (error: unknown) => void,
 ): Promise<Engine> {
   const ciphers = await optionalCiphers(onBackgroundError)
   const storage = storageOf(location, storages)
-  return open({ storage, clock, ciphers, locations, usage: usageMetrics(), onBackgroundError })
+  return open({ storage, clock, ciphers, usage: usageMetrics(), onBackgroundError })
 }
 
 function storageOf(location: StorageLocation, storages: StorageFactory): Storage {

@@ -20,6 +20,8 @@ import {
 const TOKEN_VARIABLE = 'HEADWATER_TOKEN'
 const URL_VARIABLE = 'HEADWATER_URL'
 const CONTEXT_VARIABLE = 'HEADWATER_CONTEXT'
+/** `s2` for the hosted service. */
+const PREFIX_VARIABLE = 'HEADWATER_HEADER_PREFIX'
 const KEY_VARIABLE = 'HEADWATER_ENCRYPTION_KEY'
 const DEFAULT_URL = 'http://127.0.0.1:8787'
 
@@ -236,6 +238,7 @@ export async function withTarget<Result>(
   const hw = await connect({
     url,
     token,
+    headerPrefix: context.env[PREFIX_VARIABLE] === 's2' ? 's2' : 'svc',
     fetch: server.fetch,
     http2,
     clock,

@@ -4,7 +4,7 @@ import type { StreamConfigInput } from '../../src/model/config.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
 import type { RedactedKey } from '../../src/model/redacted-key.ts'
 import type { SharedSignal } from '../../src/runtime/abort.ts'
-import type { VendorHeader } from '../../src/wire/header-names.ts'
+import type { VendorHeader } from '../../src/wire/headers.ts'
 import type { Exchange, IncomingResponse } from './exchange.ts'
 import type { Settings } from './options.ts'
 
@@ -17,7 +17,7 @@ export interface Call {
   /** The encoded path after `/v1`, with the query. */
   readonly path: string
   readonly basin?: string | undefined
-  /** The protocol headers, without their prefix. Sent under every prefix, because servers differ. */
+  /** The protocol headers, without their prefix. */
   readonly vendor?:
     | Partial<Record<VendorHeader, string | RedactedKey | StreamConfigInput | undefined>>
     | undefined

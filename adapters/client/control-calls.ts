@@ -8,9 +8,8 @@ import { assertMembers, type Members } from '../../src/model/validation.ts'
 import { idFrom, secureRandom } from '../../src/runtime/ids.ts'
 import { queryText } from '../../src/wire/encode-query.ts'
 import { listQueryParts } from '../../src/wire/encode-resources.ts'
-import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
+import { vendorHeader } from '../../src/wire/headers.ts'
 import { choiceOf } from '../../src/wire/response-members.ts'
-import { vendorHeader } from '../../src/wire/vendor-headers.ts'
 import type { CallReply, CallSender } from './call.ts'
 
 /** Returns the signal of a call. Throws if its options are invalid, and if it or the client has ended. */
@@ -46,7 +45,7 @@ export function creationOf(requestToken: string | undefined): Creation {
 /** The result of a creation. A repetition of an own creation finds what the first attempt created. */
 export function provisionedOf<Info>(info: Info, reply: CallReply, creation?: Creation): Provisioned<Info> {
   const headers = { header: (name: string) => reply.headers.get(name) ?? undefined }
-  const sent = vendorHeader(headers, 'provision-result', HEADER_PREFIXES)
+  const sent = vendorHeader(headers, 'provision-result')
   // Pages of other origins do not see the header of every server.
   const result = sent === undefined ? 'created' : choiceOf(sent, 'provision-result', RESULTS)
   return { result: creation?.isOwn === true ? 'created' : result, info }

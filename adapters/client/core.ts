@@ -6,11 +6,8 @@ import { clientClosedError } from './errors.ts'
 import type { Settings } from './options.ts'
 import { Sender } from './sender.ts'
 
-/** A form of read sessions: the header prefix whose frames are sent, or events. */
-export type ReadForm = string
-
-/** Server-Sent Events. No header prefix has this name. */
-export const EVENTS: ReadForm = 'event-stream'
+/** A form of read sessions: frames, or Server-Sent Events. */
+export type ReadForm = 'frames' | 'events'
 
 interface AppendQueue {
   readonly queue: SerialQueue
@@ -35,8 +32,8 @@ export class ClientCore {
   constructor(settings: Settings) {
     this.settings = settings
     this.sender = new Sender(settings, this.closing)
-    // The hosted service accepts the last prefix, and every server events.
-    this.readForms = { candidates: [...[...settings.headerPrefixes].reverse(), EVENTS] }
+    // Every server sends events.
+    this.readForms = { candidates: ['frames', 'events'] }
     this.#waitingBytes = new RejectingQuota('limits.appendWaitingBytes', settings.limits.appendWaitingBytes)
     this.streamContext = {
       clock: settings.clock,

@@ -1,7 +1,6 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { encodeAppendHeader } from '../../src/wire/append-header.ts'
-import { APPEND_HEADER } from '../../src/wire/header-names.ts'
+import { APPEND_HEADER, encodeAppendHeader } from '../../src/wire/headers.ts'
 import { withEffects } from './errors.ts'
 
 /** Returns the headers that the request of an append with a producer or a `streamSeq` has in addition. */

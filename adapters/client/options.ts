@@ -2,6 +2,7 @@ import { type HeadwaterError, invalid } from '../../src/model/errors.ts'
 import { MIB } from '../../src/model/limits.ts'
 import { assertOptions, assertSignal, hasMethod, type MembersOf, oneOf } from '../../src/model/validation.ts'
 import { type Clock, systemClock } from '../../src/runtime/clock.ts'
+import { HEADER_PREFIXES, type HeaderPrefix } from '../../src/wire/headers.ts'
 
 /** Limits of a client. Sizes are metered bytes. */
 export interface ClientLimits {
@@ -56,8 +57,8 @@ export interface ConnectOptions {
    * Node, `node:http`, unless `fetch` or its dispatcher was replaced, and HTTP/2 for sessions.
    */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined
-  /** The prefix of protocol headers, `svc` or `s2`. By default both are sent. */
-  readonly headerPrefix?: string | undefined
+  /** The prefix of protocol headers: `s2` for the hosted service. `svc` by default. */
+  readonly headerPrefix?: HeaderPrefix | undefined
   /**
    * Whether appends create a missing basin and stream, as in `open`. True by default. With a token that does
    * not permit it, they reject with `stream_not_found` or `basin_not_found`.
@@ -110,7 +111,7 @@ const CONNECT_OPTIONS: MembersOf<ConnectOptions> = {
   token: 'string',
   getToken: 'function',
   fetch: 'function',
-  headerPrefix: 'string',
+  headerPrefix: oneOf(HEADER_PREFIXES),
   autoCreate: 'boolean',
   defaultRetention: oneOf(['infinite', 'server']),
   clock: hasMethod('now', 'a clock, such as `virtualClock()`'),
@@ -136,7 +137,7 @@ export interface Settings {
   readonly isRuntimeFetch: boolean
   /** Whether sessions use HTTP/2, in Node. */
   readonly http2: boolean
-  readonly headerPrefixes: readonly string[]
+  readonly headerPrefix: HeaderPrefix
   readonly autoCreate: boolean
   /** Whether basins and streams that are created without a retention keep their records forever. */
   readonly keepsForever: boolean
@@ -153,7 +154,7 @@ export interface Settings {
 /** Throws `invalid` for options that are not valid. Messages do not repeat URLs and tokens. */
 export function settingsOf(options: ConnectOptions): Settings {
   assertOptions(options, CONNECT_OPTIONS)
-  const { token, getToken, fetch, headerPrefix, clock = systemClock, limits = {} } = options
+  const { token, getToken, fetch, headerPrefix = 'svc', clock = systemClock, limits = {} } = options
   const { requestTimeoutMs = 30_000, retries = 5, resumes = 20 } = options
   const { appendWaitingBytes = 128 * MIB, sessionInFlightBytes = 3 * MIB } = limits
   if (token !== undefined && getToken !== undefined) {
@@ -161,9 +162,6 @@ export function settingsOf(options: ConnectOptions): Settings {
   }
   if (token !== undefined && !isToken(token)) {
     throw invalid('`token` must consist of visible ASCII characters', 'token')
-  }
-  if (headerPrefix !== undefined && !/^[a-z0-9]+$/.test(headerPrefix)) {
-    throw invalid('`headerPrefix` must consist of lower-case letters and digits', 'headerPrefix')
   }
   assertAtLeast({ requestTimeoutMs }, 1)
   assertAtLeast({ retries, resumes }, 0)
@@ -177,7 +175,7 @@ export function settingsOf(options: ConnectOptions): Settings {
     fetch: fetch ?? ((request) => globalThis.fetch(request)),
     isRuntimeFetch: fetch === undefined,
     http2: options.http2 ?? fetch === undefined,
-    headerPrefixes: headerPrefix === undefined ? ['svc', 's2'] : [headerPrefix],
+    headerPrefix,
     autoCreate: options.autoCreate ?? true,
     keepsForever: options.defaultRetention !== 'server',
     clock,

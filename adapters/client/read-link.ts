@@ -4,10 +4,11 @@ import type { SharedSignal } from '../../src/runtime/abort.ts'
 import { decodeReadBatch } from '../../src/wire/decode-records.ts'
 import { queryText, readQueryParts } from '../../src/wire/encode-query.ts'
 import { FRAME_PAYLOAD_MAX, FrameDecoder, type MessageFrame } from '../../src/wire/frame.ts'
-import { mediaTypeEssence, sessionContentType } from '../../src/wire/media-type.ts'
+import { type HeaderPrefix, sessionContentType } from '../../src/wire/headers.ts'
+import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import { MalformedResponse } from '../../src/wire/response-json.ts'
 import type { Call, OpenResponse } from './call.ts'
-import { type ClientCore, EVENTS, type ReadForm } from './core.ts'
+import type { ClientCore, ReadForm } from './core.ts'
 import { connectionFailure, emptyAt, type Failure, failureOf, unexpectedResponse } from './errors.ts'
 import { endOf, type LinkEvent, LinkFailure } from './link-event.ts'
 import { loadEvents } from './on-demand.ts'
@@ -23,14 +24,14 @@ export interface ReadLink {
   close(): void
 }
 
-/** Opens a connection in the first form that the server accepts: frames under a prefix, or events. */
+/** Opens a connection in the first form that the server accepts. */
 export async function openLink(
   core: ClientCore,
   target: RemoteTarget,
   query: ReadQuery,
   signal: SharedSignal,
 ): Promise<ReadLink | Failure> {
-  const { readForms, sender } = core
+  const { readForms, sender, settings } = core
   const { waitMs } = query
   const isKnown = readForms.candidates.length === 1
   // A server that does not accept the form reads once, which must not take as long as the read may wait.
@@ -38,7 +39,8 @@ export async function openLink(
   const sentQuery = isProbe ? unbounded(query) : query
   let failure: Failure | undefined
   for (const form of [...readForms.candidates]) {
-    const opened = await sender.open(readCall(target, sentQuery, form), signal)
+    const mediaType = mediaTypeOf(form, settings.headerPrefix)
+    const opened = await sender.open(readCall(target, sentQuery, mediaType), signal)
     if ('error' in opened) {
       // A read that waits does not end for want of records, but one read does.
       const isOneRead = waitMs !== 0 && emptyAt(query, opened.error) !== undefined
@@ -47,13 +49,13 @@ export async function openLink(
       return opened
     }
     const sent = mediaTypeEssence(opened.response.headers.get('content-type'))
-    if (sent === mediaTypeOf(form)) {
+    if (sent === mediaType) {
       readForms.candidates = [form]
       if (isProbe) {
         opened.exchange.end()
         return openLink(core, target, query, signal)
       }
-      return new Link(opened, form === EVENTS ? await events(opened) : frames(opened, core), signal, core)
+      return new Link(opened, form === 'events' ? await events(opened) : frames(opened, core), signal, core)
     }
     opened.exchange.end()
   }
@@ -71,20 +73,22 @@ function unbounded({ seqNum, timestamp, tailOffset, clamp }: ReadQuery): ReadQue
   return { seqNum, timestamp, tailOffset, clamp, waitMs: Number.POSITIVE_INFINITY }
 }
 
-function mediaTypeOf(form: ReadForm): string {
-  return form === EVENTS ? 'text/event-stream' : sessionContentType(form)
+const EVENT_STREAM = 'text/event-stream'
+
+function mediaTypeOf(form: ReadForm, prefix: HeaderPrefix): string {
+  return form === 'events' ? EVENT_STREAM : sessionContentType(prefix)
 }
 
-function readCall({ path, basin, recordHeaders }: RemoteTarget, query: ReadQuery, form: ReadForm): Call {
+function readCall({ path, basin, recordHeaders }: RemoteTarget, query: ReadQuery, mediaType: string): Call {
   const common = {
     method: 'GET',
     path: `${path}/records${queryText(readQueryParts(query, 'session'))}`,
     basin,
     isRepeatable: true,
   } as const
-  return form === EVENTS
-    ? { ...common, accept: mediaTypeOf(form), vendor: { ...recordHeaders, format: 'base64' } }
-    : { ...common, accept: 'application/protobuf', contentType: mediaTypeOf(form), vendor: recordHeaders }
+  return mediaType === EVENT_STREAM
+    ? { ...common, accept: mediaType, vendor: { ...recordHeaders, format: 'base64' } }
+    : { ...common, accept: 'application/protobuf', contentType: mediaType, vendor: recordHeaders }
 }
 
 /** Reports failures of the events of a response. */
@@ -158,7 +162,7 @@ async function messageOf(frame: MessageFrame, { readForms }: ClientCore): Promis
   } catch (error) {
     if (error instanceof MalformedResponse) throw error
     // A content security policy may forbid the codec. Events are never compressed.
-    readForms.candidates = [EVENTS]
+    readForms.candidates = ['events']
     throw error
   }
 }

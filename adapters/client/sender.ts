@@ -5,7 +5,7 @@ import { RedactedKey } from '../../src/model/redacted-key.ts'
 import { type AnySignal, onAbort, type SharedSignal } from '../../src/runtime/abort.ts'
 import { trackExternalWork } from '../../src/runtime/clock.ts'
 import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
-import { type VendorHeader, vendorHeaderName } from '../../src/wire/header-names.ts'
+import { type VendorHeader, vendorHeaderName } from '../../src/wire/headers.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import { MalformedResponse, parseResponse } from '../../src/wire/response-json.ts'
 import type { Call, CallReply, CallSender, OpenResponse, Outcome } from './call.ts'
@@ -159,9 +159,7 @@ export class Sender implements CallSender {
     if (contentType !== undefined) headers['content-type'] = contentType
     const add = (name: string, text: string | undefined) => {
       if (text === undefined) return
-      for (const prefix of this.settings.headerPrefixes) {
-        headers[vendorHeaderName(prefix, name as VendorHeader)] = text
-      }
+      headers[vendorHeaderName(this.settings.headerPrefix, name as VendorHeader)] = text
     }
     const encoding: Promise<void>[] = []
     for (const name in vendor) {

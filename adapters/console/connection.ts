@@ -1,5 +1,6 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { ClientCore, EVENTS } from '../client/core.ts'
+import type { HeaderPrefix } from '../../src/wire/headers.ts'
+import { ClientCore } from '../client/core.ts'
 import type { ConnectOptions, Headwater } from '../client/index.ts'
 import { type Settings, settingsOf } from '../client/options.ts'
 import { RemoteHeadwater } from '../client/remote-headwater.ts'
@@ -9,7 +10,7 @@ import type { Sender } from '../client/sender.ts'
 export interface ConnectionTarget {
   readonly url: string
   readonly basinUrl: string | undefined
-  readonly headerPrefix: string
+  readonly headerPrefix: HeaderPrefix
 }
 
 /** A server that cannot be reached. */
@@ -110,7 +111,7 @@ export class Connection {
     })
     const core = new ClientCore(settings)
     // Every server sends events, never compressed: the page has no codecs.
-    core.readForms.candidates = [EVENTS]
+    core.readForms.candidates = ['events']
     return core
   }
 

@@ -1,5 +1,6 @@
 import { invalid } from '../../src/model/errors.ts'
 import { assertOptions, assertText, type MembersOf, oneOf } from '../../src/model/validation.ts'
+import { HEADER_PREFIXES, type HeaderPrefix } from '../../src/wire/headers.ts'
 import { settingsOf } from '../client/options.ts'
 
 /**
@@ -31,8 +32,8 @@ export interface ConsoleOptions {
    * `url` by default, with the basin in a header.
    */
   readonly basinUrl?: string | undefined
-  /** The prefix of protocol headers: `svc` or `s2`. Default `svc`. */
-  readonly headerPrefix?: string | undefined
+  /** The prefix of protocol headers: `s2` for the hosted service. Default `svc`. */
+  readonly headerPrefix?: HeaderPrefix | undefined
   /** The colours. Default `system`: those of the browser. */
   readonly theme?: 'system' | 'light' | 'dark' | undefined
 }
@@ -41,7 +42,7 @@ const OPTIONS: MembersOf<ConsoleOptions> = {
   fetch: 'function',
   url: assertText,
   basinUrl: assertText,
-  headerPrefix: assertText,
+  headerPrefix: oneOf(HEADER_PREFIXES),
   theme: oneOf(['system', 'light', 'dark']),
 }
 
@@ -51,9 +52,9 @@ export const NO_ADDRESS = 'http://localhost'
 /** Throws `invalid` for invalid options. */
 export function assertConsoleOptions(options: ConsoleOptions): void {
   assertOptions(options, OPTIONS)
-  const { fetch, url = NO_ADDRESS, basinUrl, headerPrefix } = options
+  const { fetch, url = NO_ADDRESS, basinUrl } = options
   if (fetch === undefined) throw invalid('`fetch` is required, such as `createHandler(hw)`', 'fetch')
-  settingsOf({ url, headerPrefix })
+  settingsOf({ url })
   if (basinUrl !== undefined && !/^https?:\/\/./.test(basinUrl)) {
     throw invalid(`\`basinUrl\` must be an http or https URL, not ${JSON.stringify(basinUrl)}`, 'basinUrl')
   }

@@ -14,8 +14,7 @@ import {
 } from '../../src/model/validation.ts'
 import { RejectingQuota } from '../../src/runtime/rejecting-quota.ts'
 import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/compression.ts'
-import { APPEND_HEADER, vendorHeaderName } from '../../src/wire/header-names.ts'
-import { HEADER_PREFIXES } from '../../src/wire/media-type.ts'
+import { APPEND_HEADER, HEADER_PREFIXES, vendorHeaderName } from '../../src/wire/headers.ts'
 import { type AllowedOrigins, assertCors } from './cors.ts'
 import type { RequestExchange } from './exchange.ts'
 import { hostNameOf } from './hosts.ts'
@@ -26,7 +25,6 @@ import { hostNameOf } from './hosts.ts'
  * ```ts
  * const handler = createHandler(hw, {
  *   publicMetrics: true,
- *   headerPrefixes: ['svc'],
  *   cors: ['https://app.example.com'],
  *   compression: false,
  *   allowedHosts: ['streams.example.com'],
@@ -54,8 +52,6 @@ export interface HandlerOptions {
    * operation `account-metrics`.
    */
   readonly publicMetrics?: boolean | undefined
-  /** The accepted prefixes of protocol headers and of the session content type. Default `['svc', 's2']`. */
-  readonly headerPrefixes?: readonly string[] | undefined
   /**
    * The origins whose pages may call the handler, with credentials (CORS): `true` for any, or a list such as
    * `['https://app.example']`. Default true; false with `auth: 'none'`, where the requests of other origins
@@ -156,7 +152,6 @@ export const HANDLER_OPTIONS: MembersOf<HandlerOptions> = {
   auth: oneOf(['token', 'none']),
   getToken: 'function',
   publicMetrics: 'boolean',
-  headerPrefixes: listOf(assertText),
   cors: assertCors,
   compression: 'boolean',
   allowedHosts: listOf(assertText),
@@ -176,7 +171,6 @@ export interface HandlerSettings {
   readonly publicMetrics: boolean
   /** The connection of requests whose runtime does not expose it. */
   readonly connection: object
-  readonly headerPrefixes: readonly string[]
   readonly allowedOrigins: AllowedOrigins
   readonly compression: boolean
   /** The response headers that pages of other origins may read, as a list. */
@@ -213,18 +207,12 @@ export function handlerSettings(
   members: Members = HANDLER_OPTIONS,
 ): HandlerSettings {
   assertOptions(options, members)
-  const { auth = 'token', headerPrefixes = HEADER_PREFIXES, basinDomains = ['localhost'] } = options
-  if (headerPrefixes.length === 0 || !headerPrefixes.every((prefix) => /^[a-z0-9]+$/.test(prefix))) {
-    throw invalid(
-      'headerPrefixes must be a non-empty list of lower-case letters and digits',
-      'headerPrefixes',
-    )
-  }
+  const { auth = 'token', basinDomains = ['localhost'] } = options
   const cors = options.cors ?? (auth === 'token' && options.getToken === undefined)
   const basinProblem = options.basin === undefined ? undefined : basinNameProblem(options.basin)
   if (basinProblem !== undefined) throw invalid(basinProblem, 'basin')
   const limits = limitsOf(options.limits)
-  const provisionResults = headerPrefixes.map((prefix) => vendorHeaderName(prefix, 'provision-result'))
+  const provisionResults = HEADER_PREFIXES.map((prefix) => vendorHeaderName(prefix, 'provision-result'))
   const onError = options.onError ?? logError
   const reported = new WeakSet<object>()
   const prefix = (options.prefix ?? '').replace(/\/+$/, '')
@@ -233,7 +221,6 @@ export function handlerSettings(
     getToken: options.getToken ?? bearerToken,
     publicMetrics: options.publicMetrics ?? false,
     connection: {},
-    headerPrefixes,
     allowedOrigins: cors === true ? 'any' : cors || [],
     compression: options.compression ?? true,
     exposedHeaders: [...provisionResults, APPEND_HEADER, 'retry-after', 'retry-after-ms', 'allow'].join(', '),

@@ -5,15 +5,17 @@ import { requestTokenProblem } from '../../src/model/control-names.ts'
 import { KEY_CHARACTERS_MAX } from '../../src/model/encryption-key.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
-import { type VendorHeader, vendorHeaderName } from '../../src/wire/header-names.ts'
-import { decodeStreamConfigHeader } from '../../src/wire/json-resources.ts'
 import {
   type DataFormat,
-  headerPrefixOf,
+  HEADER_PREFIXES,
+  type HeaderPrefix,
   parseDataFormat,
   usedHeaderPrefix,
+  type VendorHeader,
   vendorHeader,
-} from '../../src/wire/vendor-headers.ts'
+  vendorHeaderName,
+} from '../../src/wire/headers.ts'
+import { decodeStreamConfigHeader } from '../../src/wire/json-resources.ts'
 import type { RequestExchange } from './exchange.ts'
 import type { OpenSession } from './open-sessions.ts'
 import type { HandlerSettings } from './options.ts'
@@ -57,7 +59,7 @@ export class ApiRequest {
   readonly #match: RouteMatch<unknown>
   #basin: string | undefined
   #stream: string | undefined
-  #headerPrefix: string | undefined
+  #headerPrefix: HeaderPrefix | undefined
 
   constructor(
     exchange: RequestExchange,
@@ -133,9 +135,9 @@ export class ApiRequest {
     return name
   }
 
-  /** The prefix of headers in the response: the one that the request used, or else the default. */
-  get headerPrefix(): string {
-    this.#headerPrefix ??= headerPrefixOf(this.exchange, this.settings.headerPrefixes)
+  /** The prefix of headers in the response: the one that the request used, or else the neutral one. */
+  get headerPrefix(): HeaderPrefix {
+    this.#headerPrefix ??= usedHeaderPrefix(this.exchange) ?? 'svc'
     return this.#headerPrefix
   }
 
@@ -144,8 +146,7 @@ export class ApiRequest {
    * empty sessions at the tail.
    */
   get readPolicy(): { readonly includesTrimmed: true; readonly allowsEmpty: 'session' | false } {
-    const usesS2Prefix = this.headerPrefix === 's2' && usedHeaderPrefix(this.exchange, ['s2', 'svc']) === 's2'
-    return { includesTrimmed: true, allowsEmpty: usesS2Prefix ? 'session' : false }
+    return { includesTrimmed: true, allowsEmpty: this.headerPrefix === 's2' ? 'session' : false }
   }
 
   /**
@@ -153,7 +154,7 @@ export class ApiRequest {
    * different values.
    */
   vendorHeader(header: VendorHeader): string | undefined {
-    const value = vendorHeader(this.exchange, header, this.settings.headerPrefixes)
+    const value = vendorHeader(this.exchange, header)
     if (value === undefined || !/[\x80-\xff]/.test(value)) return value
     const text = textOf(Uint8Array.from(value, (character) => character.charCodeAt(0)))
     if (text === undefined) throw invalidHeader(this.vendorHeaderName(header), 'not UTF-8')
@@ -173,12 +174,11 @@ export class ApiRequest {
 
   /**
    * Returns the response header that tells what a creation did: with the prefix that the request used, or
-   * else with every prefix, because published clients use none in account requests and still expect their
-   * own.
+   * else with both, because published clients use none in account requests and still expect their own.
    */
   provisionHeaders(result: string): Record<string, string> {
-    const used = usedHeaderPrefix(this.exchange, this.settings.headerPrefixes)
-    const prefixes = used === undefined ? this.settings.headerPrefixes : [used]
+    const used = usedHeaderPrefix(this.exchange)
+    const prefixes = used === undefined ? HEADER_PREFIXES : [used]
     return Object.fromEntries(
       prefixes.map((prefix) => [vendorHeaderName(prefix, 'provision-result'), result]),
     )

@@ -12,7 +12,7 @@ import { engineSettings, type OpenOptions } from './options.ts'
 import { Admission } from './service/admission.ts'
 import { AppendService } from './service/append-service.ts'
 import { BackgroundWork } from './service/background.ts'
-import { BasinCreator, defaultLocation } from './service/basin-creator.ts'
+import { BasinCreator } from './service/basin-creator.ts'
 import { Catalog } from './service/catalog.ts'
 import { Cleanup } from './service/cleanup.ts'
 import { ConfirmedClock } from './service/confirmed-clock.ts'
@@ -97,14 +97,13 @@ export async function open(options: OpenOptions): Promise<Engine> {
   onHistoryChanged = () => {
     if (!closing.aborted) table.historyChanged()
   }
-  const { locations } = settings
-  const basinCreator = new BasinCreator(catalog, () => defaultLocation(session, locations), clock)
+  const basinCreator = new BasinCreator(catalog, clock)
   const { newId } = settings
   const streamCreator = new StreamCreator(catalog, basinCreator, usage, clock, newId, () => control.loading)
   const control: LazyModule<Control> = new LazyModule('the code of basins and configurations', async () => {
     const { Control } = await import('./service/control.ts')
     const checkCipher = await ciphers.loadCheck()
-    const context = { session, catalog, table, locations, basinCreator, streamCreator, work, usage, clock }
+    const context = { session, catalog, table, basinCreator, streamCreator, work, usage, clock }
     return new Control({ ...context, confirmedClock, closing, checkCipher, expiry, reads })
   })
   const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)

@@ -1,9 +1,6 @@
 import { invalid } from '../model/errors.ts'
-import { DEFAULT_LOCATION, type LocationInfo } from '../model/info.ts'
 import { BATCH_METERED_BYTES_MAX, MIB } from '../model/limits.ts'
-import { locationNameProblem } from '../model/names.ts'
 import {
-  assertMembers,
   assertOptions,
   assertSignal,
   hasMethod,
@@ -88,7 +85,6 @@ const LEAST: Readonly<Record<string, number>> = {
  *   storage,
  *   autoCreate: false,
  *   limits: { openSessions: 1000 },
- *   locations: ['eu-central'],
  *   trimGraceMs: 60_000,
  *   onBackgroundError: (error) => console.error(error),
  * })
@@ -125,11 +121,6 @@ export interface OpenOptions {
    */
   readonly trimGraceMs?: number | undefined
   /**
-   * The locations of basins, the first being the default until another is chosen. `['aws:us-east-1']` by
-   * default.
-   */
-  readonly locations?: readonly (string | LocationInfo)[] | undefined
-  /**
    * Ciphers for encrypted streams beside AES-256-GCM, which the runtime provides: `[await aegis256()]` from
    * `headwater/aegis-256`. A given AES-256-GCM replaces the runtime's.
    */
@@ -155,10 +146,6 @@ const OPEN_OPTIONS: MembersOf<OpenOptions> = {
   limits: Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, 'number'])),
   autoCreate: 'boolean',
   trimGraceMs: 'number',
-  locations: listOf((value, field) => {
-    if (typeof value !== 'string')
-      assertMembers(value, { name: 'string', isPrivate: 'boolean' }, field, `${field}.`)
-  }),
   ciphers: listOf(hasMethod('seal', 'a cipher, such as `await aegis256()`')),
   usage: hasMethod('open', 'a usage module, such as `usageMetrics()`'),
   signal: assertSignal,
@@ -188,7 +175,6 @@ export interface EngineSettings {
   readonly limits: EngineLimits
   readonly autoCreate: boolean
   readonly trimGraceMs: number
-  readonly locations: readonly LocationInfo[]
   readonly ciphers: Ciphers
   readonly usage: UsageModule
   readonly onBackgroundError: (error: unknown) => void
@@ -225,28 +211,10 @@ export function engineSettings(options: OpenOptions): EngineSettings {
     limits,
     autoCreate: options.autoCreate ?? true,
     trimGraceMs,
-    locations: locationsOf(options.locations ?? [DEFAULT_LOCATION]),
     ciphers: new Ciphers(options.ciphers ?? []),
     usage: options.usage ?? NO_USAGE,
     onBackgroundError: neverThrowing(options.onBackgroundError),
   }
-}
-
-function locationsOf(given: readonly (string | LocationInfo)[]): readonly LocationInfo[] {
-  const locations = given.map((one) =>
-    typeof one === 'string'
-      ? { name: one, isPrivate: false }
-      : { name: one.name, isPrivate: one.isPrivate === true },
-  )
-  if (locations.length === 0) throw invalid('locations must not be empty', 'locations')
-  for (const { name } of locations) {
-    const problem = locationNameProblem(name)
-    if (problem !== undefined) throw invalid(`${problem}: ${name}`, 'locations')
-  }
-  if (new Set(locations.map(({ name }) => name)).size < locations.length) {
-    throw invalid('locations must have different names', 'locations')
-  }
-  return locations
 }
 
 /** Timestamps are whole milliseconds, whatever the clock's resolution. */

@@ -4,8 +4,8 @@ import type { StreamPosition, StreamTail } from './position.ts'
 import type { StreamExpiry, StreamMetadata } from './stream-creation.ts'
 import type { MembersOf } from './validation.ts'
 
-/** The location of basins for which none is chosen. */
-export const DEFAULT_LOCATION = 'aws:us-east-1'
+/** The location of every basin (docs/protocol.md "Locations"). */
+export const LOCATION: LocationInfo = Object.freeze({ name: 'aws:us-east-1', isPrivate: false })
 
 /**
  * A basin in lists and after creation (docs/protocol.md "Basin and stream infos").
@@ -18,7 +18,7 @@ export const DEFAULT_LOCATION = 'aws:us-east-1'
 export interface BasinInfo {
   /** The name of the basin. */
   readonly name: string
-  /** @internal The location of the basin, which only the wire protocol has. It never changes. */
+  /** @internal The location of the basin, which only the wire protocol has. */
   readonly location: string
   /** Whether the basin can be used. */
   readonly state: 'active' | 'deleting'

@@ -15,8 +15,6 @@ import type { CatalogChange, Collection, JsonValue, ListRange, StorageSession } 
 /** Collection `basins`, key: the name. */
 export interface BasinDocument {
   readonly name: string
-  readonly scope: string
-  readonly location: string | null
   /** Milliseconds. */
   readonly createdAt: number
   /**
@@ -119,7 +117,6 @@ export interface UsageDocument {
 /** Collection `settings`, by key. */
 interface Settings {
   readonly 'confirmed-time': ConfirmedTime
-  readonly 'default-location': { readonly name: string }
   /** The digest of the token, like that of a {@link TokenDocument}. */
   readonly 'root-token': { readonly digest: string }
   /** The last hour, since the Unix epoch, in which the usage of all basins was sampled. */

@@ -4,10 +4,10 @@ import type { AppendAck } from '../model/info.ts'
 import { BATCH_RECORDS_MAX } from '../model/limits.ts'
 import { fencingTokenProblem } from '../model/names.ts'
 import { decodeBase64 } from './base64.ts'
+import type { DataFormat } from './headers.ts'
 import { arrayOf, integerOf, nullable, objectOf, optional, required, stringOf } from './json-members.ts'
 import { badJson, isEscaped, jsonText, type ParsedJson, readJsonText } from './json-reader.ts'
 import { positionJson } from './json-records.ts'
-import type { DataFormat } from './vendor-headers.ts'
 
 /**
  * Decodes the JSON form of `AppendInput` (docs/protocol.md "Append request"). Throws 400 `bad_json` for an

@@ -3,7 +3,7 @@ import type { StreamTail } from '../model/position.ts'
 import type { SequencedRecord } from '../model/record.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 import { encodeBase64 } from './base64.ts'
-import type { DataFormat } from './vendor-headers.ts'
+import type { DataFormat } from './headers.ts'
 
 type TextOf = (bytes: Uint8Array) => string
 

@@ -6,15 +6,7 @@ export type MediaKind = 'json' | 'protobuf' | 'session' | 'event-stream' | 'othe
 /** A header as `Headers.get` returns it. */
 export type HeaderValue = string | null | undefined
 
-/** The prefixes of header names and of the session content type that are accepted by default. */
-export const HEADER_PREFIXES: readonly string[] = ['svc', 's2']
-
 const MEDIA_TYPE = /^[ \t]*([!#$%&'*+.^_`|~\w-]+\/[!#$%&'*+.^_`|~\w-]+)[ \t]*(?:[;,]|$)/
-
-/** The content type of binary sessions: `svcs/proto`. */
-export function sessionContentType(headerPrefix: string): string {
-  return `${headerPrefix}s/proto`
-}
 
 /**
  * The type and subtype, in lower case, of the first media type in a header; undefined if the header is absent
@@ -29,10 +21,7 @@ export function mediaTypeEssence(header: HeaderValue): string | undefined {
  * Ignores parameters and quality values. Returns undefined if the header is absent or does not begin with a
  * media type.
  */
-export function mediaKind(
-  header: HeaderValue,
-  headerPrefixes: readonly string[] = HEADER_PREFIXES,
-): MediaKind | undefined {
+export function mediaKind(header: HeaderValue): MediaKind | undefined {
   // What most requests send.
   if (header === undefined) return undefined
   if (header === 'application/json') return 'json'
@@ -43,7 +32,7 @@ export function mediaKind(
   if (essence === 'application/json' || /^application\/.+\+json$/.test(essence)) return 'json'
   if (essence === 'application/protobuf' || essence === 'application/x-protobuf') return 'protobuf'
   if (essence === 'text/event-stream') return 'event-stream'
-  return headerPrefixes.some((prefix) => essence === sessionContentType(prefix)) ? 'session' : 'other'
+  return /^(svc|s2)s\/proto$/.test(essence) ? 'session' : 'other'
 }
 
 /**
@@ -53,10 +42,9 @@ export function mediaKind(
 export function readForm(
   contentType: HeaderValue,
   accept: HeaderValue,
-  headerPrefixes: readonly string[] = HEADER_PREFIXES,
 ): 'session' | 'event-stream' | 'protobuf' | 'json' {
-  if (mediaKind(contentType, headerPrefixes) === 'session') return 'session'
-  const accepted = mediaKind(accept, headerPrefixes)
+  if (mediaKind(contentType) === 'session') return 'session'
+  const accepted = mediaKind(accept)
   return accepted === 'event-stream' || accepted === 'protobuf' ? accepted : 'json'
 }
 

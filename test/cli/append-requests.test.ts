@@ -71,6 +71,20 @@ describe('append', () => {
     expect(await records()).toEqual(lines)
   })
 
+  it('takes the header prefix from HEADWATER_HEADER_PREFIX', async () => {
+    const { fetch } = await server()
+    const basins: (string | null)[][] = []
+    const world: Partial<CliContext> = {
+      env: { HEADWATER_HEADER_PREFIX: 's2' },
+      fetch: (request) => {
+        basins.push([request.headers.get('s2-basin'), request.headers.get('svc-basin')])
+        return fetch(request)
+      },
+    }
+    expect(await append(numbered(2), world).exitCode).toBe(0)
+    expect(new Set(basins.map(String))).toEqual(new Set(['app,']))
+  })
+
   it('rejects a line that no record can hold, and reports what it has appended', async () => {
     const { fetch, records } = await server()
     const { exitCode, err } = append(['one\n', 'x'.repeat(1_048_577)], { fetch })
@@ -215,16 +229,16 @@ describe('append to a server', () => {
 
 describe('append to a server with HTTP/2', { tags: ['slow'] }, () => {
   /** Listens on a port. */
-  async function listening(headerPrefixes = ['s2', 'svc']) {
+  async function listening() {
     const { hw, stream, records } = await server()
-    const node = await serve(hw, { auth: 'none', port: 0, headerPrefixes })
+    const node = await serve(hw, { auth: 'none', port: 0 })
     onTestFinished(() => node.close({ graceMs: 0 }))
     const world: Partial<CliContext> = { fetch: (request) => fetch(request), http2: true }
     return { stream, records, world, options: ['--url', node.url] }
   }
 
-  it.each([['svc'], ['s2']])('appends lines in order to a server with the prefix %s', async (prefix) => {
-    const { world, records, options } = await listening([prefix])
+  it('appends lines in order', async () => {
+    const { world, records, options } = await listening()
     const writer = append(numbered(200), world, ...options)
     expect(await writer.exitCode).toBe(0)
     expect(writer.err).toEqual(['Appended 200 records to app/s: sequence number 0 to 199'])

@@ -59,13 +59,6 @@ describe('headwater serve', () => {
     )
   })
 
-  it('has the locations of `--location`, the first being the default', async () => {
-    const url = await run([...NO_AUTH, '--storage', 'memory', '--location', 'eu', '--location', 'us']).ready()
-    const json = async (path: string) => (await fetch(`${url}${path}`)).json()
-    expect(await json('/v1/locations')).toMatchObject([{ name: 'eu' }, { name: 'us' }])
-    expect(await json('/v1/locations/default')).toMatchObject({ name: 'eu' })
-  })
-
   it('stops immediately at a second signal, but not at a repetition of the first', async () => {
     let finish!: () => void
     const closing = new Promise<void>((resolve) => (finish = resolve))

@@ -24,7 +24,7 @@ describe.each(HOSTILE)('a server that sends hostile %s data: %s', (coding, _name
 
   it('ends a read session with a typed error, without another attempt', { tags: ['slow'] }, async () => {
     const { clock, stream, requests } = await connectTo(
-      () => new Response(frame as Uint8Array<ArrayBuffer>, { headers: { 'content-type': 's2s/proto' } }),
+      () => new Response(frame as Uint8Array<ArrayBuffer>, { headers: { 'content-type': 'svcs/proto' } }),
     )
     const error = await whileTimePasses(clock, failureOf(stream.follow({ seqNum: 0 }).toArray()))
     expect(error).toMatchObject({ code: 'other', message: expect.stringContaining(MALFORMED) })
@@ -33,7 +33,7 @@ describe.each(HOSTILE)('a server that sends hostile %s data: %s', (coding, _name
 
   it('ends an append session with a typed error that leaves the batch undecided', async () => {
     const stream = await sessionsOf((session) => {
-      session.respond({ ':status': 200, 'content-type': 's2s/proto' })
+      session.respond({ ':status': 200, 'content-type': 'svcs/proto' })
       session.once('data', () => session.write(frame))
     })
     const session = await stream.appendSession()

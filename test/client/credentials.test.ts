@@ -230,7 +230,7 @@ describe('secrets', () => {
   it.each<[object]>([
     [{ token: 'a b' }],
     [{ token: 'a', getToken: () => 'b' }],
-    [{ headerPrefix: 'X_' }],
+    [{ headerPrefix: 'acme' }],
     [{ requestTimeoutMs: 0 }],
     [{ retries: -1 }],
     [{ limits: { sessionInFlightBytes: 5 } }],

@@ -5,7 +5,7 @@ import { encodeAppendAck, encodeHeartbeat } from '../../src/wire/proto-records.t
 import { encodeMessageFrame, encodeTerminalFrame } from '../../src/wire/session-frames.ts'
 import { connectTo, failureOf, whileTimePasses } from './network.ts'
 
-const FRAMES = { 'content-type': 's2s/proto' }
+const FRAMES = { 'content-type': 'svcs/proto' }
 const PROTOBUF = { 'content-type': 'application/protobuf' }
 const NOT_JSON = '<html>'
 
@@ -81,7 +81,7 @@ describe('a response that the protocol does not allow', () => {
   ])('never becomes records that %s', async (_, records, query = {}) => {
     const body = encodeRecords(records)
     const { stream } = await connectTo(({ headers }) => {
-      const isSession = headers.get('content-type') === 's2s/proto'
+      const isSession = headers.get('content-type') === 'svcs/proto'
       const content = isSession ? encodeMessageFrame(body) : body
       return new Response(bytes(content), { headers: isSession ? FRAMES : PROTOBUF })
     })
@@ -123,7 +123,7 @@ describe('a response that the protocol does not allow', () => {
       code: 'other',
       message: 'unexpected response from the server: it is not a read session; check `url`',
     })
-    expect(requests).toHaveLength(3)
+    expect(requests).toHaveLength(2)
   })
 
   it('quotes at most 1,000 characters of a message, without control characters', async () => {

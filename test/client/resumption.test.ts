@@ -9,12 +9,9 @@ function body(i: number): string {
   return `${i}`.padEnd(200, '.')
 }
 
-describe.each(['frames', 'frames of another prefix', 'events'] as const)('read sessions in %s', (form) => {
-  const headerPrefixes = { frames: ['s2'], 'frames of another prefix': ['svc'], events: ['s2', 'svc'] }[form]
-
-  /** A client that assumes prefixes of which the server may accept some, for headers or for frames too. */
+describe.each(['frames', 'events'] as const)('read sessions in %s', (form) => {
   async function connected() {
-    const service = await connectUnreliably({ handler: { headerPrefixes } })
+    const service = await connectUnreliably()
     if (form === 'events') service.withoutFrames()
     return service
   }
@@ -55,6 +52,19 @@ describe.each(['frames', 'frames of another prefix', 'events'] as const)('read s
     await whileTimePasses(clock, following)
     expect(seen).toEqual(Array.from({ length: 60 }, (_, i) => body(i)))
   })
+})
+
+it.each([
+  ['svc', 's2'],
+  ['s2', 'svc'],
+] as const)('with the header prefix %s, a client sends no other', async (headerPrefix, other) => {
+  const { stream, requests } = await connectUnreliably({ headerPrefix })
+  await stream.append('a')
+  expect((await stream.read().toArray()).map(({ body }) => body)).toEqual(['a'])
+  const headers = requests.map((request) => [...request.headers].join())
+  expect(headers.filter((text) => text.includes(`${headerPrefix}-basin,basin`))).toHaveLength(requests.length)
+  expect(headers.filter((text) => text.includes(`${other}-`) || text.includes(`${other}s/`))).toEqual([])
+  expect(headers.filter((text) => text.includes(`content-type,${headerPrefix}s/proto`))).toHaveLength(1)
 })
 
 describe('a read session', () => {

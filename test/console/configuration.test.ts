@@ -11,7 +11,7 @@ import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open, type StreamConfigInput } from '../../src/index.ts'
 
-const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' }
+const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' } as const
 
 async function served() {
   const hw = await open({ storage: memory() })

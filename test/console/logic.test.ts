@@ -16,7 +16,7 @@ import { textOf, utf8 } from '../../src/model/bytes.ts'
 import { trimRecord } from '../../src/model/command.ts'
 import { OPERATIONS } from '../../src/model/operations.ts'
 
-const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' }
+const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' } as const
 
 const shownAs = (as: Format) => ({ as, types: new Map(), type: '' })
 
@@ -38,7 +38,11 @@ describe('curl commands', () => {
   })
 
   it('use the address of the basin where basins have one', () => {
-    const target = { url: 'https://a.example', basinUrl: 'https://{basin}.b.example', headerPrefix: 's2' }
+    const target = {
+      url: 'https://a.example',
+      basinUrl: 'https://{basin}.b.example',
+      headerPrefix: 's2',
+    } as const
     const call = readCall({ ...STREAM, stream: 'x' }, { seqNum: 7, count: 1 })
     expect(curlCommand(call, target, false)).toBe(
       "curl 'https://shop.b.example/v1/streams/x/records?seq_num=7&count=1'",
@@ -61,7 +65,11 @@ describe('requests', () => {
       sent.push(`${request.method} ${request.url} ${request.headers.get('s2-basin')} ${await request.text()}`)
       return Response.json({ streams: [], basins: [], has_more: false, tail: { seq_num: 1, timestamp: 2 } })
     }
-    const target = { url: 'https://a.example/', basinUrl: 'https://{basin}.b.example', headerPrefix: 's2' }
+    const target = {
+      url: 'https://a.example/',
+      basinUrl: 'https://{basin}.b.example',
+      headerPrefix: 's2',
+    } as const
     const { hw } = new Connection(fetch, target)
     onTestFinished(() => hw.close())
     await hw.listBasins({ limit: 1 })
@@ -310,7 +318,7 @@ it.each([
   [{ fetch: 'no' }, '`fetch` must be a function'],
   [{ fetch, url: 'localhost:8787' }, '`url` must begin with http: or https:'],
   [{ fetch, basinUrl: '{basin}.example' }, '`basinUrl` must be an http or https URL, not "{basin}.example"'],
-  [{ fetch, headerPrefix: 'S2-' }, '`headerPrefix` must consist of lower-case letters and digits'],
+  [{ fetch, headerPrefix: 'acme' }, '`headerPrefix` must be one of svc, s2'],
   [{ fetch, theme: 'blue' }, '`theme` must be one of system, light, dark'],
   [{ fetch, uri: '' }, 'unknown member `uri`; did you mean `url`?'],
 ])('rejects the options %j', (options, message) => {

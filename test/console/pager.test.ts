@@ -8,7 +8,7 @@ import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open, type Stream } from '../../src/index.ts'
 
-const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' }
+const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' } as const
 const STREAM = { basin: 'basin-of-pages', stream: 'logs', encryptionKey: '' }
 
 async function served(count: number, body = (index: number) => `record ${index}`) {

@@ -151,7 +151,7 @@ const FLOWS: Readonly<Record<string, readonly Step[]>> = {
     ['GET /v1/streams?limit=1&start_after=a%00', {}, 200, { streams: [{ name: 'b/2' }], has_more: true }],
     [`PUT /v1/streams/${'%C3%A9'.repeat(256)}`, {}, 201, { name: 'é'.repeat(256) }, 'created'],
   ],
-  'there is one location unless others are configured': [
+  'there is one location': [
     ['GET /v1/locations', {}, 200, [HERE]],
     ['GET /v1/locations/default', {}, 200, HERE],
     ['PUT /v1/locations/default', json('aws:us-east-1'), 200, HERE],
@@ -187,18 +187,6 @@ test('request tokens have at most 36 bytes of UTF-8', async () => {
     (await call('POST', '/v1/basins', json({ basin }, asked(Buffer.from(token).toString('latin1'))))).status
   expect(await statusWith('first-basin', 'é'.repeat(18))).toBe(201)
   expect(await statusWith('other-basin', 'é'.repeat(19))).toBe(400)
-})
-
-test('basins created without a location get the chosen default location', async () => {
-  const locations = ['aws:us-east-1', { name: 'cellar.rack-2', isPrivate: true }]
-  const { call } = await startService({}, { locations })
-  const there = { name: 'cellar.rack-2', is_private: true }
-  expect(await (await call('GET', '/v1/locations')).json()).toEqual([HERE, there])
-  expect(await (await call('PUT', '/v1/locations/default', json('cellar.rack-2'))).json()).toEqual(there)
-  const scopeOf = async (name: string, body: object) =>
-    (await (await call('PUT', `/v1/basins/${name}`, json(body))).json()).scope
-  expect(await scopeOf('no-place', {})).toBe('cellar.rack-2')
-  expect(await scopeOf('a-location', { location: 'aws:us-east-1' })).toBe('aws:us-east-1')
 })
 
 describe('a basin that is being deleted', () => {

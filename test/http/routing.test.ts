@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
-import { errorOf, RECORDS, startService, startWithStream } from './support.ts'
+import { RECORDS, startService, startWithStream } from './support.ts'
 
 describe('routes', () => {
   test.each([
@@ -64,8 +64,6 @@ describe('mounting', () => {
 
 describe('options', () => {
   test.each([
-    { headerPrefixes: [] },
-    { headerPrefixes: ['Bad-Word'] },
     { limits: { bodyBytes: -1 } },
     { limits: { bodyBytes: 3_000_000 } },
     { limits: { bodyBytes: Number.NaN } },
@@ -77,21 +75,6 @@ describe('options', () => {
   ])('are rejected if they are invalid: %o', async (options) => {
     const { hw } = await startService()
     expect(() => createHandler(hw, options)).toThrow(expect.objectContaining({ code: 'invalid' }))
-  })
-
-  test('accept only the configured header prefixes', async () => {
-    const service = await startWithStream()
-    const call = service.with({ headerPrefixes: ['acme'] })
-    expect(await errorOf(await call('GET', `${RECORDS}/tail`))).toMatchObject({
-      code: 'bad_header',
-      message: 'Missing header `acme-basin`',
-    })
-    const put = await call('PUT', '/v1/streams/t', { basin: null, headers: { 'acme-basin': 'test-basin' } })
-    expect(put.headers.get('acme-provision-result')).toBe('created')
-    const session = await call('GET', `${RECORDS}?seq_num=9`, {
-      headers: { 'acme-basin': 'test-basin', 'content-type': 'acmes/proto' },
-    })
-    expect(session.status).toBe(416)
   })
 
   test.each<[string, unknown, string]>([

@@ -112,7 +112,7 @@ describe('in a service worker', () => {
 
   test('rejects invalid options before the first request', async () => {
     const openEngine = () => Promise.reject(new Error('not asked for'))
-    expect(() => startWorker({ openEngine, headerPrefixes: [] })).toThrow(
+    expect(() => startWorker({ openEngine, cors: 'false' as never })).toThrow(
       expect.objectContaining({ code: 'invalid' }),
     )
     expect(() => startWorker({ openEngine, basin: 'NO' })).toThrow('basin name must begin')

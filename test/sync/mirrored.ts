@@ -8,7 +8,7 @@ import type { WakeUps } from '../../adapters/sync/page-events.ts'
 import { faultyHandler, type VirtualClock, virtualClock } from '../../adapters/testing/index.ts'
 import { type OpenOptions, open, type Stream } from '../../src/index.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
-import { APPEND_HEADER } from '../../src/wire/header-names.ts'
+import { APPEND_HEADER } from '../../src/wire/headers.ts'
 
 /** A server behind an unreliable network, on a virtual clock. */
 export async function openServer(options: Partial<OpenOptions> = {}) {

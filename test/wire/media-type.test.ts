@@ -41,11 +41,6 @@ describe('mediaKind', () => {
     expect(mediaKind(header)).toBe(kind)
   })
 
-  it('accepts the session type of the accepted prefixes only', () => {
-    expect(mediaKind('acmes/proto', ['acme'])).toBe('session')
-    expect(mediaKind('svcs/proto', ['acme'])).toBe('other')
-  })
-
   it('takes linear time on a long header', () => {
     expect(mediaKind('a'.repeat(1_000_000))).toBeUndefined()
     expect(mediaKind(`${'a/'.repeat(500_000)}`)).toBeUndefined()

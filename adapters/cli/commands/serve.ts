@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls'
 import { inspect } from 'node:util'
 import { SYSTEM_STREAM_CONFIG } from '../../../src/core/config.ts'
 import type { Engine, RetentionPolicy } from '../../../src/index.ts'
-import { basinNameProblem, locationNameProblem } from '../../../src/model/names.ts'
+import { basinNameProblem } from '../../../src/model/names.ts'
 import { consolePage } from '../../console/page.ts'
 import { isOrigin } from '../../http/cors.ts'
 import type { RequestExchange } from '../../http/exchange.ts'
@@ -56,11 +56,6 @@ const SERVE_DEFINITIONS = {
       'Default: any, or none with --no-auth on a loopback address',
     { isRepeated: true },
   ),
-  location: withValue(
-    'NAME',
-    'Location of basins; may be repeated, the first is the default. Default: aws:us-east-1',
-    { isRepeated: true },
-  ),
   'root-token': withValue('TOKEN', 'Set the root token; see below'),
   'tls-cert': withValue('FILE', 'File with the TLS certificate and its chain, in PEM: serves https'),
   'tls-key': withValue('FILE', 'File with the private key of the certificate, in PEM'),
@@ -104,8 +99,6 @@ export interface ServeArguments {
   readonly allowedOrigins: true | readonly string[] | undefined
   /** The option `allowedHosts` of the handler. */
   readonly allowedHosts: readonly string[] | undefined
-  /** The option `locations` of the engine. */
-  readonly locations: readonly string[] | undefined
   readonly rootToken: string | undefined
   /** The files of certificate and key. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined
@@ -181,7 +174,6 @@ function parseServe(args: readonly string[]): ServeArguments {
       isHostName,
       'the name of a host without a port',
     ),
-    locations: listOf(parsed.location, 'location', isLocationName, LOCATION_RULE),
     rootToken,
     tls: cert && key ? { cert, key } : undefined,
     log,
@@ -195,14 +187,8 @@ function parseServe(args: readonly string[]): ServeArguments {
   }
 }
 
-const LOCATION_RULE = '1 to 64 letters, digits, colons, hyphens and dots'
-
 function isHostName(text: string): boolean {
   return /^[a-z0-9_.-]+$/i.test(text)
-}
-
-function isLocationName(text: string): boolean {
-  return locationNameProblem(text) === undefined
 }
 
 /** Returns the values of an option that may be repeated; in a variable they are separated by commas. */

@@ -4,7 +4,8 @@ import type { AppendAck } from '../../../src/model/info.ts'
 import { SharedSignal } from '../../../src/runtime/abort.ts'
 import { decodeAppendAck } from '../../../src/wire/decode-records.ts'
 import { FRAME_PAYLOAD_MAX, FrameDecoder } from '../../../src/wire/frame.ts'
-import { mediaTypeEssence, sessionContentType } from '../../../src/wire/media-type.ts'
+import { sessionContentType } from '../../../src/wire/headers.ts'
+import { mediaTypeEssence } from '../../../src/wire/media-type.ts'
 import { MalformedResponse } from '../../../src/wire/response-json.ts'
 import { assertAck, type SentBatch } from '../append-requests.ts'
 import type { OpenResponse } from '../call.ts'
@@ -167,32 +168,29 @@ export async function openAppendLink(
   { path, basin, recordHeaders }: RemoteTarget,
   memory: FrameMemory,
 ): Promise<AppendLink | Failure | undefined> {
-  for (const prefix of [...core.settings.headerPrefixes].reverse()) {
-    const body = new FrameUpload(memory)
-    const contentType = sessionContentType(prefix)
-    const opened = await core.sender.open(
-      {
-        method: 'POST',
-        path: `${path}/records`,
-        basin,
-        vendor: recordHeaders,
-        accept: 'application/protobuf',
-        contentType,
-        upload: (stream) => body.begin(stream),
-        isRepeatable: true,
-      },
-      new SharedSignal(),
-    )
-    if (!('error' in opened)) {
-      const sent = mediaTypeEssence(opened.response.headers.get('content-type'))
-      if (sent === contentType) return new AppendLink(core, opened, body)
-      opened.exchange.end()
-      body.end()
-    } else {
-      body.end()
-      // A server that does not accept the prefix takes the request for one in JSON.
-      if (opened.error.code !== 'bad_json') return opened
-    }
+  const body = new FrameUpload(memory)
+  const contentType = sessionContentType(core.settings.headerPrefix)
+  const opened = await core.sender.open(
+    {
+      method: 'POST',
+      path: `${path}/records`,
+      basin,
+      vendor: recordHeaders,
+      accept: 'application/protobuf',
+      contentType,
+      upload: (stream) => body.begin(stream),
+      isRepeatable: true,
+    },
+    new SharedSignal(),
+  )
+  if ('error' in opened) {
+    body.end()
+    // A server without sessions takes the request for one in JSON.
+    return opened.error.code === 'bad_json' ? undefined : opened
   }
+  const sent = mediaTypeEssence(opened.response.headers.get('content-type'))
+  if (sent === contentType) return new AppendLink(core, opened, body)
+  opened.exchange.end()
+  body.end()
   return undefined
 }

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { BasinReconfiguration } from '../../../src/model/config.ts'
-import { type BasinInfo, DEFAULT_LOCATION } from '../../../src/model/info.ts'
+import { type BasinInfo, LOCATION } from '../../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
 import { basinNameProblem } from '../../../src/model/names.ts'
 import { basinChangeText } from '../../../src/wire/encode-resources.ts'
@@ -45,7 +45,7 @@ export function BasinList() {
                 <Link to={{ view: 'basin', basin: name, tab: 'streams' }}>{name}</Link>
                 {deletedAt !== null && <span class="tag">deleting</span>}
                 {/* Every server without locations reports this one. */}
-                {location !== '' && location !== DEFAULT_LOCATION && <span class="hint">{location}</span>}
+                {location !== '' && location !== LOCATION.name && <span class="hint">{location}</span>}
               </>
             ),
           },

@@ -5,12 +5,16 @@ import { HeadwaterError } from '../../../src/model/errors.ts'
 import { macrotask } from '../../../src/runtime/macrotask.ts'
 import { andThen, isPromise, type MaybePromise } from '../../../src/runtime/maybe-promise.ts'
 import type { RejectingQuota } from '../../../src/runtime/rejecting-quota.ts'
-import { decodeAppendHeader } from '../../../src/wire/append-header.ts'
 import { errorBody } from '../../../src/wire/error-body.ts'
 import { type Frame, FrameDecoder } from '../../../src/wire/frame.ts'
-import { APPEND_HEADER, type AppendHeaderReply } from '../../../src/wire/header-names.ts'
+import {
+  APPEND_HEADER,
+  type AppendHeaderReply,
+  decodeAppendHeader,
+  sessionContentType,
+} from '../../../src/wire/headers.ts'
 import { appendAckJson, decodeAppendJson } from '../../../src/wire/json-append.ts'
-import { mediaKind, requireJson, sessionContentType } from '../../../src/wire/media-type.ts'
+import { mediaKind, requireJson } from '../../../src/wire/media-type.ts'
 import { decodeAppendInput, encodeAppendAck } from '../../../src/wire/proto-records.ts'
 import { encodeMessageFrame, encodeTerminalFrame, messageOf } from '../../../src/wire/session-frames.ts'
 import { wholeBody } from '../body.ts'
@@ -20,9 +24,9 @@ import type { ApiRequest, Endpoint } from '../request.ts'
 /** Appends one batch, or opens an append session. Errors in the body come before those of the stream. */
 export const append: Endpoint = async (request, hw) => {
   const stream = request.streamOf(hw)
-  const { exchange, settings } = request
+  const { exchange } = request
   const contentType = exchange.header('content-type')
-  const kind = mediaKind(contentType, settings.headerPrefixes)
+  const kind = mediaKind(contentType)
   if (kind === 'session') return appendSession(request, stream)
   const isProtobuf = kind === 'protobuf'
   const format = isProtobuf ? undefined : request.dataFormat

@@ -2,8 +2,9 @@ import type { EngineStream, ReadBatch, ReadQuery } from '../../../src/index.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import type { Compression } from '../../../src/wire/codec.ts'
+import { type DataFormat, sessionContentType } from '../../../src/wire/headers.ts'
 import { pingJson, readBatchJson, sharedBatchJson, tailJson } from '../../../src/wire/json-records.ts'
-import { readForm, sessionContentType } from '../../../src/wire/media-type.ts'
+import { readForm } from '../../../src/wire/media-type.ts'
 import {
   encodeReadBatch,
   heartbeatFrame,
@@ -20,7 +21,6 @@ import {
   pingEvent,
   resumeQuery,
 } from '../../../src/wire/sse.ts'
-import type { DataFormat } from '../../../src/wire/vendor-headers.ts'
 import { jsonReply, protobufReply, type Reply, streamReply } from '../reply.ts'
 import type { ApiRequest, Endpoint } from '../request.ts'
 import { SessionBody, type SessionEncoding } from '../session-body.ts'
@@ -31,11 +31,7 @@ export const read: Endpoint = async (request, hw) => {
   const { basin: _basin, stream: _stream } = request
   const meaning = wellFormedQuery(request.query)
   const stream = request.streamOf(hw)
-  const form = readForm(
-    request.exchange.header('content-type'),
-    request.exchange.header('accept'),
-    request.settings.headerPrefixes,
-  )
+  const form = readForm(request.exchange.header('content-type'), request.exchange.header('accept'))
   if (form === 'session') return openFrameSession(request, stream, meaning())
   const format = request.dataFormat
   if (form === 'event-stream') return openEventSession(request, stream, resumed(request, meaning), format)

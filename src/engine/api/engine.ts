@@ -5,25 +5,27 @@ import { STREAM_OPTIONS, type StreamOptions } from '../../api/stream-options.ts'
 import type { Resource } from '../../core/permission.ts'
 import type { AccessTokenInfo, AccessTokenInput } from '../../model/access.ts'
 import type { BasinConfigInput } from '../../model/config.ts'
+import { assertValid, invalid } from '../../model/errors.ts'
 import {
   type BasinInfo,
   EMPTY_PAGE,
   LIST_QUERY,
   type ListQuery,
+  LOCATION,
   type LocationInfo,
   type Page,
   type Provisioned,
   type StreamInfo,
 } from '../../model/info.ts'
 import type { AccountMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
-import type { StreamRef } from '../../model/names.ts'
+import { locationNameProblem, type StreamRef } from '../../model/names.ts'
 import type { Operation } from '../../model/operations.ts'
 import type { RestoredStream } from '../../model/restored-stream.ts'
 import { assertMembers, type MembersOf, notText, orNull } from '../../model/validation.ts'
 import { unlessAborted } from '../../runtime/abort.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 import type { ReadShare } from '../log/read-budget.ts'
-import type { BasinPlacement } from '../service/basin-creator.ts'
+import type { BasinPlacement } from '../service/basin-service.ts'
 import type { EngineStats } from '../service/stats.ts'
 import type { TokenAccess, TokenWatch } from '../service/token-access.ts'
 import type { UsageCounters } from '../service/usage.ts'
@@ -244,28 +246,23 @@ export class Engine extends Headwater {
     })
   }
 
-  /** @internal Lists the locations where basins can be. */
+  /** @internal Lists the locations where basins can be: the one. */
   async listLocations(options?: CallOptions): Promise<readonly LocationInfo[]> {
-    return this.#caller.run('list-locations', {}, options, async () =>
-      (await this.#services.control()).locations.list(),
-    )
+    return this.#caller.run('list-locations', {}, options, async () => [LOCATION])
   }
 
   /** @internal Resolves to the location of basins that are created without one. */
   async defaultLocation(options?: CallOptions): Promise<LocationInfo> {
-    return this.#caller.run('get-default-location', {}, options, async () =>
-      (await this.#services.control()).locations.default(),
-    )
+    return this.#caller.run('get-default-location', {}, options, async () => LOCATION)
   }
 
-  /**
-   * @internal Sets the location of basins that are created without one. Rejects with `invalid` for an unknown
-   * location.
-   */
+  /** @internal Rejects with `invalid` for a name other than that of the one location. */
   async setDefaultLocation(name: string, options?: CallOptions): Promise<LocationInfo> {
-    return this.#caller.run('set-default-location', {}, options, async () =>
-      (await this.#services.control()).locations.setDefault(name),
-    )
+    return this.#caller.run('set-default-location', {}, options, async () => {
+      assertValid(locationNameProblem(name), 'location')
+      if (name === LOCATION.name) return LOCATION
+      throw invalid(`unknown location \`${name}\`; expected one of ${LOCATION.name}`, 'location')
+    })
   }
 
   /**

@@ -11,15 +11,21 @@ import type {
 } from '../../model/config.ts'
 import { basinPrefixProblem, requestTokenProblem } from '../../model/control-names.ts'
 import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
-import type { BasinInfo, ListQuery, Page, Provisioned } from '../../model/info.ts'
+import { type BasinInfo, type ListQuery, LOCATION, type Page, type Provisioned } from '../../model/info.ts'
 import { basinNameProblem } from '../../model/names.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { BasinDocument } from '../../storage/documents.ts'
 import { assertNotDeleting } from '../streams/errors.ts'
-import { type BasinCreator, type BasinPlacement, putBasin } from './basin-creator.ts'
+import { type BasinCreator, putBasin } from './basin-creator.ts'
 import type { Catalog } from './catalog.ts'
-import type { LocationService } from './location-service.ts'
 import type { WorkRequests } from './work-requests.ts'
+
+/** The location of a basin, which the protocol can name. It never changes: there is only one. */
+export interface BasinPlacement {
+  readonly scope?: string | undefined
+  /** The name of `scope` in newer clients. */
+  readonly location?: string | null | undefined
+}
 
 export interface BasinCreation extends BasinPlacement {
   /** Makes a repeated creation with the same configuration a `noop` instead of an error. At most 36 bytes. */
@@ -35,7 +41,6 @@ export type CipherCheck = (cipher: Cipher) => void
 /** Basins and their configuration (docs/protocol.md "Basins and streams"). */
 export class BasinService {
   readonly #catalog: Catalog
-  readonly #locations: LocationService
   readonly #creator: BasinCreator
   readonly #work: WorkRequests
   readonly #clock: Clock
@@ -43,14 +48,12 @@ export class BasinService {
 
   constructor(
     catalog: Catalog,
-    locations: LocationService,
     creator: BasinCreator,
     work: WorkRequests,
     clock: Clock,
     checkCipher: CipherCheck,
   ) {
     this.#catalog = catalog
-    this.#locations = locations
     this.#creator = creator
     this.#work = work
     this.#clock = clock
@@ -83,7 +86,7 @@ export class BasinService {
       }
       if (decision === 'noop') return { result: 'noop', info: basinInfo(existing!) }
       const desired = withDefaultRetention(basinConfig(config), defaultRetention)
-      const document = await this.#creator.newBasin(name, desired, options, creationKey)
+      const document = this.#creator.newBasin(name, desired, creationKey)
       await commit([putBasin(document, null)])
       return { result: 'created', info: basinInfo(document) }
     })
@@ -105,12 +108,11 @@ export class BasinService {
       if (document !== undefined) assertNotDeleting(document)
       const decision = decideEnsure(document, desired)
       if (decision !== 'noop') check(decision)
-      if (document !== undefined) checkPlacement(document, placement)
       if (decision === 'noop') return { result: 'noop', info: basinInfo(document!) }
       const next =
         decision === 'update'
           ? { ...document!, config: desired }
-          : await this.#creator.newBasin(name, desired, placement, null)
+          : this.#creator.newBasin(name, desired, null)
       await commit([putBasin(next, existing?.version ?? null)])
       return { result: decision === 'update' ? 'updated' : 'created', info: basinInfo(next) }
     })
@@ -163,23 +165,10 @@ export class BasinService {
   #checkInput(config: BasinConfigInput, { scope, location }: BasinPlacement): void {
     assertBasinConfig(config)
     if (config.streamCipher != null) this.#checkCipher(config.streamCipher)
-    const { names } = this.#locations
     for (const [field, name] of Object.entries({ scope, location })) {
-      if (name != null && !names.includes(name)) {
-        throw invalid(`${field} must be one of ${names.join(', ')}`, field)
+      if (name != null && name !== LOCATION.name) {
+        throw invalid(`${field} must be one of ${LOCATION.name}`, field)
       }
-    }
-    if (scope !== undefined && location != null && scope !== location) {
-      throw invalid('scope and location must not differ', 'location')
-    }
-  }
-}
-
-/** The location of a basin never changes. */
-function checkPlacement(existing: BasinDocument, { scope, location }: BasinPlacement): void {
-  for (const [field, name] of Object.entries({ scope, location })) {
-    if (name != null && name !== existing.scope) {
-      throw invalid(`the ${field} of a basin cannot be changed; it is ${existing.scope}`, field)
     }
   }
 }
@@ -187,7 +176,7 @@ function checkPlacement(existing: BasinDocument, { scope, location }: BasinPlace
 function basinInfo(document: BasinDocument): BasinInfo {
   return {
     name: document.name,
-    location: document.scope,
+    location: LOCATION.name,
     state: document.deletedAt === null ? 'active' : 'deleting',
     createdAt: new Date(document.createdAt),
     deletedAt: document.deletedAt === null ? null : new Date(document.deletedAt),

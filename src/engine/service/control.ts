@@ -1,4 +1,3 @@
-import type { LocationInfo } from '../../model/info.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { StorageSession } from '../../storage/contract.ts'
 import type { StreamTable } from '../streams/table.ts'
@@ -6,7 +5,6 @@ import type { BasinCreator } from './basin-creator.ts'
 import { BasinService, type CipherCheck } from './basin-service.ts'
 import type { Catalog } from './catalog.ts'
 import type { ConfirmedClock } from './confirmed-clock.ts'
-import { LocationService } from './location-service.ts'
 import type { ReadService } from './read-service.ts'
 import { EndedStreams, Removal, type RemovalContext } from './removal.ts'
 import { StreamBuilder } from './stream-builder.ts'
@@ -21,7 +19,6 @@ interface ControlContext {
   readonly session: StorageSession
   readonly catalog: Catalog
   readonly table: StreamTable
-  readonly locations: readonly LocationInfo[]
   readonly basinCreator: BasinCreator
   readonly streamCreator: StreamCreator
   readonly work: WorkRequests
@@ -43,14 +40,12 @@ export class Control {
   readonly streams: StreamService
   readonly removal: Removal
   readonly ended: EndedStreams
-  readonly locations: LocationService
 
   constructor(context: ControlContext) {
     const { session, catalog, table, basinCreator, work, usage, clock, closing } = context
     const changes = new StreamChanges(session, table, usage, work, clock)
     const builder = new StreamBuilder(context)
-    this.locations = new LocationService(session, catalog, context.locations)
-    this.basins = new BasinService(catalog, this.locations, basinCreator, work, clock, context.checkCipher)
+    this.basins = new BasinService(catalog, basinCreator, work, clock, context.checkCipher)
     this.streams = new StreamService(catalog, context.streamCreator, changes, builder, context.expiry)
     this.removal = new Removal({ session, changes, closing })
     this.ended = new EndedStreams(context.confirmedClock, this.removal)

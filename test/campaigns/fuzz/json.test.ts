@@ -11,6 +11,7 @@ import { utf8 } from '../../../src/model/bytes.ts'
 import type { BasinReconfiguration, StreamReconfiguration } from '../../../src/model/config.ts'
 import { OPERATIONS } from '../../../src/model/operations.ts'
 import { encodeBase64 } from '../../../src/wire/base64.ts'
+import type { DataFormat } from '../../../src/wire/headers.ts'
 import { decodeAppendJson } from '../../../src/wire/json-append.ts'
 import { decodeBasinReconfiguration, decodeStreamReconfiguration } from '../../../src/wire/json-config.ts'
 import { dateTimeText } from '../../../src/wire/json-members.ts'
@@ -22,7 +23,6 @@ import {
   decodeLocation,
   decodeStreamConfigHeader,
 } from '../../../src/wire/json-resources.ts'
-import type { DataFormat } from '../../../src/wire/vendor-headers.ts'
 import { checkBatch } from './check-batch.ts'
 import { basinConfig, basinForm, streamConfig, streamForm } from './configs.ts'
 import { fuzzText } from './decoder.ts'

@@ -19,13 +19,8 @@ import { basinNameProblem, streamNameProblem } from '../../../src/model/names.ts
 import { assertReadQuery, type ReadQuery } from '../../../src/model/read-query.ts'
 import { millisecondsOf, type Time } from '../../../src/model/validation.ts'
 import { contentCodingOf, responseCodingOf } from '../../../src/wire/compression.ts'
-import {
-  HEADER_PREFIXES,
-  mediaKind,
-  mediaTypeEssence,
-  readForm,
-  requireJson,
-} from '../../../src/wire/media-type.ts'
+import { HEADER_PREFIXES, usedHeaderPrefix } from '../../../src/wire/headers.ts'
+import { mediaKind, mediaTypeEssence, readForm, requireJson } from '../../../src/wire/media-type.ts'
 import {
   decodeListQuery,
   decodeMetricsQuery,
@@ -34,7 +29,6 @@ import {
 } from '../../../src/wire/query.ts'
 import { sessionCompressionOf } from '../../../src/wire/session-frames.ts'
 import { parseLastEventId, resumeQuery } from '../../../src/wire/sse.ts'
-import { headerPrefixOf, usedHeaderPrefix } from '../../../src/wire/vendor-headers.ts'
 import { fuzzText } from './decoder.ts'
 import { basinName, integer, streamName, text } from './models.ts'
 import { outcomeOf } from './outcomes.ts'
@@ -302,12 +296,9 @@ fuzzText('headers with the prefix of a vendor', {
   encode: ([prefix, value]) => `${prefix}-basin: ${Buffer.from(utf8(value)).toString('latin1')}`,
   decode(input) {
     const exchange = exchangeWith(headersOf(input))
-    const match = { pattern: '', target: undefined, parameters: {} }
-    return {
-      basin: new ApiRequest(exchange, match, SETTINGS).vendorHeader('basin'),
-      prefix: headerPrefixOf(exchange, HEADER_PREFIXES),
-      used: usedHeaderPrefix(exchange, HEADER_PREFIXES),
-    }
+    const request = new ApiRequest(exchange, { pattern: '', target: undefined, parameters: {} }, SETTINGS)
+    const basin = request.vendorHeader('basin')
+    return { basin, prefix: request.headerPrefix, used: usedHeaderPrefix(exchange) }
   },
   means: ([prefix, basin]) => ({ basin, prefix, used: prefix }),
   rejects: withCode('bad_header'),
