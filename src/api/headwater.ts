@@ -71,17 +71,6 @@ export abstract class Headwater {
    * Issues an access token and resolves to it. It is not stored and cannot be shown again. Rejects with
    * `resource_already_exists` if the id is in use, and with `permission_denied` if the token would permit
    * more than its issuer may do.
-   *
-   * ```ts
-   * const token = await hw.issueAccessToken({
-   *   id: 'reader',
-   *   scope: {
-   *     basins: { exact: 'my-app' },
-   *     streams: { prefix: 'chats/' },
-   *     opGroups: { stream: { read: true } },
-   *   },
-   * })
-   * ```
    */
   abstract issueAccessToken(token: AccessTokenInput, options?: CallOptions): Promise<string>
 

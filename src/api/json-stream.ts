@@ -71,15 +71,6 @@ export interface JsonStreamContext {
  *
  * With a schema, its output is appended and returned. Reading validates what was appended, so a schema that
  * transforms must accept its own output. Reads leave out command records.
- *
- * ```ts
- * const orders = stream.json<{ readonly item: string }>()
- * for await (const ack of orders.appendAll([{ item: 'tea' }, { item: 'milk' }])) console.log(ack.end.seqNum)
- * const { records } = await orders.readBatch({ seqNum: 0 })
- * for (const { value, headers, timestamp } of records) console.log(value.item, headers, timestamp)
- * await orders.fence('writer-1')
- * await orders.trim((await orders.checkTail()).seqNum)
- * ```
  */
 export class JsonStream<Value, Input = Value> {
   readonly #stream: JsonStreamContext

@@ -96,7 +96,7 @@ export abstract class Stream {
    * ```ts
    * await stream.append('hello')
    * await stream.append([{ body: 'one' }, { body: 'two', headers: [['kind', 'example']] }])
-   * const { end } = await stream.append('only if nothing came between', { matchSeqNum: 3 })
+   * await stream.append('only if the stream is empty', { matchSeqNum: 0 })
    * ```
    */
   abstract append(records: AppendInput, options?: AppendOptions): Promise<AppendAck>

@@ -12,14 +12,6 @@ const RESOLUTION_MS = 1
 /**
  * The offset of a clock that was asked at `sentAt` and answered by `receivedAt`, in the time of the own one.
  * The clock was read at some time between the two.
- *
- * ```ts
- * const sentAt = context.clock.now()
- * const time = await session.now()
- * const measured = measuredOffset(sentAt, context.clock.now(), time)
- * const { offsetMs, errorMs } = refineOffset({ offsetMs: 0, errorMs: Infinity }, measured)
- * if (exceedsOffset({ offsetMs, errorMs }, 60_000)) console.warn(`the clock is ${offsetMs} ms off`)
- * ```
  */
 export function measuredOffset(sentAt: number, receivedAt: number, time: number): ClockOffset {
   const halfMs = (receivedAt - sentAt) / 2

@@ -25,12 +25,6 @@ export interface RetentionExtension {
 /**
  * Returns the time at which a block expires; null for never. A block whose first record is extended is
  * extended as a whole.
- *
- * ```ts
- * const week = 7 * 24 * 60 * 60 * 1000
- * const extension: RetentionExtension = { below: 100, after: Date.now(), until: Date.now() + week }
- * const expiresAt = extendedExpiry(block, [extension, ...(head.extensions ?? [])])
- * ```
  */
 export function extendedExpiry(
   { firstSeqNum, expiresAt }: { readonly firstSeqNum: number; readonly expiresAt: number | null },
@@ -87,11 +81,6 @@ export function addTrim(trims: readonly Trim[], trim: Trim, graceMs: number): re
 /**
  * The sequence number below which records may be freed, and are no longer read: the furthest trim made at or
  * before `before`, in milliseconds.
- *
- * ```ts
- * const trims: Trim[] = [{ point: 10, at: 1000 }, { point: 20, at: 5000 }]
- * reclaimablePoint(trims, 4000) // 10
- * ```
  */
 export function reclaimablePoint(trims: readonly Trim[], before: number): number {
   return trims.reduce((point, trim) => (trim.at <= before ? Math.max(point, trim.point) : point), 0)

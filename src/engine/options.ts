@@ -77,24 +77,7 @@ const LEAST: Readonly<Record<string, number>> = {
   readBufferBytes: 16 * MIB,
 }
 
-/**
- * Options of `open`.
- *
- * ```ts
- * const hw = await open({
- *   storage,
- *   autoCreate: false,
- *   limits: { openSessions: 1000 },
- *   trimGraceMs: 60_000,
- *   onBackgroundError: (error) => console.error(error),
- * })
- *
- * // In a test that can be repeated exactly: ids and delays follow from the seed.
- * let seed = 1
- * const random = () => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647
- * const repeatable = await open({ storage: memory(), clock: virtualClock(), random })
- * ```
- */
+/** Options of `open`. */
 export interface OpenOptions {
   /**
    * The storage of the data: `memory()`, `filesystem(directory)`, `indexedDb(name)`, `postgres(options)`,
@@ -111,8 +94,8 @@ export interface OpenOptions {
   /** Bounds of what the engine holds in memory (docs/limits.md). */
   readonly limits?: { readonly [Name in keyof EngineLimits]?: number | undefined } | undefined
   /**
-   * Whether appends and read sessions create a missing basin and stream, with default configurations. True by
-   * default. Does not apply over HTTP, where the basin's configuration decides.
+   * Whether appends create a missing basin and stream, with default configurations. True by default. Does not
+   * apply over HTTP, where the basin's configuration decides.
    */
   readonly autoCreate?: boolean | undefined
   /**

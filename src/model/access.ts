@@ -86,18 +86,7 @@ export interface AccessTokenInput {
   readonly scope: AccessScopeInput
 }
 
-/**
- * An issued token in a list.
- *
- * ```ts
- * for await (const { id, scope, expiresAt, autoPrefixStreams } of hw.listAllAccessTokens()) {
- *   const { basins, streams, accessTokens, opGroups, ops } = scope
- *   const names = autoPrefixStreams ? 'below its prefix' : 'as they are'
- *   console.log(id, expiresAt, names, basins, streams, accessTokens)
- *   console.log(opGroups.stream.read, ops.includes('append'))
- * }
- * ```
- */
+/** An issued token in a list. */
 export interface AccessTokenInfo {
   /** The id that it was issued with. */
   readonly id: string

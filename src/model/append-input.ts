@@ -27,14 +27,7 @@ import {
 /** Bytes, or a string that is stored as UTF-8. */
 export type BytesOrText = Uint8Array | string
 
-/**
- * A record to append: a body alone, or an object with body, headers and timestamp.
- *
- * ```ts
- * const input: RecordInput = { body: 'hello', headers: [['lang', 'en']], timestamp: new Date() }
- * await stream.append([input, 'plain text', new Uint8Array([1, 2, 3])])
- * ```
- */
+/** A record to append: a body alone, or an object with body, headers and timestamp. */
 export type RecordInput =
   | BytesOrText
   | {

@@ -2,25 +2,12 @@ const encoder = new TextEncoder()
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lossyDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-/**
- * An empty array, which everything without bytes shares.
- *
- * ```ts
- * const separator = rows.length === 0 ? EMPTY_BYTES : Uint8Array.of(0)
- * ```
- */
+/** An empty array, which everything without bytes shares. */
 export const EMPTY_BYTES: Uint8Array = new Uint8Array(0)
 
 /**
  * Arrays of up to this length have no buffer until they are asked for one: engines allocate them faster than
  * views.
- *
- * ```ts
- * const { data } = block
- * // Copies what would keep a larger buffer in memory. A short array has one of its own.
- * const isShared = data.length > UNBUFFERED_BYTES_MAX && data.length < data.buffer.byteLength
- * const kept = isShared ? data.slice() : data
- * ```
  */
 export const UNBUFFERED_BYTES_MAX = 64
 
@@ -33,13 +20,7 @@ export interface BlockMemory {
 /** The length up to which a loop is faster than a call of the encoder. */
 const LOOP_LENGTH_MAX = 64
 
-/**
- * The UTF-8 encoding of a text.
- *
- * ```ts
- * const key = utf8('shop/orders')
- * ```
- */
+/** The UTF-8 encoding of a text. */
 export function utf8(text: string): Uint8Array {
   const { length } = text
   if (length === 0) return EMPTY_BYTES
@@ -58,13 +39,7 @@ export function utf8Into(text: string, bytes: Uint8Array, start: number): number
   return encoder.encodeInto(text, bytes.subarray(start)).written
 }
 
-/**
- * The length of a text in UTF-8, without encoding it. A lone surrogate counts as U+FFFD: 3 bytes.
- *
- * ```ts
- * utf8Length('über') // 5
- * ```
- */
+/** The length of a text in UTF-8, without encoding it. A lone surrogate counts as U+FFFD: 3 bytes. */
 export function utf8Length(text: string): number {
   let length = text.length
   for (let i = 0; i < text.length; i++) {
@@ -88,13 +63,7 @@ export function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-/**
- * Decodes UTF-8 with U+FFFD for each ill-formed part (docs/protocol.md "Data format"). Never throws.
- *
- * ```ts
- * lossyTextOf(Uint8Array.of(0x68, 0x69, 0xff)) // 'hi\ufffd'
- * ```
- */
+/** Decodes UTF-8 with U+FFFD for each ill-formed part (docs/protocol.md "Data format"). Never throws. */
 export function lossyTextOf(bytes: Uint8Array): string {
   return bytes.length === 0 ? '' : lossyDecoder.decode(bytes)
 }
@@ -115,13 +84,7 @@ export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index])
 }
 
-/**
- * Concatenates arrays. The result of a single one is that array itself, not a copy.
- *
- * ```ts
- * const row = concatBytes([utf8('block:'), block.data])
- * ```
- */
+/** Concatenates arrays. The result of a single one is that array itself, not a copy. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   if (parts.length === 1) return parts[0]!
   let length = 0

@@ -19,27 +19,13 @@ export type StorageClass = 'standard' | 'express'
  */
 export type TimestampingMode = 'client-prefer' | 'client-require' | 'arrival'
 
-/**
- * A cipher that encrypts records at rest.
- *
- * ```ts
- * const cipher: Cipher = 'aes-256-gcm'
- * await hw.createBasin('vault', { streamCipher: cipher })
- * ```
- */
+/** A cipher that encrypts records at rest. */
 export type Cipher = 'aegis-256' | 'aes-256-gcm'
 
 /** How long records are kept: seconds, at least 1, or forever. */
 export type RetentionPolicy = { readonly ageSeconds: number } | 'infinite'
 
-/**
- * The complete configuration of a stream (docs/protocol.md "Configuration").
- *
- * ```ts
- * const { retentionPolicy, timestamping, deleteOnEmpty } = await stream.config()
- * console.log(retentionPolicy, timestamping.mode, timestamping.uncapped, deleteOnEmpty.minAgeSeconds)
- * ```
- */
+/** The complete configuration of a stream (docs/protocol.md "Configuration"). */
 export interface StreamConfig {
   /** @internal The storage class, which only the wire protocol has. */
   readonly storageClass?: StorageClass | undefined
@@ -63,14 +49,6 @@ export interface StreamConfig {
 
 /**
  * The configuration of a new stream. Absent members come from the basin's default, then from the system's.
- *
- * ```ts
- * await basin.createStream('sensor', {
- *   retentionPolicy: { ageSeconds: 86_400 },
- *   timestamping: { mode: 'client-require', uncapped: true },
- *   deleteOnEmpty: { minAgeSeconds: 3600 },
- * })
- * ```
  */
 export interface StreamConfigInput {
   /** @internal The storage class, which only the wire protocol has. */
@@ -98,14 +76,7 @@ export interface StreamConfigInput {
     | undefined
 }
 
-/**
- * The complete configuration of a basin.
- *
- * ```ts
- * const config = await basin.config()
- * const { defaultStreamConfig, streamCipher, createStreamOnAppend, createStreamOnRead } = config
- * ```
- */
+/** The complete configuration of a basin. */
 export interface BasinConfig {
   /**
    * The defaults of new streams: only members that were set explicitly, and the retention of a basin that was
@@ -119,25 +90,11 @@ export interface BasinConfig {
    * `autoCreate: false`. Otherwise every append does.
    */
   readonly createStreamOnAppend: boolean
-  /**
-   * Whether reads and tail checks create a missing stream. Read sessions of the engine's owner always do,
-   * unless `autoCreate` is false.
-   */
+  /** Whether reads and tail checks create a missing stream. */
   readonly createStreamOnRead: boolean
 }
 
-/**
- * The configuration of a new basin.
- *
- * ```ts
- * await hw.createBasin('logs', {
- *   defaultStreamConfig: { retentionPolicy: { ageSeconds: 7 * 86_400 } },
- *   streamCipher: 'aes-256-gcm',
- *   createStreamOnAppend: true,
- *   createStreamOnRead: false,
- * })
- * ```
- */
+/** The configuration of a new basin. */
 export interface BasinConfigInput {
   /** The defaults of new streams. In process, their retention is infinite unless it is given. */
   readonly defaultStreamConfig?: StreamConfigInput | undefined
@@ -148,20 +105,13 @@ export interface BasinConfigInput {
    * `autoCreate: false`. Otherwise every append does. False by default.
    */
   readonly createStreamOnAppend?: boolean | undefined
-  /**
-   * Whether reads and tail checks create a missing stream. Read sessions of the engine's owner always do,
-   * unless `autoCreate` is false. False by default.
-   */
+  /** Whether reads and tail checks create a missing stream. False by default. */
   readonly createStreamOnRead?: boolean | undefined
 }
 
 /**
  * A change of a stream (docs/protocol.md "Reconfiguring"). Absent members stay as they are, `null` returns
  * them to the basin's default, a value sets them.
- *
- * ```ts
- * await stream.reconfigure({ timestamping: { mode: 'arrival' }, deleteOnEmpty: null })
- * ```
  */
 export interface StreamReconfiguration {
   /** @internal The storage class, which only the wire protocol has. */
@@ -191,18 +141,7 @@ export interface StreamReconfiguration {
     | undefined
 }
 
-/**
- * A change of a basin. Absent members stay as they are, `null` clears them, a value sets them.
- *
- * ```ts
- * await basin.reconfigure({
- *   defaultStreamConfig: { retentionPolicy: 'infinite' },
- *   streamCipher: 'aes-256-gcm',
- *   createStreamOnAppend: null,
- *   createStreamOnRead: null,
- * })
- * ```
- */
+/** A change of a basin. Absent members stay as they are, `null` clears them, a value sets them. */
 export interface BasinReconfiguration {
   /** The defaults of new streams. Existing streams keep their configuration. */
   readonly defaultStreamConfig?: StreamReconfiguration | null | undefined

@@ -117,16 +117,7 @@ export const ERROR_KINDS = {
   range_not_satisfiable: final(416),
 } as const satisfies Record<string, ErrorKind>
 
-/**
- * The code of an error: what callers branch on.
- *
- * ```ts
- * const MESSAGES: Partial<Record<ErrorCode, string>> = {
- *   stream_not_found: 'This chat does not exist.',
- *   rate_limited: 'Too many messages: try again in a minute.',
- * }
- * ```
- */
+/** The code of an error: what callers branch on. */
 export type ErrorCode = keyof typeof ERROR_KINDS
 
 /** The details of an error besides its code and message. */
@@ -166,20 +157,6 @@ const BRAND = Symbol.for('headwater.error')
 /**
  * The one error class of headwater. Branch on `code`. Check with `HeadwaterError.is(error)`, which works
  * across two copies of the package, unlike `instanceof`.
- *
- * ```ts
- * try {
- *   await stream.append('hello', { matchSeqNum: 3, fencingToken: 'writer-1' })
- * } catch (error) {
- *   if (!HeadwaterError.is(error)) throw error
- *   const { code, status, retryable, mayHaveEffects, retryAfterMs, field } = error
- *   console.log(code, status, retryable, mayHaveEffects, retryAfterMs, field)
- *   if (code === 'seq_num_mismatch') console.log(error.tail?.seqNum)
- *   if (code === 'fencing_token_mismatch') console.log(error.fencingToken)
- *   // Of an append with `producer` or `streamSeq`.
- *   console.log(error.producerEpoch, error.expectedSeq, error.receivedSeq, error.lastSeq, error.streamSeq)
- * }
- * ```
  */
 export class HeadwaterError extends Error {
   /** Identifies the error; stable across versions, unlike the message. */

@@ -7,14 +7,7 @@ import type { MembersOf } from './validation.ts'
 /** The location of every basin (docs/protocol.md "Locations"). */
 export const LOCATION: LocationInfo = Object.freeze({ name: 'aws:us-east-1', isPrivate: false })
 
-/**
- * A basin in lists and after creation (docs/protocol.md "Basin and stream infos").
- *
- * ```ts
- * const { items, hasMore } = await hw.listBasins({ startAfter: 'shop' })
- * for (const { name, state, createdAt, deletedAt } of items) console.log(name, state, createdAt, deletedAt)
- * ```
- */
+/** A basin in lists and after creation (docs/protocol.md "Basin and stream infos"). */
 export interface BasinInfo {
   /** The name of the basin. */
   readonly name: string
@@ -28,15 +21,7 @@ export interface BasinInfo {
   readonly deletedAt: Date | null
 }
 
-/**
- * A stream in lists and after creation (docs/protocol.md "Basin and stream infos").
- *
- * ```ts
- * for await (const { name, createdAt, deletedAt, cipher } of basin.listAllStreams()) {
- *   console.log(name, createdAt, deletedAt === null ? 'active' : 'being deleted', cipher ?? 'plain')
- * }
- * ```
- */
+/** A stream in lists and after creation (docs/protocol.md "Basin and stream infos"). */
 export interface StreamInfo {
   /** The name of the stream. */
   readonly name: string
@@ -66,14 +51,7 @@ export interface LocationInfo {
 /** The effect of creating or ensuring a basin or stream. */
 export type ProvisionResult = 'created' | 'updated' | 'noop'
 
-/**
- * The result of creating or ensuring a basin or stream.
- *
- * ```ts
- * const { result, info } = await basin.ensureStream('orders')
- * console.log(result, info.name)
- * ```
- */
+/** The result of creating or ensuring a basin or stream. */
 export interface Provisioned<Info> {
   /** Whether it was created, changed, or left as it was (`noop`). */
   readonly result: ProvisionResult
@@ -111,14 +89,7 @@ export const LIST_QUERY: MembersOf<ListQuery> = {
   },
 }
 
-/**
- * The positions of an append that is durable.
- *
- * ```ts
- * const { start, end, tail } = await stream.append(['one', 'two'])
- * console.log(start.seqNum, end.seqNum, tail.seqNum)
- * ```
- */
+/** The positions of an append that is durable. */
 export interface AppendAck {
   /** The sequence number and timestamp of the first record. */
   readonly start: StreamPosition

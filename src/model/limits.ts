@@ -33,17 +33,6 @@ export const RECORD_METERED_BYTES_MAX = MIB
 /**
  * The largest protobuf encoding of a batch: with its positions and the tail it still fits a session frame of
  * 2,097,151 bytes (docs/protocol.md "Frames"). Only records with very many tiny headers come near it.
- *
- * ```ts
- * const fits = (blocks: readonly StoredBlock[]) => {
- *   const { meteredBytes, firstSeqNum, endSeqNum, data } = mergedBlock(blocks)
- *   return (
- *     endSeqNum - firstSeqNum <= BATCH_RECORDS_MAX &&
- *     meteredBytes <= BATCH_METERED_BYTES_MAX &&
- *     data.length <= BATCH_ENCODED_BYTES_MAX
- *   )
- * }
- * ```
  */
 export const BATCH_ENCODED_BYTES_MAX = 2 * MIB - 128
 
@@ -57,7 +46,7 @@ export const RECORD_HEADERS_MAX = 0xff_ff_ff
 export const READ_RECORDS_MAX = 1000
 /** The largest metered size of a read batch. */
 export const READ_METERED_BYTES_MAX = MIB
-/** The longest wait of a read of one batch, in seconds. */
+/** The longest wait of a read of one batch, in milliseconds. */
 export const UNARY_WAIT_MS_MAX = 60_000
 /** The longest wait of any read, in seconds: an unsigned 32-bit number. */
 export const WAIT_SECONDS_MAX = 0xff_ff_ff_ff

@@ -28,16 +28,7 @@ export const METRIC_INTERVALS = ['minute', 'hour', 'day'] as const
 /** The interval of one value. */
 export type MetricInterval = (typeof METRIC_INTERVALS)[number]
 
-/**
- * Selects usage metrics of a range of time.
- *
- * ```ts
- * const start = new Date(Date.now() - 86_400_000)
- * const ofAccount = await hw.metrics({ set: 'account-ops', start, interval: 'hour' })
- * const ofStream = await stream.metrics({ set: 'storage', start })
- * for (const { name } of [...ofAccount, ...ofStream]) console.log(name, stream.basinName, stream.name)
- * ```
- */
+/** Selects usage metrics of a range of time. */
 export interface MetricsQuery<Set extends MetricSet = MetricSet> {
   /** The metric set. */
   readonly set: Set
@@ -55,17 +46,7 @@ export type MetricUnit = 'bytes' | 'operations'
 /** The start of an interval in milliseconds since the Unix epoch, and its value. */
 export type MetricPoint = readonly [time: number, value: number]
 
-/**
- * One metric of a set (docs/protocol.md "Metrics responses").
- *
- * ```ts
- * for (const metric of await hw.metrics({ set: 'account-ops' })) {
- *   if (metric.kind === 'label') console.log(metric.name, metric.values)
- *   else for (const [time, value] of metric.values) console.log(metric.name, time, value, metric.unit)
- *   if (metric.kind === 'accumulation') console.log('by', metric.interval)
- * }
- * ```
- */
+/** One metric of a set (docs/protocol.md "Metrics responses"). */
 export type Metric =
   | {
       /** Totals of intervals. Intervals without usage are absent. */

@@ -1,9 +1,5 @@
 /**
  * Every operation that a token can permit, in the order of lists (docs/protocol.md "Operations"). Persisted.
- *
- * ```ts
- * const isOperation = (name: string): name is Operation => (OPERATIONS as readonly string[]).includes(name)
- * ```
  */
 export const OPERATIONS = [
   'list-basins',
@@ -32,15 +28,7 @@ export const OPERATIONS = [
   'set-default-location',
 ] as const
 
-/**
- * An operation that a token can permit.
- *
- * ```ts
- * const allowed: Operation[] = ['read', 'check-tail']
- * const scope = { streams: { prefix: 'public/' }, ops: allowed }
- * const token = await hw.issueAccessToken({ id: 'reader', scope })
- * ```
- */
+/** An operation that a token can permit. */
 export type Operation = (typeof OPERATIONS)[number]
 
 /** The levels of operation groups. */

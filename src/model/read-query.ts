@@ -13,12 +13,6 @@ import {
  * The start, the bounds and the wait of a read (docs/protocol.md "Read parameters"). At most one of `seqNum`,
  * `timestamp` and `tailOffset` can be given. Without one, `read` and `readBatch` start at the first record,
  * and `follow` at the tail.
- *
- * ```ts
- * // Everything of the last hour that there is now, in batches of up to 1 MiB.
- * const hourAgo = Date.now() - 3_600_000
- * const session = stream.read({ timestamp: hourAgo, until: new Date(), bytes: 1024 * 1024, clamp: true })
- * ```
  */
 export interface ReadQuery {
   /** Starts at the first record with this sequence number or a larger one. An integer from 0 to 2^53 - 1. */

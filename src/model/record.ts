@@ -1,25 +1,11 @@
 import { equalBytes, lossyTextOf } from './bytes.ts'
 
-/**
- * The name and value of a header as bytes. Names may repeat; their order is kept.
- *
- * ```ts
- * const [record] = await stream.read({ count: 1 }, { as: 'bytes' }).toArray()
- * for (const [name, value] of record?.headers ?? ([] as Header[])) console.log(name, value)
- * ```
- */
+/** The name and value of a header as bytes. Names may repeat; their order is kept. */
 export type Header = readonly [name: Uint8Array, value: Uint8Array]
 
 /**
  * A stored record with bytes (docs/protocol.md "Records"). Its byte arrays are shared and must not be written
  * to.
- *
- * ```ts
- * for await (const record of stream.read({}, { as: 'bytes', commands: true })) {
- *   const { seqNum, timestamp, headers, body, command } = record
- *   console.log(seqNum, timestamp, headers.length, body.length, command?.kind)
- * }
- * ```
  */
 export interface SequencedRecord {
   /** The position in the stream, from 0. */
@@ -37,15 +23,7 @@ export interface SequencedRecord {
   readonly command?: Command | undefined
 }
 
-/**
- * A stored record with strings: UTF-8, with U+FFFD for each ill-formed part.
- *
- * ```ts
- * for await (const { seqNum, body, command } of stream.read({}, { commands: true })) {
- *   console.log(seqNum, command?.kind ?? body)
- * }
- * ```
- */
+/** A stored record with strings: UTF-8, with U+FFFD for each ill-formed part. */
 export interface TextRecord {
   /** The position in the stream, from 0. */
   readonly seqNum: number
@@ -62,31 +40,13 @@ export interface TextRecord {
   readonly command?: Command | undefined
 }
 
-/**
- * How a read returns bodies and headers.
- *
- * ```ts
- * const bodies = async <Format extends RecordFormat>(as: Format) =>
- *   (await stream.readBatch({}, { as })).records.map(({ body }) => body)
- * const texts = await bodies('string')
- * ```
- */
+/** How a read returns bodies and headers. */
 export type RecordFormat = 'string' | 'bytes'
 
 /** A record with bodies and headers in a format. */
 export type RecordAs<Format extends RecordFormat> = Format extends 'bytes' ? SequencedRecord : TextRecord
 
-/**
- * The meaning of a command record (docs/protocol.md "Command records").
- *
- * ```ts
- * for await (const { seqNum, command } of stream.read({}, { commands: true })) {
- *   if (command?.kind === 'fence') console.log(seqNum, 'fenced by', command.token)
- *   if (command?.kind === 'trim') console.log(seqNum, 'trimmed up to', command.seqNum)
- *   if (command?.kind === 'close') console.log(seqNum, 'closed')
- * }
- * ```
- */
+/** The meaning of a command record (docs/protocol.md "Command records"). */
 export type Command =
   /** Sets the fencing token; an empty one clears it. */
   | { readonly kind: 'fence'; readonly token: string }

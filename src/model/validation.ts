@@ -70,28 +70,7 @@ export function assertMembers(value: unknown, members: Members, what: string, pa
   }
 }
 
-/**
- * Throws `invalid` as {@link assertMembers} does.
- *
- * ```ts
- * interface TableOptions {
- *   readonly name?: string | undefined
- *   readonly durability?: Durability | undefined
- *   readonly clock?: Clock | undefined
- * }
- * const TABLE_OPTIONS: MembersOf<TableOptions> = {
- *   name: 'string',
- *   durability: oneOf(['process-crash', 'power-loss']),
- *   clock: hasMethod('now', 'a clock'),
- * }
- *
- * function tableStorage(options: TableOptions): Storage {
- *   assertOptions(options, TABLE_OPTIONS)
- *   if (options.name === '') throw invalid('`name` must not be empty', 'name')
- *   return storage
- * }
- * ```
- */
+/** Throws `invalid` as {@link assertMembers} does. */
 export function assertOptions(options: unknown, members: Members): void {
   assertMembers(options, members, 'options')
 }

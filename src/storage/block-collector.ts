@@ -3,23 +3,7 @@ import type { ReadRange, StoredBlock } from './contract.ts'
 /** A block without its data. */
 export type BlockSummary = Omit<StoredBlock, 'data' | 'release'>
 
-/**
- * Selects the blocks that a read returns. They are added in the order of the log.
- *
- * ```ts
- * // Reads the data of the blocks only once it is certain that they are wanted.
- * async function readBlocks(index: readonly BlockSummary[], range: ReadRange): Promise<StoredBlock[]> {
- *   const wanted = new BlockCollector(range)
- *   for (const summary of index) if (!wanted.isDone) wanted.add(summary)
- *   console.log(wanted.bytesLeft, wanted.recordsLeft)
- *   const load = async (summary: BlockSummary): Promise<StoredBlock> => {
- *     const data = await database.load(summary)
- *     return { ...summary, data, release: () => database.reuse(data) }
- *   }
- *   return Promise.all(wanted.blocks.map(load))
- * }
- * ```
- */
+/** Selects the blocks that a read returns. They are added in the order of the log. */
 export class BlockCollector<Block extends BlockSummary = BlockSummary> {
   /** The blocks that the read wants, so far. */
   readonly blocks: Block[] = []

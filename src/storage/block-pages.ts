@@ -21,20 +21,6 @@ export interface BlockPage {
  * Divides a block into pages of at least `pageBytes` bytes, except the last. Visits the records without
  * decoding them. Returns a single page if the block cannot be divided, because it is encrypted or does not
  * match its metadata.
- *
- * ```ts
- * // The pages are stored beside the block, so that a read of one record does not load all of its data.
- * const index = pagesOf(block, 4096)
- * const range: ReadRange = { from: { seqNum: 42 }, endSeqNum: head.tail.seqNum, bytesMax: 1, recordsMax: 1 }
- * if (wantsPart(block, range)) {
- *   const [page] = wantedPages(index, range)
- *   if (page !== undefined) {
- *     console.log(page.firstSeqNum, page.endSeqNum, page.lastTimestamp)
- *     const data = block.data.subarray(page.offset, page.offset + page.bytes)
- *     const part = cutRecords(data, page.firstSeqNum, block.expiresAt, range)
- *   }
- * }
- * ```
  */
 export function pagesOf(block: StoredBlock, pageBytes: number): readonly BlockPage[] {
   return (block.data.length > pageBytes ? dividedPages(block, pageBytes) : undefined) ?? [onlyPageOf(block)]
@@ -80,14 +66,7 @@ function dividedPages(block: StoredBlock, pageBytes: number): BlockPage[] | unde
 /** The beginning of a block without its data. */
 type BlockRange = Pick<StoredBlock, 'firstSeqNum' | 'endSeqNum' | 'firstTimestamp' | 'meteredBytes'>
 
-/**
- * Whether a read that begins with this block wants only some of its records.
- *
- * ```ts
- * const range: ReadRange = { from: { timestamp: 1000 }, endSeqNum: 10, bytesMax: 4096, unsplit: true }
- * wantsPart(block, range) // false: the records of one append are wanted in one block
- * ```
- */
+/** Whether a read that begins with this block wants only some of its records. */
 export function wantsPart(block: BlockRange, range: ReadRange): boolean {
   if (range.unsplit) return false
   const { from, endSeqNum, bytesMax, recordsMax = Number.POSITIVE_INFINITY } = range

@@ -3,17 +3,7 @@ import { BATCH_ENCODED_BYTES_MAX, BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } f
 import type { AppendRequest, StoredBlock } from './contract.ts'
 import { blockOf, type RecordSpan, spansOf } from './record-spans.ts'
 
-/**
- * Groups consecutive appends to a log. The blocks of a group may be merged into one.
- *
- * ```ts
- * // One row for appends that waited together.
- * for (const group of mergeableAppends(requests)) {
- *   const { firstTimestamp, lastTimestamp, data } = mergedBlock(group.map(({ block }) => block))
- *   rows.push({ firstTimestamp, lastTimestamp, data, head: group.at(-1)?.head })
- * }
- * ```
- */
+/** Groups consecutive appends to a log. The blocks of a group may be merged into one. */
 export function mergeableAppends(requests: readonly AppendRequest[]): readonly AppendRequest[][] {
   const groups: AppendRequest[][] = []
   let size = { records: 0, meteredBytes: 0, bytes: 0 }
@@ -65,13 +55,6 @@ export function mergedBlock(
  * Cuts a block into consecutive blocks with at most `bytesMax` bytes of data each, unless a single record is
  * larger: for storages that keep a large value in pieces and would have to join them. The data are views.
  * Returns the block itself if it cannot be cut, because it is encrypted or does not match its metadata.
- *
- * ```ts
- * // Stores rows of at most 64 KiB.
- * for (const { firstSeqNum, endSeqNum, expiresAt, data } of splitBlock(block, 65_536)) {
- *   rows.push({ firstSeqNum, endSeqNum, expiresAt, data })
- * }
- * ```
  */
 export function splitBlock(block: StoredBlock, bytesMax: number): StoredBlock[] {
   if (block.data.length <= bytesMax) return [block]

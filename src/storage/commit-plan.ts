@@ -6,24 +6,12 @@ type DocumentPut = Extract<CatalogChange, { readonly kind: 'put' }>
 
 /**
  * A change with its value as JSON text, for storages that use it after their caller may have modified it.
- *
- * ```ts
- * const isDocument = (change: SerializedChange) => change.kind === 'put' && change.text.length < 65_536
- * ```
  */
 export type SerializedChange =
   | Exclude<CatalogChange, DocumentPut>
   | (Omit<DocumentPut, 'value'> & { readonly text: string })
 
-/**
- * Serializes the values of a commit.
- *
- * ```ts
- * // The caller may modify its values as soon as `commit` has returned.
- * const changes = serializeChanges([{ kind: 'put', collection: 'settings', key: 'theme', value: 'dark' }])
- * await new SerialQueue().run(async () => planCommit(changes, versions, heads))
- * ```
- */
+/** Serializes the values of a commit. */
 export function serializeChanges(changes: readonly CatalogChange[]): readonly SerializedChange[] {
   return changes.map((change) => {
     if (change.kind !== 'put') return change
@@ -40,17 +28,7 @@ export interface DocumentVersions {
   nextVersion(): number
 }
 
-/**
- * The logs that the expectations of a commit refer to.
- *
- * ```ts
- * const heads: LogHeads = {
- *   headOf: (logId) => (logId === 'log-1' ? head : undefined),
- *   // Its blocks are freed in the background.
- *   hasRemains: (logId) => logId === 'log-0',
- * }
- * ```
- */
+/** The logs that the expectations of a commit refer to. */
 export interface LogHeads {
   /** Returns the head of a log, or undefined if there is none. Not modified. */
   headOf(logId: string): Head | undefined
@@ -92,19 +70,6 @@ export interface CommitPlan {
 /**
  * Interprets the changes of a commit, in order: each sees the outcome of those before it. Throws
  * {@link StorageConflict} if an expectation does not hold. Changes nothing itself.
- *
- * ```ts
- * const value: JsonValue = { createdAt: Date.now() }
- * const start: LogStart = { tail: { seqNum: 100, timestamp: 0 }, fencingToken: '' }
- * const changes: CatalogChange[] = [
- *   { kind: 'check', collection: 'basins', key: 'shop', expect: 7 },
- *   { kind: 'put', collection: 'streams', key: 'shop/orders', value, expect: null },
- *   { kind: 'create-log', logId: 'log-1', epoch: 1, createdAt: Date.now(), start },
- *   { kind: 'set-epoch', logId: 'log-2', epoch: 3, extensions: [] },
- *   { kind: 'delete-log', logId: 'log-3', expectSeqNum: 0 },
- * ]
- * const { documents, logs } = planCommit(changes, versions, heads)
- * ```
  */
 export function planCommit(
   changes: readonly (CatalogChange | SerializedChange)[],

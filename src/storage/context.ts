@@ -1,15 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
 
-/**
- * The surroundings that an engine passes to a storage.
- *
- * ```ts
- * function onFailover({ onHistoryChanged, onBackgroundError }: StorageContext): void {
- *   onBackgroundError?.(new Error('the database has another primary'))
- *   onHistoryChanged?.()
- * }
- * ```
- */
+/** The surroundings that an engine passes to a storage. */
 export interface StorageContext {
   /** The source of all times and timers of the storage. */
   readonly clock: Clock

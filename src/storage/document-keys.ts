@@ -12,18 +12,7 @@ export interface KeyBounds {
   readonly to: Uint8Array
 }
 
-/**
- * Returns the bounds of the keys that a list selects, or undefined if there can be none.
- *
- * ```ts
- * const bounds = keyBounds({ prefix: 'shop/', after: 'shop/orders', limit: 100 })
- * if (bounds !== undefined) {
- *   const { from, isFromExcluded, to } = bounds
- *   const comparison = isFromExcluded ? '>' : '>='
- *   await database.query(`SELECT * FROM documents WHERE key ${comparison} $1 AND key < $2`, [from, to])
- * }
- * ```
- */
+/** Returns the bounds of the keys that a list selects, or undefined if there can be none. */
 export function keyBounds({ prefix, after, limit }: ListRange): KeyBounds | undefined {
   const isAfter = compareUtf8(after, prefix) >= 0
   if (limit <= 0 || (isAfter && !after.startsWith(prefix))) return undefined

@@ -4,11 +4,6 @@ const FAILURE = Symbol.for('headwater.storage.failure')
 /**
  * Thrown if an expectation of `commit` or `append` does not hold. Nothing was changed. Recognized by a symbol
  * instead of its class, so that several copies of the library work together.
- *
- * ```ts
- * const conflict = new StorageConflict('document "shop" in basins does not have the expected version')
- * console.log(StorageConflict.is(conflict)) // true
- * ```
  */
 export class StorageConflict extends Error {
   /** @param message Names the expectation. */
@@ -35,18 +30,7 @@ export class StorageConflict extends Error {
  */
 export type StorageFailureKind = 'io' | 'quota' | 'closed' | 'blocked' | 'denied' | 'corrupt'
 
-/**
- * Any failure of a storage other than a conflict.
- *
- * ```ts
- * try {
- *   await session.append(request)
- * } catch (error) {
- *   if (!StorageFailure.is(error)) throw error
- *   console.log(error.kind, error.nothingWritten ? 'nothing was written' : 'it may have been written')
- * }
- * ```
- */
+/** Any failure of a storage other than a conflict. */
 export class StorageFailure extends Error {
   /** Why the storage failed. */
   readonly kind: StorageFailureKind
@@ -71,13 +55,7 @@ export class StorageFailure extends Error {
   }
 }
 
-/**
- * Returns the failure of a call after a session was closed.
- *
- * ```ts
- * if (database.isClosed) throw storageClosed()
- * ```
- */
+/** Returns the failure of a call after a session was closed. */
 export function storageClosed(): StorageFailure {
   return new StorageFailure('closed', 'the storage is closed', { nothingWritten: true })
 }

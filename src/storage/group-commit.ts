@@ -11,22 +11,6 @@ export interface PendingItem<Item> {
 /**
  * Group commit: one group of items is written at a time, and those that arrive meanwhile form the next one.
  * Items are written in the order of the calls.
- *
- * ```ts
- * const commits = new GroupCommit<AppendRequest>(
- *   async (group) => {
- *     try {
- *       await database.insert(group.map(({ item }) => item))
- *       for (const { resolve } of group) resolve()
- *     } catch (error) {
- *       for (const { reject } of group) reject(error)
- *     }
- *   },
- *   ({ block }) => block.data.length,
- *   1024 * 1024,
- * )
- * await commits.add(request)
- * ```
  */
 export class GroupCommit<Item> {
   readonly #write: (group: readonly PendingItem<Item>[]) => Promise<void>

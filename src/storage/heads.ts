@@ -2,15 +2,7 @@ import type { ProducerState, WriteState } from '../core/stream-state.ts'
 import type { Head, HeadIdentity, LogStart } from './contract.ts'
 import { StorageConflict } from './errors.ts'
 
-/**
- * Returns the conflict of an append, or undefined if the head of the log is the expected one.
- *
- * ```ts
- * const head = await session.head('log-1')
- * const conflict = appendConflict('log-1', head, request.expected)
- * if (StorageConflict.is(conflict)) console.log(conflict.message)
- * ```
- */
+/** Returns the conflict of an append, or undefined if the head of the log is the expected one. */
 export function appendConflict(
   logId: string,
   head: Head | undefined,
@@ -39,14 +31,7 @@ export function copyHead(head: Head): Head {
   }
 }
 
-/**
- * Returns the identity of a head, which an append that is sequenced against this head expects.
- *
- * ```ts
- * const { epoch, seqNum, appendId } = identityOf(head)
- * if (!isSameHead({ epoch, seqNum, appendId }, request.expected)) throw new StorageConflict('another head')
- * ```
- */
+/** Returns the identity of a head, which an append that is sequenced against this head expects. */
 export function identityOf(head: Head): HeadIdentity {
   return { epoch: head.epoch, seqNum: head.tail.seqNum, appendId: head.appendId }
 }
@@ -56,14 +41,7 @@ export function isSameHead(a: HeadIdentity, b: HeadIdentity): boolean {
   return a.epoch === b.epoch && a.seqNum === b.seqNum && a.appendId === b.appendId
 }
 
-/**
- * Whether the append that left this head trimmed the log, so that it may use reserved space.
- *
- * ```ts
- * // A trim makes room, so it may use space that is reserved for it.
- * const reserve = hasNewTrim(request.head) ? 65_536 : 0
- * ```
- */
+/** Whether the append that left this head trimmed the log, so that it may use reserved space. */
 export function hasNewTrim({ trims, appendedAt }: Head): boolean {
   return trims.at(-1)?.at === appendedAt
 }
@@ -75,11 +53,6 @@ const NO_TRIMS: Head['trims'] = Object.freeze([])
 
 /**
  * Returns the head of a log that was just created.
- *
- * ```ts
- * const head = emptyHead(1, Date.now(), { tail: { seqNum: 100, timestamp: 0 }, fencingToken: 'writer-1' })
- * console.log(head.epoch, head.tail, head.trimPoint, head.fencingToken, head.appendId, head.appendedAt)
- * ```
  *
  * @param createdAt Milliseconds since the Unix epoch.
  * @param start The start of the log. 0 by default.
@@ -109,23 +82,7 @@ export interface WriteStateChange {
   readonly dropped: readonly string[]
 }
 
-/**
- * Returns what leads from one write state of a log to a later one; undefined if nothing changed.
- *
- * ```ts
- * const change = writeStateChange(headBefore.writeState, head.writeState)
- * if (change !== undefined) {
- *   const { closed, streamSeq, producers, dropped } = change
- *   for (const { id, epoch, seq, appendedAt, start, end } of producers) {
- *     rows.push({ id, epoch, seq, appendedAt, start, end })
- *   }
- *   console.log(closed, streamSeq, dropped)
- *   // The same state again, when the log is read.
- *   const writeState = withWriteStateChange(headBefore.writeState, change)
- *   console.log(writeState.closed, writeState.streamSeq, writeState.producers?.length)
- * }
- * ```
- */
+/** Returns what leads from one write state of a log to a later one; undefined if nothing changed. */
 export function writeStateChange(
   before: WriteState | undefined,
   after: WriteState | undefined,

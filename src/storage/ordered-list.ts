@@ -9,14 +9,6 @@ const CHUNK_ITEMS_MAX = 128
  * and queues do, cost next to nothing. Inserting elsewhere moves one chunk instead of all later items, so
  * that 100,000 names in random order are as fast as in a balanced tree, with a fraction of its code and
  * memory.
- *
- * ```ts
- * const due = new OrderedList<{ readonly at: number; readonly logId: string }>((a, b) => a.at - b.at)
- * const isNext = due.add({ at: Date.now() + 1000, logId: 'log-1' })
- * for (const { at, logId } of due.from((item) => item.at > Date.now())) console.log(at, logId)
- * const next = due.first()
- * if (next !== undefined && due.delete(next)) console.log(due.size)
- * ```
  */
 export class OrderedList<Item> {
   readonly #compare: (a: Item, b: Item) => number
@@ -97,11 +89,6 @@ export class OrderedList<Item> {
 
 /**
  * Index of the first of `length` items for which `reached` is true, or `length`. `reached` must be monotonic.
- *
- * ```ts
- * const seqNums = [0, 10, 20, 30]
- * const after = lowerBound(seqNums, (seqNum) => seqNum > 12) // 2
- * ```
  */
 export function lowerBound<Item>(
   items: ArrayLike<Item>,

@@ -1,11 +1,4 @@
-/**
- * A map that keeps the entries which were set most recently.
- *
- * ```ts
- * const heads = new RecentMap<string, Head>(1000)
- * heads.set('log-1', head)
- * ```
- */
+/** A map that keeps the entries which were set most recently. */
 export class RecentMap<Key, Value> extends Map<Key, Value> {
   readonly #entriesMax: number
 

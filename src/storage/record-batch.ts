@@ -93,11 +93,6 @@ interface BatchSummary {
 /**
  * Consecutive records of a read (docs/protocol.md "Unary reads"), with bodies and headers in the format of
  * the read.
- *
- * ```ts
- * const batch = await stream.readBatch({ seqNum: 0, count: 100 })
- * console.log(batch.count, batch.meteredBytes, batch.lastSeqNum, batch.tail?.seqNum)
- * ```
  */
 export class ReadBatch<Format extends RecordFormat = 'bytes'> {
   /**

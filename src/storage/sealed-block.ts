@@ -56,11 +56,6 @@ const PREFIX_BYTES = 14
 /**
  * Length of the largest segment, that of a batch with `BATCH_ENCODED_BYTES_MAX` bytes as a plain block. Each
  * record stores its tag and length twice; prefix, nonce and tag come on top.
- *
- * ```ts
- * const row = new Uint8Array(SEALED_BLOCK_BYTES_MAX)
- * row.set(block.data)
- * ```
  */
 export const SEALED_BLOCK_BYTES_MAX = BATCH_ENCODED_BYTES_MAX + 2 * BATCH_RECORDS_MAX + PREFIX_BYTES + 64
 

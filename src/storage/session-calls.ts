@@ -1,19 +1,7 @@
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
 import { storageClosed } from './errors.ts'
 
-/**
- * The calls of one session: rejects them once it is closed, and lets `close` wait for those in flight.
- *
- * ```ts
- * const calls = new SessionCalls()
- * const found = await calls.run(() => session.get('basins', 'shop'))
- * console.log(found?.key, found?.value, found?.version)
- * // Before the connection is replaced, without closing the session.
- * await calls.settled()
- * await calls.close(() => session.close())
- * console.log(calls.isClosed)
- * ```
- */
+/** The calls of one session: rejects them once it is closed, and lets `close` wait for those in flight. */
 export class SessionCalls {
   readonly #inFlight = new Set<Promise<unknown>>()
   #closing: Promise<void> | undefined

@@ -20,7 +20,7 @@ export type {
  * ```ts
  * const hw = await open({ storage: memory(), usage: usageMetrics() })
  * await hw.basin('shop').stream('orders').append('first')
- * console.log(hw.counters())
+ * console.log(await hw.counters())
  * ```
  */
 export function usageMetrics(): UsageModule {

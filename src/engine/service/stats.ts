@@ -3,15 +3,7 @@ import type { StreamTable } from '../streams/table.ts'
 import type { Admission } from './admission.ts'
 import type { ReadService } from './read-service.ts'
 
-/**
- * Counts of what is open in an engine.
- *
- * ```ts
- * const { openSessions, openReads, waitingReads, readBufferBytes } = hw.stats()
- * const { pendingAppends, appendBytesInFlight, waitingAppends, waitingAppendBytes } = hw.stats()
- * const { cachedStreams, storageFull, clockOffsetMs, expiryPaused, lostTails } = hw.stats()
- * ```
- */
+/** Counts of what is open in an engine. */
 export interface EngineStats {
   /** Reads and append sessions, as limited by `limits.openSessions`. */
   readonly openSessions: number

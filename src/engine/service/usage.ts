@@ -16,23 +16,6 @@ import type { UsageConnection } from '../streams/target.ts'
 /**
  * Meters what an engine does: `usageMetrics()` of `headwater/usage`. Given to `open`; without one nothing is
  * metered.
- *
- * ```ts
- * // The usage metrics, and a line for each append.
- * const verbose: UsageModule = {
- *   open(context) {
- *     const meter = usageMetrics().open(context)
- *     const appended = meter.appended.bind(meter)
- *     meter.appended = (append: AppendUsage) => {
- *       const { basin, logId, records, meteredBytes, storageClass, connection, at, queueMs, ackMs } = append
- *       console.log(new Date(at), basin, logId, records, meteredBytes, storageClass, connection)
- *       console.log(`${queueMs} ms in the queue, ${ackMs} ms in the storage`)
- *       appended(append)
- *     }
- *     return meter
- *   },
- * }
- * ```
  */
 export interface UsageModule {
   /** Called once by `open`. */
@@ -96,46 +79,7 @@ export interface AppendUsage {
   readonly ackMs: number
 }
 
-/**
- * Records usage, stores it, and answers queries.
- *
- * ```ts
- * // The usage metrics, and the bytes of each basin for a bill.
- * function billingMeter(context: UsageContext): UsageMeter {
- *   const { session, clock, onBackgroundError } = context
- *   const meter = usageMetrics().open(context)
- *   const bytes = new Map<string, number>()
- *   const store = async (): Promise<void> => {
- *     const value = { at: clock.now(), bytes: Object.fromEntries(bytes) }
- *     const change = { kind: 'put', collection: 'usage', key: 'bill', value } as const
- *     await session.commit([change]).catch(onBackgroundError)
- *   }
- *   return {
- *     operation: (operation, basin) => meter.operation(operation, basin),
- *     appended(append) {
- *       meter.appended(append)
- *       bytes.set(append.basin, (bytes.get(append.basin) ?? 0) + append.meteredBytes)
- *     },
- *     unaryRead: (basin) => meter.unaryRead(basin),
- *     delivered: (basin, meteredBytes) => meter.delivered(basin, meteredBytes),
- *     streamingRead: (basin) => meter.streamingRead(basin),
- *     storedChanged: (logIds) => meter.storedChanged(logIds),
- *     streamCreated: (basin) => meter.streamCreated(basin),
- *     streamDeleted: (basin) => meter.streamDeleted(basin),
- *     basinDeleted: (basin) => meter.basinDeleted(basin),
- *     metrics: {
- *       account: (query) => meter.metrics.account(query),
- *       basin: (basin, query) => meter.metrics.basin(basin, query),
- *       stream: (ref, query) => meter.metrics.stream(ref, query),
- *     },
- *     counters: () => meter.counters(),
- *     maintain: () => meter.maintain(),
- *     start: () => meter.start(),
- *     close: () => store().then(() => meter.close()),
- *   }
- * }
- * ```
- */
+/** Records usage, stores it, and answers queries. */
 export interface UsageMeter extends UsageRecorder {
   /** Answers metrics queries. */
   readonly metrics: MetricsService
@@ -161,18 +105,7 @@ export interface MetricsService {
   stream(ref: StreamRef, query: MetricsQuery<StreamMetricSet>): Promise<readonly Metric[]>
 }
 
-/**
- * Totals of what one engine did since it was opened. All bytes are metered bytes.
- *
- * ```ts
- * const { appends, appendedRecords, appendedBytes, operations } = await hw.counters()
- * const { readBatches, readBytes, unaryReads, streamingReads } = await hw.counters()
- * const { appendQueueSeconds, appendAckSeconds, appendBatchRecords, appendBatchBytes } = await hw.counters()
- * console.log(appends, appendedRecords, appendedBytes, operations['create-stream'] ?? 0)
- * const { bounds, counts, sum } = appendAckSeconds
- * bounds.forEach((bound, i) => console.log(`up to ${bound} s: ${counts[i]} appends`))
- * ```
- */
+/** Totals of what one engine did since it was opened. All bytes are metered bytes. */
 export interface UsageCounters {
   /** Successful control operations by name. Operations that never ran are absent. */
   readonly operations: Readonly<Partial<Record<Operation, number>>>

@@ -8,19 +8,7 @@ import { FORMAT, FORMAT_KEY } from './layout.ts'
 import { KeyValueSession } from './session.ts'
 import type { OrderedKeyValueStore } from './store.ts'
 
-/**
- * Options of `orderedKeyValueStorage`.
- *
- * ```ts
- * const rows = orderedKeyValueStorage({
- *   name: 'rows',
- *   durability: 'power-loss',
- *   shared: true,
- *   valueBytesMax: 65_536,
- *   open: () => database.openStore(),
- * })
- * ```
- */
+/** Options of `orderedKeyValueStorage`. */
 export interface OrderedKeyValueOptions {
   /** A short name for messages and test titles, such as `leveldb`. */
   readonly name: string

@@ -4,10 +4,6 @@ export type KeyValue = readonly [key: Uint8Array, value: Uint8Array]
 /**
  * Selects keys in the order of their bytes, as unsigned numbers. A key sorts before all longer keys that
  * begin with it.
- *
- * ```ts
- * const everything: KeyRange = { from: EMPTY_BYTES, to: Uint8Array.of(0xff), limit: 100 }
- * ```
  */
 export interface KeyRange {
   /** The lower bound, inclusive. */
@@ -18,21 +14,7 @@ export interface KeyRange {
   readonly limit: number
 }
 
-/**
- * Writes that take effect together. No key occurs twice among `puts` and `deletes`.
- *
- * ```ts
- * // Bytes as a text, such as '104,105'.
- * const values = new Map<string, Uint8Array>()
- * const transact = async ({ expected, puts, deletes }: KeyValueBatch) => {
- *   const isUnchanged = expected.every(([key, value]) => String(values.get(String(key))) === String(value))
- *   if (!isUnchanged) return false
- *   for (const [key, value] of puts) values.set(String(key), value)
- *   for (const key of deletes) values.delete(String(key))
- *   return true
- * }
- * ```
- */
+/** Writes that take effect together. No key occurs twice among `puts` and `deletes`. */
 export interface KeyValueBatch {
   /**
    * The values that keys must have before the batch; undefined if a key must be absent. A store with a single
