@@ -2,10 +2,8 @@ import { Readable } from 'node:stream'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { CliContext } from '../../adapters/cli/context.ts'
 import { createHandler } from '../../adapters/http/index.ts'
-import { serve } from '../../adapters/node/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { virtualClock } from '../../adapters/testing/index.ts'
-import { fenceRecord, open } from '../../src/index.ts'
+import { open } from '../../src/index.ts'
 import { fakeTerminal, run } from './run.ts'
 
 const URL = 'http://127.0.0.1:8787'
@@ -175,18 +173,6 @@ describe('append to a server', () => {
     expect(await records()).toEqual(['line 0', 'line 1'])
   })
 
-  it.each([
-    [502, '; the request may have taken effect'],
-    [504, '; the request may have taken effect'],
-    [413, ''],
-  ])('states whether records may have been stored if a proxy responds with %i', async (status, doubt) => {
-    const { fetch, requests } = await server(async () => new Response('<html>', { status }))
-    const writer = append(['a line\n'], { fetch })
-    expect(await writer.exitCode).toBe(1)
-    expect(writer.err).toEqual([`headwater: ${URL} responded with status ${status}${doubt}`])
-    expect(requests.count).toBe(1)
-  })
-
   it('stops reading an input that has not ended when a request fails', async () => {
     const { fetch } = await server(async () => {
       throw new TypeError('fetch failed', { cause: new Error('read ECONNRESET') })
@@ -200,19 +186,6 @@ describe('append to a server', () => {
     ])
   })
 
-  it('waits longer for the response to a long request, which takes time to send', async () => {
-    const clock = virtualClock()
-    const { fetch, requests } = await server(() => new Promise<Response>(() => {}))
-    const input = () => Readable.from([Buffer.alloc(800_000, 'x')])
-    const { exitCode, err } = run(['append', 'app/s'], { fetch, clock, input })
-    await vi.waitUntil(() => requests.count === 1)
-    await clock.advance('79s')
-    expect(err).toEqual([])
-    await clock.advance('2s')
-    expect(await exitCode).toBe(1)
-    expect(err[0]).toMatch(/ no data from \S+ within 81 seconds; the request may have taken effect$/)
-  })
-
   it('Ctrl+C ends the request in flight, and sends nothing that waits', async () => {
     const { fetch, requests } = await server(async (send, index) =>
       index === 0 ? send() : new Promise<Response>(() => {}),
@@ -224,33 +197,5 @@ describe('append to a server', () => {
     expect(await writer.exitCode).toBe(130)
     expect(writer.err).toEqual(['Appended 1 record to app/s: sequence number 0, before it stopped'])
     expect(requests.count).toBe(2)
-  })
-})
-
-describe('append to a server with HTTP/2', { tags: ['slow'] }, () => {
-  /** Listens on a port. */
-  async function listening() {
-    const { hw, stream, records } = await server()
-    const node = await serve(hw, { auth: 'none', port: 0 })
-    onTestFinished(() => node.close({ graceMs: 0 }))
-    const world: Partial<CliContext> = { fetch: (request) => fetch(request), http2: true }
-    return { stream, records, world, options: ['--url', node.url] }
-  }
-
-  it('appends lines in order', async () => {
-    const { world, records, options } = await listening()
-    const writer = append(numbered(200), world, ...options)
-    expect(await writer.exitCode).toBe(0)
-    expect(writer.err).toEqual(['Appended 200 records to app/s: sequence number 0 to 199'])
-    expect((await records()).map((body) => `${body}\n`)).toEqual(numbered(200))
-  })
-
-  it('reports why it cannot append', async () => {
-    const { stream, world, records, options } = await listening()
-    await stream.append([fenceRecord('other')])
-    const writer = append(numbered(2), world, '--fencing-token', 'mine', ...options)
-    expect(await writer.exitCode).toBe(1)
-    expect(writer.err).toEqual(['headwater: the stream has another fencing token (fencing_token_mismatch)'])
-    expect(await records()).toHaveLength(1)
   })
 })

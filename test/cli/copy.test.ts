@@ -41,20 +41,6 @@ async function fill(storage: Storage, bodies: readonly string[]): Promise<void> 
 }
 
 describe('headwater copy', () => {
-  it('keeps positions, timestamps and configuration', async () => {
-    const [from, to] = [testStorage(), testStorage()]
-    await fill(from, ['x', 'y', 'z'])
-    const { exitCode, err } = copy(
-      new Map([
-        [FROM, from],
-        [TO, to],
-      ]),
-    )
-    expect(await exitCode).toBe(0)
-    expect(err).toEqual(['Copied 1 basin, 1 stream, 3 records'])
-    expect(await contentsOf(to)).toEqual(await contentsOf(from))
-  })
-
   it('follows until it is interrupted, and then copies the remaining records', {
     tags: ['slow'],
   }, async () => {

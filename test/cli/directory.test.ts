@@ -23,13 +23,13 @@ describe('headwater verify', () => {
     expect(err).toEqual(['headwater: 1 problem found'])
   })
 
-  it('with --quiet prints only problems', async () => {
+  it('prints only problems with --quiet', async () => {
     const { directory } = await damaged()
     const { exitCode, out } = await resultOf(['verify', '--quiet', directory])
     expect([exitCode, out]).toEqual([1, [expect.stringContaining('a group is damaged and others follow it')]])
   })
 
-  it('with --json prints the report', async () => {
+  it('prints the report with --json', async () => {
     const { directory, file } = await damaged()
     const { exitCode, out } = await resultOf(['verify', directory, '--json'])
     expect([exitCode, out.length]).toEqual([1, 1])

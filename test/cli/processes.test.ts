@@ -163,7 +163,9 @@ describe.skipIf(process.platform === 'win32' /* it has no bash and no signals */
     await writeFile(at('completion'), (await shell('headwater completion bash')).stdout)
     const complete = async (...words: string[]) => {
       const quoted = words.map((word) => `'${word}'`).join(' ')
-      const script = `source ./completion; COMP_WORDS=(headwater ${quoted}); COMP_CWORD=${words.length}; _headwater; echo "\${COMPREPLY[@]}"`
+      const script = `source ./completion
+        COMP_WORDS=(headwater ${quoted}); COMP_CWORD=${words.length}
+        _headwater; echo "\${COMPREPLY[@]}"`
       return (await shell(script)).stdout.trim().split(' ')
     }
     expect(await complete('ap')).toEqual(['append'])

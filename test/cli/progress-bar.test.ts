@@ -64,7 +64,7 @@ function started() {
     /** What stood on the terminal, one after the other. */
     lines: () =>
       drawn()
-        // biome-ignore lint/suspicious/noControlCharactersInRegex: what moves the cursor is what separates them
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: what moves the cursor separates them
         .split(/\u001b(?:\[[?\d]*[a-zA-Z]|[78])/)
         .filter((line) => line !== ''),
     pass: (ms: number) => {

@@ -92,7 +92,7 @@ describe('the root token', () => {
     expect(rootTokenOf(elsewhere.text)).not.toBe(token)
   })
 
-  it('that is given replaces an earlier one, and is not printed', async () => {
+  it('replaces an earlier one when it is given, and is not printed', async () => {
     const storages = testStorages({ storage: memory() })
     const before = await started([], { storages })
     await before.stop()

@@ -37,14 +37,14 @@ describe('headwater serve', () => {
     [['--allow-origin', 'https://page.example'], 'https://page.example', 200],
     [['--allow-origin', 'https://page.example'], 'https://other.example', 403],
     [['--allow-origin', '*'], 'https://other.example', 200],
-  ])('without authentication and with %j, responds to a page of %s with %i', async (args, origin, status) => {
+  ])('responds without authentication, with %j, to a page of %s with %i', async (args, origin, status) => {
     const { ready } = run([...NO_AUTH, ...args])
     const url = await ready()
     expect((await fetch(`${url}/v1/basins`, { headers: { origin } })).status).toBe(status)
     expect((await fetch(`${url}/v1/basins`, { headers: { origin: url } })).status).toBe(200)
   })
 
-  it('without authentication, accepts only the hosts of `--allowed-host` besides localhost', async () => {
+  it('accepts only localhost and the hosts of `--allowed-host` without authentication', async () => {
     const statusFor = async (args: readonly string[]) => {
       const { port } = new URL(await run([...NO_AUTH, ...args]).ready())
       const response = await new Promise<IncomingMessage>((resolve) => {
@@ -169,7 +169,7 @@ describe('headwater serve', () => {
     [[], { age: 604_800 }, null],
     [['--retention', 'forever'], { infinite: {} }, { infinite: {} }],
     [['--retention', '30d'], { age: 2_592_000 }, { age: 2_592_000 }],
-  ])('with %j keeps records as %j by default', async (options, own, inherited) => {
+  ])('given %j, keeps records as %j by default', async (options, own, inherited) => {
     const url = await run([...NO_AUTH, ...options]).ready()
     const headers = { 'content-type': 'application/json', 'svc-basin': 'my-basin' }
     const put = (path: string) => fetch(`${url}/v1/${path}`, { method: 'PUT', headers })
@@ -185,7 +185,7 @@ describe('headwater serve', () => {
   it.each([
     [[], 401],
     [['--public-metrics'], 200],
-  ])('with %j responds to /metrics without a token with %i', async (options, status) => {
+  ])('given %j, responds to /metrics without a token with %i', async (options, status) => {
     const { ready } = run(['serve', '--port', '0', ...options])
     expect((await fetch(`${await ready()}/metrics`)).status).toBe(status)
   })

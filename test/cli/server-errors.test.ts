@@ -52,7 +52,7 @@ describe('a server', () => {
       'connect DEPTH_ZERO_SELF_SIGNED_CERT; set NODE_EXTRA_CA_CERTS to trust it',
       '',
     ],
-  ])('that cannot be reached is named: %s', async (error, reason, doubt) => {
+  ])('is named when it cannot be reached: %s', async (error, reason, doubt) => {
     const world = respondingWith(() => Promise.reject(error))
     const message = `headwater: cannot reach http://there:1: ${reason}`
     expect((await resultOf([...LIST, '--url', 'http://there:1'], world)).err).toEqual([message])
@@ -63,7 +63,7 @@ describe('a server', () => {
   it.each([
     [LIST, ['Start a server with `headwater serve`, or open a directory with `--storage`']],
     [[...LIST, '--url', 'http://there:1'], []],
-  ])('at the default URL to which nothing listens is explained: %j', async (args, hint) => {
+  ])('is explained when nothing listens at the default URL: %j', async (args, hint) => {
     const world = respondingWith(() => Promise.reject(refusedConnection('ECONNREFUSED')))
     const refused = expect.stringMatching(/^headwater: cannot reach http:.*: connection refused$/)
     expect(await resultOf(args, world)).toEqual({ exitCode: 1, out: [], err: [...hint, refused] })
@@ -145,14 +145,17 @@ describe('a server', () => {
       `unexpected response from ${URL}: \`access_token\` is not a string; the request may have taken effect`,
     ],
     ['an invalid token', { access_token: 'two\nlines' }, 'the server returned an invalid token; revoke it'],
-  ])('that issues no valid token causes an error, and nothing is printed: %s', async (_, body, problem) => {
-    const { exitCode, out, err } = await resultOf(
-      ISSUE,
-      respondingWith(() => Response.json(body, { status: 201 })),
-    )
-    expect([exitCode, out]).toEqual([1, []])
-    expect(err).toEqual([`headwater: ${problem}`])
-  })
+  ])(
+    'causes an error when it issues no valid token, and nothing is printed: %s',
+    async (_, body, problem) => {
+      const { exitCode, out, err } = await resultOf(
+        ISSUE,
+        respondingWith(() => Response.json(body, { status: 201 })),
+      )
+      expect([exitCode, out]).toEqual([1, []])
+      expect(err).toEqual([`headwater: ${problem}`])
+    },
+  )
 
   it('cannot redirect requests, which would forward the token', async () => {
     const requests: Request[] = []

@@ -1,10 +1,8 @@
 // @module-tag slow
 
-import { readFile, stat, truncate } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { gunzipSync } from 'node:zlib'
-import { S2, S2Environment } from '@s2-dev/streamstore'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type NodeServer, serve } from '../../adapters/node/index.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
@@ -99,39 +97,6 @@ describe('headwater export and import', () => {
     expect(imported).toMatchObject({ code: 0, err: 'Imported 2 basins, 4 streams, 3,504 records\n' })
     const again = await run(['export', '--url', second.url], KEYS)
     expect(contentOf(again.out.toString())).toBe(contentOf(whole))
-
-    vi.stubEnv('S2_ACCESS_TOKEN', ROOT_TOKEN)
-    vi.stubEnv('S2_ACCOUNT_ENDPOINT', second.url)
-    vi.stubEnv('S2_BASIN_ENDPOINT', second.url)
-    const { accessToken, endpoints } = S2Environment.parse()
-    vi.unstubAllEnvs()
-    const client = new S2({ accessToken: accessToken!, endpoints: endpoints! })
-    const stream = client.basin('plain-basin').stream('events')
-    const { records } = await stream.read({ start: { from: { seqNum: 3498 } } })
-    expect(records).toMatchObject([{ seqNum: 3498, body: 'record 4 698' }, { seqNum: 3499 }])
-    expect(Number(records[0]!.timestamp)).toBe(4698)
-    const trimmed = await client
-      .basin('plain-basin')
-      .stream('trimmed')
-      .read({ start: { from: { seqNum: 0 } } })
-    expect(trimmed.records.map(({ seqNum }) => seqNum)).toEqual([2, 3, 4])
-  })
-
-  it.each(['plain', 'gzip'])('continues an interrupted export: %s', async (form) => {
-    const file = at(`torn.${form}`)
-    const gzip = form === 'gzip' ? ['--gzip'] : []
-    const all = ['export', '--dir', source, '--out', file, ...gzip]
-    await run(all, KEYS)
-    const content = (bytes: Buffer) => (form === 'gzip' ? gunzipSync(bytes) : bytes).toString()
-    await truncate(file, Math.floor((await stat(file)).size * 0.6))
-    expect(await run(all, KEYS)).toMatchObject({
-      code: 1,
-      err: expect.stringContaining('already exists; continue it with `--resume`'),
-    })
-    expect(await run([...all, '--resume'], KEYS)).toMatchObject({ code: 0 })
-    expect(contentOf(content(await readFile(file)))).toBe(contentOf(whole))
-    const again = await run([...all, '--resume'], KEYS)
-    expect(again).toMatchObject({ code: 0, err: 'Exported 2 basins, 4 streams, 3,504 records\n' })
   })
 
   it('stops at a signal and continues later', async () => {

@@ -22,7 +22,7 @@ describe('access tokens', () => {
     expect(asked).toBe(2)
   })
 
-  it('that are rejected twice fail the request', async () => {
+  it('fail the request when they are rejected twice', async () => {
     let calls = 0
     const getToken = () => {
       calls++
@@ -35,7 +35,7 @@ describe('access tokens', () => {
     expect(calls).toBe(3)
   })
 
-  it('that end during a session are replaced', async () => {
+  it('are replaced when they end during a session', async () => {
     const { clock, engine, stream, ofEngine } = await tokenService()
     const following = stream.follow()[Symbol.asyncIterator]()
     const next = following.next()
@@ -121,7 +121,7 @@ describe('access tokens', () => {
     expect(requests).toHaveLength(0)
   })
 
-  it('without the permission to create get the original error', async () => {
+  it('get the original error if they do not permit to create', async () => {
     const { engine, ...service } = await connectUnreliably({
       handler: { auth: 'token' },
       getToken: () => token,
@@ -178,7 +178,7 @@ describe('encryption keys', () => {
     expect(withKey.length).toBeGreaterThan(1)
   })
 
-  it('that are missing, malformed or wrong are errors', async () => {
+  it('cause errors when they are missing, malformed or wrong', async () => {
     const { hw, engine } = await connectUnreliably()
     await engine.createBasin('sealed', { streamCipher: 'aes-256-gcm' })
     const basin = hw.basin('sealed')
@@ -235,7 +235,7 @@ describe('secrets', () => {
     [{ retries: -1 }],
     [{ limits: { sessionInFlightBytes: 5 } }],
     [{ tokn: 'a' }],
-  ])('and other options are checked: %j', async (options) => {
+  ])('are checked as the other options are: %j', async (options) => {
     expect(await failureOf(connect({ url: 'http://localhost', ...options }))).toMatchObject({
       code: 'invalid',
     })

@@ -221,8 +221,6 @@ it('a client has the results and errors of an engine in process', { tags: ['slow
       await remote.close()
       await Promise.all([local.close(), behind.close()])
     }),
-    // A run makes each call twice, 11 seconds apart.
-    { numRuns: 15 },
   )
   // Without each of these outcomes, the calls would prove too little.
   expect([...seen]).toEqual(

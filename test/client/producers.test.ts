@@ -63,7 +63,7 @@ describe('a client with a producer', () => {
     ['a producer', batch(0)],
     ['a producer and the next sequence number', { ...batch(0), matchSeqNum: 1 }],
     ['a stream sequence', { streamSeq: '1' }],
-  ])('with %s stores nothing on a server that ignores the header', async (_, options) => {
+  ])('stores nothing on a server that ignores the header of %s', async (_, options) => {
     let isIgnored = true
     const { stream, own } = await openClient(async (request, send) => {
       if (isIgnored) request.headers.delete('headwater-append')

@@ -96,7 +96,7 @@ describe('requests that change nothing', () => {
 
 describe('appends', () => {
   it.each(['drop', 'loseResponse'] as const)(
-    'without a condition are not repeated after %s',
+    'are not repeated after %s if they have no condition',
     async (fault) => {
       const { network, requests, stream } = await connectUnreliably()
       network[fault]({ nth: 1 })
@@ -105,7 +105,7 @@ describe('appends', () => {
     },
   )
 
-  it('without a condition are repeated after failures without effects', async () => {
+  it('are repeated after failures without effects', async () => {
     const { clock, network, stream, ofEngine } = await connectUnreliably()
     network.refuse({ nth: 1 })
     network.respond(429, { nth: 2, code: 'rate_limited' })
@@ -114,7 +114,7 @@ describe('appends', () => {
     expect(bodies(await ofEngine.readBatch())).toEqual(['a'])
   })
 
-  it('with `matchSeqNum` are stored once although the response is lost', async () => {
+  it('are stored once with `matchSeqNum` although the response is lost', async () => {
     const { clock, network, stream, ofEngine } = await connectUnreliably()
     network.loseResponse({ nth: 1 })
     const input = [{ body: 'a', headers: [['k', 'v']] as [string, string][] }, 'b']
@@ -123,14 +123,14 @@ describe('appends', () => {
     expect(bodies(await ofEngine.readBatch())).toEqual(['a', 'b'])
   })
 
-  it('with `matchSeqNum` are stored when the request was lost', async () => {
+  it('are stored with `matchSeqNum` when the request was lost', async () => {
     const { clock, network, stream, ofEngine } = await connectUnreliably()
     network.drop({ nth: 1 })
     await whileTimePasses(clock, stream.append('a', { matchSeqNum: 0 }))
     expect(bodies(await ofEngine.readBatch())).toEqual(['a'])
   })
 
-  it('with `matchSeqNum` report another record at their place', async () => {
+  it('report with `matchSeqNum` another record at their place', async () => {
     const { clock, network, stream, ofEngine } = await connectUnreliably()
     network.drop({ nth: 1 })
     const appending = failureOf(stream.append('a', { matchSeqNum: 0 }))
@@ -143,7 +143,7 @@ describe('appends', () => {
     })
   })
 
-  it('with `matchSeqNum` are never acknowledged while their outcome is unknown', async () => {
+  it('are not acknowledged while their outcome is unknown, even with `matchSeqNum`', async () => {
     const { clock, network, stream, ofEngine } = await connectUnreliably()
     network.loseResponse({ nth: 1 })
     network.respond(403, { when: ({ method }) => method === 'GET', code: 'permission_denied' })
@@ -163,7 +163,7 @@ describe('appends', () => {
     expect(bodies(await ofEngine.readBatch())).toEqual(['a', 'b', 'c'])
   })
 
-  it('that a signal abandons still come before the next one', async () => {
+  it('come before the next one even if a signal abandons them', async () => {
     const { clock, network, stream, ofEngine } = await connectUnreliably()
     network.delay('5s', { nth: 1 })
     const control = new AbortController()

@@ -14,7 +14,7 @@ async function list(service: Service, query = '') {
   return (await response.json()) as { access_tokens: { id: string }[]; has_more: boolean }
 }
 
-test('a token is issued once, in a response that no cache may store, and works until it is revoked', async () => {
+test('a token is issued once, in a response that no cache may store, until it is revoked', async () => {
   const service = await startService()
   const response = await issue(service, { id: 'a/é', scope: { ops: ['list-basins'] } })
   expect([response.status, response.headers.get('cache-control')]).toEqual([201, 'no-store'])

@@ -183,8 +183,8 @@ test.each(['ends', 'fails', 'is cancelled'])('a session that %s releases its str
   expect(service.hw.stats().cachedStreams).toBe(1)
 })
 
-describe('a client that leaves an append session', () => {
-  test('by ending its request body early: complete inputs are stored, and the response is cut off', async () => {
+describe('an append session whose client leaves', () => {
+  test('stores complete inputs when its body ends early, and cuts the response off', async () => {
     const service = await start()
     const upload = new Upload()
     const reader = new BodyReader(await service.open(upload))
@@ -199,7 +199,7 @@ describe('a client that leaves an append session', () => {
     service.expectNothingOpen()
   })
 
-  test('by its signal', async () => {
+  test('ends at its signal', async () => {
     const service = await start()
     const upload = new Upload()
     const controller = new AbortController()
@@ -214,7 +214,7 @@ describe('a client that leaves an append session', () => {
     service.expectNothingOpen()
   })
 
-  test('by cancelling the response, while appends are in flight', async () => {
+  test('ends when the response is cancelled while appends are in flight', async () => {
     const storage = gated(testStorage())
     storage.holding = true
     const service = await start({}, { storage })

@@ -15,8 +15,8 @@ async function withRequiredToken(service: Service, ...ops: (typeof OPERATIONS)[n
   return { token, call: service.with({ auth: 'token' }) }
 }
 
-describe('a handler requires a token', () => {
-  test('for everything except health checks and preflights', async () => {
+describe('the token of a request', () => {
+  test('is required by everything except health checks and preflights', async () => {
     const service = await startService()
     const call = service.with({ auth: 'token' })
     const rejected = await call('GET', '/v1/basins')
@@ -39,7 +39,7 @@ describe('a handler requires a token', () => {
     ['a token that is shorter', (valid) => `Bearer ${valid.slice(0, -1)}`],
     ['a huge token', () => `Bearer ${'A'.repeat(100_000)}`],
     ['something else', () => 'Bearer hello'],
-  ])('and returns 401 for %s', async (_, header) => {
+  ])('is not replaced by %s: 401', async (_, header) => {
     const service = await startService()
     const { token, call } = await withRequiredToken(service, 'list-basins')
     const answer = await errorOf(
@@ -50,14 +50,14 @@ describe('a handler requires a token', () => {
     expect(service.errors).toEqual([])
   })
 
-  test.each(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('and accepts the scheme %j', async (scheme) => {
+  test.each(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('may follow the scheme %j', async (scheme) => {
     const service = await startService()
     const { token, call } = await withRequiredToken(service, 'list-basins')
     const headers = { authorization: `${scheme} ${token} ` }
     expect((await call('GET', '/v1/basins', { headers })).status).toBe(200)
   })
 
-  test('before it reads or decodes a body, and checks the permission first too', async () => {
+  test('is checked, with its permission, before a body is read or decoded', async () => {
     const service = await startWithStream()
     const { token, call } = await withRequiredToken(service, 'read')
     for (const [headers, status] of [
@@ -75,7 +75,7 @@ describe('a handler requires a token', () => {
     expect(await tailOf(service)).toBe(0)
   })
 
-  test('for the name in a body', async () => {
+  test('must permit the name in a body', async () => {
     const service = await startService()
     const { token, call } = await withRequiredToken(service, 'create-basin')
     const create = async (basin: string) =>
@@ -83,7 +83,7 @@ describe('a handler requires a token', () => {
     expect([await create('other-basin'), await create('test-basin')]).toEqual([403, 201])
   })
 
-  test('for the basin that the host names', async () => {
+  test('must permit the basin that the host names', async () => {
     const service = await startWithStream()
     const { token, call } = await withRequiredToken(service, 'list-streams')
     const list = async (basin: string) =>

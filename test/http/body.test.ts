@@ -168,7 +168,7 @@ describe('a request body', () => {
   )
 
   test.each(['application/json', 'svcs/proto'])(
-    'that a parser has read is reported with the remedy: %s',
+    'is reported with the remedy if a parser has read it: %s',
     async (type) => {
       const service = await startWithStream()
       const handler = createHandler(service.hw, { auth: 'none', onError: () => {} })

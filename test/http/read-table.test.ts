@@ -113,20 +113,3 @@ describe.each(Object.keys(FORMS) as Form[])('%s of', (form) => {
     },
   )
 })
-
-describe.each(['SSE', 'session'] as const)('an unbounded %s follows', (form) => {
-  test.each(ROWS)('a stream (%s) from %s', async (stream, query, _now, waiting) => {
-    const service = await start(stream)
-    const response = await service.call('GET', `${RECORDS}?${query}`, { headers: FORMS[form] })
-    expect(response.status).toBe(waiting === 416 ? 416 : 200)
-    if (waiting === 416) return
-    const reader = new BodyReader(response)
-    await service.clock.settle()
-    expect(await recordsIn(form, reader.bytes)).toBe(waiting)
-    await service.hw.basin(BASIN).stream('s').append('later')
-    await service.clock.settle()
-    expect(await recordsIn(form, reader.bytes)).toBe(waiting + 1)
-    await reader.cancel()
-    expect(service.hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
-  })
-})

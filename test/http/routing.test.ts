@@ -56,7 +56,7 @@ describe('mounting', () => {
     ['/api', '/api', 404],
     ['/api', '/api//v1/basins', 404],
     ['/api', '/api/api/v1/basins', 404],
-  ])('at %s, GET %s is %i', async (prefix, path, status) => {
+  ])('under %s makes GET %s be %i', async (prefix, path, status) => {
     const { call } = await startService({ prefix })
     expect((await call('GET', path, { basin: null })).status).toBe(status)
   })

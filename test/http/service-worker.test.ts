@@ -102,7 +102,7 @@ describe('in a service worker', () => {
     ['/app/', '/app/v1/basins', undefined],
     ['/app/', '/streams/v1/basins', '/streams'],
     ['/an app/', '/an%20app/v1/basins', undefined],
-  ])('in scope %s, serves %s with prefix %s', async (scope, path, prefix) => {
+  ])('serves, in scope %s, %s with prefix %s', async (scope, path, prefix) => {
     const { hw } = await startWithStream()
     const options = prefix === undefined ? {} : { prefix }
     const { fetch } = startWorker({ openEngine: async () => hw, scope, ...options })

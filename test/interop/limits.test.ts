@@ -10,7 +10,7 @@ const { server, hw } = await serviceOfFile({
   },
 })
 
-describe.each([FETCH, S2S])('by $name', async (transport) => {
+describe.each([FETCH, S2S])('the published client by $name', async (transport) => {
   const basin = await basinOfFile(server.url, transport)
 
   /** Occupies the only session, and ends it when the client retries after a rejection. */

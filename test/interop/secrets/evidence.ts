@@ -25,16 +25,14 @@ export class Evidence {
     return this.#texts.get(place)?.size ?? 0
   }
 
-  /** Each disclosed secret with its place and form: `a key as hex in answers: GET /v1/basins`. */
+  /** Each disclosed secret with its place: `a key in answers: GET /v1/basins`. */
   find(secrets: Secrets, places: readonly Place[] = [...this.#texts.keys()]): string[] {
     const found = new Set<string>()
-    const forms = Object.entries(secrets).flatMap(([name, secret]) =>
-      [...searchPartsOf(secret)].map(([form, parts]) => ({ name: `${name} as ${form}`, needles: parts })),
-    )
+    const sought = Object.entries(secrets).map(([name, secret]) => ({ name, needles: needlesOf(secret) }))
     for (const place of places) {
       for (const [text, source] of this.#texts.get(place) ?? []) {
-        for (const { name, needles: parts } of forms) {
-          if (parts.some((part) => text.includes(part))) found.add(`${name} in ${place}: ${source}`)
+        for (const { name, needles } of sought) {
+          if (needles.some((part) => text.includes(part))) found.add(`${name} in ${place}: ${source}`)
         }
       }
     }
@@ -42,32 +40,18 @@ export class Evidence {
   }
 }
 
-/**
- * A secret in every form in which it may be disclosed, each in several parts, because it may be truncated.
- */
-function searchPartsOf(secret: string | Uint8Array): Map<string, string[]> {
-  const bytes = typeof secret === 'string' ? new TextEncoder().encode(secret) : secret
-  const buffer = Buffer.from(bytes)
-  const text = buffer.toString('latin1')
-  const characters: Record<string, string> = {
-    text: withoutWhitespace(text),
-    base64: buffer.toString('base64').replace(/=+$/, ''),
-    base64url: buffer.toString('base64url'),
-    hex: buffer.toString('hex'),
-    'capital hex': buffer.toString('hex').toUpperCase(),
-  }
+/** Parts of a secret in every form in which it may be disclosed, because it may be truncated. */
+function needlesOf(secret: string | Uint8Array): string[] {
+  const bytes = Buffer.from(secret)
+  const text = bytes.toString('latin1')
+  const forms = [text, bytes.toString('base64'), bytes.toString('base64url'), bytes.toString('hex')]
   // A byte takes several characters in these, so that the parts are cut before they are encoded.
-  const escaped: Record<string, (part: string) => string> = {
-    'percent-encoded text': encodeURIComponent,
-    'JSON text': (part) => JSON.stringify(part).slice(1, -1),
-    numbers: (part) => [...Buffer.from(part, 'latin1')].join(','),
-  }
-  return new Map([
-    ...Object.entries(characters).map(([form, whole]) => [form, partsOf(whole)] as const),
-    ...Object.entries(escaped).map(
-      ([form, encode]) => [form, partsOf(text).map((part) => withoutWhitespace(encode(part)))] as const,
-    ),
+  const escaped = partsOf(text).flatMap((part) => [
+    encodeURIComponent(part),
+    JSON.stringify(part).slice(1, -1),
+    [...Buffer.from(part, 'latin1')].join(','),
   ])
+  return [...forms.flatMap(partsOf), ...escaped].map(withoutWhitespace)
 }
 
 /** Overlapping parts: any consecutive text of one and a half times their length contains one. */
@@ -85,37 +69,21 @@ function withoutWhitespace(text: string): string {
   return text.replace(/[\s\0]+/g, '')
 }
 
+/** Everything that a program could print of a value, also of its causes and of what it does not list. */
+const WHOLE = { depth: null, showHidden: true, maxArrayLength: null, maxStringLength: null, getters: true }
+
 /** A value as a logger would print it. */
-function textsOf(value: unknown, depth = 0): string[] {
+function textsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   if (value instanceof Uint8Array) return [Buffer.from(value).toString('latin1')]
-  const whole = { depth: null, showHidden: true, maxArrayLength: null, maxStringLength: null, getters: true }
-  const texts = [inspect(value), inspect(value, whole), asJson(value), String(value)]
-  if (value instanceof Error) {
-    texts.push(value.message, value.stack ?? '')
-    const reasons = [value.cause, ...(value instanceof AggregateError ? value.errors : [])]
-    // Errors may be each other's cause.
-    if (depth < 10) texts.push(...reasons.filter(Boolean).flatMap((reason) => textsOf(reason, depth + 1)))
-  }
-  return texts
+  return [String(value), inspect(value, WHOLE), jsonOf(value)]
 }
 
-/** Includes the hidden members of errors, and bytes as characters. */
-function asJson(value: unknown): string {
+function jsonOf(value: unknown): string {
   try {
-    return (
-      JSON.stringify(value, (_, member: unknown) => {
-        if (member instanceof Uint8Array) return Buffer.from(member).toString('latin1')
-        if (member instanceof Error) {
-          return Object.fromEntries(
-            Object.getOwnPropertyNames(member).map((name) => [name, Reflect.get(member, name)]),
-          )
-        }
-        return typeof member === 'bigint' ? `${member}` : member
-      }) ?? ''
-    )
+    return JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? `${member}` : member)) ?? ''
   } catch {
-    // Circular values were inspected above.
+    // It is circular, and was inspected.
     return ''
   }
 }
