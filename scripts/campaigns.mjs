@@ -7,12 +7,18 @@ import { assertInstalled, inProject, run } from './project.mjs'
 
 const { values } = parseArgs({ options: { seed: { type: 'string' } } })
 const seed = values.seed ?? String(randomInt(1, 1_000_000_000))
-const vitest = [process.execPath, inProject('node_modules', 'vitest', 'vitest.mjs'), 'run']
+const vitest = [
+  process.execPath,
+  inProject('node_modules', 'vitest', 'vitest.mjs'),
+  ...['run', '--project', 'all'],
+  // Properties take forty times as long as otherwise.
+  ...['--testTimeout', '3600000'],
+]
 const script = (name, ...args) => ['npm', 'run', name, '--', ...args]
 
 const PARTS = {
-  properties: [...vitest, '--project', 'all', '--tags-filter', '!nightly'],
-  nightly: [...vitest, '--project', 'all', '--tags-filter', 'nightly', '--exclude', 'test/campaigns/**'],
+  properties: [...vitest, '--tags-filter', '!nightly'],
+  nightly: [...vitest, '--tags-filter', 'nightly', '--exclude', 'test/campaigns/**'],
   sim: script('sim', '--seeds', '5000', '--seed', seed),
   devices: script('devices', '--seeds', '3000', '--seed', seed),
   fuzz: script('fuzz', '--inputs', '20000', '--seed', seed),

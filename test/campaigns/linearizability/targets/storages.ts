@@ -3,16 +3,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { filesystem } from '../../../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../../../adapters/storage/memory/index.ts'
-import { Prng } from '../../../../src/runtime/prng.ts'
+import { faultyStorage, type StorageRates } from '../../../../adapters/testing/index.ts'
 import type { Target } from '../record-history.ts'
 import { openEngines } from './engines.ts'
-import { type AppendFault, unsteady } from './unsteady-storage.ts'
 
-const FAULTS: Readonly<Record<AppendFault, number>> = {
-  'not written': 0.01,
-  written: 0.02,
-  'written later': 0.01,
-  'never written': 0.01,
+const delay = [0, 3] as const
+const RATES: StorageRates = {
+  append: { before: 0.02, after: 0.03, delay },
+  commit: { delay },
+  head: { delay },
+  list: { delay },
+  read: { delay },
 }
 
 export function openMemory(): Promise<Target> {
@@ -24,6 +25,7 @@ export async function openDirectory(): Promise<Target> {
   return openEngines(filesystem(path), 1, () => rm(path, { recursive: true }))
 }
 
+/** Appends may fail, without effects or with them, and every call takes a while. */
 export function openFailingMemory(seed: number, engines: number): Promise<Target> {
-  return openEngines(unsteady(memory(), { prng: new Prng(seed), turnsMax: 3, faults: FAULTS }), engines)
+  return openEngines(faultyStorage(memory(), { seed, rates: RATES, notifications: 'reliable' }), engines)
 }
