@@ -91,7 +91,7 @@ class Devices implements Scenario {
       if (device.tabs.length === 0) await device.openTab()
       for (const tab of device.tabs) tab.heal()
     }
-    this.#quietAt = time.now() + this.#settings.rates.lateMs
+    this.#quietAt = time.now() + this.#settings.rates.lateMs + 1_000
     const end = time.now() + CONVERGENCE_MS
     do {
       if (time.now() >= end) throw new Violation('all devices converge', this.#describeTabs())
