@@ -1,6 +1,5 @@
 import { TransferError } from '../../../adapters/transfer/transfer-error.ts'
 import { type ErrorCode, HeadwaterError } from '../../../src/model/errors.ts'
-import { StorageFailure } from '../../../src/storage/errors.ts'
 import { CompressedDataError } from '../../../src/wire/codec.ts'
 import { MalformedResponse } from '../../../src/wire/response-json.ts'
 
@@ -23,7 +22,6 @@ export const rangeError: Rejects = (error) =>
 /** Messages of the platform begin with a capital letter, except for one. */
 const OF_PLATFORM = /^([A-Z]|offset is out of bounds)/
 
-export const corrupt: Rejects = (error) => StorageFailure.is(error) && error.kind === 'corrupt'
 export const compressedDataError: Rejects = (error) => error instanceof CompressedDataError
 export const malformedResponse: Rejects = (error) => error instanceof MalformedResponse
 export const transferError: Rejects = (error) => error instanceof TransferError
