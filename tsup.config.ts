@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import { defineConfig } from 'tsup'
-import { assetModule, bundledAssets } from './scripts/bundled-assets.mjs'
+import { bundledAssets } from './scripts/bundled-assets.mjs'
 import { examplesArchive } from './scripts/examples-archive.mjs'
 
 /**
@@ -50,25 +50,6 @@ const embedCliProgress: Plugin = {
 }
 
 const DIST = join(import.meta.dirname, 'dist')
-
-/** The console, whose code `headwater/console` and `headwater/console-page` share, is a file of its own. */
-const CONSOLE_PROGRAM = 'console-program.js'
-
-/** Keeps imports of the module that the build adds as they are. */
-const separateModules: Plugin = {
-  name: 'separate-modules',
-  setup(build) {
-    build.onResolve({ filter: /\/program\.tsx\?function$/ }, () => ({
-      path: `./${CONSOLE_PROGRAM}`,
-      external: true,
-    }))
-  },
-}
-
-async function writeConsoleProgram(): Promise<void> {
-  const path = join(import.meta.dirname, 'adapters/console/program.tsx')
-  await writeFile(join(DIST, CONSOLE_PROGRAM), await assetModule(path, 'function'))
-}
 
 /** Leaves out what packs thousands of streams in memory: the storage does without it if it is missing. */
 const withoutPacking: Plugin = {
@@ -135,7 +116,7 @@ export default defineConfig({
   removeNodeProtocol: false,
   external: [/^node:/],
   noExternal: ['zstd-codec', 'cli-progress'],
-  esbuildPlugins: [embedZstdCodec, embedCliProgress, separateModules, bundledAssets],
+  esbuildPlugins: [embedZstdCodec, embedCliProgress, bundledAssets],
   esbuildOptions(options) {
     // The sources are files of the package.
     options.sourcesContent = false
@@ -144,7 +125,6 @@ export default defineConfig({
   sourcemap: true,
   clean: true,
   async onSuccess() {
-    await writeConsoleProgram()
     await bundleForPages()
     await writeFile(join(DIST, 'examples.json.br'), examplesArchive())
   },

@@ -1,6 +1,5 @@
 import type { Plugin } from 'esbuild'
 
-export declare function assetModule(path: string, kind: string): Promise<string>
 export declare const bundledAssets: Plugin
 export declare const bundledAssetsOfVite: {
   readonly name: string

@@ -5,11 +5,11 @@ import { Credentials } from './access.tsx'
 import { App } from './app.tsx'
 import { Connection } from './connection.ts'
 import { assertConsoleOptions, type ConsoleOptions, NO_ADDRESS } from './options.ts'
-import baseStyles from './styles/base.css?text'
-import controlStyles from './styles/controls.css?text'
-import formStyles from './styles/forms.css?text'
-import partStyles from './styles/parts.css?text'
-import viewStyles from './styles/views.css?text'
+import baseStyles from './styles/base.css?inline'
+import controlStyles from './styles/controls.css?inline'
+import formStyles from './styles/forms.css?inline'
+import partStyles from './styles/parts.css?inline'
+import viewStyles from './styles/views.css?inline'
 
 /** Shows the console as the whole page, for the server that the page came from. */
 export function showPage(): void {
@@ -36,7 +36,10 @@ async function signIn(url: string, code: string, credentials: Credentials): Prom
   else credentials.isCodeRejected = true
 }
 
-/** Shows the console inside an element, and returns a function that removes it. */
+/**
+ * Shows the console inside an element, and returns a function that removes it. Its styles and those of the
+ * page do not affect each other. Throws `invalid` for invalid options.
+ */
 export function mountConsole(element: Element, options: ConsoleOptions): () => void {
   assertConsoleOptions(options)
   return mount(element, options, false)

@@ -119,7 +119,7 @@ export interface HandlerLimits {
 }
 
 /**
- * A self-contained web page, for people who open the address of a handler in a browser.
+ * A web page, for people who open the address of a handler in a browser.
  *
  * ```ts
  * const page: HtmlPage = {
@@ -134,14 +134,26 @@ export interface HtmlPage {
   readonly html: string
   /** The value of the header `content-security-policy`, which limits what the page may load and run. */
   readonly contentSecurityPolicy: string
+  /** The scripts beside the page by their names, such as `app.js`, each loaded for its first request. */
+  readonly scripts?: Readonly<Record<string, () => Promise<string>>> | undefined
 }
 
 /** The members of {@link HandlerLimits}. */
 export const HANDLER_LIMITS: MembersOf<HandlerLimits> = { bodyBytes: 'number', pendingBodyBytes: 'number' }
 
+const assertScripts: Check = (value, field) => {
+  const rules = Object.fromEntries(Object.keys(Object(value)).map((name) => [name, 'function' as const]))
+  assertMembers(value, rules, field, `${field}.`)
+}
+
 /** Throws unless the value is an {@link HtmlPage}. */
 const assertPage: Check = (value, field) => {
-  assertMembers(value, { html: 'string', contentSecurityPolicy: 'string' }, field, `${field}.`)
+  const members: MembersOf<HtmlPage> = {
+    html: 'string',
+    contentSecurityPolicy: 'string',
+    scripts: assertScripts,
+  }
+  assertMembers(value, members, field, `${field}.`)
   const { html, contentSecurityPolicy } = value as HtmlPage
   assertText(html, `${field}.html`)
   assertText(contentSecurityPolicy, `${field}.contentSecurityPolicy`)

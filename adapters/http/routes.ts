@@ -105,12 +105,15 @@ export const ROUTES: readonly Route<Methods>[] = [
   },
 ]
 
-/** Serves a page at the path where the handler is mounted. */
-function pageRoute(page: HtmlPage): Route<Methods> {
-  return { pattern: '/', target: { GET: { endpoint: servePage(page), operations: 'public' } } }
+/** Serves a page at the path where the handler is mounted, and its scripts beside it. */
+function pageRoutes(page: HtmlPage): Route<Methods>[] {
+  return [...servePage(page)].map(([name, endpoint]) => ({
+    pattern: `/${name}`,
+    target: { GET: { endpoint, operations: 'public' } },
+  }))
 }
 
 /** Finds the endpoints of the wire protocol. */
 export function protocolRouter({ page }: HandlerSettings): Router<Methods> {
-  return new Router(page === undefined ? ROUTES : [...ROUTES, pageRoute(page)])
+  return new Router(page === undefined ? ROUTES : [...ROUTES, ...pageRoutes(page)])
 }
