@@ -15,7 +15,7 @@ async function assetModule(path, kind) {
 
 async function scriptOf(path) {
   const { build } = await import('vite')
-  const [{ output }] = await build({
+  const { output } = await build({
     configFile: false,
     root: fileURLToPath(new URL('../adapters/console', import.meta.url)),
     logLevel: 'error',
@@ -23,8 +23,9 @@ async function scriptOf(path) {
     build: {
       write: false,
       target: 'es2022',
-      lib: { entry: path, formats: ['es'] },
+      modulePreload: false,
       rolldownOptions: {
+        input: path,
         // Modules that a page never loads: of Node, and the codec of frames, which pages do not ask for.
         external: [/[\\/]client[\\/]node[\\/]/, /zstd-module/],
         output: { codeSplitting: false },

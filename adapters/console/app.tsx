@@ -31,7 +31,7 @@ export function App(props: {
   const loss = useLoss(connection)
   const encryptionKeys = useMemo(() => new Map<string, string>(), [])
   const drafts: Console['drafts'] = useMemo(() => new Map(), [])
-  const [protobufTypes, setProtobufTypes] = useState<Console['protobufTypes']>(() => new Map())
+  const [protobufTypes, setProtobufTypes] = useState<Console['protobufTypes']>()
   const value: Console = useMemo(
     () => ({
       ...{ connection, hasAddress, navigate, replaceRoute, announce, encryptionKeys, drafts },

@@ -22,7 +22,7 @@ export interface Console {
   /** Records to begin the next append to a stream with, by basin and stream. */
   readonly drafts: Map<string, SequencedRecord>
   /** The types of protobuf messages that were loaded. */
-  readonly protobufTypes: ProtobufTypes
+  readonly protobufTypes: ProtobufTypes | undefined
   setProtobufTypes(types: ProtobufTypes): void
 }
 

@@ -1,6 +1,7 @@
 /// <reference path="./assets.d.ts" />
 
 import { render } from 'preact'
+import chartStyles from 'uplot/dist/uPlot.min.css?inline'
 import { Credentials } from './access.tsx'
 import { App } from './app.tsx'
 import { Connection } from './connection.ts'
@@ -61,7 +62,9 @@ function mount(
   const host = document.createElement('div')
   host.style.height = '100%'
   const root = host.attachShadow({ mode: 'open' })
-  root.adoptedStyleSheets = [baseStyles, controlStyles, partStyles, formStyles, viewStyles].map(styleSheet)
+  root.adoptedStyleSheets = [chartStyles, baseStyles, controlStyles, partStyles, formStyles, viewStyles].map(
+    styleSheet,
+  )
   element.append(host)
   render(
     <App

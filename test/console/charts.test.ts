@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Connection } from '../../adapters/console/connection.ts'
-import { chartOf, metricSetsOf, queryMetrics, RANGES, valueAt } from '../../adapters/console/usage/metrics.ts'
+import { chartOf, metricSetsOf, queryMetrics, RANGES, tableOf } from '../../adapters/console/usage/metrics.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
@@ -52,8 +52,8 @@ describe('charts', () => {
 
   it('have zero in intervals without usage, and the last measurement until the next one', () => {
     const series = seriesOf('one', [1, 4], [3, 6])
-    const valuesOf = (kind: 'totals' | 'measurements') =>
-      [0, 1, 2, 3].map((minute) => valueAt(series, kind, minute * 60_000, 60_000))
+    const range = { start: 0, end: 4 * 60_000, step: 60_000 }
+    const valuesOf = (kind: 'totals' | 'measurements') => tableOf({ kind, series: [series] }, range)[1]
     expect(valuesOf('totals')).toEqual([0, 4, 0, 6])
     expect(valuesOf('measurements')).toEqual([0, 4, 4, 6])
   })

@@ -18,7 +18,7 @@ import { OPERATIONS } from '../../src/model/operations.ts'
 
 const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' } as const
 
-const shownAs = (as: Format) => ({ as, types: new Map(), type: '' })
+const shownAs = (as: Format) => ({ as, types: undefined, type: '' })
 
 const STREAM = { basin: 'shop', stream: "a/it's", encryptionKey: '' }
 

@@ -1,9 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Connection } from '../../adapters/console/connection.ts'
-import { matcherOf } from '../../adapters/console/stream/match.ts'
 import { PAGE_RECORDS, Pager } from '../../adapters/console/stream/pager.ts'
-import { parseQuery } from '../../adapters/console/stream/query.ts'
-import { FOUND_MAX, StreamSearch } from '../../adapters/console/stream/search.ts'
+import { matcherOf, parseQuery } from '../../adapters/console/stream/query.ts'
+import { type SearchOrder, StreamSearch } from '../../adapters/console/stream/search.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open, type Stream } from '../../src/index.ts'
@@ -106,27 +105,27 @@ describe('a pager', () => {
 })
 
 describe('a search through a whole stream', () => {
-  async function searching(count: number, query: string, from = 0) {
-    const { connection, ...rest } = await served(count, (index) => `{"n":${index}}`)
-    const search = new StreamSearch(connection, STREAM, from, matcherOf(parseQuery(query)), () => {})
+  async function searching(count: number, query: string, order: SearchOrder = 'newest', from?: number) {
+    const { connection } = await served(count, (index) => `{"n":${index}}`)
+    const selects = matcherOf(parseQuery(query))
+    const search = new StreamSearch(connection, STREAM, order, from, selects, () => {})
     onTestFinished(() => search.cancel())
-    return { search, ...rest }
+    await expect.poll(() => search.state).not.toBe('running')
+    search.found.scan()
+    return { search, numbers: search.found.records().map(({ seqNum }) => seqNum) }
   }
 
-  it('finds every record, and ends at the tail of its beginning', async () => {
-    const { search } = await searching(1200, '.n>=590 .n<610 OR .n=1199')
-    await expect.poll(() => search.state).toBe('done')
-    search.found.scan()
-    const numbers = search.found.records().map(({ seqNum }) => seqNum)
-    expect(numbers).toEqual([...Array.from({ length: 20 }, (_, index) => 590 + index), 1199])
-    expect([search.first, search.next, search.tail, search.part]).toEqual([0, 1200, 1200, 1])
+  it.each(['newest', 'oldest'] as const)('finds every record from the %s on', async (order) => {
+    const { search, numbers } = await searching(1200, '.n>=190 .n<210', order)
+    expect(numbers).toEqual(Array.from({ length: 20 }, (_, index) => 190 + index))
+    expect([search.state, search.scanned, search.total, search.part]).toEqual(['done', 1200, 1200, 1])
   })
 
-  it('stops at its limit, from where another one continues', async () => {
-    const { search } = await searching(1500, '.n')
-    await expect.poll(() => search.state).toBe('limited')
-    expect([search.found.held, search.next]).toEqual([FOUND_MAX, FOUND_MAX])
-    const { search: next } = await searching(1500, '.n', search.next)
-    await expect.poll(() => [next.state, next.found.held]).toEqual(['done', 500])
+  it('pauses at its limit, from where another one continues', async () => {
+    const first = await searching(1500, '.n')
+    expect([first.search.state, first.search.next]).toEqual(['limited', 500])
+    expect([first.numbers[0], first.numbers.length]).toEqual([500, 1000])
+    const rest = await searching(1500, '.n', 'newest', first.search.next)
+    expect([rest.search.state, rest.numbers[0], rest.numbers.length]).toEqual(['done', 0, 500])
   })
 })

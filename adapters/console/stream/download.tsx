@@ -2,7 +2,7 @@ import { lossyTextOf, textOf } from '../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import { encodeBase64 } from '../../../src/wire/base64.ts'
 import { Menu } from '../ui/button.tsx'
-import { columnValue } from './match.ts'
+import { columnValue } from './query.ts'
 
 /** Saves the records that are shown. */
 export function DownloadMenu(props: {

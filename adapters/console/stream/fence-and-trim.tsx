@@ -6,7 +6,7 @@ import type { StreamPosition } from '../../../src/model/position.ts'
 import { useConsole } from '../context.ts'
 import { plural } from '../format.ts'
 import { appendCall, type CurlTarget } from '../snippets.ts'
-import { useLoad, useSubmit } from '../ui/async.ts'
+import { useLoad } from '../ui/async.ts'
 import { CurlButton } from '../ui/button.tsx'
 import { Confirm } from '../ui/dialog.tsx'
 import { Checkbox, TextField } from '../ui/field.tsx'
@@ -51,18 +51,27 @@ function Fence({ target, stream, onDone }: CommandProps) {
   const [current, setCurrent] = useState('')
   const problem = fencingTokenProblem(token)
   const conditions = isGuarded ? { fencingToken: current } : {}
-  const { isBusy, error, onSubmit } = useSubmit(async () => {
-    const { start } = await stream.fence(token, conditions)
-    announce(token === '' ? 'Cleared the fencing token' : `Set the fencing token in record ${start.seqNum}`)
+  const [confirming, setConfirming] = useState<string>()
+  const fence = async (next: string) => {
+    const { start } = await stream.fence(next, conditions)
+    announce(next === '' ? 'Cleared the fencing token' : `Set the fencing token in record ${start.seqNum}`)
+    setConfirming(undefined)
+    setToken('')
     onDone()
-  })
+  }
   return (
-    <form class="panel" onSubmit={onSubmit}>
+    <form
+      class="panel"
+      onSubmit={(event) => {
+        event.preventDefault()
+        setConfirming(token)
+      }}
+    >
       <h2>Fence</h2>
       <p>Sets the token that cooperating writers name in their appends.</p>
       <TextField
         label="New fencing token"
-        hint="Up to 36 bytes; empty clears it"
+        hint="1 to 36 bytes"
         problem={problem}
         value={token}
         onInput={setToken}
@@ -80,18 +89,28 @@ function Fence({ target, stream, onDone }: CommandProps) {
           onInput={setCurrent}
         />
       )}
-      <p class="effect" role="status">
-        {fenceEffect(token)}
-      </p>
-      <Problem error={error} />
       <footer>
-        <button type="submit" class="primary" disabled={isBusy || problem !== undefined}>
-          {token === '' ? 'Clear the token' : 'Set the token'}
+        <button type="submit" class="primary" disabled={token === '' || problem !== undefined}>
+          Set the token
         </button>
-        {problem === undefined && (
+        {token !== '' && problem === undefined && (
           <CurlButton call={() => appendCall(target, [fenceRecord(token)], conditions)} />
         )}
+        <span class="spacer" />
+        <button type="button" class="quiet danger" onClick={() => setConfirming('')}>
+          Remove the fence
+        </button>
       </footer>
+      {confirming !== undefined && (
+        <Confirm
+          title={confirming === '' ? 'Remove the fence' : 'Set the fencing token'}
+          action={confirming === '' ? 'Remove the fence' : 'Set the token'}
+          onClose={() => setConfirming(undefined)}
+          onConfirm={() => fence(confirming)}
+        >
+          <p>{fenceEffect(confirming)}</p>
+        </Confirm>
+      )}
     </form>
   )
 }

@@ -1,8 +1,7 @@
 import { useState } from 'preact/hooks'
 import { CopyButton } from '../ui/button.tsx'
 import type { JsonNode } from './json-text.ts'
-import { textOfNode } from './match.ts'
-import { quoted, quotedTerm } from './query.ts'
+import { pathText, quotedTerm, textOfNode } from './query.ts'
 
 type Path = readonly (string | number)[]
 
@@ -93,13 +92,4 @@ function Node(props: {
         ))}
     </details>
   )
-}
-
-/** A path as queries and columns write it: `.items[0]."a name"`. */
-export function pathText(path: Path): string {
-  const steps = path.map((step) => {
-    if (typeof step === 'number') return `[${step}]`
-    return `.${/[\s()"=!<>~.[\]]/.test(step) ? quoted(step) : quotedTerm(step)}`
-  })
-  return steps.join('').replace(/^(?=\[|$)/, '.')
 }

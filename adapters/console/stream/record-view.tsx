@@ -2,16 +2,15 @@ import { useState } from 'preact/hooks'
 import { lossyTextOf } from '../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import { useConsole } from '../context.ts'
-import { formatBytes, formatTime } from '../format.ts'
+import { formatBytes, formatTime, plural } from '../format.ts'
 import { type CurlTarget, curlCommand, readCall, readCommand, readProgram } from '../snippets.ts'
 import { CopyButton, Menu } from '../ui/button.tsx'
 import { Select } from '../ui/field.tsx'
 import { Problem, Scroll } from '../ui/notice.tsx'
 import { download } from './download.tsx'
 import { JsonTree } from './json-tree.tsx'
-import { columnValue } from './match.ts'
 import { hexTextOf, protobufTypesOf } from './protobuf.ts'
-import { quoted, quotedTerm } from './query.ts'
+import { columnValue, quotedTerm } from './query.ts'
 import { type BodyFormat, commandText, formatOf, previewOf, type RenderedBody, renderBody } from './record.ts'
 
 /** A record on one line. */
@@ -196,7 +195,7 @@ function Body(props: {
 }
 
 function headerTerm(name: string, value: string): string {
-  return `${/^[^\s()"=!<>~.@-][^\s()"=!<>~]*$/.test(name) ? name : quoted(name)}=${quotedTerm(value)}`
+  return `${quotedTerm(name)}=${quotedTerm(value)}`
 }
 
 const UNREADABLE = new Error(
@@ -214,36 +213,33 @@ function ProtobufType(props: {
   const { types, type } = format
   const { setProtobufTypes, announce } = useConsole()
   const [error, setError] = useState<Error>()
-  const isKnown = types.has(`.${type}`)
+  const names = types?.names ?? []
+  const isKnown = names.includes(type)
   const unknownType = type ? `The type ${type} is not loaded` : 'No type is known'
   const load = async (file: File | undefined) => {
     if (file === undefined) return
     try {
       const loaded = protobufTypesOf(new Uint8Array(await file.arrayBuffer()))
-      setProtobufTypes(new Map([...types, ...loaded]))
+      setProtobufTypes(loaded)
       setError(undefined)
-      announce(`Loaded ${loaded.size} types`)
+      announce(`Loaded ${plural(loaded.names.length, 'type')}`)
     } catch {
       setError(UNREADABLE)
     }
   }
   return (
     <>
-      <p class="hint">
-        {isKnown ? `Protobuf: ${type}` : `${unknownType}: fields have numbers, and values are guesses.`}
-      </p>
+      <p class="hint">{isKnown ? `Protobuf: ${type}` : `${unknownType}: load a descriptor set with it.`}</p>
       <div class="toolbar">
         <label class="inline" title="Written by protoc --include_imports --descriptor_set_out, or buf build">
           Descriptor set
           <input type="file" onChange={({ currentTarget }) => load(currentTarget.files?.[0])} />
         </label>
-        {types.size > 0 && (!isKnown || type === chosen) && (
+        {names.length > 0 && (!isKnown || type === chosen) && (
           <Select
             label="Message type"
             value={chosen}
-            options={['', ...[...types.keys()].map((name) => name.slice(1))].map(
-              (name) => [name, name] as const,
-            )}
+            options={['', ...names].map((name) => [name, name] as const)}
             onChange={onType}
           />
         )}

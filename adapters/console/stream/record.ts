@@ -12,7 +12,7 @@ export type Format = 'auto' | 'text' | 'hex' | 'protobuf'
 /** How bodies are shown. */
 export interface BodyFormat {
   readonly as: Format
-  readonly types: ProtobufTypes
+  readonly types: ProtobufTypes | undefined
   /** The message type of records that state none; empty if it is not known. */
   readonly type: string
 }
@@ -35,7 +35,7 @@ export function formatOf({ headers }: SequencedRecord, { as, types, type }: Body
   const [, value] = headers.find(([name]) => /^content-type$/i.test(lossyTextOf(name))) ?? []
   const stated = value && PROTOBUF.exec(lossyTextOf(value))
   // A type that is not loaded gives way to the one that was chosen.
-  const known = [stated?.[1], type].find((one) => types.has(`.${one}`)) ?? stated?.[1] ?? ''
+  const known = [stated?.[1], type].find((one) => types?.names.includes(one ?? '')) ?? stated?.[1] ?? ''
   return { as: stated ? 'protobuf' : as, types, type: known }
 }
 
@@ -86,7 +86,7 @@ export function renderBody(bytes: Uint8Array, format: BodyFormat, isCut = false)
   const text = isCut ? beginningOf(bytes) : textOf(bytes)
   if (as === 'hex' || as === 'protobuf' || text === undefined) {
     const problem =
-      as === 'protobuf' ? (isCut ? 'Too long to decode it at once' : 'Not protobuf') : 'Not UTF-8'
+      as === 'protobuf' ? (isCut ? 'Too long to decode it at once' : 'Not decoded') : 'Not UTF-8'
     return { text: hexDump(bytes), isHex: true, note: as === 'hex' ? undefined : `${problem}, shown as hex` }
   }
   return { text, isHex: false, json: as === 'text' || isCut ? undefined : jsonTreeOf(text) }

@@ -73,7 +73,8 @@ function SearchStatus({
   readonly search: StreamSearch
   readonly records: PagedRecords
 }) {
-  const { state, found, first, next, tail, rate, part, error } = search
+  const { state, order, found, scanned, total, next, rate, part, error } = search
+  const other = order === 'newest' ? 'oldest' : 'newest'
   return (
     <>
       <p class="status">
@@ -82,7 +83,7 @@ function SearchStatus({
         </span>
         <progress value={part} aria-label="Progress of the search" />
         <span>
-          {formatCount(next - first)} of {plural(tail - first, 'record')}
+          {formatCount(scanned)} of {plural(total, 'record')}, {order} first
         </span>
         <span>{formatCount(rate)}/s</span>
         <span>{formatCount(found.held)} found</span>
@@ -92,11 +93,14 @@ function SearchStatus({
           </button>
         ) : (
           state !== 'done' && (
-            <button type="button" class="link" onClick={() => records.searchAll(next)}>
-              Continue at {next}
+            <button type="button" class="link" onClick={() => records.searchAll(order, next)}>
+              Continue
             </button>
           )
         )}
+        <button type="button" class="link" onClick={() => records.searchAll(other)}>
+          Search {other} first
+        </button>
         <button type="button" class="link" onClick={records.endSearch}>
           Back to the pages
         </button>

@@ -78,7 +78,7 @@ export function Records(props: {
         <input
           type="search"
           aria-label="Filter records"
-          placeholder="Filter: text, name=value, .path>5"
+          placeholder="Filter"
           title={QUERY_HELP}
           aria-keyshortcuts="/"
           aria-invalid={problem !== undefined}
@@ -89,15 +89,18 @@ export function Records(props: {
         <button
           type="button"
           disabled={settled.trim() === '' || settled !== filter || problem !== undefined}
-          onClick={() => records.searchAll(0)}
+          onClick={() => {
+            setFollowing(true)
+            records.searchAll('newest')
+          }}
         >
           Search the stream
         </button>
         <input
           class="columns-field"
           aria-label="Columns"
-          placeholder="Columns: .id tenant"
-          title="Paths of JSON and names of headers, separated by spaces"
+          placeholder="Columns"
+          title="Paths of JSON and names of headers, separated by spaces: .id tenant"
           spellcheck={false}
           value={typedColumns}
           onInput={(event) => {
@@ -158,7 +161,9 @@ export function Records(props: {
                 setFollowing(false)
               }}
               onEscape={() => setPlace({ record: undefined })}
-              isFollowing={isFollowing && !pager.hasNewer && search === undefined}
+              isFollowing={
+                isFollowing && (search === undefined ? !pager.hasNewer : search.order === 'newest')
+              }
               onFollow={(next) => {
                 // Before the tail, staying at the end would load one page after the other. An open record
                 // stays in view.
@@ -213,8 +218,7 @@ export function Records(props: {
 const COLUMN = /(?:"[^"]*"|[^\s"])+/g
 
 const QUERY_HELP = `text  "with spaces"  header=value  .path.to[0]>=5  .path="a b"
-@seq>100  @time>2026-01-31T12:00  @size<10  @command=fence
-~ contains   != is not   -term not   a OR b   ( )`
+~ contains   != is not   all terms must hold`
 
 /** The place in the address, which changes with the place at once. */
 function usePlace(basin: string, stream: string, initial: string | undefined) {

@@ -2,11 +2,10 @@ import { useEffect, useMemo, useReducer, useRef, useState } from 'preact/hooks'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import { useConsole } from '../context.ts'
 import type { CurlTarget } from '../snippets.ts'
-import { matcherOf } from './match.ts'
 import { Pager } from './pager.ts'
-import { parseQuery } from './query.ts'
+import { matcherOf, parseQuery } from './query.ts'
 import type { RecordWindow } from './record-window.ts'
-import { StreamSearch } from './search.ts'
+import { type SearchOrder, StreamSearch } from './search.ts'
 import type { Start } from './tail.ts'
 
 /** How long the filter works before it gives way to the page. */
@@ -24,8 +23,8 @@ export interface PagedRecords {
   readonly problem: string | undefined
   /** Appended records per second. */
   readonly rate: number
-  /** Searches the whole stream from a sequence number. */
-  searchAll(from: number): void
+  /** Searches the whole stream, or continues where an earlier search ended. */
+  searchAll(order: SearchOrder, from?: number): void
   endSearch(): void
 }
 
@@ -54,9 +53,10 @@ export function usePager(target: CurlTarget, start: Start, filter: string): Page
     frames.render()
   }, [pager, selects, problem])
   useEffect(() => () => search?.cancel(), [search])
-  const searchAll = (from: number) => {
-    if (selects !== undefined)
-      setSearch(new StreamSearch(connection, { basin, stream, encryptionKey }, from, selects, frames.render))
+  const searchAll = (order: SearchOrder, from?: number) => {
+    if (selects === undefined) return
+    const searched = { basin, stream, encryptionKey }
+    setSearch(new StreamSearch(connection, searched, order, from, selects, frames.render))
   }
   const endSearch = () => {
     setSearch(undefined)

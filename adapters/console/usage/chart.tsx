@@ -1,11 +1,12 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
+import uPlot from 'uplot'
 import { formatBytes, formatCount, formatTime } from '../format.ts'
 import { Scroll } from '../ui/notice.tsx'
-import { type ChartData, type TimeRange, valueAt } from './metrics.ts'
-import { HEIGHT, maximumOf, pathsOf, scaleOf, timesOf, WIDTH } from './plot.ts'
+import { type ChartData, type TimeRange, tableOf } from './metrics.ts'
 
-/** How many series are drawn, each with the class `series-N`. The table has all of them. */
+/** How many series are drawn, each in the colour `--series-N`. The table has all of them. */
 const SERIES_MAX = 6
+const HEIGHT = 180
 
 /** A chart with its legend, and the same values as a table. */
 export function ChartFigure(props: {
@@ -14,8 +15,6 @@ export function ChartFigure(props: {
   readonly range: TimeRange
 }) {
   const { title, chart, range } = props
-  const [at, setAt] = useState<number>()
-  const format = chart.unit === 'bytes' ? formatBytes : formatCount
   if (chart.labels.length > 0) {
     return (
       <ul class="labels">
@@ -26,24 +25,9 @@ export function ChartFigure(props: {
     )
   }
   if (chart.series.length === 0) return <p class="empty">No usage in this time.</p>
-  const series = chart.series.slice(0, SERIES_MAX)
   return (
     <>
-      <ul class="legend">
-        {series.map((one, index) => (
-          <li key={one.name}>
-            <svg viewBox="0 0 8 8" aria-hidden="true">
-              <rect width="8" height="8" rx="2" class={`series-${index}`} />
-            </svg>
-            {one.name.replaceAll('_', ' ')}{' '}
-            <strong>
-              {format(at === undefined ? one.summary : valueAt(one, chart.kind, at, range.step))}
-            </strong>
-          </li>
-        ))}
-        {at !== undefined && <li class="at">{formatTime(at).slice(0, 16)}</li>}
-      </ul>
-      <Chart chart={{ ...chart, series }} range={range} format={format} at={at} onPoint={setAt} />
+      <Chart chart={{ ...chart, series: chart.series.slice(0, SERIES_MAX) }} range={range} />
       <details>
         <summary>Table</summary>
         <Scroll label={`Values of ${title}`}>
@@ -75,62 +59,58 @@ export function ChartFigure(props: {
   )
 }
 
-/** A chart over time, as wide as its container. Totals are bars on each other, measurements a line. */
-function Chart(props: {
-  readonly chart: ChartData
-  readonly range: TimeRange
-  readonly format: (value: number) => string
-  /** The beginning of the interval under the pointer. */
-  readonly at: number | undefined
-  readonly onPoint: (at: number | undefined) => void
-}) {
-  const { chart, range, format, at, onPoint } = props
-  const { start, end, step } = range
-  const scale = scaleOf(maximumOf(chart), chart.unit)
-  const lines = Array.from({ length: scale.top / scale.step + 1 }, (_, index) => index * scale.step)
-  const part = (time: number) => (time - start) / (end - start)
-  return (
-    <div class="chart" aria-hidden="true">
-      {lines.map((value) => (
-        <span key={value} class="value" style={{ bottom: `${(value / scale.top) * 100}%` }}>
-          {format(value)}
-        </span>
-      ))}
-      {timesOf(range).map((time) => (
-        <span key={time} class="time" style={{ left: `${part(time) * 100}%` }}>
-          {timeLabel(time, range)}
-        </span>
-      ))}
-      <svg
-        aria-hidden="true"
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        preserveAspectRatio="none"
-        onPointerMove={({ currentTarget, clientX }) => {
-          const { left, width } = currentTarget.getBoundingClientRect()
-          const count = Math.floor(((clientX - left) / width) * ((end - start) / step))
-          onPoint(Math.min(Math.max(start + count * step, start), end - step))
-        }}
-        onPointerLeave={() => onPoint(undefined)}
-      >
-        {at !== undefined && (
-          <rect class="at" x={part(at) * WIDTH} width={part(start + step) * WIDTH} height={HEIGHT} />
-        )}
-        <path
-          class="lines"
-          d={lines.map((value) => `M0 ${HEIGHT * (1 - value / scale.top)}h${WIDTH}`).join('')}
-        />
-        {pathsOf(chart, range, scale.top).map((path, index) => (
-          <path key={index} class={`${chart.kind} series-${index}`} d={path} />
-        ))}
-      </svg>
-    </div>
-  )
+/** A chart over time, as wide as its container. Totals are bars, measurements a line with steps. */
+function Chart({ chart, range }: { readonly chart: ChartData; readonly range: TimeRange }) {
+  const element = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const container = element.current!
+    const plot = new uPlot(optionsOf(chart, container), tableOf(chart, range), container)
+    const resized = new ResizeObserver(() => plot.setSize({ width: container.clientWidth, height: HEIGHT }))
+    resized.observe(container)
+    return () => {
+      resized.disconnect()
+      plot.destroy()
+    }
+  }, [chart, range])
+  return <div ref={element} class="chart" aria-hidden="true" />
 }
 
-/** `14:05`, or `01-31` in ranges of days. */
-function timeLabel(time: number, { start, end }: TimeRange): string {
-  const text = formatTime(time)
-  return end - start > 2 * 86_400_000 ? text.slice(5, 10) : text.slice(11, 16)
+function optionsOf({ kind, unit, series }: ChartData, container: HTMLElement): uPlot.Options {
+  const format = unit === 'bytes' ? formatBytes : formatCount
+  const colour = (name: string) => colourOf(container, name)
+  const axis: uPlot.Axis = {
+    stroke: colour('--quiet'),
+    grid: { stroke: colour('--line'), width: 1 },
+    ticks: { show: false },
+  }
+  const paths =
+    kind === 'totals' ? uPlot.paths.bars!({ size: [0.8, 40], align: 1 }) : uPlot.paths.stepped!({ align: 1 })
+  return {
+    width: container.clientWidth,
+    height: HEIGHT,
+    ms: 1,
+    cursor: { drag: { setScale: false } },
+    scales: { y: { range: (_, __, max) => [0, Math.max(1, max)] } },
+    axes: [axis, { ...axis, size: 70, values: (_, values) => values.map(format) }],
+    series: [
+      { value: (_, time) => (time === null ? '' : formatTime(time).slice(0, 16)) },
+      ...series.map(({ name, summary }, index) => ({
+        label: name.replaceAll('_', ' '),
+        stroke: colour(`--series-${index}`),
+        ...(kind === 'totals' && { fill: colour(`--series-${index}`) }),
+        paths,
+        points: { show: false },
+        // Without a pointer, the legend has the sum of totals, or the last measurement.
+        value: (_: uPlot, value: number | null) => format(value ?? summary),
+      })),
+    ],
+  }
+}
+
+/** The colour of a variable, as a canvas needs it: without `light-dark()`. */
+function colourOf(container: HTMLElement, name: string): string {
+  container.style.color = `var(${name})`
+  return getComputedStyle(container).color
 }
 
 /** A small line of values; nothing if there are fewer than two. It shows what the text beside it says. */

@@ -118,13 +118,19 @@ export function wholeIntervals(start: number, end: number, interval: MetricInter
   return { start: Math.floor(start / step) * step, end: Math.ceil(end / step) * step, step }
 }
 
-/** The value of a series in the interval that begins at a time; a measurement lasts until the next one. */
-export function valueAt(
-  { points }: ChartSeries,
-  kind: ChartData['kind'],
-  time: number,
-  step: number,
-): number {
-  const point = points.findLast(([at]) => at < time + step)
-  return point !== undefined && (kind === 'measurements' || point[0] >= time) ? point[1] : 0
+/**
+ * The beginnings of the intervals of a range, and the values of each series in them: zero in intervals without
+ * a total, and the last measurement until the next one.
+ */
+export function tableOf(
+  { kind, series }: Pick<ChartData, 'kind' | 'series'>,
+  { start, end, step }: TimeRange,
+): [times: number[], ...values: number[][]] {
+  const times = Array.from({ length: (end - start) / step }, (_, index) => start + index * step)
+  const valuesOf = ({ points }: ChartSeries) =>
+    times.map((time) => {
+      const point = points.findLast(([at]) => at < time + step)
+      return point !== undefined && (kind === 'measurements' || point[0] >= time) ? point[1] : 0
+    })
+  return [times, ...series.map(valuesOf)]
 }
