@@ -74,6 +74,23 @@ test('a page is compressed once for each coding, when it is first requested', as
   expect(compressed.mock.calls.map(([coding]) => coding)).toEqual(['gzip', 'zstd'])
 })
 
+test('the scripts of a page are beside it, and loaded when they are first requested', async () => {
+  const { with: withOptions } = await startService()
+  const load = vi.fn(async () => 'run()')
+  const call = withOptions({ page: { ...PAGE, scripts: { 'app.js': load } } })
+  await call('GET', '/', { basin: null })
+  expect(load).not.toHaveBeenCalled()
+  for (const _ of [1, 2]) {
+    const response = await call('GET', '/app.js', { basin: null })
+    expect([await response.text(), response.headers.get('content-type')]).toEqual([
+      'run()',
+      'text/javascript; charset=utf-8',
+    ])
+  }
+  expect(load).toHaveBeenCalledTimes(1)
+  expect((await call('GET', '/other.js', { basin: null })).status).toBe(404)
+})
+
 test.each(['/', '/streams', '/streams/'])('the page is served after a prefix: %s', async (path) => {
   const { call } = await startService({ prefix: '/streams', page: PAGE })
   expect((await call('GET', path)).headers.get('content-type')).toBe('text/html; charset=utf-8')
@@ -83,7 +100,11 @@ test.each(['/', '/streams', '/streams/'])('the page is served after a prefix: %s
 test.each([
   [{ html: '' }, '`page.contentSecurityPolicy` must be a string'],
   [{ contentSecurityPolicy: '' }, '`page.html` must be a string'],
-  [{ ...PAGE, script: '' }, 'unknown member `page.script`; expected `html`, `contentSecurityPolicy`'],
+  [
+    { ...PAGE, links: {} },
+    'unknown member `page.links`; expected `html`, `contentSecurityPolicy`, `scripts`',
+  ],
+  [{ ...PAGE, scripts: { 'app.js': '1' } }, '`page.scripts.app.js` must be a function'],
   ['<!doctype html>', '`page` must be a plain object'],
 ])('rejects %j as a page', async (page, message) => {
   const { hw } = await startService()
