@@ -75,29 +75,6 @@ it('tail -f continues after a lost connection, without a gap or a repetition', a
   ])
 })
 
-it('read -f --count reads the rest after a lost connection', async () => {
-  const { stream, world, lines, cut } = await cuttable()
-  await stream.append(['a', 'b'])
-  const { exitCode } = run(['read', '-f', '--count', '4', 'app/s'], world)
-  await vi.waitUntil(() => lines().length === 2)
-  cut()
-  await stream.append(['c', 'd', 'e'])
-  expect(await exitCode).toBe(0)
-  expect(lines()).toEqual(['a', 'b', 'c', 'd'])
-})
-
-it('tail -n 0 -f prints the records that were appended while the connection was lost', async () => {
-  const { stream, reads, world, lines, cut } = await cuttable()
-  await stream.append('old')
-  const { signals, exitCode } = run(['tail', '-n', '0', '-f', 'app/s'], world)
-  await vi.waitUntil(() => reads.length === 1)
-  cut()
-  await stream.append('new')
-  await vi.waitUntil(() => lines().length === 1)
-  signals.emit('SIGTERM')
-  expect([await exitCode, lines()]).toEqual([143, ['new']])
-})
-
 it('tail -f fails if the server was never reached, or the stream is deleted meanwhile', async () => {
   const { hw, stream, world, lines, cut, restore } = await cuttable()
   const missing = await resultOf(['tail', '-f', 'app/s'])

@@ -4,8 +4,7 @@ import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { virtualClock } from '../../adapters/testing/index.ts'
-import { ROOT_TOKEN, resultOf, run, service } from './run.ts'
+import { ROOT_TOKEN, resultOf, service } from './run.ts'
 
 const LIST = ['token', 'list']
 const ISSUE = ['token', 'issue', 'ci', '--ops', 'read']
@@ -21,12 +20,6 @@ function refusedConnection(code: string): Error {
 }
 
 describe('a server', () => {
-  it('gets no token if none is given', async () => {
-    const { world, requests } = await service({ open: true })
-    expect((await resultOf(LIST, world)).exitCode).toBe(0)
-    expect(requests[0]!.headers.has('authorization')).toBe(false)
-  })
-
   it.each([
     [[], 'http://127.0.0.1:8787/v1/access-tokens'],
     [['--url', 'http://127.0.0.1:8787/'], 'http://127.0.0.1:8787/v1/access-tokens'],
@@ -67,19 +60,6 @@ describe('a server', () => {
     const world = respondingWith(() => Promise.reject(refusedConnection('ECONNREFUSED')))
     const refused = expect.stringMatching(/^headwater: cannot reach http:.*: connection refused$/)
     expect(await resultOf(args, world)).toEqual({ exitCode: 1, out: [], err: [...hint, refused] })
-  })
-
-  it('is given up after 30 seconds without a response', async () => {
-    const clock = virtualClock()
-    const fetch = (request: Request) =>
-      new Promise<Response>((_, reject) => {
-        request.signal.addEventListener('abort', () => reject(request.signal.reason))
-      })
-    const { exitCode, err } = run(LIST, { fetch, clock })
-    await clock.advance('30s')
-    expect(await exitCode).toBe(1)
-    expect(err).toEqual(['headwater: no data from http://127.0.0.1:8787 within 30 seconds'])
-    expect(clock.pending).toBe(0)
   })
 
   const URL = 'http://127.0.0.1:8787'
@@ -156,16 +136,6 @@ describe('a server', () => {
       expect(err).toEqual([`headwater: ${problem}`])
     },
   )
-
-  it('cannot redirect requests, which would forward the token', async () => {
-    const requests: Request[] = []
-    const fetch = async (request: Request) => {
-      requests.push(request)
-      return new Response(null, { status: 302, headers: { location: 'http://evil' } })
-    }
-    await resultOf(ISSUE, { fetch, env: { HEADWATER_TOKEN: SECRET } })
-    expect(requests.map(({ redirect }) => redirect)).toEqual(['manual'])
-  })
 })
 
 const fixture = (name: string) => readFileSync(new URL(`../node/fixtures/${name}`, import.meta.url))

@@ -9,7 +9,6 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { type ConnectOptions, connect } from '../../adapters/client/index.ts'
 import { type NodeServer, serve, toNodeHandler } from '../../adapters/node/index.ts'
 import { type Engine, open } from '../../src/index.ts'
-import { MIB } from '../../src/model/limits.ts'
 import { bodies, outcomeOf, testClock, testStorage } from '../support/index.ts'
 import { failureOf } from './network.ts'
 
@@ -87,30 +86,6 @@ describe('sessions in Node', () => {
     await hw.close()
     expect(await following).toMatchObject({ message: 'the client is closed' })
     await expect.poll(() => server.counts().requests).toBe(0)
-  })
-
-  it('send bytes as they were when they were submitted', { tags: ['slow'] }, async () => {
-    const { engine, server } = await startServer()
-    const { stream } = await connected(server.url, {
-      limits: { appendWaitingBytes: 128 * MIB, sessionInFlightBytes: MIB },
-    })
-    const session = await stream.appendSession()
-    const submitted = [100_000, 900_000, 10_000].flatMap((size) => {
-      const body = new Uint8Array(size)
-      return Array.from({ length: 5 }, (_, index) => {
-        const ticket = session.submit(body.fill(index))
-        body.fill(255)
-        return ticket
-      })
-    })
-    await Promise.all(submitted.map(async (ticket) => (await ticket).ack()))
-    await session.close()
-    let count = 0
-    for await (const { body } of engine.basin('basin').stream('stream').read({}, { as: 'bytes' })) {
-      expect(body.every((byte) => byte === count % 5)).toBe(true)
-      count++
-    }
-    expect(count).toBe(15)
   })
 
   it('use as many connections as their number takes', { tags: ['slow'] }, async () => {

@@ -12,28 +12,6 @@ async function startWith(config: object) {
   return { ...service, streams }
 }
 
-describe('creation on first use', () => {
-  test('an append creates the stream if the basin allows it', async () => {
-    const { call, streams } = await startWith({ create_stream_on_append: true })
-    expect((await call('POST', '/v1/streams/t/records', APPEND[2])).status).toBe(200)
-    expect(await errorOf(await call('GET', '/v1/streams/u/records/tail'))).toMatchObject({
-      code: 'stream_not_found',
-    })
-    expect(await streams()).toEqual(['t'])
-  })
-
-  test('the first append to a missing stream names the setting that would create it', async () => {
-    const { call } = await startWith({})
-    expect(await errorOf(await call('POST', '/v1/streams/t/records', APPEND[2]))).toEqual({
-      status: 404,
-      code: 'stream_not_found',
-      message:
-        `stream \`t\` in basin \`${BASIN}\` not found; ` +
-        'create it, or set `create_stream_on_append` of the basin, so that appends create streams',
-    })
-  })
-})
-
 describe('svc-stream-config', () => {
   test.each(['svc', 's2'])('configures the created stream, with the prefix %s', async (prefix) => {
     const { call } = await startWith({ create_stream_on_append: true, create_stream_on_read: true })

@@ -59,34 +59,6 @@ describe('unary read', () => {
   })
 })
 
-describe('long poll', () => {
-  test('returns the first append, with the tail', async () => {
-    const { call, clock, hw, expectNothingOpen } = await startWithThree()
-    const pending = call('GET', `${RECORDS}?seq_num=3&wait=60`)
-    await clock.settle()
-    expect(hw.stats()).toMatchObject({ openReads: 1, waitingReads: 1 })
-    await clock.advance('10s')
-    await hw.basin(BASIN).stream('s').append('d')
-    expect(await (await pending).json()).toEqual({
-      records: [{ seq_num: 3, timestamp: NOW + 10_000, body: 'd' }],
-      tail: { seq_num: 4, timestamp: NOW + 10_000 },
-    })
-    expectNothingOpen()
-  })
-
-  test('releases everything when the client leaves', async () => {
-    const { call, clock, hw, errors, expectNothingOpen } = await startWithThree()
-    const controller = new AbortController()
-    const pending = call('GET', `${RECORDS}?wait=60`, { signal: controller.signal })
-    await clock.settle()
-    expect(hw.stats().waitingReads).toBe(1)
-    controller.abort()
-    expect((await pending).status).toBe(499)
-    expectNothingOpen()
-    expect(errors).toEqual([])
-  })
-})
-
 test('returns the tail', async () => {
   const service = await startWithThree()
   const response = await service.call('GET', `${RECORDS}/tail`, {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
-import { RECORDS, startService, startWithStream } from './support.ts'
+import { RECORDS, startService } from './support.ts'
 
 describe('routes', () => {
   test.each([
@@ -16,22 +16,6 @@ describe('routes', () => {
     expect([response.status, response.headers.get('allow')]).toEqual([405, allow])
     const error = { code: 'method_not_allowed', message: `this path supports only ${allow}` }
     expect(await response.text()).toBe(method === 'HEAD' ? '' : JSON.stringify(error))
-  })
-})
-
-describe('names in paths', () => {
-  test('are single segments, split before they are decoded', async () => {
-    const { call, hw } = await startWithStream()
-    const created = await call('PUT', '/v1/streams/a%2Fb%20%C3%A9%2Frecords')
-    expect(created.status).toBe(201)
-    expect(await created.json()).toMatchObject({ name: 'a/b é/records' })
-    expect((await call('GET', '/v1/streams/a%2Fb%20%C3%A9%2Frecords/records/tail')).status).toBe(200)
-    expect(await hw.basin('test-basin').stream('a/b é/records').config()).toBeDefined()
-  })
-
-  test('may have 512 bytes', async () => {
-    const { call } = await startWithStream()
-    expect((await call('PUT', `/v1/streams/${'%C3%A9'.repeat(256)}`)).status).toBe(201)
   })
 })
 

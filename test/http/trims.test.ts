@@ -1,7 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
-import { bodies } from '../support/index.ts'
-import { BASIN, parseSse, RECORDS, type Service, startService, startWithStream } from './support.ts'
+import { BASIN, parseSse, RECORDS, startService } from './support.ts'
 
 const ALL = Number.MAX_SAFE_INTEGER
 
@@ -32,39 +31,4 @@ it('a session that opens while its response is appended, trimmed and fenced rece
   for (const session of sessions) {
     expect(await eventRecords(await session)).toEqual(['0 one', '1 two', '2 three', '3 trim', '4 fence'])
   }
-})
-
-describe('a read that opens within the grace period of a trim', () => {
-  async function unaryBodies({ call }: Service, query: string): Promise<string[] | number> {
-    const response = await call('GET', `${RECORDS}?${query}`)
-    if (response.status !== 200) return response.status
-    const { records } = (await response.json()) as { records: { body: string }[] }
-    return records.map(({ body }) => body)
-  }
-
-  /** A stream whose records were all trimmed, the trim included. */
-  async function startTrimmed() {
-    const service = await startWithStream()
-    const stream = service.hw.basin(BASIN).stream('s')
-    await stream.append(['a', 'b'])
-    await stream.trim(ALL)
-    return { ...service, stream }
-  }
-
-  it('sees the trimmed records over HTTP, and later ones do not', async () => {
-    const service = await startTrimmed()
-    expect(await unaryBodies(service, 'tail_offset=1')).toHaveLength(1)
-    await service.stream.append('c')
-    expect(await unaryBodies(service, 'seq_num=0')).toEqual(['a', 'b', expect.anything(), 'c'])
-    await service.clock.advance(9_999)
-    expect(await unaryBodies(service, 'seq_num=1')).toEqual(['b', expect.anything(), 'c'])
-    await service.clock.advance(1)
-    expect(await unaryBodies(service, 'seq_num=0')).toEqual(['c'])
-  })
-
-  it('does not see them in process', async () => {
-    const { stream } = await startTrimmed()
-    await stream.append('c')
-    expect(bodies(await stream.readBatch({ seqNum: 0 }))).toEqual(['c'])
-  })
 })

@@ -4,7 +4,6 @@ import { connect } from '../../adapters/client/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { type SyncedRecord, syncedStream } from '../../adapters/sync/index.ts'
 import { open } from '../../src/index.ts'
-import { bodies, strings, take } from './records.ts'
 import { basinOfFile, FETCH, S2S, serviceOfFile } from './support.ts'
 
 const { server } = await serviceOfFile()
@@ -36,36 +35,6 @@ describe.each([FETCH, S2S])('the published client ($name) and a synced stream', 
     }
     return { published, device }
   }
-
-  it('see the records of each other in one order', { tags: ['slow'] }, async () => {
-    const { published, device } = await shared()
-    const [one, other] = [await device(), await device()]
-    const session = await published.readSession({ start: { from: { seqNum: 0 } } })
-    const names = ['one', 'other', 'published'] as const
-    for (let i = 0; i < 10; i++) {
-      await Promise.all([
-        one.synced.append(`one ${i}`),
-        other.synced.append([`other ${i}`, `other ${i}, too`]),
-        published.append(strings(`published ${i}`)),
-      ])
-    }
-    await Promise.all([one.synced.outbox.flush(), other.synced.outbox.flush()])
-    const read = await take(session, 40)
-    await session.cancel().catch(() => {})
-    for (const name of names) {
-      const own = bodies(read).filter((body) => body.startsWith(name))
-      expect(own).toEqual(
-        Array.from({ length: 10 }, (_, i) =>
-          name === 'other' ? [`other ${i}`, `other ${i}, too`] : [`${name} ${i}`],
-        ).flat(),
-      )
-    }
-    for (const { confirmed } of [one, other]) {
-      await expect.poll(async () => (await confirmed()).length).toBe(40)
-      const shown = (await confirmed()).map(({ seqNum, body }) => [seqNum, body])
-      expect(shown).toEqual(read.map(({ seqNum, body }) => [seqNum, body]))
-    }
-  })
 
   it('keep the headers of each other, and need none of their own', async () => {
     const { published, device } = await shared()
