@@ -46,7 +46,7 @@ export async function* generatedBatches(
       bytes += body.length
       made++
     }
-    yield { records, count: records.length, bytes }
+    yield { records, bytes }
   }
 }
 

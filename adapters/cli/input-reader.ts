@@ -3,7 +3,6 @@ import { appendRecord, type RecordInput } from '../../src/model/append-input.ts'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import { type Header, meteredBytesOf } from '../../src/model/record.ts'
-import { TextLines } from '../../src/storage/text-lines.ts'
 import type { DataFormat } from '../../src/wire/headers.ts'
 import { decodeAppendJson } from '../../src/wire/json-append.ts'
 import type { ByteSource } from './byte-source.ts'
@@ -11,7 +10,6 @@ import { CliError, printable } from './errors.ts'
 
 const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
-const LINE_BREAK = Buffer.from('\r\n')
 /** A line of JSON may be longer than its record: base64, escapes. */
 const JSON_LINE_BYTES_MAX = 8 * 1024 * 1024
 /** The read buffer. It grows for longer lines. */
@@ -21,9 +19,8 @@ const BEFORE_JSON = '{"records":['
 
 /** A batch of 1 to 1,000 records, at most 1 MiB metered. */
 export interface InputBatch {
-  /** The records: as lines if they are nothing else. Their memory is used again for the next batch. */
-  readonly records: TextLines | readonly RecordInput[]
-  readonly count: number
+  /** The records. Their memory is used again for the next batch. */
+  readonly records: readonly RecordInput[]
   /** The bytes of the input. */
   readonly bytes: number
 }
@@ -46,17 +43,13 @@ interface MeteredRecord {
 /** Makes batches of records of the lines of an input. */
 export class InputReader {
   readonly #options: RecordOptions
-  /** Whether a record is its line and nothing else. */
-  readonly #isPlain: boolean
   readonly #lineBytesMax: number
   /** The metered size of a record without its body. */
   readonly #recordBytes: number
-  readonly #ends = new Uint32Array(BATCH_RECORDS_MAX)
   #line = 0
 
   constructor(options: RecordOptions) {
     this.#options = options
-    this.#isPlain = !options.json && options.headers.length === 0 && !options.skipEmpty
     this.#recordBytes = meteredBytesOf(options.headers, new Uint8Array())
     const recordBytesMax = BATCH_METERED_BYTES_MAX - this.#recordBytes
     this.#lineBytesMax = options.json ? JSON_LINE_BYTES_MAX : recordBytesMax
@@ -66,7 +59,7 @@ export class InputReader {
   async *single(text: string): AsyncGenerator<InputBatch> {
     const body = utf8(text)
     if (body.length > this.#lineBytesMax) throw this.#tooLong('TEXT')
-    yield { records: [this.#isPlain ? body : this.#record(body).input], count: 1, bytes: body.length }
+    yield { records: [this.#record(body).input], bytes: body.length }
   }
 
   /** Yields what each read of the input completes, without waiting for more. Ends when the signal aborts. */
@@ -108,10 +101,7 @@ export class InputReader {
 
   /** @param text Whole lines from `from` on; the last may lack its line break. */
   *#split(text: Buffer, from: number): Generator<InputBatch> {
-    const ends = this.#ends
-    const isPlain = this.#isPlain && !text.includes(LINE_BREAK, from)
     let records: RecordInput[] = []
-    let count = 0
     let metered = 0
     let batchStart = from
     let start = from
@@ -126,28 +116,20 @@ export class InputReader {
         continue
       }
       if (end - start > this.#lineBytesMax) throw this.#tooLong(this.#place())
-      let record: MeteredRecord | undefined
-      let meteredBytes = this.#recordBytes + end - start
-      if (!isPlain) {
-        // Not `subarray`, which takes longer.
-        record = this.#record(new Uint8Array(text.buffer, text.byteOffset + start, end - start))
-        meteredBytes = record.meteredBytes
-      }
-      if (count === BATCH_RECORDS_MAX || metered + meteredBytes > BATCH_METERED_BYTES_MAX) {
-        const lines = new TextLines(text, batchStart, ends.subarray(0, count))
-        yield { records: isPlain ? lines : records, count, bytes: start - batchStart }
+      // Not `subarray`, which takes longer.
+      const line = new Uint8Array(text.buffer, text.byteOffset + start, end - start)
+      const { input, meteredBytes } = this.#record(line)
+      if (records.length === BATCH_RECORDS_MAX || metered + meteredBytes > BATCH_METERED_BYTES_MAX) {
+        yield { records, bytes: start - batchStart }
         records = []
-        count = 0
         metered = 0
         batchStart = start
       }
-      ends[count++] = end
-      if (record !== undefined) records.push(record.input)
+      records.push(input)
       metered += meteredBytes
       start = next
     }
-    const lines = new TextLines(text, batchStart, ends.subarray(0, count))
-    if (count > 0) yield { records: isPlain ? lines : records, count, bytes: text.length - batchStart }
+    if (records.length > 0) yield { records, bytes: text.length - batchStart }
   }
 
   #record(line: Uint8Array): MeteredRecord {

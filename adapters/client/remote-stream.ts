@@ -3,7 +3,7 @@ import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { CursorOptions, RecordCursor } from '../../src/api/record-cursor.ts'
 import { Stream } from '../../src/api/stream.ts'
 import type { SiblingOptions } from '../../src/api/stream-options.ts'
-import { appendBatch, ownBytes, type RecordInput } from '../../src/model/append-input.ts'
+import { appendBatch, type RecordInput } from '../../src/model/append-input.ts'
 import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
@@ -62,7 +62,6 @@ export class RemoteStream extends Stream {
       signal?.throwIfAborted()
       this.#begin()
       const body = this.#appends.encode(batch)
-      if (body === undefined) ownBytes(batch)
       const reservation = this.#core.streamContext.reserve(batch.meteredBytes)
       const acked = this.#core
         .inOrder(this.#target.id, async () => {

@@ -1,6 +1,6 @@
 import type { SessionAppender } from '../../src/api/append-session.ts'
 import { discardedError } from '../../src/api/errors.ts'
-import { type AppendBatch, ownBytes } from '../../src/model/append-input.ts'
+import type { AppendBatch } from '../../src/model/append-input.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import {
@@ -35,7 +35,6 @@ export class RequestAppender implements SessionAppender {
   }
 
   append(batch: AppendBatch, _reservation: unknown, started: () => void): Promise<AppendAck> {
-    ownBytes(batch)
     started()
     const { id } = this.#target
     const waiting = this.#waiting
@@ -163,8 +162,8 @@ class BatchGroup {
 }
 
 /** Whether all records get the time of the append, and none is a command, which may change a condition. */
-function isPlain({ records, lines }: AppendBatch): boolean {
-  return lines === undefined && records.every(({ timestamp, command }) => timestamp === undefined && !command)
+function isPlain({ records }: AppendBatch): boolean {
+  return records.every(({ timestamp, command }) => timestamp === undefined && !command)
 }
 
 function encodedBytesOf(records: readonly AppendRecord[]): number {

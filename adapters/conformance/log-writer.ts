@@ -1,6 +1,6 @@
 import type { RetentionExtension } from '../../src/core/retention.ts'
 import type { WriteState } from '../../src/core/stream-state.ts'
-import { type BlockMemory, utf8 } from '../../src/model/bytes.ts'
+import { utf8 } from '../../src/model/bytes.ts'
 import {
   BATCH_ENCODED_BYTES_MAX,
   BATCH_METERED_BYTES_MAX,
@@ -68,7 +68,7 @@ export class LogWriter {
   request(spec: AppendSpec = {}): AppendRequest {
     const { head } = this
     const writeState = spec.writeState ?? head.writeState
-    const added = block({ ...spec, firstSeqNum: head.tail.seqNum }, this)
+    const added = block({ ...spec, firstSeqNum: head.tail.seqNum })
     this.head = {
       epoch: head.epoch,
       tail: { seqNum: added.endSeqNum, timestamp: added.lastTimestamp },
@@ -90,11 +90,6 @@ export class LogWriter {
       block: added,
       head: this.head,
     }
-  }
-
-  /** Allocates as the engine does. */
-  allocate(bytes: number): Uint8Array {
-    return this.#session.allocate?.(this.logId, bytes) ?? new Uint8Array(bytes)
   }
 
   /** Sets the extensions, and the next epoch with them. */
@@ -149,7 +144,7 @@ interface BlockSpec {
 
 const SMALL_HEADER = [utf8('n'), utf8('v')] as const
 
-export function block(spec: BlockSpec, memory?: BlockMemory): StoredBlock {
+export function block(spec: BlockSpec): StoredBlock {
   const records: SequencedRecord[] = []
   for (let i = 0; i < (spec.count ?? 1); i++) {
     const seqNum = spec.firstSeqNum + i
@@ -168,7 +163,7 @@ export function block(spec: BlockSpec, memory?: BlockMemory): StoredBlock {
     lastTimestamp: records.at(-1)!.timestamp,
     meteredBytes: metered(records),
     expiresAt: spec.expiresAt ?? null,
-    data: encodeRecords(records, memory),
+    data: encodeRecords(records),
   }
 }
 

@@ -3,7 +3,6 @@ import {
   type AppendBatch,
   type AppendConditions,
   appendBatch,
-  ownBytes,
   type RecordInput,
 } from '../model/append-input.ts'
 import { HeadwaterError } from '../model/errors.ts'
@@ -53,8 +52,6 @@ export interface SessionAppender {
   }
   /** Appends a batch. Calls `started` once it is in flight. */
   append(batch: AppendBatch, reservation: Reservation, started: () => void): Promise<AppendAck>
-  /** Copies what the batch borrows, before it waits for `append`. {@link ownBytes} by default. */
-  own?(batch: AppendBatch): void
   release(): void
 }
 
@@ -137,16 +134,12 @@ export class AppendSession {
     return this.#failure.report(this.submitBatch(batch), signal)
   }
 
-  /**
-   * @internal Submits a validated batch, with the memory that was reserved for it, if any. Copies the byte
-   * arrays of the batch unless they are encoded when it returns.
-   */
+  /** @internal Submits a validated batch, with the memory that was reserved for it, if any. */
   submitBatch(batch: AppendBatch, reserved?: Reservation): Promise<AppendTicket> {
     let reservation = reserved
     try {
       if (this.#isClosed) throw this.#endedError()
-      // Lines contain no commands.
-      if (batch.lines === undefined) this.#context.check(batch)
+      this.#context.check(batch)
       reservation ??= this.#context.reserve(batch.meteredBytes)
     } catch (error) {
       reservation?.release()
@@ -157,9 +150,7 @@ export class AppendSession {
     const held = reservation
     return new Promise((accepted, refused) => {
       this.#last = new Promise<void>((settled) => {
-        let isAppended = false
         this.#inFlight.acquire(batch.meteredBytes, () => {
-          isAppended = true
           const acked = this.#append(batch, held, previous, () =>
             accepted({ ack: async (options) => this.#failure.report(acked, signalOf(options)) }),
           )
@@ -170,10 +161,6 @@ export class AppendSession {
             () => previous.then(() => settled()),
           )
         })
-        if (isAppended) return
-        const { appender } = this.#context
-        if (appender.own === undefined) ownBytes(batch)
-        else appender.own(batch)
       })
     })
   }

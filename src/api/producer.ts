@@ -2,7 +2,6 @@ import {
   type AppendConditions,
   appendRecord,
   isFencingToken,
-  ownRecord,
   type RecordInput,
 } from '../model/append-input.ts'
 import { invalid } from '../model/errors.ts'
@@ -74,7 +73,7 @@ export class Producer {
     const signal = signalOf(options)
     signal?.throwIfAborted()
     // Validated and copied now: the caller may reuse its buffers as soon as the call returns.
-    const record = ownRecord(appendRecord(input))
+    const record = appendRecord(input)
     if (this.#isClosedUnused) throw producerClosedError()
     return this.#batch((batcher) => batcher.submit(record, signal), signal, record.meteredBytes)
   }

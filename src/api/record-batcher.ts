@@ -170,7 +170,7 @@ export class RecordBatcher {
     if (this.#matchSeqNum !== undefined) this.#matchSeqNum += records.length
     this.#session ??= this.#context.openSession()
     const submitted = this.#session.then(
-      (session) => session.submitBatch({ records, meteredBytes, borrows: false, ...conditions }, reservation),
+      (session) => session.submitBatch({ records, meteredBytes, ...conditions }, reservation),
       (error: unknown) => {
         reservation.release()
         throw error

@@ -6,7 +6,7 @@ import type { StreamPosition } from '../model/position.ts'
 import type { ProducerBatch } from '../model/producer-batch.ts'
 import type { ProducerState, StreamState, WriteState } from './stream-state.ts'
 
-/** The rules of closed streams, of producers and of `streamSeq`. Loaded when an append first needs them. */
+/** The rules of closed streams, of producers and of `streamSeq`. */
 
 /** A rejected batch. */
 export interface Refused {
@@ -57,10 +57,7 @@ export function continuationRefusal(
 }
 
 function onlyCloses(batch: AppendBatch): boolean {
-  // Lines are no commands.
-  return (
-    batch.lines === undefined && batch.records.length === 1 && batch.records[0]!.command?.kind === 'close'
-  )
+  return batch.records.length === 1 && batch.records[0]!.command?.kind === 'close'
 }
 
 /** How long a producer is certainly known after its last append, in milliseconds: 7 days. */

@@ -1,26 +1,26 @@
-import type { AppendBatch, Lines } from '../model/append-input.ts'
+import type { AppendBatch } from '../model/append-input.ts'
 import type { Cipher, StreamConfig } from '../model/config.ts'
 import { HeadwaterError, invalid } from '../model/errors.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { SequencedRecord } from '../model/record.ts'
-import type { Duplicate, Refused } from './append-rules.ts'
+import {
+  continuationRefusal,
+  type Duplicate,
+  type Refused,
+  storedOutcome,
+  withAppend,
+} from './append-rules.ts'
 import { applyCommand, type StreamState } from './stream-state.ts'
 
 /** A batch with its positions. */
 export interface Sequenced {
   readonly kind: 'sequenced'
-  /** Empty if the batch has `lines`. */
   readonly records: readonly SequencedRecord[]
-  /** Consecutive from `start`, all with its timestamp. */
-  readonly lines: Lines | undefined
   readonly next: StreamState
   readonly start: StreamPosition
   readonly end: StreamPosition
 }
-
-/** The rules of `append-rules.ts`, which few streams need. */
-export type AppendRules = typeof import('./append-rules.ts')
 
 /**
  * The number of records that may be encrypted with random nonces under one AES-256-GCM key (docs/protocol.md
@@ -31,22 +31,20 @@ const AES_GCM_SEQ_NUM_MAX = 0xff_ff_ff_ff
 /**
  * Assigns sequence numbers and timestamps to a batch, or rejects it as a whole, or finds it stored already.
  * Checks the conditions, then each record (docs/protocol.md "Append conditions"). Commands in the batch take
- * effect after the checks. `now` is in milliseconds. `rules` are required for
- * a batch with `producer` or `streamSeq`, and for a stream that has a write state.
+ * effect after the checks. `now` is in milliseconds.
  */
 export function sequence(
   state: StreamState,
   batch: AppendBatch,
   config: Pick<StreamConfig, 'timestamping'> & { readonly cipher: Cipher | null },
   now: number,
-  rules?: AppendRules,
 ): Sequenced | Duplicate | Refused {
-  const stored = rules?.storedOutcome(state, batch)
+  const stored = storedOutcome(state, batch)
   if (stored !== undefined) return stored
   const isConditional = batch.fencingToken !== undefined || batch.matchSeqNum !== undefined
   const refusal = isConditional ? checkConditions(state, batch) : undefined
   if (refusal !== undefined) return refuse(refusal)
-  const continuation = rules?.continuationRefusal(state, batch, now)
+  const continuation = continuationRefusal(state, batch, now)
   if (continuation !== undefined) return refuse(continuation)
 
   const records: SequencedRecord[] = []
@@ -54,10 +52,6 @@ export function sequence(
   let seqNum = state.tail.seqNum
   let timestamp = state.tail.timestamp
   const recordMax = config.cipher === 'aes-256-gcm' ? AES_GCM_SEQ_NUM_MAX : INTEGER_MAX - 1
-  const { lines } = batch
-  if (lines !== undefined && seqNum + lines.count - 1 <= recordMax) {
-    return sequenceLines(state, batch, lines, config, now, rules)
-  }
   for (const record of batch.records) {
     const seqNumMax = record.command ? INTEGER_MAX - 1 : recordMax
     if (seqNum > seqNumMax) {
@@ -73,36 +67,11 @@ export function sequence(
   }
   const start = { seqNum: state.tail.seqNum, timestamp: records[0]!.timestamp }
   const end = { seqNum, timestamp }
-  const writeState = rules?.withAppend(next.writeState, batch, { start, end }, now) ?? next.writeState
+  const writeState = withAppend(next.writeState, batch, { start, end }, now)
   return {
     kind: 'sequenced',
     records,
-    lines: undefined,
     next: { tail: end, trimPoint: next.trimPoint, fencingToken: next.fencingToken, writeState },
-    start,
-    end,
-  }
-}
-
-/** Lines are not commands and have no timestamps. */
-function sequenceLines(
-  { tail, trimPoint, fencingToken, writeState: before }: StreamState,
-  batch: AppendBatch,
-  lines: Lines,
-  { timestamping }: Pick<StreamConfig, 'timestamping'>,
-  now: number,
-  rules: AppendRules | undefined,
-): Sequenced | Refused {
-  const timestamp = assignTimestamp(undefined, tail.timestamp, timestamping, now)
-  if (timestamp === undefined) return refuseWithoutTimestamp()
-  const start = { seqNum: tail.seqNum, timestamp }
-  const end = { seqNum: tail.seqNum + lines.count, timestamp }
-  const writeState = rules?.withAppend(before, batch, { start, end }, now) ?? before
-  return {
-    kind: 'sequenced',
-    records: [],
-    lines,
-    next: { tail: end, trimPoint, fencingToken, writeState },
     start,
     end,
   }

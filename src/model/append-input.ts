@@ -1,4 +1,4 @@
-import { type BlockMemory, EMPTY_BYTES, isWellFormed, UNBUFFERED_BYTES_MAX, utf8, utf8Into } from './bytes.ts'
+import { EMPTY_BYTES, isWellFormed, UNBUFFERED_BYTES_MAX, utf8, utf8Into } from './bytes.ts'
 import { isCommandShaped, parseCommand } from './command.ts'
 import { assertValid, type HeadwaterError, invalid } from './errors.ts'
 import {
@@ -9,7 +9,6 @@ import {
   RECORD_METERED_BYTES_MAX,
 } from './limits.ts'
 import { fencingTokenProblem } from './names.ts'
-import type { StreamPosition } from './position.ts'
 import { isProducerBatch, isStreamSeq, type ProducerBatch } from './producer-batch.ts'
 import { type AppendRecord, type Command, encodedBytesMaxOf, type Header, meteredBytesOf } from './record.ts'
 import {
@@ -90,83 +89,51 @@ export interface AppendInput {
   readonly conditions: AppendConditions
 }
 
-/**
- * A validated and metered batch that is ready for sequencing.
- *
- * Ownership: {@link appendBatch} copies nothing, so a batch may borrow memory until the call that passed it
- * returns. Code that keeps it longer, because the stream is not open or something else comes first, calls
- * {@link ownBytes} before that. A batch that is encoded within the call is never copied.
- */
+/** A validated and metered batch, with bytes of its own, that is ready for sequencing. */
 export interface AppendBatch extends AppendConditions {
   /** The records, 1 to 1,000. */
-  records: readonly AppendRecord[]
-  /** Whether records refer to byte arrays of the caller, or to memory that the next batch overwrites. */
-  borrows: boolean
+  readonly records: readonly AppendRecord[]
   /** The sum of the records' metered sizes. */
   readonly meteredBytes: number
-  /** The same records as lines, if they were given as such. `records` are then created on first use. */
-  lines?: Lines | undefined
-}
-
-/** Bodies of records without headers and timestamps, which are encoded without an object for each record. */
-export interface Lines {
-  readonly count: number
-  /** The metered size of the records, in bytes. */
-  readonly meteredBytes: number
-  /** The bytes of each line: views. */
-  bodies(): Uint8Array[]
-  /** Copies them to memory of their own. */
-  copy(): Lines
-  /** Encodes the block of their records. The first gets the position `start`, and all get its timestamp. */
-  encode(start: StreamPosition, memory: BlockMemory): Uint8Array
 }
 
 /**
  * Validates and meters a batch in the order of docs/protocol.md "Append request": each record, the number of
- * records, their size, then the conditions. Throws `invalid`.
+ * records, their size, then the conditions. Copies the byte arrays of the caller. Throws `invalid`.
  */
 export function appendBatch(
   input: RecordInput | readonly RecordInput[],
   conditions?: AppendConditions,
 ): AppendBatch {
   const records: AppendRecord[] = []
-  const lent = scratch
-  const shared = new SharedBytes(lent)
+  const shared = new SharedBytes()
   const inputs: readonly RecordInput[] = Array.isArray(input) ? input : [input]
   let meteredBytes = 0
   let encodedBytes = 0
-  // A getter of the input may append to another stream.
-  scratch = undefined
-  try {
-    for (const input of inputs) {
-      const record = appendRecord(input, shared)
-      if (records.at(-1)?.command?.kind === 'close')
-        throw invalid('no record may follow a `close` command', 'records')
-      encodedBytes += record.encodedBytesMax
-      meteredBytes += record.meteredBytes
-      records.push(record)
-      // A batch that is far too long is rejected below without keeping all of its records.
-      if (records.length > BATCH_RECORDS_MAX) break
-    }
-    const count = records.length
-    if (count === 0 || count > BATCH_RECORDS_MAX || meteredBytes > BATCH_METERED_BYTES_MAX) {
-      throw batchSizeError(count)
-    }
-    if (encodedBytes > BATCH_ENCODED_BYTES_MAX) throw tooLargeEncoded('record batch')
-    if (conditions !== undefined) assertMembers(conditions, APPEND_OPTIONS, 'options')
-    return {
-      records,
-      meteredBytes,
-      borrows: shared.isBorrowed,
-      lines: undefined,
-      fencingToken: conditions?.fencingToken,
-      matchSeqNum: conditions?.matchSeqNum,
-      // A copy: the caller may change its own while the batch waits.
-      producer: conditions?.producer && { ...conditions.producer },
-      streamSeq: conditions?.streamSeq,
-    }
-  } finally {
-    scratch = lent
+  for (const input of inputs) {
+    const record = appendRecord(input, shared)
+    if (records.at(-1)?.command?.kind === 'close')
+      throw invalid('no record may follow a `close` command', 'records')
+    encodedBytes += record.encodedBytesMax
+    meteredBytes += record.meteredBytes
+    records.push(record)
+    // A batch that is far too long is rejected below without keeping all of its records.
+    if (records.length > BATCH_RECORDS_MAX) break
+  }
+  const count = records.length
+  if (count === 0 || count > BATCH_RECORDS_MAX || meteredBytes > BATCH_METERED_BYTES_MAX) {
+    throw batchSizeError(count)
+  }
+  if (encodedBytes > BATCH_ENCODED_BYTES_MAX) throw tooLargeEncoded('record batch')
+  if (conditions !== undefined) assertMembers(conditions, APPEND_OPTIONS, 'options')
+  return {
+    records,
+    meteredBytes,
+    fencingToken: conditions?.fencingToken,
+    matchSeqNum: conditions?.matchSeqNum,
+    // A copy: the caller may change its own while the batch waits.
+    producer: conditions?.producer && { ...conditions.producer },
+    streamSeq: conditions?.streamSeq,
   }
 }
 
@@ -178,35 +145,12 @@ export function batchSizeError(count: number): HeadwaterError {
     : invalid('record batch must not exceed a metered size of 1 MiB', 'records')
 }
 
-/**
- * Copies the byte arrays that the batch borrows. Call it before the batch outlives the call that passed it.
- */
-export function ownBytes(batch: AppendBatch): void {
-  if (!batch.borrows) return
-  batch.borrows = false
-  if (batch.lines !== undefined) {
-    batch.lines = batch.lines.copy()
-    return
-  }
-  const shared = new SharedBytes()
-  batch.records = batch.records.map((record) => ownRecord(record, shared))
-}
-
-/** Returns the record with copies of its byte arrays. */
-export function ownRecord(record: AppendRecord, shared = new SharedBytes()): AppendRecord {
-  const headers = record.headers.map(([name, value]) => [shared.copy(name), shared.copy(value)] as const)
-  return { ...record, headers, body: shared.copy(record.body) }
-}
-
 type RecordParts = Exclude<RecordInput, BytesOrText>
 
 /** Shared by the many records without headers. */
 const NO_HEADERS: readonly Header[] = Object.freeze([])
 
-/**
- * Validates and meters one record, and encodes its text into `shared`. Byte arrays are not copied. Throws
- * `invalid`.
- */
+/** Validates and meters one record, and copies its bytes and texts into `shared`. Throws `invalid`. */
 export function appendRecord(input: RecordInput, shared = new SharedBytes()): AppendRecord {
   const isBody = typeof input === 'string' || input instanceof Uint8Array
   const parts: RecordParts = isBody ? { body: input } : partsOf(input)
@@ -284,12 +228,11 @@ function bytesOf(value: BytesOrText, field: 'body' | 'headers', shared: SharedBy
   }
   const what = field === 'body' ? '`body`' : 'a name or value in `headers`'
   if (value instanceof Uint8Array) {
-    shared.isBorrowed = true
-    if (value.length > 0) return value
+    if (value.length > 0) return shared.copy(value)
     try {
-      // Throws if the buffer was transferred or shrunk, as copying the array would.
+      // Throws if the buffer was transferred or shrunk.
       value.at(0)
-      return value
+      return EMPTY_BYTES
     } catch {
       throw invalid(`the buffer of ${what} was transferred or shrunk`, field)
     }
@@ -306,25 +249,13 @@ const PIECE_BYTES_MAX = 64 * 1024
 /** Longer arrays get memory of their own, because they would waste the end of a piece. */
 const SHARING_BYTES_MAX = PIECE_BYTES_MAX / 8
 
-/** Memory for the first texts of a batch: most batches are encoded before the next one is made. */
-let scratch: Uint8Array | undefined = new Uint8Array(PIECE_BYTES_MAX)
-
 /**
  * Memory for many small byte arrays of one lifetime, such as those of a batch. One allocation for each would
  * take longer than the rest of appending a record.
  */
 export class SharedBytes {
-  /** Whether arrays are in borrowed memory, or belong to the caller, which `bytesOf` sets. */
-  isBorrowed = false
-  readonly #borrowed: Uint8Array
-  #piece: Uint8Array
+  #piece: Uint8Array = EMPTY_BYTES
   #used = 0
-
-  /** Encodes the first texts into the given memory, which is used again later. */
-  constructor(borrowed: Uint8Array = EMPTY_BYTES) {
-    this.#borrowed = borrowed
-    this.#piece = borrowed
-  }
 
   /** A copy of the bytes. */
   copy(bytes: Uint8Array): Uint8Array {
@@ -341,7 +272,6 @@ export class SharedBytes {
     const { length } = text
     if (length > SHARING_BYTES_MAX / 3) return utf8(text)
     this.#reserve(3 * length)
-    if (this.#piece === this.#borrowed) this.isBorrowed = true
     return this.#take(utf8Into(text, this.#piece, this.#used))
   }
 

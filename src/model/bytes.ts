@@ -11,12 +11,6 @@ export const EMPTY_BYTES: Uint8Array = new Uint8Array(0)
  */
 export const UNBUFFERED_BYTES_MAX = 64
 
-/** Provides the memory for encoded blocks. */
-export interface BlockMemory {
-  /** Returns zeroed memory of this length. */
-  allocate(bytes: number): Uint8Array
-}
-
 /** The length up to which a loop is faster than a call of the encoder. */
 const LOOP_LENGTH_MAX = 64
 

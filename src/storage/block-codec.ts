@@ -1,4 +1,3 @@
-import { type BlockMemory, UNBUFFERED_BYTES_MAX } from '../model/bytes.ts'
 import { commandOf } from '../model/command.ts'
 import type { Header, SequencedRecord } from '../model/record.ts'
 
@@ -24,7 +23,7 @@ export const TAG_VALUE = (2 << 3) | 2
  * `test/wire/block-oracle.test.ts` compares it with the generated code of `@bufbuild/protobuf`, and
  * `npm run bench -- codec` measures the gain.
  */
-export function encodeRecords(records: readonly SequencedRecord[], memory?: BlockMemory): Uint8Array {
+export function encodeRecords(records: readonly SequencedRecord[]): Uint8Array {
   let length = 0
   const sizes = new Array<number>(records.length)
   for (let i = 0; i < records.length; i++) {
@@ -32,8 +31,7 @@ export function encodeRecords(records: readonly SequencedRecord[], memory?: Bloc
     sizes[i] = size
     length += 1 + varintSize(size) + size
   }
-  const isShort = length <= UNBUFFERED_BYTES_MAX
-  const bytes = memory === undefined || isShort ? new Uint8Array(length) : memory.allocate(length)
+  const bytes = new Uint8Array(length)
   let offset = 0
   for (let i = 0; i < records.length; i++) {
     bytes[offset++] = TAG_RECORD

@@ -90,13 +90,6 @@ export interface StorageSession {
   append(request: AppendRequest): Promise<void>
 
   /**
-   * Returns zeroed memory for the `data` of a block that is about to be appended, so that the storage can
-   * keep it without a copy. It may be a view of a larger buffer. Never throws. If absent, or for a short
-   * block, the engine allocates the memory.
-   */
-  allocate?(logId: string, bytes: number): Uint8Array
-
-  /**
    * Returns the blocks that contain records at or after `from` and below `endSeqNum`, ascending, without gaps
    * except for reclaimed blocks. The first may begin before `from`, and the last may end after `endSeqNum`.
    * Reflects every append that resolved before this call. Returns at least one block if there is one, and

@@ -1,10 +1,4 @@
-import {
-  type AppendBatch,
-  appendBatch,
-  batchSizeError,
-  ownBytes,
-  type RecordInput,
-} from '../model/append-input.ts'
+import { type AppendBatch, appendBatch, batchSizeError, type RecordInput } from '../model/append-input.ts'
 import { lossyTextOf } from '../model/bytes.ts'
 import { isCommandShaped } from '../model/command.ts'
 import { invalid } from '../model/errors.ts'
@@ -19,7 +13,6 @@ export function outboxInput(
   input: RecordInput | readonly RecordInput[],
 ): Pick<AppendBatch, 'records' | 'meteredBytes'> {
   const batch = appendBatch(input)
-  ownBytes(batch)
   for (const { headers } of batch.records) {
     if (isCommandShaped(headers)) {
       throw invalid('an outbox cannot send command records; use the remote stream', 'records')

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import * as rules from '../../src/core/append-rules.ts'
 import { sequence } from '../../src/core/sequence.ts'
 import type { StreamState } from '../../src/core/stream-state.ts'
 import { type AppendConditions, appendBatch, type RecordInput } from '../../src/model/append-input.ts'
@@ -12,7 +11,7 @@ const EMPTY: StreamState = { tail: { seqNum: 0, timestamp: 0 }, trimPoint: 0, fe
 const DAY_MS = 86_400_000
 
 function run(state: StreamState, conditions: AppendConditions, records: RecordInput[] = ['x'], now = 1_000) {
-  return sequence(state, appendBatch(records, conditions), CONFIG, now, rules)
+  return sequence(state, appendBatch(records, conditions), CONFIG, now)
 }
 
 /** The state after an append that must succeed. */

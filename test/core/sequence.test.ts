@@ -5,10 +5,6 @@ import { type AppendConditions, appendBatch, type RecordInput } from '../../src/
 import { utf8 } from '../../src/model/bytes.ts'
 import { fenceRecord, trimRecord } from '../../src/model/command.ts'
 import type { Cipher, TimestampingMode } from '../../src/model/config.ts'
-import { INTEGER_MAX } from '../../src/model/limits.ts'
-import { lineBatch } from '../../src/model/line-batch.ts'
-import type { TextLines } from '../../src/storage/text-lines.ts'
-import { linesOf } from '../support/lines.ts'
 
 const NOW = 1000
 const EMPTY: StreamState = { tail: { seqNum: 0, timestamp: 0 }, trimPoint: 0, fencingToken: '' }
@@ -231,39 +227,4 @@ describe('the largest sequence number', () => {
     expect(refused(from(LAST + 1), ['a'], {}, setting).message).toContain('max assignable')
     expect(refused(from(LAST), ['a', 'b'], {}, setting).message).toContain('timestamp was required')
   })
-})
-
-describe('a batch of lines', () => {
-  const bodies = ['a', '', 'bc']
-  const settings: readonly [string, StreamState, AppendConditions, Setting][] = [
-    ['at the start of a stream', EMPTY, {}, {}],
-    ['at a tail with a later timestamp', STREAM, {}, { now: 800 }],
-    ['with conditions that hold', STREAM, { matchSeqNum: 7, fencingToken: 'mine' }, {}],
-    ['with another sequence number', STREAM, { matchSeqNum: 8 }, {}],
-    ['with another fencing token', STREAM, { fencingToken: 'yours' }, {}],
-    ['that lacks required timestamps', STREAM, {}, { mode: 'client-require' }],
-    ['with times of arrival', STREAM, {}, { mode: 'arrival' }],
-    ['that ends at the highest sequence number', atTail(INTEGER_MAX - 3), {}, {}],
-    ['that exceeds the highest sequence number', atTail(INTEGER_MAX - 2), {}, {}],
-    ['that exceeds the limit of a cipher', atTail(0xff_ff_ff_fe), {}, { cipher: 'aes-256-gcm' }],
-  ]
-  it.each(settings)('is sequenced as the same records: %s', (_, state, conditions, setting) => {
-    const { mode = 'client-prefer', uncapped = false, cipher = null, now = NOW } = setting
-    const config = { timestamping: { mode, uncapped }, cipher }
-    const outcome = sequence(state, lineBatch(linesOf(bodies, 2), conditions), config, now)
-    const expected = run(state, bodies, conditions, setting)
-    if (outcome.kind !== 'sequenced') {
-      expect(expected).toEqual(outcome)
-      return
-    }
-    const { lines, records: _none, ...positions } = outcome
-    const { records, lines: _absent, ...expectedPositions } = expected as Sequenced
-    expect(positions).toEqual(expectedPositions)
-    expect((lines as TextLines).bodies()).toEqual(records.map(({ body }) => body))
-    expect(records.every(({ timestamp }) => timestamp === positions.start.timestamp)).toBe(true)
-  })
-
-  function atTail(seqNum: number): StreamState {
-    return { ...STREAM, tail: { seqNum, timestamp: 900 } }
-  }
 })

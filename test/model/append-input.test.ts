@@ -2,9 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { appendBatch, appendRecord, type RecordInput } from '../../src/model/append-input.ts'
 import { EMPTY_BYTES, utf8 } from '../../src/model/bytes.ts'
 import { INTEGER_MAX, MIB } from '../../src/model/limits.ts'
-import { lineBatch } from '../../src/model/line-batch.ts'
 import { assertInteger } from '../../src/model/validation.ts'
-import { linesOf } from '../support/lines.ts'
 import { invalidMessage, rejection } from './rejection.ts'
 
 const NO_RECORDS = 'record batch must not be empty'
@@ -213,28 +211,5 @@ describe('a batch', () => {
   it('names the invalid field', () => {
     expect(rejection(() => appendBatch([]))).toMatchObject({ code: 'invalid', status: 422, field: 'records' })
     expect(rejection(() => assertInteger(-1, 'age'))).toMatchObject({ code: 'invalid', field: 'age' })
-  })
-})
-
-describe('a batch of lines', () => {
-  it.each([
-    ['no lines', [], NO_RECORDS],
-    ['1,001 lines', new Array<string>(1001).fill(''), TOO_MANY],
-    ['1 MiB and one byte', ['x'.repeat(MIB - 16), 'y'], TOO_LARGE],
-  ])('rejects %s', (_, bodies, message) => {
-    expect(rejection(() => lineBatch(linesOf(bodies)))).toMatchObject({ message })
-  })
-
-  it('has the records and the size of its lines', () => {
-    for (const bodies of [new Array<string>(1000).fill(''), ['x'.repeat(MIB - 17), 'y'], ['é']]) {
-      const { records, meteredBytes } = lineBatch(linesOf(bodies, 4))
-      const expected = appendBatch(bodies)
-      expect(meteredBytes).toBe(expected.meteredBytes)
-      expect(records).toEqual(expected.records)
-    }
-  })
-
-  it('rejects conditions that break a rule', () => {
-    expect(rejection(() => lineBatch(linesOf(['a']), { matchSeqNum: -1 }))).toMatchObject({ code: 'invalid' })
   })
 })

@@ -2,8 +2,6 @@ import { stat } from 'node:fs/promises'
 import type { AppendAck, AppendSession, Header } from '../../../src/index.ts'
 import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
-import { lineBatch } from '../../../src/model/line-batch.ts'
-import { TextLines } from '../../../src/storage/text-lines.ts'
 import { appendAckJson } from '../../../src/wire/json-append.ts'
 import { flag, integerArgument, positional, type Values, withValue } from '../arguments.ts'
 import { type ByteSource, descriptorSource, fileSource, streamSource } from '../byte-source.ts'
@@ -136,10 +134,10 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
         quiet || source.isInteractive ? { ...context, terminal: undefined } : context,
         'Appending',
       )
-      const onAck = (ack: AppendAck, { count, bytes }: InputBatch) => {
+      const onAck = (ack: AppendAck, { records, bytes }: InputBatch) => {
         first ??= ack
         last = ack
-        appended.records += count
+        appended.records += records.length
         appended.bytes += bytes
         bar.update(appended.bytes, source.input?.size, () => countText(appended.records, 'record'))
       }
@@ -198,10 +196,7 @@ async function appendBatches(
     for await (const batch of batches) {
       session ??= await open()
       const { records } = batch
-      // The memory of the batch can be used again when it is in flight.
-      const ticket = await (records instanceof TextLines
-        ? session.submitBatch(lineBatch(records, conditions))
-        : session.submit(records, conditions))
+      const ticket = await session.submit(records, conditions)
       ticket.ack().then((ack) => onAck(ack, batch), onFailure)
     }
   } finally {

@@ -21,7 +21,7 @@ import {
 import { isSilence, silenceError } from '../exchange.ts'
 import type { RemoteTarget } from '../stream-target.ts'
 import { isUnsent } from '../unsent.ts'
-import { type Chunk, type FrameMemory, FrameUpload } from './frame-upload.ts'
+import { type FrameMemory, FrameUpload } from './frame-upload.ts'
 
 /** Receives what a connection of an append session does. */
 export interface AppendLinkListener {
@@ -60,12 +60,12 @@ export class AppendLink {
     void this.#receive()
   }
 
-  /** Sends a batch, whose bytes are copied, or its frame. */
-  send(batch: AppendBatch, encoded?: Chunk): void {
+  /** Sends a batch. */
+  send(batch: AppendBatch): void {
     const { records, matchSeqNum } = batch
     this.#sent.push({ count: records.length, matchSeqNum })
     if (this.#sent.length === 1) this.#awaitAck()
-    this.#body.send(batch, encoded)
+    this.#body.send(batch)
   }
 
   /** Ends the session: no further batches. */

@@ -13,7 +13,7 @@ const SPARE_BYTES_MAX = 2 * 1024 * 1024
 const SPARE_FACTOR_MAX = 4
 
 /** Memory with frames at its beginning. */
-export interface Chunk {
+interface Chunk {
   readonly bytes: Uint8Array
   used: number
 }
@@ -42,21 +42,6 @@ export class FrameMemory {
   }
 }
 
-/** Encodes the frame of a batch at the end of the chunk that `chunkFor` returns for its length. */
-export function encodeFrame(batch: AppendBatch, chunkFor: (length: number) => Chunk): Chunk {
-  let chunk: Chunk | undefined
-  encodeAppendInput(batch, batch, (length) => {
-    const head = messageFrameHead(length)
-    const taken = chunkFor(head.length + length)
-    const start = taken.used + head.length
-    taken.bytes.set(head, taken.used)
-    taken.used = start + length
-    chunk = taken
-    return taken.bytes.subarray(start, taken.used)
-  })
-  return chunk!
-}
-
 /** The body of an append session. Batches of one turn, and those that wait to be written, go out together. */
 export class FrameUpload {
   readonly #memory: FrameMemory
@@ -75,14 +60,9 @@ export class FrameUpload {
     this.#stream = stream
   }
 
-  /**
-   * Writes a batch in this turn, or when the connection has room.
-   *
-   * @param encoded Its frame, if it is encoded already.
-   */
-  send(batch: AppendBatch, encoded?: Chunk): void {
-    if (encoded === undefined) encodeFrame(batch, (length) => this.#chunkFor(length))
-    else this.#add(encoded)
+  /** Writes a batch in this turn, or when the connection has room. */
+  send(batch: AppendBatch): void {
+    this.#encode(batch)
     if (this.#isScheduled) return
     this.#isScheduled = true
     queueMicrotask(() => {
@@ -98,17 +78,16 @@ export class FrameUpload {
     this.#chunks = []
   }
 
-  /** Small frames are copied, to be written with others. */
-  #add(encoded: Chunk): void {
-    const { bytes, used } = encoded
-    if (used >= CHUNK_BYTES / 2) {
-      this.#chunks.push(encoded)
-      return
-    }
-    const chunk = this.#chunkFor(used)
-    chunk.bytes.set(bytes.subarray(0, used), chunk.used)
-    chunk.used += used
-    this.#memory.give(encoded)
+  /** Encodes the frame of a batch at the end of a chunk. */
+  #encode(batch: AppendBatch): void {
+    encodeAppendInput(batch, batch, (length) => {
+      const head = messageFrameHead(length)
+      const chunk = this.#chunkFor(head.length + length)
+      const start = chunk.used + head.length
+      chunk.bytes.set(head, chunk.used)
+      chunk.used = start + length
+      return chunk.bytes.subarray(start, chunk.used)
+    })
   }
 
   #chunkFor(length: number): Chunk {

@@ -1,6 +1,6 @@
 import type { SessionAppender } from '../../../src/api/append-session.ts'
 import { discardedError } from '../../../src/api/errors.ts'
-import { type AppendBatch, ownBytes } from '../../../src/model/append-input.ts'
+import type { AppendBatch } from '../../../src/model/append-input.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import type { AppendAck } from '../../../src/model/info.ts'
 import type { AppendRequests } from '../append-requests.ts'
@@ -10,7 +10,7 @@ import { pause, pauseMs } from '../retry.ts'
 import { SessionAppends } from '../session-appends.ts'
 import type { RemoteTarget } from '../stream-target.ts'
 import { type AppendLink, type AppendLinkListener, openAppendLink } from './append-link.ts'
-import { type Chunk, encodeFrame, FrameMemory } from './frame-upload.ts'
+import { FrameMemory } from './frame-upload.ts'
 
 /**
  * Opens the appender of a session over HTTP/2. Resolves to undefined if the server does not speak it, or
@@ -25,7 +25,7 @@ export async function openStreamAppender(
   const open = () => requests.creatingStream(() => openLink(core, target, memory))
   const link = await open()
   if (link === undefined) return undefined
-  return new StreamAppender(link, requests, memory, async () => {
+  return new StreamAppender(link, requests, async () => {
     const next = await open()
     if (next === undefined) throw unexpectedResponse('it takes no append sessions any more', false)
     return next
@@ -54,7 +54,7 @@ async function openLink(
 /** A connection of the session. */
 interface BatchLink {
   start(listener: AppendLinkListener): void
-  send(batch: AppendBatch, encoded?: Chunk): void
+  send(batch: AppendBatch): void
   end(): void
 }
 
@@ -73,9 +73,6 @@ class StreamAppender implements SessionAppender {
   readonly group = new SessionAppends()
   readonly #requests: Pick<AppendRequests, 'repeat'>
   readonly #open: () => Promise<BatchLink>
-  readonly #memory: FrameMemory
-  /** The frames of batches that waited with bytes of their caller. */
-  readonly #encoded = new WeakMap<AppendBatch, Chunk>()
   /** Batches without an ack, in order. */
   readonly #pending: Pending[] = []
   #link: BatchLink | undefined
@@ -83,14 +80,8 @@ class StreamAppender implements SessionAppender {
   #isReleased = false
 
   /** @param open Opens another connection. */
-  constructor(
-    link: BatchLink,
-    requests: Pick<AppendRequests, 'repeat'>,
-    memory: FrameMemory,
-    open: () => Promise<BatchLink>,
-  ) {
+  constructor(link: BatchLink, requests: Pick<AppendRequests, 'repeat'>, open: () => Promise<BatchLink>) {
     this.#requests = requests
-    this.#memory = memory
     this.#open = open
     this.#use(link)
   }
@@ -104,23 +95,9 @@ class StreamAppender implements SessionAppender {
       const pending: Pending = { batch, acked, failed, wasSent: false }
       this.#pending.push(pending)
       if (this.#link !== undefined) this.#send(pending, this.#link)
-      else {
-        this.own(batch)
-        void this.#reconnect()
-      }
+      else void this.#reconnect()
       started()
     })
-  }
-
-  own(batch: AppendBatch): void {
-    // Kept to append it again, which takes a condition.
-    if (batch.matchSeqNum !== undefined || !batch.borrows) ownBytes(batch)
-    else if (!this.#encoded.has(batch)) {
-      this.#encoded.set(
-        batch,
-        encodeFrame(batch, (length) => this.#memory.take(length)),
-      )
-    }
   }
 
   release(): void {
@@ -140,12 +117,7 @@ class StreamAppender implements SessionAppender {
 
   #send(pending: Pending, link: BatchLink): void {
     pending.wasSent = true
-    const { batch } = pending
-    link.send(batch, this.#encoded.get(batch))
-    this.#encoded.delete(batch)
-    if (batch.matchSeqNum !== undefined) ownBytes(batch)
-    // Never appended again, so that its memory need not be kept until the ack.
-    else batch.records = []
+    link.send(pending.batch)
   }
 
   #ended(link: BatchLink, error: HeadwaterError, isLost: boolean): void {

@@ -1,13 +1,15 @@
 import { extendedExpiry, isExpired } from '../../../src/core/retention.ts'
+import { UNBUFFERED_BYTES_MAX } from '../../../src/model/bytes.ts'
 import { BlockCollector } from '../../../src/storage/block-collector.ts'
 import { cutRecords, wantsPart } from '../../../src/storage/block-pages.ts'
 import { splitBlock } from '../../../src/storage/block-sizes.ts'
 import type { Head, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
 import { lowerBound } from '../../../src/storage/ordered-list.ts'
-import { inSmallBuffer } from './block-memory.ts'
 
 /** The bytes that are searched for a record. */
 const PIECE_BYTES = 4_096
+/** A block may keep a buffer of up to this size that it shares with others. */
+const SHARED_BYTES = 8_192
 
 /** One log: its head and its blocks as they were appended. Merging blocks would gain nothing in memory. */
 export class MemoryLog {
@@ -106,4 +108,14 @@ function isReached({ from }: ReadRange): (block: StoredBlock) => boolean {
   return 'seqNum' in from
     ? ({ endSeqNum }) => endSeqNum > from.seqNum
     : ({ lastTimestamp }) => lastTimestamp >= from.timestamp
+}
+
+/** Copies the data of a block that is a view of a large buffer, which it would keep in memory. */
+function inSmallBuffer(block: StoredBlock): StoredBlock {
+  const { data } = block
+  // Asking for the buffer of a short array would create one.
+  const isShort = data.length <= UNBUFFERED_BYTES_MAX
+  if (!isShort && data.buffer.byteLength <= Math.max(data.length, SHARED_BYTES)) return block
+  // Not `slice`, which returns a view for a Node `Buffer`.
+  return { ...block, data: new Uint8Array(data) }
 }

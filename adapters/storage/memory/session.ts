@@ -15,7 +15,6 @@ import type {
 } from '../../../src/storage/contract.ts'
 import { storageClosed } from '../../../src/storage/errors.ts'
 import { copyHead } from '../../../src/storage/heads.ts'
-import { BlockMemory } from './block-memory.ts'
 import { MemoryCatalog } from './catalog.ts'
 import { MemoryLogs } from './logs.ts'
 
@@ -23,7 +22,6 @@ import { MemoryLogs } from './logs.ts'
 export class MemoryData {
   readonly catalog = new MemoryCatalog()
   readonly logs = new MemoryLogs()
-  readonly memory = new BlockMemory()
   /** Those of the open sessions. */
   readonly notifiers = new Set<ChangeNotifier>()
 
@@ -69,10 +67,6 @@ export class MemorySession implements StorageSession {
   async head(logId: string): Promise<Head | undefined> {
     const head = this.#open().logs.headOf(logId)
     return head && copyHead(head)
-  }
-
-  allocate(_logId: string, bytes: number): Uint8Array {
-    return this.#data.memory.allocate(bytes)
   }
 
   append(request: AppendRequest): Promise<void> {

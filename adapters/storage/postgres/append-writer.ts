@@ -22,7 +22,6 @@ interface Entry {
 /** The appends to one log. */
 interface AppendQueue {
   readonly waiting: Entry[]
-  memory: GroupMemory | undefined
   isWriting: boolean
 }
 
@@ -56,20 +55,12 @@ export class StatementWriter {
       const { logId } = request
       let queue = this.#queues.get(logId)
       if (queue === undefined) {
-        queue = { waiting: [], memory: undefined, isWriting: false }
+        queue = { waiting: [], isWriting: false }
         this.#queues.set(logId, queue)
       }
       queue.waiting.push({ request, resolve, reject })
       if (!queue.isWriting) void this.#writeAll(logId, queue)
     })
-  }
-
-  /** Memory for a block of the log. */
-  allocate(logId: string, bytes: number): Uint8Array {
-    const queue = this.#queues.get(logId)
-    if (queue === undefined) return new Uint8Array(bytes)
-    queue.memory ??= new GroupMemory()
-    return queue.memory.allocate(bytes)
   }
 
   async #writeAll(logId: string, queue: AppendQueue): Promise<void> {
@@ -221,44 +212,8 @@ function mergeBlocks(requests: readonly AppendRequest[]): BlockRow[] {
   return mergeableAppends(requests).map((group) => {
     const block = mergedBlock(
       group.map(({ block }) => block),
-      joinBytes,
+      concatBytes,
     )
     return { ...block, appendId: group.at(-1)!.head.appendId }
   })
-}
-
-const PIECE_BYTES = { first: 4_096, max: 65_536 }
-/** Longer blocks get memory of their own, because they would waste the end of a piece. */
-const SHARED_BYTES_MAX = PIECE_BYTES.first / 2
-
-/**
- * Memory for the small blocks of one busy log. Blocks that follow each other lie side by side, so that a
- * group of them needs no copy.
- */
-class GroupMemory {
-  #piece: ArrayBuffer | undefined
-  #used = 0
-
-  allocate(bytes: number): Uint8Array {
-    if (bytes > SHARED_BYTES_MAX) return new Uint8Array(bytes)
-    if (this.#piece === undefined || this.#used + bytes > this.#piece.byteLength) {
-      const doubled = (this.#piece?.byteLength ?? 0) * 2
-      this.#piece = new ArrayBuffer(Math.min(Math.max(doubled, PIECE_BYTES.first), PIECE_BYTES.max))
-      this.#used = 0
-    }
-    const start = this.#used
-    this.#used += bytes
-    return new Uint8Array(this.#piece, start, bytes)
-  }
-}
-
-/** Joins arrays, without a copy if they are adjacent. */
-function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
-  const { buffer, byteOffset } = parts[0]!
-  let end = byteOffset
-  for (const part of parts) {
-    if (part.buffer !== buffer || part.byteOffset !== end) return concatBytes(parts)
-    end += part.length
-  }
-  return new Uint8Array(buffer, byteOffset, end - byteOffset)
 }

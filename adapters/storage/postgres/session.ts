@@ -98,10 +98,6 @@ export class PostgresSession implements StorageSession {
     return this.#calls.run(() => this.#writer.append(request))
   }
 
-  allocate(logId: string, bytes: number): Uint8Array {
-    return this.#writer.allocate(logId, bytes)
-  }
-
   read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
     return this.#calls.run(() => this.#reader.read(logId, range))
   }

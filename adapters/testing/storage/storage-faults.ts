@@ -16,14 +16,7 @@ export type StorageOperation =
   | 'open'
   | Exclude<
       keyof StorageSession,
-      | 'close'
-      | 'allocate'
-      | 'check'
-      | 'isFull'
-      | 'electForBackgroundWork'
-      | 'isExclusive'
-      | 'now'
-      | 'clockOffsetMs'
+      'close' | 'check' | 'isFull' | 'electForBackgroundWork' | 'isExclusive' | 'now' | 'clockOffsetMs'
     >
 
 const OPERATIONS: Readonly<Record<StorageOperation, true>> = {

@@ -1,7 +1,7 @@
 import { Basin, CREATE_STREAM_OPTIONS, type CreateStreamOptions } from '../../api/basin.ts'
 import type { CallOptions } from '../../api/call-options.ts'
 import { STREAM_OPTIONS, type StreamOptions } from '../../api/stream-options.ts'
-import { appendBatch, ownBytes } from '../../model/append-input.ts'
+import { appendBatch } from '../../model/append-input.ts'
 import type { BasinConfig, BasinReconfiguration, StreamConfigInput } from '../../model/config.ts'
 import {
   EMPTY_PAGE,
@@ -79,7 +79,6 @@ export class EngineBasin extends Basin {
     if (batch !== undefined) {
       permit.authorize(['append'], ref)
       permit.authorizeCommands(ref, batch)
-      ownBytes(batch)
     }
     const key = encryptionKey === undefined ? undefined : new RedactedKey(encryptionKey)
     return {

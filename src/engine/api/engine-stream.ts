@@ -3,7 +3,7 @@ import { type CallOptions, signalOf } from '../../api/call-options.ts'
 import type { CursorOptions } from '../../api/record-cursor.ts'
 import { Stream } from '../../api/stream.ts'
 import type { SiblingOptions, StreamOptions } from '../../api/stream-options.ts'
-import { type AppendBatch, appendBatch, ownBytes, type RecordInput } from '../../model/append-input.ts'
+import { type AppendBatch, appendBatch, type RecordInput } from '../../model/append-input.ts'
 import type { StreamConfig, StreamReconfiguration } from '../../model/config.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../../model/metrics.ts'
@@ -263,7 +263,6 @@ export class EngineStream extends Stream {
     signal: AbortSignal | undefined,
   ): Promise<AppendAck> {
     try {
-      ownBytes(batch)
       const target = await this.#caller.targetInTurn(this.#target, batch)
       signal?.throwIfAborted()
       return await this.#services.appends.append(target, batch, reservation)

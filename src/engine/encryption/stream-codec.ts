@@ -1,4 +1,4 @@
-import { type AppendBatch, ownBytes } from '../../model/append-input.ts'
+import type { AppendBatch } from '../../model/append-input.ts'
 import { utf8 } from '../../model/bytes.ts'
 import type { Cipher } from '../../model/config.ts'
 import { type EncryptionKey, requiredKey } from '../../model/encryption-key.ts'
@@ -76,9 +76,6 @@ class StreamCodec implements RecordCodec {
       listener.failed(error)
       return
     }
-    ownBytes(batch)
-    // Sealed and sequenced record by record.
-    if (batch.lines !== undefined) batch.records = [...batch.records]
     this.#sealing.add(() => this.#encoder(batch, encryptionKey), {
       resolved: (encode) => {
         this.#lastAppend = new OrderedListener(listener)

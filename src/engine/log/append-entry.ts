@@ -1,7 +1,6 @@
 import { discardedError } from '../../api/errors.ts'
 import { streamTailOf } from '../../core/stream-state.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
-import type { BlockMemory } from '../../model/bytes.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { StreamPosition } from '../../model/position.ts'
@@ -10,7 +9,7 @@ import type { Head, StoredBlock } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 
 /** Encodes the block of an append once its records have sequence numbers and timestamps. */
-export type BlockEncoder = (records: readonly SequencedRecord[], memory: BlockMemory) => Uint8Array
+export type BlockEncoder = (records: readonly SequencedRecord[]) => Uint8Array
 
 /** Receives the outcome of one append. Callbacks, because every promise on the way would cost a turn. */
 export interface AppendListener {
@@ -21,7 +20,6 @@ export interface AppendListener {
 
 /** Accepts appends in order, once they are encrypted. */
 export interface AppendSink {
-  /** Copies the byte arrays of the batch unless they are encoded when it returns. */
   enqueue(batch: AppendBatch, listener: AppendListener, group?: AppendGroup, encode?: BlockEncoder): void
 }
 
@@ -57,7 +55,7 @@ export interface WriteAttempt {
   readonly start: StreamPosition
   readonly end: StreamPosition
   readonly block: StoredBlock
-  /** The records of the block, if they are few and their bytes cannot change later. */
+  /** The records of the block, if they are few and not encrypted. */
   readonly records: readonly SequencedRecord[] | undefined
   /** The head after the append. */
   readonly head: Head

@@ -1,9 +1,8 @@
 import { addTrim, expiryOf } from '../../core/retention.ts'
-import { type AppendRules, sequence } from '../../core/sequence.ts'
-import { type AppendBatch, appendRecord, ownBytes } from '../../model/append-input.ts'
+import { sequence } from '../../core/sequence.ts'
+import type { AppendBatch } from '../../model/append-input.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import { LazyModule } from '../../runtime/lazy-module.ts'
-import { decodeRecords, encodeRecords } from '../../storage/block-codec.ts'
+import { encodeRecords } from '../../storage/block-codec.ts'
 import type { Head, StorageSession, StoredBlock } from '../../storage/contract.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { identityOf } from '../../storage/heads.ts'
@@ -17,7 +16,6 @@ import {
   CONFLICTED,
   DISCARDED,
   QUEUED,
-  rejectAppend,
   settleAppends,
   type WriteAttempt,
 } from './append-entry.ts'
@@ -25,7 +23,7 @@ import { recoverAppends } from './append-recovery.ts'
 import { fromStorage } from './errors.ts'
 
 export interface AppendPipelineOptions {
-  readonly session: Pick<StorageSession, 'append' | 'allocate'>
+  readonly session: Pick<StorageSession, 'append'>
   readonly clock: Pick<Clock, 'now'>
   /** Whether other engines may append to the same log. Never false again once it was true. */
   readonly isShared: () => boolean
@@ -33,11 +31,6 @@ export interface AppendPipelineOptions {
   readonly newAppendId: () => string
   readonly trimGraceMs: number
 }
-
-const RULES = new LazyModule<AppendRules>(
-  'the rules of producers',
-  () => import('../../core/append-rules.ts'),
-)
 
 /** A number as good as infinite, but a small integer, which takes no object of its own. */
 const WINDOW_MAX = 2 ** 30
@@ -71,8 +64,6 @@ export class AppendPipeline implements AppendSink {
    */
   #window = WINDOW_MAX
   #isSettling = false
-  /** Whether the appends from `#next` on wait for the code of their rules. */
-  #awaitsRules = false
 
   constructor(options: AppendPipelineOptions, target: AppendTarget) {
     this.#options = options
@@ -104,7 +95,6 @@ export class AppendPipeline implements AppendSink {
     if (this.#entries.length === 0 && !this.#isSettling) this.#entries = [entry]
     else this.#entries.push(entry)
     this.#advance()
-    if (entry.state.kind !== 'writing') ownBytes(batch)
   }
 
   /** Makes the pipeline read the head before it sequences more: the stream was changed by something else. */
@@ -113,49 +103,17 @@ export class AppendPipeline implements AppendSink {
     this.#invalidations++
   }
 
-  /** Returns memory for a block of the stream. */
-  allocate(bytes: number): Uint8Array {
-    const { session } = this.#options
-    return session.allocate?.(this.#target.document.logId, bytes) ?? new Uint8Array(bytes)
-  }
-
   #advance(): void {
     while (!this.#needsReload && this.#next < this.#entries.length && this.#writing < this.#window) {
-      const entry = this.#entries[this.#next]!
-      const { producer, streamSeq } = entry.batch
-      const needsRules =
-        this.#ahead.writeState !== undefined || producer !== undefined || streamSeq !== undefined
-      const rules = needsRules ? RULES.part : undefined
-      if (needsRules && rules === undefined) {
-        this.#loadRules()
-        break
-      }
-      this.#next++
-      this.#begin(entry, rules)
+      this.#begin(this.#entries[this.#next++]!)
     }
     const first = this.#entries[0]
     if (first === undefined) return
-    // The first one is queued if it waits for the rules.
-    const isSettled = first.state.kind !== 'writing' && first.state !== QUEUED
-    const canSettle = this.#needsReload ? this.#writing === 0 : isSettled
+    const canSettle = this.#needsReload ? this.#writing === 0 : first.state.kind !== 'writing'
     if (canSettle) this.#settleSoon()
   }
 
-  /** The appends wait for the rules in order. */
-  #loadRules(): void {
-    if (this.#awaitsRules) return
-    this.#awaitsRules = true
-    RULES.load()
-      .catch((error) => {
-        for (const entry of this.#entries.splice(this.#next)) rejectAppend(entry, error)
-      })
-      .then(() => {
-        this.#awaitsRules = false
-        this.#advance()
-      })
-  }
-
-  #begin(entry: AppendEntry, rules: AppendRules | undefined): void {
+  #begin(entry: AppendEntry): void {
     if (entry.group?.isOpen === false) {
       entry.state = DISCARDED
       return
@@ -165,7 +123,7 @@ export class AppendPipeline implements AppendSink {
     const ahead = this.#ahead
     const now = clock.now()
     const stream = { timestamping: document.config.timestamping, cipher: document.cipher }
-    const result = sequence(ahead, entry.batch, stream, now, rules)
+    const result = sequence(ahead, entry.batch, stream, now)
     if (result.kind !== 'sequenced') {
       // An answer may rest on any state that the storage had after the call, however busy other engines are.
       const isFinal = entry.sawReload && ahead === this.#reloaded
@@ -175,7 +133,7 @@ export class AppendPipeline implements AppendSink {
       if (result.kind === 'refused') entry.group?.refuse(entry)
       return
     }
-    const { next, start, end, records, lines } = result
+    const { next, start, end, records } = result
     // Member by member, here and below: spreading costs more than sequencing.
     const head: Head = {
       epoch: ahead.epoch,
@@ -198,10 +156,9 @@ export class AppendPipeline implements AppendSink {
       lastTimestamp: end.timestamp,
       meteredBytes: entry.batch.meteredBytes,
       expiresAt: expiryOf(document.config.retentionPolicy, now),
-      data: lines?.encode(start, this) ?? entry.encode(records, this),
+      data: entry.encode(records),
     }
-    const { length } = records
-    const areKept = length > 0 && length <= KEPT_MAX && !entry.batch.borrows && entry.encode === encodeRecords
+    const areKept = records.length <= KEPT_MAX && entry.encode === encodeRecords
     const attempt: WriteAttempt = {
       kind: 'writing',
       start,
@@ -229,8 +186,6 @@ export class AppendPipeline implements AppendSink {
   }
 
   #onFailed(entry: AppendEntry, attempt: WriteAttempt, error: unknown): void {
-    // The caller may have changed its own since.
-    if (entry.batch.borrows) restoreBytes(entry.batch, attempt.block.data)
     this.#writing--
     this.#window = 1
     this.#needsReload = true
@@ -283,18 +238,4 @@ export class AppendPipeline implements AppendSink {
     this.#isSettling = false
     if (this.#entries.length > 0) this.#advance()
   }
-}
-
-/** Replaces the byte arrays of a batch with those of the block that was encoded from it. */
-function restoreBytes(batch: AppendBatch, data: Uint8Array): void {
-  const stored = decodeRecords(data)
-  batch.borrows = false
-  if (batch.lines !== undefined) {
-    batch.records = stored.map(({ body }) => appendRecord(body))
-    return
-  }
-  batch.records = batch.records.map((record, index) => {
-    const { headers, body } = stored[index]!
-    return { ...record, headers, body }
-  })
 }

@@ -29,14 +29,7 @@ const FALLIBLE = [
   'close',
 ] as const
 /** `append` rejects too: its only caller, the pipeline, maps errors. One promise less for every append. */
-const OTHERS = [
-  'append',
-  'allocate',
-  'isFull',
-  'isExclusive',
-  'clockOffsetMs',
-  'electForBackgroundWork',
-] as const
+const OTHERS = ['append', 'isFull', 'isExclusive', 'clockOffsetMs', 'electForBackgroundWork'] as const
 
 type Call = (...args: readonly unknown[]) => Promise<unknown>
 

@@ -27,7 +27,7 @@ const RELOADS_MAX = 10
 const RECORD_BYTES = 1_024
 
 export interface StreamLogOptions extends AppendPipelineOptions {
-  readonly session: Pick<StorageSession, 'allocate' | 'append' | 'head' | 'read'>
+  readonly session: Pick<StorageSession, 'append' | 'head' | 'read'>
   readonly clock: Clock
   readonly limits: LiveTailLimits
   readonly readAhead: ReadAhead

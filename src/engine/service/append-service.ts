@@ -1,5 +1,5 @@
 import type { SessionAppender } from '../../api/append-session.ts'
-import { type AppendBatch, ownBytes } from '../../model/append-input.ts'
+import type { AppendBatch } from '../../model/append-input.ts'
 import { HeadwaterError } from '../../model/errors.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -121,7 +121,6 @@ class PendingAppend implements AppendListener {
 
   /** Resolves the name, then appends. */
   open(): void {
-    ownBytes(this.#batch)
     this.#context.table
       .open(this.#target, 'append', (log) => this.appendTo(log), this.#attempts)
       .catch((error: unknown) => this.#fail(error))
@@ -135,7 +134,6 @@ class PendingAppend implements AppendListener {
       this.#send(this.#askedAt)
       return
     }
-    ownBytes(this.#batch)
     // An append that waits is not in the log yet, so a lease keeps the log in the cache.
     const { release } = log.lease()
     this.#reservation.start(() => {

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Engine, RecordInput, Stream } from '../../../src/index.ts'
 import { closeRecord, fenceRecord, trimRecord } from '../../../src/index.ts'
 import { MIB } from '../../../src/model/limits.ts'
-import { lineBatch } from '../../../src/model/line-batch.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
 import {
   type GatedStorage,
@@ -12,7 +11,6 @@ import {
   type TestEngine,
   testStorage,
 } from '../../support/index.ts'
-import { linesOf } from '../../support/lines.ts'
 
 let storage: GatedStorage
 let engine: TestEngine
@@ -141,37 +139,6 @@ describe('an append whose bytes are changed when the call has returned', () => {
     const found: unknown[] = []
     for await (const { headers, body } of appended.read()) if (headers.length > 0) found.push([headers, body])
     expect(found).toEqual([[[['name', 'value']], 'x'.repeat(100)]])
-  })
-
-  it.each<[string, () => Promise<Stream>]>([
-    ['on a stream', async () => stream],
-    [
-      'after conflicts',
-      async () => {
-        conflictTwice()
-        return stream
-      },
-    ],
-    [
-      'on an encrypted stream',
-      async () => {
-        await hw.createBasin('encrypted', { streamCipher: 'aes-256-gcm' })
-        return encrypted()
-      },
-    ],
-  ])('stores the lines of a session, each as a record: %s', async (_, prepare) => {
-    const texts = ['one', '', 'x'.repeat(100), 'ü']
-    const target = await prepare()
-    const session = await target.appendSession()
-    const lines = linesOf(texts, 3)
-    const submitted = session.submitBatch(lineBatch(lines))
-    lines.bytes.fill(0)
-    lines.ends.fill(0)
-    const { start, end } = await (await submitted).ack()
-    expect([start.seqNum, end.seqNum]).toEqual([0, 4])
-    const refused = await session.submitBatch(lineBatch(linesOf(texts), { matchSeqNum: 7 }))
-    await expect(refused.ack()).rejects.toMatchObject({ code: 'seq_num_mismatch' })
-    expect(await readAll(target)).toEqual(texts)
   })
 
   it.each<[string, () => RecordInput[]]>([
