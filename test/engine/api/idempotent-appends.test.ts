@@ -95,7 +95,7 @@ describe('a batch of a producer', () => {
     const { stream } = await openEngine()
     const bad = [
       { id: '', epoch: 0, seq: 0 },
-      { id: 'x'.repeat(129), epoch: 0, seq: 0 },
+      { id: 'x'.repeat(257), epoch: 0, seq: 0 },
       { id: 'p', epoch: -1, seq: 0 },
       { id: 'p', epoch: 0, seq: 0.5 },
       { id: 'p', epoch: 0 } as never,
