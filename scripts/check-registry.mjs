@@ -23,16 +23,15 @@ await ensureBuilt()
 // `npm run build:js` removes the declarations.
 if (!existsSync(inProject('dist', 'types', 'src', 'index.d.ts'))) build()
 
-const tools = install('tools', ['verdaccio@6.10.4', 'bun@1.4.5', 'deno@2.9.6'])
+// Verdaccio needs a newer Node than the package.
+const tools = install('tools', ['verdaccio@6.10.4', 'bun@1.4.5', 'deno@2.9.6', 'node@24.21.0'])
 const port = await freePort()
 const registry = `http://127.0.0.1:${port}/`
 const config = writeConfig()
 const server = spawn(
-  process.execPath,
+  tools('node'),
   [tools('verdaccio'), '--config', config, '--listen', `127.0.0.1:${port}`],
-  {
-    stdio: 'ignore',
-  },
+  { stdio: ['ignore', 'ignore', 'inherit'] },
 )
 process.on('exit', () => {
   server.kill()
