@@ -97,8 +97,9 @@ export class AppendRequests {
       extension?.assertKnown(result)
       const received = decoded(true, () => decodeAppendAck(outcome.body))
       const ack: AppendAck = result === 'duplicate' ? { ...received, duplicate: true } : received
-      // A duplicate is where the first one was stored, whatever the condition says.
-      const sent = { count, matchSeqNum: ack.duplicate ? undefined : matchSeqNum }
+      // A duplicate is where the first one was stored, whatever its records and the condition are.
+      const first = { count: received.end.seqNum - received.start.seqNum, matchSeqNum: undefined }
+      const sent = ack.duplicate ? first : { count, matchSeqNum }
       return decoded(true, () => assertAck(ack, sent))
     }
     const { isRepeated } = outcome

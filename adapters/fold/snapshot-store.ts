@@ -2,7 +2,7 @@ import type { Stream } from '../../src/api/stream.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
 import { trimRecord } from '../../src/model/command.ts'
 import { isStreamMissing } from '../../src/model/errors.ts'
-import { codeOf } from '../../src/sync/errors.ts'
+import { codeOf } from '../../src/sync/failures.ts'
 import {
   EMPTY_SCAN,
   type FoldSnapshot,

@@ -2,9 +2,8 @@ import type { Basin } from '../../src/api/basin.ts'
 import type { RecentUse } from '../../src/sync/recent-use.ts'
 import { OUTBOX_PREFIX, syncedNameProblem } from '../../src/sync/synced-names.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
-import { deleteIfPresent } from './copy-streams.ts'
 import { isEmptyCopy, listNames, localNames } from './known-streams.ts'
-import { LocalCopy } from './local-copy.ts'
+import { deleteIfPresent, LocalCopy } from './local-copy.ts'
 import { BasinStreamList } from './stream-list.ts'
 
 const STREAMS_MAX = 10_000

@@ -1,7 +1,5 @@
 import type { Clock } from '../../src/runtime/clock.ts'
-import { backOffMs } from '../../src/sync/back-off.ts'
-import { asHeadwaterError } from '../../src/sync/errors.ts'
-import { failureOutcome } from '../../src/sync/mirror-failure.ts'
+import { asHeadwaterError, backOffMs, mirrorOutcome } from '../../src/sync/failures.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import type { WakeUps } from './page-events.ts'
 import { pauseUntil } from './pause.ts'
@@ -44,7 +42,7 @@ export class Discovery {
       } catch (thrown) {
         if (signal.aborted) break
         const error = asHeadwaterError(thrown)
-        const outcome = failureOutcome(error, false)
+        const outcome = mirrorOutcome(error, false)
         isWakeable = outcome === 'retry' && error.retryAfterMs === undefined
         pauseMs = outcome === 'retry' ? backOffMs(++failures, random(), error.retryAfterMs) : undefined
         if (outcome !== 'retry') onState({ kind: 'stopped', reason: outcome, error })

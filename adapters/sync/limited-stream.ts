@@ -12,7 +12,7 @@ import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { RestoredStream } from '../../src/model/restored-stream.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
 import type { ReadBatch } from '../../src/storage/record-batch.ts'
-import { codeOf } from '../../src/sync/errors.ts'
+import { codeOf } from '../../src/sync/failures.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
 
 /** Makes the stream exist, if that is wanted. Resolves to whether it may exist now. */

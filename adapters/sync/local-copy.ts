@@ -1,17 +1,25 @@
+import type { AppendSession } from '../../src/api/append-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import { invalid, isStreamMissing } from '../../src/model/errors.ts'
-import { codeOf } from '../../src/sync/errors.ts'
+import type { CopyEnd } from '../../src/sync/copy-end.ts'
+import { codeOf } from '../../src/sync/failures.ts'
 
 /** Keeps records forever and their timestamps unchanged, and rejects records of the app, which have none. */
-export const COPY_CONFIG = {
+const COPY_CONFIG = {
   retentionPolicy: 'infinite',
   timestamping: { mode: 'client-require', uncapped: true },
   deleteOnEmpty: { minAgeSeconds: 0 },
 } as const satisfies StreamConfigInput
 
 /** How often a copy is looked up again while others delete and create it. */
-export const ATTEMPTS_MAX = 10
+const ATTEMPTS_MAX = 10
+
+/** An open copy. The session fails if the copy is deleted, even if another one is created meanwhile. */
+interface OpenCopy {
+  readonly session: AppendSession
+  readonly end: CopyEnd
+}
 
 /** The local copy of a remote stream. A new copy is an empty stream that begins with sequence number 0. */
 export class LocalCopy {
@@ -38,12 +46,45 @@ export class LocalCopy {
       } catch (error) {
         if (!isStreamMissing(error) || attempt === ATTEMPTS_MAX) throw error
       }
-      await this.create(0)
+      await this.#create(0)
+    }
+  }
+
+  /** Opens the copy. Resolves to undefined if it is not the one with the identity. */
+  async open(identity: string, signal: AbortSignal): Promise<OpenCopy | undefined> {
+    let session: AppendSession | undefined
+    try {
+      // Opened first: it belongs to the stream that has the identity now, or to an earlier one.
+      session = await this.existing.appendSession({ signal })
+      if ((await this.existing.identity()) === identity) return { session, end: await this.end() }
+    } catch (error) {
+      session?.close().catch(() => {})
+      if (isStreamMissing(error)) return undefined
+      throw error
+    }
+    session.close().catch(() => {})
+    return undefined
+  }
+
+  /** Resolves to the end of the copy. */
+  async end(): Promise<CopyEnd> {
+    const tail = await this.existing.checkTail()
+    if (tail.seqNum === 0) return { tail, last: undefined }
+    const query = { seqNum: tail.seqNum - 1, count: 1, clamp: true }
+    const { records } = await this.existing.readBatch(query, { as: 'bytes' })
+    return { tail, last: records[0]?.seqNum === tail.seqNum - 1 ? records[0] : undefined }
+  }
+
+  /** Deletes the copy and creates an empty one that begins with a sequence number. */
+  async replace(seqNum: number): Promise<void> {
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+      await deleteIfPresent(this.existing)
+      if (await this.#create(seqNum)) return
     }
   }
 
   /** Creates an empty copy that begins with a sequence number. Resolves to false if there is a copy. */
-  async create(seqNum: number): Promise<boolean> {
+  async #create(seqNum: number): Promise<boolean> {
     try {
       // The lowest timestamp is not known. It tells that nothing was copied yet.
       await this.#stream.restore({ config: COPY_CONFIG, start: { seqNum, timestamp: 0 } })
@@ -52,5 +93,14 @@ export class LocalCopy {
       if (codeOf(error) === 'resource_already_exists') return false
       throw error
     }
+  }
+}
+
+/** Deletes the stream unless it does not exist. */
+export async function deleteIfPresent(stream: Stream): Promise<void> {
+  try {
+    await stream.delete()
+  } catch (error) {
+    if (!isStreamMissing(error)) throw error
   }
 }

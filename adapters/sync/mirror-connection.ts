@@ -1,20 +1,16 @@
 import type { AppendSession } from '../../src/api/append-session.ts'
 import type { RecordCursor } from '../../src/api/record-cursor.ts'
 import type { Stream } from '../../src/api/stream.ts'
-import { isCommandShaped, parseCommand } from '../../src/model/command.ts'
 import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { StreamTail } from '../../src/model/position.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { continuationOf } from '../../src/sync/copy-end.ts'
-import { asHeadwaterError } from '../../src/sync/errors.ts'
-import { failureOutcome } from '../../src/sync/mirror-failure.ts'
+import { asHeadwaterError, mirrorOutcome } from '../../src/sync/failures.ts'
 import type { MirrorState, StoppedMirror } from '../../src/sync/mirror-state.ts'
-import { dropEarlier } from './copy-streams.ts'
 import type { LocalCopy } from './local-copy.ts'
-import type { MirrorStart } from './mirror-start.ts'
-import { openCopy, replaceCopy, startQuery } from './open-copy.ts'
+import { type MirrorStart, startQuery } from './mirror-start.ts'
 
 /** Servers send a heartbeat in three quarters of this time, in milliseconds. */
 const SILENCE_MS_MAX = 20_000
@@ -127,7 +123,7 @@ export class MirrorConnection {
 
   async #copy(): Promise<never> {
     const { copy, identity, signal } = this.#options
-    const open = await locally(openCopy(copy, identity, signal))
+    const open = await locally(copy.open(identity, signal))
     if (open === undefined) throw new Ended({ kind: 'other-copy' })
     const { session, end } = open
     this.#session = session
@@ -189,7 +185,7 @@ export class MirrorConnection {
   }): Promise<{ readonly kind: 'same'; readonly skip: 0 }> {
     const start = records[0]?.seqNum ?? tail?.seqNum ?? 0
     if (start === 0) return { kind: 'same', skip: 0 }
-    await locally(replaceCopy(this.#options.copy, start))
+    await locally(this.#options.copy.replace(start))
     throw new Ended({ kind: 'other-copy' })
   }
 
@@ -201,9 +197,6 @@ export class MirrorConnection {
       const gapEnd = records.find((record, index) => record.seqNum !== this.#next + index)!.seqNum
       throw trimmed({ from: this.#next, to: gapEnd })
     }
-    const { copy, identity } = this.#options
-    const trimPoint = trimPointOf(records)
-    if (trimPoint > 0) await locally(dropEarlier(copy.existing, identity, trimPoint))
     const inputs = records.map(({ timestamp, headers, body }) => ({ timestamp, headers, body }))
     const submitted = this.#session!.submit(inputs, { matchSeqNum: this.#next })
     this.#next += records.length
@@ -251,24 +244,13 @@ export class MirrorConnection {
       if (cause.code === 'seq_num_mismatch') return { kind: 'conflict' }
       if (isCopyGone(cause)) return { kind: 'other-copy' }
     }
-    const outcome = failureOutcome(error, this.#next > 0)
+    const outcome = mirrorOutcome(error, this.#next > 0)
     // A token that ended during the read: the next connection may get another one.
     const isTokenEnd = error.code === 'authn' && this.#cursor !== undefined
     if (outcome !== 'retry' && !isTokenEnd) return { kind: 'stopped', reason: outcome, error }
     const hasLasted = this.#hasCopied || Math.abs(this.#clock.now() - this.#startedAt) >= LASTING_MS
     return { kind: 'failed', error, hasLasted }
   }
-}
-
-/** The highest sequence number to which records trim their stream; 0 without trims. */
-function trimPointOf(records: readonly SequencedRecord[]): number {
-  let point = 0
-  for (const { headers, body } of records) {
-    if (!isCommandShaped(headers)) continue
-    const command = parseCommand(headers[0]![1], body)
-    if (command.kind === 'trim') point = Math.max(point, command.seqNum)
-  }
-  return point
 }
 
 function replaced(): Ended {

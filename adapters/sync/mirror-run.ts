@@ -1,23 +1,17 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
-import { LazyModule } from '../../src/runtime/lazy-module.ts'
-import { backOffMs } from '../../src/sync/back-off.ts'
-import { asHeadwaterError } from '../../src/sync/errors.ts'
-import { failureOutcome } from '../../src/sync/mirror-failure.ts'
+import { asHeadwaterError, backOffMs, mirrorOutcome } from '../../src/sync/failures.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import type { Coordinator, Membership } from './coordinator.ts'
 import type { LocalCopy } from './local-copy.ts'
-import type { ConnectionEnd, MirrorConnection } from './mirror-connection.ts'
+import { type ConnectionEnd, MirrorConnection } from './mirror-connection.ts'
 import { decodeMessage, encodeMessage, type MirrorMessage } from './mirror-messages.ts'
 import type { MirrorStart } from './mirror-start.ts'
 import type { Outbox } from './outbox.ts'
 import type { WakeUps } from './page-events.ts'
 import { pauseUntil } from './pause.ts'
 import type { StateCell } from './state-cell.ts'
-
-/** The code that only the mirror that copies needs. */
-const CONNECTION = new LazyModule('the code of a connection', () => import('./mirror-connection.ts'))
 
 /** How often in succession a mirror looks for another copy at once. */
 const REPLACEMENTS_MAX = 3
@@ -165,7 +159,6 @@ export class MirrorRun {
     const { clock, copy, from, remote } = this.#options
     const onState = (state: MirrorState) => this.#setState(state)
     try {
-      const { MirrorConnection } = await CONNECTION.load()
       this.#connection = new MirrorConnection({ remote, copy, identity, from, clock, signal, onState })
       return await this.#connection.run()
     } catch (error) {
@@ -220,7 +213,7 @@ export class MirrorRun {
 
   #endOfLocal(thrown: unknown): ConnectionEnd {
     const error = asHeadwaterError(thrown)
-    const outcome = failureOutcome(error, false)
+    const outcome = mirrorOutcome(error, false)
     if (outcome === 'retry') return { kind: 'failed', error, hasLasted: false }
     return { kind: 'stopped', reason: outcome, error }
   }

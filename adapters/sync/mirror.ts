@@ -1,29 +1,20 @@
 import type { Observable } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
-import { type ReadOptions, ReadSession, type SessionOf } from '../../src/api/read-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import type { ReadQuery } from '../../src/model/read-query.ts'
-import type { RecordFormat } from '../../src/model/record.ts'
-import { assertMembers, assertSignal, type MembersOf, oneOf, unchecked } from '../../src/model/validation.ts'
+import { assertMembers, assertSignal, type MembersOf, unchecked } from '../../src/model/validation.ts'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
-import { LazyModule } from '../../src/runtime/lazy-module.ts'
-import { SerialQueue } from '../../src/runtime/serial-queue.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
-import type { EarlierRecords, FetchEarlierOptions, RestartOptions } from './earlier-history.ts'
 import { LocalCopy } from './local-copy.ts'
 import { MirrorRun } from './mirror-run.ts'
-import { assertStart, type MirrorStart } from './mirror-start.ts'
+import { assertStart, type MirrorStart, restartCopy } from './mirror-start.ts'
 import type { Outbox } from './outbox.ts'
 import { browserWakeUps, type WakeUps } from './page-events.ts'
 import { StateCell } from './state-cell.ts'
 import { assertEnds } from './synced-ends.ts'
 
 export type { MirrorStart } from './mirror-start.ts'
-
-/** The code that few mirrors need: restarts, and earlier history. */
-const HISTORY = new LazyModule('earlier history', () => import('./earlier-history.ts'))
 
 /**
  * Options of `mirror`.
@@ -64,21 +55,13 @@ const MIRROR_OPTIONS: MembersOf<MirrorOptions> = {
   outbox: unchecked,
 }
 
-const MIRROR_READ_OPTIONS: MembersOf<MirrorReadOptions> = {
-  as: oneOf(['string', 'bytes']),
-  signal: assertSignal,
+/** Options of `restart`. */
+export interface RestartOptions extends CallOptions {
+  /** The start of the new copy. By default that of the mirror. */
+  readonly from?: MirrorStart | undefined
 }
 
-/**
- * Options of `read` of a mirror.
- *
- * ```ts
- * const stop = new AbortController()
- * const options: MirrorReadOptions & { as: 'bytes' } = { as: 'bytes', signal: stop.signal }
- * for await (const { body } of copy.read({ seqNum: 0 }, options)) console.log(body.length)
- * ```
- */
-export type MirrorReadOptions = Pick<ReadOptions, 'as' | 'signal'>
+const RESTART_OPTIONS: MembersOf<RestartOptions> = { from: assertStart, signal: assertSignal }
 
 /**
  * A copy of a remote stream on this device, returned by {@link mirror}: gap-free, in order, with the sequence
@@ -107,9 +90,7 @@ export class Mirror {
   readonly #ended: Promise<void>
   readonly #from: MirrorStart
   readonly #outbox: MirrorOptions['outbox']
-  readonly #fetches = new SerialQueue()
-  /** Calls that change the copy. */
-  readonly #underWay = new Set<Promise<unknown>>()
+  readonly #restarts = new Set<Promise<unknown>>()
 
   /** @internal */
   constructor(remote: Stream, local: Stream, options: MirrorOptions) {
@@ -154,7 +135,7 @@ export class Mirror {
   }
 
   /**
-   * Deletes the copy and starts again. Resolves when the new copy exists; the mirror then fills it. The old
+   * Deletes the copy and starts again, `from` an earlier point if the app wants more records. Resolves when the new copy exists; the mirror then fills it. The old
    * copy is kept if the remote stream cannot be read. If it is another stream now, records of the outbox that
    * the one before may have stored are parked. Rejects with the errors of a read and of the local storage,
    * and with `closed` if the mirror is closed before.
@@ -166,71 +147,25 @@ export class Mirror {
    * ```
    */
   async restart(options: RestartOptions = {}): Promise<void> {
-    const { assertRestart, restartCopy, untilAborted } = await HISTORY.load()
-    assertRestart(options)
+    assertMembers(options, RESTART_OPTIONS, 'options')
     const { from = this.#from, signal } = options
-    await untilAborted([signal, this.#closing.signal], this.#underWay, (ending) =>
-      restartCopy(this.remote, from, this.#copy, ending, this.#outbox?.log, () => this.#run.replaced()),
-    )
-  }
-
-  /**
-   * Stores up to `count` records before the first one on this device, so that `read` finds them without a
-   * connection. They are deleted when the remote stream trims them, and by `restart`. The call requires a
-   * copy, which exists at the latest when the mirror is live.
-   *
-   * Errors, in addition to those of a read:
-   * - `stream_not_found` when this device has no copy yet
-   * - `stream_deleted` when the remote stream is not the one that was copied
-   * - `range_not_satisfiable` when the remote stream is trimmed during the call
-   * - `closed` when the mirror is closed before the records are stored
-   * - `storage`, `storage_full` when the local storage fails
-   *
-   * ```ts
-   * const { count, start } = await copy.fetchEarlier({ count: 1_000 })
-   * ```
-   */
-  async fetchEarlier(options: FetchEarlierOptions): Promise<EarlierRecords> {
-    const { assertFetch, fetchEarlier, untilAborted } = await HISTORY.load()
-    assertFetch(options)
-    const { count, signal } = options
-    return untilAborted([signal, this.#closing.signal], this.#underWay, (ending) =>
-      this.#fetches.run(() => fetchEarlier(this.remote, this.local, count, ending)),
-    )
-  }
-
-  /**
-   * Returns a session that reads the records on this device: those that `fetchEarlier` stored, then those of
-   * the copy. By default it starts at the first one. With `waitMs`, it continues as records arrive. The
-   * session has the members of `stream.read`.
-   *
-   * ```ts
-   * for await (const { seqNum, body } of copy.read({ tailOffset: 5_000 })) console.log(seqNum, body)
-   * ```
-   */
-  read(
-    query?: ReadQuery,
-    options?: Omit<MirrorReadOptions, 'as'> & { readonly as?: 'string' | undefined },
-  ): SessionOf<'string'>
-  read(
-    query: ReadQuery | undefined,
-    options: MirrorReadOptions & { readonly as: 'bytes' },
-  ): SessionOf<'bytes'>
-  read(query: ReadQuery = {}, options: MirrorReadOptions = {}): SessionOf<RecordFormat> {
-    assertMembers(options, MIRROR_READ_OPTIONS, 'options')
-    const { as = 'string', signal } = options
-    const open = async (heartbeats: boolean) => {
-      const { openAcross } = await HISTORY.load()
-      return openAcross(this.local, query, heartbeats)
-    }
-    return new ReadSession(open, (batch) => batch.as(as), signal)
+    const ending = new AbortController()
+    const ignore = onAnyAbort([signal, this.#closing.signal], (reason) => ending.abort(reason))
+    const replaced = () => this.#run.replaced()
+    const work = restartCopy(this.remote, from, this.#copy, ending.signal, this.#outbox?.log, replaced)
+    const restarting = work.finally(() => {
+      ignore()
+      this.#restarts.delete(restarting)
+    })
+    this.#restarts.add(restarting)
+    await unlessAborted(ending.signal, restarting)
   }
 
   /** Ends the mirror. The copy is kept. Resolves when all work has ended. */
   async close(options?: CallOptions): Promise<void> {
     const signal = signalOf(options)
     this.#close()
-    await unlessAborted(signal, Promise.allSettled([this.#ended, ...this.#underWay]))
+    await unlessAborted(signal, Promise.allSettled([this.#ended, ...this.#restarts]))
   }
 
   #close(): void {

@@ -1,20 +1,23 @@
 import type { Stream } from '../../src/api/stream.ts'
+import { fenceRecord } from '../../src/model/command.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
-import { type HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
+import { type HeadwaterError, invalid, isStreamMissing } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
-import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { secureRandom } from '../../src/runtime/ids.ts'
-import { backOffMs } from '../../src/sync/back-off.ts'
-import { asHeadwaterError, codeOf } from '../../src/sync/errors.ts'
+import { asHeadwaterError, backOffMs, codeOf } from '../../src/sync/failures.ts'
 import {
+  batchRecords,
+  type Confirmed,
+  decisionRecord,
   emptyOutbox,
+  initialProgress,
   type LogRecord,
   type OutboxListener,
   type OutboxState,
-  type Progress,
   progressRecord,
+  replacedRecord,
   withLogRecords,
 } from '../../src/sync/outbox-log.ts'
 import { pauseUntil } from './pause.ts'
@@ -26,16 +29,12 @@ const LOG_CONFIG = {
   deleteOnEmpty: { minAgeSeconds: 0 },
 } as const satisfies StreamConfigInput
 
-/** The size up to which an entry leaves room for notes in the same append, in metered bytes. */
-const WITH_NOTES_BYTES_MAX = BATCH_METERED_BYTES_MAX / 2
-
-/** Notes that are stored together with an entry. */
-export interface EntryNotes {
-  readonly before: readonly LogRecord[]
-  readonly after: readonly LogRecord[]
-  /** Receives the outcome of the append. */
-  readonly appended: (acked: Promise<AppendAck>) => void
-}
+/** 82 random bits: enough for no two devices to have the same id. */
+const DEVICE_LENGTH = 16
+/** 129 random bits. */
+const PRODUCER_LENGTH = 25
+/** 62 random bits, each guess of which is an append that everybody sees. */
+const NONCE_LENGTH = 12
 
 interface LogListener extends OutboxListener {
   /** Settles appends of entries below a number, which may have left the outbox unnoticed. */
@@ -45,17 +44,20 @@ interface LogListener extends OutboxListener {
 /** The log of an outbox as one tab reads it. Other tabs may append to it at any time. */
 export class OutboxLog {
   readonly #stream: Stream
-  readonly #random: (() => number) | undefined
+  readonly #random: () => number
   readonly #signal: AbortSignal
   readonly #listeners = new Set<() => void>()
   readonly #outbox: LogListener
-  /** Returns the notes that are stored together with an entry of so many records. Set by the sender. */
-  notesWith: ((records: number) => EntryNotes) | undefined
+  /**
+   * The token of the sender of this tab, while it sends entries as soon as they are appended. It cannot be
+   * used any more once another sender has claimed the log.
+   */
+  sendingToken: string | undefined
   #state = emptyOutbox()
   /** The tail of the log when it was opened. */
   #initialTail = Number.POSITIVE_INFINITY
-  /** The entries that the server has acknowledged last, and that the state may still include. */
-  #acknowledged: Progress['confirmed'] = []
+  /** The entries that the server has acknowledged last, and that the state may still count. */
+  #acknowledged: Confirmed = []
   /** The failure that ended the log, or that of the storage while the log cannot be read. */
   #failure: HeadwaterError | undefined
 
@@ -63,7 +65,7 @@ export class OutboxLog {
     this.#outbox = outbox
     // An append to a log that was deleted fails, instead of beginning one without an id.
     this.#stream = stream.sibling(stream.name, { autoCreate: false, config: LOG_CONFIG })
-    this.#random = random
+    this.#random = random ?? secureRandom
     this.#signal = signal
     void this.#follow()
     onAbort(signal, () => this.#changed())
@@ -90,8 +92,9 @@ export class OutboxLog {
     let { records, meteredBytes } = this.#state
     for (const [number] of this.#acknowledged) {
       const entry = this.#state.entries.get(number)
-      records -= entry?.records.length ?? 0
-      meteredBytes -= entry?.meteredBytes ?? 0
+      if (entry === undefined || entry.confirmation !== undefined) continue
+      records -= entry.records.length
+      meteredBytes -= entry.meteredBytes
     }
     return { records, meteredBytes }
   }
@@ -133,17 +136,33 @@ export class OutboxLog {
   }
 
   /** Reports entries as confirmed before the log says so, which only saves that they are sent again. */
-  acknowledge(confirmed: Progress['confirmed']): void {
+  acknowledge(confirmed: Confirmed): void {
     this.#acknowledged = confirmed
     for (const [number, confirmation] of confirmed) this.#outbox.confirmed(number, confirmation)
   }
 
+  /**
+   * Makes the caller the only sender of the log. Resolves to its fencing token once the state includes
+   * everything that earlier senders have noted.
+   */
+  async claim(signal: AbortSignal): Promise<string> {
+    const token = newToken()
+    await this.append([fenceRecord(token)], { signal })
+    return token
+  }
+
+  /** Begins again with another stream. Ends what every sender does at the moment. */
+  async replaceStream(signal: AbortSignal): Promise<void> {
+    await this.append([fenceRecord(newToken()), replacedRecord(this.newProducer())], { signal })
+  }
+
   /** Appends records, and resolves once the state includes them. */
-  async append(records: readonly LogRecord[], signal?: AbortSignal): Promise<AppendAck> {
-    const ack = await this.#stream.append([...records], { signal })
-    this.#includeOwn(records, ack)
-    if (!this.#hasIncluded(ack)) await this.includes(ack, signal)
-    return ack
+  async append(
+    records: readonly LogRecord[],
+    options: { readonly fencingToken?: string | undefined; readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<void> {
+    const ack = await this.#stream.append([...records], options)
+    await this.#include(records, ack, options.signal)
   }
 
   /**
@@ -151,49 +170,59 @@ export class OutboxLog {
    * when its number is known.
    */
   async appendEntry(
-    records: readonly LogRecord[],
-    meteredBytes: number,
+    input: Parameters<typeof batchRecords>[0],
     signal: AbortSignal | undefined,
     stored: (number: number) => void,
   ): Promise<void> {
-    const hasRoom = meteredBytes < WITH_NOTES_BYTES_MAX && records.length <= BATCH_RECORDS_MAX - 2
-    const notes = hasRoom ? this.notesWith?.(records.length) : undefined
-    const { before, after } = notes ?? { before: [], after: [] }
-    // Without the signal, which is not that of the notes.
-    const all = [...before, ...records, ...after]
-    const acked = this.#stream.append(all)
-    notes?.appended(acked)
-    const ack = await unlessAborted(signal, acked)
-    stored(ack.start.seqNum + before.length)
-    this.#includeOwn(all, ack)
-    if (!this.#hasIncluded(ack)) await this.includes(ack, signal)
+    const nonce = randomText(NONCE_LENGTH, this.#random)
+    const { records, ack } = await this.#appendEntry(input, nonce, signal)
+    stored(ack.start.seqNum)
+    await this.#include(records, ack, signal)
   }
 
-  /** Resolves when the state includes what was appended. */
-  includes(ack: Pick<AppendAck, 'end'>, signal?: AbortSignal): Promise<void> {
-    return this.until(() => this.#hasIncluded(ack), signal)
+  async #appendEntry(input: Parameters<typeof batchRecords>[0], nonce: string, signal?: AbortSignal) {
+    const { sendingToken: fencingToken } = this
+    if (fencingToken !== undefined) {
+      const records = batchRecords(input, nonce, true)
+      try {
+        return { records, ack: await this.#stream.append(records, { fencingToken, signal }) }
+      } catch (error) {
+        if (codeOf(error) !== 'fencing_token_mismatch') throw error
+        this.sendingToken = undefined
+      }
+    }
+    const records = batchRecords(input, nonce)
+    return { records, ack: await this.#stream.append(records, { signal }) }
   }
 
-  #hasIncluded({ end }: Pick<AppendAck, 'end'>): boolean {
-    return this.#state.next >= end.seqNum
+  /** Stores the decision of the app about a parked entry. Throws `invalid` if there is none of the number. */
+  async decide(decision: 'retry' | 'discard', number: number, signal?: AbortSignal): Promise<void> {
+    if (this.end !== undefined) throw this.end
+    // The parked batches are known only once the log has been read.
+    await this.until(() => this.device !== undefined, signal)
+    if (this.#state.entries.get(number)?.error === undefined) throw notParked(number)
+    await this.append([decisionRecord(decision, number)], { signal })
+    // Another tab has decided to send it before.
+    if (decision === 'discard' && this.#state.entries.has(number)) throw notParked(number)
   }
 
-  /** Resolves when the state includes everything that the log has. */
-  async caughtUp(signal: AbortSignal): Promise<void> {
-    await this.includes({ end: await this.#stream.checkTail({ signal }) }, signal)
+  /** Returns the id of a new producer. */
+  newProducer(): string {
+    return randomText(PRODUCER_LENGTH, this.#random)
   }
 
   /**
-   * Includes records that this tab has appended, unless there are others before them. It need not wait until
-   * they are read back.
+   * Resolves when the state includes what was appended. What this tab has appended need not be read back,
+   * unless others were first.
    */
-  #includeOwn(records: readonly LogRecord[], { start }: AppendAck): void {
-    if (start.seqNum !== this.#state.next) return
+  async #include(records: readonly LogRecord[], { start, end }: AppendAck, signal?: AbortSignal) {
     const { seqNum, timestamp } = start
     // The log has the time of the append, which is the same for all.
-    this.#read(
-      records.map(({ headers, body }, index) => ({ seqNum: seqNum + index, timestamp, headers, body })),
-    )
+    if (seqNum === this.#state.next)
+      this.#read(
+        records.map(({ headers, body }, index) => ({ seqNum: seqNum + index, timestamp, headers, body })),
+      )
+    await this.until(() => this.#state.next >= end.seqNum, signal)
   }
 
   async #follow(): Promise<void> {
@@ -211,12 +240,7 @@ export class OutboxLog {
       this.#changed()
       if (this.end !== undefined) return
       const { clock } = this.#stream.context
-      await pauseUntil(
-        clock,
-        backOffMs(failures, (this.#random ?? Math.random)()),
-        this.#signal,
-        () => () => {},
-      )
+      await pauseUntil(clock, backOffMs(failures, this.#random()), this.#signal)
     }
   }
 
@@ -230,13 +254,8 @@ export class OutboxLog {
       for (let event = await cursor?.next(); event !== undefined; event = await cursor?.next()) {
         if (event.kind !== 'batch') continue
         onBatch()
-        const { next } = this.#state
-        const { lastSeqNum, count } = event.batch
         // Most were appended by this tab, and are included already.
-        if (lastSeqNum < next) continue
-        const isNew = lastSeqNum - count + 1 >= next
-        const { records } = event.batch
-        this.#read(isNew ? records : records.filter(({ seqNum }) => seqNum >= next))
+        this.#read(event.batch.records.filter(({ seqNum }) => seqNum >= this.#state.next))
       }
     } finally {
       ignoreSignal()
@@ -246,14 +265,6 @@ export class OutboxLog {
 
   /** Begins the log if this is the first tab that uses it. */
   async #begin(): Promise<void> {
-    const progress = {
-      device: randomText(DEVICE_LENGTH, this.#random),
-      producer: randomText(PRODUCER_LENGTH, this.#random),
-      attemptAt: -1,
-      position: 0,
-      inDoubt: false,
-      confirmed: [],
-    }
     let tail = 0
     try {
       tail = (await this.#stream.checkTail({ signal: this.#signal })).seqNum
@@ -264,6 +275,7 @@ export class OutboxLog {
     this.#initialTail = Math.min(this.#initialTail, tail)
     if (tail > 0) return
     const missing = this.#stream.sibling(this.#stream.name, { autoCreate: true, config: LOG_CONFIG })
+    const progress = initialProgress(randomText(DEVICE_LENGTH, this.#random), this.newProducer())
     try {
       await missing.append([progressRecord(progress)], { matchSeqNum: 0, signal: this.#signal })
     } catch (error) {
@@ -273,6 +285,7 @@ export class OutboxLog {
   }
 
   #read(records: readonly SequencedRecord[]): void {
+    if (records.length === 0) return
     const { next, progress } = this.#state
     const { seqNum } = records[0]!
     // Another tab has trimmed the log, of which nothing is needed that this tab has missed.
@@ -287,18 +300,15 @@ export class OutboxLog {
   }
 }
 
-/** 82 random bits: enough for no two devices to have the same id. */
-const DEVICE_LENGTH = 16
-/** 129 random bits. */
-const PRODUCER_LENGTH = 25
-/** 62 random bits, each guess of which is an append that everybody sees. */
-const NONCE_LENGTH = 12
-
-/** Returns a text that identifies an append. `random` makes tests repeatable. */
-export function newNonce(random: (() => number) | undefined): string {
-  return randomText(NONCE_LENGTH, random)
+/** Two tabs must differ, whatever random numbers a test gives them. */
+function newToken(): string {
+  return randomText(NONCE_LENGTH, secureRandom)
 }
 
-function randomText(length: number, random: () => number = secureRandom): string {
+function randomText(length: number, random: () => number): string {
   return Array.from({ length }, () => Math.floor(random() * 36).toString(36)).join('')
+}
+
+function notParked(number: number): HeadwaterError {
+  return invalid(`no parked batch has the number ${number}`, 'number')
 }

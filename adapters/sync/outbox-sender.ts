@@ -1,400 +1,516 @@
-import { HeadwaterError } from '../../src/model/errors.ts'
+import type { Stream } from '../../src/api/stream.ts'
+import { trimRecord } from '../../src/model/command.ts'
+import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
-import { asHeadwaterError } from '../../src/sync/errors.ts'
-import { attemptNote, type NextAttempt, nextAttempt, waitingEntries } from '../../src/sync/outbox-attempts.ts'
-import { type LogRecord, type OutboxState, type Progress, progressRecord } from '../../src/sync/outbox-log.ts'
+import { asHeadwaterError, contentionMs, sendOutcome } from '../../src/sync/failures.ts'
+import { originOf } from '../../src/sync/origin.ts'
 import {
-  attemptOutcome,
+  type Confirmed,
+  entriesInDoubt,
+  isWaiting,
+  type OutboxEntry,
+  type OutboxState,
+  outcomeUnknownError,
+  type Progress,
+  parkedRecord,
+  progressRecord,
+  trimPoint,
+} from '../../src/sync/outbox-log.ts'
+import {
+  type AfterRefusal,
   confirmationsIn,
   confirmationsOf,
-  isEntryLeft,
+  entriesToSend,
   sentRecords,
-  withoutConfirmed,
 } from '../../src/sync/outbox-plan.ts'
-import { Contention } from './contention.ts'
-import { assertSamePosition, hasRecordIn, waitForCopy } from './examined-stream.ts'
-import { KnownAttempts } from './known-attempts.ts'
-import { trimLog } from './log-trim.ts'
-import { pauseAfter, pauseUntil } from './pause.ts'
-import { ProducerSupport } from './producer-support.ts'
-import type { SenderContext } from './sender-context.ts'
-import { mismatchedCopyError, tailOfCopied, tailOfExamined, tailOrZero } from './tails.ts'
-
-export { discardParked, parkInDoubt, retryParked } from './parked-entries.ts'
+import type { OutboxLog } from './outbox-log.ts'
+import { type PauseContext, pauseAfter, pauseUntil, tailOrZero } from './pause.ts'
 
 /** How long the end of an acknowledged append counts as the tail, in milliseconds. */
 const FRESH_MS = 1_000
-/** How long after the last acknowledgement a batch continues its epoch, in milliseconds. */
-const CONTINUED_MS = 60_000
+/** How long a server that has stored a batch of a producer is known to support producers, in milliseconds. */
+const PROVEN_MS = 60_000
+/** How long batches are sent without a producer after the server has rejected one, in milliseconds. */
+const PLAIN_MS = 600_000
+/** How often others may be faster before a batch is sent without a condition on the tail. */
+const LOSSES_MAX = 3
+/** How often a batch in doubt may be rejected for its producer before it is parked: in about 5 minutes. */
+const REJECTIONS_MAX = 16
+/** How long the sender waits for a copy before it looks again, in milliseconds. */
+const COPY_WAIT_MS = 10_000
+/** The log is trimmed when this many of its records are not needed any more. */
+const TRIMMED_RECORDS = 64
 
-/**
- * Sends the entries of an outbox, each exactly once on any server (see `outbox-attempts.ts`). At most one
- * attempt at a position takes effect, and a late one fails. A server stores an attempt without a position,
- * which has a producer, once or not at all.
- */
+/** The environment of a sender of an outbox. */
+export interface SenderContext extends PauseContext {
+  readonly log: OutboxLog
+  readonly remote: Stream
+  /** The copy of the remote stream that a mirror keeps; undefined if there is none. */
+  readonly copy: Stream | undefined
+  /** Whether the copy has everything that the server has, as far as its mirror knows. */
+  readonly isCopyLive: (() => boolean) | undefined
+  readonly afterRefusal: AfterRefusal
+  readonly onSent: (() => void) | undefined
+}
+
+/** A batch of which an attempt may have been stored. */
+interface Attempt {
+  readonly entries: readonly OutboxEntry[]
+  /** The tail that it is conditional on; undefined if it is conditional on the batch before alone. */
+  readonly matchSeqNum: number | undefined
+  /** Its number among those of the producer; undefined without a producer. */
+  readonly batch: number | undefined
+  /** Whether an earlier attempt was in doubt when it was sent. */
+  readonly isInDoubt: boolean
+}
+
+/** Sends the entries of an outbox, each exactly once on any server, as docs/sync-protocol.md describes. */
 export class OutboxSender {
   readonly #context: SenderContext
   readonly #signal: AbortSignal
-  /** Every record of the server's stream below this sequence number was examined. */
-  #position = 0
-  /** A lower bound of the tail: that of the error of a rejected attempt. */
-  #tailMin = 0
-  readonly #contention = new Contention()
-  /** The time of the last acknowledgement. */
-  #sentAt = Number.NEGATIVE_INFINITY
-  #failures = 0
-  /** Whether every attempt in doubt is at the position or below. */
-  #isDoubtHere = false
+  /** The fencing token of the log; undefined until this sender has claimed it. */
+  #token: string | undefined
+  /** Whether an attempt may have been stored whose entries still wait. */
+  #isInDoubt = false
+  /** The highest tail that an attempt was conditional on; undefined if that is not known. */
+  #attemptedAt: number | undefined = 0
+  /** The tail, if it became known a short time ago. */
+  #tail: { readonly seqNum: number; readonly at: number } | undefined
+  #provenAt = Number.NEGATIVE_INFINITY
+  #plainSince = Number.NEGATIVE_INFINITY
+  /** How often in succession the server rejected the producer of a batch in doubt. */
+  #rejections = 0
+  /** How often in succession others were faster. */
+  #losses = 0
+  /** How long the last attempt took, in milliseconds. */
+  #attemptMs = 0
+  /** Whether the server has forgotten a producer since it stored a batch. */
+  #hasForgotten = false
   /** How many entries a batch may have: 1 after a refusal, to find the refused one, then twice as many. */
   #entriesMax = Number.POSITIVE_INFINITY
-  readonly #attempts: KnownAttempts
-  #acknowledgedAt: number | undefined
-  #abandonedAt: number | undefined
-  #epochMin = 0
-  /** Whether the server may have stored records of batches other than the attempt at the position. */
-  #mustExamine = false
-  /** Whether the server has acknowledged the attempt, and the copy does not have its records yet. */
-  #isAcknowledged = false
-  /** Whether the copy has other records where an attempt was stored: those of a deleted stream. */
-  #isInNewStream = false
-  readonly #support: ProducerSupport
+  #trimmedTo = 0
+  #failures = 0
 
   constructor(context: SenderContext, signal: AbortSignal) {
     this.#context = context
-    this.#support = new ProducerSupport(context.clock)
-    this.#attempts = new KnownAttempts(context.log, () => this.#recentlyAcknowledgedAt)
     this.#signal = signal
   }
 
   /** Sends until the signal aborts, or an error occurs that only the app can resolve. */
   async run(): Promise<void> {
     const { log, onState } = this.#context
-    await log.eventually(() => log.state.progress !== undefined, this.#signal)
-    while (!this.#signal.aborted) {
-      const isIdle = this.#attempts.at !== undefined && this.#next() === undefined
-      try {
-        if (isIdle) await this.#idle()
-        else {
-          onState({ kind: 'sending' })
-          await this.#begin()
-          const next = this.#next()
-          if (next !== undefined) await this.#send(next)
-        }
-        this.#failures = 0
-      } catch (error) {
-        if (this.#signal.aborted) return
-        if (!HeadwaterError.is(error) || attemptOutcome(error) === 'stopped') {
-          return onState({ kind: 'stopped', error: asHeadwaterError(error) })
-        }
-        // The server or the stream may be another one now.
-        this.#support.forget()
-        this.#contention.hasJustLost = false
-        await pauseAfter(error, ++this.#failures, this.#context, this.#signal)
-        continue
-      }
-      if (isIdle) await this.#attempts.idleUntil(() => this.#next() !== undefined, this.#signal)
-    }
-  }
-
-  /** Reads the attempts of other senders, all of which the next attempt depends on. */
-  async #begin(): Promise<void> {
-    if (!(await this.#attempts.catchUp(this.#signal))) return
-    const { position, inDoubt } = this.#context.log.state
-    this.#position = position
-    this.#isDoubtHere = !inDoubt
-  }
-
-  /** The place of the acknowledged attempt, unless the server may soon forget the producer. */
-  get #recentlyAcknowledgedAt(): number | undefined {
-    const isRecent = Math.abs(this.#context.clock.now() - this.#sentAt) < CONTINUED_MS
-    return isRecent ? this.#acknowledgedAt : undefined
-  }
-
-  #next(
-    state: OutboxState = this.#context.log.state,
-    acknowledgedAt = this.#recentlyAcknowledgedAt,
-    supportsProducers = false,
-  ): NextAttempt | undefined {
-    return nextAttempt(state, {
-      afterRefusal: this.#context.afterRefusal,
-      position: this.#position,
-      supportsProducers,
-      entriesMax: this.#entriesMax,
-      acknowledgedAt,
-      abandonedAt: this.#abandonedAt,
-      epochMin: this.#epochMin,
-    })
-  }
-
-  /** Stores that no attempt is in doubt, and removes entries that were sent. */
-  async #idle(): Promise<void> {
-    const { log, onState } = this.#context
-    this.#entriesMax = Number.POSITIVE_INFINITY
-    if (log.state.inDoubt && log.state.entries.size === 0) await this.#note([], false)
-    await trimLog(log)
-    onState({ kind: 'idle' })
-  }
-
-  async #send(planned: NextAttempt): Promise<void> {
-    const { log, remote, clock } = this.#context
-    if (this.#isInNewStream) throw mismatchedCopyError()
-    let attempt: NextAttempt | undefined = planned
-    if (planned.position !== undefined) {
-      await this.#locate()
-      const supportsProducers = await this.#canSkipCondition()
-      attempt = this.#next(log.state, this.#recentlyAcknowledgedAt, supportsProducers)
-    } else if (planned.seq === 0) {
-      // A server that has forgotten the producer would store the batch again.
-      if (!(await this.#examine())) return
-      // A batch is stored completely or not at all: if only a part was found, the stream was created again.
-      const { length } = waitingEntries(log.state, log.state.attempt)
-      if (length > 0 && length < planned.entries.length) await this.#attempts.park(this.#signal)
-      attempt = this.#next()
-    }
-    if (attempt === undefined || !(await this.#noted(attempt))) return
-    const { device, producer: id } = log.state.progress!
-    const at = this.#attempts.at!
-    const { epoch, seq, entries, position: matchSeqNum } = attempt
-    const isPlain = matchSeqNum !== undefined && this.#support.isRejected
-    const producer = isPlain ? undefined : { id, epoch, seq }
-    let confirmation: AppendAck
     try {
-      const options = { matchSeqNum, producer, signal: this.#signal }
-      const sent = remote.append(sentRecords(entries, device), options)
-      confirmation = await this.#contention.attempt(clock, sent)
+      await log.eventually(() => log.device !== undefined, this.#signal)
+      while (!this.#signal.aborted) {
+        const isIdle = await this.#step().catch((error: unknown) => this.#recover(error))
+        if (isIdle) await log.eventually(() => this.#next().length > 0 || this.#hasConfirmed, this.#signal)
+      }
+    } catch (error) {
+      if (!this.#signal.aborted) onState({ kind: 'stopped', error: asHeadwaterError(error) })
+    } finally {
+      if (log.sendingToken === this.#token) log.sendingToken = undefined
+    }
+  }
+
+  /** Sends one batch. Resolves to true if there is none. */
+  async #step(): Promise<boolean> {
+    const { log, onState } = this.#context
+    if (log.end !== undefined) throw log.end
+    if (this.#next().length === 0 && !this.#hasConfirmed) {
+      this.#entriesMax = Number.POSITIVE_INFINITY
+      if (this.#token !== undefined) await this.#trimLog()
+      onState({ kind: 'idle' })
+      return true
+    }
+    onState({ kind: 'sending' })
+    if (this.#token === undefined) await this.#claim()
+    if (this.#hasConfirmed) await this.#waitForCopy()
+    if (this.#next().length > 0) await this.#send()
+    log.sendingToken = this.#token
+    this.#failures = 0
+    return false
+  }
+
+  /** Takes the log over from other senders. */
+  async #claim(): Promise<void> {
+    const { log } = this.#context
+    this.#token = await log.claim(this.#signal)
+    this.#isInDoubt = entriesInDoubt(log.state).length > 0
+    this.#attemptedAt = this.#isInDoubt ? undefined : 0
+  }
+
+  /** Waits after a failure. Throws what only the app can resolve. */
+  async #recover(thrown: unknown): Promise<boolean> {
+    this.#signal.throwIfAborted()
+    const error = asHeadwaterError(thrown)
+    // Another sender has claimed the log.
+    if (error.code === 'fencing_token_mismatch') this.#token = undefined
+    else if (!HeadwaterError.is(thrown) || sendOutcome(error) === 'stopped') throw error
+    this.#context.log.sendingToken = undefined
+    // The server may be another one now.
+    this.#plainSince = this.#provenAt = Number.NEGATIVE_INFINITY
+    this.#tail = undefined
+    await pauseAfter(error, ++this.#failures, this.#context, this.#signal)
+    return false
+  }
+
+  get #progress(): Progress {
+    return this.#context.log.state.progress!
+  }
+
+  #next(): readonly OutboxEntry[] {
+    const { log, afterRefusal } = this.#context
+    return entriesToSend(log.state, afterRefusal, this.#entriesMax)
+  }
+
+  async #send(): Promise<void> {
+    const { remote, clock } = this.#context
+    if (this.#losses > 0) await this.#letOthersPass()
+    const isPlain = this.#isRecent(this.#plainSince, PLAIN_MS)
+    const examined = this.#isInDoubt && this.#progress.mode === 'tail' ? await this.#examine() : undefined
+    const mode = this.#modeOf(isPlain)
+    const matchSeqNum = mode === 'tail' ? (examined ?? (await this.#locate())) : undefined
+    // What was examined may have been found.
+    const entries = this.#next()
+    if (entries.length === 0) return
+    const batch = isPlain && mode === 'tail' ? undefined : this.#progress.batch + 1
+    await this.#mark(entries, mode, matchSeqNum)
+    const { device, producer: id } = this.#progress
+    const attempt: Attempt = { entries, matchSeqNum, batch, isInDoubt: this.#isInDoubt }
+    this.#isInDoubt = true
+    if (!attempt.isInDoubt) this.#rejections = 0
+    if (matchSeqNum !== undefined && this.#attemptedAt !== undefined)
+      this.#attemptedAt = Math.max(this.#attemptedAt, matchSeqNum)
+    const startedAt = clock.now()
+    let ack: AppendAck
+    try {
+      ack = await remote.append(sentRecords(entries, device), {
+        matchSeqNum,
+        producer: batch === undefined ? undefined : { id, epoch: 0, seq: batch },
+        signal: this.#signal,
+      })
     } catch (error) {
       if (!HeadwaterError.is(error)) throw error
-      return this.#failed(error, attempt, at, isPlain)
+      this.#attemptMs = Math.max(clock.now() - startedAt, 0)
+      return this.#failed(error, attempt)
     }
-    this.#sentAt = clock.now()
-    await this.#acknowledged(attempt, confirmation, at, isPlain)
+    await this.#stored(ack, attempt)
   }
 
-  /** Resolves to whether the next batch can be sent without a condition, which other writers compete for. */
-  async #canSkipCondition(): Promise<boolean> {
-    const { log, remote } = this.#context
-    if (!this.#contention.hasJustLost || this.#support.isRejected) return false
-    const next = this.#next(log.state, this.#recentlyAcknowledgedAt, true)
-    if (next === undefined || next.position !== undefined) return false
-    return this.#support.probe(remote, log.state.progress!.producer, this.#signal)
+  /**
+   * Decides what the next attempt is conditional on. As long as an attempt is in doubt, that stays the same.
+   * Otherwise it is the tail, unless the server is known to support producers, or others were too fast.
+   */
+  #modeOf(isPlain: boolean): Progress['mode'] {
+    if (this.#isInDoubt) return this.#progress.mode
+    if (isPlain) return 'tail'
+    const isProven = this.#isRecent(this.#provenAt, PROVEN_MS)
+    return isProven || this.#losses >= LOSSES_MAX ? 'producer' : 'tail'
   }
 
-  /** Writes an attempt to the log. Resolves to false if another sender has written one before. */
-  async #noted(next: NextAttempt): Promise<boolean> {
-    const { log } = this.#context
-    if (!this.#attempts.isLast) return false
-    const { inDoubt } = log.state
-    this.#isDoubtHere = next.position !== undefined && (this.#isDoubtHere || !inDoubt)
-    if (next.isNoted) {
-      if (!inDoubt) await this.#note([], true)
-      return this.#attempts.isLast
-    }
-    const { end } = await log.append([attemptNote(next, this.#attempts.at!)], this.#signal)
-    return this.#attempts.add(end.seqNum - 1)
+  /** Finds the tail, below which nothing is in doubt. */
+  async #locate(): Promise<number> {
+    const { remote, copy, isCopyLive } = this.#context
+    if (this.#tail !== undefined && this.#isRecent(this.#tail.at, FRESH_MS)) return this.#tail.seqNum
+    return tailOrZero(copy !== undefined && isCopyLive?.() === true ? copy : remote, this.#signal)
   }
 
-  async #acknowledged({ entries }: NextAttempt, ack: AppendAck, at: number, isPlain: boolean): Promise<void> {
-    const { log, remote, examined, onSent } = this.#context
+  /** Waits for other writers, longer the more often they were faster. */
+  async #letOthersPass(): Promise<void> {
+    const { clock, random } = this.#context
+    await pauseUntil(clock, contentionMs(this.#losses, this.#attemptMs, random()), this.#signal)
+    this.#signal.throwIfAborted()
+  }
+
+  /** Stores that entries are sent, unless the log says so already. */
+  async #mark(entries: readonly OutboxEntry[], mode: Progress['mode'], matchSeqNum?: number): Promise<void> {
+    const { doubtTo, position, mode: before } = this.#progress
+    const last = entries.at(-1)!.number
+    // Not exact, so that others who append do not cause a note each time.
+    const isNear = matchSeqNum === undefined || matchSeqNum - position <= BATCH_RECORDS_MAX
+    if (last <= doubtTo && mode === before && isNear) return
+    const examined = this.#isInDoubt ? position : (matchSeqNum ?? position)
+    await this.#note({ doubtTo: Math.max(last, doubtTo), mode, position: examined })
+  }
+
+  async #stored(ack: AppendAck, { entries, batch }: Attempt): Promise<void> {
+    const { log, clock, onSent, afterRefusal } = this.#context
     const { start, end, duplicate } = ack
-    const left = () => confirmationsOf(entries, ack).filter(([number]) => log.state.entries.has(number))
-    this.#contention.won(end.timestamp, log.state.progress!.device)
-    this.#support.accept()
-    onSent?.()
-    // Entries leave the outbox only when a copy has them, so that a view never loses them.
-    if (examined !== remote) {
-      const isBelow = start.seqNum < this.#position
-      if (!isBelow) {
-        this.#isAcknowledged = true
-        const isExamined = await this.#examine(end.seqNum).finally(() => (this.#isAcknowledged = false))
-        // Nothing is in doubt then, so that later entries wait for a copy of the new stream.
-        if (!isExamined) return this.#attempts.parkStored(this.#signal).then(() => this.#note([], false))
-      }
-      // If the copy has any of the entries, others were trimmed. A duplicate may have been trimmed earlier.
-      const isFound = left().length < entries.length
-      if ((isBelow && !duplicate) || (!isFound && (await hasRecordIn(examined, ack, this.#signal)))) {
-        // The mirror will replace the copy, and the records will be found in the new one.
-        this.#position = start.seqNum
-        this.#isInNewStream = true
-        return this.#note([], true)
-      }
-    }
+    if (batch !== undefined) this.#provenAt = clock.now()
+    const stored = duplicate ? storedEntries(log.state, afterRefusal, ack) : entries
+    // An attempt with other entries may have been stored as this batch.
+    if (stored === undefined) return this.#learn(batch!, start.seqNum)
+    this.#losses = 0
+    this.#hasForgotten = false
     this.#entriesMax *= 2
-    const confirmed = left()
-    const acknowledgedAt = isPlain ? undefined : at
-    const position = examined === remote ? Math.max(this.#position, end.seqNum) : this.#position
-    if (confirmed.length === 0) this.#position = position
-    else await this.#moveTo(position, () => this.#storeLeft(confirmed, at, acknowledgedAt))
-    this.#isDoubtHere = true
-    // Set only now, so that the next attempt contains none of its entries.
-    this.#acknowledgedAt = acknowledgedAt
-    // The next batch need not wait for it. If it fails, the next trim removes the same records.
-    trimLog(log).catch(() => {})
-  }
-
-  /** Stores that entries have left the outbox, together with the next attempt. */
-  async #storeLeft(confirmed: Progress['confirmed'], at: number, acknowledgedAt?: number): Promise<void> {
-    const { log } = this.#context
+    if (!duplicate) this.#tail = { seqNum: end.seqNum, at: clock.now() }
+    const confirmed = confirmationsOf(stored, ack).filter(([number]) => isConfirmable(log, number))
     log.acknowledge(confirmed)
-    const progress = this.#progress(confirmed)
-    const next = this.#next(withoutConfirmed(log.state, confirmed), acknowledgedAt)
-    if (next === undefined) return this.#attempts.storeSoon(progress, confirmed, acknowledgedAt, this.#signal)
-    const note = next.isNoted ? [] : [attemptNote(next, at)]
-    const { end } = await log.append([progress, ...note], this.#signal)
-    if (note.length > 0) this.#attempts.add(end.seqNum - 1)
+    onSent?.()
+    const known =
+      batch === undefined ? { isMixed: true } : ({ batch, mode: 'producer', isMixed: false } as const)
+    await this.#note({ ...known, doubtTo: -1, position: end.seqNum }, confirmed)
+    this.#settle()
+    // The next batch need not wait for it. If it fails, the next trim removes the same records.
+    this.#trimLog().catch(() => {})
   }
 
-  /** Moves the position, unless what was found below cannot be stored: it would be sent again. */
-  async #moveTo(position: number, store: () => Promise<void>): Promise<void> {
-    const before = this.#position
-    this.#position = position
-    await store().catch((error: unknown) => {
-      this.#position = before
-      throw error
-    })
+  /** No attempt is in doubt any more. */
+  #settle(): void {
+    this.#isInDoubt = false
+    this.#attemptedAt = 0
   }
 
-  async #failed(
-    error: HeadwaterError,
-    { epoch, entries, position, isNoted }: NextAttempt,
-    at: number,
-    isPlain: boolean,
-  ): Promise<void> {
-    const outcome = attemptOutcome(error)
-    const isConditional = position !== undefined
-    if (outcome === 'conflict' && isConditional) {
-      // There are no further records to examine: the stream is another one, or the server contradicts itself.
+  async #failed(error: HeadwaterError, attempt: Attempt): Promise<void> {
+    const { entries, matchSeqNum, batch, isInDoubt } = attempt
+    const outcome = sendOutcome(error)
+    const isDefinite = !isInDoubt && !error.mayHaveEffects
+    if (outcome === 'conflict' && matchSeqNum !== undefined) {
       const { seqNum = 0 } = error
-      if (seqNum <= this.#position) throw error
-      this.#tailMin = seqNum
-      this.#contention.lost()
-      this.#abandonedAt = at
-    } else if (outcome === 'broken') {
-      this.#abandonedAt = at
-      this.#epochMin = Math.max(epoch, error.producerEpoch ?? 0) + 1
-      this.#mustExamine = true
-      // The first batch of an epoch continues nothing: the server contradicts itself.
-      if (this.#support.rejectsEpochs()) throw error
-    } else if (outcome === 'plain' && !isPlain && (isConditional || error.code === 'too_many_producers')) {
-      this.#support.reject()
-      // A late copy is not stored, unless the server forgets the producer at this moment, a week later.
-      if (!isConditional) this.#abandonedAt = at
-    } else if (outcome === 'plain' && !isConditional) {
-      // A proxy may still deliver the batch to a server that supports producers.
-      if (!this.#support.rejectsTooOften()) throw error
-      await this.#examine(0)
-      await this.#attempts.park(this.#signal)
-      this.#abandonedAt = at
-    } else if (outcome === 'refused' || outcome === 'plain') {
-      // An earlier request, perhaps of another tab, may have stored them.
-      if (isNoted || error.mayHaveEffects || this.#failures > 0)
-        await this.#examine().catch((unread) => this.#attempts.parkUnread(unread, this.#signal))
-      if (entries.length === 1) await this.#attempts.parkRefused(entries[0]!.number, error, this.#signal)
-      this.#entriesMax = 1
-      this.#abandonedAt = at
-    } else throw error
-  }
-
-  /** Finds the position of the next attempt. */
-  async #locate(): Promise<void> {
-    const { log, remote, examined, isCopyLive, clock, random, wakeUps } = this.#context
-    const { isPresent } = this.#contention
-    if (isPresent) await pauseUntil(clock, this.#contention.pauseMs(random()), this.#signal, wakeUps)
-    const isFresh = Math.abs(clock.now() - this.#sentAt) < FRESH_MS
-    if (examined !== remote || isPresent) {
-      await this.#examine(this.#tailMin)
-      if (examined === remote || isCopyLive?.() !== false) return
-      if (log.state.inDoubt) return assertSamePosition(this.#position, log.state.position)
-      if (!isFresh) await this.#examine(await tailOfCopied(remote, this.#position, this.#signal))
+      // The stream is another one, or the server contradicts itself.
+      if (seqNum <= matchSeqNum) throw error
+      // It stays in doubt: an earlier request of the same attempt may have been stored.
+      this.#losses++
       return
     }
-    // Nothing that was sent can be among the records before the tail.
-    if (!log.state.inDoubt) {
-      if (isFresh) return
-      this.#position = await tailOrZero(remote, this.#signal)
-    } else if (this.#failures > 0 || this.#mustExamine) await this.#examine(0)
-    this.#mustExamine = false
+    if (outcome === 'stored') return this.#learn(error.lastSeq ?? batch!)
+    if (outcome === 'forgotten') return this.#forget(error, isInDoubt)
+    if (outcome === 'unsupported') return this.#rejected(error, attempt)
+    if (outcome === 'refused') {
+      if (!isDefinite) await this.#examine().catch((unread: unknown) => this.#parkUnread(unread))
+      else this.#isInDoubt = false
+      const [only] = entries
+      if (entries.length === 1 && isConfirmable(this.#context.log, only!.number))
+        await this.#append([parkedRecord(only!.number, error)])
+      this.#entriesMax = 1
+      return
+    }
+    if (isDefinite) this.#isInDoubt = false
+    throw error
   }
 
   /**
-   * Examines all records that can be read, and waits for them up to the position `least`, by default the
-   * tail. Resolves to false if the server has fewer: its stream was deleted, and perhaps created again.
+   * The server has stored batches of the producer up to this one, which the outbox did not know. The first of
+   * them is at `start`, if that is given.
    */
-  async #examine(given?: number): Promise<boolean> {
-    const { examined, remote } = this.#context
-    const least = given ?? (await tailOrZero(remote, this.#signal))
-    // If the read fails, the tail is looked up again.
-    this.#tailMin = 0
+  async #learn(batch: number, start?: number): Promise<void> {
+    const tail = await this.#examine(start)
+    await this.#note({ batch, doubtTo: -1, position: tail, isMixed: false })
+    // All attempts at batches up to this one are settled. One without a producer may be at the tail.
+    if (this.#progress.mode === 'producer') this.#settle()
+  }
+
+  /** The server does not know the producer: it was restored, the stream is another one, or a week has passed. */
+  async #forget(error: HeadwaterError, isInDoubt: boolean): Promise<void> {
+    const { log, copy, isCopyLive } = this.#context
+    const isFirst = !this.#hasForgotten
+    this.#hasForgotten = true
+    // The mirror notices if the stream is another one. A new producer continues nothing.
+    const isUncertain = copy !== undefined && isInDoubt && (isFirst || !isCopyLive?.())
+    if (isUncertain || (!isFirst && this.#progress.batch < 0)) throw error
+    const position = isInDoubt ? await this.#examine() : this.#progress.position
+    const producer = log.newProducer()
+    await this.#note({ producer, batch: -1, mode: 'tail', doubtTo: -1, position, isMixed: true })
+    // Nothing of the producer before can be stored any more.
+    this.#settle()
+    this.#provenAt = Number.NEGATIVE_INFINITY
+  }
+
+  /** The server takes no producer, at least in this request. */
+  async #rejected(error: HeadwaterError, { matchSeqNum, isInDoubt }: Attempt): Promise<void> {
+    const { clock } = this.#context
+    if (matchSeqNum !== undefined || error.code === 'too_many_producers') {
+      this.#plainSince = clock.now()
+      if (!isInDoubt && !error.mayHaveEffects) this.#isInDoubt = false
+      return
+    }
+    // A proxy may still deliver the batch to a server that supports producers.
+    if (++this.#rejections < REJECTIONS_MAX) throw error
+    await this.#examine()
+    await this.#parkInDoubt()
+    await this.#note({ mode: 'tail', doubtTo: -1 })
+    this.#settle()
+    this.#plainSince = clock.now()
+  }
+
+  /**
+   * Examines everything that the server has stored from the position on, or from `start`, and confirms what
+   * is found. Parks what may have been stored where nothing can be read. Resolves to the tail up to which it
+   * was examined.
+   */
+  async #examine(start?: number): Promise<number> {
+    const { log, remote, copy, isCopyLive } = this.#context
+    const position = start ?? this.#progress.position
+    const tail = await tailOrZero(remote, this.#signal)
+    if (tail < position) {
+      // The mirror will notice that the stream is another one.
+      if (copy !== undefined) throw mismatchedCopyError()
+      await log.replaceStream(this.#signal)
+      this.#token = undefined
+      throw new HeadwaterError('unavailable', 'the stream was deleted and created again')
+    }
+    if (copy !== undefined && tail > position) {
+      await this.#untilCopied(copy, tail)
+      if (isCopyLive?.() === false) throw mismatchedCopyError()
+    }
+    let found = await this.#foundIn(copy ?? remote, position, tail)
+    // The copy may begin behind it.
+    if (found.first > position && copy !== undefined) {
+      const before = await this.#foundIn(remote, position, found.first)
+      found = { first: before.first, confirmed: [...before.confirmed, ...found.confirmed] }
+    }
+    const isSettled = tail > (this.#attemptedAt ?? tail)
+    this.#attemptedAt ??= tail
+    if (found.confirmed.length > 0) await this.#note({ isMixed: true }, found.confirmed)
+    if (found.first > position) await this.#parkInDoubt()
+    if (this.#progress.mode === 'producer') return tail
+    if (tail > position) await this.#note({ position: tail, ...(isSettled && { doubtTo: -1 }) })
+    if (isSettled) this.#settle()
+    return tail
+  }
+
+  /** Reads a part of a stream. Resolves to entries that are there, and to the first position that is. */
+  async #foundIn(stream: Stream, from: number, to: number): Promise<{ first: number; confirmed: Confirmed }> {
+    if (from >= to) return { first: from, confirmed: [] }
+    const query = { seqNum: from, count: to - from, clamp: true }
+    let first: number | undefined
+    const confirmed: (readonly [number, Confirmed[number][1]])[] = []
+    const include = (records: readonly SequencedRecord[]) => {
+      first ??= records[0]?.seqNum
+      const inside = records.filter(({ seqNum }) => seqNum < to)
+      const before = new Set(confirmed.map(([number]) => number))
+      for (const found of confirmationsIn(this.#context.log.state, inside))
+        if (!before.has(found[0])) confirmed.push(found)
+    }
+    try {
+      const read = stream.read(query, { as: 'bytes', signal: this.#signal })
+      for await (const { records } of read.batches()) include(records)
+    } catch (error) {
+      if (!isStreamMissing(error)) throw error
+    }
+    return { first: Math.min(first ?? to, to), confirmed }
+  }
+
+  /** Waits until a copy has everything below a sequence number. */
+  async #untilCopied(copy: Stream, end: number): Promise<void> {
+    const { clock, wakeUps } = this.#context
     for (;;) {
-      await this.#readOn(least)
-      if (this.#position >= least) return true
-      if (await waitForCopy(examined, this.#position, this.#context, this.#signal)) continue
-      // While the server cannot be reached, an acknowledged attempt must not become one in doubt.
-      if ((await tailOrZero(remote, this.#signal).catch(() => least)) < least) return false
+      const tail = await tailOrZero(copy, this.#signal)
+      if (tail >= end) return
+      const query = { seqNum: tail, clamp: true, waitMs: COPY_WAIT_MS }
+      try {
+        await copy.readBatch(query, { as: 'bytes', signal: this.#signal })
+      } catch (error) {
+        if (!isStreamMissing(error)) throw error
+        await pauseUntil(clock, COPY_WAIT_MS, this.#signal, wakeUps)
+        this.#signal.throwIfAborted()
+      }
     }
   }
 
-  async #readOn(least: number): Promise<void> {
-    const { examined } = this.#context
-    const tail = await tailOfExamined(this.#context, this.#position, least, this.#signal)
-    // The stream was deleted and created again. The condition of a late attempt could hold there once more.
-    if (tail < this.#position) {
-      const { inDoubt } = this.#context.log.state
-      if (inDoubt && !this.#isAcknowledged) await this.#attempts.park(this.#signal)
-      this.#position = 0
-      // Views and later senders use the position.
-      await this.#note([], inDoubt)
+  /** Whether entries are confirmed that the copy may not have yet. */
+  get #hasConfirmed(): boolean {
+    for (const { confirmation } of this.#context.log.state.entries.values())
+      if (confirmation !== undefined) return true
+    return false
+  }
+
+  /** Removes confirmed entries once the copy has them, so that views never lose them. */
+  async #waitForCopy(): Promise<void> {
+    const { log, remote, copy, isCopyLive } = this.#context
+    const confirmed = [...log.state.entries.values()].filter(({ confirmation }) => confirmation !== undefined)
+    const end = Math.max(...confirmed.map(({ confirmation }) => confirmation!.end.seqNum))
+    if (copy === undefined) return this.#note({ position: Math.max(end, this.#progress.position) })
+    const isFormer = confirmed.some((entry) => entry.isFormer)
+    const least = isFormer ? Math.min(end, await tailOrZero(remote, this.#signal)) : end
+    await this.#untilCopied(copy, least)
+    for (const entry of confirmed) {
+      if (entry.isFormer) continue
+      const query = { seqNum: entry.confirmation!.end.seqNum - 1, count: 1, clamp: true }
+      const { records } = await copy.readBatch(query, { as: 'bytes', signal: this.#signal })
+      const isCopied = records[0]?.seqNum === query.seqNum
+      // The mirror will notice if the copy is of a stream that was deleted.
+      if (isCopied ? !isLastOf(entry, records[0]!) : isCopyLive?.() === false) throw mismatchedCopyError()
     }
-    if (tail === this.#position) return
-    const query = { seqNum: this.#position, clamp: true }
-    for await (const batch of examined.read(query, { as: 'bytes', signal: this.#signal }).batches()) {
-      await this.#examined(batch.records, batch.lastSeqNum + 1)
-    }
-    // Everything up to the tail was trimmed.
-    if (this.#position < tail) await this.#examined([], tail)
+    await this.#note({ left: end })
+    if (isFormer) await this.#note({ left: least })
   }
 
-  async #examined(records: readonly SequencedRecord[], end: number): Promise<void> {
-    const { log } = this.#context
-    const first = records[0]?.seqNum ?? end
-    const isInDoubt = log.state.inDoubt && !this.#isAcknowledged
-    if (first > this.#position && isInDoubt)
-      await this.#settleBefore(first, confirmationsIn(log.state, records))
-    this.#contention.examined(records, log.state.progress!.device)
-    const confirmed = confirmationsIn(log.state, records)
-    if (confirmed.length === 0) this.#position = end
-    else await this.#moveTo(end, () => this.#note(confirmed))
+  /** Parks the entries of which it cannot be known whether the server has stored them. */
+  async #parkInDoubt(): Promise<void> {
+    const entries = entriesInDoubt(this.#context.log.state).slice(0, BATCH_RECORDS_MAX)
+    if (entries.length === 0) return
+    await this.#append(entries.map(({ number }) => parkedRecord(number, outcomeUnknownError())))
   }
 
-  /**
-   * Settles whether an attempt was stored between the position and `end`, where the copy has no records:
-   * reads these from the server, and parks the entries that were not `found` if it no longer has them.
-   */
-  async #settleBefore(end: number, found: Progress['confirmed']): Promise<void> {
-    const { log, remote } = this.#context
-    const start = this.#position
-    const query = { seqNum: start, count: BATCH_RECORDS_MAX, clamp: true }
-    const { records } = await remote.readBatch(query, { as: 'bytes', signal: this.#signal })
-    // A view gets the records from `end` on only when its copy has them.
-    const before = records.filter(({ seqNum }) => seqNum < end)
-    const confirmed = confirmationsIn(log.state, before)
-    if (confirmed.length > 0) await this.#note(confirmed)
-    const isKnown = this.#isDoubtHere || start + records.length >= end
-    if (records[0]?.seqNum !== start || !isKnown) await this.#attempts.park(this.#signal, found)
+  /** Parks the entries in doubt if the server refuses to show what it has stored. */
+  async #parkUnread(error: unknown): Promise<void> {
+    if (!HeadwaterError.is(error) || sendOutcome(error) !== 'refused') throw error
+    await this.#parkInDoubt()
   }
 
-  async #note(confirmed: Progress['confirmed'], inDoubt?: boolean): Promise<void> {
-    await this.#context.log.append([this.#progress(confirmed, inDoubt)], this.#signal)
+  async #note(changes: Partial<Progress>, confirmed: Confirmed = []): Promise<void> {
+    const progress = { ...this.#progress, ...changes }
+    // Entries that were confirmed in a new stream do not leave before its copy has them.
+    const starts = confirmed.map(([, { start }]) => start.seqNum)
+    const left = this.#context.copy === undefined ? progress.position : Math.min(progress.left, ...starts)
+    await this.#append([progressRecord({ ...progress, left }, confirmed)])
   }
 
-  /** Returns the progress as a record of the log. No attempt is in doubt if no entry is left. */
-  #progress(
-    confirmed: Progress['confirmed'],
-    inDoubt = isEntryLeft(this.#context.log.state, confirmed),
-  ): LogRecord {
-    const { device, producer } = this.#context.log.state.progress!
-    const attemptAt = this.#attempts.at!
-    return progressRecord({ device, producer, attemptAt, position: this.#position, inDoubt, confirmed })
+  async #append(records: Parameters<OutboxLog['append']>[0]): Promise<void> {
+    await this.#context.log.append(records, { fencingToken: this.#token, signal: this.#signal })
   }
+
+  /** Removes records of the log that are not needed any more, if there are enough of them. */
+  async #trimLog(): Promise<void> {
+    const to = trimPoint(this.#context.log.state)
+    if (to - this.#trimmedTo < TRIMMED_RECORDS) return
+    this.#trimmedTo = to
+    await this.#append([trimRecord(to)])
+  }
+
+  #isRecent(at: number, ms: number): boolean {
+    return Math.abs(this.#context.clock.now() - at) < ms
+  }
+}
+
+/**
+ * Returns the entries that a batch was stored with, which every attempt at it began with; undefined if that
+ * is not certain.
+ */
+function storedEntries(
+  state: OutboxState,
+  afterRefusal: AfterRefusal,
+  { start, end }: AppendAck,
+): readonly OutboxEntry[] | undefined {
+  if (state.progress?.isMixed) return undefined
+  const entries = entriesToSend(state, afterRefusal, Number.POSITIVE_INFINITY)
+  const stored: OutboxEntry[] = []
+  let left = end.seqNum - start.seqNum
+  for (const entry of entries) {
+    if (left <= 0) break
+    stored.push(entry)
+    left -= entry.records.length
+  }
+  return left === 0 ? stored : undefined
+}
+
+/** Whether a record of the server is the last one of an entry. */
+function isLastOf({ records }: OutboxEntry, { headers }: SequencedRecord): boolean {
+  const { number, nonce } = originOf(headers) ?? {}
+  const last = records.at(-1)!
+  return number === last.seqNum && nonce === last.nonce
+}
+
+/** Whether an entry is still in the outbox, and neither confirmed nor parked. */
+function isConfirmable(log: OutboxLog, number: number): boolean {
+  const entry = log.state.entries.get(number)
+  return entry !== undefined && isWaiting(entry)
+}
+
+/** Returns the error of a sender that waits until the mirror has compared the copy, or replaced it. */
+function mismatchedCopyError(): HeadwaterError {
+  return new HeadwaterError('unavailable', 'the local copy does not match the stream of the server yet')
 }

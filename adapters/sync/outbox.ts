@@ -2,29 +2,104 @@ import type { Observable } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
-import { HeadwaterError } from '../../src/model/errors.ts'
+import { HeadwaterError, invalid } from '../../src/model/errors.ts'
+import {
+  assertMembers,
+  assertSignal,
+  type Members,
+  type MembersOf,
+  oneOf,
+  unchecked,
+} from '../../src/model/validation.ts'
 import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
-import { LazyModule } from '../../src/runtime/lazy-module.ts'
 import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
-import { asHeadwaterError } from '../../src/sync/errors.ts'
-import { outboxInput } from '../../src/sync/outbox-input.ts'
-import { batchRecords, type Confirmation, type OutboxEntry } from '../../src/sync/outbox-log.ts'
-import type { SenderState } from '../../src/sync/outbox-plan.ts'
-import type { FailedAppend, OutboxStatus } from '../../src/sync/outbox-status.ts'
+import { asHeadwaterError } from '../../src/sync/failures.ts'
+import { type Confirmation, isWaiting, type OutboxEntry } from '../../src/sync/outbox-log.ts'
+import {
+  type AfterRefusal,
+  type FailedAppend,
+  type OutboxStatus,
+  outboxInput,
+  type SenderState,
+} from '../../src/sync/outbox-plan.ts'
 import { markOf, type OutboxContent } from '../../src/sync/overlay.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
-import { newNonce, OutboxLog } from './outbox-log.ts'
-import { assertOutboxOptions, type OutboxOptions } from './outbox-options.ts'
-import { browserWakeUps } from './page-events.ts'
+import { OutboxLog } from './outbox-log.ts'
+import { OutboxSender } from './outbox-sender.ts'
+import { browserWakeUps, type WakeUps } from './page-events.ts'
 import { type PauseContext, withRetries } from './pause.ts'
 import type { PendingEntry } from './pending-source.ts'
 import { StateCell } from './state-cell.ts'
 import { assertEnds } from './synced-ends.ts'
 
-export type { OutboxOptions } from './outbox-options.ts'
+/**
+ * Options of `outbox`.
+ *
+ * ```ts
+ * const stop = new AbortController()
+ * const box = outbox(basin.stream('outbox'), server.basin('app').stream('log'), {
+ *   recordsMax: 1000,
+ *   bytesMax: 1024 * 1024,
+ *   afterRefusal: 'continue',
+ *   signal: stop.signal,
+ * })
+ * const { number } = await box.append('hello')
+ * console.log(number, box.state.kind)
+ * box.state$.subscribe(({ kind }) => console.log(kind))
+ * for (const { error, records } of box.failed) console.log(error.code, records.length)
+ * await box.close()
+ * ```
+ */
+export interface OutboxOptions {
+  /** How many records may wait for the server, at least 1. 100,000 by default. */
+  readonly recordsMax?: number | undefined
+  /** How many metered bytes of records may wait for the server, at least 1 MiB. 64 MiB by default. */
+  readonly bytesMax?: number | undefined
+  /** Whether records wait behind a parked one (`stop`, the default) or are sent (`continue`). */
+  readonly afterRefusal?: AfterRefusal | undefined
+  /** Closes the outbox when it aborts. */
+  readonly signal?: AbortSignal | undefined
+  /**
+   * Returns random numbers in [0, 1), for pauses between attempts, ids and nonces. For tests: by default, ids
+   * and nonces are secure random numbers, so that other writers of the stream cannot guess them.
+   */
+  readonly random?: (() => number) | undefined
+  /** @internal A copy of the remote stream, in which records appear before they leave the outbox. */
+  readonly copy?: Stream | undefined
+  /** @internal Returns whether the copy has everything that the server has. */
+  readonly isCopyLive?: (() => boolean) | undefined
+  /** @internal Called after each append that the server acknowledged. */
+  readonly onSent?: (() => void) | undefined
+  /** @internal Elects the outbox that sends. By default among the tabs of a browser. */
+  readonly coordinator?: Coordinator | undefined
+  /** @internal What ends a pause between attempts early. By default the events of a browser. */
+  readonly wakeUps?: WakeUps | undefined
+}
 
-/** The code that sends, and that decides about parked batches. */
-const SENDER = new LazyModule('the code that sends', () => import('./outbox-sender.ts'))
+export const OUTBOX_OPTIONS: MembersOf<OutboxOptions> = {
+  recordsMax: 'number',
+  bytesMax: 'number',
+  afterRefusal: oneOf(['stop', 'continue']),
+  signal: assertSignal,
+  random: 'function',
+  copy: unchecked,
+  isCopyLive: 'function',
+  onSent: 'function',
+  coordinator: 'function',
+  wakeUps: 'function',
+}
+
+/** Throws `invalid` for options that are not valid. */
+export function assertOutboxOptions(options: OutboxOptions, members: Members = OUTBOX_OPTIONS): void {
+  assertMembers(options, members, 'options')
+  assertLeast('recordsMax', options.recordsMax, 1)
+  assertLeast('bytesMax', options.bytesMax, 2 ** 20)
+}
+
+function assertLeast(field: string, value: number | undefined, least: number): void {
+  if (value === undefined || value >= least) return
+  throw invalid(`\`${field}\` must be at least ${least}, not ${value}`, field)
+}
 
 /** An append that is durable on this device. */
 export interface OutboxAppend {
@@ -172,19 +247,19 @@ export class Outbox {
       await this.log.until(() => this.device !== undefined, signal ?? this.#closing.signal)
     }
     const release = this.#reserve(input.length, meteredBytes)
-    const { random } = this.#options
     let settle: (outcome: Confirmation | HeadwaterError) => void = () => {}
     const outcome = new Promise<Confirmation | HeadwaterError>((resolve) => {
       settle = resolve
     })
     let number: number | undefined
     try {
-      await this.log.appendEntry(batchRecords(input, newNonce(random)), meteredBytes, signal, (stored) => {
+      await this.log.appendEntry(input, signal, (stored) => {
         number = stored
         this.#waiting.set(number, settle)
       })
-      if (!this.log.state.entries.has(number!)) {
-        settle(this.#early.get(number!) ?? missedError())
+      const outcome = this.log.state.entries.get(number!)?.confirmation ?? this.#early.get(number!)
+      if (outcome !== undefined || !this.log.state.entries.has(number!)) {
+        settle(outcome ?? missedError())
         this.#waiting.delete(number!)
       }
       // Appends get their numbers in order.
@@ -215,7 +290,7 @@ export class Outbox {
    * Rejects with `invalid` if there is no parked batch with this number, and with the errors of `append`.
    */
   async retry(number: number, options?: CallOptions): Promise<void> {
-    return (await SENDER.load()).retryParked(this.log, number, signalOf(options))
+    await this.log.decide('retry', number, signalOf(options))
   }
 
   /**
@@ -225,7 +300,7 @@ export class Outbox {
    * Rejects with `invalid` if there is no parked batch with this number, and with the errors of `append`.
    */
   async discard(number: number, options?: CallOptions): Promise<void> {
-    return (await SENDER.load()).discardParked(this.log, number, signalOf(options))
+    await this.log.decide('discard', number, signalOf(options))
   }
 
   /** Resolves when no record waits for the server, except parked records and those behind them. */
@@ -238,9 +313,11 @@ export class Outbox {
     const { afterRefusal = 'stop' } = this.#options
     // Until the log was read, it is not known what waits.
     if (this.device === undefined) return false
-    const entries = [...this.log.state.entries.values()]
-    if (afterRefusal === 'continue') return entries.every(({ error }) => error !== undefined)
-    return entries.length === 0 || entries[0]!.error !== undefined
+    for (const entry of this.log.state.entries.values()) {
+      if (isWaiting(entry)) return false
+      if (entry.error !== undefined && afterRefusal === 'stop') return true
+    }
+    return true
   }
 
   /** @internal Sends until the signal aborts, or until only the app can continue. */
@@ -288,7 +365,7 @@ export class Outbox {
   }
 
   async #send(signal: AbortSignal): Promise<void> {
-    const { afterRefusal = 'stop', examined, isCopyLive, onSent } = this.#options
+    const { afterRefusal = 'stop', copy, isCopyLive, onSent } = this.#options
     const sending = new AbortController()
     const ignore = onAnyAbort([signal, this.#closing.signal], () => sending.abort())
     // Keeps the listener that all callbacks share, which each batch would add and remove.
@@ -298,17 +375,14 @@ export class Outbox {
       ...this.#pauses,
       log: this.log,
       remote: this.#remote,
-      examined: examined ?? this.#remote,
+      copy,
       isCopyLive,
       afterRefusal,
       onSent,
       onState,
     }
     try {
-      const { OutboxSender } = await withRetries(() => SENDER.load(), context, sending.signal)
       await new OutboxSender(context, sending.signal).run()
-    } catch (error) {
-      onState({ kind: 'stopped', error: asHeadwaterError(error) })
     } finally {
       if (sending.signal.aborted && !this.#closing.signal.aborted) this.#state.set({ kind: 'idle' })
       ignore()
@@ -347,7 +421,7 @@ export class Outbox {
     const waiting: OutboxContent<PendingEntry>['waiting'][number][] = []
     for (const entry of entries.values()) for (const item of this.#itemsOf(entry)) waiting.push(item)
     const known = parts[0]?.seqNum ?? next
-    return { waiting, examined: progress?.position ?? 0, known, discarded }
+    return { waiting, examined: progress?.left ?? 0, known, discarded }
   }
 
   #itemsOf(entry: OutboxEntry): OutboxContent<PendingEntry>['waiting'] {

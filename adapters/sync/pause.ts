@@ -1,8 +1,8 @@
-import type { HeadwaterError } from '../../src/model/errors.ts'
+import type { Stream } from '../../src/api/stream.ts'
+import { type HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
-import { backOffMs } from '../../src/sync/back-off.ts'
-import { asHeadwaterError } from '../../src/sync/errors.ts'
+import { asHeadwaterError, backOffMs } from '../../src/sync/failures.ts'
 import type { SenderState } from '../../src/sync/outbox-plan.ts'
 import type { WakeUps } from './page-events.ts'
 
@@ -22,7 +22,7 @@ export function pauseUntil(
   clock: Clock,
   ms: number | undefined,
   signal: AbortSignal,
-  listen: (end: () => void) => () => void,
+  listen: (end: () => void) => () => void = () => () => {},
 ): Promise<void> {
   return new Promise((resolve) => {
     const ends: (() => void)[] = []
@@ -46,7 +46,7 @@ export async function pauseAfter(
   const ms = backOffMs(failures, random(), error.retryAfterMs)
   onState({ kind: 'offline', error, nextAttemptAt: clock.now() + ms })
   // A server that says when is left alone until then.
-  await pauseUntil(clock, ms, signal, error.retryAfterMs === undefined ? wakeUps : () => () => {})
+  await pauseUntil(clock, ms, signal, error.retryAfterMs === undefined ? wakeUps : undefined)
 }
 
 /** Repeats work with pauses until it succeeds, fails permanently, or the signal aborts. */
@@ -64,5 +64,15 @@ export async function withRetries<Result>(
       await pauseAfter(error, failures, context, signal)
       signal.throwIfAborted()
     }
+  }
+}
+
+/** Resolves to the tail of a stream, or to 0 if the stream does not exist. */
+export async function tailOrZero(stream: Stream, signal: AbortSignal): Promise<number> {
+  try {
+    return (await stream.checkTail({ signal })).seqNum
+  } catch (error) {
+    if (isStreamMissing(error)) return 0
+    throw error
   }
 }

@@ -5,7 +5,7 @@ import type { RecordFormat } from '../../src/model/record.ts'
 import { assertSignal, assertText, hasMethod, type MembersOf, oneOf } from '../../src/model/validation.ts'
 import { isInternalName, SYNCED_NAME_BYTES_MAX } from '../../src/sync/synced-names.ts'
 import { assertStart } from './mirror-start.ts'
-import { assertOutboxOptions } from './outbox-options.ts'
+import { assertOutboxOptions } from './outbox.ts'
 import type { SyncedStreamOptions } from './synced.ts'
 
 /**
@@ -24,7 +24,7 @@ import type { SyncedStreamOptions } from './synced.ts'
  * ```
  */
 export interface SyncedBasinOptions
-  extends Omit<SyncedStreamOptions, 'as' | 'examined' | 'isCopyLive' | 'onSent'> {
+  extends Omit<SyncedStreamOptions, 'as' | 'copy' | 'isCopyLive' | 'onSent'> {
   /** The basin of a client. */
   readonly remote: Basin
   /** The basin of an engine on this device. */

@@ -6,8 +6,7 @@ import { onAbort } from '../../src/runtime/abort.ts'
 import { OUTBOX_PREFIX, outboxNameProblem } from '../../src/sync/synced-names.ts'
 import { type Mirror, mirror } from './mirror.ts'
 import { assertStart, type MirrorStart } from './mirror-start.ts'
-import { Outbox } from './outbox.ts'
-import { assertOutboxOptions, OUTBOX_OPTIONS, type OutboxOptions } from './outbox-options.ts'
+import { assertOutboxOptions, OUTBOX_OPTIONS, Outbox, type OutboxOptions } from './outbox.ts'
 import { assertEnds } from './synced-ends.ts'
 import { type SyncedParts, SyncedStream } from './synced-stream.ts'
 
@@ -69,7 +68,7 @@ export function syncedParts(
     ...limits,
     random,
     wakeUps,
-    examined: local,
+    copy: local,
     isCopyLive: () => copy.state.kind === 'live',
     // The first append can create the stream that the mirror waits for. If the server said how long to wait,
     // the mirror does.

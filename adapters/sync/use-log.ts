@@ -1,7 +1,6 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { isStreamMissing } from '../../src/model/errors.ts'
-import { backOffMs } from '../../src/sync/back-off.ts'
-import { codeOf } from '../../src/sync/errors.ts'
+import { backOffMs, codeOf } from '../../src/sync/failures.ts'
 import {
   isUseNews,
   NO_USE,

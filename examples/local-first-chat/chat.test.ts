@@ -139,7 +139,7 @@ test('without a network, all messages on the device can be shown', async () => {
   await firstValueFrom(room.view$.pipe(filter((view) => view.at(-1 + view.length)?.seqNum === 1_199)))
   server.network.isDown = true
   const entries = await room.entriesBefore(230, 100)
-  expect(entries.map(({ end }) => end)).toEqual(Array.from({ length: 30 }, (_, index) => 201 + index))
+  expect(entries?.map(({ end }) => end)).toEqual(Array.from({ length: 30 }, (_, index) => 201 + index))
 })
 
 test('a trim of messages that the page does not show any more keeps the others in place', () => {

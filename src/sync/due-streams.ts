@@ -1,4 +1,4 @@
-import { backOffMs } from './back-off.ts'
+import { backOffMs } from './failures.ts'
 
 interface DueStream {
   /** Milliseconds since the Unix epoch, before which the stream is left alone. */

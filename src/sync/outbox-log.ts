@@ -5,19 +5,34 @@ import { type AppendRecord, type Header, meteredBytesOf, type SequencedRecord } 
 
 /**
  * The log of an outbox: a stream on the device, shared by its tabs. Its state is a function of its records,
- * each of which has a first header that says what it is.
+ * each of which has a first header that says what it is. Any tab appends entries and decisions of the app;
+ * only the tab that holds the fencing token of the log appends what was sent (docs/sync-protocol.md).
  */
 
 /** The name of the header that every record of an outbox begins with. */
 export const OUTBOX_HEADER = 'headwater-outbox'
 
-/** The kinds of records. A batch consists of parts and a last record. */
-type Kind = 'record' | 'part' | 'progress' | 'attempt' | 'parked' | 'retry' | 'discard'
+/** The name of the header that identifies a record on the server (docs/protocol.md "Origin header"). */
+export const ORIGIN_HEADER = 'headwater-origin'
 
-const KINDS: readonly Kind[] = ['record', 'part', 'progress', 'attempt', 'parked', 'retry', 'discard']
+/** The size of that header, in metered bytes. */
+export const ORIGIN_METERED_BYTES = 64
+
+const NAME = utf8(OUTBOX_HEADER)
+
+/**
+ * The kinds of records: an entry is any number of parts and a last record; progress is that of the sender;
+ * `parked`, `retry` and `discard` are about one entry; `replaced` begins again with another stream.
+ */
+type Kind = 'record' | 'part' | 'progress' | 'parked' | 'retry' | 'discard' | 'replaced'
+
+const KINDS: readonly Kind[] = ['record', 'part', 'progress', 'parked', 'retry', 'discard', 'replaced']
 
 /** The positions of the records of an entry on the server. */
 export type Confirmation = Pick<AppendAck, 'start' | 'end'>
+
+/** Entries by their numbers, with their positions on the server. */
+export type Confirmed = readonly (readonly [number: number, confirmation: Confirmation])[]
 
 /** A record that waits for the server. */
 export interface OutboxRecord extends SequencedRecord {
@@ -27,9 +42,9 @@ export interface OutboxRecord extends SequencedRecord {
   readonly nonce: string
 }
 
-/** A batch of records that waits for the server. */
+/** A batch of records that waits for the server, or for a copy to have it. */
 export interface OutboxEntry {
-  /** The number of the first record. */
+  /** The number of the first record, which is its place in the log. */
   readonly number: number
   /** The records, as they were appended. Their sequence numbers are their numbers. */
   readonly records: readonly OutboxRecord[]
@@ -37,69 +52,47 @@ export interface OutboxEntry {
   readonly meteredBytes: number
   /** The reason why the batch was parked; undefined while it waits. */
   readonly error: HeadwaterError | undefined
+  /** Where the server has stored it, once that is known. */
+  readonly confirmation: Confirmation | undefined
+  /** Whether that may have been in a stream that was replaced since. */
+  readonly isFormer: boolean
 }
 
-/** The progress of a sender: what it has examined, and which entries it has found. */
+/** What a sender has done and found. */
 export interface Progress {
   /** The id of the outbox. */
   readonly device: string
   /** The id of its producer on the server, a secret of the device. */
   readonly producer: string
-  /** The place in the log of the last attempt that the sender knew, or -1. */
-  readonly attemptAt: number
-  /** Every record of the server's stream below this sequence number was examined. */
+  /** The number of the last batch of the producer that is known to be stored, or -1. */
+  readonly batch: number
+  /** What every attempt in doubt is conditional on: the tail of the stream, or the batch before. */
+  readonly mode: 'tail' | 'producer'
+  /** No attempt in doubt can have stored records below this sequence number. */
   readonly position: number
-  /** Whether an attempt may have stored records at or above `position`. */
-  readonly inDoubt: boolean
-  /** The entries that were found on the server since the progress before. */
-  readonly confirmed: readonly (readonly [number: number, confirmation: Confirmation])[]
-}
-
-/** An attempt to send a batch to the server, as a batch of a producer. */
-export interface BatchAttempt {
-  /** Greater than that of the attempt before, unless this one continues it. */
-  readonly epoch: number
-  /** The number of the batch in its epoch. */
-  readonly seq: number
-  /** The numbers of its entries. In the log, a negative number counts back from the place of the attempt. */
-  readonly numbers: readonly number[]
-  /** The tail on which it is conditional. Without a position it requires a server with producers. */
-  readonly position: number | undefined
-  /** Whether no earlier attempt could still store an entry that the outbox had at that time. */
-  readonly isSettled: boolean
-  /**
-   * The place in the log of the last attempt that its sender knew, or -1. If several attempts name the same
-   * one, the first counts and the others are ignored, so that all senders agree.
-   */
-  readonly after: number
+  /** Waiting entries up to this number may be in an attempt in doubt; -1 if there is none. */
+  readonly doubtTo: number
+  /** Confirmed entries below this sequence number leave the outbox: a copy has them, or none is kept. */
+  readonly left: number
+  /** Whether attempts at the batch after `batch` may have begun with different entries. */
+  readonly isMixed: boolean
 }
 
 /** The state of an outbox. */
 export interface OutboxState {
   /** The latest progress of any sender. */
   readonly progress: Progress | undefined
-  /** Every record of the server's stream below this sequence number was examined for all attempts. */
-  readonly position: number
-  /** Whether an attempt may have stored records at or above `position`. */
-  readonly inDoubt: boolean
-  /** The last attempt, with its place in the log. */
-  readonly attempt: (BatchAttempt & { readonly at: number }) | undefined
-  /**
-   * The last attempts that did not count because they left out an entry, `from`: the place of the last one,
-   * and of the attempt before all of them. A log without that entry would let them count.
-   */
-  readonly overtaking: { readonly from: number; readonly at: number; readonly after: number } | undefined
+  /** The place in the log of that progress. */
+  readonly progressAt: number
   /** The sequence number after the last record of the log that the state includes. */
   readonly next: number
-  /** The sequence number of the latest progress whose sender knew the last attempt. */
-  readonly progressAt: number
   /** The entries in the order of their numbers. */
   readonly entries: ReadonlyMap<number, OutboxEntry>
   /** The records of the batch that is being read. */
   readonly parts: readonly OutboxRecord[]
-  /** The metered size of all entries, in bytes. */
+  /** The metered size of all entries that are not confirmed, in bytes. */
   readonly meteredBytes: number
-  /** The number of records of all entries. */
+  /** The number of their records. */
   readonly records: number
   /** The numbers of the records of discarded entries. */
   readonly discarded: ReadonlySet<number>
@@ -108,12 +101,8 @@ export interface OutboxState {
 /** Returns the state of a log without records. */
 export const emptyOutbox = (): OutboxState => ({
   progress: undefined,
-  position: 0,
-  inDoubt: false,
-  attempt: undefined,
-  overtaking: undefined,
-  next: 0,
   progressAt: 0,
+  next: 0,
   entries: new Map(),
   parts: [],
   meteredBytes: 0,
@@ -121,17 +110,30 @@ export const emptyOutbox = (): OutboxState => ({
   discarded: new Set(),
 })
 
-/** Callbacks for entries that leave an outbox. */
+/** Callbacks for the outcomes of entries. */
 export interface OutboxListener {
   readonly confirmed: (number: number, confirmation: Confirmation) => void
   readonly discarded: (entry: OutboxEntry) => void
 }
 
-/** The name of the header that identifies a record on the server (docs/protocol.md "Origin header"). */
-export const ORIGIN_HEADER = 'headwater-origin'
+/** Returns the waiting entries that an attempt in doubt may have stored. */
+export function entriesInDoubt({ entries, progress }: OutboxState): readonly OutboxEntry[] {
+  const doubtTo = progress?.doubtTo ?? -1
+  return [...entries.values()].filter((entry) => entry.number <= doubtTo && isWaiting(entry))
+}
 
-/** The size of that header, in metered bytes. */
-export const ORIGIN_METERED_BYTES = 64
+/** Whether an entry is to be sent. */
+export function isWaiting({ error, confirmation }: OutboxEntry): boolean {
+  return error === undefined && confirmation === undefined
+}
+
+/** Returns the error of entries that the server may have stored. */
+export function outcomeUnknownError(): HeadwaterError {
+  return new HeadwaterError(
+    'outcome_unknown',
+    'it cannot be known whether the server has stored these records; retry or discard them',
+  )
+}
 
 /**
  * Returns the state after further records of the log. Records that are not of an outbox are ignored. The
@@ -146,22 +148,27 @@ export function withLogRecords(
   const entries = state.entries as Map<number, OutboxEntry>
   const discarded = state.discarded as Set<number>
   const parts = state.parts as OutboxRecord[]
-  let { progress, position, inDoubt, attempt, overtaking, progressAt } = state
-  let { meteredBytes, records: count } = state
-  const remove = (number: number): OutboxEntry | undefined => {
-    const entry = entries.get(number)
-    if (entry === undefined) return undefined
-    entries.delete(number)
-    meteredBytes -= entry.meteredBytes
-    count -= entry.records.length
-    return entry
+  let { progress, progressAt, meteredBytes, records: count } = state
+
+  const update = (number: number, change: Partial<OutboxEntry> | undefined) => {
+    const before = entries.get(number)
+    if (before === undefined) return
+    const after = change && { ...before, ...change }
+    if (after === undefined) entries.delete(number)
+    else entries.set(number, after)
+    const wasCounted = before.confirmation === undefined
+    const isCounted = after !== undefined && after.confirmation === undefined
+    const sign = Number(isCounted) - Number(wasCounted)
+    meteredBytes += sign * before.meteredBytes
+    count += sign * before.records.length
   }
-  const replace = (number: number, error: HeadwaterError | undefined) => {
-    const entry = entries.get(number)
-    if (entry !== undefined) entries.set(number, { ...entry, error })
+  const removeConfirmed = (below: number) => {
+    for (const { number, confirmation } of [...entries.values()])
+      if (confirmation !== undefined && confirmation.end.seqNum <= below) update(number, undefined)
   }
+
   for (const record of records) {
-    const [kind, nonce, given] = noteOf(record)
+    const [kind, nonce, given, flag] = wordsOf(record)
     if (kind === 'part') parts.push(outboxRecord(record, nonce, given))
     else if (kind === 'record') {
       const entry = entryOf([...parts, outboxRecord(record, nonce, given)])
@@ -169,65 +176,64 @@ export function withLogRecords(
       entries.set(entry.number, entry)
       meteredBytes += entry.meteredBytes
       count += entry.records.length
+      if (flag === SENDING && progress !== undefined) progress = { ...progress, doubtTo: entry.number }
     } else if (kind === 'progress') {
-      progress = JSON.parse(lossyTextOf(record.body)) as Progress
-      // A sender that does not know the last attempt may have examined its position too early.
-      const isKnown = attempt === undefined || attempt.at <= progress.attemptAt
-      if (isKnown) progressAt = record.seqNum
-      position = isKnown ? progress.position : Math.min(position, progress.position)
-      inDoubt = progress.inDoubt || !isKnown
-      for (const [number, confirmation] of progress.confirmed) {
-        remove(number)
+      const { confirmed, ...noted } = jsonOf<Progress & { readonly confirmed: Confirmed }>(record)
+      progress = noted
+      progressAt = record.seqNum
+      for (const [number, confirmation] of confirmed) {
+        update(number, { confirmation, error: undefined })
         listener?.confirmed(number, confirmation)
       }
-    } else if (kind === 'attempt') {
-      const next = attemptOf(record)
-      const isFirst = attempt === undefined || next.after > attempt.after
-      if (!isFirst) continue
-      const { at, after } = next
-      const overtaken = overtakenBy(next, entries)
-      if (overtaken !== undefined) {
-        const from = overtaking?.after === after ? overtaking.from : overtaken
-        overtaking = { from, at, after }
-        continue
-      }
-      attempt = next
-      position = next.position ?? position
-      inDoubt = true
+      removeConfirmed(progress.left)
+    } else if (kind === 'replaced' && progress !== undefined) {
+      for (const { number } of entriesInDoubt({ ...state, progress }))
+        update(number, { error: outcomeUnknownError() })
+      for (const { number, confirmation } of entries.values())
+        if (confirmation !== undefined) update(number, { isFormer: true })
+      const { producer } = jsonOf<Pick<Progress, 'producer'>>(record)
+      progress = { ...initialProgress(progress.device, producer), isMixed: true }
+      progressAt = record.seqNum
     } else if (kind === 'parked') {
-      const { number, code, message } = JSON.parse(lossyTextOf(record.body)) as ParkedNote
-      replace(number, new HeadwaterError(code, message))
-    } else if (kind !== undefined) {
-      const { number } = JSON.parse(lossyTextOf(record.body)) as { readonly number: number }
-      if (kind === 'retry') replace(number, undefined)
+      const { number, code, message } = jsonOf<ParkedNote>(record)
+      update(number, { error: new HeadwaterError(code, message) })
+      progress = mixed(progress)
+    } else if (kind === 'retry') {
+      update(jsonOf<EntryNote>(record).number, { error: undefined })
+      progress = mixed(progress)
+    } else if (kind === 'discard') {
+      const entry = entries.get(jsonOf<EntryNote>(record).number)
       // Another tab may have decided to send it, which cannot be taken back.
-      else if (entries.get(number)?.error !== undefined) {
-        const entry = remove(number)
-        for (const { seqNum } of entry?.records ?? []) discarded.add(seqNum)
-        if (entry !== undefined) listener?.discarded(entry)
-      }
+      if (entry?.error === undefined) continue
+      update(entry.number, undefined)
+      for (const { seqNum } of entry.records) discarded.add(seqNum)
+      listener?.discarded(entry)
     }
   }
   const next = records.at(-1)!.seqNum + 1
-  return {
-    progress,
-    position,
-    inDoubt,
-    attempt,
-    overtaking,
-    next,
-    progressAt,
-    entries,
-    parts,
-    meteredBytes,
-    records: count,
-    discarded,
-  }
+  return { progress, progressAt, next, entries, parts, meteredBytes, records: count, discarded }
 }
 
-/** A parked entry. */
-export interface ParkedNote {
+/** Returns the sequence number up to which the log is not needed any more. */
+export function trimPoint({ entries, parts, progressAt }: OutboxState): number {
+  const [first] = entries.keys()
+  return Math.min(first ?? progressAt, parts[0]?.seqNum ?? progressAt, progressAt)
+}
+
+/** Returns the progress of an outbox that has sent nothing to its stream. */
+export function initialProgress(device: string, producer: string): Progress {
+  return { device, producer, batch: -1, mode: 'tail', position: 0, doubtTo: -1, left: 0, isMixed: false }
+}
+
+function mixed(progress: Progress | undefined): Progress | undefined {
+  return progress && { ...progress, isMixed: true }
+}
+
+interface EntryNote {
   readonly number: number
+}
+
+interface ParkedNote extends EntryNote {
   readonly code: ErrorCode
   readonly message: string
 }
@@ -238,71 +244,72 @@ export interface LogRecord {
   readonly body: Uint8Array
 }
 
+/** The word of an entry that is sent at once, without further notes. */
+const SENDING = 'sending'
+/** The word in place of a timestamp that the app has not given. */
+const NOT_GIVEN = '-'
+
 /** Returns a batch as records of the log. `nonce` is random, without spaces. */
 export function batchRecords(
   records: readonly Pick<AppendRecord, 'timestamp' | 'headers' | 'body'>[],
   nonce: string,
+  isSending = false,
 ): LogRecord[] {
   return records.map(({ timestamp, headers, body }, index) => {
-    const words = [index === records.length - 1 ? 'record' : 'part', nonce]
-    if (timestamp !== undefined) words.push(String(timestamp))
+    const isLast = index === records.length - 1
+    const words = [isLast ? 'record' : 'part', nonce, timestamp ?? NOT_GIVEN]
+    if (isLast && isSending) words.push(SENDING)
     return { headers: [[NAME, utf8(words.join(' '))], ...headers], body }
   })
 }
 
-/** Returns progress as a record of the log. */
-export function progressRecord(progress: Progress): LogRecord {
-  return noteRecord('progress', progress)
+/** Returns progress as a record of the log, with entries that were found on the server. */
+export function progressRecord(progress: Progress, confirmed: Confirmed = []): LogRecord {
+  return noteRecord('progress', { ...progress, confirmed })
 }
 
-/** Returns a note about entries as a record of the log. */
-export function noteRecord(kind: Kind, value: object): LogRecord {
+/** Returns the note that the stream is another one, with the id of a new producer. */
+export function replacedRecord(producer: string): LogRecord {
+  return noteRecord('replaced', { producer })
+}
+
+/** Returns the note that an entry is parked. */
+export function parkedRecord(number: number, { code, message }: HeadwaterError): LogRecord {
+  return noteRecord('parked', { number, code, message } satisfies ParkedNote)
+}
+
+/** Returns the decision to send a parked entry again, or to discard it. */
+export function decisionRecord(kind: 'retry' | 'discard', number: number): LogRecord {
+  return noteRecord(kind, { number } satisfies EntryNote)
+}
+
+function noteRecord(kind: Kind, value: object): LogRecord {
   return { headers: [[NAME, utf8(kind)]], body: utf8(JSON.stringify(value)) }
 }
 
-const NAME = utf8(OUTBOX_HEADER)
-
-/** Returns the kind of a record, the nonce of its append, and the timestamp that the app gave it. */
-function noteOf({
-  headers,
-}: SequencedRecord): readonly [kind?: Kind, nonce?: string | undefined, given?: string | undefined] {
+/** Returns the words of the first header: the kind, the nonce of the append, its timestamp, and a flag. */
+function wordsOf({ headers }: SequencedRecord): readonly [kind?: Kind, ...others: string[]] {
   const [header] = headers
   if (header === undefined || !equalBytes(header[0], NAME)) return []
-  const [kind, nonce, given] = lossyTextOf(header[1]).split(' ')
-  return KINDS.includes(kind as Kind) ? [kind as Kind, nonce, given] : []
+  const [kind, ...others] = lossyTextOf(header[1]).split(' ')
+  return KINDS.includes(kind as Kind) ? [kind as Kind, ...others] : []
 }
 
-function outboxRecord(
-  record: SequencedRecord,
-  nonce: string | undefined,
-  given: string | undefined,
-): OutboxRecord {
+function jsonOf<Value>({ body }: SequencedRecord): Value {
+  return JSON.parse(lossyTextOf(body))
+}
+
+function outboxRecord(record: SequencedRecord, nonce = '', given = NOT_GIVEN): OutboxRecord {
   const { seqNum, headers, body } = record
-  const hasOwnTimestamp = given !== undefined
+  const hasOwnTimestamp = given !== NOT_GIVEN
   const timestamp = hasOwnTimestamp ? Number(given) : record.timestamp
-  return { seqNum, timestamp, headers: headers.slice(1), body, hasOwnTimestamp, nonce: nonce ?? '' }
-}
-
-function attemptOf({ body, seqNum: at }: SequencedRecord): BatchAttempt & { readonly at: number } {
-  const attempt = JSON.parse(lossyTextOf(body)) as BatchAttempt
-  return { ...attempt, numbers: attempt.numbers.map((number) => (number < 0 ? at + number : number)), at }
-}
-
-/**
- * Returns the number of the first waiting entry that an attempt skips, because another tab appended it
- * meanwhile; undefined if there is none.
- */
-function overtakenBy({ numbers }: BatchAttempt, entries: OutboxState['entries']): number | undefined {
-  for (const { number, error } of entries.values()) {
-    if (number >= numbers[0]!) return undefined
-    if (error === undefined) return number
-  }
-  return undefined
+  return { seqNum, timestamp, headers: headers.slice(1), body, hasOwnTimestamp, nonce }
 }
 
 function entryOf(records: readonly OutboxRecord[]): OutboxEntry {
   let meteredBytes = 0
   for (const { headers, body } of records)
     meteredBytes += meteredBytesOf(headers, body) + ORIGIN_METERED_BYTES
-  return { number: records[0]!.seqNum, records, meteredBytes, error: undefined }
+  const number = records[0]!.seqNum
+  return { number, records, meteredBytes, error: undefined, confirmation: undefined, isFormer: false }
 }

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
 import { ERROR_KINDS, type ErrorCode, HeadwaterError } from '../../src/model/errors.ts'
-import { backOffMs } from '../../src/sync/back-off.ts'
-import { failureOutcome } from '../../src/sync/mirror-failure.ts'
+import { backOffMs, mirrorOutcome } from '../../src/sync/failures.ts'
 
 /** The outcome without and with records in the copy, of all codes that do not fail for good. */
 const OUTCOMES: Partial<Record<ErrorCode, readonly [without: string, withRecords: string]>> = {
@@ -25,7 +24,7 @@ const OUTCOMES: Partial<Record<ErrorCode, readonly [without: string, withRecords
 
 it.each(Object.keys(ERROR_KINDS) as ErrorCode[])('decides what a mirror does after %s', (code) => {
   const error = new HeadwaterError(code, 'message')
-  const outcomes = [failureOutcome(error, false), failureOutcome(error, true)]
+  const outcomes = [mirrorOutcome(error, false), mirrorOutcome(error, true)]
   expect(outcomes).toEqual(OUTCOMES[code] ?? ['failed', 'failed'])
 })
 

@@ -53,52 +53,29 @@ test.each([
   expect(stored.map(({ body }) => body)).toEqual(['2', 'next'])
 })
 
-test.each([
-  ['those of its records that were not trimmed', [['0', '1', '2']], [5]],
-  ['a later append of its batch', ['0', ['1', '2']], [5, 6]],
-] as const)('an append in doubt is confirmed by %s', async (_, batches, starts) => {
-  const device = await openLive(async ({ end }) => {
-    if (end.seqNum !== 8) return
-    await device.origin.trim(7)
-    await copied(device)
-    throw new HeadwaterError('unavailable', 'the response was lost')
-  })
-  const { synced, clock, server, network } = device
-  server.settings.ignoresProducers = true
-  let failures = 0
-  const watching = synced.outbox.failed$.subscribe((failed) => {
-    failures += failed.length
-  })
-  onTestFinished(() => watching.unsubscribe())
-  network.refuse({ nth: 1, when: isPost })
-  const appended = await Promise.all(batches.map((batch) => synced.append(batch)))
-  await clock.advance('1m')
-  expect(synced.outbox.isFlushed).toBe(true)
-  const acks = await Promise.all(appended.map((each) => each.confirmed()))
-  expect(acks.map(({ start }) => start.seqNum)).toEqual(starts)
-  expect(acks.at(-1)).toMatchObject({ end: { seqNum: 8 } })
-  expect(failures).toBe(0)
-})
-
-test('a parked append that is tried again is confirmed if the server had stored it', async () => {
-  const { remote, origin, clock, synced, ...both } = await openLive(async () => {})
-  const append = remote.append.bind(remote)
-  let losses = 0
-  remote.append = async (...[records, options]: AppendCall) => {
-    const { matchSeqNum, producer } = options ?? {}
-    // Another writer is first, so the batch is sent without a condition.
-    if (matchSeqNum === 5) await origin.append('other')
-    const ack = await append(records, options)
-    if (producer?.seq !== 0 || losses++ > 0) return ack
-    await origin.trim(ack.end.seqNum)
-    await copied({ ...both, remote, origin, clock })
-    throw new HeadwaterError('unavailable', 'the response was lost')
-  }
-  const appended = await synced.append('x')
-  await clock.advance('1m')
-  expect(synced.outbox.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
-  await synced.outbox.retry(appended.number)
-  await clock.advance('1m')
-  expect(synced.outbox.state.kind).toBe('idle')
-  expect(await appended.confirmed()).toMatchObject({ start: { seqNum: 6 } })
-})
+test.each([['those of its records that were not trimmed', [['0', '1', '2']], [5]]] as const)(
+  'an append in doubt is confirmed by %s',
+  async (_, batches, starts) => {
+    const device = await openLive(async ({ end }) => {
+      if (end.seqNum !== 8) return
+      await device.origin.trim(7)
+      await copied(device)
+      throw new HeadwaterError('unavailable', 'the response was lost')
+    })
+    const { synced, clock, server, network } = device
+    server.settings.ignoresProducers = true
+    let failures = 0
+    const watching = synced.outbox.failed$.subscribe((failed) => {
+      failures += failed.length
+    })
+    onTestFinished(() => watching.unsubscribe())
+    network.refuse({ nth: 1, when: isPost })
+    const appended = await Promise.all(batches.map((batch) => synced.append(batch)))
+    await clock.advance('1m')
+    expect(synced.outbox.isFlushed).toBe(true)
+    const acks = await Promise.all(appended.map((each) => each.confirmed()))
+    expect(acks.map(({ start }) => start.seqNum)).toEqual(starts)
+    expect(acks.at(-1)).toMatchObject({ end: { seqNum: 8 } })
+    expect(failures).toBe(0)
+  },
+)

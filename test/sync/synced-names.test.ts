@@ -14,7 +14,7 @@ test.each([
   else expect(found).toMatch(problem)
 })
 
-test.each(['.outbox/a', '.earlier/a', '.fold/a/b', '.basin/'])('%s is not synced', (name) => {
+test.each(['.outbox/a', '.fold/a/b', '.basin/'])('%s is not synced', (name) => {
   expect(isInternalName(name)).toBe(true)
   expect(syncedNameProblem(name, '')).toMatch(/sync uses itself/)
 })

@@ -111,21 +111,6 @@ test('a record that a stream created again has stored is not sent to it by anoth
   expect(next.outbox.failed).toMatchObject([{ error: { code: 'outcome_unknown' } }])
 })
 
-test('a record is sent to a stream that is shorter than the one that refused its position', async () => {
-  const { origin, clock, network, start, texts } = await openLong()
-  network.delay('1m', { when: isRead })
-  const synced = start()
-  await synced.append('x')
-  await clock.advance('5s')
-  expect(synced.outbox.state.kind).toBe('sending')
-  await origin.delete()
-  await origin.append(numbered(100, 105))
-  network.heal()
-  await clock.advance('5m')
-  expect(await texts()).toEqual([...numbered(100, 105), 'x'])
-  expect(await synced.read().toArray()).toMatchObject(new Array(6).fill({ isPending: false }))
-})
-
 test('an acknowledged record is not sent again if the server is lost before it is copied', {
   tags: ['slow'],
 }, async () => {
@@ -137,30 +122,3 @@ test('an acknowledged record is not sent again if the server is lost before it i
   expect(await confirmed()).toMatchObject({ start: { seqNum: 20 } })
   expect(methods.filter((method) => method === 'POST')).toHaveLength(1)
 })
-
-test.each([
-  ['discard', ['y'], { code: 'stream_deleted' }],
-  ['retry', ['x', 'y'], { start: { seqNum: 5 } }],
-] as const)(
-  'a record is parked if its stream was deleted before it was copied, and later ones are sent after %s',
-  { tags: ['slow'] },
-  async (decide, sent, outcome) => {
-    const { synced, server, clock, network, number, confirmed, texts } = await openUncopied()
-    await server.stream.delete()
-    await clock.advance('1m')
-    expect(synced.outbox.failed).toMatchObject([{ number, error: { code: 'stream_deleted' } }])
-    const records = await synced.read({ seqNum: 19 }).toArray()
-    expect(records).toMatchObject([{ body: '19' }, { body: 'x', isPending: true }])
-    await server.stream.append(numbered(100, 105))
-    await synced.append('y')
-    await synced.outbox[decide](number)
-    await clock.advance('1m')
-    network.heal()
-    expect(await until(synced.mirror, 'stopped', clock)).toMatchObject({ reason: 'replaced' })
-    await synced.mirror.restart()
-    await clock.advance('1m')
-    expect(synced.outbox.failed).toEqual([])
-    expect(await texts()).toEqual([...numbered(100, 105), ...sent])
-    expect(await confirmed().catch((error: unknown) => error)).toMatchObject(outcome)
-  },
-)

@@ -45,26 +45,6 @@ test.each([
   expect((await synced.read().toArray()).map(({ body }) => body)).toEqual([...bodies, 'mine'])
 })
 
-test('an append to a stream that was replaced unnoticed is tried again with pauses', async () => {
-  const { origin, network, clock, startSynced, local } = await openSynced()
-  await origin.append(['a', 'b', 'c'])
-  const synced = startSynced()
-  await until(synced.mirror, 'live', clock)
-  // The mirror notices nothing: its connection hangs.
-  network.delay('1h', { when: isRead })
-  await origin.delete()
-  await origin.append('x')
-  // Recorded in the log.
-  network.delay('1ms', { when: (request) => !isRead(request) })
-  await synced.append('mine')
-  await clock.advance('1m')
-  expect(await local.checkTail()).toMatchObject({ seqNum: 3 })
-  const requests = network.log.filter(({ path }) => path.endsWith('/tail'))
-  expect(requests.length).toBeGreaterThan(2)
-  expect(requests.length).toBeLessThan(20)
-  expect(synced.outbox.state.kind).toBe('offline')
-})
-
 test('a copy waits as long as the server asks while records are sent', async () => {
   const { origin, server, network, clock, startSynced } = await openSynced()
   await origin.append('a')

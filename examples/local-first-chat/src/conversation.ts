@@ -142,7 +142,7 @@ export class Conversation {
     const { first } = this.#list
     try {
       const entries = first === undefined ? [] : await (await opening)?.entriesBefore(first, PAGE)
-      // Another room may be open by now.
+      // The view shows them, or another room may be open by now.
       if (entries === undefined || opening !== this.#opening) return
       this.#list.prepend(entries)
       this.#isWhole = entries.length === 0

@@ -70,19 +70,21 @@ export class OpenRoom {
     await this.#synced.outbox.discard(number)
   }
 
-  /** Resolves to at most `count` records before a position: from the server if this device has none. */
-  async entriesBefore(seqNum: number, count: number): Promise<readonly Entry[]> {
-    const stored = await this.#storedBefore(seqNum, count)
+  /**
+   * Resolves to at most `count` records before a position. If this device has none, it begins its copy of the
+   * room again, with as many more; the view then shows them, and this resolves to undefined.
+   */
+  async entriesBefore(seqNum: number, count: number): Promise<readonly Entry[] | undefined> {
+    const first = Math.max(0, seqNum - count)
+    const stored = await this.#storedFrom(first, seqNum)
     if (stored.length > 0 || seqNum === 0) return stored
-    // If they were trimmed, there are none.
-    const fetched = await this.#synced.mirror.fetchEarlier({ count })
-    return fetched.count === 0 ? stored : this.#storedBefore(seqNum, count)
+    await this.#synced.mirror.restart({ from: { seqNum: first } })
+    return undefined
   }
 
-  async #storedBefore(seqNum: number, count: number): Promise<readonly Entry[]> {
-    const first = Math.max(0, seqNum - count)
+  async #storedFrom(first: number, seqNum: number): Promise<readonly Entry[]> {
     const entries: Entry[] = []
-    for await (const record of this.#synced.mirror.read({ seqNum: first, count: seqNum - first })) {
+    for await (const record of this.#synced.mirror.local.read({ seqNum: first, count: seqNum - first })) {
       entries.push(storedEntryOf(record))
     }
     // If the oldest are not stored here, the read started later.

@@ -18,12 +18,8 @@ export function kind(): string {
 
 /** The records of the copy. */
 export async function bodies(): Promise<string[]> {
-  const records = await copy.read().toArray()
+  const records = await copy.local.read().toArray()
   return records.map(({ body }) => body)
-}
-
-export async function fetchEarlier(count: number): Promise<number> {
-  return (await copy.fetchEarlier({ count })).start
 }
 
 export async function restart(tailOffset: number): Promise<void> {

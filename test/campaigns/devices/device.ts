@@ -2,10 +2,18 @@ import { connect } from '../../../adapters/client/index.ts'
 import { memory } from '../../../adapters/storage/memory/index.ts'
 import { type SyncedStream, syncedStream } from '../../../adapters/sync/index.ts'
 import { type FaultyStorage, faultyStorage } from '../../../adapters/testing/index.ts'
-import { type Engine, type Headwater, open, type Storage, type Stream } from '../../../src/index.ts'
+import {
+  type Engine,
+  type Headwater,
+  open,
+  type SequencedRecord,
+  type Storage,
+  type Stream,
+} from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { EngineClock } from '../harness/engine-clock.ts'
 import type { Scheduler } from '../harness/scheduler.ts'
+import type { StoredLog } from '../model/stored-log.ts'
 import { FoldCheck } from './fold-check.ts'
 import { SimulatedNetwork } from './network.ts'
 import { BASIN, type SimulatedServer, STREAM } from './server.ts'
@@ -112,10 +120,8 @@ export class Tab {
     this.#device = device
     this.#parts = parts
     this.view = new ViewCheck((text) => {
-      const isLeftOut = (
-        { seqNum }: { readonly seqNum: number },
-        { trimPoint }: { readonly trimPoint: number },
-      ) => tailOffset !== undefined || seqNum < trimPoint
+      const isLeftOut = ({ seqNum }: SequencedRecord, life: StoredLog) =>
+        tailOffset !== undefined || seqNum < life.trimPoint || life !== server.life || server.isMissing
       return parked.has(text) || server.hasStored(text, isLeftOut)
     })
     const fail = (error: unknown) => {
