@@ -319,11 +319,11 @@ export class OutboxSender {
   }
 
   /** The server takes no producer, at least in this request. */
-  async #rejected(error: HeadwaterError, { matchSeqNum, isInDoubt }: Attempt): Promise<void> {
+  async #rejected(error: HeadwaterError, { matchSeqNum }: Attempt): Promise<void> {
     const { clock } = this.#context
     if (matchSeqNum !== undefined || error.code === 'too_many_producers') {
+      // It stays in doubt: a proxy may deliver a copy to a server that supports producers.
       this.#plainSince = clock.now()
-      if (!isInDoubt && !error.mayHaveEffects) this.#isInDoubt = false
       return
     }
     // A proxy may still deliver the batch to a server that supports producers.
