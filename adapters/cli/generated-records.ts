@@ -2,7 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto'
 import { concatBytes } from '../../src/model/bytes.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import { type Header, meteredBytesOf } from '../../src/model/record.ts'
-import { dateTimeText } from '../../src/wire/json-members.ts'
+import { timeText } from '../../src/wire/json.ts'
 import { integerArgument } from './arguments.ts'
 import type { CliContext } from './context.ts'
 import type { InputBatch } from './input-reader.ts'
@@ -82,7 +82,7 @@ const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789'
 const DIRECTIVES: readonly Directive<Generated>[] = [
   plainDirective('i', 'number of the record, from 1', ({ index }) => String(index)),
   plainDirective('T', 'time in milliseconds since 1970', ({ now }) => String(now)),
-  plainDirective('D', 'date and time, such as 2030-01-31T12:00:00.5Z', ({ now }) => dateTimeText(now)),
+  plainDirective('D', 'date and time, such as 2030-01-31T12:00:00.5Z', ({ now }) => timeText(now)),
   plainDirective('u', 'random UUID', () => randomUUID()),
   {
     letter: 'n',

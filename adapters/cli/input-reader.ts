@@ -4,7 +4,7 @@ import { concatBytes, utf8 } from '../../src/model/bytes.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import { type Header, meteredBytesOf } from '../../src/model/record.ts'
 import type { DataFormat } from '../../src/wire/headers.ts'
-import { decodeAppendJson } from '../../src/wire/json-append.ts'
+import { decodeAppendJson } from '../../src/wire/json-records.ts'
 import type { ByteSource } from './byte-source.ts'
 import { CliError, printable } from './errors.ts'
 

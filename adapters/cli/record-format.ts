@@ -2,7 +2,7 @@ import type { SequencedRecord } from '../../src/index.ts'
 import { lossyTextOf, utf8 } from '../../src/model/bytes.ts'
 import type { Header } from '../../src/model/record.ts'
 import { encodeBase64 } from '../../src/wire/base64.ts'
-import { dateTimeText } from '../../src/wire/json-members.ts'
+import { timeText } from '../../src/wire/json.ts'
 import { flag, type Values, withValue } from './arguments.ts'
 import { CliError, printable, quoteArg } from './errors.ts'
 import { compileTemplate, type Directive, directiveLines, plainDirective } from './template.ts'
@@ -112,7 +112,7 @@ function directives(path: JsonPath | undefined): readonly Directive<SequencedRec
     plainDirective('o', 'sequence number', ({ seqNum }) => String(seqNum)),
     plainDirective('T', 'timestamp in milliseconds since 1970', ({ timestamp }) => String(timestamp)),
     plainDirective('D', 'timestamp as date and time, such as 2030-01-31T12:00:00.5Z', ({ timestamp }) =>
-      dateTimeText(timestamp),
+      timeText(timestamp),
     ),
     {
       letter: 's',

@@ -5,8 +5,7 @@ import { accessScope, type ResourceKind, resourceSetProblem } from '../../src/mo
 import { utf8 } from '../../src/model/bytes.ts'
 import type { OperationLevel } from '../../src/model/operations.ts'
 import { OPERATION_LEVELS } from '../../src/model/operations.ts'
-import { dateTimeOf, dateTimeText } from '../../src/wire/json-members.ts'
-import { JsonObject, readJsonText } from '../../src/wire/json-reader.ts'
+import { parseJson, timeOf, timeText } from '../../src/wire/json.ts'
 import { decodeAccessToken } from '../../src/wire/json-resources.ts'
 import { CliError, quoteArg, quoteName, validateArgument } from './errors.ts'
 import { durationMs } from './times.ts'
@@ -67,8 +66,10 @@ function checkScope({ basins, streams, accessTokens, ops, opGroups }: IssueOptio
         '`--op-groups`',
     )
   }
-  const document = validateArgument(() => readJsonText(text), '`--scope`')
-  if (!(document instanceof JsonObject)) throw new CliError(2, '`--scope` must be a JSON object')
+  const document = validateArgument(() => parseJson(text), '`--scope`')
+  if (typeof document !== 'object' || document === null || Array.isArray(document)) {
+    throw new CliError(2, '`--scope` must be a JSON object')
+  }
   return text
 }
 
@@ -148,11 +149,11 @@ function expiryText(
     throw new CliError(2, '`--expires-in` cannot be combined with `--expires-at`')
   }
   if (expiresIn !== undefined) {
-    return dateTimeText(new Date(now + parseDuration(expiresIn, EXPIRY_MAX_MS - now)))
+    return timeText(new Date(now + parseDuration(expiresIn, EXPIRY_MAX_MS - now)))
   }
   if (expiresAt === undefined) return null
-  return dateTimeText(
-    validateArgument(() => dateTimeOf(expiresAt, '--expires-at'), `invalid time ${quoteArg(expiresAt)}`),
+  return timeText(
+    validateArgument(() => timeOf(expiresAt, '--expires-at'), `invalid time ${quoteArg(expiresAt)}`),
   )
 }
 

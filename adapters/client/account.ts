@@ -26,11 +26,14 @@ import {
   oneOf,
   type Time,
 } from '../../src/model/validation.ts'
-import { accessTokenInfoOf, decodePage, metricsOf } from '../../src/wire/decode-resources.ts'
-import { queryText } from '../../src/wire/encode-query.ts'
-import { accessTokenText, metricsQueryParts } from '../../src/wire/encode-resources.ts'
-import { recordOf } from '../../src/wire/response-json.ts'
-import { textOfJson } from '../../src/wire/response-members.ts'
+import {
+  accessTokenInfoOf,
+  accessTokenText,
+  issuedTokenOf,
+  metricsOf,
+  pageOf,
+} from '../../src/wire/json-resources.ts'
+import { metricsQueryParts, queryText } from '../../src/wire/query.ts'
 import { type CallSender, jsonCall } from './call.ts'
 import { begin, listSearch } from './control-calls.ts'
 
@@ -45,9 +48,7 @@ export async function issueAccessToken(
   // The clock of the server decides whether an expiry is in the past.
   const text = accessTokenText(newAccessToken(token, Number.NEGATIVE_INFINITY))
   const call = jsonCall('POST', '/access-tokens', { text, isRepeatable: false, signal })
-  return sender.json(call, (value) => {
-    return textOfJson(recordOf(value, 'access token').access_token, 'access_token')
-  })
+  return sender.json(call, issuedTokenOf)
 }
 
 export async function listAccessTokens(
@@ -57,7 +58,7 @@ export async function listAccessTokens(
 ): Promise<Page<AccessTokenInfo>> {
   const signal = begin(sender, options)
   const call = jsonCall('GET', `/access-tokens${listSearch(query, accessTokenPrefixProblem)}`, { signal })
-  return sender.json(call, (value) => decodePage(value, 'access_tokens', accessTokenInfoOf))
+  return sender.json(call, (value) => pageOf(value, 'access_tokens', accessTokenInfoOf))
 }
 
 export async function revokeAccessToken(

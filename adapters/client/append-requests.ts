@@ -5,7 +5,7 @@ import { loaded } from '../../src/runtime/lazy-module.ts'
 import { decodeAppendAck } from '../../src/wire/decode-records.ts'
 import { encodeAppendInput } from '../../src/wire/encode-append.ts'
 import { APPEND_HEADER, UNMATCHED_SEQ_NUM } from '../../src/wire/headers.ts'
-import { MalformedResponse } from '../../src/wire/response-json.ts'
+import { Malformed } from '../../src/wire/json.ts'
 import type { ClientCore } from './core.ts'
 import { decoded, withEffects } from './errors.ts'
 import { loadControl } from './on-demand.ts'
@@ -128,7 +128,7 @@ function bodyOf(batch: AppendBatch): Uint8Array {
   return encodeAppendInput(batch, conditions)
 }
 
-/** Throws {@link MalformedResponse} unless the ack is one of this batch. */
+/** Throws {@link Malformed} unless the ack is one of this batch. */
 export function assertAck(ack: AppendAck, { count, matchSeqNum }: SentBatch): AppendAck {
   const { start, end, tail } = ack
   const isOfBatch =
@@ -136,6 +136,6 @@ export function assertAck(ack: AppendAck, { count, matchSeqNum }: SentBatch): Ap
     (matchSeqNum === undefined || start.seqNum === matchSeqNum) &&
     tail.seqNum >= end.seqNum &&
     end.timestamp >= start.timestamp
-  if (!isOfBatch) throw new MalformedResponse('the acknowledgement is of another append')
+  if (!isOfBatch) throw new Malformed('the acknowledgement is of another append')
   return ack
 }

@@ -3,9 +3,9 @@ import { trackExternalWork } from '../../src/runtime/clock.ts'
 import { type Codec, CompressedDataError, type Compression } from '../../src/wire/codec.ts'
 import { nodeGzip, nodeZlib, nodeZstd } from '../../src/wire/codec-node.ts'
 import { loadZstdBinding, portableZstd } from '../../src/wire/codec-zstd.ts'
-import { MalformedResponse } from '../../src/wire/response-json.ts'
+import { Malformed } from '../../src/wire/json.ts'
 
-/** Decompresses the payload of a frame. Rejects with `MalformedResponse` if it is damaged or too long. */
+/** Decompresses the payload of a frame. Rejects with `Malformed` if it is damaged or too long. */
 export async function decompressFrame(
   compression: Compression,
   payload: Uint8Array,
@@ -16,7 +16,7 @@ export async function decompressFrame(
     return await trackExternalWork(decompress(payload, bytesMax))
   } catch (error) {
     if (error instanceof CompressedDataError)
-      throw new MalformedResponse(`a compressed frame is invalid: ${error.message}`)
+      throw new Malformed(`a compressed frame is invalid: ${error.message}`)
     throw error
   }
 }

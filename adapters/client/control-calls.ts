@@ -6,10 +6,9 @@ import type { Provisioned, ProvisionResult } from '../../src/model/info.ts'
 import { LIST_QUERY, type ListQuery } from '../../src/model/info.ts'
 import { assertMembers, type Members } from '../../src/model/validation.ts'
 import { idFrom, secureRandom } from '../../src/runtime/ids.ts'
-import { queryText } from '../../src/wire/encode-query.ts'
-import { listQueryParts } from '../../src/wire/encode-resources.ts'
 import { vendorHeader } from '../../src/wire/headers.ts'
-import { choiceOf } from '../../src/wire/response-members.ts'
+import { oneOf } from '../../src/wire/json.ts'
+import { listQueryParts, queryText } from '../../src/wire/query.ts'
 import type { CallReply, CallSender } from './call.ts'
 
 /** Returns the signal of a call. Throws if its options are invalid, and if it or the client has ended. */
@@ -47,11 +46,11 @@ export function provisionedOf<Info>(info: Info, reply: CallReply, creation?: Cre
   const headers = { header: (name: string) => reply.headers.get(name) ?? undefined }
   const sent = vendorHeader(headers, 'provision-result')
   // Pages of other origins do not see the header of every server.
-  const result = sent === undefined ? 'created' : choiceOf(sent, 'provision-result', RESULTS)
+  const result = sent === undefined ? 'created' : resultOf(sent, 'provision-result')
   return { result: creation?.isOwn === true ? 'created' : result, info }
 }
 
-const RESULTS: readonly ProvisionResult[] = ['created', 'updated', 'noop']
+const resultOf = oneOf<ProvisionResult>(['created', 'updated', 'noop'])
 
 /** The query of a list. Throws `invalid`, also for what `problemOf` finds. */
 export function listSearch(

@@ -23,20 +23,20 @@ import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
 import { STREAM_CREATION, type StreamCreation } from '../../src/model/stream-creation.ts'
 import { assertText } from '../../src/model/validation.ts'
 import {
-  basinConfigOf,
-  basinInfoOf,
-  decodePage,
-  streamConfigOf,
-  streamInfoOf,
-} from '../../src/wire/decode-resources.ts'
-import {
   basinChangeText,
+  basinConfigOf,
+  streamChangeText,
+  streamConfigOf,
+} from '../../src/wire/json-config.ts'
+import {
+  basinInfoOf,
   createBasinText,
   createStreamText,
   ensureBasinText,
-  streamChangeText,
+  pageOf,
   streamConfigText,
-} from '../../src/wire/encode-resources.ts'
+  streamInfoOf,
+} from '../../src/wire/json-resources.ts'
 import { type CallSender, jsonCall } from './call.ts'
 import { begin, creationOf, listSearch, provisionedOf } from './control-calls.ts'
 
@@ -86,7 +86,7 @@ export async function listBasins(
 ): Promise<Page<BasinInfo>> {
   const signal = begin(sender, options)
   const call = jsonCall('GET', `/basins${listSearch(query, basinPrefixProblem)}`, { signal })
-  return sender.json(call, (value) => decodePage(value, 'basins', basinInfoOf))
+  return sender.json(call, (value) => pageOf(value, 'basins', basinInfoOf))
 }
 
 export async function getBasinConfig(
@@ -170,7 +170,7 @@ export async function listStreams(
   const search = listSearch(query, streamPrefixProblem)
   assertValid(basinNameProblem(basin), 'basin')
   const call = jsonCall('GET', `/streams${search}`, { basin, signal })
-  return sender.json(call, (value) => decodePage(value, 'streams', streamInfoOf))
+  return sender.json(call, (value) => pageOf(value, 'streams', streamInfoOf))
 }
 
 export async function getStreamConfig(

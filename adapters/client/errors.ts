@@ -1,9 +1,8 @@
 import { type ErrorCode, type ErrorDetails, HeadwaterError } from '../../src/model/errors.ts'
 import type { StreamTail } from '../../src/model/position.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
-import { trackExternalWork } from '../../src/runtime/clock.ts'
-import type { ReceivedError } from '../../src/wire/decode-error.ts'
-import { MalformedResponse } from '../../src/wire/response-json.ts'
+import { decodeError } from '../../src/wire/errors.ts'
+import { Malformed } from '../../src/wire/json.ts'
 
 /** Returns the error of calls of a closed client. */
 export function clientClosedError(): HeadwaterError {
@@ -46,7 +45,7 @@ export function decoded<Value>(mayHaveEffects: boolean, decode: () => Value): Va
   try {
     return decode()
   } catch (error) {
-    if (error instanceof MalformedResponse) throw unexpectedResponse(error.message, mayHaveEffects)
+    if (error instanceof Malformed) throw unexpectedResponse(error.message, mayHaveEffects)
     throw error
   }
 }
@@ -67,7 +66,7 @@ export async function failureOf(
   isSafe: boolean,
   retryAfterMs = 0,
 ): Promise<Failure> {
-  const received = await decodeBody(text)
+  const received = text === '' ? undefined : decodeError(text)
   if (received?.code === undefined) {
     const sent = received && `${received.message} (${received.sentCode})`
     return ofStatus(status ?? 500, isSafe, sent, retryAfterMs)
@@ -83,17 +82,6 @@ export async function failureOf(
   const isTransient =
     error.retryable && (status === undefined || TRANSIENT.includes(status) || status === 409)
   return { error, isTransient, retryAfterMs }
-}
-
-/** Resolves to undefined for another body, and if the decoder cannot be loaded: the status says enough. */
-async function decodeBody(text: string): Promise<ReceivedError | undefined> {
-  if (text === '') return undefined
-  try {
-    const { decodeError } = await trackExternalWork(import('../../src/wire/decode-error.ts'))
-    return decodeError(text)
-  } catch {
-    return undefined
-  }
 }
 
 const CODES_BY_STATUS: Readonly<Record<number, ErrorCode>> = {

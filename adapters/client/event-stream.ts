@@ -1,6 +1,6 @@
-import { decodeReadBatchJson, EventParser, type ServerEvent } from '../../src/wire/decode-events.ts'
-import { positionOf } from '../../src/wire/decode-records.ts'
-import { integerOfJson, parseResponse, recordOf } from '../../src/wire/response-json.ts'
+import { objectOf, parseJson, safeIntegerOf } from '../../src/wire/json.ts'
+import { positionOf, readBatchOf } from '../../src/wire/json-records.ts'
+import { EventParser, type ServerEvent } from '../../src/wire/sse.ts'
 import type { OpenResponse } from './call.ts'
 import { connectionFailure, failureOf } from './errors.ts'
 import { endOf, type LinkEvent, LinkFailure } from './link-event.ts'
@@ -26,12 +26,12 @@ export async function* events({
 
 /** Undefined for an event of a later version. */
 function linkEventOf({ event, data }: ServerEvent): LinkEvent | 'done' | undefined {
-  if (event === 'batch') return { received: decodeReadBatchJson(parseResponse(data)), sentAt: undefined }
+  if (event === 'batch') return { received: readBatchOf(parseJson(data)), sentAt: undefined }
   if (event === 'ping') {
-    const { timestamp, tail } = recordOf(parseResponse(data), 'ping')
+    const { timestamp, tail } = objectOf(parseJson(data), 'ping')
     return {
       received: { records: [], tail: positionOf(tail) },
-      sentAt: integerOfJson(timestamp, 'timestamp'),
+      sentAt: safeIntegerOf(timestamp, 'timestamp'),
     }
   }
   return event === 'message' && data === '[DONE]' ? 'done' : undefined

@@ -2,7 +2,7 @@ import { concatBytes } from '../../src/model/bytes.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { type AnySignal, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
-import { MalformedResponse } from '../../src/wire/response-json.ts'
+import { Malformed } from '../../src/wire/json.ts'
 
 /** The longest body of a response that is not a session: above any page of 1,000 entries. */
 const RESPONSE_BYTES_MAX = 16 * 1024 * 1024
@@ -117,13 +117,13 @@ export class Exchange {
     }
   }
 
-  /** Resolves to the body of a response. Rejects with {@link MalformedResponse} if it exceeds 16 MiB. */
+  /** Resolves to the body of a response. Rejects with {@link Malformed} if it exceeds 16 MiB. */
   async body(response: IncomingResponse): Promise<Uint8Array> {
     const chunks: Uint8Array[] = []
     let length = 0
     for await (const chunk of this.chunks(response)) {
       length += chunk.length
-      if (length > RESPONSE_BYTES_MAX) throw new MalformedResponse('its body is too long')
+      if (length > RESPONSE_BYTES_MAX) throw new Malformed('its body is too long')
       chunks.push(chunk)
     }
     return concatBytes(chunks)

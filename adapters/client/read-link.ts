@@ -2,11 +2,11 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SharedSignal } from '../../src/runtime/abort.ts'
 import { decodeReadBatch } from '../../src/wire/decode-records.ts'
-import { queryText, readQueryParts } from '../../src/wire/encode-query.ts'
 import { FRAME_PAYLOAD_MAX, FrameDecoder, type MessageFrame } from '../../src/wire/frame.ts'
 import { type HeaderPrefix, sessionContentType } from '../../src/wire/headers.ts'
+import { Malformed } from '../../src/wire/json.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
-import { MalformedResponse } from '../../src/wire/response-json.ts'
+import { queryText, readQueryParts } from '../../src/wire/query.ts'
 import type { Call, OpenResponse } from './call.ts'
 import type { ClientCore, ReadForm } from './core.ts'
 import { connectionFailure, emptyAt, type Failure, failureOf, unexpectedResponse } from './errors.ts'
@@ -129,7 +129,7 @@ class Link implements ReadLink {
 
 function failureOfLink(error: unknown): Failure {
   const problem =
-    error instanceof MalformedResponse || (HeadwaterError.is(error) && error.code === 'bad_frame')
+    error instanceof Malformed || (HeadwaterError.is(error) && error.code === 'bad_frame')
       ? error.message
       : undefined
   if (problem === undefined) return connectionFailure(error, false)
@@ -160,7 +160,7 @@ async function messageOf(frame: MessageFrame, { readForms }: ClientCore): Promis
     decompress = (await import('./compressed-frames.ts')).decompressFrame
     return await decompress(compression, payload, FRAME_PAYLOAD_MAX)
   } catch (error) {
-    if (error instanceof MalformedResponse) throw error
+    if (error instanceof Malformed) throw error
     // A content security policy may forbid the codec. Events are never compressed.
     readForms.candidates = ['events']
     throw error

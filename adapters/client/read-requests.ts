@@ -1,9 +1,10 @@
 import type { StreamTail } from '../../src/model/position.ts'
 import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import type { ReadBatch } from '../../src/storage/record-batch.ts'
-import { batchOf, decodeReadBatch, positionOf } from '../../src/wire/decode-records.ts'
-import { queryText, readQueryParts } from '../../src/wire/encode-query.ts'
-import { recordOf } from '../../src/wire/response-json.ts'
+import { batchOf, decodeReadBatch } from '../../src/wire/decode-records.ts'
+import { objectOf } from '../../src/wire/json.ts'
+import { positionOf } from '../../src/wire/json-records.ts'
+import { queryText, readQueryParts } from '../../src/wire/query.ts'
 import { jsonCall } from './call.ts'
 import type { ClientCore } from './core.ts'
 import { decoded, emptyAt } from './errors.ts'
@@ -49,5 +50,5 @@ export function tailOf(
   signal?: AbortSignal,
 ): Promise<StreamTail> {
   const call = jsonCall('GET', `${path}/records/tail`, { basin, vendor: creationHeaders, signal })
-  return sender.json(call, (value) => positionOf(recordOf(value, 'body').tail))
+  return sender.json(call, (value) => positionOf(objectOf(value, 'body').tail))
 }

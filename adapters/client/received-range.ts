@@ -4,7 +4,7 @@ import type { ReadQuery } from '../../src/model/read-query.ts'
 import { meteredBytesOf } from '../../src/model/record.ts'
 import { millisecondsOf } from '../../src/model/validation.ts'
 import type { ReceivedBatch } from '../../src/wire/decode-records.ts'
-import { MalformedResponse } from '../../src/wire/response-json.ts'
+import { Malformed } from '../../src/wire/json.ts'
 
 /**
  * How far a read has come. It checks that a server sends what was asked for, each record once and in order.
@@ -44,14 +44,13 @@ export class ReceivedRange {
     this.#next ??= tail.seqNum
   }
 
-  /** Takes the records that a server sent. Throws {@link MalformedResponse}. */
+  /** Takes the records that a server sent. Throws {@link Malformed}. */
   take({ records, tail }: ReceivedBatch): void {
     const { count, bytes, until } = this.#query
     let next = this.#next ?? 0
     let batchBytes = 0
     for (const { seqNum, timestamp, headers, body } of records) {
-      if (seqNum < next || timestamp < this.#timestamp)
-        throw new MalformedResponse('records are out of order')
+      if (seqNum < next || timestamp < this.#timestamp) throw new Malformed('records are out of order')
       if (until !== undefined && timestamp >= millisecondsOf(until)) throw beyondBounds()
       next = seqNum + 1
       this.#timestamp = timestamp
@@ -59,9 +58,9 @@ export class ReceivedRange {
     }
     this.#count += records.length
     this.#bytes += batchBytes
-    if (batchBytes > READ_METERED_BYTES_MAX) throw new MalformedResponse('a batch is larger than 1 MiB')
+    if (batchBytes > READ_METERED_BYTES_MAX) throw new Malformed('a batch is larger than 1 MiB')
     if (this.#count > (count ?? this.#count) || this.#bytes > (bytes ?? this.#bytes)) throw beyondBounds()
-    if (tail !== undefined && tail.seqNum < next) throw new MalformedResponse('the tail is below a record')
+    if (tail !== undefined && tail.seqNum < next) throw new Malformed('the tail is below a record')
     if (records.length > 0) this.#next = next
   }
 
@@ -78,6 +77,6 @@ export class ReceivedRange {
   }
 }
 
-function beyondBounds(): MalformedResponse {
-  return new MalformedResponse('records are beyond the bounds of the read')
+function beyondBounds(): Malformed {
+  return new Malformed('records are beyond the bounds of the read')
 }

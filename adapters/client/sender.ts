@@ -6,8 +6,8 @@ import { type AnySignal, onAbort, type SharedSignal } from '../../src/runtime/ab
 import { trackExternalWork } from '../../src/runtime/clock.ts'
 import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { type VendorHeader, vendorHeaderName } from '../../src/wire/headers.ts'
+import { Malformed, parseJson } from '../../src/wire/json.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
-import { MalformedResponse, parseResponse } from '../../src/wire/response-json.ts'
 import type { Call, CallReply, CallSender, OpenResponse, Outcome } from './call.ts'
 import {
   clientClosedError,
@@ -55,7 +55,7 @@ export class Sender implements CallSender {
   /** Sends a call and decodes the JSON of the response. */
   async json<Value>(call: Call, decode: (value: unknown, reply: CallReply) => Value): Promise<Value> {
     const reply = await this.send(call)
-    return decoded(call.method !== 'GET', () => decode(parseResponse(lossyTextOf(reply.body)), reply))
+    return decoded(call.method !== 'GET', () => decode(parseJson(lossyTextOf(reply.body)), reply))
   }
 
   /** Sends a call until it succeeds, fails for good, or has been repeated too often. */
@@ -232,7 +232,7 @@ export class Sender implements CallSender {
     if (signal?.aborted) throw signal.reason
     const isSafe = call.method === 'GET'
     if (this.closing.aborted) throw withEffects(clientClosedError(), !isSafe)
-    if (error instanceof MalformedResponse) {
+    if (error instanceof Malformed) {
       return { error: unexpectedResponse(error.message, !isSafe), isTransient: false, retryAfterMs: 0 }
     }
     return connectionFailure(error, !isSafe && (await mayBeSent(error)))

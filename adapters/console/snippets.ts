@@ -2,7 +2,7 @@ import type { AppendConditions, BytesOrText, RecordInput } from '../../src/model
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { encodeBase64 } from '../../src/wire/base64.ts'
-import { queryText, readQueryParts } from '../../src/wire/encode-query.ts'
+import { queryText, readQueryParts } from '../../src/wire/query.ts'
 import { baseUrl, type ConnectionTarget } from './connection.ts'
 
 /** A stream as the console addresses it. */

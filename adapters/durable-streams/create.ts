@@ -2,7 +2,7 @@ import type { Engine, EngineStream, StreamDescription } from '../../src/index.ts
 import { closeRecord } from '../../src/model/command.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { streamNameProblem } from '../../src/model/names.ts'
-import { dateTimeOf } from '../../src/wire/json-members.ts'
+import { timeOf } from '../../src/wire/json.ts'
 import type { RequestExchange } from '../http/exchange.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
@@ -243,7 +243,7 @@ function expiryOf(exchange: RequestExchange): CreateRequest['expiry'] {
     throw new DurableStreamsError(400, '`stream-ttl` and `stream-expires-at` exclude each other')
   }
   if (ttl !== undefined) return { idleSeconds: headerIntegerOf(ttl, 'stream-ttl') }
-  return at === undefined ? undefined : { at: dateTimeOf(at, 'stream-expires-at').getTime() }
+  return at === undefined ? undefined : { at: timeOf(at, 'stream-expires-at').getTime() }
 }
 
 function forkOf(exchange: RequestExchange): ForkRequest | undefined {

@@ -1,6 +1,6 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
-import { errorBody } from '../../src/wire/error-body.ts'
+import { errorBody } from '../../src/wire/errors.ts'
 import { BODY_LENGTH } from '../http/body.ts'
 import type { Reply } from '../http/reply.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'

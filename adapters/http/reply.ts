@@ -1,6 +1,6 @@
 import type { LATER, MaybePromise, Receiver } from '../../src/runtime/maybe-promise.ts'
 import type { Compression } from '../../src/wire/codec.ts'
-import { errorBody } from '../../src/wire/error-body.ts'
+import { errorBody } from '../../src/wire/errors.ts'
 
 /** A response in any runtime. */
 export interface Reply {

@@ -15,7 +15,7 @@ import {
   vendorHeader,
   vendorHeaderName,
 } from '../../src/wire/headers.ts'
-import { decodeStreamConfigHeader } from '../../src/wire/json-resources.ts'
+import { decodeStreamConfigHeader } from '../../src/wire/json-config.ts'
 import type { RequestExchange } from './exchange.ts'
 import type { OpenSession } from './open-sessions.ts'
 import type { HandlerSettings } from './options.ts'

@@ -1,6 +1,6 @@
 import type { ReadCursor, ReadEvent } from '../../src/index.ts'
 import { andThen, LATER, type MaybePromise, type Receiver } from '../../src/runtime/maybe-promise.ts'
-import { type ErrorBody, errorBody } from '../../src/wire/error-body.ts'
+import { type ErrorBody, errorBody } from '../../src/wire/errors.ts'
 import type { OpenSession } from './open-sessions.ts'
 import type { NextChunk, ReplyChunks, ReplyStream } from './reply.ts'
 import type { ApiRequest } from './request.ts'

@@ -12,27 +12,27 @@ import type { StreamExpiry, StreamMetadata } from '../../src/model/stream-creati
 import { assertInteger } from '../../src/model/validation.ts'
 import { decodeBase64, encodeBase64 } from '../../src/wire/base64.ts'
 import {
-  basinConfigJson,
-  cipherOf,
-  decodeBasinConfig,
-  decodeStreamConfig,
-  streamConfigJson,
-} from '../../src/wire/json-config.ts'
-import {
   arrayOf,
   booleanOf,
-  type Decoder,
-  dateTimeOf,
-  dateTimeText,
   integerOf,
-  keptStringOf,
+  type JsonObject,
   nullable,
   objectOf,
   optional,
+  type Reader,
+  readJson,
   required,
   stringOf,
-} from '../../src/wire/json-members.ts'
-import { type JsonObject, type ParsedJson, readJson } from '../../src/wire/json-reader.ts'
+  timeOf,
+  timeText,
+} from '../../src/wire/json.ts'
+import {
+  basinConfigJson,
+  cipherOf,
+  readBasinConfig,
+  readStreamConfig,
+  streamConfigJson,
+} from '../../src/wire/json-config.ts'
 import { positionJson } from '../../src/wire/json-records.ts'
 
 /** The version of the format that this program reads and writes. */
@@ -120,7 +120,7 @@ export function encodeEntry(entry: ExportEntry): string {
 }
 
 function expiryJson(expiry: StreamExpiry): object {
-  return 'at' in expiry ? { at: dateTimeText(expiry.at) } : { idle_seconds: expiry.idleSeconds }
+  return 'at' in expiry ? { at: timeText(expiry.at) } : { idle_seconds: expiry.idleSeconds }
 }
 
 function encodeRecord({ seqNum, timestamp, headers, body }: SequencedRecord): string {
@@ -158,8 +158,7 @@ function pairs(flat: readonly string[]): string {
  */
 export function decodeEntry(line: Uint8Array): ExportEntry {
   const object = objectOf(readJson(line), 'line')
-  const [first] = object.members()
-  switch (first?.[0]) {
+  switch (Object.keys(object)[0]) {
     case 'seq_num':
       return { kind: 'record', record: recordOf(object) }
     case 'stream':
@@ -171,9 +170,9 @@ export function decodeEntry(line: Uint8Array): ExportEntry {
         records: required(object, 'records', count),
       }
     case 'basin': {
-      const name = required(object, 'basin', keptStringOf)
+      const name = required(object, 'basin', stringOf)
       assertValid(basinNameProblem(name), 'basin')
-      const config = required(object, 'config', decodeBasinConfig)
+      const config = required(object, 'config', readBasinConfig)
       assertBasinConfig(config)
       return { kind: 'basin', name, config: basinConfig(config) }
     }
@@ -186,9 +185,9 @@ export function decodeEntry(line: Uint8Array): ExportEntry {
       }
       return {
         kind: 'header',
-        exportedAt: required(object, 'exported_at', keptStringOf),
-        basins: optional(object, 'basins', keptStringOf) ?? '*',
-        streams: optional(object, 'streams', keptStringOf) ?? '*',
+        exportedAt: required(object, 'exported_at', stringOf),
+        basins: optional(object, 'basins', stringOf) ?? '*',
+        streams: optional(object, 'streams', stringOf) ?? '*',
       }
     }
     default:
@@ -215,7 +214,7 @@ function recordOf(object: JsonObject): SequencedRecord {
   return { seqNum, timestamp, ...record }
 }
 
-function headersOf(bytesOf: (text: string) => Uint8Array): Decoder<Header[]> {
+function headersOf(bytesOf: (text: string) => Uint8Array): Reader<Header[]> {
   return (value, name) =>
     arrayOf(value, name).map((item) => {
       const pair = arrayOf(item, name)
@@ -231,11 +230,11 @@ function binary(text: string): Uint8Array {
 }
 
 function streamOf(object: JsonObject): ExportedStream {
-  const name = required(object, 'stream', keptStringOf)
+  const name = required(object, 'stream', stringOf)
   assertValid(streamNameProblem(name), 'stream')
-  const config = required(object, 'config', decodeStreamConfig)
+  const config = required(object, 'config', readStreamConfig)
   assertStreamConfig(config)
-  const fencingToken = nullable(object, 'fencing_token', keptStringOf)
+  const fencingToken = nullable(object, 'fencing_token', stringOf)
   if (fencingToken !== undefined) assertValid(fencingTokenProblem(fencingToken), 'fencing_token')
   const start = required(object, 'start', count)
   const tail = positionOf(required(object, 'tail', objectOf))
@@ -244,12 +243,12 @@ function streamOf(object: JsonObject): ExportedStream {
   const expiry = optional(object, 'expiry', expiryOf)
   assertStreamCreation({ metadata, expiry })
   return {
-    basin: required(object, 'basin', keptStringOf),
+    basin: required(object, 'basin', stringOf),
     name,
     config: mergeStreamConfig(config, {}),
     cipher: nullable(object, 'cipher', cipherOf) ?? null,
     // Normalized, so that equal times are equal strings.
-    createdAt: nullable(object, 'created_at', (value, at) => dateTimeText(dateTimeOf(value, at))),
+    createdAt: nullable(object, 'created_at', (value, at) => timeText(timeOf(value, at))),
     ...(metadata && { metadata }),
     ...(expiry && { expiry }),
     start,
@@ -266,18 +265,18 @@ function positionOf(object: JsonObject): StreamTail {
   return optional(object, 'closed', booleanOf) ? { ...position, closed: true } : position
 }
 
-function metadataOf(value: ParsedJson, name: string): StreamMetadata {
-  const members = [...objectOf(value, name).members()]
-  return Object.fromEntries(members.map(([key, text]) => [key, keptStringOf(text, name)]))
+function metadataOf(value: unknown, name: string): StreamMetadata {
+  const members = Object.entries(objectOf(value, name))
+  return Object.fromEntries(members.map(([key, text]) => [key, stringOf(text, name)]))
 }
 
-function expiryOf(value: ParsedJson, name: string): StreamExpiry {
+function expiryOf(value: unknown, name: string): StreamExpiry {
   const object = objectOf(value, name)
   const idleSeconds = optional(object, 'idle_seconds', count)
-  return idleSeconds === undefined ? { at: required(object, 'at', dateTimeOf) } : { idleSeconds }
+  return idleSeconds === undefined ? { at: required(object, 'at', timeOf) } : { idleSeconds }
 }
 
-function countsOf(value: ParsedJson, name: string): ExportCounts {
+function countsOf(value: unknown, name: string): ExportCounts {
   const object = objectOf(value, name)
   return {
     basins: required(object, 'basins', count),
@@ -286,7 +285,7 @@ function countsOf(value: ParsedJson, name: string): ExportCounts {
   }
 }
 
-function count(value: ParsedJson, name: string): number {
+function count(value: unknown, name: string): number {
   const number = integerOf(value, name)
   assertInteger(number, name)
   return number

@@ -1,6 +1,6 @@
 import type { SequencedRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import { dateTimeText } from '../../src/wire/json-members.ts'
+import { timeText } from '../../src/wire/json.ts'
 import { type ExportCounts, type ExportEntry, encodeEntry } from './export-entry.ts'
 import { checkUnchanged, startStream, streamRecords } from './export-stream.ts'
 import { listRange, matchesName, nameFilterText, type TransferFilter } from './name-filter.ts'
@@ -70,7 +70,7 @@ export async function* exportLines(
     // Fails before the first line if the service cannot be reached.
     await service.basins(listRange(filter.basins)).next()
     const [basins, streams] = [nameFilterText(filter.basins), nameFilterText(filter.streams)]
-    yield lines([{ kind: 'header', exportedAt: dateTimeText(new Date(now)), basins, streams }])
+    yield lines([{ kind: 'header', exportedAt: timeText(new Date(now)), basins, streams }])
   }
   if (resume?.openStream !== undefined) {
     await checkUnchanged(service, resume.openStream)

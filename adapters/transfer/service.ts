@@ -14,7 +14,7 @@ import { compareUtf8, EMPTY_BYTES } from '../../src/model/bytes.ts'
 import type { BasinConfig, Cipher, StreamConfig } from '../../src/model/config.ts'
 import type { ListQuery, Page, StreamInfo } from '../../src/model/info.ts'
 import { INTEGER_MAX, READ_RECORDS_MAX } from '../../src/model/limits.ts'
-import { dateTimeText } from '../../src/wire/json-members.ts'
+import { timeText } from '../../src/wire/json.ts'
 import { TransferError } from './transfer-error.ts'
 
 export interface ServiceOptions {
@@ -96,7 +96,7 @@ export class Service {
     for await (const info of this.#list(`the list of streams of basin ${basin}`, range, list)) {
       const { name, cipher, createdAt, deletedAt, metadata, expiry } = info
       if (deletedAt !== null) continue
-      yield { basin, name, cipher, createdAt: dateTimeText(createdAt), metadata, expiry }
+      yield { basin, name, cipher, createdAt: timeText(createdAt), metadata, expiry }
     }
   }
 

@@ -20,7 +20,7 @@ import {
   TAG_VALUE,
 } from '../storage/block-codec.ts'
 import { type BatchRecords, ReadBatch } from '../storage/record-batch.ts'
-import { integerOfJson, MalformedResponse, recordOf } from './response-json.ts'
+import { Malformed } from './json.ts'
 
 /** Records that a client received. They belong to one reader, so nothing is copied. */
 class ReceivedRecords implements BatchRecords {
@@ -64,7 +64,7 @@ const TAG_ACK_TAIL = (3 << 3) | 2
 
 /**
  * Decodes a `ReadBatch` message (docs/protocol.md "Protobuf messages") with views of `bytes`. Unknown fields
- * are skipped. Throws {@link MalformedResponse}.
+ * are skipped. Throws {@link Malformed}.
  */
 export function decodeReadBatch(bytes: Uint8Array): ReceivedBatch {
   return decode(bytes, (reader) => {
@@ -81,7 +81,7 @@ export function decodeReadBatch(bytes: Uint8Array): ReceivedBatch {
   })
 }
 
-/** Decodes an `AppendAck` message. Throws {@link MalformedResponse}. */
+/** Decodes an `AppendAck` message. Throws {@link Malformed}. */
 export function decodeAppendAck(bytes: Uint8Array): AppendAck {
   return decode(bytes, (reader) => {
     let [start, end, tail] = [STREAM_START, STREAM_START, STREAM_START]
@@ -96,16 +96,6 @@ export function decodeAppendAck(bytes: Uint8Array): AppendAck {
   })
 }
 
-/** Decodes the JSON form of a position. Throws {@link MalformedResponse}. */
-export function positionOf(value: unknown): StreamTail {
-  const { seq_num, timestamp, closed } = recordOf(value, 'position')
-  const position = {
-    seqNum: integerOfJson(seq_num, 'seq_num'),
-    timestamp: integerOfJson(timestamp, 'timestamp'),
-  }
-  return closed === true ? { ...position, closed } : position
-}
-
 /** Makes a batch of records that were received. */
 export function batchOf({ records, tail }: ReceivedBatch): ReadBatch {
   let meteredBytes = 0
@@ -118,7 +108,7 @@ function decode<Message>(bytes: Uint8Array, read: (reader: BlockReader) => Messa
   try {
     return read(new BlockReader(bytes))
   } catch (error) {
-    if (error instanceof RangeError) throw new MalformedResponse('a protobuf message is malformed')
+    if (error instanceof RangeError) throw new Malformed('a protobuf message is malformed')
     throw error
   }
 }
@@ -211,6 +201,6 @@ export function withCommand(
 }
 
 /** The problem of a batch that no server sends. */
-export function tooManyRecords(): MalformedResponse {
-  return new MalformedResponse(`a batch has more than ${READ_RECORDS_MAX} records`)
+export function tooManyRecords(): Malformed {
+  return new Malformed(`a batch has more than ${READ_RECORDS_MAX} records`)
 }

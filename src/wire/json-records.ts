@@ -1,9 +1,138 @@
+import type { AppendInput, RecordInput } from '../model/append-input.ts'
 import { lossyTextOf } from '../model/bytes.ts'
+import { invalid } from '../model/errors.ts'
+import type { AppendAck } from '../model/info.ts'
+import { BATCH_RECORDS_MAX, READ_RECORDS_MAX } from '../model/limits.ts'
+import { fencingTokenProblem } from '../model/names.ts'
 import type { StreamTail } from '../model/position.ts'
-import type { SequencedRecord } from '../model/record.ts'
+import type { Header, SequencedRecord } from '../model/record.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
-import { encodeBase64 } from './base64.ts'
+import { decodeBase64, encodeBase64 } from './base64.ts'
+import { type ReceivedBatch, tooManyRecords, withCommand } from './decode-records.ts'
 import type { DataFormat } from './headers.ts'
+import {
+  arrayOf,
+  integerOf,
+  type JsonObject,
+  Malformed,
+  nullable,
+  objectOf,
+  readJson,
+  required,
+  safeIntegerOf,
+  stringOf,
+} from './json.ts'
+
+/** Records and positions as JSON, at both ends of the protocol. */
+
+/**
+ * Decodes the JSON form of `AppendInput` (docs/protocol.md "Append request"). Throws 400 `bad_json` for an
+ * invalid form, then 422 `invalid` for invalid base64. A timestamp or `match_seq_num` beyond 2^53 - 1 becomes
+ * `Infinity`, which `appendBatch` rejects.
+ */
+export function decodeAppendJson(bytes: Uint8Array, format: DataFormat): AppendInput {
+  const append = appendOf(readJson(bytes))
+  return format === 'raw' ? append : { ...append, inputs: append.inputs.map(binaryInput) }
+}
+
+/** A record before its strings are decoded. */
+interface TextInput {
+  readonly body: string
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly timestamp: number | undefined
+}
+
+function appendOf(value: unknown) {
+  const append = objectOf(value, 'append input')
+  const inputs: TextInput[] = []
+  for (const record of required(append, 'records', arrayOf)) {
+    const input = textInput(record)
+    // All are checked, but only one more than the limit of a batch is kept, for `appendBatch` to reject.
+    if (inputs.length <= BATCH_RECORDS_MAX) inputs.push(input)
+  }
+  const conditions = {
+    matchSeqNum: nullable(append, 'match_seq_num', (number, name) => integerOf(number, name)),
+    fencingToken: nullable(append, 'fencing_token', fencingTokenOf),
+  }
+  return { inputs, conditions }
+}
+
+function textInput(value: unknown): TextInput {
+  const record = objectOf(value, 'record')
+  const { body, headers, timestamp } = record
+  if (
+    body === undefined &&
+    headers === undefined &&
+    timestamp === undefined &&
+    Object.keys(record).length > 0
+  ) {
+    throw new Malformed('a record has none of the members `body`, `headers` and `timestamp`', 'records')
+  }
+  return {
+    body: body === undefined ? '' : stringOf(body, 'body'),
+    headers: headers === undefined ? NO_HEADERS : arrayOf(headers, 'headers').map(headerOf),
+    timestamp: timestamp === undefined || timestamp === null ? undefined : integerOf(timestamp, 'timestamp'),
+  }
+}
+
+const NO_HEADERS: TextInput['headers'] = []
+
+function headerOf(value: unknown): readonly [string, string] {
+  const header = arrayOf(value, 'headers')
+  if (header.length !== 2) throw new Malformed('a header must be an array of exactly 2 strings', 'headers')
+  return [stringOf(header[0], 'headers'), stringOf(header[1], 'headers')]
+}
+
+function fencingTokenOf(value: unknown, name: string): string {
+  const token = stringOf(value, name)
+  const problem = fencingTokenProblem(token)
+  if (problem !== undefined) throw new Malformed(problem, name)
+  return token
+}
+
+function binaryInput({ body, headers, timestamp }: TextInput): RecordInput {
+  return {
+    timestamp,
+    headers: headers.map(([name, value]) => [binary(name, 'headers'), binary(value, 'headers')]),
+    body: binary(body, 'body'),
+  }
+}
+
+function binary(text: string, field: string): Uint8Array {
+  const bytes = decodeBase64(text)
+  if (bytes === undefined) throw invalid('invalid Base64 encoding', field)
+  return bytes
+}
+
+/** `{"seq_num":…,"timestamp":…}` (docs/protocol.md "Stream position"). */
+export function positionJson({ seqNum, timestamp, closed }: StreamTail): string {
+  return `{"seq_num":${seqNum},"timestamp":${timestamp}${closed ? ',"closed":true' : ''}}`
+}
+
+/** Reads a position in a response. */
+export function positionOf(value: unknown): StreamTail {
+  const { seq_num, timestamp, closed } = objectOf(value, 'position')
+  const position = {
+    seqNum: safeIntegerOf(seq_num, 'seq_num'),
+    timestamp: safeIntegerOf(timestamp, 'timestamp'),
+  }
+  return closed === true ? { ...position, closed } : position
+}
+
+/** The JSON form of an ack. */
+export function appendAckJson({ start, end, tail }: AppendAck): string {
+  return `{"start":${positionJson(start)},"end":${positionJson(end)},"tail":${positionJson(tail)}}`
+}
+
+/** The response to a tail check, and the body of a 416. */
+export function tailJson(tail: StreamTail): string {
+  return `{"tail":${positionJson(tail)}}`
+}
+
+/** The data of a `ping` event; `timestamp` is when it was emitted, in milliseconds. */
+export function pingJson(timestamp: number, tail: StreamTail): string {
+  return `{"timestamp":${timestamp},"tail":${positionJson(tail)}}`
+}
 
 type TextOf = (bytes: Uint8Array) => string
 
@@ -46,17 +175,31 @@ function recordForm({ seqNum, timestamp, headers, body }: SequencedRecord, textO
   }
 }
 
-/** `{"seq_num":…,"timestamp":…}` (docs/protocol.md "Stream position"). */
-export function positionJson({ seqNum, timestamp, closed }: StreamTail): string {
-  return `{"seq_num":${seqNum},"timestamp":${timestamp}${closed ? ',"closed":true' : ''}}`
+/** Reads the JSON form of a batch whose strings are base64. */
+export function readBatchOf(value: unknown): ReceivedBatch {
+  const batch = objectOf(value, 'batch')
+  const records = required(batch, 'records', arrayOf)
+  if (records.length > READ_RECORDS_MAX) throw tooManyRecords()
+  return {
+    records: records.map((record) => recordOf(objectOf(record, 'record'))),
+    tail: nullable(batch, 'tail', positionOf),
+  }
 }
 
-/** The response to a tail check, and the body of a 416. */
-export function tailJson(tail: StreamTail): string {
-  return `{"tail":${positionJson(tail)}}`
+function recordOf({ seq_num, timestamp, headers, body }: JsonObject): SequencedRecord {
+  return withCommand(
+    safeIntegerOf(seq_num, 'seq_num'),
+    safeIntegerOf(timestamp, 'timestamp'),
+    arrayOf(headers ?? [], 'headers').map((header): Header => {
+      const [name, value] = arrayOf(header, 'headers')
+      return [base64Of(name, 'headers'), base64Of(value, 'headers')]
+    }),
+    base64Of(body ?? '', 'body'),
+  )
 }
 
-/** The data of a `ping` event; `timestamp` is when it was emitted, in milliseconds. */
-export function pingJson(timestamp: number, tail: StreamTail): string {
-  return `{"timestamp":${timestamp},"tail":${positionJson(tail)}}`
+function base64Of(value: unknown, name: string): Uint8Array {
+  const bytes = decodeBase64(stringOf(value, name))
+  if (bytes === undefined) throw new Malformed(`\`${name}\` is not base64`, name)
+  return bytes
 }

@@ -1,10 +1,11 @@
+import { listLimit } from '../core/listing.ts'
 import { HeadwaterError, invalid } from '../model/errors.ts'
 import type { ListQuery } from '../model/info.ts'
-import { LIST_LIMIT_MAX, WAIT_SECONDS_MAX } from '../model/limits.ts'
+import { INTEGER_MAX, LIST_LIMIT_MAX, UNARY_WAIT_MS_MAX, WAIT_SECONDS_MAX } from '../model/limits.ts'
 import { METRIC_INTERVALS, type MetricSet, type MetricsQuery } from '../model/metrics.ts'
 import type { NameRole } from '../model/names.ts'
 import type { ReadQuery } from '../model/read-query.ts'
-import { assertInteger } from '../model/validation.ts'
+import { assertInteger, millisecondsOf, type Time } from '../model/validation.ts'
 
 /**
  * Decodes the query of a read (docs/protocol.md "Read parameters"). Throws 400 `bad_query` if it is
@@ -139,4 +140,63 @@ export function decodeMetricsQuery<Set extends MetricSet>(
     end: milliseconds('end'),
     interval: oneOf('interval', METRIC_INTERVALS),
   }
+}
+
+/** The parameters of a query; undefined ones are left out. */
+export type QueryParts = Readonly<Record<string, string | number | boolean | undefined>>
+
+/** A bound that means "everything". */
+const UNBOUNDED = '18446744073709551615'
+
+/** The text of a query, with its question mark if it has parameters. */
+export function queryText(parts: QueryParts): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(parts)) {
+    if (value !== undefined) parameters.set(name, String(value))
+  }
+  const text = parameters.toString()
+  return text === '' ? '' : `?${text}`
+}
+
+/**
+ * Encodes a valid query of a read as the library means it: a start at a time after the last record moves to
+ * the tail, and a session that does not wait ends at the tail as it was when the session was opened, which
+ * takes a bound on the wire. `wait` is in seconds, rounded up.
+ */
+export function readQueryParts(query: ReadQuery, kind: 'unary' | 'session'): QueryParts {
+  const { seqNum, timestamp, tailOffset, clamp, count, bytes, until, waitMs } = query
+  const isBounded = count !== undefined || bytes !== undefined || until !== undefined
+  const endsAtTail = kind === 'session' && waitMs === 0 && !isBounded
+  const followsForEver = kind === 'session' && waitMs === Number.POSITIVE_INFINITY && !isBounded
+  return {
+    seq_num: seqNum,
+    timestamp: timestamp === undefined ? undefined : millisecondsOf(timestamp),
+    tail_offset: boundOf(tailOffset),
+    clamp: clamp || timestamp !== undefined || undefined,
+    count: endsAtTail ? UNBOUNDED : boundOf(count),
+    bytes: boundOf(bytes),
+    until: until === undefined ? undefined : boundOf(millisecondsOf(until)),
+    wait: waitMs === undefined || followsForEver ? undefined : waitSeconds(waitMs, kind),
+  }
+}
+
+function waitSeconds(waitMs: number, kind: 'unary' | 'session'): number {
+  const most = kind === 'unary' ? UNARY_WAIT_MS_MAX / 1000 : WAIT_SECONDS_MAX
+  return Math.min(Math.ceil(waitMs / 1000), most)
+}
+
+function boundOf(value: number | undefined): number | string | undefined {
+  return value !== undefined && value > INTEGER_MAX ? UNBOUNDED : value
+}
+
+/** Encodes the query of a list. */
+export function listQueryParts({ prefix, startAfter, limit }: ListQuery): QueryParts {
+  return { prefix: prefix || undefined, start_after: startAfter || undefined, limit: listLimit(limit) }
+}
+
+/** Encodes the query of metrics. Times are rounded to the seconds that contain the range. */
+export function metricsQueryParts({ set, start, end, interval }: MetricsQuery): QueryParts {
+  const seconds = (time: Time | undefined, round: (value: number) => number) =>
+    time === undefined ? undefined : round(millisecondsOf(time) / 1000)
+  return { set, start: seconds(start, Math.floor), end: seconds(end, Math.ceil), interval }
 }

@@ -1,6 +1,7 @@
 import { HeadwaterError, invalid } from '../model/errors.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
 import type { ReadQuery } from '../model/read-query.ts'
+import { Malformed } from './json.ts'
 
 /**
  * Events of a read as Server-Sent Events (docs/protocol.md "Server-Sent Events"). Fields come in the order
@@ -68,5 +69,68 @@ export function resumeQuery(query: ReadQuery, delivered: DeliveredSoFar): ReadQu
     seqNum: Math.min(delivered.lastSeqNum + 1, Number.MAX_SAFE_INTEGER),
     count: query.count === undefined ? undefined : Math.max(0, query.count - delivered.count),
     bytes: query.bytes === undefined ? undefined : Math.max(0, query.bytes - delivered.bytes),
+  }
+}
+
+/** One Server-Sent Event. */
+export interface ServerEvent {
+  /** `message` if the stream names none. */
+  readonly event: string
+  readonly data: string
+}
+
+/** The longest event, in UTF-16 code units: far above a batch of 1 MiB in base64. */
+const EVENT_LENGTH_MAX = 16 * 1024 * 1024
+
+/**
+ * Parses Server-Sent Events from chunks of text. Throws {@link Malformed} for one that is too long.
+ */
+export class EventParser {
+  /** The parts of a line that has not ended: a line of a megabyte arrives in many chunks. */
+  #line: string[] = []
+  #length = 0
+  #endsInReturn = false
+  #event = ''
+  #data: string[] = []
+
+  /** Returns the events that end in this chunk. */
+  push(chunk: string): ServerEvent[] {
+    const events: ServerEvent[] = []
+    // The second half of a line break whose first half ended the chunk before.
+    const text = this.#endsInReturn && chunk.startsWith('\n') ? chunk.slice(1) : chunk
+    if (chunk !== '') this.#endsInReturn = chunk.endsWith('\r')
+    let start = 0
+    for (const { index, 0: lineBreak } of text.matchAll(/\r\n|\r|\n/g)) {
+      this.#keep(text.slice(start, index))
+      const line = this.#line.join('')
+      this.#line = []
+      start = index + lineBreak.length
+      if (line === '') this.#dispatch(events)
+      else this.#field(line)
+    }
+    this.#keep(text.slice(start))
+    return events
+  }
+
+  #keep(part: string): void {
+    if (part === '') return
+    this.#length += part.length
+    if (this.#length > EVENT_LENGTH_MAX) throw new Malformed('an event is too long')
+    this.#line.push(part)
+  }
+
+  #dispatch(events: ServerEvent[]): void {
+    if (this.#data.length > 0) events.push({ event: this.#event || 'message', data: this.#data.join('\n') })
+    this.#event = ''
+    this.#data = []
+    this.#length = 0
+  }
+
+  #field(line: string): void {
+    const colon = line.indexOf(':')
+    const name = colon === -1 ? line : line.slice(0, colon)
+    const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '')
+    if (name === 'event') this.#event = value
+    else if (name === 'data') this.#data.push(value)
   }
 }

@@ -8,7 +8,7 @@ import { GROUP_OF } from '../../src/core/permission.ts'
 import { open } from '../../src/index.ts'
 import { ERROR_KINDS, type ErrorCode, HeadwaterError } from '../../src/model/errors.ts'
 import { OPERATIONS } from '../../src/model/operations.ts'
-import { errorBody } from '../../src/wire/error-body.ts'
+import { errorBody } from '../../src/wire/errors.ts'
 import { PROJECT, section } from './examples.ts'
 
 /** Whether an error has this code on the wire too. */

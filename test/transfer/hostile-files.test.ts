@@ -140,7 +140,6 @@ describe('an import rejects, with the line number,', () => {
       instead(4, '{"seq_num":0.5,"timestamp":1}'),
       /^line 4: `seq_num` must be an integer/,
     ],
-    ['a member twice', instead(4, '{"seq_num":0,"seq_num":1,"timestamp":1}'), /^line 4: duplicate member/],
     ['invalid base64', instead(4, record({ body: undefined, body_base64: 'x' })), /^line 4: invalid Base64/],
     [
       'two bodies',

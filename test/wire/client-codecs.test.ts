@@ -1,14 +1,13 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { appendBatch, type RecordInput } from '../../src/model/append-input.ts'
-import { decodeError } from '../../src/wire/decode-error.ts'
-import { EventParser } from '../../src/wire/decode-events.ts'
 import { decodeAppendAck, decodeReadBatch } from '../../src/wire/decode-records.ts'
 import { encodeAppendInput } from '../../src/wire/encode-append.ts'
-import { queryText, readQueryParts } from '../../src/wire/encode-query.ts'
-import { apiFieldOf, wireFieldOf } from '../../src/wire/error-body.ts'
+import { decodeError } from '../../src/wire/errors.ts'
 import { AppendAckSchema, AppendInputSchema, ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
-import { MalformedResponse } from '../../src/wire/response-json.ts'
+import { Malformed } from '../../src/wire/json.ts'
+import { queryText, readQueryParts } from '../../src/wire/query.ts'
+import { EventParser } from '../../src/wire/sse.ts'
 
 const INPUTS: readonly RecordInput[] = [
   '',
@@ -75,7 +74,7 @@ describe('a response in protobuf', () => {
   it.each([[[0x0a, 5]], [[0x0a, 2, 0x08]], [[0x0f]], [[0x12, 2, 0x08, 0x80]]])(
     'is rejected if malformed: %j',
     (bytes) => {
-      expect(() => decodeReadBatch(new Uint8Array(bytes))).toThrow(MalformedResponse)
+      expect(() => decodeReadBatch(new Uint8Array(bytes))).toThrow(Malformed)
     },
   )
 })
@@ -112,12 +111,6 @@ describe('an error body', () => {
     for (const text of ['', 'null', '[]', '{}', '{"seq_num_mismatch":-1}'])
       expect(decodeError(text)).toBeUndefined()
   })
-
-  it('translates fields in both directions', () => {
-    for (const field of ['matchSeqNum', 'waitMs', 'records'])
-      expect(apiFieldOf(wireFieldOf(field))).toBe(field)
-    expect(apiFieldOf('something')).toBeUndefined()
-  })
 })
 
 describe('events', () => {
@@ -137,6 +130,6 @@ describe('events', () => {
     const chunk = 'x'.repeat(1024 * 1024)
     expect(() => {
       for (let i = 0; i < 17; i++) parser.push(chunk)
-    }).toThrow(MalformedResponse)
+    }).toThrow(Malformed)
   })
 })

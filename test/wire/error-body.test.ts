@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ERROR_KINDS, type ErrorCode, HeadwaterError, invalid } from '../../src/model/errors.ts'
-import { decodeError } from '../../src/wire/decode-error.ts'
-import { errorBody } from '../../src/wire/error-body.ts'
+import { decodeError, errorBody } from '../../src/wire/errors.ts'
 
 const STATUSES: [ErrorCode, number][] = [
   ['access_token_not_found', 404],

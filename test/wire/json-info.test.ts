@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { BasinInfo, StreamInfo } from '../../src/model/info.ts'
-import { dateTimeText } from '../../src/wire/json-members.ts'
+import { timeText } from '../../src/wire/json.ts'
 import {
   basinInfoJson,
   basinPageJson,
@@ -72,7 +72,7 @@ it.each([
   ['2026-10-20T00:00:00.001Z', '2026-10-20T00:00:00.001Z'],
   ['2026-10-20T02:00:00+02:00', '2026-10-20T00:00:00Z'],
 ])('%s is encoded as %s', (date, text) => {
-  expect(dateTimeText(new Date(date))).toBe(text)
+  expect(timeText(new Date(date))).toBe(text)
 })
 
 describe('metricsJson', () => {

@@ -48,7 +48,6 @@ describe('POST basins', () => {
   it.each([
     ['a body that is null', 'null'],
     ['an empty body', ''],
-    ['the name twice', '{"basin":"my-basin","basin":"my-basin"}'],
     ['a config that is an array', '{"basin":"my-basin","config":[]}'],
     ['a scope that is a number', '{"basin":"my-basin","scope":1}'],
     ['an empty location', '{"basin":"my-basin","location":""}'],
@@ -86,12 +85,9 @@ describe('PUT of a basin', () => {
     })
   })
 
-  it.each(['[]', '1', '"x"', '{"config":1}', '{"scope":{}}', 'nul', '{"config":null,"config":null}'])(
-    'is rejected with %s',
-    (text) => {
-      expect(outcomeOf(() => ensureBasin(text))).toBe('400 bad_json')
-    },
-  )
+  it.each(['[]', '1', '"x"', '{"config":1}', '{"scope":{}}', 'nul'])('is rejected with %s', (text) => {
+    expect(outcomeOf(() => ensureBasin(text))).toBe('400 bad_json')
+  })
 })
 
 describe('POST streams', () => {

@@ -1,13 +1,12 @@
 import { type Basin, type Headwater, HeadwaterError, type Stream } from '../../../src/index.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
+import { objectOf, parseJson } from '../../../src/wire/json.ts'
 import {
   basinConfigJson,
   decodeBasinReconfiguration,
   decodeStreamReconfiguration,
   streamConfigJson,
 } from '../../../src/wire/json-config.ts'
-import { objectOf } from '../../../src/wire/json-members.ts'
-import { readJsonText } from '../../../src/wire/json-reader.ts'
 import {
   basinInfoJson,
   decodeEnsureBasin,
@@ -163,7 +162,7 @@ function parseConfig(values: ConfigValues, isBasin: boolean): object | undefined
   if (given.length === 0) return undefined
   if (values.config !== undefined) {
     if (given.length > 1) throw new CliError(2, `\`--config\` cannot be combined with \`--${given[0]}\``)
-    validateArgument(() => objectOf(readJsonText(values.config!), 'the value'), '`--config`')
+    validateArgument(() => objectOf(parseJson(values.config!), 'the value'), '`--config`')
     return JSON.parse(values.config) as object
   }
   const basinOnly = BASIN_ONLY.find((name) => values[name] !== undefined)

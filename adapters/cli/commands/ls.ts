@@ -1,6 +1,6 @@
 import type { BasinInfo, Headwater, StreamInfo } from '../../../src/index.ts'
 import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/control-names.ts'
-import { dateTimeText } from '../../../src/wire/json-members.ts'
+import { timeText } from '../../../src/wire/json.ts'
 import { basinInfoJson, streamInfoJson } from '../../../src/wire/json-resources.ts'
 import { flag, positional, withValue } from '../arguments.ts'
 import { command } from '../command.ts'
@@ -81,12 +81,12 @@ async function listLong(
 
 function longLine(item: BasinInfo | StreamInfo, { records, bytes, retention, lastWrite }: Details): string {
   return [
-    dateTimeText(item.createdAt).padEnd(24),
+    timeText(item.createdAt).padEnd(24),
     stateOf(item).padEnd(11),
     (records?.toLocaleString('en-US') ?? '-').padStart(11),
     (bytes === undefined ? '-' : bytesText(bytes)).padStart(9),
     (retention === undefined ? '-' : retentionPeriod(retention)).padEnd(8),
-    (lastWrite === undefined ? '-' : dateTimeText(lastWrite)).padEnd(24),
+    (lastWrite === undefined ? '-' : timeText(lastWrite)).padEnd(24),
     printable(item.name),
   ].join('  ')
 }
@@ -151,7 +151,7 @@ function infoForm(
     records_per_second: details.rate,
     retention_secs:
       retention === undefined ? undefined : retention === 'infinite' ? null : retention.ageSeconds,
-    created_at: info === undefined ? undefined : dateTimeText(info.createdAt),
+    created_at: info === undefined ? undefined : timeText(info.createdAt),
     cipher: info?.cipher,
   }
 }
@@ -173,10 +173,10 @@ function infoRows(name: string, details: RatedDetails, info: StreamInfo | undefi
     ['bytes', bytes === undefined ? undefined : bytesRow(bytes)],
     ['first sequence number', firstSeqNum],
     ['next sequence number', nextSeqNum],
-    ['last write', lastWrite === undefined ? undefined : dateTimeText(lastWrite)],
+    ['last write', lastWrite === undefined ? undefined : timeText(lastWrite)],
     ['rate', rate === undefined ? undefined : `${rateText(rate)} records/s in the last minute`],
     ['retention', retention === undefined ? undefined : retentionPeriod(retention)],
-    ['created at', info === undefined ? undefined : dateTimeText(info.createdAt)],
+    ['created at', info === undefined ? undefined : timeText(info.createdAt)],
     ['cipher', info?.cipher ?? undefined],
   ] as const
   return rows.flatMap(([label, value]) => (value === undefined ? [] : [[label, String(value)]]))

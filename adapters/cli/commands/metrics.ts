@@ -8,7 +8,7 @@ import {
   type MetricsQuery,
   STREAM_METRIC_SETS,
 } from '../../../src/model/metrics.ts'
-import { dateTimeText } from '../../../src/wire/json-members.ts'
+import { timeText } from '../../../src/wire/json.ts'
 import { metricsJson } from '../../../src/wire/json-resources.ts'
 import { choiceArgument, flag, positional, type Values, withValue } from '../arguments.ts'
 import { command } from '../command.ts'
@@ -94,5 +94,5 @@ export const METRICS = command({
 function rowsOf(metric: Metric): string[][] {
   const { name } = metric
   if (metric.kind === 'label') return metric.values.map((label) => [name, '', label, ''])
-  return metric.values.map(([time, amount]) => [name, dateTimeText(time), String(amount), metric.unit])
+  return metric.values.map(([time, amount]) => [name, timeText(time), String(amount), metric.unit])
 }

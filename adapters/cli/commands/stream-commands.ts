@@ -1,7 +1,7 @@
 import { fenceRecord, type RecordInput, trimRecord } from '../../../src/index.ts'
 import { fencingTokenProblem } from '../../../src/model/names.ts'
-import { appendAckJson } from '../../../src/wire/json-append.ts'
-import { dateTimeText } from '../../../src/wire/json-members.ts'
+import { timeText } from '../../../src/wire/json.ts'
+import { appendAckJson } from '../../../src/wire/json-records.ts'
 import { flag, integerArgument, positional, type Values, withValue } from '../arguments.ts'
 import { command } from '../command.ts'
 import type { CliContext } from '../context.ts'
@@ -110,6 +110,6 @@ export const CHECK_TAIL = command({
     withHeadwater({ target }, context, async (hw) => {
       const { seqNum, timestamp } = await streamOf(hw, name).checkTail()
       if (json) context.print(JSON.stringify({ seq_num: seqNum, timestamp }))
-      else context.print(`${seqNum}  ${seqNum === 0 ? '-' : dateTimeText(timestamp)}`)
+      else context.print(`${seqNum}  ${seqNum === 0 ? '-' : timeText(timestamp)}`)
     }),
 })

@@ -2,7 +2,7 @@ import { GROUP_OF, permitsOperation } from '../../../src/core/permission.ts'
 import { type AccessTokenInfo, type AccessTokenInput, HeadwaterError } from '../../../src/index.ts'
 import { accessScope, accessTokenIdProblem, accessTokenPrefixProblem } from '../../../src/model/access.ts'
 import { OPERATIONS } from '../../../src/model/operations.ts'
-import { dateTimeText } from '../../../src/wire/json-members.ts'
+import { timeText } from '../../../src/wire/json.ts'
 import { accessTokenPageJson } from '../../../src/wire/json-resources.ts'
 import { flag, positional, type Values, withValue } from '../arguments.ts'
 import { type CliCommand, command, entryOf } from '../command.ts'
@@ -155,7 +155,7 @@ function issueNotes(input: AccessTokenInput, target: CliTarget): string[] {
 }
 
 function expiryNote({ expiresAt }: AccessTokenInput, { kind }: CliTarget): string {
-  if (expiresAt != null) return `valid until ${dateTimeText(expiresAt)}`
+  if (expiresAt != null) return `valid until ${timeText(expiresAt)}`
   return kind === 'service' ? 'valid as long as the token that issued it' : 'valid until it is revoked'
 }
 
@@ -183,7 +183,7 @@ function tableCells({ id, expiresAt, autoPrefixStreams, scope }: AccessTokenInfo
   const operations = [...operationGroupsText(scope.opGroups), ...scope.ops]
   return [
     id,
-    expiresAt === null ? 'never' : dateTimeText(expiresAt),
+    expiresAt === null ? 'never' : timeText(expiresAt),
     resourceSetText(scope.basins),
     resourceSetText(scope.streams),
     resourceSetText(scope.accessTokens),

@@ -5,8 +5,8 @@ import { SharedSignal } from '../../../src/runtime/abort.ts'
 import { decodeAppendAck } from '../../../src/wire/decode-records.ts'
 import { FRAME_PAYLOAD_MAX, FrameDecoder } from '../../../src/wire/frame.ts'
 import { sessionContentType } from '../../../src/wire/headers.ts'
+import { Malformed } from '../../../src/wire/json.ts'
 import { mediaTypeEssence } from '../../../src/wire/media-type.ts'
-import { MalformedResponse } from '../../../src/wire/response-json.ts'
 import { assertAck, type SentBatch } from '../append-requests.ts'
 import type { OpenResponse } from '../call.ts'
 import type { ClientCore } from '../core.ts'
@@ -104,7 +104,7 @@ export class AppendLink {
 
   #ack(ack: AppendAck): void {
     const batch = this.#sent.shift()
-    if (batch === undefined) throw new MalformedResponse('an acknowledgement of nothing')
+    if (batch === undefined) throw new Malformed('an acknowledgement of nothing')
     assertAck(ack, batch)
     if (this.#sent.length > 0) this.#awaitAck()
     this.#listener?.onAck(ack)
@@ -124,8 +124,7 @@ export class AppendLink {
   #lost(error: unknown): [error: HeadwaterError, isLost: boolean] {
     const { closing } = this.#core
     if (closing.aborted) return [connectionFailure(closing.reason, true).error, false]
-    const isMalformed =
-      error instanceof MalformedResponse || (HeadwaterError.is(error) && error.code === 'bad_frame')
+    const isMalformed = error instanceof Malformed || (HeadwaterError.is(error) && error.code === 'bad_frame')
     if (isMalformed) return [unexpectedResponse((error as Error).message, true), false]
     return [connectionFailure(error, !isUnsent(String(connectionErrorOf(error).code))).error, true]
   }

@@ -3,9 +3,8 @@ import type { BasinReconfiguration } from '../../../src/model/config.ts'
 import { type BasinInfo, LOCATION } from '../../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
 import { basinNameProblem } from '../../../src/model/names.ts'
-import { basinChangeText } from '../../../src/wire/encode-resources.ts'
-import { recordOf } from '../../../src/wire/response-json.ts'
-import { responseArrayOf, textOfJson } from '../../../src/wire/response-members.ts'
+import { arrayOf, objectOf, stringOf } from '../../../src/wire/json.ts'
+import { basinChangeText } from '../../../src/wire/json-config.ts'
 import { type CallSender, jsonCall } from '../../client/call.ts'
 import { creationOf } from '../../client/control-calls.ts'
 import { BasinConfigFields } from '../config/config-form.tsx'
@@ -125,9 +124,7 @@ function CreateBasin(props: { readonly onClose: () => void; readonly onCreated: 
 /** The names of the locations of a server, which only the wire protocol has. */
 export function locationsOf(sender: CallSender, signal: AbortSignal): Promise<string[]> {
   return sender.json(jsonCall('GET', '/locations', { signal }), (value) =>
-    responseArrayOf(value, 'locations').map((location) =>
-      textOfJson(recordOf(location, 'location').name, 'name'),
-    ),
+    arrayOf(value, 'locations').map((location) => stringOf(objectOf(location, 'location').name, 'name')),
   )
 }
 

@@ -1,6 +1,5 @@
 import { useEffect } from 'preact/hooks'
-import { recordOf } from '../../../src/wire/response-json.ts'
-import { responseArrayOf, textOfJson } from '../../../src/wire/response-members.ts'
+import { arrayOf, objectOf, stringOf } from '../../../src/wire/json.ts'
 import { useConsole } from '../context.ts'
 import { formatCount, formatTime } from '../format.ts'
 import { useLoad } from '../ui/async.ts'
@@ -74,13 +73,13 @@ export function Followers({ of }: { readonly of: UsageOf }) {
 }
 
 function followersOf(value: unknown) {
-  return responseArrayOf(recordOf(value, 'reply').followers, 'followers').map((one) => {
-    const { stream, protocol, client = '–', since, next_seq_num, behind } = recordOf(one, 'follower')
+  return arrayOf(objectOf(value, 'reply').followers, 'followers').map((one) => {
+    const { stream, protocol, client = '–', since, next_seq_num, behind } = objectOf(one, 'follower')
     return {
-      stream: textOfJson(stream, 'stream'),
-      protocol: textOfJson(protocol, 'protocol'),
-      client: textOfJson(client, 'client'),
-      since: textOfJson(since, 'since'),
+      stream: stringOf(stream, 'stream'),
+      protocol: stringOf(protocol, 'protocol'),
+      client: stringOf(client, 'client'),
+      since: stringOf(since, 'since'),
       next: Number(next_seq_num),
       behind: Number(behind),
     }

@@ -5,7 +5,7 @@ import { HeadwaterError } from '../../../src/model/errors.ts'
 import { macrotask } from '../../../src/runtime/macrotask.ts'
 import { andThen, isPromise, type MaybePromise } from '../../../src/runtime/maybe-promise.ts'
 import type { RejectingQuota } from '../../../src/runtime/rejecting-quota.ts'
-import { errorBody } from '../../../src/wire/error-body.ts'
+import { errorBody } from '../../../src/wire/errors.ts'
 import { type Frame, FrameDecoder } from '../../../src/wire/frame.ts'
 import {
   APPEND_HEADER,
@@ -13,7 +13,7 @@ import {
   decodeAppendHeader,
   sessionContentType,
 } from '../../../src/wire/headers.ts'
-import { appendAckJson, decodeAppendJson } from '../../../src/wire/json-append.ts'
+import { appendAckJson, decodeAppendJson } from '../../../src/wire/json-records.ts'
 import { mediaKind, requireJson } from '../../../src/wire/media-type.ts'
 import { decodeAppendInput, encodeAppendAck } from '../../../src/wire/proto-records.ts'
 import { encodeMessageFrame, encodeTerminalFrame, messageOf } from '../../../src/wire/session-frames.ts'

@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { decodeError } from '../../../src/wire/decode-error.ts'
-import { positionOf } from '../../../src/wire/decode-records.ts'
-import { tailJson } from '../../../src/wire/json-records.ts'
-import { parseResponse, recordOf } from '../../../src/wire/response-json.ts'
+import { decodeError } from '../../../src/wire/errors.ts'
+import { objectOf, parseJson } from '../../../src/wire/json.ts'
+import { positionOf, tailJson } from '../../../src/wire/json-records.ts'
 import { batchEvent, errorEvent } from '../../../src/wire/sse.ts'
 import { fuzzText } from './decoder.ts'
 import { fencingToken, integer, text } from './models.ts'
@@ -12,7 +11,7 @@ import { malformedResponse } from './rejections.ts'
 fuzzText('the tail in the response of a server', {
   models: fc.record({ seqNum: integer, timestamp: integer }),
   encode: tailJson,
-  decode: (input) => positionOf(recordOf(parseResponse(input), 'body').tail),
+  decode: (input) => positionOf(objectOf(parseJson(input), 'body').tail),
   means: (tail) => tail,
   rejects: malformedResponse,
   verify: (tail) => expect(Object.values(tail).every(Number.isSafeInteger)).toBe(true),

@@ -12,16 +12,19 @@ import type { BasinReconfiguration, StreamReconfiguration } from '../../../src/m
 import { OPERATIONS } from '../../../src/model/operations.ts'
 import { encodeBase64 } from '../../../src/wire/base64.ts'
 import type { DataFormat } from '../../../src/wire/headers.ts'
-import { decodeAppendJson } from '../../../src/wire/json-append.ts'
-import { decodeBasinReconfiguration, decodeStreamReconfiguration } from '../../../src/wire/json-config.ts'
-import { dateTimeText } from '../../../src/wire/json-members.ts'
+import { timeText } from '../../../src/wire/json.ts'
+import {
+  decodeBasinReconfiguration,
+  decodeStreamConfigHeader,
+  decodeStreamReconfiguration,
+} from '../../../src/wire/json-config.ts'
+import { decodeAppendJson } from '../../../src/wire/json-records.ts'
 import {
   decodeAccessToken,
   decodeCreateBasin,
   decodeCreateStream,
   decodeEnsureStream,
   decodeLocation,
-  decodeStreamConfigHeader,
 } from '../../../src/wire/json-resources.ts'
 import { checkBatch } from './check-batch.ts'
 import { basinConfig, basinForm, streamConfig, streamForm } from './configs.ts'
@@ -190,7 +193,7 @@ function setOf(name: fc.Arbitrary<string>): fc.Arbitrary<ResourceSet | undefined
   return optional(fc.oneof(fc.record({ exact: one }), fc.record({ prefix: one })))
 }
 
-const group = clearable(fc.record({ read: fc.boolean(), write: fc.boolean() }))
+const group = optional(fc.record({ read: fc.boolean(), write: fc.boolean() }))
 const scope: fc.Arbitrary<AccessScopeInput> = fc.record({
   basins: setOf(basinName),
   streams: setOf(streamName),
@@ -205,7 +208,7 @@ fuzzBody<AccessTokenInput>('an access token', {
     .record({
       id: fc.stringMatching(/^[!-~]{1,20}$/).filter((id) => id !== '.' && id !== '..'),
       expiry: fc.oneof(
-        time.map((expiresAt) => ({ expiresAt, expiresAtText: dateTimeText(expiresAt) })),
+        time.map((expiresAt) => ({ expiresAt, expiresAtText: timeText(expiresAt) })),
         fc.constant({}),
       ),
       autoPrefixStreams: optional(fc.boolean()),
@@ -214,7 +217,7 @@ fuzzBody<AccessTokenInput>('an access token', {
     .map(({ expiry, ...token }) => ({ ...token, ...expiry })),
   form: ({ id, expiresAt, expiresAtText, autoPrefixStreams, scope }) => ({
     id,
-    expires_at: expiresAt == null ? null : (expiresAtText ?? dateTimeText(expiresAt)),
+    expires_at: expiresAt == null ? null : (expiresAtText ?? timeText(expiresAt)),
     auto_prefix_streams: autoPrefixStreams ?? null,
     scope: {
       basins: scope.basins,

@@ -1,7 +1,7 @@
 import { TransferError } from '../../../adapters/transfer/transfer-error.ts'
 import { type ErrorCode, HeadwaterError } from '../../../src/model/errors.ts'
 import { CompressedDataError } from '../../../src/wire/codec.ts'
-import { MalformedResponse } from '../../../src/wire/response-json.ts'
+import { Malformed } from '../../../src/wire/json.ts'
 
 /** Whether a decoder is documented to throw this error. */
 export type Rejects = (error: unknown) => boolean
@@ -23,5 +23,5 @@ export const rangeError: Rejects = (error) =>
 const OF_PLATFORM = /^([A-Z]|offset is out of bounds)/
 
 export const compressedDataError: Rejects = (error) => error instanceof CompressedDataError
-export const malformedResponse: Rejects = (error) => error instanceof MalformedResponse
+export const malformedResponse: Rejects = (error) => error instanceof Malformed
 export const transferError: Rejects = (error) => error instanceof TransferError

@@ -1,0 +1,213 @@
+import { ERROR_KINDS, type ErrorCode, type ErrorDetails, HeadwaterError } from '../model/errors.ts'
+import { type JsonObject, Malformed, objectOf, parseJson, safeIntegerOf, stringOf } from './json.ts'
+import { positionOf, tailJson } from './json-records.ts'
+
+/** Bodies of errors, at both ends of the protocol (docs/protocol.md "Error bodies"). */
+
+/** An error on the wire: a response, a terminal frame or an SSE `error` event. */
+export interface ErrorBody {
+  /** The HTTP status. */
+  readonly status: number
+  /** JSON text without line breaks. */
+  readonly text: string
+}
+
+/**
+ * The status and JSON text of an error. 412 and 416 have bodies of their own, without a code. An error that is
+ * not a {@link HeadwaterError} is a defect: it becomes 500 `other`, and its message stays private.
+ */
+export function errorBody(error: unknown): ErrorBody {
+  if (!HeadwaterError.is(error)) return { status: 500, text: codeAndMessage('other', 'internal error') }
+  const code = WIRE_CODES[error.code] ?? error.code
+  return {
+    status: error.status,
+    text: bareShape(error) ?? codeAndMessage(code, wireMessage(error), detailsForm(error)),
+  }
+}
+
+/** Codes that the protocol does not distinguish, with the code that it has for them. */
+const WIRE_CODES: { readonly [Code in ErrorCode]?: ErrorCode } = {
+  append_discarded: 'other',
+  closed: 'unavailable',
+  encryption_key_invalid: 'bad_header',
+  history_trimmed: 'other',
+  reducer_failed: 'other',
+  outbox_full: 'rate_limited',
+  outcome_unknown: 'other',
+  storage_full: 'storage',
+  stream_deleted: 'unavailable',
+  undecodable_record: 'bad_json',
+  unsupported: 'unavailable',
+}
+
+function bareShape({ code, fencingToken, seqNum, tail }: HeadwaterError): string | undefined {
+  if (code === 'fencing_token_mismatch' && fencingToken !== undefined) {
+    return JSON.stringify({ fencing_token_mismatch: fencingToken })
+  }
+  if (code === 'seq_num_mismatch' && seqNum !== undefined) return JSON.stringify({ seq_num_mismatch: seqNum })
+  if (code === 'range_not_satisfiable' && tail !== undefined) return tailJson(tail)
+  return undefined
+}
+
+/** The details that only errors of headwater's extensions have. */
+function detailsForm(error: HeadwaterError): object {
+  return {
+    seq_num: error.code === 'stream_closed' ? error.seqNum : undefined,
+    producer_epoch: error.producerEpoch,
+    expected_seq: error.expectedSeq,
+    received_seq: error.receivedSeq,
+    last_seq: error.lastSeq,
+    stream_seq: error.streamSeq,
+  }
+}
+
+function detailsOf(body: JsonObject): ErrorDetails {
+  const integer = (name: string) => safeIntegerOf(body[name], name)
+  return {
+    ...(body.seq_num !== undefined && { seqNum: integer('seq_num') }),
+    ...(body.producer_epoch !== undefined && { producerEpoch: integer('producer_epoch') }),
+    ...(body.expected_seq !== undefined && { expectedSeq: integer('expected_seq') }),
+    ...(body.received_seq !== undefined && { receivedSeq: integer('received_seq') }),
+    ...(body.last_seq !== undefined && { lastSeq: integer('last_seq') }),
+    ...(body.stream_seq !== undefined && { streamSeq: stringOf(body.stream_seq, 'stream_seq') }),
+  }
+}
+
+function codeAndMessage(code: string, message: string, details: object = {}): string {
+  return JSON.stringify({ code, message, ...details })
+}
+
+/** The content of an error response, with the field names of the API. */
+export interface ReceivedError extends ErrorDetails {
+  /** Undefined if the body has no code of the protocol. */
+  readonly code: ErrorCode | undefined
+  /** The code as it was sent. */
+  readonly sentCode: string
+  readonly message: string
+}
+
+/**
+ * Decodes the body of an error response, of a terminal frame or of an `error` event. Returns undefined if it
+ * has another form.
+ */
+export function decodeError(text: string): ReceivedError | undefined {
+  try {
+    return errorOf(objectOf(parseJson(text), 'error'))
+  } catch (error) {
+    if (error instanceof Malformed) return undefined
+    throw error
+  }
+}
+
+function errorOf(body: JsonObject): ReceivedError {
+  if (body.seq_num_mismatch !== undefined) {
+    const seqNum = safeIntegerOf(body.seq_num_mismatch, 'seq_num_mismatch')
+    const message = `the next sequence number is ${seqNum}`
+    return { ...own('seq_num_mismatch', message), field: 'matchSeqNum', seqNum }
+  }
+  if (body.fencing_token_mismatch !== undefined) {
+    const fencingToken = stringOf(body.fencing_token_mismatch, 'fencing_token_mismatch')
+    const message = 'the stream has another fencing token'
+    return { ...own('fencing_token_mismatch', message), field: 'fencingToken', fencingToken }
+  }
+  if (body.tail !== undefined && body.code === undefined) {
+    const message = 'no record is available at the requested start'
+    return { ...own('range_not_satisfiable', message), tail: positionOf(body.tail) }
+  }
+  const sentCode = cleaned(stringOf(body.code, 'code'))
+  const code = Object.hasOwn(ERROR_KINDS, sentCode) ? (sentCode as ErrorCode) : undefined
+  const text = cleaned(stringOf(body.message ?? '', 'message'))
+  const { message, field = code && FIELDS[code] } = withApiFields(text)
+  return { code, sentCode, message, ...(field !== undefined && { field }), ...detailsOf(body) }
+}
+
+function own(code: ErrorCode, message: string) {
+  return { code, sentCode: code as string, message }
+}
+
+/** The fields of errors whose messages do not name them. */
+const FIELDS: Partial<Record<ErrorCode, string>> = {
+  already_appended: 'producer',
+  producer_fenced: 'producer',
+  producer_gap: 'producer',
+  too_many_producers: 'producer',
+  stream_seq_not_increasing: 'streamSeq',
+}
+
+/** The longest message that is taken over from a server, in UTF-16 code units. */
+const MESSAGE_LENGTH_MAX = 1_000
+/** Control characters could change what a terminal shows of a log. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to remove
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]+/g
+
+function cleaned(text: string): string {
+  const short = text.length > MESSAGE_LENGTH_MAX ? `${text.slice(0, MESSAGE_LENGTH_MAX)}…` : text
+  return short.replace(CONTROL, ' ')
+}
+
+/** The names on the wire of the fields of the API that have another name there. */
+const WIRE_FIELDS: Readonly<Record<string, string>> = {
+  autoPrefixStreams: 'auto_prefix_streams',
+  createStreamOnAppend: 'create_stream_on_append',
+  createStreamOnRead: 'create_stream_on_read',
+  'deleteOnEmpty.minAgeSeconds': 'delete_on_empty.min_age_secs',
+  encryptionKey: 'encryption-key',
+  expiresAt: 'expires_at',
+  fencingToken: 'fencing_token',
+  matchSeqNum: 'match_seq_num',
+  requestToken: 'request-token',
+  'retentionPolicy.ageSeconds': 'retention_policy.age',
+  'scope.accessTokens': 'scope.access_tokens',
+  seqNum: 'seq_num',
+  startAfter: 'start_after',
+  storageClass: 'storage_class',
+  streamSeq: 'stream_seq',
+  streamCipher: 'stream_cipher',
+  tailOffset: 'tail_offset',
+  waitMs: 'wait',
+}
+
+/** Fields of the API that are named in messages and have the same name on the wire. */
+const SAME_FIELDS = [
+  'basin',
+  'body',
+  'end',
+  'headers',
+  'id',
+  'prefix',
+  'producer',
+  'records',
+  'set',
+  'start',
+  'stream',
+]
+
+/**
+ * The name on the wire of a field of the API, as `match_seq_num` of `matchSeqNum`. Options of the server stay
+ * as they are.
+ */
+function wireFieldOf(field: string): string {
+  if (field.startsWith('limits.')) return field
+  return WIRE_FIELDS[field] ?? field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+/** The name in the API of a field on the wire; undefined for anything else. */
+function apiFieldOf(wireField: string): string | undefined {
+  const [field] = Object.entries(WIRE_FIELDS).find(([, name]) => name === wireField) ?? []
+  return field ?? SAME_FIELDS.find((name) => name === wireField)
+}
+
+/** The message of an error with the wire's name of its field. Messages quote the field in backticks. */
+function wireMessage({ message, field }: HeadwaterError): string {
+  return field === undefined ? message : message.replaceAll(`\`${field}\``, `\`${wireFieldOf(field)}\``)
+}
+
+function withApiFields(wireText: string): { readonly message: string; readonly field: string | undefined } {
+  let field: string | undefined
+  const message = wireText.replace(/`([\w.-]+)`/g, (_, name: string) => {
+    const apiName = apiFieldOf(name)
+    field ??= apiName
+    return `\`${apiName ?? name}\``
+  })
+  return { message, field }
+}

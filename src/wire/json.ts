@@ -1,0 +1,249 @@
+import { isWellFormed, textOf } from '../model/bytes.ts'
+import { HeadwaterError } from '../model/errors.ts'
+import { INTEGER_MAX } from '../model/limits.ts'
+import type { Time } from '../model/validation.ts'
+
+/**
+ * A message without the form that the protocol gives it. To the client of a server it is 400 `bad_json`; a
+ * client that receives one turns it into the error of an unexpected response.
+ */
+export class Malformed extends HeadwaterError {
+  /** @param field The member that is to blame. */
+  constructor(problem: string, field?: string, cause?: unknown) {
+    super('bad_json', problem, {
+      ...(field !== undefined && { field }),
+      ...(cause !== undefined && { cause }),
+    })
+  }
+}
+
+/** A JSON object: members that are absent are undefined. */
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** Only an escape can contain a lone surrogate: the text of a document comes from UTF-8. */
+const ESCAPED_SURROGATE = /\\u[dD][89a-fA-F]/
+
+/**
+ * Parses a JSON document. Throws {@link Malformed} for what is no JSON, and for lone surrogates, which UTF-8
+ * cannot represent.
+ *
+ * `JSON.parse` rounds integers beyond 2^53 - 1, but never to a smaller one, so that {@link integerOf} notices
+ * them. It takes the last of several members with the same name.
+ */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text, ESCAPED_SURROGATE.test(text) ? refuseLoneSurrogate : undefined)
+  } catch (error) {
+    if (error instanceof Malformed) throw error
+    throw new Malformed('invalid JSON', undefined, error)
+  }
+}
+
+function refuseLoneSurrogate(_name: string, value: unknown): unknown {
+  if (typeof value === 'string' && !isWellFormed(value)) {
+    throw new Malformed('invalid JSON: a string has a lone surrogate')
+  }
+  return value
+}
+
+/** Parses a JSON document in UTF-8. Throws {@link Malformed}. Takes memory in proportion to its length. */
+export function readJson(bytes: Uint8Array): unknown {
+  const text = textOf(bytes)
+  if (text === undefined) throw new Malformed('invalid JSON: not UTF-8')
+  return parseJson(text)
+}
+
+/** Reads a value. Throws {@link Malformed}, naming the member, for one of another form. */
+export type Reader<Value> = (value: unknown, name: string) => Value
+
+export const objectOf: Reader<JsonObject> = (value, name) => {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
+  throw new Malformed(`\`${name}\` must be an object`, name)
+}
+
+export const arrayOf: Reader<readonly unknown[]> = (value, name) => {
+  if (Array.isArray(value)) return value
+  throw new Malformed(`\`${name}\` must be an array`, name)
+}
+
+export const stringOf: Reader<string> = (value, name) => {
+  if (typeof value === 'string') return value
+  throw new Malformed(`\`${name}\` must be a string`, name)
+}
+
+export const booleanOf: Reader<boolean> = (value, name) => {
+  if (typeof value === 'boolean') return value
+  throw new Malformed(`\`${name}\` must be true or false`, name)
+}
+
+/** An integer from 0 to 2^53 - 1. */
+export const safeIntegerOf: Reader<number> = (value, name) => {
+  if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number
+  throw new Malformed(`\`${name}\` must be an integer from 0 to 2^53 - 1`, name)
+}
+
+/** 2^64 - 1 is rounded to this. */
+const UINT64_LIMIT = 2 ** 64
+
+/**
+ * An integer from 0 to 2^64 - 1. Those beyond 2^53 - 1 have a valid form but cannot be represented
+ * (docs/protocol.md "Numbers"): they become `Infinity`, which the validation of the model rejects with 422.
+ */
+export function integerOf(value: unknown, name: string, bounds = '0 to 18446744073709551615'): number {
+  if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= UINT64_LIMIT) {
+    return (value as number) <= INTEGER_MAX ? (value as number) : Number.POSITIVE_INFINITY
+  }
+  throw new Malformed(`\`${name}\` must be an integer from ${bounds}`, name)
+}
+
+/** A reader of one of several strings. */
+export function oneOf<Choice extends string>(choices: readonly Choice[]): Reader<Choice> {
+  return (value, name) => {
+    if (choices.includes(value as Choice)) return value as Choice
+    throw new Malformed(`\`${name}\` must be one of ${choices.join(', ')}`, name)
+  }
+}
+
+/** A member that must be present. */
+export function required<Value>(object: JsonObject, name: string, read: Reader<Value>): Value {
+  const value = object[name]
+  if (value === undefined) throw new Malformed(`missing member \`${name}\``, name)
+  return read(value, name)
+}
+
+/** A member that may be absent but not null. */
+export function optional<Value>(object: JsonObject, name: string, read: Reader<Value>): Value | undefined {
+  const value = object[name]
+  return value === undefined ? undefined : read(value, name)
+}
+
+/** A member that may be absent or null, which is the same. */
+export function nullable<Value>(object: JsonObject, name: string, read: Reader<Value>): Value | undefined {
+  const value = object[name]
+  return value === undefined || value === null ? undefined : read(value, name)
+}
+
+/** How a value is read and written. */
+export interface Form<Value> {
+  /** Undefined is the same as an absent member. */
+  read(value: unknown, name: string, rules: ReadRules): Value | undefined
+  /** Returns what `JSON.stringify` takes. Settings that are unset become `unset`. */
+  write(value: Value, unset: null | undefined): unknown
+}
+
+/** How the members of an object are read. */
+export interface ReadRules {
+  /** Whether null clears a setting, as in a PATCH. Otherwise it means that the member is absent. */
+  readonly nullClears?: boolean
+  /** Whether unknown members are rejected. Otherwise they are ignored. */
+  readonly knownOnly?: boolean
+}
+
+/** The form of a value that JSON has. */
+export function plain<Value>(read: Reader<Value>): Form<Value> {
+  return { read, write: (value) => value }
+}
+
+/** A member of an object: its name in JSON, and its form. */
+export interface Field<Value> {
+  readonly name: string
+  readonly form: Form<Value>
+  /** Whether null is allowed and means that the member is absent. True by default. */
+  readonly nullable?: boolean
+  /** Whether null in a PATCH clears the setting, instead of keeping it. True by default. */
+  readonly clearable?: boolean
+}
+
+/** The fields of an object, by the names of its members in the library. */
+export type Fields<Shape> = { readonly [Name in keyof Shape]-?: Field<NonNullable<Shape[Name]>> }
+
+/** An object whose members are all optional. */
+export interface Group<Shape> extends Form<Shape> {
+  read(value: unknown, name: string, rules: ReadRules): Shape
+  write(value: Shape, unset: null | undefined): JsonObject
+}
+
+/** The form of an object whose members are all optional: one table of fields for both directions. */
+export function group<Shape extends object>(fields: Fields<Shape>): Group<Shape> {
+  const members = Object.entries(fields) as [string, Field<unknown>][]
+  const names = members.map(([, { name }]) => name)
+  return {
+    read(value, name, rules) {
+      const object = objectOf(value, name)
+      if (rules.knownOnly) refuseUnknown(object, names)
+      const result: Record<string, unknown> = {}
+      for (const [key, field] of members) {
+        const member = object[field.name]
+        if (member === undefined) continue
+        if (member === null && (rules.nullClears || field.nullable !== false)) {
+          if (rules.nullClears && field.clearable !== false) result[key] = null
+          continue
+        }
+        const read = field.form.read(member, field.name, rules)
+        if (read !== undefined) result[key] = read
+      }
+      return result as Shape
+    },
+    write(value, unset) {
+      const result: Record<string, unknown> = {}
+      for (const [key, { name, form, clearable }] of members) {
+        const member = (value as Record<string, unknown>)[key]
+        if (member !== undefined && member !== null) result[name] = form.write(member, unset)
+        else result[name] = member === null && clearable !== false ? null : unset
+      }
+      return result
+    },
+  }
+}
+
+/** The form of a group inside of another one: without members it is unset, except in a PATCH. */
+export function nested<Shape extends object>(inner: Group<Shape>): Form<Shape> {
+  return {
+    read(value, name, rules) {
+      const shape = inner.read(value, name, rules)
+      return rules.nullClears || Object.keys(shape).length > 0 ? shape : undefined
+    },
+    write(value, unset) {
+      const isSet = Object.values(value).some((member) => member !== undefined)
+      return isSet || unset === undefined ? inner.write(value, unset) : unset
+    },
+  }
+}
+
+const NAME_LENGTH_SHOWN = 40
+
+function refuseUnknown(object: JsonObject, names: readonly string[]): void {
+  const unknown = Object.keys(object).find((name) => !names.includes(name))
+  if (unknown === undefined) return
+  throw new Malformed(`unknown member \`${unknown.slice(0, NAME_LENGTH_SHOWN)}\``, unknown)
+}
+
+const RFC_3339 = /^(\d{4}-\d\d-(\d\d))[Tt ](\d\d:\d\d):(\d\d)(\.\d+)?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
+/** Longer texts are rejected unread. */
+const TIME_LENGTH_MAX = 64
+
+/** RFC 3339 in UTC, without trailing zeros of the fraction (docs/protocol.md "Times"). */
+export function timeText(time: Time): string {
+  return new Date(time).toISOString().replace(/\.?0+Z$/, 'Z')
+}
+
+/** A date and time of RFC 3339 with any offset (docs/protocol.md "Times"), to the millisecond. */
+export const timeOf: Reader<Date> = (value, name) => {
+  const time = parsedTime(stringOf(value, name))
+  if (time === undefined) throw new Malformed(`\`${name}\` must be a date and time of RFC 3339`, name)
+  return time
+}
+
+function parsedTime(text: string): Date | undefined {
+  const match = text.length <= TIME_LENGTH_MAX ? RFC_3339.exec(text) : null
+  if (match === null) return undefined
+  const [, date, day, minute, second, fraction = '', offset = ''] = match
+  // A leap second is read as the second after it.
+  const isLeap = second === '60'
+  const local = `${date}T${minute}:${isLeap ? '59' : second}${fraction.slice(0, 4)}`
+  // `Date` turns a day that does not exist into another one.
+  if (new Date(`${local}Z`).getUTCDate() !== Number(day)) return undefined
+  const time = new Date(Date.parse(`${local}${offset.toUpperCase()}`) + (isLeap ? 1000 : 0))
+  // An offset may lead to a year that RFC 3339 cannot represent.
+  return time.getUTCFullYear() < 0 || time.getUTCFullYear() > 9999 ? undefined : time
+}
