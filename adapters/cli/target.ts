@@ -1,4 +1,4 @@
-import { TOKEN_CHARACTERS_MAX } from '../../src/engine/service/tokens/token-format.ts'
+import { TOKEN_CHARACTERS_MAX } from '../../src/engine/access/token-format.ts'
 import { type Headwater, HeadwaterError } from '../../src/index.ts'
 import { EncryptionKey } from '../../src/model/encryption-key.ts'
 import type { ConnectOptions } from '../client/index.ts'

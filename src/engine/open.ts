@@ -3,7 +3,7 @@ import { onAbort, SharedSignal, unlessAborted } from '../runtime/abort.ts'
 import { type Clock, offsetClock } from '../runtime/clock.ts'
 import { LazyModule } from '../runtime/lazy-module.ts'
 import type { StorageSession } from '../storage/contract.ts'
-import { Caller } from './api/caller.ts'
+import { Caller } from './access/caller.ts'
 import { Engine } from './api/engine.ts'
 import { ReadAhead } from './log/block-source.ts'
 import { acquireSession, closedError } from './log/errors.ts'
@@ -127,9 +127,8 @@ export async function open(options: OpenOptions): Promise<Engine> {
     closing,
   })
   const tokens = new LazyModule('the code of the access tokens', async () => {
-    const { openTokens } = await import('./service/tokens/index.ts')
-    const context = { session, shared, isShared, clock, onBackgroundError, closing }
-    return openTokens(catalog, context)
+    const { Tokens } = await import('./access/tokens.ts')
+    return new Tokens({ session, catalog, shared, isShared, clock, onBackgroundError, closing })
   })
   const cleanup = new Cleanup({
     session,

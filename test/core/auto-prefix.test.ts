@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { prefixedName, prefixedQuery, shownName } from '../../src/core/scope.ts'
+import { prefixedName, prefixedQuery, shownName } from '../../src/core/permission.ts'
 import { rejection } from '../model/rejection.ts'
 
 const TENANT = { streamPrefix: 'tenant/' }

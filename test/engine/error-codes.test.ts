@@ -55,7 +55,7 @@ const batchOf = (seq: number, epoch = 0) => ({ producer: { id: 'p', epoch, seq }
 const AFTER = { hasEffect: true } as const
 
 /** The code of the access tokens. */
-const TOKENS = '../../src/engine/service/tokens/index.ts'
+const TOKENS = '../../src/engine/access/tokens.ts'
 let limitingSession: { close(): Promise<void> } | undefined
 
 /** Those of the wire, of folds and of outboxes are tested with those. */

@@ -15,10 +15,10 @@ import type { BasinMetricSet, Metric, MetricsQuery } from '../../model/metrics.t
 import type { StreamRef } from '../../model/names.ts'
 import { RedactedKey } from '../../model/redacted-key.ts'
 import { assertMembers, assertText, notText } from '../../model/validation.ts'
-import type { Permit } from '../service/permit.ts'
+import type { AlternativeOperations, Caller } from '../access/caller.ts'
+import type { Permit } from '../access/permissions.ts'
 import type { InitialContent } from '../service/stream-builder.ts'
 import type { StreamTarget } from '../streams/target.ts'
-import type { AlternativeOperations, Caller } from './caller.ts'
 import type { EngineServices } from './engine-services.ts'
 import { EngineStream } from './engine-stream.ts'
 

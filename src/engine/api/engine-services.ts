@@ -2,13 +2,13 @@ import type { StreamContext } from '../../api/stream-context.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { LazyModule } from '../../runtime/lazy-module.ts'
+import type { Tokens } from '../access/tokens.ts'
 import type { ReadBudget } from '../log/read-budget.ts'
 import type { Admission } from '../service/admission.ts'
 import type { AppendService } from '../service/append-service.ts'
 import type { Control } from '../service/control.ts'
 import type { ReadService } from '../service/read-service.ts'
 import type { EngineStats } from '../service/stats.ts'
-import type { TokenAccess } from '../service/token-access.ts'
 import type { UsageMeter } from '../service/usage.ts'
 
 /**
@@ -21,7 +21,7 @@ export interface EngineServices {
   readonly appends: AppendService
   readonly reads: ReadService
   readonly readBudget: ReadBudget
-  readonly tokens: LazyModule<TokenAccess>
+  readonly tokens: LazyModule<Tokens>
   readonly usage: UsageMeter
   readonly clock: Clock
   /** The context of the methods of streams that build on others. */

@@ -16,11 +16,11 @@ import type { RestoredStream } from '../../model/restored-stream.ts'
 import { type AnySignal, onAnyAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import { LazyModule } from '../../runtime/lazy-module.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
+import type { Caller } from '../access/caller.ts'
 import type { ReadCursor } from '../log/read-cursor.ts'
 import type { MemoryReservation } from '../service/admission.ts'
 import type { StreamDescription } from '../service/read-service.ts'
 import type { StreamTarget } from '../streams/target.ts'
-import type { Caller } from './caller.ts'
 import type { EngineServices } from './engine-services.ts'
 
 const SESSIONS = new LazyModule('the code of sessions', () => import('../../api/session-parts.ts'))

@@ -3,7 +3,7 @@ import { CALL_OPTIONS, type CallOptions, signalOf } from '../../api/call-options
 import { BASIN_OPTIONS, type BasinOptions, Headwater } from '../../api/headwater.ts'
 import { STREAM_OPTIONS, type StreamOptions } from '../../api/stream-options.ts'
 import type { Resource } from '../../core/permission.ts'
-import type { AccessTokenInfo, AccessTokenInput } from '../../model/access.ts'
+import { type AccessTokenInfo, type AccessTokenInput, copyAccessTokenInput } from '../../model/access.ts'
 import type { BasinConfigInput } from '../../model/config.ts'
 import { assertValid, invalid } from '../../model/errors.ts'
 import {
@@ -24,13 +24,14 @@ import type { RestoredStream } from '../../model/restored-stream.ts'
 import { assertMembers, type MembersOf, notText, orNull } from '../../model/validation.ts'
 import { unlessAborted } from '../../runtime/abort.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'
+import type { AlternativeOperations, Caller } from '../access/caller.ts'
+import type { TokenWatch } from '../access/token-watch.ts'
+import type { Tokens } from '../access/tokens.ts'
 import type { ReadShare } from '../log/read-budget.ts'
 import type { BasinPlacement } from '../service/basin-service.ts'
 import type { EngineStats } from '../service/stats.ts'
-import type { TokenAccess, TokenWatch } from '../service/token-access.ts'
 import type { UsageCounters } from '../service/usage.ts'
 import type { UsageConnection } from '../streams/target.ts'
-import type { AlternativeOperations, Caller } from './caller.ts'
 import { EngineBasin } from './engine-basin.ts'
 import type { EngineServices } from './engine-services.ts'
 import { EngineStream } from './engine-stream.ts'
@@ -189,7 +190,7 @@ export class Engine extends Headwater {
   override async issueAccessToken(token: AccessTokenInput, options?: CallOptions): Promise<string> {
     return this.#caller.run('issue-access-token', {}, options, async (permit) => {
       const tokens = await this.#tokens()
-      const input = tokens.copyInput(token)
+      const input = copyAccessTokenInput(token)
       permit.authorize(['issue-access-token'], { tokenId: input.id })
       return tokens.issue(input, permit.identity)
     })
@@ -319,7 +320,7 @@ export class Engine extends Headwater {
   /** The signal ends only the loading: a token that was created must reach the caller. */
   #callTokens<Result>(
     options: CallOptions | undefined,
-    call: (tokens: TokenAccess) => Promise<Result>,
+    call: (tokens: Tokens) => Promise<Result>,
   ): Promise<Result> {
     this.#caller.assertOwner()
     const signal = signalOf(options)
@@ -327,7 +328,7 @@ export class Engine extends Headwater {
     return this.#caller.track(() => unlessAborted(signal, this.#tokens()).then(call))
   }
 
-  #tokens(): Promise<TokenAccess> {
+  #tokens(): Promise<Tokens> {
     return this.#services.tokens.load()
   }
 }

@@ -5,7 +5,7 @@ import {
   idOfToken,
   rootTokenProblem,
   TOKEN_CHARACTERS_MAX,
-} from '../../../src/engine/service/tokens/token-format.ts'
+} from '../../../src/engine/access/token-format.ts'
 import { accessTokenIdProblem, resourceSetProblem } from '../../../src/model/access.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { basinPrefixProblem, requestTokenProblem } from '../../../src/model/control-names.ts'

@@ -9,14 +9,15 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { LazyModule } from '../../runtime/lazy-module.ts'
 import { SerialQueue } from '../../runtime/serial-queue.ts'
 import type { Admission } from '../service/admission.ts'
-import { type HolderPermit, OWNER_PERMIT, type Permit } from '../service/permit.ts'
-import type { TokenAccess, TokenLookup, TokenWatch } from '../service/token-access.ts'
 import type { UsageRecorder } from '../service/usage.ts'
 import { permissionDenied } from '../streams/errors.ts'
 import type { StreamTarget, UsageConnection } from '../streams/target.ts'
+import { OWNER_PERMIT, type Permit, type TokenPermit } from './permissions.ts'
+import type { TokenWatch } from './token-watch.ts'
+import type { TokenLookup, Tokens } from './tokens.ts'
 
 export interface CallerContext {
-  readonly tokens: LazyModule<TokenAccess>
+  readonly tokens: LazyModule<Tokens>
   readonly usage: UsageRecorder
   readonly clock: Clock
   readonly closing: SharedSignal
@@ -110,7 +111,7 @@ export class Caller {
   /** Synchronous for the owner. Throws or rejects with `authn` or `permission_denied`. */
   permit(operations: readonly Operation[], resource: Resource): Permit | Promise<Permit> {
     if (this.isOwner) return OWNER_PERMIT
-    const permitted = (permit: HolderPermit): Permit => {
+    const permitted = (permit: TokenPermit): Permit => {
       permit.authorize(operations, resource)
       return permit
     }
@@ -212,16 +213,15 @@ export class Caller {
   }
 
   /** The permit, if the token was looked up lately. */
-  #current(): HolderPermit | undefined {
+  #current(): TokenPermit | undefined {
     const lookup = this.#lookup
-    return lookup && this.#context.tokens.part!.authenticator.isCurrent(lookup) ? lookup.permit : undefined
+    return lookup && this.#context.tokens.part!.isCurrent(lookup) ? lookup.permit : undefined
   }
 
-  async #lookUp(): Promise<HolderPermit> {
-    const { tokens } = this.#context
-    const { authenticator } = tokens.part ?? (await tokens.load())
+  async #lookUp(): Promise<TokenPermit> {
+    const tokens = this.#context.tokens.part ?? (await this.#context.tokens.load())
     const { token, isCached } = this.#holder!
-    const lookup = await authenticator.authenticate(token)
+    const lookup = await tokens.lookUp(token)
     if (isCached) this.#lookup = lookup
     return lookup.permit
   }

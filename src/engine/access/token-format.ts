@@ -1,9 +1,9 @@
-import { accessTokenIdProblem } from '../../../model/access.ts'
-import { textOf, utf8 } from '../../../model/bytes.ts'
-import { HeadwaterError } from '../../../model/errors.ts'
-import { ACCESS_TOKEN_ID_BYTES_MAX } from '../../../model/limits.ts'
-import { trackExternalWork } from '../../../runtime/clock.ts'
-import { nodeCrypto } from '../../../runtime/node.ts'
+import { accessTokenIdProblem } from '../../model/access.ts'
+import { textOf, utf8 } from '../../model/bytes.ts'
+import { HeadwaterError } from '../../model/errors.ts'
+import { ACCESS_TOKEN_ID_BYTES_MAX } from '../../model/limits.ts'
+import { trackExternalWork } from '../../runtime/clock.ts'
+import { nodeCrypto } from '../../runtime/node.ts'
 
 const node = nodeCrypto()
 

@@ -1,10 +1,9 @@
-import { isExpired } from '../../../core/retention.ts'
-import { SharedSignal } from '../../../runtime/abort.ts'
-import type { Clock } from '../../../runtime/clock.ts'
-import type { StorageSession } from '../../../storage/contract.ts'
-import type { Identity } from '../permit.ts'
-import { isUnchanged, type TokenWatch } from '../token-access.ts'
-import { authnError, tokenEndedError } from './authenticator.ts'
+import { isExpired } from '../../core/retention.ts'
+import { HeadwaterError } from '../../model/errors.ts'
+import { SharedSignal } from '../../runtime/abort.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { StorageSession } from '../../storage/contract.ts'
+import type { Identity } from './permissions.ts'
 
 /**
  * How often the tokens of open sessions are checked, in milliseconds. A token that ended must be noticed
@@ -13,6 +12,14 @@ import { authnError, tokenEndedError } from './authenticator.ts'
 const CHECK_MS = 500
 /** The time after which a check that has not completed is repeated, in milliseconds. */
 const CHECK_AGAIN_MS = 5_000
+
+/** Ends what a token opened when the token ends. */
+export interface TokenWatch {
+  /** Aborts with `authn` when the token is revoked or expires. */
+  readonly ended: SharedSignal
+  /** Stops watching. */
+  release(): void
+}
 
 interface Entry {
   readonly identity: Identity
@@ -185,4 +192,19 @@ export class TokenWatcher {
   async #isValid(entry: Entry): Promise<boolean> {
     return (await isUnchanged(this.#context.session, entry.identity)) && !this.#hasExpired(entry)
   }
+}
+
+/** Whether the token is still as it was when it was looked up. */
+export async function isUnchanged(session: StorageSession, { unchanged }: Identity): Promise<boolean> {
+  const document = await session.get(unchanged.collection, unchanged.key)
+  return document?.version === unchanged.expect
+}
+
+/** The message is the same for malformed, unknown, revoked and expired tokens. */
+export function authnError(): HeadwaterError {
+  return new HeadwaterError('authn', 'a valid access token is required')
+}
+
+function tokenEndedError(): HeadwaterError {
+  return new HeadwaterError('authn', 'the access token was revoked or has expired')
 }
