@@ -1,11 +1,7 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { printable, quoteArg } from '../../../adapters/cli/errors.ts'
-import {
-  idOfToken,
-  rootTokenProblem,
-  TOKEN_CHARACTERS_MAX,
-} from '../../../src/engine/access/token-format.ts'
+import { idOfToken, rootTokenProblem, TOKEN_CHARACTERS_MAX } from '../../../src/engine/access/token-format.ts'
 import { accessTokenIdProblem, resourceSetProblem } from '../../../src/model/access.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { basinPrefixProblem, requestTokenProblem } from '../../../src/model/control-names.ts'
