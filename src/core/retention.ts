@@ -47,17 +47,6 @@ export function isExpired(expiresAt: number | null, now: number): boolean {
   return expiresAt !== null && expiresAt <= now
 }
 
-/**
- * The longest time between two checks of a stream, in milliseconds. It bounds how late a shortened age takes
- * effect, and how long the deadline of a deleted stream remains.
- */
-export const RECHECK_MS_MAX = 3_600_000
-
-/** The time of the first check of a stream with delete-on-empty. */
-export function firstCheckAt(minAgeSeconds: number, now: number): number {
-  return now + Math.min(minAgeSeconds * 1000, RECHECK_MS_MAX)
-}
-
 /** A trim whose records may still be read within its grace period. */
 export interface Trim {
   /** Records below it are trimmed. */

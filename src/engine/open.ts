@@ -17,10 +17,11 @@ import { Catalog } from './service/catalog.ts'
 import { Cleanup } from './service/cleanup.ts'
 import { ConfirmedClock } from './service/confirmed-clock.ts'
 import type { Control } from './service/control.ts'
+import { Deadlines } from './service/deadlines.ts'
 import { ReadService } from './service/read-service.ts'
 import { statsOf } from './service/stats.ts'
+import { StreamChanges } from './service/stream-changes.ts'
 import { StreamCreator } from './service/stream-creator.ts'
-import { ExpiryChecks } from './service/stream-expiry.ts'
 import { StreamTable } from './streams/table.ts'
 
 /**
@@ -76,8 +77,8 @@ export async function open(options: OpenOptions): Promise<Engine> {
     trimGraceMs,
     readsIntoNewMemory,
     loadDocument: (basin, stream) =>
-      catalog.stream({ basin, stream }).then((found) => found && expiry.live(found.value)),
-    isOverdue: (log) => expiry.isOverdue(log),
+      catalog.stream({ basin, stream }).then((found) => found && deadlines.live(found.value)),
+    isOverdue: (log) => deadlines.isOverdue(log),
     codecFor: (document) => ciphers.codecFor(document),
     onTrim: () => work.reclaimAt(clock.now() + trimGraceMs),
     onFollow: () => work.stayInMemory(),
@@ -103,16 +104,12 @@ export async function open(options: OpenOptions): Promise<Engine> {
   const control: LazyModule<Control> = new LazyModule('the code of basins and configurations', async () => {
     const { Control } = await import('./service/control.ts')
     const checkCipher = await ciphers.loadCheck()
-    const context = { session, catalog, table, basinCreator, streamCreator, work, usage, clock }
-    return new Control({ ...context, confirmedClock, closing, checkCipher, expiry, reads })
+    const context = { session, catalog, table, basinCreator, streamCreator, work, clock, changes }
+    return new Control({ ...context, checkCipher, deadlines, reads })
   })
   const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
-  const expiry = new ExpiryChecks({
-    session,
-    clock,
-    control,
-    onBackgroundError,
-  })
+  const changes = new StreamChanges(session, table, usage, work, clock)
+  const deadlines = new Deadlines({ session, catalog, changes, clock, confirmedClock, onBackgroundError })
   const admission = new Admission(limits)
   const appends = new AppendService({ table, admission, usage, work, clock, onBackgroundError })
   const reads = new ReadService({
@@ -120,7 +117,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
     admission,
     readBudget,
     usage,
-    expiry,
+    deadlines,
     clock,
     random,
     trimGraceMs,
@@ -132,7 +129,8 @@ export async function open(options: OpenOptions): Promise<Engine> {
   })
   const cleanup = new Cleanup({
     session,
-    control,
+    changes,
+    deadlines,
     usage,
     clock,
     confirmedClock,
@@ -149,7 +147,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
     await work.close()
     await usage.close()
     tokens.part?.close()
-    await expiry.recorded
+    await deadlines.recorded
     await session.close()
   }
   let closed: Promise<void> | undefined

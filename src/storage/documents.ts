@@ -1,5 +1,5 @@
 import type { ConfirmedTime } from '../core/confirmed-time.ts'
-import type { Expiry } from '../core/expiry.ts'
+import type { Expiry } from '../core/lifetime.ts'
 import type { Series } from '../core/usage/resolutions.ts'
 import type { AccessScope } from '../model/access.ts'
 import type { BasinConfig, Cipher, StreamConfig } from '../model/config.ts'
@@ -65,16 +65,16 @@ export interface DeadlineDocument {
   readonly basin: string
   readonly stream: string
   readonly logId: string
-  /** Absent: delete-on-empty. */
-  readonly kind?: DeadlineKind | undefined
+  readonly kind: DeadlineKind
 }
 
-/** Why a stream may be due: it expires, or its creation was not completed and left its log. */
-type DeadlineKind = 'expiry' | 'creation'
+/** Why a stream may be due: it is empty, it expires, or its creation was not completed and left its log. */
+export const DEADLINE_KINDS = ['empty', 'expiry', 'creation'] as const
+export type DeadlineKind = (typeof DEADLINE_KINDS)[number]
 
-/** Sorts deadlines by time. 16 digits are enough for 2^53. */
+/** Sorts the deadlines of a kind by time. 16 digits are enough for 2^53. */
 export function deadlineKey(at: number, { logId, kind }: Pick<DeadlineDocument, 'logId' | 'kind'>): string {
-  return `${DEADLINE_PREFIX}${deadlineTime(at)}\0${logId}${kind === undefined ? '' : `\0${kind}`}`
+  return `${deadlinePrefix(kind)}${String(Math.ceil(at)).padStart(16, '0')}\0${logId}`
 }
 
 /** Creates the document of a deadline. */
@@ -82,16 +82,13 @@ export function putDeadline(at: number, deadline: DeadlineDocument): CatalogChan
   return putDocument('deadlines', deadlineKey(at, deadline), deadline)
 }
 
-/** Named after the first kind. */
-export const DEADLINE_PREFIX = 'delete-on-empty\0'
+export function deadlinePrefix(kind: DeadlineKind): string {
+  return `${kind}\0`
+}
 
 /** The time in the key of a deadline, in milliseconds. */
 export function deadlineTimeOf(key: string): number {
-  return Number(key.slice(DEADLINE_PREFIX.length, DEADLINE_PREFIX.length + 16))
-}
-
-function deadlineTime(at: number): string {
-  return String(Math.ceil(at)).padStart(16, '0')
+  return Number(key.split('\0')[1])
 }
 
 /** Collection `tokens`, key: the id. */
@@ -177,4 +174,9 @@ export function putDocument<To extends Collection, Key extends KeyIn<To>>(
   // Documents are plain JSON by construction. Storages drop optional members that are undefined.
   const value = document as JsonValue
   return { kind: 'put', collection, key, value, expect }
+}
+
+/** Creates or replaces the document of a stream. */
+export function putStream(document: StreamDocument, expect: number | null): CatalogChange {
+  return putDocument('streams', streamKey(document.basin, document.name), document, expect)
 }

@@ -1,20 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import { decideExpiry } from '../../src/core/deadlines.ts'
-import { expiresAt, isReadRecorded } from '../../src/core/expiry.ts'
+import { decideExpiry, isReadRecorded, streamExpiresAt } from '../../src/core/lifetime.ts'
 
 const USE = { createdAt: 1_000, appendedAt: 1_000 }
 
 describe('the expiry of a stream', () => {
   it('is the given time, however the stream is used', () => {
-    expect(expiresAt({ at: 5_000 }, { ...USE, appendedAt: 4_999, readAt: 4_999 })).toBe(5_000)
+    expect(streamExpiresAt({ at: 5_000 }, { ...USE, appendedAt: 4_999, readAt: 4_999 })).toBe(5_000)
     expect(isReadRecorded({ at: 5_000 }, USE, 1_000_000)).toBe(false)
   })
 
   it('follows the last append or recorded read by the idle time and one step of recording', () => {
     const idle = { idleSeconds: 10 }
-    expect(expiresAt(idle, USE)).toBe(12_000)
-    expect(expiresAt(idle, { ...USE, appendedAt: 3_000 })).toBe(14_000)
-    expect(expiresAt(idle, { ...USE, appendedAt: 3_000, readAt: 4_000 })).toBe(15_000)
+    expect(streamExpiresAt(idle, USE)).toBe(12_000)
+    expect(streamExpiresAt(idle, { ...USE, appendedAt: 3_000 })).toBe(14_000)
+    expect(streamExpiresAt(idle, { ...USE, appendedAt: 3_000, readAt: 4_000 })).toBe(15_000)
   })
 
   it('records a read when a tenth of the idle time has passed, and at the latest after a minute', () => {
@@ -29,7 +28,7 @@ describe('the expiry of a stream', () => {
     for (const idleSeconds of [1, 2, 10, 600, 86_400]) {
       for (let readAt = 1_000; readAt < 100_000; readAt += 37) {
         const known = isReadRecorded({ idleSeconds }, USE, readAt) ? { ...USE, readAt } : USE
-        expect(expiresAt({ idleSeconds }, known)).toBeGreaterThanOrEqual(readAt + idleSeconds * 1_000)
+        expect(streamExpiresAt({ idleSeconds }, known)).toBeGreaterThanOrEqual(readAt + idleSeconds * 1_000)
       }
     }
   })

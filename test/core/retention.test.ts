@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decideDeleteOnEmpty } from '../../src/core/deadlines.ts'
+import { decideDeleteOnEmpty } from '../../src/core/lifetime.ts'
 import { expiryOf, isExpired } from '../../src/core/retention.ts'
 import { INTEGER_MAX } from '../../src/model/limits.ts'
 

@@ -73,7 +73,7 @@ export class StreamLog implements AppendTarget, AppendSink {
   loss: HeadwaterError | undefined
   /** Whether it was used since it was last considered for eviction. Set by the table of streams only. */
   wasUsed = false
-  /** The latest read that is known to be recorded, in milliseconds: see `core/expiry.ts`. */
+  /** The latest read that is known to be recorded, in milliseconds: see `core/lifetime.ts`. */
   readAt: number | undefined
   /** See `RecordSizes`. */
   recordBytes = RECORD_BYTES

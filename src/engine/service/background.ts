@@ -184,7 +184,7 @@ export class BackgroundWork implements WorkRequests {
     }
     const tasks: readonly Task[] = [
       () => this.#reclaim(),
-      () => cleanup.deleteEmptyStreams(),
+      () => cleanup.checkDeadlines(),
       () => cleanup.finishDeletions(),
       () => cleanup.deleteExpiredTokens(),
     ]

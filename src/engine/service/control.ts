@@ -4,15 +4,12 @@ import type { StreamTable } from '../streams/table.ts'
 import type { BasinCreator } from './basin-creator.ts'
 import { BasinService, type CipherCheck } from './basin-service.ts'
 import type { Catalog } from './catalog.ts'
-import type { ConfirmedClock } from './confirmed-clock.ts'
+import type { Deadlines } from './deadlines.ts'
 import type { ReadService } from './read-service.ts'
-import { EndedStreams, Removal, type RemovalContext } from './removal.ts'
 import { StreamBuilder } from './stream-builder.ts'
-import { StreamChanges } from './stream-changes.ts'
+import type { StreamChanges } from './stream-changes.ts'
 import type { StreamCreator } from './stream-creator.ts'
-import type { ExpiryChecks } from './stream-expiry.ts'
 import { StreamService } from './stream-service.ts'
-import type { UsageRecorder } from './usage.ts'
 import type { WorkRequests } from './work-requests.ts'
 
 interface ControlContext {
@@ -22,12 +19,10 @@ interface ControlContext {
   readonly basinCreator: BasinCreator
   readonly streamCreator: StreamCreator
   readonly work: WorkRequests
-  readonly usage: UsageRecorder
   readonly clock: Clock
-  readonly confirmedClock: ConfirmedClock
-  readonly closing: RemovalContext['closing']
   readonly checkCipher: CipherCheck
-  readonly expiry: ExpiryChecks
+  readonly changes: StreamChanges
+  readonly deadlines: Deadlines
   readonly reads: ReadService
 }
 
@@ -38,16 +33,11 @@ interface ControlContext {
 export class Control {
   readonly basins: BasinService
   readonly streams: StreamService
-  readonly removal: Removal
-  readonly ended: EndedStreams
 
   constructor(context: ControlContext) {
-    const { session, catalog, table, basinCreator, work, usage, clock, closing } = context
-    const changes = new StreamChanges(session, table, usage, work, clock)
+    const { catalog, basinCreator, work, clock, changes } = context
     const builder = new StreamBuilder(context)
     this.basins = new BasinService(catalog, basinCreator, work, clock, context.checkCipher)
-    this.streams = new StreamService(catalog, context.streamCreator, changes, builder, context.expiry)
-    this.removal = new Removal({ session, changes, closing })
-    this.ended = new EndedStreams(context.confirmedClock, this.removal)
+    this.streams = new StreamService(catalog, context.streamCreator, changes, builder, context.deadlines)
   }
 }

@@ -1,4 +1,4 @@
-import type { Expiry } from '../../core/expiry.ts'
+import type { Expiry } from '../../core/lifetime.ts'
 import {
   afterLocating,
   planRead,
@@ -24,7 +24,7 @@ import type { StreamLease, StreamLog } from '../log/stream-log.ts'
 import type { StreamTable } from '../streams/table.ts'
 import type { StreamTarget } from '../streams/target.ts'
 import type { Admission } from './admission.ts'
-import type { ExpiryChecks } from './stream-expiry.ts'
+import type { Deadlines } from './deadlines.ts'
 import type { UsageRecorder } from './usage.ts'
 
 export interface OpenReadOptions extends ReadPolicy {
@@ -54,7 +54,7 @@ export interface ReadContext {
   readonly admission: Admission
   readonly readBudget: ReadBudget
   readonly usage: UsageRecorder
-  readonly expiry: ExpiryChecks
+  readonly deadlines: Deadlines
   readonly clock: Clock
   readonly random: () => number
   readonly trimGraceMs: number
@@ -144,7 +144,7 @@ export class ReadService {
   /** Resolves to what is known of a stream. With `isRead` it counts as a read of the stream. */
   async describe(target: StreamTarget, isRead = false): Promise<StreamDescription> {
     const { log, release } = await this.#context.table.lease(target, 'read')
-    if (isRead) this.#context.expiry.noteRead(log)
+    if (isRead) this.#context.deadlines.noteRead(log)
     release()
     return descriptionOf(log)
   }
@@ -178,7 +178,7 @@ export class ReadService {
     try {
       lease = await this.#context.table.lease(target, 'read')
       const { log } = lease
-      this.#context.expiry.noteRead(log)
+      this.#context.deadlines.noteRead(log)
       const reader = log.codec.reader(target.key)
       const { clock, trimGraceMs } = this.#context
       const outcome = planRead(query, kind, log.head, options, clock.now() - trimGraceMs)

@@ -5,20 +5,13 @@ import type { StreamRef } from '../../model/names.ts'
 import type { SequencedRecord } from '../../model/record.ts'
 import type { RedactedKey } from '../../model/redacted-key.ts'
 import type { CatalogChange, LogStart, StorageSession } from '../../storage/contract.ts'
-import {
-  type DeadlineDocument,
-  deadlineKey,
-  putDeadline,
-  type StreamDocument,
-} from '../../storage/documents.ts'
+import type { StreamDocument } from '../../storage/documents.ts'
 import { emptyHead } from '../../storage/heads.ts'
 import type { StreamLog } from '../log/stream-log.ts'
 import type { StreamTable } from '../streams/table.ts'
 import type { StreamTarget } from '../streams/target.ts'
+import { creationDeadline } from './deadlines.ts'
 import type { ReadService } from './read-service.ts'
-
-/** How long a creation may take until what it left is removed, in milliseconds. */
-const CREATION_MS_MAX = 3_600_000
 
 export interface StreamBuilderContext {
   readonly session: StorageSession
@@ -55,14 +48,12 @@ export class StreamBuilder {
 
   /** Resolves to the log of `document`. Rejects with `invalid` if the fork begins beyond the tail. */
   async build(document: StreamDocument, content: InitialContent): Promise<BuiltLog> {
-    const { basin, name: stream, logId } = document
-    const deadline: DeadlineDocument = { basin, stream, logId, kind: 'creation' }
-    const at = document.createdAt + CREATION_MS_MAX
+    const { logId } = document
+    const deadline = creationDeadline(document)
     try {
-      const sourceId = await this.#write(document, content, putDeadline(at, deadline))
-      const done = { kind: 'delete', collection: 'deadlines', key: deadlineKey(at, deadline) } as const
+      const sourceId = await this.#write(document, content, deadline.begin)
       // Conflicts if the deadline has removed the log.
-      return { sourceId, changes: [done, { kind: 'set-epoch', logId, epoch: document.epoch }] }
+      return { sourceId, changes: [deadline.end, { kind: 'set-epoch', logId, epoch: document.epoch }] }
     } catch (error) {
       await this.discard(document).catch(() => {})
       throw error

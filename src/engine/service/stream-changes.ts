@@ -3,11 +3,17 @@ import { extendRetention } from '../../core/retention-change.ts'
 import type { RetentionPolicy, StreamConfig } from '../../model/config.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
-import { getDocument, type StreamDocument, streamKey, type Versioned } from '../../storage/documents.ts'
+import {
+  getDocument,
+  putStream,
+  type StreamDocument,
+  streamKey,
+  type Versioned,
+} from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import type { StreamTable } from '../streams/table.ts'
 import type { Commit } from './catalog.ts'
-import { firstDeadline, putStream } from './stream-creator.ts'
+import { emptyDeadline } from './deadlines.ts'
 import type { UsageRecorder } from './usage.ts'
 import type { WorkRequests } from './work-requests.ts'
 
@@ -89,7 +95,7 @@ export class StreamChanges {
         epoch: document.epoch,
         ...(extensions && { extensions }),
       },
-      ...(wasOff ? firstDeadline(document, this.#clock.now()) : []),
+      ...(wasOff ? emptyDeadline(document, this.#clock.now()) : []),
     ]
     await this.#commit(document, 'reconfigured', commit(changes))
     return document

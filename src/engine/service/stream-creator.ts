@@ -1,6 +1,4 @@
 import { mergeStreamConfig } from '../../core/config.ts'
-import { expiresAt } from '../../core/expiry.ts'
-import { firstCheckAt } from '../../core/retention.ts'
 import type { RetentionPolicy, StreamConfigInput } from '../../model/config.ts'
 import { assertStreamConfig } from '../../model/config.ts'
 import { assertValid } from '../../model/errors.ts'
@@ -9,8 +7,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange, LogStart } from '../../storage/contract.ts'
 import {
   type BasinDocument,
-  putDeadline,
-  putDocument,
+  putStream,
   type StreamDocument,
   streamKey,
   type Versioned,
@@ -19,6 +16,7 @@ import { assertNotDeleting, noStreamToAppendTo, permissionDenied, streamNotFound
 import type { CreationPolicy } from '../streams/target.ts'
 import type { BasinCreator } from './basin-creator.ts'
 import type { Catalog, Commit } from './catalog.ts'
+import { emptyDeadline, expiryDeadline } from './deadlines.ts'
 import type { UsageRecorder } from './usage.ts'
 
 /** Creates streams: explicitly, and on first use. */
@@ -93,7 +91,7 @@ export class StreamCreator {
       { kind: 'check', collection: 'basins', key: basin.value.name, expect: basin.version },
       putStream(document, null),
       ...changes,
-      ...firstDeadline(document, document.createdAt),
+      ...emptyDeadline(document, document.createdAt),
       ...expiryDeadline(document),
     ])
     this.#usage.streamCreated(document.basin)
@@ -136,23 +134,4 @@ export class StreamCreator {
     if (always) await this.#basins.createIfMissing(ref.basin, defaultRetention)
     return this.#catalog.existingBasin(ref.basin)
   }
-}
-
-/** Schedules the first check of a stream with delete-on-empty. */
-export function firstDeadline(document: StreamDocument, now: number): CatalogChange[] {
-  const { minAgeSeconds } = document.config.deleteOnEmpty
-  if (minAgeSeconds === 0) return []
-  const { basin, name, logId } = document
-  return [putDeadline(firstCheckAt(minAgeSeconds, now), { basin, stream: name, logId })]
-}
-
-/** Schedules the first check whether a stream has expired. */
-function expiryDeadline({ basin, name, logId, createdAt, expiry }: StreamDocument): CatalogChange[] {
-  if (expiry === undefined) return []
-  const at = expiresAt(expiry, { createdAt, appendedAt: createdAt })
-  return [putDeadline(at, { basin, stream: name, logId, kind: 'expiry' })]
-}
-
-export function putStream(document: StreamDocument, expect: number | null): CatalogChange {
-  return putDocument('streams', streamKey(document.basin, document.name), document, expect)
 }

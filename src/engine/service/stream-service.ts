@@ -1,6 +1,6 @@
 import { mergeStreamConfig } from '../../core/config.ts'
 import { reconfiguredStream } from '../../core/config-change.ts'
-import type { Expiry } from '../../core/expiry.ts'
+import type { Expiry } from '../../core/lifetime.ts'
 import { decideCreate, decideEnsure, sameConfig, streamCreationKey } from '../../core/provision.ts'
 import { assertBasinConfig } from '../../model/basin-config.ts'
 import type {
@@ -29,10 +29,10 @@ import { StorageConflict } from '../../storage/errors.ts'
 import { streamNotFound } from '../streams/errors.ts'
 import type { ChangeCheck } from './basin-service.ts'
 import type { Catalog, Commit } from './catalog.ts'
+import type { Deadlines } from './deadlines.ts'
 import type { BuiltLog, InitialContent, StreamBuilder } from './stream-builder.ts'
 import { addFork, type StreamChanges } from './stream-changes.ts'
-import { putStream, type StreamCreator } from './stream-creator.ts'
-import type { ExpiryChecks } from './stream-expiry.ts'
+import type { StreamCreator } from './stream-creator.ts'
 
 /** The members of a creation that are stored as they are. */
 type CreateStreamRequest = Pick<StreamCreation, 'metadata' | 'expiry' | 'fork'> & {
@@ -45,20 +45,20 @@ export class StreamService {
   readonly #creator: StreamCreator
   readonly #changes: StreamChanges
   readonly #builder: StreamBuilder
-  readonly #expiry: ExpiryChecks
+  readonly #deadlines: Deadlines
 
   constructor(
     catalog: Catalog,
     creator: StreamCreator,
     changes: StreamChanges,
     builder: StreamBuilder,
-    expiry: ExpiryChecks,
+    deadlines: Deadlines,
   ) {
     this.#catalog = catalog
     this.#creator = creator
     this.#changes = changes
     this.#builder = builder
-    this.#expiry = expiry
+    this.#deadlines = deadlines
   }
 
   /** `content` is what the stream holds at first. */
@@ -131,16 +131,6 @@ export class StreamService {
       if (forked.value.logId !== sourceId) throw streamNotFound(source)
       const fork = { ...document, forkOf: { stream, logId: forked.value.logId } }
       await this.#creator.publish(commit, fork, current, [...changes, addFork(forked)])
-    })
-  }
-
-  /** Records that a stream was read, unless it is another one by now. */
-  async recordRead(ref: StreamRef, logId: string, readAt: number): Promise<void> {
-    const key = streamKey(ref.basin, ref.stream)
-    await this.#catalog.change(key, async (commit) => {
-      const stream = await this.#catalog.stream(ref)
-      if (stream?.value.logId !== logId || stream.value.deletedAt !== undefined) return
-      await commit([putStream({ ...stream.value, readAt }, stream.version)])
     })
   }
 
@@ -244,7 +234,7 @@ export class StreamService {
   /** Resolves to undefined if there is none, or it has expired. Rejects if only its name is in use. */
   async #stream(ref: StreamRef): Promise<Versioned<StreamDocument> | undefined> {
     const stream = await this.#catalog.stream(ref)
-    return stream && (await this.#expiry.live(stream.value)) && stream
+    return stream && (await this.#deadlines.live(stream.value)) && stream
   }
 
   /** Rejects with `stream_not_found`. */

@@ -24,6 +24,11 @@ export function noStreamToAppendTo(ref: StreamRef): HeadwaterError {
   return new HeadwaterError('stream_not_found', `${message}; ${remedy}`, { field })
 }
 
+export function nameReserved(name: string): HeadwaterError {
+  const message = `stream \`${name}\` was deleted; its name stays reserved until its forks are deleted`
+  return new HeadwaterError('stream_deletion_pending', message)
+}
+
 /** The message is the same whether the resource exists or not. */
 export function permissionDenied(message = 'the access token does not permit this'): HeadwaterError {
   return new HeadwaterError('permission_denied', message)

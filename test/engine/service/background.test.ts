@@ -44,7 +44,7 @@ describe('background work on a storage with elections', () => {
     expect(calls).toEqual(NOTHING)
     elect(true)
     await clock.settle()
-    expect(calls).toEqual({ ...NOTHING, reclaim: 1, deadlines: 1, tokens: 1 })
+    expect(calls).toEqual({ ...NOTHING, reclaim: 1, deadlines: 3, tokens: 1 })
     await clock.advance('60s')
     expect(calls.reclaim).toBe(2)
   })

@@ -3,7 +3,6 @@ import { basinNameProblem, streamNameProblem } from '../../../../src/model/names
 import type { Collection } from '../../../../src/storage/contract.ts'
 import {
   type BasinDocument,
-  DEADLINE_PREFIX,
   type DeadlineDocument,
   deadlineKey,
   deadlineTimeOf,
@@ -133,7 +132,7 @@ function checkCipher({ formats }: Scan, { number }: Log, cipher: StreamDocument[
 
 /** Its log may be deleted: that is noticed when the deadline is due. */
 function checkDeadline(key: string, deadline: DeadlineDocument): void {
-  if (!key.startsWith(DEADLINE_PREFIX) || deadlineKey(deadlineTimeOf(key), deadline) !== key) {
+  if (deadlineKey(deadlineTimeOf(key), deadline) !== key) {
     throw new RangeError('the key of a deadline does not match its log')
   }
 }

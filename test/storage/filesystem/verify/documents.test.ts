@@ -10,13 +10,13 @@ import { openSimulated } from '../workload.ts'
 const BASIN = { name: 'my-app', createdAt: NOW, deletedAt: null, config: {} }
 const STREAM = { basin: 'my-app', name: 's', logId: 'a', createdAt: NOW, config: {}, cipher: null, epoch: 1 }
 const TOKEN = { id: 'ci', digest: 'a'.repeat(64) }
-const DEADLINE = { basin: 'my-app', stream: 's', logId: 'gone' }
+const DEADLINE = { kind: 'empty', basin: 'my-app', stream: 's', logId: 'gone' }
 const KEY = streamKey('my-app', 's')
 const SOUND: readonly Put[] = [
   ['basins', 'my-app', BASIN],
   ['streams', KEY, STREAM],
   ['tokens', 'ci', TOKEN],
-  ['deadlines', deadlineKey(NOW, { logId: 'gone' }), DEADLINE],
+  ['deadlines', deadlineKey(NOW, { logId: 'gone', kind: 'empty' }), DEADLINE],
   ['settings', 'of a later version', [1]],
   ['usage', 'of a later version', null],
 ]
@@ -75,7 +75,7 @@ test.each<[string, Put, string]>([
   ['a token without a digest', ['tokens', 'ci', { ...TOKEN, digest: '' }], 'a token has no valid digest'],
   [
     'a deadline of another log',
-    ['deadlines', deadlineKey(NOW, { logId: 'x' }), DEADLINE],
+    ['deadlines', deadlineKey(NOW, { logId: 'x', kind: 'empty' }), DEADLINE],
     'the key of a deadline does not match its log',
   ],
 ])('%s is a problem', async (_, put, problem) => {
