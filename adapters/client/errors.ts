@@ -94,7 +94,10 @@ const CODES_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
 /** Gateways, and servers without the body of an error. */
 function ofStatus(status: number, isSafe: boolean, sent: string | undefined, retryAfterMs: number): Failure {
   const isTransient = TRANSIENT.includes(status)
-  const code = CODES_BY_STATUS[status] ?? (isTransient ? 'unavailable' : 'other')
+  // A gateway that asks for a login says nothing about the token.
+  const isOfGateway = (status === 401 || status === 403) && sent === undefined
+  const known = isOfGateway ? undefined : CODES_BY_STATUS[status]
+  const code = known ?? (isTransient ? 'unavailable' : 'other')
   const mayHaveEffects = !isSafe && (status >= 500 || status === 408)
   const said = sent === undefined ? '' : `: ${sent}`
   const hint = status >= 300 && status < 405 && code === 'other' ? '; check `url`' : ''

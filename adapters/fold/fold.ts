@@ -196,7 +196,9 @@ export class Fold<State> {
       this.#advance(this.#state, true)
       this.#finish({ error: 'the source of the fold has ended', isClosed: true })
     } catch (error) {
-      this.#fail(error)
+      const isClosed = HeadwaterError.is(error) && error.code === 'closed'
+      if (isClosed) this.#finish({ error: 'the source of the fold is closed', isClosed })
+      else this.#fail(error)
     }
   }
 

@@ -15,10 +15,15 @@ interface DiscoveryContext {
   readonly onState: (state: MirrorState) => void
 }
 
+/** The least time from one list to another that a change of a stream causes, in milliseconds. */
+const HINTED_MS = 5_000
+
 /** Lists the streams of a server again and again, with pauses that grow while that fails. */
 export class Discovery {
   readonly #context: DiscoveryContext
   #wake: ((isAsked: boolean) => void) | undefined
+  /** Whether a change of a stream has ended the pause. */
+  #isHinted = false
 
   constructor(context: DiscoveryContext) {
     this.#context = context
@@ -33,6 +38,8 @@ export class Discovery {
     for (let failures = 0; !signal.aborted; ) {
       let pauseMs: number | undefined = everyMs
       let isWakeable = true
+      const startedAt = clock.now()
+      this.#isHinted = false
       try {
         await list()
         // Another run may have begun, whose pause this one must not end.
@@ -48,25 +55,34 @@ export class Discovery {
         if (outcome !== 'retry') onState({ kind: 'stopped', reason: outcome, error })
         else onState({ kind: 'offline', error, nextAttemptAt: clock.now() + pauseMs! })
       }
-      await pauseUntil(clock, pauseMs, signal, (end) => {
-        this.#wake = (isAsked) => {
-          if (isAsked || isWakeable) end()
-        }
-        return () => {
-          this.#wake = undefined
-        }
-      })
+      await this.#pause(pauseMs, signal, isWakeable)
+      const elapsedMs = Math.abs(clock.now() - startedAt)
+      if (this.#isHinted && elapsedMs < HINTED_MS) await this.#pause(HINTED_MS - elapsedMs, signal, false)
     }
     ignoreWakeUps()
   }
 
-  /** Lists at once, unless the server said when, or the app has to ask for it. */
+  #pause(ms: number | undefined, signal: AbortSignal, isWakeable: boolean): Promise<void> {
+    return pauseUntil(this.#context.clock, ms, signal, (end) => {
+      this.#wake = (isAsked) => {
+        if (isAsked || isWakeable) end()
+      }
+      return () => {
+        this.#wake = undefined
+      }
+    })
+  }
+
+  /** Lists within 5 seconds, unless the server said when, or the app has to ask for it. */
   check(): void {
-    this.#wake?.(false)
+    if (this.#wake === undefined) return
+    this.#isHinted = true
+    this.#wake(false)
   }
 
   /** Lists at once. */
   retry(): void {
+    this.#isHinted = false
     this.#wake?.(true)
   }
 }

@@ -172,6 +172,11 @@ export class Outbox {
     return this.log.device
   }
 
+  /** @internal Aborts when the outbox is closed. */
+  get closing(): AbortSignal {
+    return this.#closing.signal
+  }
+
   /** @internal Resolves when the log was read up to what it had. */
   get loaded(): Promise<void> {
     return this.log.eventually(() => this.device !== undefined)
@@ -187,8 +192,10 @@ export class Outbox {
     return this.#state.states$
   }
 
-  /** The parked batches, in the order of their numbers. */
+  /** The parked batches, in the order of their numbers. None until the outbox is loaded. */
   get failed(): readonly FailedAppend[] {
+    // What was parked may have been discarded since.
+    if (this.device === undefined) return []
     return [...this.log.state.entries.values()].flatMap(({ number, error, records }) =>
       error === undefined ? [] : [{ number, error, records }],
     )

@@ -17,6 +17,8 @@ export interface PendingSource {
   readonly loaded: Promise<void>
   /** Content after the last change. */
   readonly content: OutboxContent<PendingEntry>
+  /** Aborts when the outbox is closed. */
+  readonly closing?: AbortSignal | undefined
   /** Calls back after each change. The returned function ends that. */
   subscribe(onChange: () => void): () => void
 }

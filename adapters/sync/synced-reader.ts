@@ -2,22 +2,15 @@ import type { Observable } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { historyQuery, type ReadQuery } from '../../src/model/read-query.ts'
-import { LazyModule } from '../../src/runtime/lazy-module.ts'
+import { onAnyAbort } from '../../src/runtime/abort.ts'
 import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
 import type { ChangeOptions, ChangeSource } from '../../src/sync/changes.ts'
+import { codeOf } from '../../src/sync/failures.ts'
 import type { RecordView } from '../../src/sync/record-view.ts'
 import type { SyncedRecord } from '../../src/sync/synced-record.ts'
-import { browserWakeUps } from './page-events.ts'
-import { withRetries } from './pause.ts'
 import type { PendingSource } from './pending-source.ts'
-import type { ChangeConverter, ContentCodec } from './synced-changes.ts'
+import { ChangeConverter, type ContentCodec, eachView, storedRecords } from './synced-changes.ts'
 import { type SyncedChange, SyncedRead } from './synced-read.ts'
-
-/** The code that only reads need, because an app may use a mirror or an outbox alone. */
-const CHANGES = new LazyModule('the code of reads', () => import('./synced-changes.ts'))
-
-/** Picks the codec of a form from the code of reads. */
-export type CodecOf<Content> = (code: typeof import('./synced-changes.ts')) => ContentCodec<Content>
 
 /** Reads a synced stream in one form: text, bytes or JSON. */
 export abstract class SyncedReader<Content extends object>
@@ -25,14 +18,13 @@ export abstract class SyncedReader<Content extends object>
 {
   readonly #local: Stream
   readonly #source: PendingSource
-  readonly #codecOf: CodecOf<Content>
-  #converter: ChangeConverter<Content> | undefined
+  readonly #converter: ChangeConverter<Content>
 
   /** @internal */
-  constructor(local: Stream, source: PendingSource, codecOf: CodecOf<Content>) {
+  constructor(local: Stream, source: PendingSource, codec: ContentCodec<Content>) {
     this.#local = local
     this.#source = source
-    this.#codecOf = codecOf
+    this.#converter = new ChangeConverter(local, source, codec)
   }
 
   /** @internal The copy on this device, beside which folds store their snapshots. */
@@ -55,18 +47,20 @@ export abstract class SyncedReader<Content extends object>
   /**
    * Emits what `view$` emits, from the start that the query gives: by default the first record. Without a
    * bound in the query, it waits for a start that the copy does not have yet, and does not complete at the
-   * end of a closed stream: records may still be pending.
+   * end of a closed stream: records may still be pending. Completes when the synced stream is closed.
    */
   view(query: ReadQuery = {}): Observable<RecordView<SyncedRecord<Content>>> {
     return new ObservableClass((subscriber) => {
       const subscription = new AbortController()
-      const emit = async () => {
-        const { eachView } = await this.#loaded(subscription.signal)
-        await eachView(this.changes(historyQuery(query), subscription), (view) => subscriber.next(view))
-      }
+      const emit = async () =>
+        eachView(this.changes(historyQuery(query), subscription), (view) => subscriber.next(view))
       emit().then(
         () => subscriber.complete(),
-        (error: unknown) => subscriber.error(error),
+        (error: unknown) => {
+          // What has a `next` alone must not fail when the app closes everything.
+          if (codeOf(error) === 'closed') subscriber.complete()
+          else subscriber.error(error)
+        },
       )
       return () => subscription.abort()
     })
@@ -92,20 +86,42 @@ export abstract class SyncedReader<Content extends object>
     query: ReadQuery,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<SyncedRecord<Content>, void, undefined> {
-    const { storedRecords } = await this.#loaded(signal)
-    const changes = this.changes(historyQuery(query), { signal })
+    const changes = this.#changes(historyQuery(query), { signal })
     yield* storedRecords(this.#local, changes, signal)
     signal?.throwIfAborted()
   }
 
-  /** Iterates over changes, as {@link ChangeSource} describes, from a sequence number or another start on. */
+  /**
+   * Iterates over changes, as {@link ChangeSource} describes, from a sequence number or another start on. Ends
+   * when the synced stream is closed; throws `closed` if everything on this device was not passed on by then.
+   */
   async *changes(
     from: number | ReadQuery,
     options: ChangeOptions,
   ): AsyncGenerator<SyncedChange<Content>, void, undefined> {
     const query = typeof from === 'number' ? { seqNum: from } : from
-    const code = await this.#loaded(options.signal)
-    this.#converter ??= new code.ChangeConverter(this.#local, this.#source, this.#codecOf(code))
+    const { closing } = this.#source
+    const ending = new AbortController()
+    const ignore = onAnyAbort([options.signal, closing], (reason) => ending.abort(reason))
+    let isCaughtUp = false
+    try {
+      for await (const change of this.#changes(query, { ...options, signal: ending.signal })) {
+        ;({ isCaughtUp } = change)
+        yield change
+      }
+    } catch (error) {
+      // With the engine, the copy is closed too.
+      if (closing?.aborted !== true) throw error
+    } finally {
+      ignore()
+    }
+    if (closing?.aborted === true && options.signal?.aborted !== true && !isCaughtUp) throw closing.reason
+  }
+
+  async *#changes(
+    query: ReadQuery,
+    options: ChangeOptions,
+  ): AsyncGenerator<SyncedChange<Content>, void, undefined> {
     const reader = this.#converter.open(query, options)
     try {
       for (let change = await reader.next(); change !== undefined; change = await reader.next()) {
@@ -114,12 +130,5 @@ export abstract class SyncedReader<Content extends object>
     } finally {
       reader.close()
     }
-  }
-
-  /** Resolves to the code of reads. */
-  #loaded(signal: AbortSignal | undefined): Promise<typeof import('./synced-changes.ts')> {
-    const { clock } = this.#local.context
-    const context = { clock, random: Math.random, wakeUps: browserWakeUps, onState: () => {} }
-    return withRetries(() => CHANGES.load(), context, signal ?? new AbortController().signal)
   }
 }

@@ -14,7 +14,8 @@ import type { BytesContent, JsonContent, TextContent } from '../../src/sync/sync
 import type { Mirror } from './mirror.ts'
 import type { Outbox, OutboxAppend } from './outbox.ts'
 import type { PendingSource } from './pending-source.ts'
-import { type CodecOf, SyncedReader } from './synced-reader.ts'
+import { bytesContent, type ContentCodec, jsonContent, textContent } from './synced-changes.ts'
+import { SyncedReader } from './synced-reader.ts'
 
 /** The content of the records of a synced stream in a format. */
 export type ContentOf<Format extends RecordFormat> = Format extends 'bytes' ? BytesContent : TextContent
@@ -35,8 +36,8 @@ abstract class SyncedForm<Content extends object> extends SyncedReader<Content> 
   readonly outbox: Outbox
 
   /** @internal */
-  constructor({ mirror, outbox }: Pick<SyncedParts, 'mirror' | 'outbox'>, codecOf: CodecOf<Content>) {
-    super(mirror.local, sourceOf(mirror, outbox), codecOf)
+  constructor({ mirror, outbox }: Pick<SyncedParts, 'mirror' | 'outbox'>, codec: ContentCodec<Content>) {
+    super(mirror.local, sourceOf(mirror, outbox), codec)
     this.mirror = mirror
     this.outbox = outbox
   }
@@ -61,9 +62,8 @@ export class SyncedStream<Format extends RecordFormat = 'string'> extends Synced
 
   /** @internal */
   constructor(parts: SyncedParts, as: RecordFormat) {
-    const codecOf: CodecOf<BytesContent | TextContent> = (code) =>
-      as === 'bytes' ? code.bytesContent : code.textContent
-    super(parts, codecOf as CodecOf<ContentOf<Format>>)
+    const codec: ContentCodec<BytesContent | TextContent> = as === 'bytes' ? bytesContent : textContent
+    super(parts, codec as ContentCodec<ContentOf<Format>>)
     this.#close = parts.close
   }
 
@@ -143,7 +143,7 @@ export class SyncedJsonStream<Value, Input = Value> extends SyncedForm<JsonConte
     codec: JsonCodec<Value>,
     { onUndecodable }: SyncedJsonOptions,
   ) {
-    super(parts, ({ jsonContent }) => jsonContent(codec, onUndecodable))
+    super(parts, jsonContent(codec, onUndecodable))
     this.#codec = codec
   }
 
@@ -185,6 +185,7 @@ function sourceOf(mirror: Mirror, outbox: Outbox): PendingSource {
     get content() {
       return outbox.content
     },
+    closing: outbox.closing,
     subscribe(onChange) {
       const unsubscribe = outbox.subscribe(onChange)
       const states = mirror.state$.subscribe(onChange)

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { type Fold, fold } from '../../adapters/fold/index.ts'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { type SyncedStream, syncedStream } from '../../adapters/sync/index.ts'
+import { textContent } from '../../adapters/sync/synced-changes.ts'
 import { SyncedReader } from '../../adapters/sync/synced-reader.ts'
 import { HeadwaterError, type Stream } from '../../src/index.ts'
 import { Prng } from '../../src/runtime/prng.ts'
@@ -115,7 +116,7 @@ test('records that were trimmed on the server before the copy began end the fold
 /** A synced stream whose outbox a test fills and empties. */
 class TextReader extends SyncedReader<TextContent> {
   constructor(local: Stream, source: PendingEntries) {
-    super(local, source, (code) => code.textContent)
+    super(local, source, textContent)
   }
 }
 

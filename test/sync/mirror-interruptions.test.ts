@@ -266,3 +266,19 @@ describe('a mirror that is closed', () => {
     expect(copy.state.kind).toBe('closed')
   })
 })
+
+it.each([401, 403])(
+  'a mirror goes on after a gateway has answered with %i instead of the server',
+  async (status) => {
+    const { origin, start, clock, server } = await openBoth()
+    await origin.append('a')
+    const copy = start()
+    await until(copy, 'live', clock)
+    server.settings.gatewayStatus = status
+    await server.restart()
+    await clock.advance('10m')
+    expect(copy.state).toMatchObject({ kind: 'offline', error: { code: 'other' } })
+    server.settings.gatewayStatus = undefined
+    await until(copy, 'live', clock)
+  },
+)

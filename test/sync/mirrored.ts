@@ -10,6 +10,13 @@ import { type OpenOptions, open, type Stream } from '../../src/index.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import { APPEND_HEADER } from '../../src/wire/headers.ts'
 
+interface ServerSettings {
+  /** Whether the server, or a proxy before it, ignores the header of producers. */
+  ignoresProducers: boolean
+  /** The status with which a gateway answers instead of the server. */
+  gatewayStatus: number | undefined
+}
+
 /** A server behind an unreliable network, on a virtual clock. */
 export async function openServer(options: Partial<OpenOptions> = {}) {
   const clock = virtualClock()
@@ -20,14 +27,15 @@ export async function openServer(options: Partial<OpenOptions> = {}) {
     return { hw, handler: createHandler(hw, { auth: 'none' }), stream: hw.basin('basin').stream('stream') }
   }
   let running = await serve()
-  const settings = { ignoresProducers: false }
-  const handle = (request: Request) => {
+  const settings: ServerSettings = { ignoresProducers: false, gatewayStatus: undefined }
+  const handle = async (request: Request) => {
+    const { gatewayStatus: status } = settings
+    if (status !== undefined) return new Response('<html>log in</html>', { status })
     if (settings.ignoresProducers) request.headers.delete(APPEND_HEADER)
     return running.handler(request)
   }
   const network = faultyHandler(handle, { clock })
   return {
-    /** Whether the server, or a proxy before it, ignores the header of producers. */
     settings,
     clock,
     network,

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { HeadwaterError } from '../../src/index.ts'
 import { textOf } from '../../src/model/bytes.ts'
+import { splitting } from '../storage/wrapped-storage.ts'
+import { openDevice, openServer } from './mirrored.ts'
 import { bodies, isPost, numbered, openOutbox, startOn } from './outboxes.ts'
 
 test('a refused batch is parked with the error, and those behind it wait', async () => {
@@ -105,4 +107,22 @@ test('retry and discard work right after the outbox is opened', async () => {
   await clock.advance('1m')
   expect(later.failed).toEqual([])
   expect(await bodies(server)).toEqual(['again'])
+})
+
+test('a batch that was discarded does not appear as parked while the outbox is loaded', async () => {
+  const server = await openServer()
+  const storage = splitting()
+  const device = await openDevice(server, storage)
+  server.network.respond(422, { code: 'invalid', when: isPost })
+  const box = startOn(device)
+  const { number } = await box.append('x'.repeat(900_000))
+  await server.clock.advance('1m')
+  await box.discard(number)
+  await box.append('y'.repeat(900_000))
+  await box.close()
+  const seen: number[] = []
+  const later = startOn(device)
+  later.failed$.subscribe((failed) => seen.push(...failed.map((each) => each.number)))
+  await later.loaded
+  expect(seen).not.toContain(number)
 })

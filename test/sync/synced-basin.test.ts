@@ -134,6 +134,24 @@ describe('a synced basin', () => {
   })
 })
 
+test('a synced basin pauses between lists while its streams were deleted on the server', async () => {
+  const { server, clock, tab } = await openBoth()
+  const names = Array.from('abcdefgh', (name) => `rooms/${name}`)
+  const rooms = await tab.start()
+  for (const name of names) await rooms.stream(name).append('first')
+  await eventually(clock, () => names.every((name) => rooms.stream(name).outbox.isFlushed))
+  tab.network.refuse()
+  await clock.advance('1m')
+  for (const name of names) await rooms.stream(name).append('second')
+  for (const name of names) await server.basin.stream(name).delete()
+  tab.network.heal()
+  await clock.advance('1m')
+  tab.counts.paths.length = 0
+  await clock.advance('10m')
+  const lists = tab.counts.paths.filter((path) => path.endsWith('/streams'))
+  expect(lists.length).toBeLessThan(10 * 13)
+})
+
 describe('a synced basin without a network', () => {
   test('knows its streams, and sends what was written once there is one', async () => {
     const { server, clock, tab } = await openBoth()

@@ -54,14 +54,12 @@ test('a view of a closed stream shows the copy that replaces it', async () => {
   expect(shown()).toBe('xfalse yfalse zfalse minetrue')
 })
 
-test.each([true, false])('a view of a closed stream ends with the engine, synced %s', async (isSynced) => {
-  const { synced, hw, clock, ends } = await openClosed()
-  if (!isSynced) await synced.close()
-  await clock.settle()
+test.each(['synced', 'hw'] as const)('a view of a closed stream completes when %s closes', async (by) => {
+  const { clock, ends, ...closable } = await openClosed()
   expect(ends).toEqual([])
-  await hw.close()
+  await closable[by].close()
   await clock.settle()
-  expect(ends).toMatchObject([{ code: 'closed' }])
+  expect(ends).toEqual(['complete'])
 })
 
 test('a view of a closed stream goes on if its copy cannot be looked up for a while', async () => {
@@ -88,3 +86,27 @@ test.each([1, 2])('a bound of %s of 2 records ends a view of a closed stream', a
   await clock.settle()
   expect(ends).toEqual(['complete'])
 })
+
+test.each(['synced stream', 'engine'] as const)(
+  'views and folds of a synced stream complete when the %s is closed',
+  async (closed) => {
+    const { hw, remote, local, clock } = await openBoth()
+    const synced = syncedStream(remote, local, { random: () => 0.5, coordinator: coordinateInThread })
+    onTestFinished(() => synced.close())
+    await synced.append('x')
+    await clock.settle()
+    const ends: string[] = []
+    const watch = (name: string) => ({
+      complete: () => ends.push(name),
+      error: (error: unknown) => ends.push(String(error)),
+    })
+    const count = fold(synced, { initial: 0, reduce: (sum) => sum + 1, version: 1 })
+    synced.view$.subscribe(watch('view'))
+    count.value$.subscribe(watch('fold'))
+    await count.loaded()
+    await (closed === 'engine' ? hw : synced).close()
+    await clock.settle()
+    expect(ends.sort()).toEqual(['fold', 'view'])
+    expect(count.value).toBe(1)
+  },
+)

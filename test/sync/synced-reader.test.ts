@@ -1,5 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
+import { textContent } from '../../adapters/sync/synced-changes.ts'
 import { SyncedReader } from '../../adapters/sync/synced-reader.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import { type Engine, open, type Stream } from '../../src/index.ts'
@@ -10,7 +11,7 @@ import { NONCE, PendingEntries } from './pending-entries.ts'
 
 class TextReader extends SyncedReader<TextContent> {
   constructor(local: Stream, source: PendingEntries) {
-    super(local, source, (code) => code.textContent)
+    super(local, source, textContent)
   }
 }
 

@@ -184,7 +184,9 @@ test.each(['synced', 'hw'] as const)('reads end if %s closes before the outbox h
   await { synced, hw }[by].close()
   read()
   await clock.settle()
-  expect(ends).toMatchObject(new Array(4).fill({ code: 'closed' }))
+  const isView = (each: unknown) => each === 'complete'
+  expect(ends.filter(isView)).toHaveLength(2)
+  expect(ends.filter((each) => !isView(each))).toMatchObject([{ code: 'closed' }, { code: 'closed' }])
 })
 
 test('an outbox has loaded once all that waits is known, however long its log is', async () => {
