@@ -33,6 +33,7 @@ export interface CliContext {
 export interface StorageFactory {
   memory(): Storage
   filesystem(directory: string): Storage
+  sqlite(path: string): Storage
   postgres(connectionString: string): Storage
 }
 

@@ -3,6 +3,7 @@ import { systemClock } from '../../src/index.ts'
 import { filesystem } from '../storage/filesystem/index.ts'
 import { memory } from '../storage/memory/index.ts'
 import { postgres } from '../storage/postgres/index.ts'
+import { sqlite } from '../storage/sqlite/index.ts'
 import { linePrinter } from './output.ts'
 import { runCli } from './run.ts'
 
@@ -10,7 +11,7 @@ import { runCli } from './run.ts'
 process.stderr.on('error', () => {})
 // Not awaited here: the code of a command is loaded by `import()`, and may import this module.
 void runCli(process.argv.slice(2), {
-  storages: { memory, filesystem, postgres: (connectionString) => postgres({ connectionString }) },
+  storages: { memory, filesystem, sqlite, postgres: (connectionString) => postgres({ connectionString }) },
   env: process.env,
   fetch: (request) => fetch(request),
   http2: true,

@@ -11,10 +11,14 @@ import { lazyCipher, optionalCiphers } from './optional-ciphers.ts'
 export type StorageLocation =
   | { readonly kind: 'memory' }
   | { readonly kind: 'directory'; readonly path: string }
+  | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'database'; readonly url: string }
 
 export const STORAGE_DEFINITIONS = {
-  storage: withValue('STORAGE', 'Storage: memory, a directory such as ./data, or postgres://HOST/DATABASE'),
+  storage: withValue(
+    'STORAGE',
+    'Storage: memory, a directory such as ./data, sqlite:FILE, or postgres://HOST/DATABASE',
+  ),
   dir: withValue('DIRECTORY', 'Same as --storage, for a directory'),
 } as const
 
@@ -45,6 +49,7 @@ function parseStorageLocation(text: string): StorageLocation {
   if (text === 'memory') return { kind: 'memory' }
   const scheme = /^([a-z][a-z0-9+.-]+):/i.exec(text)?.[1]?.toLowerCase()
   if (scheme === 'file') return { kind: 'directory', path: filePath(text) }
+  if (scheme === 'sqlite') return { kind: 'sqlite', path: filePath(text) }
   if (scheme === 'postgres' || scheme === 'postgresql') return { kind: 'database', url: databaseUrl(text) }
   // Only the scheme is quoted: the rest of a URL may contain a password.
   if (scheme !== undefined) throw unknownStorage(`${scheme}:`)
@@ -52,16 +57,20 @@ function parseStorageLocation(text: string): StorageLocation {
   throw unknownStorage(text)
 }
 
-/** As in SQLite, `file:` may be followed by a relative path. */
+/** The path of a `file:` or `sqlite:` URL. As in SQLite, the scheme may be followed by a relative path. */
 function filePath(url: string): string {
-  const rest = url.slice('file:'.length)
+  const [scheme = '', ...parts] = url.split(':')
+  const rest = parts.join(':')
   try {
     if (/[?#]/.test(rest)) throw new Error('a query or a fragment is not supported')
-    const path = rest.startsWith('//') ? fileURLToPath(url) : decodeURIComponent(rest)
+    const path = rest.startsWith('//') ? fileURLToPath(`file:${rest}`) : decodeURIComponent(rest)
     if (path === '') throw new Error('the path is empty')
     return path
   } catch (error) {
-    throw new CliError(2, `invalid \`file:\` URL in \`--storage\`: ${printable((error as Error).message)}`)
+    throw new CliError(
+      2,
+      `invalid \`${scheme.toLowerCase()}:\` URL in \`--storage\`: ${printable((error as Error).message)}`,
+    )
   }
 }
 
@@ -77,7 +86,7 @@ function unknownStorage(text: string): CliError {
   return new CliError(
     2,
     `unknown storage ${quoteArg(text)}; expected \`memory\`, a directory such as \`./data\`, ` +
-      'or a URL such as `file:./data` or `postgres://localhost/app`',
+      'or a URL such as `file:./data`, `sqlite:streams.db` or `postgres://localhost/app`',
   )
 }
 
@@ -88,6 +97,8 @@ export function describeStorage(location: StorageLocation): string {
       return 'memory (lost when the process ends)'
     case 'directory':
       return `directory ${printable(location.path)}`
+    case 'sqlite':
+      return `SQLite in ${printable(location.path)}`
     case 'database': {
       const { host, pathname } = new URL(location.url)
       return `PostgreSQL at ${printable(host + pathname)}`
@@ -134,6 +145,8 @@ function storageOf(location: StorageLocation, storages: StorageFactory): Storage
       return storages.memory()
     case 'directory':
       return storages.filesystem(location.path)
+    case 'sqlite':
+      return storages.sqlite(location.path)
     case 'database':
       return storages.postgres(location.url)
   }
@@ -149,9 +162,11 @@ export async function checkExists(location: StorageLocation): Promise<void> {
   if (location.kind === 'memory') {
     throw new CliError(2, '`--storage memory` is empty in every new process; name a directory')
   }
-  if (location.kind !== 'directory') return
-  const { path } = location
+  if (location.kind === 'database') return
+  const { kind, path } = location
   const about = await stat(path).catch(() => undefined)
-  if (about === undefined) throw new CliError(1, `directory ${quotePath(path)} does not exist`)
-  if (!about.isDirectory()) throw new CliError(1, `${quotePath(path)} is not a directory`)
+  const what = kind === 'sqlite' ? 'file' : 'directory'
+  if (about === undefined) throw new CliError(1, `${what} ${quotePath(path)} does not exist`)
+  if (kind === 'directory' && !about.isDirectory())
+    throw new CliError(1, `${quotePath(path)} is not a directory`)
 }

@@ -44,7 +44,7 @@ export const TARGET_DEFINITIONS = {
   context: withValue('NAME', 'Server and token of `headwater login NAME`', { isShared: true }),
   storage: {
     ...STORAGE_DEFINITIONS.storage,
-    description: 'Storage instead of a server: ./data or postgres://HOST/DATABASE',
+    description: 'Storage instead of a server: ./data, sqlite:FILE or postgres://HOST/DATABASE',
     isShared: true,
   },
   dir: { ...STORAGE_DEFINITIONS.dir, isShared: true },

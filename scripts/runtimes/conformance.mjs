@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { conformanceSuite } from '../../dist/conformance.js'
 import { filesystem } from '../../dist/filesystem.js'
 import { memory } from '../../dist/memory.js'
+import { sqlite } from '../../dist/sqlite.js'
 import { remove, runTests, temporaryDirectory } from './runtime.mjs'
 
 async function conforms(subject, make) {
@@ -33,5 +34,7 @@ const passed = [
   await conforms('headwater/filesystem with durability process-crash', (path) =>
     filesystem(path, { durability: 'process-crash' }),
   ),
+  // Node 20 uses `better-sqlite3`.
+  await conforms('headwater/sqlite', (path) => sqlite(path)),
 ]
 process.exit(passed.every(Boolean) ? 0 : 1)

@@ -134,3 +134,15 @@ export function cutRecords(
   }
   return spans.length === 0 ? undefined : blockOf(data, spans, expiresAt)
 }
+
+/** Smaller blocks are not worth searching for a record. */
+const CUT_BYTES_MIN = 4_096
+
+/**
+ * Returns the records that a read wants of the block that it begins with, with views of its data; the block
+ * itself if it is small or cannot be cut.
+ */
+export function cutBlock(block: StoredBlock, range: ReadRange): StoredBlock {
+  const isCut = block.data.length > CUT_BYTES_MIN && wantsPart(block, range)
+  return (isCut && cutRecords(block.data, block.firstSeqNum, block.expiresAt, range)) || block
+}

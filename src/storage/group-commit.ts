@@ -16,6 +16,7 @@ export class GroupCommit<Item> {
   readonly #write: (group: readonly PendingItem<Item>[]) => Promise<void>
   readonly #bytesOf: (item: Item) => number
   readonly #bytesMax: number
+  readonly #gather: () => Promise<unknown>
   #waiting: PendingItem<Item>[] = []
   #isWriting = false
 
@@ -23,15 +24,18 @@ export class GroupCommit<Item> {
    * @param write Writes a group and settles each of its items. Must not reject.
    * @param bytesOf The size of an item, in bytes.
    * @param bytesMax The largest size of a group, unless a single item is larger.
+   * @param gather Waits for further items that belong in the next group; those of the same turn by default.
    */
   constructor(
     write: (group: readonly PendingItem<Item>[]) => Promise<void>,
     bytesOf: (item: Item) => number,
     bytesMax: number,
+    gather: () => Promise<unknown> = () => Promise.resolve(),
   ) {
     this.#write = write
     this.#bytesOf = bytesOf
     this.#bytesMax = bytesMax
+    this.#gather = gather
   }
 
   /** Resolves once the item is written. */
@@ -44,9 +48,10 @@ export class GroupCommit<Item> {
 
   async #writeAll(): Promise<void> {
     this.#isWriting = true
-    // Waits for further items of the same turn, which belong in the same group.
-    await Promise.resolve()
-    while (this.#waiting.length > 0) await this.#write(this.#nextGroup())
+    while (this.#waiting.length > 0) {
+      await this.#gather()
+      await this.#write(this.#nextGroup())
+    }
     this.#isWriting = false
   }
 

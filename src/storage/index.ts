@@ -26,8 +26,9 @@ export { type Clock, type ScheduleOptions, systemClock, trackExternalWork } from
 export { idFrom, secureRandom } from '../runtime/ids.ts'
 export { macrotask } from '../runtime/macrotask.ts'
 export { SerialQueue } from '../runtime/serial-queue.ts'
+export { type AppendPlan, type LogAppends, planAppends } from './append-plan.ts'
 export { BlockCollector, type BlockSummary } from './block-collector.ts'
-export { type BlockPage, cutRecords, pagesOf, wantedPages, wantsPart } from './block-pages.ts'
+export { type BlockPage, cutBlock, cutRecords, pagesOf, wantedPages, wantsPart } from './block-pages.ts'
 export { mergeableAppends, mergedBlock, splitBlock } from './block-sizes.ts'
 export { ChangeNotifier } from './change-notifier.ts'
 export {

@@ -45,7 +45,7 @@ const OF_STREAMS = ['src/sync', 'src/api', ...OF_ALL]
 const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/storage/memory': OF_STORAGES,
   'adapters/storage/indexeddb': OF_STORAGES,
-  'adapters/storage/durable-object': OF_STORAGES,
+  'adapters/storage/sqlite': OF_STORAGES,
   'adapters/storage/filesystem': OF_STORAGES,
   'adapters/storage/postgres': OF_STORAGES,
   'adapters/testing': ['src/'],

@@ -78,7 +78,7 @@ describe('headwater verify', () => {
     onTestFinished(() => holder.kill())
     await holder.printed(1)
     const { exitCode, err } = run([command, ...argsOf(directory)], {
-      storages: { memory, filesystem, postgres: memory },
+      storages: { memory, filesystem, sqlite: memory, postgres: memory },
     })
     expect(await exitCode).toBe(1)
     const message = `^headwater: ${directory} is open in process ${holder.pid} on (?!.*remove)`

@@ -119,6 +119,7 @@ export function testStorages({
       directories.set(directory, existing)
       return existing
     },
+    sqlite: (path) => directories.get(path) ?? memory(),
     postgres: (connectionString) => directories.get(connectionString) ?? memory(),
   }
 }

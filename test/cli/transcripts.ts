@@ -7,6 +7,7 @@ import { afterAll, expect, onTestFinished } from 'vitest'
 import type { CliContext } from '../../adapters/cli/context.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
+import { sqlite } from '../../adapters/storage/sqlite/index.ts'
 import { millisecondsIn } from '../../adapters/testing/duration.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { type Clock, systemClock } from '../../src/index.ts'
@@ -46,7 +47,7 @@ export const PLACES = {
   },
   'a storage': async (): Promise<Place> => {
     const kept = memory()
-    const storages = { memory, postgres: memory, filesystem: () => kept }
+    const storages = { memory, sqlite: memory, postgres: memory, filesystem: () => kept }
     return { options: ['--storage', STORAGE], world: { storages }, retention: 'forever' }
   },
 } as const
@@ -125,7 +126,7 @@ async function outputOf(command: string, { clock, place, variables }: Surroundin
   const end = words.includes('--') ? words.indexOf('--') : words.length
   const { output, text } = byteOutput()
   const started = run([...words.slice(0, end), ...(place.options ?? []), ...words.slice(end)], {
-    storages: { memory, filesystem, postgres: memory },
+    storages: { memory, filesystem, sqlite, postgres: memory },
     clock,
     now: () => performance.now(),
     ...place.world,

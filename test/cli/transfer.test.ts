@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type NodeServer, serve } from '../../adapters/node/index.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
+import { sqlite } from '../../adapters/storage/sqlite/index.ts'
 import { type Engine, fenceRecord, open, systemClock, trimRecord } from '../../src/index.ts'
 import { contentOf } from '../transfer/support.ts'
 import { ended, program } from './program.ts'
@@ -23,7 +24,7 @@ async function run(args: readonly string[], env: Readonly<Record<string, string>
   const chunks: Buffer[] = []
   output.on('data', (chunk: Buffer) => chunks.push(chunk))
   const { exitCode, err } = await resultOf(args, {
-    storages: { memory, filesystem, postgres: () => memory() },
+    storages: { memory, filesystem, sqlite, postgres: () => memory() },
     env,
     fetch: (request) => fetch(request),
     output: () => output,
@@ -51,6 +52,17 @@ async function fill(hw: Engine): Promise<void> {
   await hw.basin('sealed').createStream('s')
   await hw.basin('sealed').stream('s', { encryptionKey: KEY }).append(['secret'])
 }
+
+it('keeps streams in the file of `--storage sqlite:FILE`, and rejects one that does not exist', async () => {
+  const storage = ['--storage', `sqlite:${at('streams.db')}`]
+  const missing = await run(['read', 'my-basin/events', ...storage])
+  expect(missing).toMatchObject({ code: 1, err: expect.stringContaining('streams.db` does not exist') })
+  const hw = await open({ storage: sqlite(at('streams.db')) })
+  await hw.basin('my-basin').stream('events').append('one')
+  await hw.close()
+  const { code, out } = await run(['read', 'my-basin/events', ...storage])
+  expect([code, String(out)]).toEqual([0, 'one\n'])
+})
 
 describe('headwater export and import', () => {
   let source: string

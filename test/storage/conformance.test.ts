@@ -3,20 +3,22 @@ import type { PGlite } from '@electric-sql/pglite'
 import { deleteDB } from 'idb'
 import { afterAll, describe, expect, test } from 'vitest'
 import { type ConformanceFixture, conformanceSuite } from '../../adapters/conformance/index.ts'
-import { durableObject } from '../../adapters/storage/durable-object/index.ts'
 import { nodeFiles } from '../../adapters/storage/filesystem/files/node-files.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { openStorage, type SharedStorage } from '../../adapters/storage/filesystem/shared-storage.ts'
 import { indexedDb } from '../../adapters/storage/indexeddb/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
+import { durableObject } from '../../adapters/storage/sqlite/durable-object.ts'
+import { sqlite } from '../../adapters/storage/sqlite/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { copyOfDirectory, temporaryDirectory } from './filesystem/directories.ts'
 import { OrderedMap, orderedMapStorage } from './key-value/ordered-map.ts'
 import { newSchema } from './postgres/schemas.ts'
-import { SqliteObject } from './sqlite-object.ts'
+import { DRIVERS } from './sqlite/databases.ts'
+import { SqliteObject } from './sqlite/durable-object-storage.ts'
 
 interface Target {
   readonly title: string
@@ -84,18 +86,31 @@ const TARGETS: Target[] = [
     tags: ['nightly'],
   },
 ]
-if (SqliteObject.isAvailable) {
+for (const [driver, Database] of Object.entries(DRIVERS)) {
   TARGETS.push({
-    title: 'the SQLite of a Durable Object',
+    title: `a database of ${driver}`,
+    unopened: () => sqlite('unopened'),
+    make: async () => {
+      // `npm run check:runtimes` has files.
+      const database = new Database(':memory:')
+      return { ...reopened(() => sqlite(database)), dispose: async () => database.close() }
+    },
+    skips: [SHARED, NO_NOTIFICATIONS],
+    clock: virtualClock(),
+  })
+}
+if (Object.keys(DRIVERS).length > 0) {
+  TARGETS.push({
+    title: 'the database of a Durable Object',
     unopened: () => durableObject(new SqliteObject()),
     make: async () => {
       const object = new SqliteObject()
       return reopened(() => durableObject(object))
     },
-    skips: [KEEPS_MEMORY, EXCLUSIVE],
+    skips: [EXCLUSIVE],
     clock: virtualClock(),
   })
-} else test.skip('the SQLite of a Durable Object (skipped: only Node 22 and later have SQLite)')
+}
 
 /** Those that take long, because they are about the largest blocks or about many. */
 const LARGE =

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { durableObject, type ObjectStorage } from '../../adapters/storage/durable-object/index.ts'
-import type { AppendRequest } from '../../src/storage/contract.ts'
-import { StorageFailure } from '../../src/storage/errors.ts'
-import { testClock } from '../support/index.ts'
+import { durableObject, type ObjectStorage } from '../../../adapters/storage/sqlite/durable-object.ts'
+import type { AppendRequest } from '../../../src/storage/contract.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import { testClock } from '../../support/index.ts'
 
 const CONTEXT = { clock: testClock(), onLogChanged() {} }
 const CHANGE = { kind: 'put', collection: 'settings', key: 'a', value: 1 } as const
@@ -56,7 +56,7 @@ describe('durableObject', () => {
     storage.failure = new Error('not backed by SQLite storage: use `new_sqlite_classes`')
     expect(await failureOf(durableObject(storage).open(CONTEXT))).toEqual({
       kind: 'io',
-      message: 'SQLite failed: not backed by SQLite storage: use `new_sqlite_classes`',
+      message: 'SQLite failed on the database: not backed by SQLite storage: use `new_sqlite_classes`',
       nothingWritten: true,
     })
   })
@@ -78,7 +78,7 @@ describe('durableObject', () => {
     storage.syncFailure = new Error('lost')
     expect(await failureOf(session.commit([CHANGE]))).toEqual({
       kind: 'io',
-      message: 'SQLite failed: lost',
+      message: 'SQLite failed on the database: lost',
       nothingWritten: false,
     })
     await session.close()
@@ -90,7 +90,7 @@ describe('durableObject', () => {
     storage.failure = new Error('database or disk is full: SQLITE_FULL')
     expect(await failureOf(session.commit([CHANGE]))).toEqual({
       kind: 'quota',
-      message: 'the Durable Object is full (10 GB): trim or delete streams',
+      message: 'no space is left for the database: trim or delete streams',
       nothingWritten: true,
     })
     await session.close()
@@ -109,7 +109,7 @@ describe('durableObject', () => {
       storage.failure = new Error(`${code}: it failed`)
       const request = {
         logId: 'log',
-        expected: { tail: { seqNum: 0, timestamp: 0 } },
+        block: { data: new Uint8Array(1) },
       } as unknown as AppendRequest
       for (const work of [
         session.commit([CHANGE]),

@@ -1,2 +1,0 @@
-export type { ObjectStorage } from './database.ts'
-export { durableObject } from './storage.ts'
