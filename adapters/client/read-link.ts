@@ -8,6 +8,7 @@ import { Malformed } from '../../src/wire/json.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import { queryText, readQueryParts } from '../../src/wire/query.ts'
 import type { Call, OpenResponse } from './call.ts'
+import { decompressFrame } from './compressed-frames.ts'
 import type { ClientCore, ReadForm } from './core.ts'
 import { connectionFailure, emptyAt, type Failure, failureOf, unexpectedResponse } from './errors.ts'
 import { endOf, type LinkEvent, LinkFailure } from './link-event.ts'
@@ -155,16 +156,11 @@ async function* frames(
 async function messageOf(frame: MessageFrame, { readForms }: ClientCore): Promise<Uint8Array> {
   const { compression, payload } = frame
   if (compression === undefined) return payload
-  let decompress: typeof import('./compressed-frames.ts')['decompressFrame']
-  try {
-    decompress = (await import('./compressed-frames.ts')).decompressFrame
-    return await decompress(compression, payload, FRAME_PAYLOAD_MAX)
-  } catch (error) {
-    if (error instanceof Malformed) throw error
-    // A content security policy may forbid the codec. Events are never compressed.
-    readForms.candidates = ['events']
-    throw error
-  }
+  const message = decompressFrame(compression, payload, FRAME_PAYLOAD_MAX)
+  if (message !== undefined) return message
+  // The server compresses with what `fetch` decodes, but a page cannot. Events are never compressed.
+  readForms.candidates = ['events']
+  throw new Error(`this runtime has no ${compression}`)
 }
 
 async function events(opened: OpenResponse): Promise<AsyncGenerator<LinkEvent, void, undefined>> {

@@ -1,5 +1,5 @@
-import { trackExternalWork } from '../../src/runtime/clock.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
+import { compressBody } from './compressed-frames.ts'
 
 /** Shorter bodies are sent as they are. */
 const COMPRESSION_BYTES_MIN = 8_192
@@ -15,11 +15,10 @@ export class RequestCompression {
   /** Returns the compressed body, or undefined if it is better sent as it is. */
   gzip(body: Uint8Array | undefined): MaybePromise<Uint8Array | undefined> {
     const isLong = this.#isEnabled && body !== undefined && body.length >= COMPRESSION_BYTES_MIN
-    return isLong && hasBuiltinModules() ? this.#compressed(body) : undefined
+    return isLong ? this.#compressed(body) : undefined
   }
 
   async #compressed(body: Uint8Array): Promise<Uint8Array | undefined> {
-    const { compressBody } = await trackExternalWork(import('./compressed-frames.ts'))
     const compressed = await compressBody(body)
     return compressed !== undefined && compressed.length < body.length ? compressed : undefined
   }
@@ -28,10 +27,4 @@ export class RequestCompression {
   disable(): void {
     this.#isEnabled = false
   }
-}
-
-/** Whether the runtime may have `node:zlib`. */
-function hasBuiltinModules(): boolean {
-  const { process } = globalThis as { process?: { getBuiltinModule?: unknown } | undefined }
-  return process?.getBuiltinModule !== undefined
 }

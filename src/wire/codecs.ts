@@ -1,87 +1,155 @@
 import { concatBytes } from '../model/bytes.ts'
-import { type Codec, CompressedDataError, type Compression, damaged, tooLarge } from './codec.ts'
-import { nodeGzip, nodeZlib, nodeZstd } from './codec-node.ts'
-import { loadZstdBinding, portableZstd } from './codec-zstd.ts'
+import { zstdFrames } from './zstd-frames.ts'
 
-/** Resolves to the codec of the runtime, or else to that of a library. */
-export async function loadCodec(algorithm: Compression): Promise<Codec> {
-  const zlib = nodeZlib()
-  if (algorithm === 'zstd') return (zlib && nodeZstd(zlib)) ?? portableZstd(loadZstdBinding)
-  return zlib === undefined ? portableGzip(await import('./gzip-module.ts')) : nodeGzip(zlib)
+/** The compression algorithms of the protocol. */
+export type Compression = 'zstd' | 'gzip'
+
+/** A compression algorithm. Both directions take whole messages. */
+export interface Codec {
+  compress(data: Uint8Array): Promise<Uint8Array>
+  /**
+   * Rejects with {@link CompressedDataError} if the data is damaged or decompresses to more than `bytesMax`.
+   * Uses memory in proportion to `data` and `bytesMax`, whatever size the data declares.
+   */
+  decompress(data: Uint8Array, bytesMax: number): Promise<Uint8Array>
 }
 
-type Fflate = Pick<typeof import('fflate'), 'Gunzip' | 'gzipSync'>
+/** Compressed data that is damaged or too large. */
+export class CompressedDataError extends Error {
+  readonly reason: 'malformed' | 'too-large'
 
-/** Input is passed in pieces: a piece makes at most 1,032 times its length before the limit is checked. */
-const PIECE_BYTES = 1024
-/** Each member costs the decoder a buffer, however short it is. */
-const MEMBERS_MAX = 256
-const TRAILER_LENGTH = 8
+  constructor(reason: 'malformed' | 'too-large', message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'CompressedDataError'
+    this.reason = reason
+  }
+}
+
+export function tooLarge(cause?: unknown): CompressedDataError {
+  return new CompressedDataError('too-large', 'decompresses to too much', cause)
+}
+
+export function damaged(cause?: unknown): CompressedDataError {
+  return new CompressedDataError('malformed', 'damaged compressed data', cause)
+}
 
 /**
- * gzip for runtimes without their own. fflate neither checks checksums nor rejects truncated data, so this
- * does.
+ * The codec of the runtime: of `node:zlib`, or else gzip of `CompressionStream`, which browsers and workers
+ * have. Undefined for zstd where the runtime lacks it: before Node 22.15, and in browsers.
  */
-export function portableGzip(fflate: Fflate): Codec {
+export function platformCodec(algorithm: Compression): Codec | undefined {
+  const zlib = nodeZlib()
+  if (algorithm === 'zstd') return zlib && nodeZstd(zlib)
+  return zlib === undefined ? streamGzip : nodeGzip(zlib)
+}
+
+/** The part of `node:zlib` in use. Its zstd functions exist since Node 22.15. */
+interface NodeZlib {
+  gzip(data: Uint8Array, callback: Callback<Uint8Array>): void
+  gunzip(data: Uint8Array, options: Options & { info: true }, callback: Callback<Info>): void
+  zstdCompress?(data: Uint8Array, callback: Callback<Uint8Array>): void
+  zstdDecompress?(data: Uint8Array, options: Options, callback: Callback<Uint8Array>): void
+}
+
+type Options = { maxOutputLength: number; chunkSize: number }
+type Info = { buffer: Uint8Array; engine: { bytesWritten: number } }
+type NodeError = Error & { code?: string | undefined }
+type Callback<Result> = (error: NodeError | null, result: Result) => void
+
+const CHUNK_BYTES = 65_536
+
+/** `node:zlib` if the runtime has it, without an import that bundlers for browsers would follow. */
+export function nodeZlib(): NodeZlib | undefined {
+  const { process } = globalThis as { process?: { getBuiltinModule?(id: string): unknown } | undefined }
+  return process?.getBuiltinModule?.('node:zlib') as NodeZlib | undefined
+}
+
+/** gzip on the runtime's thread pool. */
+function nodeGzip(zlib: NodeZlib): Codec {
   return {
-    async compress(data) {
-      return fflate.gzipSync(data, { mtime: 0 })
-    },
+    compress: async (data) => plain(await settled<Uint8Array>((callback) => zlib.gzip(data, callback))),
     async decompress(data, bytesMax) {
-      return gunzip(fflate, data, bytesMax)
+      const { buffer, engine } = await decompressed<Info>((callback) =>
+        zlib.gunzip(data, { maxOutputLength: bytesMax, chunkSize: CHUNK_BYTES, info: true }, callback),
+      )
+      // Node silently ignores data after the last member.
+      if (engine.bytesWritten !== data.length) {
+        throw new CompressedDataError('malformed', 'data after the end of gzip data')
+      }
+      return plain(buffer)
     },
   }
 }
 
-function gunzip(fflate: Fflate, data: Uint8Array, bytesMax: number): Uint8Array {
-  const parts: Uint8Array[] = []
-  let bytes = 0
-  let member = { crc: 0, bytes: 0 }
-  let members = 1
+/** zstd on the runtime's thread pool; undefined if the runtime lacks it. */
+function nodeZstd({ zstdCompress, zstdDecompress }: NodeZlib): Codec | undefined {
+  if (zstdCompress === undefined || zstdDecompress === undefined) return undefined
+  return {
+    compress: async (data) => plain(await settled<Uint8Array>((callback) => zstdCompress(data, callback))),
+    async decompress(data, bytesMax) {
+      const parts: Uint8Array[] = []
+      let budget = bytesMax
+      for (const frame of zstdFrames(data, bytesMax)) {
+        // To Node, 0 is no limit. The excess byte is rejected below.
+        const options = { maxOutputLength: Math.max(budget, 1), chunkSize: CHUNK_BYTES }
+        const part = await decompressed<Uint8Array>((callback) => zstdDecompress(frame, options, callback))
+        budget -= part.length
+        if (budget < 0) throw tooLarge()
+        parts.push(part)
+      }
+      return plain(concatBytes(parts))
+    },
+  }
+}
 
-  const gunzip = new fflate.Gunzip((part) => {
-    bytes += part.length
-    if (bytes > bytesMax) throw tooLarge()
-    member.crc = crc32(part, member.crc)
-    member.bytes += part.length
-    if (part.length > 0) parts.push(part)
+/** A view without the `slice` of Node buffers, which does not copy. */
+function plain(data: Uint8Array): Uint8Array {
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+}
+
+function settled<Result>(start: (callback: Callback<Result>) => void): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    start((error, result) => (error === null ? resolve(result) : reject(error)))
   })
-  gunzip.onmember = (start) => {
-    if (++members > MEMBERS_MAX) throw new CompressedDataError('malformed', 'too many members of gzip data')
-    checkTrailer(data, start, member)
-    member = { crc: 0, bytes: 0 }
-  }
+}
+
+async function decompressed<Result>(start: (callback: Callback<Result>) => void): Promise<Result> {
   try {
-    for (let start = 0; start < data.length; start += PIECE_BYTES) {
-      const end = Math.min(start + PIECE_BYTES, data.length)
-      gunzip.push(data.subarray(start, end), end === data.length)
-    }
+    return await settled(start)
   } catch (error) {
-    if (error instanceof CompressedDataError) throw error
-    throw damaged(error)
-  }
-  checkTrailer(data, data.length, member)
-  return concatBytes(parts)
-}
-
-/** A member ends with the CRC-32 and the length of its content. */
-function checkTrailer(data: Uint8Array, end: number, member: { crc: number; bytes: number }): void {
-  if (end < TRAILER_LENGTH) throw new CompressedDataError('malformed', 'gzip data is cut short')
-  const trailer = new DataView(data.buffer, data.byteOffset + end - TRAILER_LENGTH, TRAILER_LENGTH)
-  if (trailer.getUint32(0, true) !== member.crc || trailer.getUint32(4, true) !== member.bytes) {
-    throw new CompressedDataError('malformed', 'checksum of gzip data does not match')
+    throw (error as NodeError).code === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(error) : damaged(error)
   }
 }
 
-const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let rest = byte
-  for (let bit = 0; bit < 8; bit++) rest = rest & 1 ? 0xedb8_8320 ^ (rest >>> 1) : rest >>> 1
-  return rest
-})
+/** gzip of the Web's streams. */
+export const streamGzip: Codec = {
+  compress: (data) => piped(data, new CompressionStream('gzip'), Number.POSITIVE_INFINITY),
+  async decompress(data, bytesMax) {
+    try {
+      return await piped(data, new DecompressionStream('gzip'), bytesMax)
+    } catch (error) {
+      throw error instanceof CompressedDataError ? error : damaged(error)
+    }
+  },
+}
 
-/** The CRC-32 of gzip. `previous` is the checksum of the preceding data. */
-export function crc32(data: Uint8Array, previous = 0): number {
-  let crc = ~previous
-  for (let i = 0; i < data.length; i++) crc = TABLE[(crc ^ data[i]!) & 0xff]! ^ (crc >>> 8)
-  return ~crc >>> 0
+async function piped(
+  data: Uint8Array,
+  transform: ReadableWritablePair<Uint8Array, BufferSource>,
+  bytesMax: number,
+): Promise<Uint8Array> {
+  const reader = new Blob([data as Uint8Array<ArrayBuffer>]).stream().pipeThrough(transform).getReader()
+  const parts: Uint8Array[] = []
+  let length = 0
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return concatBytes(parts)
+      length += value.length
+      if (length > bytesMax) throw tooLarge()
+      parts.push(value)
+    }
+  } finally {
+    reader.cancel().catch(() => {})
+  }
 }

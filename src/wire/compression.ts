@@ -1,6 +1,6 @@
 import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
 import { trackExternalWork } from '../runtime/clock.ts'
-import { type Codec, CompressedDataError, type Compression } from './codec.ts'
+import { type Codec, CompressedDataError, type Compression, platformCodec } from './codecs.ts'
 
 /** Compresses one message at the default level of the algorithm. */
 export function compress(algorithm: Compression, data: Uint8Array): Promise<Uint8Array> {
@@ -37,17 +37,15 @@ export async function decompress(
   }
 }
 
-const codecs = new Map<Compression, Promise<Codec>>()
+let zstd: Codec | undefined
 
-function codecFor(algorithm: Compression): Promise<Codec> {
-  let codec = codecs.get(algorithm)
-  if (codec === undefined) {
-    codec = import('./codecs.ts').then(({ loadCodec }) => loadCodec(algorithm))
-    codecs.set(algorithm, codec)
-    // A module that could not be loaded now may load later.
-    codec.catch(() => codecs.delete(algorithm))
-  }
-  return codec
+/** The codec of the runtime, or else that of a library. */
+async function codecFor(algorithm: Compression): Promise<Codec> {
+  const codec = platformCodec(algorithm) ?? zstd
+  if (codec !== undefined) return codec
+  const { portableZstd } = await import('./zstd.ts')
+  zstd ??= portableZstd()
+  return zstd
 }
 
 /** The largest body of a unary request after decompression, in bytes (docs/protocol.md "Limits"). */

@@ -10,7 +10,7 @@ import { assertInteger } from '../model/validation.ts'
 import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { TAG_SEQ_NUM, TAG_TIMESTAMP, writeVarint } from '../storage/block-codec.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
-import type { Compression } from './codec.ts'
+import type { Compression } from './codecs.ts'
 import { frameMessage, messageFrameHead } from './session-frames.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { utf8 } from '../model/bytes.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
-import type { Compression } from './codec.ts'
+import type { Compression } from './codecs.ts'
 import { compress, decompress } from './compression.ts'
 import {
   FLAG_GZIP,
@@ -75,11 +75,15 @@ const COMPRESSION_BYTES_MIN = 1024
 
 /**
  * The algorithm of the server's messages: zstd if `Accept-Encoding` contains it, else gzip, else none.
- * Weights do not count, not even 0, and `*` stands for nothing.
+ * Weights do not count, not even 0, and `*` stands for nothing. Pages have no zstd, although their browser
+ * says so.
  */
-export function sessionCompressionOf(acceptEncoding: string | null): Compression | undefined {
+export function sessionCompressionOf(
+  acceptEncoding: string | undefined,
+  isOfPage = false,
+): Compression | undefined {
   const names = (acceptEncoding ?? '').split(',').map((item) => item.split(';')[0]!.trim().toLowerCase())
-  return names.includes('zstd') ? 'zstd' : names.includes('gzip') ? 'gzip' : undefined
+  return names.includes('zstd') && !isOfPage ? 'zstd' : names.includes('gzip') ? 'gzip' : undefined
 }
 
 /**

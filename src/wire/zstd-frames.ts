@@ -1,21 +1,5 @@
 import { concatBytes } from '../model/bytes.ts'
-import { CompressedDataError, tooLarge } from './codec.ts'
-
-/**
- * A frame of zstd data (RFC 8878), located without decompressing it: data that would cost a decoder too much
- * memory is rejected before decoding.
- */
-export interface ZstdFrame {
-  /** The whole frame, its window capped at {@link WINDOW_BYTES_MAX}. */
-  readonly bytes: Uint8Array
-  /** The declared decompressed size; undefined if the frame declares none. */
-  readonly contentSize: number | undefined
-  /**
-   * Offsets of block ends in `bytes`, ascending. The data between two decompresses to at most 4 MiB and one
-   * block.
-   */
-  readonly cuts: readonly number[]
-}
+import { CompressedDataError, tooLarge } from './codecs.ts'
 
 /**
  * The largest useful window. A frame may request gigabytes, which a decoder would allocate at once, but
@@ -30,7 +14,6 @@ const MAGIC_LENGTH = 4
 const CHECKSUM_LENGTH = 4
 const BLOCK_HEADER_LENGTH = 3
 const BLOCK_BYTES_MAX = 131_072
-const CUT_OUTPUT_BYTES = 4_194_304
 /** Each frame costs a decoder its set-up, and can be as short as nine bytes. */
 const FRAMES_MAX = 256
 /** A block can be as short as three bytes. Encoders write one for each 128 KiB of input or flush. */
@@ -44,12 +27,14 @@ const RLE_BLOCK = 1
 const COMPRESSED_BLOCK = 2
 
 /**
- * Locates the frames of `data` without skippable ones. Throws {@link CompressedDataError} if the data is
- * malformed, truncated, needs a dictionary, has more than 256 frames or 16,384 blocks, or certainly
- * decompresses to more than `bytesMax`, which must not exceed {@link WINDOW_BYTES_MAX}.
+ * The frames of zstd data (RFC 8878) without skippable ones, located without decompressing them: data that
+ * would cost a decoder too much is rejected before. Windows are capped at {@link WINDOW_BYTES_MAX}. Throws
+ * {@link CompressedDataError} if the data is malformed, truncated, needs a dictionary, has more than 256
+ * frames or 16,384 blocks, or certainly decompresses to more than `bytesMax`, which must not exceed {@link
+ * WINDOW_BYTES_MAX}.
  */
-export function zstdFrames(data: Uint8Array, bytesMax: number): ZstdFrame[] {
-  const frames: ZstdFrame[] = []
+export function zstdFrames(data: Uint8Array, bytesMax: number): Uint8Array[] {
+  const frames: Uint8Array[] = []
   const left: Budget = { bytes: bytesMax, blocks: BLOCKS_MAX }
   let offset = 0
   if (data.length === 0) throw new CompressedDataError('malformed', 'no zstd frame')
@@ -64,7 +49,7 @@ export function zstdFrames(data: Uint8Array, bytesMax: number): ZstdFrame[] {
     if (magic !== MAGIC) throw new CompressedDataError('malformed', 'not zstd data')
     if (frames.length === FRAMES_MAX) throw new CompressedDataError('malformed', 'too many zstd frames')
     const frame = readFrame(data.subarray(offset), view, left)
-    offset += frame.bytes.length
+    offset += frame.length
     frames.push(frame)
   }
   return frames
@@ -76,7 +61,7 @@ interface Budget {
   blocks: number
 }
 
-function readFrame(data: Uint8Array, view: DataView, left: Budget): ZstdFrame {
+function readFrame(data: Uint8Array, view: DataView, left: Budget): Uint8Array {
   const descriptor = read(view, MAGIC_LENGTH, 1)
   if ((descriptor & FLAG_RESERVED) !== 0)
     throw new CompressedDataError('malformed', 'reserved bit of a zstd frame')
@@ -103,12 +88,9 @@ function readFrame(data: Uint8Array, view: DataView, left: Budget): ZstdFrame {
   let end = blocks.end
   if ((descriptor & FLAG_CHECKSUM) !== 0) end += CHECKSUM_LENGTH
   if (end > data.length) throw cutShort()
-  let bytes = data.subarray(0, end)
-  if (!singleSegment && windowBytes > WINDOW_BYTES_MAX) {
-    const window = Uint8Array.of(WINDOW_DESCRIPTOR_OF_MAX)
-    bytes = concatBytes([data.subarray(0, windowOffset), window, data.subarray(windowOffset + 1, end)])
-  }
-  return { bytes, contentSize, cuts: blocks.cuts }
+  if (singleSegment || windowBytes <= WINDOW_BYTES_MAX) return data.subarray(0, end)
+  const window = Uint8Array.of(WINDOW_DESCRIPTOR_OF_MAX)
+  return concatBytes([data.subarray(0, windowOffset), window, data.subarray(windowOffset + 1, end)])
 }
 
 function windowOf(descriptor: number): number {
@@ -121,11 +103,9 @@ function readBlocks(
   start: number,
   blockBytesMax: number,
   left: Budget,
-): { cuts: number[]; end: number; bytesMin: number } {
-  const cuts: number[] = []
+): { end: number; bytesMin: number } {
   let offset = start
   let bytesMin = 0
-  let outputSinceCut = 0
   for (;;) {
     if (--left.blocks < 0) throw new CompressedDataError('malformed', 'too many zstd blocks')
     const header = read(view, offset, BLOCK_HEADER_LENGTH)
@@ -138,12 +118,7 @@ function readBlocks(
     if (type !== COMPRESSED_BLOCK) bytesMin += size
     if (bytesMin > left.bytes) throw tooLarge()
     offset += BLOCK_HEADER_LENGTH + (type === RLE_BLOCK ? 1 : size)
-    if ((header & 1) !== 0) return { cuts, end: offset, bytesMin }
-    outputSinceCut += type === COMPRESSED_BLOCK ? blockBytesMax : size
-    if (outputSinceCut >= CUT_OUTPUT_BYTES) {
-      cuts.push(offset)
-      outputSinceCut = 0
-    }
+    if ((header & 1) !== 0) return { end: offset, bytesMin }
   }
 }
 

@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, it } from 'vitest'
 import type { ZstdBinding } from 'zstd-codec/lib/module.js'
-import { loadZstdBinding, portableZstd } from '../../src/wire/codec-zstd.ts'
+import { loadZstdBinding, portableZstd } from '../../src/wire/zstd.ts'
 
 const DIST = resolve(import.meta.dirname, '../../dist')
 

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { concatBytes } from '../../src/model/bytes.ts'
-import type { Compression } from '../../src/wire/codec.ts'
+import type { Compression } from '../../src/wire/codecs.ts'
 import { compress } from '../../src/wire/compression.ts'
 import { FrameDecoder, type MessageFrame } from '../../src/wire/frame.ts'
 import { frameMessage, messageOf, sessionCompressionOf } from '../../src/wire/session-frames.ts'
@@ -9,7 +9,7 @@ import { rleBlock, zstdFrame } from './zstd-data.ts'
 
 describe('sessionCompressionOf', () => {
   it.each([
-    [null, undefined],
+    [undefined, undefined],
     ['', undefined],
     ['identity', undefined],
     ['*', undefined],
@@ -24,6 +24,11 @@ describe('sessionCompressionOf', () => {
     ['br , GZip ; q=0', 'gzip'],
   ])('%j is %s', (header, expected) => {
     expect(sessionCompressionOf(header)).toBe(expected)
+  })
+
+  it('of a page is never zstd', () => {
+    expect(sessionCompressionOf('gzip, deflate, br, zstd', true)).toBe('gzip')
+    expect(sessionCompressionOf('zstd', true)).toBeUndefined()
   })
 })
 

@@ -3,12 +3,13 @@ import { HeadwaterError } from '../../../src/model/errors.ts'
 import type { AppendAck } from '../../../src/model/info.ts'
 import { SharedSignal } from '../../../src/runtime/abort.ts'
 import { decodeAppendAck } from '../../../src/wire/decode-records.ts'
-import { FRAME_PAYLOAD_MAX, FrameDecoder } from '../../../src/wire/frame.ts'
+import { FRAME_PAYLOAD_MAX, FrameDecoder, type MessageFrame } from '../../../src/wire/frame.ts'
 import { sessionContentType } from '../../../src/wire/headers.ts'
 import { Malformed } from '../../../src/wire/json.ts'
 import { mediaTypeEssence } from '../../../src/wire/media-type.ts'
 import { assertAck, type SentBatch } from '../append-requests.ts'
 import type { OpenResponse } from '../call.ts'
+import { decompressFrame } from '../compressed-frames.ts'
 import type { ClientCore } from '../core.ts'
 import {
   connectionErrorOf,
@@ -92,8 +93,7 @@ export class AppendLink {
             this.#end(isRevoked ? withEffects(error, true) : error, isLost)
             return
           }
-          const message = frame.compression === undefined ? frame.payload : await this.#decompress(frame)
-          this.#ack(decodeAppendAck(message))
+          this.#ack(decodeAppendAck(await messageOf(frame)))
         }
       }
       this.#end(connectionFailure(new Error('the response ended'), true).error, true)
@@ -108,17 +108,6 @@ export class AppendLink {
     assertAck(ack, batch)
     if (this.#sent.length > 0) this.#awaitAck()
     this.#listener?.onAck(ack)
-  }
-
-  async #decompress({
-    compression,
-    payload,
-  }: {
-    compression: 'gzip' | 'zstd' | undefined
-    payload: Uint8Array
-  }) {
-    const { decompressFrame } = await import('../compressed-frames.ts')
-    return decompressFrame(compression!, payload, FRAME_PAYLOAD_MAX)
   }
 
   #lost(error: unknown): [error: HeadwaterError, isLost: boolean] {
@@ -159,6 +148,13 @@ export class AppendLink {
       this.#end(silenceError(message, true), true)
     })
   }
+}
+
+async function messageOf({ compression, payload }: MessageFrame): Promise<Uint8Array> {
+  if (compression === undefined) return payload
+  const message = decompressFrame(compression, payload, FRAME_PAYLOAD_MAX)
+  if (message === undefined) throw new Malformed(`a frame is compressed with ${compression}`)
+  return message
 }
 
 /** Opens a connection. Resolves to undefined if the server takes no append sessions, or to the failure. */

@@ -1,7 +1,7 @@
 import type { EngineStream, ReadBatch, ReadQuery } from '../../../src/index.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
-import type { Compression } from '../../../src/wire/codec.ts'
+import type { Compression } from '../../../src/wire/codecs.ts'
 import { type DataFormat, sessionContentType } from '../../../src/wire/headers.ts'
 import { pingJson, readBatchJson, sharedBatchJson, tailJson } from '../../../src/wire/json-records.ts'
 import { readForm } from '../../../src/wire/media-type.ts'
@@ -73,8 +73,12 @@ function wellFormedQuery(text: string): () => ReadQuery {
 
 /** Opens a binary read session. It ends with the body; a terminal frame reports a failure. */
 function openFrameSession(request: ApiRequest, stream: EngineStream, query: ReadQuery): Promise<Reply> {
-  const encoding = frameEncoding(sessionCompressionOf(request.exchange.header('accept-encoding') ?? null))
-  return openSession(request, stream, query, sessionContentType(request.headerPrefix), encoding)
+  const { exchange } = request
+  // Browsers decode content codings for their pages, but no frames.
+  const isOfPage = exchange.header('sec-fetch-site') !== undefined
+  const compression = sessionCompressionOf(exchange.header('accept-encoding'), isOfPage)
+  const contentType = sessionContentType(request.headerPrefix)
+  return openSession(request, stream, query, contentType, frameEncoding(compression))
 }
 
 /** Opens a read session by Server-Sent Events. */
