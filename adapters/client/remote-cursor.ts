@@ -3,7 +3,7 @@ import type { CursorOptions, ReadEvent, RecordCursor } from '../../src/api/recor
 import { isStreamMissing } from '../../src/model/errors.ts'
 import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import { SharedSignal } from '../../src/runtime/abort.ts'
-import { batchOf } from '../../src/wire/decode-records.ts'
+import { batchOf } from '../../src/wire/received-batch.ts'
 import type { ClientCore } from './core.ts'
 import { connectionFailure, decoded, emptyAt } from './errors.ts'
 import { type LinkEvent, LinkFailure } from './link-event.ts'

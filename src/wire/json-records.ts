@@ -8,7 +8,6 @@ import type { StreamTail } from '../model/position.ts'
 import type { Header, SequencedRecord } from '../model/record.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 import { decodeBase64, encodeBase64 } from './base64.ts'
-import { type ReceivedBatch, tooManyRecords, withCommand } from './decode-records.ts'
 import type { DataFormat } from './headers.ts'
 import {
   arrayOf,
@@ -22,6 +21,7 @@ import {
   safeIntegerOf,
   stringOf,
 } from './json.ts'
+import { type ReceivedBatch, receivedRecord, tooManyRecords } from './received-batch.ts'
 
 /** Records and positions as JSON, at both ends of the protocol. */
 
@@ -187,7 +187,7 @@ export function readBatchOf(value: unknown): ReceivedBatch {
 }
 
 function recordOf({ seq_num, timestamp, headers, body }: JsonObject): SequencedRecord {
-  return withCommand(
+  return receivedRecord(
     safeIntegerOf(seq_num, 'seq_num'),
     safeIntegerOf(timestamp, 'timestamp'),
     arrayOf(headers ?? [], 'headers').map((header): Header => {

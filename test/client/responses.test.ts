@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ReadQuery, SequencedRecord } from '../../src/index.ts'
 import { encodeRecords } from '../../src/storage/block-codec.ts'
-import { encodeAppendAck, encodeHeartbeat } from '../../src/wire/proto-records.ts'
+import { encodeAppendAck, encodeHeartbeat } from '../../src/wire/protobuf.ts'
 import { encodeMessageFrame, encodeTerminalFrame } from '../../src/wire/session-frames.ts'
 import { connectTo, failureOf, whileTimePasses } from './network.ts'
 

@@ -6,6 +6,8 @@ import {
   decodeMetricsQuery,
   decodeReadQuery,
   QueryParameters,
+  queryText,
+  readQueryParts,
 } from '../../src/wire/query.ts'
 import { rejection } from '../model/rejection.ts'
 import { outcomeOf } from './outcome.ts'
@@ -206,5 +208,21 @@ describe('a metrics query', () => {
     'set=storage&interval=week',
   ])('is rejected with %j', (search) => {
     expect(outcomeOf(() => decodeMetricsQuery(search, ['storage']))).toBe('400 bad_query')
+  })
+})
+
+describe('the query of a read', () => {
+  it.each([
+    [{ seqNum: 0, waitMs: 0 }, 'session', '?seq_num=0&count=18446744073709551615&wait=0'],
+    [{ waitMs: Number.POSITIVE_INFINITY }, 'session', ''],
+    [{ count: 5, waitMs: Number.POSITIVE_INFINITY }, 'session', '?count=5&wait=4294967295'],
+    [{ timestamp: new Date(5), waitMs: 1_001 }, 'session', '?timestamp=5&clamp=true&wait=2'],
+    [
+      { tailOffset: 3, until: 2 ** 60, waitMs: 90_000 },
+      'unary',
+      '?tail_offset=3&until=18446744073709551615&wait=60',
+    ],
+  ] as const)('%j of a %s is %s', (query, kind, expected) => {
+    expect(queryText(readQueryParts(query, kind))).toBe(expected)
   })
 })

@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { batchEvent, DONE_EVENT, errorEvent, parseLastEventId, pingEvent } from '../../src/wire/sse.ts'
+import { Malformed } from '../../src/wire/json.ts'
+import {
+  batchEvent,
+  DONE_EVENT,
+  EventParser,
+  errorEvent,
+  parseLastEventId,
+  pingEvent,
+} from '../../src/wire/sse.ts'
 import { titled } from '../support/titled.ts'
 import { outcomeOf } from './outcome.ts'
 
@@ -75,4 +83,25 @@ describe('parseLastEventId', () => {
       expect(() => parseLastEventId(value)).toThrow('9007199254740991')
     },
   )
+})
+
+describe('events', () => {
+  it('are parsed however they are cut', () => {
+    const text = 'event: a\ndata: 1\ndata: 2\n\r\n:comment\r\ndata:3\r\r'
+    const whole = new EventParser().push(text)
+    const parser = new EventParser()
+    expect([...text].flatMap((character) => parser.push(character))).toEqual(whole)
+    expect(whole).toEqual([
+      { event: 'a', data: '1\n2' },
+      { event: 'message', data: '3' },
+    ])
+  })
+
+  it('are bounded', () => {
+    const parser = new EventParser()
+    const chunk = 'x'.repeat(1024 * 1024)
+    expect(() => {
+      for (let i = 0; i < 17; i++) parser.push(chunk)
+    }).toThrow(Malformed)
+  })
 })

@@ -1,6 +1,6 @@
 import type { ClientHttp2Stream } from 'node:http2'
 import type { AppendBatch } from '../../../src/model/append-input.ts'
-import { encodeAppendInput } from '../../../src/wire/encode-append.ts'
+import { encodeAppendInput } from '../../../src/wire/protobuf.ts'
 import { messageFrameHead } from '../../../src/wire/session-frames.ts'
 
 /** Frames are collected in chunks of this length, which are written together. Longer ones have their own. */

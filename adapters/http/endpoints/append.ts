@@ -15,7 +15,7 @@ import {
 } from '../../../src/wire/headers.ts'
 import { appendAckJson, decodeAppendJson } from '../../../src/wire/json-records.ts'
 import { mediaKind, requireJson } from '../../../src/wire/media-type.ts'
-import { decodeAppendInput, encodeAppendAck } from '../../../src/wire/proto-records.ts'
+import { decodeAppendInput, encodeAppendAck } from '../../../src/wire/protobuf.ts'
 import { encodeMessageFrame, encodeTerminalFrame, messageOf } from '../../../src/wire/session-frames.ts'
 import { wholeBody } from '../body.ts'
 import { jsonReply, protobufReply, type Reply, streamReply } from '../reply.ts'

@@ -10,7 +10,7 @@ import {
   heartbeatFrame,
   largeBatchFrame,
   readBatchFrame,
-} from '../../../src/wire/proto-records.ts'
+} from '../../../src/wire/protobuf.ts'
 import { decodeReadQuery } from '../../../src/wire/query.ts'
 import { encodeTerminalFrame, sessionCompressionOf } from '../../../src/wire/session-frames.ts'
 import {

@@ -7,9 +7,9 @@ import { BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import { type Header, meteredBytesOf, type SequencedRecord } from '../../../src/model/record.ts'
 import { decodeRecords, encodeRecords } from '../../../src/storage/block-codec.ts'
 import { recordSpans } from '../../../src/storage/record-spans.ts'
-import { decodeReadBatch, withCommand } from '../../../src/wire/decode-records.ts'
 import { AppendInputSchema, ReadBatchSchema } from '../../../src/wire/gen/records_pb.ts'
-import { decodeAppendInput } from '../../../src/wire/proto-records.ts'
+import { decodeAppendInput, decodeReadBatch } from '../../../src/wire/protobuf.ts'
+import { receivedRecord } from '../../../src/wire/received-batch.ts'
 import { checkBatch } from './check-batch.ts'
 import { varint } from './damage.ts'
 import { fuzzBytes } from './decoder.ts'
@@ -159,7 +159,7 @@ fuzzBytes('a batch in the response of a server', {
   encode: readBatch,
   decode: (input) => decodeReadBatch(input).records,
   means: (records) =>
-    records.map(({ seqNum, timestamp, headers, body }) => withCommand(seqNum, timestamp, headers, body)),
+    records.map(({ seqNum, timestamp, headers, body }) => receivedRecord(seqNum, timestamp, headers, body)),
   rejects: malformedResponse,
   verify(records) {
     checkNumbers(records)

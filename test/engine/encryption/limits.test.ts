@@ -3,7 +3,7 @@ import { type CipherSuite, fenceRecord, type RecordInput } from '../../../src/in
 import { BATCH_ENCODED_BYTES_MAX, MIB } from '../../../src/model/limits.ts'
 import type { AppendRequest } from '../../../src/storage/contract.ts'
 import { SEALED_BLOCK_BYTES_MAX } from '../../../src/storage/sealed-block.ts'
-import { encodeReadBatch } from '../../../src/wire/proto-records.ts'
+import { encodeReadBatch } from '../../../src/wire/protobuf.ts'
 import { gated, testStorage, wrapped } from '../../support/index.ts'
 import { aegis, aesOfNode, CIPHERS, type EncryptedEngine, openEncrypted, outcome } from './support.ts'
 
