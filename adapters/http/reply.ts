@@ -1,5 +1,5 @@
 import type { LATER, MaybePromise, Receiver } from '../../src/runtime/maybe-promise.ts'
-import type { Compression } from '../../src/wire/codecs.ts'
+import type { Compression } from '../../src/wire/codec.ts'
 import { errorBody } from '../../src/wire/errors.ts'
 
 /** A response in any runtime. */

@@ -1,6 +1,7 @@
 import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
 import { trackExternalWork } from '../runtime/clock.ts'
-import { type Codec, CompressedDataError, type Compression, platformCodec } from './codecs.ts'
+import { type Codec, CompressedDataError, type Compression } from './codec.ts'
+import { platformCodec } from './codecs.ts'
 
 /** Compresses one message at the default level of the algorithm. */
 export function compress(algorithm: Compression, data: Uint8Array): Promise<Uint8Array> {

@@ -1,6 +1,6 @@
 import { EMPTY_BYTES, textOf } from '../model/bytes.ts'
 import { HeadwaterError } from '../model/errors.ts'
-import type { Compression } from './codecs.ts'
+import type { Compression } from './codec.ts'
 
 /** The largest length in the prefix of a frame: flag byte and payload (docs/protocol.md "Frames"). */
 const FRAME_LENGTH_MAX = 2_097_152

@@ -1,6 +1,6 @@
 import { utf8 } from '../model/bytes.ts'
 import type { MaybePromise } from '../runtime/maybe-promise.ts'
-import type { Compression } from './codecs.ts'
+import type { Compression } from './codec.ts'
 import { compress, decompress } from './compression.ts'
 import {
   FLAG_GZIP,

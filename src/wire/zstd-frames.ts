@@ -1,5 +1,5 @@
 import { concatBytes } from '../model/bytes.ts'
-import { CompressedDataError, tooLarge } from './codecs.ts'
+import { CompressedDataError, tooLarge } from './codec.ts'
 
 /**
  * The largest useful window. A frame may request gigabytes, which a decoder would allocate at once, but

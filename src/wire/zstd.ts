@@ -1,6 +1,6 @@
 import type { ZstdBinding, ZstdStream } from 'zstd-codec/lib/module.js'
 import { concatBytes } from '../model/bytes.ts'
-import { type Codec, CompressedDataError, damaged, tooLarge } from './codecs.ts'
+import { type Codec, CompressedDataError, damaged, tooLarge } from './codec.ts'
 import { zstdFrames } from './zstd-frames.ts'
 
 const LEVEL = 3

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
-import { type Codec, platformCodec, streamGzip } from '../../src/wire/codecs.ts'
+import type { Codec } from '../../src/wire/codec.ts'
+import { platformCodec, streamGzip } from '../../src/wire/codecs.ts'
 import { loadZstdBinding, portableZstd } from '../../src/wire/zstd.ts'
 import { HOSTILE_ZSTD, rawBlock, rleBlock, skippableFrame, zstdFrame } from './zstd-data.ts'
 

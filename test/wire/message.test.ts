@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { concatBytes } from '../../src/model/bytes.ts'
-import type { Compression } from '../../src/wire/codecs.ts'
+import type { Compression } from '../../src/wire/codec.ts'
 import { compress } from '../../src/wire/compression.ts'
 import { FrameDecoder, type MessageFrame } from '../../src/wire/frame.ts'
 import { frameMessage, messageOf, sessionCompressionOf } from '../../src/wire/session-frames.ts'

@@ -1,7 +1,7 @@
 import type { EngineStream, ReadBatch, ReadQuery } from '../../../src/index.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
-import type { Compression } from '../../../src/wire/codecs.ts'
+import type { Compression } from '../../../src/wire/codec.ts'
 import { type DataFormat, sessionContentType } from '../../../src/wire/headers.ts'
 import { pingJson, readBatchJson, sharedBatchJson, tailJson } from '../../../src/wire/json-records.ts'
 import { readForm } from '../../../src/wire/media-type.ts'
