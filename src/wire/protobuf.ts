@@ -39,7 +39,8 @@ export function decodeAppendInput(bytes: Uint8Array, code: ErrorCode): AppendInp
       largestTimestamp = Math.max(largestTimestamp, timestamp ?? 0)
       if (inputs.length <= BATCH_RECORDS_MAX) inputs.push({ timestamp, headers, body })
     })
-    const { matchSeqNum, fencingToken } = fromBinary(AppendInputSchema, others)
+    const { matchSeqNum, fencingToken } =
+      others.length === 0 ? NO_CONDITIONS : fromBinary(AppendInputSchema, others)
     const conditions = {
       matchSeqNum: matchSeqNum === undefined ? undefined : numberOf(matchSeqNum),
       fencingToken,
@@ -66,7 +67,7 @@ export function decodeReadBatch(bytes: Uint8Array): ReceivedBatch {
       if (records.length === READ_RECORDS_MAX) throw tooManyRecords()
       records.push(receivedRecord(seqNum, timestamp, headers, body))
     })
-    const { tail } = others.length === 0 ? NO_FIELDS : fromBinary(ReadBatchSchema, others)
+    const { tail } = others.length === 0 ? NO_TAIL : fromBinary(ReadBatchSchema, others)
     return { records, tail: tail && positionOf(tail) }
   })
 }
@@ -126,7 +127,8 @@ interface DecodedRecord {
 }
 
 const NO_HEADERS: readonly Header[] = []
-const NO_FIELDS = { tail: undefined }
+const NO_CONDITIONS = { matchSeqNum: undefined, fencingToken: undefined }
+const NO_TAIL = { tail: undefined }
 
 /** Visits the records of a message, and returns its other known fields. Throws if it is malformed. */
 function readRecords(
@@ -261,16 +263,22 @@ class MessageReader extends BinaryReader {
 
 /** Encodes an `AppendAck` message. All three positions are present, even if every number in them is 0. */
 export function encodeAppendAck({ start, end, tail }: AppendAck): Uint8Array {
-  const ack = create(AppendAckSchema, {
-    start: positionForm(start),
-    end: positionForm(end),
-    tail: positionForm(tail),
+  return toBinary(AppendAckSchema, {
+    $typeName: 'headwater.v1.AppendAck',
+    start: positionMessage(start),
+    end: positionMessage(end),
+    tail: positionMessage(tail),
   })
-  return toBinary(AppendAckSchema, ack)
 }
 
-function positionForm({ seqNum, timestamp, closed }: StreamTail) {
-  return { seqNum: BigInt(seqNum), timestamp: BigInt(timestamp), closed: closed === true }
+/** Written out, because `create` takes as long as encoding: a session acknowledges every batch. */
+function positionMessage({ seqNum, timestamp, closed }: StreamTail): StreamPosition {
+  return {
+    $typeName: 'headwater.v1.StreamPosition',
+    seqNum: BigInt(seqNum),
+    timestamp: BigInt(timestamp),
+    closed: closed === true,
+  }
 }
 
 /**
@@ -283,7 +291,11 @@ export function encodeReadBatch(batch: ReadBatch): Uint8Array {
 
 /** Encodes a heartbeat: a `ReadBatch` message with a tail and no records. */
 export function encodeHeartbeat(tail: StreamTail): Uint8Array {
-  return toBinary(ReadBatchSchema, create(ReadBatchSchema, { tail: positionForm(tail) }))
+  return toBinary(ReadBatchSchema, {
+    $typeName: 'headwater.v1.ReadBatch',
+    records: [],
+    tail: positionMessage(tail),
+  })
 }
 
 const frames = new WeakMap<ReadBatch, Map<Compression | undefined, MaybePromise<Uint8Array>>>()
