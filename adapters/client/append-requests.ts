@@ -1,17 +1,15 @@
 import type { AppendBatch } from '../../src/model/append-input.ts'
 import { isStreamMissing } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
-import { loaded } from '../../src/runtime/lazy-module.ts'
 import { APPEND_HEADER, UNMATCHED_SEQ_NUM } from '../../src/wire/headers.ts'
 import { Malformed } from '../../src/wire/json.ts'
 import { decodeAppendAck, encodeAppendInput } from '../../src/wire/protobuf.ts'
 import type { ClientCore } from './core.ts'
-import { decoded, withEffects } from './errors.ts'
-import { loadControl } from './on-demand.ts'
+import { createMissingStream } from './creation.ts'
+import { decoded } from './errors.ts'
+import { afterRepetition, appendHeaders, assertKnown, extensionError } from './extended-append.ts'
+import { resolveRepeated } from './repeated-append.ts'
 import type { RemoteTarget } from './stream-target.ts'
-
-/** The code that only appends with a producer or a `streamSeq` need, once it is loaded. */
-let extendedAppend: typeof import('./extended-append.ts') | undefined
 
 /** How often the stream is created, should others keep deleting it. */
 const CREATIONS_MAX = 3
@@ -54,7 +52,7 @@ export class AppendRequests {
   encode(batch: AppendBatch): Uint8Array | undefined {
     const { matchSeqNum, producer } = batch
     if (matchSeqNum !== undefined && producer === undefined) return undefined
-    return isExtended(batch) && extendedAppend === undefined ? undefined : bodyOf(batch)
+    return bodyOf(batch)
   }
 
   /** Makes a call, which has no effect on a missing stream, and again once the stream was created. */
@@ -65,7 +63,6 @@ export class AppendRequests {
       } catch (error) {
         const mayCreate = this.#target.autoCreate && creations < CREATIONS_MAX
         if (!isStreamMissing(error) || error.mayHaveEffects || !mayCreate) throw error
-        const { createMissingStream } = await loadControl()
         await createMissingStream(this.#core.sender, this.#target, error)
       }
     }
@@ -74,8 +71,6 @@ export class AppendRequests {
   async #append(batch: AppendBatch, mayBeStored: boolean, body?: Uint8Array | undefined): Promise<AppendAck> {
     const { matchSeqNum, producer } = batch
     const isWithHeader = isExtended(batch)
-    if (isWithHeader) extendedAppend ??= await loaded('producers', import('./extended-append.ts'))
-    const extension = isWithHeader ? extendedAppend : undefined
     // The server finds out whether the batch is stored already, or rejects what it does not understand.
     const isIdempotent = producer !== undefined
     const count = batch.records.length
@@ -84,7 +79,7 @@ export class AppendRequests {
       path: `${this.#target.path}/records`,
       basin: this.#target.basin,
       vendor: this.#target.recordHeaders,
-      headers: extension?.appendHeaders(batch),
+      headers: isWithHeader ? appendHeaders(batch) : undefined,
       accept: 'application/protobuf',
       contentType: 'application/protobuf',
       body: body ?? bodyOf(batch),
@@ -93,7 +88,7 @@ export class AppendRequests {
     })
     if (outcome.kind === 'reply') {
       const result = outcome.headers.get(APPEND_HEADER)
-      extension?.assertKnown(result)
+      if (isWithHeader) assertKnown(result)
       const received = decoded(true, () => decodeAppendAck(outcome.body))
       const ack: AppendAck = result === 'duplicate' ? { ...received, duplicate: true } : received
       // A duplicate is where the first one was stored, whatever its records and the condition are.
@@ -102,16 +97,10 @@ export class AppendRequests {
       return decoded(true, () => assertAck(ack, sent))
     }
     const { isRepeated } = outcome
-    const error = extension?.extensionError(outcome.error, batch, isRepeated) ?? outcome.error
-    if (isIdempotent) throw isRepeated ? extension!.afterRepetition(error) : error
+    const error = isWithHeader ? extensionError(outcome.error, batch, isRepeated) : outcome.error
+    if (isIdempotent) throw isRepeated ? afterRepetition(error) : error
     const mayBeRepeated = (isRepeated || mayBeStored) && matchSeqNum !== undefined
     if (!mayBeRepeated) throw error
-    const { resolveRepeated } = await loaded(
-      'the code of repeated appends',
-      import('./repeated-append.ts'),
-    ).catch(() => {
-      throw withEffects(error, true)
-    })
     return resolveRepeated(this.#core, this.#target, { ...batch, matchSeqNum }, error)
   }
 }

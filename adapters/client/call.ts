@@ -70,9 +70,6 @@ export interface CallSender {
   json<Value>(call: Call, decode: (value: unknown, reply: CallReply) => Value): Promise<Value>
 }
 
-/** The arguments of a method that may be something else. */
-export type ArgumentsOf<Member> = Member extends (...args: infer Args) => unknown ? Args : never
-
 interface JsonCallOptions extends Pick<Call, 'basin' | 'vendor' | 'signal'> {
   readonly text?: string | undefined
   /** True by default, which is right for calls that change nothing. */

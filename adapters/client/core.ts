@@ -71,25 +71,6 @@ export class ClientCore {
     return result
   }
 
-  /**
-   * Creates a stream or a basin. What is called later for it waits, so that it does not come first while code
-   * is loaded.
-   *
-   * @param id The id of the stream, or the name of the basin.
-   */
-  async creating<Module, Result>(
-    id: string,
-    load: () => Promise<Module>,
-    create: (module: Module) => Promise<Result>,
-  ): Promise<Result> {
-    return this.inOrder(id, async () => create(await load()))
-  }
-
-  /** Resolves when the earlier calls for a stream or a basin have settled; undefined if there are none. */
-  settled(id: string): Promise<void> | undefined {
-    return this.#queues.get(id)?.queue.run(async () => {})
-  }
-
   /** Whether no append of the stream was called after this one, which has not settled. */
   isLast(stream: string, mark: object): boolean {
     return this.#queues.get(stream)?.last === mark

@@ -60,12 +60,12 @@ const TRANSIENT: readonly number[] = [408, 429, 500, 502, 503, 504]
  * @param isSafe Whether the request changes nothing.
  * @param retryAfterMs How long the server asks to wait; 0 if it does not ask.
  */
-export async function failureOf(
+export function failureOf(
   status: number | undefined,
   text: string,
   isSafe: boolean,
   retryAfterMs = 0,
-): Promise<Failure> {
+): Failure {
   const received = text === '' ? undefined : decodeError(text)
   if (received?.code === undefined) {
     const sent = received && `${received.message} (${received.sentCode})`
@@ -91,14 +91,15 @@ const CODES_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   429: 'rate_limited',
 }
 
-/** Gateways, and servers without the body of an error. */
+/** Servers with codes of a later version, and gateways, whose replies have no error of the protocol. */
 function ofStatus(status: number, isSafe: boolean, sent: string | undefined, retryAfterMs: number): Failure {
-  const isTransient = TRANSIENT.includes(status)
-  // A gateway that asks for a login says nothing about the token.
-  const isOfGateway = (status === 401 || status === 403) && sent === undefined
-  const known = isOfGateway ? undefined : CODES_BY_STATUS[status]
-  const code = known ?? (isTransient ? 'unavailable' : 'other')
   const mayHaveEffects = !isSafe && (status >= 500 || status === 408)
+  // Only the server can say that a token is not good: a gateway asks for something else, such as a login.
+  if (sent === undefined && (status === 401 || status === 403)) {
+    return notOfTheProtocol(`status ${status} without an error of the protocol`, mayHaveEffects)
+  }
+  const isTransient = TRANSIENT.includes(status)
+  const code = CODES_BY_STATUS[status] ?? (isTransient ? 'unavailable' : 'other')
   const said = sent === undefined ? '' : `: ${sent}`
   const hint = status >= 300 && status < 405 && code === 'other' ? '; check `url`' : ''
   const error = new HeadwaterError(code, `the server responded with status ${status}${said}${hint}`, {
@@ -106,6 +107,16 @@ function ofStatus(status: number, isSafe: boolean, sent: string | undefined, ret
     ...(retryAfterMs > 0 && { retryAfterMs }),
   })
   return { error, isTransient, retryAfterMs }
+}
+
+/** The failure of a reply that something between client and server seems to have sent. */
+export function notOfTheProtocol(problem: string, mayHaveEffects: boolean): Failure {
+  const message = `unexpected response, perhaps of a gateway: ${problem}`
+  return {
+    error: new HeadwaterError('unavailable', message, { mayHaveEffects }),
+    isTransient: true,
+    retryAfterMs: 0,
+  }
 }
 
 /**
@@ -133,6 +144,25 @@ export function connectionFailure(cause: unknown, mayHaveEffects: boolean): Fail
 /** The error of a connection, which `fetch` reports as the cause of another one. */
 export function connectionErrorOf(error: unknown): { readonly code?: unknown; readonly message?: unknown } {
   return Object((Object(error) as { cause?: unknown }).cause ?? error)
+}
+
+/** Errors of Node's `fetch` and sockets that come before the first byte of a request. */
+const NOT_SENT: readonly unknown[] = [
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+  'ERR_SSL_PACKET_LENGTH_TOO_LONG',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]
+
+/** Whether a request that failed may have been sent. In browsers, errors have no codes. */
+export function mayBeSent(error: unknown): boolean {
+  return HeadwaterError.is(error) || !NOT_SENT.includes(connectionErrorOf(error).code)
 }
 
 /**

@@ -15,7 +15,7 @@ export async function* events({
   let isDone = false
   for await (const chunk of exchange.chunks(response)) {
     for (const event of parser.push(decoder.decode(chunk, { stream: true }))) {
-      if (event.event === 'error') throw new LinkFailure(endOf(await failureOf(undefined, event.data, true)))
+      if (event.event === 'error') throw new LinkFailure(endOf(failureOf(undefined, event.data, true)))
       const decoded = linkEventOf(event)
       if (decoded === 'done') isDone = true
       else if (decoded !== undefined) yield decoded

@@ -53,8 +53,8 @@ export interface ConnectOptions {
    */
   readonly getToken?: (() => string | Promise<string>) | undefined
   /**
-   * Sends requests: a handler made by `createHandler`, or a `fetch` of your own. The runtime's by default; in
-   * Node, `node:http`, unless `fetch` or its dispatcher was replaced, and HTTP/2 for sessions.
+   * Sends requests: a handler made by `createHandler`, or a `fetch` of your own. The runtime's by default, and
+   * in Node HTTP/2 for sessions.
    */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined
   /** The prefix of protocol headers: `s2` for the hosted service. `svc` by default. */
@@ -134,7 +134,6 @@ export interface Settings {
   /** Whether another token may be had after a 401. */
   readonly renewsToken: boolean
   readonly fetch: (request: Request) => Promise<Response>
-  readonly isRuntimeFetch: boolean
   /** Whether sessions use HTTP/2, in Node. */
   readonly http2: boolean
   readonly headerPrefix: HeaderPrefix
@@ -173,7 +172,6 @@ export function settingsOf(options: ConnectOptions): Settings {
     renewsToken: getToken !== undefined,
     // Called without a receiver, and looked up at each call, so that a replaced `fetch` is used.
     fetch: fetch ?? ((request) => globalThis.fetch(request)),
-    isRuntimeFetch: fetch === undefined,
     http2: options.http2 ?? fetch === undefined,
     headerPrefix,
     autoCreate: options.autoCreate ?? true,

@@ -11,8 +11,8 @@ import type { Call, OpenResponse } from './call.ts'
 import { decompressFrame } from './compressed-frames.ts'
 import type { ClientCore, ReadForm } from './core.ts'
 import { connectionFailure, emptyAt, type Failure, failureOf, unexpectedResponse } from './errors.ts'
+import { events } from './event-stream.ts'
 import { endOf, type LinkEvent, LinkFailure } from './link-event.ts'
-import { loadEvents } from './on-demand.ts'
 import type { RemoteTarget } from './stream-target.ts'
 
 /** One connection of a read session. */
@@ -56,7 +56,7 @@ export async function openLink(
         opened.exchange.end()
         return openLink(core, target, query, signal)
       }
-      return new Link(opened, form === 'events' ? await events(opened) : frames(opened, core), signal, core)
+      return new Link(opened, form === 'events' ? events(opened) : frames(opened, core), signal, core)
     }
     opened.exchange.end()
   }
@@ -145,7 +145,7 @@ async function* frames(
   for await (const chunk of exchange.chunks(response)) {
     for (const frame of decoder.decode(chunk)) {
       if (frame.kind === 'terminal') {
-        throw new LinkFailure(endOf(await failureOf(frame.status, frame.body, true)))
+        throw new LinkFailure(endOf(failureOf(frame.status, frame.body, true)))
       }
       yield { received: decodeReadBatch(await messageOf(frame, core)), sentAt: undefined }
     }
@@ -161,9 +161,4 @@ async function messageOf(frame: MessageFrame, { readForms }: ClientCore): Promis
   // The server compresses with what `fetch` decodes, but a page cannot. Events are never compressed.
   readForms.candidates = ['events']
   throw new Error(`this runtime has no ${compression}`)
-}
-
-async function events(opened: OpenResponse): Promise<AsyncGenerator<LinkEvent, void, undefined>> {
-  const { events } = await loadEvents()
-  return events(opened)
 }

@@ -1,13 +1,23 @@
 import { Basin } from '../../src/api/basin.ts'
+import type { CallOptions } from '../../src/api/call-options.ts'
 import { STREAM_OPTIONS, type StreamOptions } from '../../src/api/stream-options.ts'
+import { assertBasinConfig } from '../../src/model/basin-config.ts'
+import type { BasinConfig, BasinReconfiguration } from '../../src/model/config.ts'
+import { streamPrefixProblem } from '../../src/model/control-names.ts'
+import { assertValid } from '../../src/model/errors.ts'
+import type { ListQuery, Page, Provisioned, StreamInfo } from '../../src/model/info.ts'
+import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
+import { basinNameProblem } from '../../src/model/names.ts'
 import { assertMembers, notText } from '../../src/model/validation.ts'
-import type { ArgumentsOf } from './call.ts'
+import { basinChangeText, basinConfigOf } from '../../src/wire/json-config.ts'
+import { pageOf, streamInfoOf } from '../../src/wire/json-resources.ts'
+import { jsonCall } from './call.ts'
+import { begin, beginBasin, listSearch, metricsFor } from './control-calls.ts'
 import type { ClientCore } from './core.ts'
-import { loadAccount, loadControl } from './on-demand.ts'
+import { createStream, ensureStream } from './creation.ts'
+import { basinConfig, keepingRetention } from './default-retention.ts'
 import { RemoteStream } from './remote-stream.ts'
-import { RemoteTarget, streamId } from './stream-target.ts'
-
-type Args<Method extends keyof Basin> = ArgumentsOf<Basin[Method]>
+import { RemoteTarget } from './stream-target.ts'
 
 /** A basin of a server. */
 export class RemoteBasin extends Basin {
@@ -26,43 +36,47 @@ export class RemoteBasin extends Basin {
     return new RemoteStream(this.#core, new RemoteTarget(this.name, name, options, this.#autoCreate))
   }
 
-  override createStream(...args: Args<'createStream'>) {
-    return this.#creating(args[0], ({ createStream }) => createStream(this.#core.sender, this.name, ...args))
+  override createStream(...args: Parameters<Basin['createStream']>): Promise<Provisioned<StreamInfo>> {
+    return createStream(this.#core.sender, this.name, ...args)
   }
 
-  override ensureStream(...args: Args<'ensureStream'>) {
-    return this.#creating(args[0], ({ ensureStream }) => ensureStream(this.#core.sender, this.name, ...args))
+  override ensureStream(...args: Parameters<Basin['ensureStream']>): Promise<Provisioned<StreamInfo>> {
+    return ensureStream(this.#core.sender, this.name, ...args)
   }
 
-  override async listStreams(...args: Args<'listStreams'>) {
-    return (await loadControl()).listStreams(this.#core.sender, this.name, ...args)
+  override async listStreams(query: ListQuery = {}, options?: CallOptions): Promise<Page<StreamInfo>> {
+    const { sender } = this.#core
+    const signal = begin(sender, options)
+    const search = listSearch(query, streamPrefixProblem)
+    assertValid(basinNameProblem(this.name), 'basin')
+    const call = jsonCall('GET', `/streams${search}`, { basin: this.name, signal })
+    return sender.json(call, (value) => pageOf(value, 'streams', streamInfoOf))
   }
 
-  override async storedConfig(...args: Args<'storedConfig'>) {
-    return (await loadControl()).getBasinConfig(this.#core.sender, this.name, ...args)
+  override async storedConfig(options?: CallOptions): Promise<BasinConfig> {
+    return basinConfig(this.#core.sender, this.name, options)
   }
 
-  override async reconfigureStored(...args: Args<'reconfigureStored'>) {
-    return (await loadControl()).reconfigureBasin(this.#core.sender, this.name, ...args)
+  override async reconfigureStored(
+    change: BasinReconfiguration,
+    options?: CallOptions,
+  ): Promise<BasinConfig> {
+    const { sender } = this.#core
+    const signal = beginBasin(sender, this.name, options)
+    assertBasinConfig(change)
+    const complete = await keepingRetention(sender, this.name, change, signal)
+    const call = jsonCall('PATCH', `/basins/${this.name}`, { text: basinChangeText(complete), signal })
+    return sender.json(call, basinConfigOf)
   }
 
-  override async delete(...args: Args<'delete'>) {
-    return (await loadControl()).deleteBasin(this.#core.sender, this.name, ...args)
+  /** Is not repeated after an unknown outcome: another basin may have the name by then. */
+  override async delete(options?: CallOptions): Promise<void> {
+    const { sender } = this.#core
+    const signal = beginBasin(sender, this.name, options)
+    await sender.send(jsonCall('DELETE', `/basins/${this.name}`, { isRepeatable: false, signal }))
   }
 
-  override async metrics(...args: Args<'metrics'>) {
-    return (await loadAccount()).metrics(this.#core.sender, [this.name], ...args)
-  }
-
-  async #creating<Result>(
-    name: string,
-    create: (control: Awaited<ReturnType<typeof loadControl>>) => Promise<Result>,
-  ): Promise<Result> {
-    const load = async () => {
-      await this.#core.settled(this.name)
-      return loadControl()
-    }
-    // Not checked yet: it may be a symbol.
-    return this.#core.creating(streamId(this.name, String(name)), load, create)
+  override async metrics(query: MetricsQuery, options?: CallOptions): Promise<readonly Metric[]> {
+    return metricsFor(this.#core.sender, [this.name], query, options)
   }
 }

@@ -1,13 +1,30 @@
-import { signalOf } from '../../src/api/call-options.ts'
+import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { BASIN_OPTIONS, type BasinOptions, Headwater } from '../../src/api/headwater.ts'
-import { assertMembers, notText } from '../../src/model/validation.ts'
+import {
+  type AccessTokenInfo,
+  type AccessTokenInput,
+  accessTokenIdProblem,
+  accessTokenPrefixProblem,
+  newAccessToken,
+} from '../../src/model/access.ts'
+import { basinPrefixProblem } from '../../src/model/control-names.ts'
+import { assertValid } from '../../src/model/errors.ts'
+import type { BasinInfo, ListQuery, Page, Provisioned } from '../../src/model/info.ts'
+import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
+import { assertMembers, assertText, notText } from '../../src/model/validation.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
-import type { ArgumentsOf } from './call.ts'
+import {
+  accessTokenInfoOf,
+  accessTokenText,
+  basinInfoOf,
+  issuedTokenOf,
+  pageOf,
+} from '../../src/wire/json-resources.ts'
+import { jsonCall } from './call.ts'
+import { begin, listSearch, metricsFor } from './control-calls.ts'
 import type { ClientCore } from './core.ts'
-import { loadAccount, loadControl } from './on-demand.ts'
+import { createBasin, ensureBasin } from './creation.ts'
 import { RemoteBasin } from './remote-basin.ts'
-
-type Args<Method extends keyof Headwater> = ArgumentsOf<Headwater[Method]>
 
 /** A server, or the hosted service. */
 export class RemoteHeadwater extends Headwater {
@@ -29,43 +46,58 @@ export class RemoteHeadwater extends Headwater {
     return new RemoteBasin(this.#core, name, autoCreate)
   }
 
-  override createBasin(...args: Args<'createBasin'>) {
-    return this.#core.creating(args[0], loadControl, ({ createBasin }) =>
-      createBasin(this.#core.sender, ...args),
-    )
+  override createBasin(...args: Parameters<Headwater['createBasin']>): Promise<Provisioned<BasinInfo>> {
+    return createBasin(this.#core.sender, ...args)
   }
 
-  override ensureBasin(...args: Args<'ensureBasin'>) {
-    return this.#core.creating(args[0], loadControl, ({ ensureBasin }) =>
-      ensureBasin(this.#core.sender, ...args),
-    )
+  override ensureBasin(...args: Parameters<Headwater['ensureBasin']>): Promise<Provisioned<BasinInfo>> {
+    return ensureBasin(this.#core.sender, ...args)
   }
 
-  override async listBasins(...args: Args<'listBasins'>) {
-    return (await loadControl()).listBasins(this.#core.sender, ...args)
+  override async listBasins(query: ListQuery = {}, options?: CallOptions): Promise<Page<BasinInfo>> {
+    const { sender } = this.#core
+    const signal = begin(sender, options)
+    const call = jsonCall('GET', `/basins${listSearch(query, basinPrefixProblem)}`, { signal })
+    return sender.json(call, (value) => pageOf(value, 'basins', basinInfoOf))
   }
 
-  override async issueAccessToken(...args: Args<'issueAccessToken'>) {
-    return (await loadAccount()).issueAccessToken(this.#core.sender, ...args)
+  override async issueAccessToken(token: AccessTokenInput, options?: CallOptions): Promise<string> {
+    const { sender } = this.#core
+    const signal = begin(sender, options)
+    // The clock of the server decides whether an expiry is in the past.
+    const text = accessTokenText(newAccessToken(token, Number.NEGATIVE_INFINITY))
+    const call = jsonCall('POST', '/access-tokens', { text, isRepeatable: false, signal })
+    return sender.json(call, issuedTokenOf)
   }
 
-  override async listAccessTokens(...args: Args<'listAccessTokens'>) {
-    return (await loadAccount()).listAccessTokens(this.#core.sender, ...args)
+  override async listAccessTokens(
+    query: ListQuery = {},
+    options?: CallOptions,
+  ): Promise<Page<AccessTokenInfo>> {
+    const { sender } = this.#core
+    const signal = begin(sender, options)
+    const call = jsonCall('GET', `/access-tokens${listSearch(query, accessTokenPrefixProblem)}`, { signal })
+    return sender.json(call, (value) => pageOf(value, 'access_tokens', accessTokenInfoOf))
   }
 
-  override async revokeAccessToken(...args: Args<'revokeAccessToken'>) {
-    return (await loadAccount()).revokeAccessToken(this.#core.sender, ...args)
+  override async revokeAccessToken(id: string, options?: CallOptions): Promise<void> {
+    const { sender } = this.#core
+    assertText(id, 'tokenId')
+    const signal = begin(sender, options)
+    assertValid(accessTokenIdProblem(id), 'id')
+    const path = `/access-tokens/${encodeURIComponent(id)}`
+    await sender.send(jsonCall('DELETE', path, { isRepeatable: false, signal }))
   }
 
-  override async metrics(...args: Args<'metrics'>) {
-    return (await loadAccount()).metrics(this.#core.sender, [], ...args)
+  override async metrics(query: MetricsQuery, options?: CallOptions): Promise<readonly Metric[]> {
+    return metricsFor(this.#core.sender, [], query, options)
   }
 
-  override async close(...[options]: Args<'close'>) {
+  override async close(options?: CallOptions): Promise<void> {
     await unlessAborted(signalOf(options), this.#core.close())
   }
 
-  override async [Symbol.asyncDispose]() {
+  override async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
   }
 }

@@ -4,23 +4,26 @@ import type { CursorOptions, RecordCursor } from '../../src/api/record-cursor.ts
 import { Stream } from '../../src/api/stream.ts'
 import type { SiblingOptions } from '../../src/api/stream-options.ts'
 import { appendBatch, type RecordInput } from '../../src/model/append-input.ts'
+import { assertStreamConfig, type StreamConfig, type StreamReconfiguration } from '../../src/model/config.ts'
 import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
+import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
 import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
+import type { StreamTail } from '../../src/model/position.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import { RedactedKey } from '../../src/model/redacted-key.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
-import { loaded } from '../../src/runtime/lazy-module.ts'
 import type { ReadBatch } from '../../src/storage/record-batch.ts'
+import { streamChangeText, streamConfigOf } from '../../src/wire/json-config.ts'
 import { AppendRequests } from './append-requests.ts'
-import type { ArgumentsOf } from './call.ts'
+import { jsonCall } from './call.ts'
+import { beginStream, metricsFor } from './control-calls.ts'
 import type { ClientCore } from './core.ts'
-import { loadAccount, loadControl } from './on-demand.ts'
+import { withStreamRetention } from './default-retention.ts'
 import { readBatch, tailOf } from './read-requests.ts'
 import { RemoteCursor } from './remote-cursor.ts'
+import { openAppendSession } from './session-appender.ts'
 import type { RemoteTarget } from './stream-target.ts'
-
-type Args<Method extends keyof Stream> = ArgumentsOf<Stream[Method]>
 
 /** A stream of a server. */
 export class RemoteStream extends Stream {
@@ -65,8 +68,6 @@ export class RemoteStream extends Stream {
       const reservation = this.#core.streamContext.reserve(batch.meteredBytes)
       const acked = this.#core
         .inOrder(this.#target.id, async () => {
-          const creating = this.#core.settled(this.basinName)
-          if (creating !== undefined) await creating
           signal?.throwIfAborted()
           return this.#appends.append(batch, body)
         })
@@ -82,12 +83,6 @@ export class RemoteStream extends Stream {
     const signal = signalOf(options)
     signal?.throwIfAborted()
     this.#begin()
-    const earlier = [this.#core.settled(this.basinName), this.#core.settled(this.#target.id)]
-    const { openAppendSession } = await unlessAborted(
-      signal,
-      loaded('the code of append sessions', import('./session-appender.ts')),
-    )
-    await unlessAborted(signal, Promise.all(earlier))
     return openAppendSession(this.#core, this.#target, this.#appends, signal)
   }
 
@@ -108,24 +103,40 @@ export class RemoteStream extends Stream {
     return this.#reading(create, () => RemoteCursor.open(this.#core, this.#target, query, options))
   }
 
-  override async checkTail(...[options]: Args<'checkTail'>) {
+  override async checkTail(options?: CallOptions): Promise<StreamTail> {
     return tailOf(this.#core, this.#target, this.#begin(options))
   }
 
-  override async storedConfig(...args: Args<'storedConfig'>) {
-    return (await loadControl()).getStreamConfig(this.#core.sender, this.basinName, this.name, ...args)
+  override async storedConfig(options?: CallOptions): Promise<StreamConfig> {
+    const { sender } = this.#core
+    const signal = beginStream(sender, this.basinName, this.name, options)
+    return sender.json(jsonCall('GET', this.#target.path, { basin: this.basinName, signal }), streamConfigOf)
   }
 
-  override async reconfigureStored(...args: Args<'reconfigureStored'>) {
-    return (await loadControl()).reconfigureStream(this.#core.sender, this.basinName, this.name, ...args)
+  override async reconfigureStored(
+    change: StreamReconfiguration,
+    options?: CallOptions,
+  ): Promise<StreamConfig> {
+    const { sender } = this.#core
+    const basin = this.basinName
+    const signal = beginStream(sender, basin, this.name, options)
+    assertStreamConfig(change)
+    const isCleared = change.retentionPolicy === null
+    const complete = isCleared ? await withStreamRetention(sender, basin, change, signal) : change
+    const call = jsonCall('PATCH', this.#target.path, { basin, text: streamChangeText(complete), signal })
+    return sender.json(call, streamConfigOf)
   }
 
-  override async delete(...args: Args<'delete'>) {
-    return (await loadControl()).deleteStream(this.#core.sender, this.basinName, this.name, ...args)
+  /** Is not repeated after an unknown outcome: another stream may have the name by then. */
+  override async delete(options?: CallOptions): Promise<void> {
+    const { sender } = this.#core
+    const signal = beginStream(sender, this.basinName, this.name, options)
+    const call = { basin: this.basinName, isRepeatable: false, signal }
+    await sender.send(jsonCall('DELETE', this.#target.path, call))
   }
 
-  override async metrics(...args: Args<'metrics'>) {
-    return (await loadAccount()).metrics(this.#core.sender, [this.basinName, this.name], ...args)
+  override async metrics(query: MetricsQuery, options?: CallOptions): Promise<readonly Metric[]> {
+    return metricsFor(this.#core.sender, [this.basinName, this.name], query, options)
   }
 
   #begin(options?: CallOptions): AbortSignal | undefined {

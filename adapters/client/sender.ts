@@ -3,24 +3,24 @@ import type { StreamConfigInput } from '../../src/model/config.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { RedactedKey } from '../../src/model/redacted-key.ts'
 import { type AnySignal, onAbort, type SharedSignal } from '../../src/runtime/abort.ts'
-import { trackExternalWork } from '../../src/runtime/clock.ts'
-import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { type VendorHeader, vendorHeaderName } from '../../src/wire/headers.ts'
 import { Malformed, parseJson } from '../../src/wire/json.ts'
+import { streamConfigText } from '../../src/wire/json-resources.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import type { Call, CallReply, CallSender, OpenResponse, Outcome } from './call.ts'
 import {
   clientClosedError,
-  connectionErrorOf,
   connectionFailure,
   decoded,
   type Failure,
   failureOf,
+  mayBeSent,
+  notOfTheProtocol,
   unexpectedResponse,
   withEffects,
 } from './errors.ts'
 import { Exchange, type IncomingResponse, type Transport } from './exchange.ts'
-import { loadControl, loadKeyHeader } from './on-demand.ts'
+import { keyHeaderText } from './key-header.ts'
 import { isToken, type Settings } from './options.ts'
 import { RequestCompression } from './request-compression.ts'
 import { pause, pauseMs, retryAfterMsOf } from './retry.ts'
@@ -112,9 +112,16 @@ export class Sender implements CallSender {
     const silenceMs = requestTimeoutMs + (call.waitMs ?? 0)
     const exchange = new Exchange(clock, silenceMs, [this.closing, call.signal])
     try {
-      const response = await this.#authorized(call, exchange, (request) => this.sessions.unary(request))
+      const response = await this.#authorized(call, exchange, async (request) =>
+        this.settings.fetch(request.toRequest()),
+      )
       if (!response.ok) return await this.#failed(call, response, exchange)
-      return { headers: response.headers, body: await exchange.body(response) }
+      const { headers } = response
+      const body = await exchange.body(response)
+      const type = mediaTypeEssence(headers.get('content-type'))
+      if (isExpected(type, body, call)) return { headers, body }
+      const problem = `status ${response.status} with the content type ${type ?? 'missing'}`
+      return notOfTheProtocol(problem, call.method !== 'GET')
     } catch (error) {
       return this.#lost(call, error, call.signal)
     } finally {
@@ -126,10 +133,8 @@ export class Sender implements CallSender {
   async #authorized(call: Call, exchange: Exchange, transport: Transport): Promise<IncomingResponse> {
     const transmit = async (token: string | undefined): Promise<IncomingResponse> => {
       const { method, body } = call
-      const given = this.#headers(call, token)
-      const headers = isPromise(given) ? await given : given
-      const compressing = this.#compression.gzip(body)
-      const compressed = isPromise(compressing) ? await compressing : compressing
+      const headers = this.#headers(call, token)
+      const compressed = await this.#compression.gzip(body)
       if (compressed !== undefined) headers['content-encoding'] = 'gzip'
       const content = { method, headers, body: compressed ?? body }
       const response = await exchange.send(transport, `${this.settings.url}${call.path}`, content)
@@ -153,22 +158,16 @@ export class Sender implements CallSender {
   #headers(
     { basin, vendor, headers: own, accept, contentType }: Call,
     token: string | undefined,
-  ): MaybePromise<Record<string, string>> {
+  ): Record<string, string> {
     const headers: Record<string, string> = { ...own, accept: accept ?? 'application/json' }
     if (token !== undefined) headers.authorization = `Bearer ${token}`
     if (contentType !== undefined) headers['content-type'] = contentType
-    const add = (name: string, text: string | undefined) => {
-      if (text === undefined) return
-      headers[vendorHeaderName(this.settings.headerPrefix, name as VendorHeader)] = text
+    const values = { ...vendor, basin }
+    for (const name of Object.keys(values) as VendorHeader[]) {
+      const text = headerText(values[name])
+      if (text !== undefined) headers[vendorHeaderName(this.settings.headerPrefix, name)] = text
     }
-    const encoding: Promise<void>[] = []
-    for (const name in vendor) {
-      const value = vendor[name as VendorHeader]
-      if (typeof value !== 'object') add(name, value)
-      else encoding.push(headerText(value).then((text) => add(name, text)))
-    }
-    add('basin', basin)
-    return encoding.length === 0 ? headers : Promise.all(encoding).then(() => headers)
+    return headers
   }
 
   #askForToken(): Promise<string | undefined> {
@@ -228,28 +227,30 @@ export class Sender implements CallSender {
   }
 
   /** Throws the reason of a signal that ended the request. */
-  async #lost(call: Call, error: unknown, signal: AnySignal | undefined): Promise<Failure> {
+  #lost(call: Call, error: unknown, signal: AnySignal | undefined): Failure {
     if (signal?.aborted) throw signal.reason
     const isSafe = call.method === 'GET'
     if (this.closing.aborted) throw withEffects(clientClosedError(), !isSafe)
     if (error instanceof Malformed) {
       return { error: unexpectedResponse(error.message, !isSafe), isTransient: false, retryAfterMs: 0 }
     }
-    return connectionFailure(error, !isSafe && (await mayBeSent(error)))
+    return connectionFailure(error, !isSafe && mayBeSent(error))
   }
 }
 
-/** Whether a request that failed may have been sent. Browsers do not tell. */
-async function mayBeSent(error: unknown): Promise<boolean> {
-  const { code } = connectionErrorOf(error)
-  if (typeof code !== 'string' || HeadwaterError.is(error)) return true
-  const { isUnsent } = await trackExternalWork(import('./unsent.ts'))
-  return !isUnsent(code)
+function headerText(value: string | RedactedKey | StreamConfigInput | undefined): string | undefined {
+  if (typeof value !== 'object') return value
+  return value instanceof RedactedKey ? keyHeaderText(value) : streamConfigText(value)
 }
 
-async function headerText(value: RedactedKey | StreamConfigInput): Promise<string | undefined> {
-  if (!(value instanceof RedactedKey)) return (await loadControl()).streamConfigText(value)
-  return (await loadKeyHeader()).keyHeaderText(value)
+/** Whether a successful reply can be one of the protocol: a page of a captive portal or a gateway is not. */
+function isExpected(
+  type: string | undefined,
+  body: Uint8Array,
+  { accept = 'application/json' }: Call,
+): boolean {
+  if (body.length === 0 && type !== 'text/html') return true
+  return accept.endsWith('json') ? (type?.endsWith('json') ?? false) : type === accept
 }
 
 /** Whether the app has given a token: pages of gateways and bodies of errors are none. */

@@ -3,31 +3,17 @@ import { isNode } from '../../src/runtime/node.ts'
 import type { Upload } from './call.ts'
 import { NotDuplex } from './errors.ts'
 import type { IncomingResponse, OutgoingRequest } from './exchange.ts'
-import type { NodeTransport } from './node/node-transport.ts'
+import type { Http2Transport } from './node/node-http2.ts'
 import type { Settings } from './options.ts'
 
-const originalFetch = globalThis.fetch
-
-/**
- * Sends requests: in Node, those of sessions over HTTP/2 and the others by `node:http`, which takes half as
- * long as `fetch`; elsewhere by `fetch`.
- */
+/** Sends the requests of sessions: over HTTP/2 in Node, whose `fetch` has one direction at a time, else by `fetch`. */
 export class SessionFetch {
   readonly #settings: Settings
-  #node: Promise<NodeTransport> | undefined
-  /** The same, once it is loaded. */
-  #loaded: NodeTransport | undefined
+  #http2: Promise<Http2Transport> | undefined
   #isClosed = false
 
   constructor(settings: Settings) {
     this.#settings = settings
-  }
-
-  /** Resolves to the response to a request that is not one of a session. */
-  async unary(request: OutgoingRequest): Promise<IncomingResponse> {
-    const usesNode = this.#settings.isRuntimeFetch && isNode()
-    const node = usesNode ? (this.#loaded ?? (await this.#loadNode())) : undefined
-    return node?.unary(request, originalFetch) ?? this.#settings.fetch(request.toRequest())
   }
 
   /** Resolves to the response, of a server without HTTP/2 too. */
@@ -53,19 +39,18 @@ export class SessionFetch {
   /** Ends all connections. */
   close(): void {
     this.#isClosed = true
-    this.#node?.then((node) => node.close()).catch(() => {})
+    this.#http2?.then((transport) => transport.close()).catch(() => {})
   }
 
   async #overHttp2(request: OutgoingRequest, upload?: Upload): Promise<IncomingResponse | undefined> {
     if (!this.isDuplex || this.#isClosed) return undefined
-    return (await this.#loadNode()).overHttp2(request, upload)
+    this.#http2 ??= trackExternalWork(this.#load())
+    return (await this.#http2).fetch(request, upload)
   }
 
-  #loadNode(): Promise<NodeTransport> {
-    this.#node ??= trackExternalWork(import('./node/node-transport.ts')).then((module) => {
-      this.#loaded = new module.NodeTransport(this.#settings)
-      return this.#loaded
-    })
-    return this.#node
+  async #load(): Promise<Http2Transport> {
+    const { http2Transport } = await import('./node/node-http2.ts')
+    const { url, clock } = this.#settings
+    return http2Transport(new URL(url).origin, clock)
   }
 }

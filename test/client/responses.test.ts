@@ -13,6 +13,10 @@ function json(value: unknown, status = 200): Response {
   return Response.json(value, { status })
 }
 
+function jsonText(text: string): Response {
+  return new Response(text, { headers: { 'content-type': 'application/json' } })
+}
+
 function record(seqNum: number, timestamp = 0, length = 1) {
   return { seqNum, timestamp, headers: [], body: new Uint8Array(length) }
 }
@@ -23,11 +27,10 @@ function bytes(data: Uint8Array): BodyInit {
 
 describe('a response that the protocol does not allow', () => {
   it.each<[string, () => Response]>([
-    ['HTML', () => new Response(NOT_JSON)],
     ['another shape', () => json({ tail: 7 })],
     ['a negative number', () => json({ tail: { seq_num: -1, timestamp: 0 } })],
-    ['a number beyond 2^53 - 1', () => new Response('{"tail":{"seq_num":9007199254740993,"timestamp":0}}')],
-    ['an empty body', () => new Response('')],
+    ['a number beyond 2^53 - 1', () => jsonText('{"tail":{"seq_num":9007199254740993,"timestamp":0}}')],
+    ['an empty body', () => jsonText('')],
     ['a redirect', () => new Response(null, { status: 302, headers: { location: 'http://else/' } })],
     ['null', () => json(null)],
   ])('is a typed error: %s', async (_, respond) => {
@@ -38,6 +41,28 @@ describe('a response that the protocol does not allow', () => {
       mayHaveEffects: false,
     })
     expect(requests).toHaveLength(1)
+  })
+
+  it.each<[string, number, ResponseInit]>([
+    ['a page of a captive portal', 200, { headers: { 'content-type': 'text/html' } }],
+    ['text', 200, {}],
+    ['a page of a gateway that wants a login', 401, { headers: { 'content-type': 'text/html' } }],
+    ['a page of a gateway that blocks', 403, { headers: { 'content-type': 'text/html' } }],
+  ])('is retried if it seems to be of something in between: %s', async (_, status, init) => {
+    const replies = [
+      new Response(NOT_JSON, { ...init, status }),
+      json({ tail: { seq_num: 1, timestamp: 2 } }),
+    ]
+    const { stream, requests, clock } = await connectTo(() => replies.shift()!, { retries: 1 })
+    expect(await whileTimePasses(clock, stream.checkTail())).toEqual({ seqNum: 1, timestamp: 2 })
+    expect(requests).toHaveLength(2)
+  })
+
+  it('is no success of a deletion', async () => {
+    const { stream } = await connectTo(
+      () => new Response(NOT_JSON, { headers: { 'content-type': 'text/html' } }),
+    )
+    expect(await failureOf(stream.delete())).toMatchObject({ code: 'unavailable', mayHaveEffects: true })
   })
 
   it('is cut off at 16 MiB', async () => {

@@ -12,16 +12,15 @@ import type { OpenResponse } from '../call.ts'
 import { decompressFrame } from '../compressed-frames.ts'
 import type { ClientCore } from '../core.ts'
 import {
-  connectionErrorOf,
   connectionFailure,
   type Failure,
   failureOf,
+  mayBeSent,
   unexpectedResponse,
   withEffects,
 } from '../errors.ts'
 import { isSilence, silenceError } from '../exchange.ts'
 import type { RemoteTarget } from '../stream-target.ts'
-import { isUnsent } from '../unsent.ts'
 import { type FrameMemory, FrameUpload } from './frame-upload.ts'
 
 /** Receives what a connection of an append session does. */
@@ -85,7 +84,7 @@ export class AppendLink {
       for await (const chunk of exchange.chunks(response, true)) {
         for (const frame of decoder.decode(chunk)) {
           if (frame.kind === 'terminal') {
-            const { error, isTransient } = await failureOf(frame.status, frame.body, false)
+            const { error, isTransient } = failureOf(frame.status, frame.body, false)
             // The token has ended: what is not acknowledged may be stored.
             const isRevoked = error.code === 'authn'
             const isLost =
@@ -115,7 +114,7 @@ export class AppendLink {
     if (closing.aborted) return [connectionFailure(closing.reason, true).error, false]
     const isMalformed = error instanceof Malformed || (HeadwaterError.is(error) && error.code === 'bad_frame')
     if (isMalformed) return [unexpectedResponse((error as Error).message, true), false]
-    return [connectionFailure(error, !isUnsent(String(connectionErrorOf(error).code))).error, true]
+    return [connectionFailure(error, mayBeSent(error)).error, true]
   }
 
   #end(error: HeadwaterError, isLost: boolean): void {
