@@ -83,6 +83,7 @@ export class AppendRequests {
       accept: 'application/protobuf',
       contentType: 'application/protobuf',
       body: body ?? bodyOf(batch),
+      isAppend: true,
       // A second copy of the batch cannot be stored: its first record would get another sequence number.
       isRepeatable: matchSeqNum !== undefined || isIdempotent,
     })

@@ -28,6 +28,8 @@ export interface Call {
   readonly body?: Uint8Array | undefined
   /** Receives the stream of each attempt to open an append session, whose body it writes. */
   readonly upload?: Upload | undefined
+  /** Whether closing the client waits for it for a while. False by default. */
+  readonly isAppend?: boolean | undefined
   /** Whether the call may be sent again although an earlier attempt may have had effects. */
   readonly isRepeatable: boolean
   /** How long the server may wait before it responds, in milliseconds. */

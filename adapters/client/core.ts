@@ -9,6 +9,9 @@ import { Sender } from './sender.ts'
 /** A form of read sessions: frames, or Server-Sent Events. */
 export type ReadForm = 'frames' | 'events'
 
+/** How long appends under way may take when the client is closed, in milliseconds. */
+const CLOSE_MS = 5_000
+
 interface AppendQueue {
   readonly queue: SerialQueue
   users: number
@@ -18,20 +21,23 @@ interface AppendQueue {
 /** The state that all handles of one client share. */
 export class ClientCore {
   readonly settings: Settings
+  /** Aborts when the client begins to close: nothing new begins, reads end, and nothing is repeated. */
   readonly closing = new SharedSignal()
+  /** Aborts what the client does not wait for any longer: appends under way have a while to finish. */
+  readonly #ended = new SharedSignal()
   readonly sender: Sender
   readonly streamContext: StreamContext
   /** How read sessions are sent: the forms to try, or the one that the server accepts. */
   readonly readForms: { candidates: readonly ReadForm[] }
   readonly #queues = new Map<string, AppendQueue>()
   readonly #waitingBytes: RejectingQuota
-  /** Requests that run to their end although their caller may have left. */
+  /** Appends and append sessions, which run to their end although their caller may have left. */
   readonly #running = new Set<Promise<unknown>>()
   readonly #onClose: (() => void)[] = []
 
   constructor(settings: Settings) {
     this.settings = settings
-    this.sender = new Sender(settings, this.closing)
+    this.sender = new Sender(settings, this.closing, this.#ended)
     // Every server sends events.
     this.readForms = { candidates: ['frames', 'events'] }
     this.#waitingBytes = new RejectingQuota('limits.appendWaitingBytes', settings.limits.appendWaitingBytes)
@@ -63,12 +69,10 @@ export class ClientCore {
     entry.last = mark
     const result = entry.queue.runAtOnce(append)
     const end = () => {
-      this.#running.delete(result)
       if (--entry.users === 0) this.#queues.delete(stream)
     }
-    this.#running.add(result)
     result.then(end, end)
-    return result
+    return this.untilClosed(result)
   }
 
   /** Whether no append of the stream was called after this one, which has not settled. */
@@ -81,11 +85,25 @@ export class ClientCore {
     this.#onClose.push(callback)
   }
 
-  /** Ends sessions and aborts requests. Resolves when nothing is under way any more. */
+  /** Makes `close` wait for work that appends. */
+  untilClosed<Result>(work: Promise<Result>): Promise<Result> {
+    this.#running.add(work)
+    const end = () => this.#running.delete(work)
+    work.then(end, end)
+    return work
+  }
+
+  /**
+   * Sends what producers have collected, and ends everything else. Resolves when nothing is under way any more:
+   * appends that are not acknowledged after a while fail.
+   */
   async close(): Promise<void> {
     this.closing.abort(clientClosedError())
-    this.sender.sessions.close()
     for (const callback of this.#onClose.splice(0)) callback()
-    await Promise.allSettled(this.#running)
+    const cancel = this.settings.clock.schedule(CLOSE_MS, () => this.#ended.abort(clientClosedError()))
+    while (this.#running.size > 0) await Promise.allSettled(this.#running)
+    cancel()
+    this.#ended.abort(clientClosedError())
+    this.sender.sessions.close()
   }
 }

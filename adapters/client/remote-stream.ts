@@ -83,7 +83,13 @@ export class RemoteStream extends Stream {
     const signal = signalOf(options)
     signal?.throwIfAborted()
     this.#begin()
-    return openAppendSession(this.#core, this.#target, this.#appends, signal)
+    const { closing } = this.#core
+    return openAppendSession(this.#core, this.#target, this.#appends, signal, closing)
+  }
+
+  /** @internal The session of a producer does not end when the client begins to close, which waits for it. */
+  override producerSession(signal?: AbortSignal): Promise<AppendSession> {
+    return openAppendSession(this.#core, this.#target, this.#appends, signal, undefined)
   }
 
   override async readUnary(

@@ -82,7 +82,6 @@ export class RequestAppender implements SessionAppender {
   }
 
   async #append(batch: AppendBatch): Promise<AppendAck> {
-    this.#core.closing.throwIfAborted()
     if (this.group.failed) throw discardedError(this.group.failure)
     return this.#requests.append(batch)
   }

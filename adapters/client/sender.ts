@@ -2,7 +2,7 @@ import { EMPTY_BYTES, lossyTextOf } from '../../src/model/bytes.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { RedactedKey } from '../../src/model/redacted-key.ts'
-import { type AnySignal, onAbort, type SharedSignal } from '../../src/runtime/abort.ts'
+import { type AnySignal, onAbort, type SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
 import { type VendorHeader, vendorHeaderName } from '../../src/wire/headers.ts'
 import { Malformed, parseJson } from '../../src/wire/json.ts'
 import { streamConfigText } from '../../src/wire/json-resources.ts'
@@ -34,12 +34,15 @@ export class Sender implements CallSender {
   readonly settings: Settings
   readonly closing: SharedSignal
   readonly sessions: SessionFetch
+  readonly #ended: SharedSignal
   readonly #compression: RequestCompression
   #token: Promise<string | undefined> | undefined
 
-  constructor(settings: Settings, closing: SharedSignal) {
+  /** @param ended Ends appends, which outlive the begin of `closing`. */
+  constructor(settings: Settings, closing: SharedSignal, ended: SharedSignal) {
     this.settings = settings
     this.closing = closing
+    this.#ended = ended
     this.sessions = new SessionFetch(settings)
     this.#compression = new RequestCompression(settings.compression)
   }
@@ -84,7 +87,7 @@ export class Sender implements CallSender {
    * @param signal Ends the session.
    */
   async open(call: Call, signal: SharedSignal): Promise<OpenResponse | Failure> {
-    const exchange = new Exchange(this.settings.clock, SESSION_SILENCE_MS, [this.closing, signal])
+    const exchange = new Exchange(this.settings.clock, SESSION_SILENCE_MS, [this.#endOf(call), signal])
     const { sessions } = this
     const { upload } = call
     try {
@@ -107,10 +110,14 @@ export class Sender implements CallSender {
     return this.settings.renewsToken
   }
 
+  #endOf({ isAppend }: Call): SharedSignal {
+    return isAppend ? this.#ended : this.closing
+  }
+
   async #once(call: Call): Promise<Omit<CallReply, 'isRepeated'> | Failure> {
     const { clock, requestTimeoutMs } = this.settings
     const silenceMs = requestTimeoutMs + (call.waitMs ?? 0)
-    const exchange = new Exchange(clock, silenceMs, [this.closing, call.signal])
+    const exchange = new Exchange(clock, silenceMs, [this.#endOf(call), call.signal])
     try {
       const response = await this.#authorized(call, exchange, async (request) =>
         this.settings.fetch(request.toRequest()),
@@ -144,7 +151,10 @@ export class Sender implements CallSender {
       return transmit(token)
     }
     const asked = this.#askForToken()
-    const token = await exchange.unlessEnded(asked)
+    // A request that waits for the app's token when the client begins to close has not been sent.
+    const mayWait = this.closing.aborted || !this.settings.renewsToken
+    const waiting = mayWait ? asked : unlessAborted(this.closing, asked)
+    const token = await exchange.unlessEnded(waiting)
     const response = await transmit(token)
     if (response.status !== 401 || !this.settings.renewsToken) return response
     // Another request may have got another token meanwhile.
@@ -230,7 +240,7 @@ export class Sender implements CallSender {
   #lost(call: Call, error: unknown, signal: AnySignal | undefined): Failure {
     if (signal?.aborted) throw signal.reason
     const isSafe = call.method === 'GET'
-    if (this.closing.aborted) throw withEffects(clientClosedError(), !isSafe)
+    if (this.#endOf(call).aborted) throw withEffects(clientClosedError(), !isSafe)
     if (error instanceof Malformed) {
       return { error: unexpectedResponse(error.message, !isSafe), isTransient: false, retryAfterMs: 0 }
     }

@@ -1,6 +1,6 @@
 import { AppendSession, type SessionAppender } from '../../src/api/append-session.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { unlessAborted } from '../../src/runtime/abort.ts'
+import { type SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
 import type { AppendRequests } from './append-requests.ts'
 import type { ClientCore } from './core.ts'
 import { assertPlain } from './extended-append.ts'
@@ -10,18 +10,20 @@ import type { RemoteTarget } from './stream-target.ts'
 
 /**
  * Opens the appender of a session: over HTTP/2 where the runtime and the server have it. Rejects with
- * `stream_not_found` unless the stream exists or is created.
+ * `stream_not_found` unless the stream exists or is created, if it `looksFirst`; else the first append finds out.
  */
 async function openAppender(
   core: ClientCore,
   target: RemoteTarget,
   requests: AppendRequests,
+  looksFirst: boolean,
 ): Promise<SessionAppender> {
   if (core.sender.sessions.isDuplex) {
     const { openStreamAppender } = await import('./node/node-sessions.ts')
     const appender = await openStreamAppender(core, target, requests)
     if (appender !== undefined) return appender
   }
+  if (!looksFirst) return new RequestAppender(core, target, requests)
   try {
     await requests.creatingStream(() => tailOf(core, target))
   } catch (error) {
@@ -31,16 +33,26 @@ async function openAppender(
   return new RequestAppender(core, target, requests)
 }
 
-/** Opens an append session. Rejects as {@link openAppender} does, and with the reason of the signal. */
+/**
+ * Opens an append session, which ends when `closing` aborts. Rejects as {@link openAppender} does, and with the
+ * reason of the signal.
+ */
 export async function openAppendSession(
   core: ClientCore,
   target: RemoteTarget,
   requests: AppendRequests,
   signal: AbortSignal | undefined,
+  closing: SharedSignal | undefined,
 ): Promise<AppendSession> {
-  const { settings, streamContext, closing } = core
-  const opening = openAppender(core, target, requests)
+  const { settings, streamContext } = core
+  const opening = core.untilClosed(openAppender(core, target, requests, closing !== undefined))
   const appender = await unlessAborted(signal, opening, (late) => late.release())
+  let onEnd = () => {}
+  void core.untilClosed(
+    new Promise<void>((resolve) => {
+      onEnd = resolve
+    }),
+  )
   return new AppendSession({
     appender,
     reserve: streamContext.reserve,
@@ -50,6 +62,6 @@ export async function openAppendSession(
     signal,
     revoked: undefined,
     check: assertPlain,
-    onEnd: () => {},
+    onEnd,
   })
 }

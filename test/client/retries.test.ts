@@ -217,7 +217,9 @@ describe('closing', () => {
     network.delay('1h')
     const calls = [failureOf(stream.checkTail()), failureOf(stream.append('a')), following]
     await clock.settle()
-    await hw.close()
+    const closing = hw.close()
+    await clock.advance(5_000)
+    await closing
     const [tail, append, follow] = await Promise.all(calls)
     expect(tail).toMatchObject({ code: 'closed', mayHaveEffects: false })
     expect(append).toMatchObject({ code: 'closed', mayHaveEffects: true })

@@ -173,6 +173,7 @@ export async function openAppendLink(
       accept: 'application/protobuf',
       contentType,
       upload: (stream) => body.begin(stream),
+      isAppend: true,
       isRepeatable: true,
     },
     new SharedSignal(),
