@@ -2,7 +2,7 @@ import type { AppendSession } from '../../src/api/append-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import { invalid, isStreamMissing } from '../../src/model/errors.ts'
-import type { CopyEnd } from '../../src/sync/copy-end.ts'
+import { COMPARED_RECORDS, type CopyEnd } from '../../src/sync/copy-end.ts'
 import { codeOf } from '../../src/sync/failures.ts'
 
 /** Keeps records forever and their timestamps unchanged, and rejects records of the app, which have none. */
@@ -69,10 +69,9 @@ export class LocalCopy {
   /** Resolves to the end of the copy. */
   async end(): Promise<CopyEnd> {
     const tail = await this.existing.checkTail()
-    if (tail.seqNum === 0) return { tail, last: undefined }
-    const query = { seqNum: tail.seqNum - 1, count: 1, clamp: true }
-    const { records } = await this.existing.readBatch(query, { as: 'bytes' })
-    return { tail, last: records[0]?.seqNum === tail.seqNum - 1 ? records[0] : undefined }
+    const query = { seqNum: Math.max(0, tail.seqNum - COMPARED_RECORDS), clamp: true }
+    const last = await this.existing.read(query, { as: 'bytes' }).toArray()
+    return { tail, last: last.filter(({ seqNum }) => seqNum < tail.seqNum) }
   }
 
   /** Deletes the copy and creates an empty one that begins with a sequence number. */

@@ -6,7 +6,7 @@ import type { StreamTail } from '../../src/model/position.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
-import { continuationOf } from '../../src/sync/copy-end.ts'
+import { type CopyEnd, comparedFrom, continuationOf, isContinuedBy } from '../../src/sync/copy-end.ts'
 import { asHeadwaterError, mirrorOutcome } from '../../src/sync/failures.ts'
 import type { MirrorState, StoppedMirror } from '../../src/sync/mirror-state.ts'
 import type { LocalCopy } from './local-copy.ts'
@@ -130,15 +130,21 @@ export class MirrorConnection {
     this.#next = end.tail.seqNum
     this.#position = this.#next
     this.#startedAt = this.#clock.now()
-    await this.#connect()
-    let first = await this.#event()
-    const continuation = this.#next === 0 ? await this.#begin(first) : continuationOf(end, first)
-    if (continuation.kind === 'replaced') throw replaced()
-    if (continuation.kind === 'trimmed') throw trimmed(continuation.gap)
-    if (continuation.skip > 0) first = { ...first, records: first.records.slice(continuation.skip) }
+    await this.#connect(end)
+    const first = await this.#event()
+    if (this.#next === 0) await this.#begin(first)
+    else {
+      const continuation = continuationOf(end, first)
+      if (continuation.kind === 'replaced') throw replaced()
+      if (continuation.kind === 'trimmed') throw trimmed(continuation.gap)
+    }
     if (first.tail === undefined) this.#findTail()
     for (let event = first; ; event = await this.#event()) {
-      if (event.records.length > 0) await this.#append(event.records)
+      const known = event.records.filter(({ seqNum }) => seqNum < end.tail.seqNum)
+      const isShorter = event.tail !== undefined && event.tail.seqNum < end.tail.seqNum
+      if (isShorter || !isContinuedBy(end, known)) throw replaced()
+      const records = known.length === 0 ? event.records : event.records.slice(known.length)
+      if (records.length > 0) await this.#append(records)
       this.#tail = event.tail?.seqNum
       this.#report()
       // Nothing follows, so there is nothing to connect for.
@@ -154,10 +160,10 @@ export class MirrorConnection {
     return new Promise((_, reject) => onAbort(this.#ending, () => reject(this.#ending.reason)))
   }
 
-  async #connect(): Promise<void> {
+  async #connect(end: CopyEnd): Promise<void> {
     const { remote, from } = this.#options
     const waitMs = Number.POSITIVE_INFINITY
-    const query = this.#next === 0 ? startQuery(from) : { seqNum: this.#next - 1, waitMs }
+    const query = this.#next === 0 ? startQuery(from) : { seqNum: comparedFrom(end), waitMs }
     this.#waitingSince = this.#clock.now()
     const opening = remote.openCursor(query, { heartbeats: true, retry: false, allowsEmpty: 'always' })
     this.#cursor = await unlessAborted(this.#ending, opening, (late) => late?.close())
@@ -182,9 +188,9 @@ export class MirrorConnection {
   }: {
     readonly records: readonly SequencedRecord[]
     readonly tail: StreamTail | undefined
-  }): Promise<{ readonly kind: 'same'; readonly skip: 0 }> {
+  }): Promise<void> {
     const start = records[0]?.seqNum ?? tail?.seqNum ?? 0
-    if (start === 0) return { kind: 'same', skip: 0 }
+    if (start === 0) return
     await locally(this.#options.copy.replace(start))
     throw new Ended({ kind: 'other-copy' })
   }

@@ -2,7 +2,7 @@ import type { Stream } from '../../src/api/stream.ts'
 import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import { assertMembers, type Check, type MembersOf, unchecked } from '../../src/model/validation.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
-import { continuationOf, type FirstArrival } from '../../src/sync/copy-end.ts'
+import { comparedFrom, continuationOf, type FirstArrival } from '../../src/sync/copy-end.ts'
 import type { LocalCopy } from './local-copy.ts'
 import type { OutboxLog } from './outbox-log.ts'
 
@@ -51,7 +51,7 @@ export async function restartCopy(
 async function isContinued(copy: LocalCopy, remote: Stream, signal: AbortSignal): Promise<boolean> {
   const end = await copy.end()
   if (end.tail.seqNum === 0) return true
-  const first = await firstArrival(remote, startQuery({ seqNum: end.tail.seqNum - 1 }), signal)
+  const first = await firstArrival(remote, startQuery({ seqNum: comparedFrom(end) }), signal)
   return continuationOf(end, first).kind !== 'replaced'
 }
 

@@ -3,14 +3,17 @@ import type { StreamPosition } from '../model/position.ts'
 import { equalHeaders, type SequencedRecord } from '../model/record.ts'
 import type { MirrorGap } from './mirror-state.ts'
 
+/** How many of its last records a copy is compared by: the server may have created the stream again. */
+export const COMPARED_RECORDS = 16
+
 /** The end of the local copy of a stream. */
 export interface CopyEnd {
   readonly tail: StreamPosition
-  /** The record before the tail, unless it was trimmed. */
-  readonly last: SequencedRecord | undefined
+  /** The records before the tail, at most {@link COMPARED_RECORDS}, as far as they were not trimmed. */
+  readonly last: readonly SequencedRecord[]
 }
 
-/** The first records of a read that begins one record before the end of a copy; none at the tail. */
+/** The first records of a read that begins with those that are compared; none at the tail. */
 export interface FirstArrival {
   readonly records: readonly SequencedRecord[]
   /** The tail of the remote stream. Known if there are no records. */
@@ -19,39 +22,46 @@ export interface FirstArrival {
 
 /** How a remote stream continues a local copy. */
 type Continuation =
-  /** The copy continues after the first `skip` records. */
-  | { readonly kind: 'same'; readonly skip: 0 | 1 }
+  | { readonly kind: 'same' }
   | { readonly kind: 'replaced' }
   | { readonly kind: 'trimmed'; readonly gap: MirrorGap }
 
-const REPLACED: Continuation = { kind: 'replaced' }
+/** Returns the sequence number with which a read begins that continues a copy. */
+export function comparedFrom({ tail, last }: CopyEnd): number {
+  return Math.max(0, last[0]?.seqNum ?? tail.seqNum - 1)
+}
 
 /**
  * Decides whether a remote stream continues a local copy with at least one sequence number. It does if it has
- * the last record of the copy, or if that was trimmed on both sides, one with the same timestamp. Where
+ * the last records of the copy, or if the last one was trimmed here, one with the same timestamp. Where
  * nothing can be compared because it was trimmed, there is a gap, which may be empty.
  */
 export function continuationOf(copy: CopyEnd, { records, tail }: FirstArrival): Continuation {
-  const { last } = copy
   const end = copy.tail.seqNum
-  const first = records[0]
-  const position = first?.seqNum ?? tail?.seqNum ?? 0
-  const isNew = isUnstarted(copy)
-  if (first?.seqNum === end - 1) {
-    const isSame = last === undefined ? first.timestamp === copy.tail.timestamp : equalRecords(first, last)
-    return isSame || isNew ? { kind: 'same', skip: 1 } : REPLACED
-  }
-  if (position < end) return REPLACED
-  if (position === end && isNew) return { kind: 'same', skip: 0 }
-  if (first === undefined && position === end) {
-    return tail?.timestamp === copy.tail.timestamp ? { kind: 'same', skip: 0 } : REPLACED
-  }
+  const position = records[0]?.seqNum ?? tail?.seqNum ?? 0
+  const isShorter = tail !== undefined && tail.seqNum < end
+  if (isShorter || !isContinuedBy(copy, records)) return { kind: 'replaced' }
+  if (position < end || (position === end && isUnstarted(copy))) return { kind: 'same' }
+  if (records.length === 0 && position === end && tail?.timestamp === copy.tail.timestamp)
+    return { kind: 'same' }
+  if (records.length === 0 && position === end) return { kind: 'replaced' }
   return { kind: 'trimmed', gap: { from: end, to: position } }
 }
 
-/** Whether the copy was created and has no records yet, so that every stream continues it. */
+/** Whether those of some records that lie before the end of a copy are the records of the copy. */
+export function isContinuedBy(copy: CopyEnd, records: readonly SequencedRecord[]): boolean {
+  const { tail, last } = copy
+  if (isUnstarted(copy)) return true
+  return records.every((record) => {
+    const own = last.find(({ seqNum }) => seqNum === record.seqNum)
+    if (own !== undefined) return equalRecords(own, record)
+    return record.seqNum !== tail.seqNum - 1 || record.timestamp === tail.timestamp
+  })
+}
+
+/** Whether a copy was created and has no records yet, so that every stream continues it. */
 function isUnstarted({ tail, last }: CopyEnd): boolean {
-  return last === undefined && tail.timestamp === 0
+  return last.length === 0 && tail.timestamp === 0
 }
 
 /** Whether two records are the same in every member that is stored. */

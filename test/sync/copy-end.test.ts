@@ -15,32 +15,33 @@ function atTail(seqNum: number, timestamp: number): FirstArrival {
   return { records: [], tail: { seqNum, timestamp } }
 }
 
-const COPY: CopyEnd = { tail: { seqNum: 10, timestamp: 100 }, last: record(9, 100) }
-const TRIMMED: CopyEnd = { tail: { seqNum: 10, timestamp: 100 }, last: undefined }
-const UNSTARTED: CopyEnd = { tail: { seqNum: 10, timestamp: 0 }, last: undefined }
+const COPY: CopyEnd = { tail: { seqNum: 10, timestamp: 100 }, last: [record(8, 90), record(9, 100)] }
+const TRIMMED: CopyEnd = { tail: { seqNum: 10, timestamp: 100 }, last: [] }
+const UNSTARTED: CopyEnd = { tail: { seqNum: 10, timestamp: 0 }, last: [] }
 
-const same = (skip: 0 | 1) => ({ kind: 'same', skip })
+const same = { kind: 'same' }
 const trimmed = (from: number, to: number) => ({ kind: 'trimmed', gap: { from, to } })
 const replaced = { kind: 'replaced' }
 
 it.each<[string, CopyEnd, FirstArrival, unknown]>([
-  ['the last record again', COPY, arrival(record(9, 100), record(10, 101)), same(1)],
+  ['the last record again', COPY, arrival(record(9, 100), record(10, 101)), same],
   ['the last record with another body', COPY, arrival(record(9, 100, 'b')), replaced],
   ['the last record with another timestamp', COPY, arrival(record(9, 101)), replaced],
   ['the record after the last one', COPY, arrival(record(10, 101)), trimmed(10, 10)],
   ['a later record', COPY, arrival(record(12, 101)), trimmed(10, 12)],
-  ['an earlier record', COPY, arrival(record(8, 90)), replaced],
-  ['the tail of the copy', COPY, atTail(10, 100), same(0)],
+  ['the first of the last records', COPY, arrival(record(8, 90)), same],
+  ['another record before the last one', COPY, arrival(record(8, 90, 'b'), record(9, 100)), replaced],
+  ['the tail of the copy', COPY, atTail(10, 100), same],
   ['the tail of the copy with another timestamp', COPY, atTail(10, 101), replaced],
   ['a tail below that of the copy', COPY, atTail(9, 100), replaced],
   ['a tail beyond that of the copy', COPY, atTail(11, 101), trimmed(10, 11)],
-  ['a record with the timestamp of the trimmed one', TRIMMED, arrival(record(9, 100)), same(1)],
+  ['a record with the timestamp of the trimmed one', TRIMMED, arrival(record(9, 100)), same],
   ['a record with another timestamp than the trimmed one', TRIMMED, arrival(record(9, 99)), replaced],
   ['the record after the trimmed one', TRIMMED, arrival(record(10, 101)), trimmed(10, 10)],
-  ['the tail of a trimmed copy', TRIMMED, atTail(10, 100), same(0)],
-  ['a record before the start of a new copy', UNSTARTED, arrival(record(9, 50)), same(1)],
-  ['the first record of a new copy', UNSTARTED, arrival(record(10, 50)), same(0)],
-  ['the tail of a new copy', UNSTARTED, atTail(10, 50), same(0)],
+  ['the tail of a trimmed copy', TRIMMED, atTail(10, 100), same],
+  ['a record before the start of a new copy', UNSTARTED, arrival(record(9, 50)), same],
+  ['the first record of a new copy', UNSTARTED, arrival(record(10, 50)), same],
+  ['the tail of a new copy', UNSTARTED, atTail(10, 50), same],
   ['a record beyond the start of a new copy', UNSTARTED, arrival(record(11, 50)), trimmed(10, 11)],
   ['a tail below the start of a new copy', UNSTARTED, atTail(3, 50), replaced],
 ])('decides how a remote stream that sends %s continues a copy', (_, copy, first, expected) => {

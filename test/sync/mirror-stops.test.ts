@@ -169,3 +169,21 @@ describe('a mirror stops', () => {
     await copy.close()
   })
 })
+
+it('a mirror stops if a stream was created again with the same last record', async () => {
+  const { origin, local, start, clock, network } = await openBoth()
+  const records = (first: string) => [
+    { body: first, timestamp: 1_000 },
+    { body: 'last', timestamp: 2_000 },
+  ]
+  await origin.append(records('old'))
+  const copy = start()
+  await until(copy, 'live', clock)
+  network.refuse()
+  await copy.close()
+  await origin.delete()
+  await origin.append([...records('new'), 'more'])
+  network.heal()
+  expect(await until(start(), 'stopped', clock)).toMatchObject({ reason: 'replaced' })
+  expect((await local.read().toArray()).map(({ body }) => body)).toEqual(['old', 'last'])
+})
