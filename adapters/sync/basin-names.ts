@@ -1,6 +1,5 @@
 import type { Basin } from '../../src/api/basin.ts'
-import type { RecentUse } from '../../src/sync/recent-use.ts'
-import { OUTBOX_PREFIX, syncedNameProblem } from '../../src/sync/synced-names.ts'
+import { OUTBOX_PREFIX } from '../../src/sync/synced-names.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
 import { isEmptyCopy, listNames, localNames } from './known-streams.ts'
 import { deleteIfPresent, LocalCopy } from './local-copy.ts'
@@ -24,7 +23,6 @@ export class BasinNames {
   #local: ReadonlyMap<string, number> = new Map()
   /** The streams of the server, with the times of their creation there; undefined until it was asked. */
   #remote: ReadonlyMap<string, number> | undefined
-  #listings = -1
   /** Streams that the server does not have, as far as that was noticed. */
   #missing: ReadonlySet<string> = new Set()
   /** Streams that were opened in this tab, or used in any. */
@@ -46,12 +44,9 @@ export class BasinNames {
     this.#changed()
   }
 
-  /** Takes over names that tabs have used, and those of the local basin if they have changed. */
-  async update({ times, listings }: RecentUse): Promise<void> {
-    for (const name of times.keys()) if (syncedNameProblem(name, this.prefix) === undefined) this.add(name)
-    if (listings === this.#listings) return
+  /** Lists the streams of the local basin, of which another tab may have added or removed some. */
+  async update(): Promise<void> {
     this.#local = await localNames(this.#options.local, this.prefix)
-    this.#listings = listings
     this.#changed()
   }
 

@@ -15,7 +15,7 @@ export { Mirror, type MirrorOptions, type MirrorStart, mirror, type RestartOptio
 export { Outbox, type OutboxAppend, type OutboxOptions, outbox } from './outbox.ts'
 export type { BasinStream } from './stream-list.ts'
 export { type SyncedStreamOptions, syncedStream } from './synced.ts'
-export { type SyncedBasin, syncedBasin } from './synced-basin-on-demand.ts'
+export { type SyncedBasin, syncedBasin } from './synced-basin.ts'
 export type { BasinStreamOptions, SyncedBasinOptions } from './synced-basin-options.ts'
 export type { SyncedRead } from './synced-read.ts'
 export type { SyncedReader } from './synced-reader.ts'

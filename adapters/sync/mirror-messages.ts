@@ -12,6 +12,14 @@ export type MirrorMessage =
   | { readonly kind: 'replaced' }
   /** Records wait for the server. */
   | { readonly kind: 'pending' }
+  /** The app has used a stream of a synced basin. */
+  | { readonly kind: 'used' }
+  /** Streams were added to the local basin or removed from it. */
+  | { readonly kind: 'listed' }
+
+type PlainKind = Exclude<MirrorMessage['kind'], 'state'>
+
+const PLAIN_KINDS: readonly PlainKind[] = ['hello', 'retry', 'replaced', 'pending', 'used', 'listed']
 
 /** The members of an error that other tabs get. */
 type SentError = Pick<HeadwaterError, 'code' | 'message' | 'mayHaveEffects' | 'field'>
@@ -27,7 +35,7 @@ export function encodeMessage(message: MirrorMessage): unknown {
 /** Returns the message that a value is; undefined for another value: any script of an origin can send one. */
 export function decodeMessage(value: unknown): MirrorMessage | undefined {
   const { kind, state } = Object(value) as { readonly kind?: unknown; readonly state?: unknown }
-  if (kind === 'hello' || kind === 'retry' || kind === 'replaced' || kind === 'pending') return { kind }
+  if (PLAIN_KINDS.includes(kind as PlainKind)) return { kind: kind as PlainKind }
   if (kind !== 'state' || typeof state !== 'object' || state === null) return undefined
   const { error } = state as { readonly error?: SentError | undefined }
   if (error === undefined) return { kind, state: state as MirrorState }

@@ -7,7 +7,7 @@ import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { codeOf } from '../../src/sync/failures.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
-import { usedNames } from '../../src/sync/recent-use.ts'
+import { RecentUse } from '../../src/sync/recent-use.ts'
 import { syncedNameProblem } from '../../src/sync/synced-names.ts'
 import { BasinElection } from './basin-election.ts'
 import { BasinEntry } from './basin-entry.ts'
@@ -29,13 +29,11 @@ import {
   type SyncedBasinOptions,
 } from './synced-basin-options.ts'
 import type { SyncedStream } from './synced-stream.ts'
-import { UseLog } from './use-log.ts'
 
 /** The parts of a synced basin. */
 interface BasinParts {
   readonly options: SyncedBasinOptions
   readonly clock: Clock
-  readonly log: UseLog
   /** The name of the election of the tabs. */
   readonly election: string
   readonly closing: AbortController
@@ -49,7 +47,7 @@ interface BasinParts {
 export class SyncedBasin {
   readonly #options: SyncedBasinOptions
   readonly #clock: Clock
-  readonly #log: UseLog
+  readonly #uses = new RecentUse()
   readonly #names: BasinNames
   readonly #closing: AbortController
   readonly #state = new StateCell<MirrorState>({ kind: 'connecting' })
@@ -64,12 +62,11 @@ export class SyncedBasin {
   #closed: Promise<void> | undefined
 
   /** @internal */
-  constructor({ options, clock, log, election, closing, names }: BasinParts) {
+  constructor({ options, clock, election, closing, names }: BasinParts) {
     const { connectionsMax = 4, discoverMs: everyMs = 30_000, coordinator = coordinate } = options
     const { random = Math.random, wakeUps = browserWakeUps } = options
     this.#options = options
     this.#clock = clock
-    this.#log = log
     this.#names = names
     this.#closing = closing
     this.#limit = new ConnectionLimit(connectionsMax)
@@ -152,12 +149,6 @@ export class SyncedBasin {
     await this.close()
   }
 
-  /** @internal Applies the log of recent use. */
-  onLog(): void {
-    void this.#repeat(() => this.#names.update(this.#log.state), this.#closing.signal)
-    this.#leader?.plan()
-  }
-
   async #close(): Promise<void> {
     this.#closing.abort(new HeadwaterError('closed', 'the synced basin is closed'))
     this.#endTerm()
@@ -184,7 +175,7 @@ export class SyncedBasin {
       random,
       slots: connectionsMax - 1,
       catchUpMs,
-      names: () => this.#names.byUse(usedNames(this.#log.state)),
+      names: () => this.#names.byUse(this.#uses.names),
       stateOf: (name) => this.#names.list.stateOf(name),
       isFlushed: (name) => this.#entries.get(name)?.isFlushed === true,
       isReachable: () => this.state.kind === 'live' || this.state.kind === 'stopped',
@@ -210,7 +201,7 @@ export class SyncedBasin {
     if (signal.aborted) return
     // They may have been opened as copies only.
     for (const name of this.#election.permitted) this.#entryOf(name, true)
-    const { used, others } = this.#names.byUse(usedNames(this.#log.state))
+    const { used, others } = this.#names.byUse(this.#uses.names)
     const all = [...used, ...others]
     leader.due([...all.filter((name) => this.#names.hasOutbox(name)), ...all])
   }
@@ -234,8 +225,7 @@ export class SyncedBasin {
     const signal = this.#term?.signal
     const { changed, due } = await this.#names.discover(this.#limit, signal, (name) => this.#withdraw(name))
     signal?.throwIfAborted()
-    if (changed) await this.#log.listed()
-    await this.#log.shorten()
+    if (changed) this.#election.post({ kind: 'listed' })
     this.#leader?.due(due)
   }
 
@@ -249,6 +239,7 @@ export class SyncedBasin {
     if (stream === '') this.#onBasinMessage(message)
     else if (message.kind === 'state') this.#onStreamState(stream, message.state, isOwn)
     else if (message.kind === 'pending') this.#onPending(stream)
+    else if (message.kind === 'used') this.#onUsed(stream)
     else if (
       (message.kind === 'retry' || message.kind === 'replaced') &&
       !this.#election.permitted.has(stream)
@@ -257,6 +248,7 @@ export class SyncedBasin {
   }
 
   #onBasinMessage(message: MirrorMessage): void {
+    if (message.kind === 'listed') void this.#repeat(() => this.#names.update(), this.#closing.signal)
     if (this.#leader === undefined) {
       if (message.kind === 'state') this.#state.set(message.state)
       return
@@ -302,8 +294,14 @@ export class SyncedBasin {
   }
 
   #use(name: string): void {
-    // What cannot be noted only changes which streams connect first.
-    this.#log.used(name).catch(() => {})
+    this.#election.post({ kind: 'used' }, name)
+    this.#onUsed(name)
+  }
+
+  #onUsed(name: string): void {
+    if (syncedNameProblem(name, this.#names.prefix) !== undefined || !this.#uses.note(name)) return
+    this.#names.add(name)
+    this.#leader?.plan()
   }
 
   #idleStateOf(name: string): MirrorState {
@@ -364,7 +362,7 @@ export class SyncedBasin {
   async #createMissing(name: string): Promise<boolean> {
     const { remote, createStreams = true } = this.#options
     const entry = this.#entries.get(name)
-    const isUsed = this.#log.state.times.has(name) || entry?.isFlushed === false
+    const isUsed = this.#uses.has(name) || entry?.isFlushed === false
     if (!createStreams || !isUsed) return false
     try {
       await remote.createStream(name)
@@ -375,24 +373,38 @@ export class SyncedBasin {
   }
 }
 
-/** Opens a synced basin. */
-export async function openSyncedBasin(options: SyncedBasinOptions): Promise<SyncedBasin> {
+/**
+ * Syncs all streams of a basin below a prefix: those that this device knows, and those that other devices
+ * create. The most recently used ones follow the server, within a number of connections; the others are
+ * caught up with, and what waits in them is sent, in turn. Resolves when the streams that this device knows
+ * are listed; connects in the background: see `state`.
+ *
+ * Errors:
+ * - `invalid` for options that are not valid
+ * - `storage`, `storage_full` when the local storage fails
+ *
+ * ```ts
+ * const server = await connect({ url: 'https://streams.example' })
+ * const hw = await open({ storage: indexedDb('my-app') })
+ * const [remote, local] = [server.basin('my-app'), hw.basin('my-app')]
+ * const rooms = await syncedBasin({ remote, local, prefix: 'rooms/' })
+ * rooms.streams$.subscribe((streams) => console.log(streams.map(({ name }) => name)))
+ * await rooms.stream('rooms/general').append('hello')
+ * ```
+ */
+export async function syncedBasin(options: SyncedBasinOptions): Promise<SyncedBasin> {
   assertSyncedBasinOptions(options)
   const { local, prefix = '', signal } = options
+  // An empty stream, whose identity names the election of the tabs.
   const name = `.basin/${prefix}`
-  const config = { retentionPolicy: 'infinite' } as const
-  const stream = local.stream(name).sibling(name, { autoCreate: true, config })
+  const stream = local.stream(name).sibling(name, { autoCreate: true })
+  await stream.readBatch({ count: 1 }, { create: true, signal })
   const { clock, closing: engineClosing } = stream.context
   const closing = new AbortController()
-  let synced: SyncedBasin | undefined
-  const log = await UseLog.open(stream, closing.signal, () => synced?.onLog())
   const names = new BasinNames(options)
-  await names.update(log.state)
-  signal?.throwIfAborted()
-  const election = `headwater basin ${await stream.identity()}`
-  const opened = new SyncedBasin({ options, clock, log, election, closing, names })
-  synced = opened
-  void log.follow(options.random ?? Math.random)
+  await names.update()
+  const election = `headwater basin ${await stream.identity({ signal })}`
+  const opened = new SyncedBasin({ options, clock, election, closing, names })
   const ignore = onAnyAbort([signal, engineClosing], () => void opened.close())
   closing.signal.addEventListener('abort', ignore, { once: true })
   return opened

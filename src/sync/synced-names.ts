@@ -14,7 +14,7 @@ export function outboxNameProblem(name: string): string | undefined {
   return `the name of a synced stream must not exceed ${SYNCED_NAME_BYTES_MAX} bytes in length`
 }
 
-/** Streams that sync keeps beside the app's: outboxes, snapshots of folds, recent use. */
+/** Streams that sync keeps beside the app's: outboxes, snapshots of folds, names of elections. */
 const INTERNAL = [OUTBOX_PREFIX, '.fold/', '.basin/']
 
 /** Returns the problem with the name of a synced stream below a prefix, or undefined. */

@@ -3,7 +3,7 @@ import { connect } from '../../adapters/client/index.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
-import { openSyncedBasin, type SyncedBasin } from '../../adapters/sync/synced-basin.ts'
+import { type SyncedBasin, syncedBasin } from '../../adapters/sync/synced-basin.ts'
 import type { SyncedBasinOptions } from '../../adapters/sync/synced-basin-options.ts'
 import { faultyHandler, type Handler, type VirtualClock, virtualClock } from '../../adapters/testing/index.ts'
 import { open } from '../../src/index.ts'
@@ -76,7 +76,7 @@ export async function openTab({ clock, handler }: BasinServer, storage = memory(
   const client = await connect({ url: 'http://localhost', fetch, clock, random: () => 0.5, retries: 0 })
   const wakeUps = new Set<() => void>()
   const start = async (options: Partial<SyncedBasinOptions> = {}): Promise<SyncedBasin> => {
-    const synced = await openSyncedBasin({
+    const synced = await syncedBasin({
       remote: client.basin('basin'),
       local: hw.basin('basin'),
       prefix: 'rooms/',
