@@ -34,17 +34,17 @@ const embedZstdCodec: Plugin = {
 }
 
 /**
- * `cli-progress` goes into the command line. It asks for two modules of Node by names that the build does not
- * take for Node's.
+ * `cli-progress` and `commander` go into the command line. They ask for modules of Node with `require`, which
+ * modules do not have.
  */
-const embedCliProgress: Plugin = {
-  name: 'embed-cli-progress',
+const embedCliPackages: Plugin = {
+  name: 'embed-cli-packages',
   setup(build) {
-    build.onResolve({ filter: /^(events|readline)$/ }, ({ path, importer }) =>
-      importer.includes('cli-progress') ? { path, namespace: 'of-node' } : undefined,
-    )
-    build.onLoad({ filter: /.*/, namespace: 'of-node' }, ({ path }) => ({
-      contents: `module.exports = process.getBuiltinModule('node:${path}')`,
+    build.onLoad({ filter: /node_modules[/\\](cli-progress|commander)[/\\].*\.js$/ }, async ({ path }) => ({
+      contents: (await readFile(path, 'utf8')).replaceAll(
+        /require\('(?:node:)?(events|readline|child_process|path|fs|process)'\)/g,
+        "globalThis.process.getBuiltinModule('node:$1')",
+      ),
     }))
   },
 }
@@ -116,8 +116,8 @@ export default defineConfig({
   platform: 'neutral',
   removeNodeProtocol: false,
   external: [/^node:/],
-  noExternal: ['zstd-codec', 'cli-progress'],
-  esbuildPlugins: [embedZstdCodec, embedCliProgress, bundledAssets],
+  noExternal: ['zstd-codec', 'cli-progress', 'commander'],
+  esbuildPlugins: [embedZstdCodec, embedCliPackages, bundledAssets],
   esbuildOptions(options) {
     // The sources are files of the package.
     options.sourcesContent = false

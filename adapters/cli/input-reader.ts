@@ -14,8 +14,6 @@ const CARRIAGE_RETURN = 13
 const JSON_LINE_BYTES_MAX = 8 * 1024 * 1024
 /** The read buffer. It grows for longer lines. */
 const BUFFER_BYTES = 1024 * 1024
-/** Makes a request of a line. */
-const BEFORE_JSON = '{"records":['
 
 /** A batch of 1 to 1,000 records, at most 1 MiB metered. */
 export interface InputBatch {
@@ -140,18 +138,14 @@ export class InputReader {
 
   #jsonRecord(line: Uint8Array): MeteredRecord {
     try {
-      const parts = [utf8(BEFORE_JSON), line, utf8(']}')]
+      const parts = [utf8('{"records":['), line, utf8(']}')]
       const { inputs } = decodeAppendJson(concatBytes(parts), this.#options.format)
       if (inputs.length !== 1) throw new CliError(1, `${this.#place()}: expected one JSON object`)
       const { timestamp, headers, body, meteredBytes } = appendRecord(inputs[0]!)
       return { input: { timestamp, headers, body }, meteredBytes }
     } catch (error) {
       if (!HeadwaterError.is(error)) throw error
-      const message = error.message.replace(
-        /(?<=at character )\d+/,
-        (at) => `${Number(at) - BEFORE_JSON.length}`,
-      )
-      throw new CliError(1, `${this.#place()}: ${printable(message)}`)
+      throw new CliError(1, `${this.#place()}: ${printable(error.message)}`)
     }
   }
 

@@ -9,8 +9,7 @@ import { runCli } from './run.ts'
 
 // Messages to a closed stream must not end a server.
 process.stderr.on('error', () => {})
-// Not awaited here: the code of a command is loaded by `import()`, and may import this module.
-void runCli(process.argv.slice(2), {
+const exitCode = await runCli(process.argv.slice(2), {
   storages: { memory, filesystem, sqlite, postgres: (connectionString) => postgres({ connectionString }) },
   env: process.env,
   fetch: (request) => fetch(request),
@@ -28,7 +27,6 @@ void runCli(process.argv.slice(2), {
   signals: process,
   now: () => performance.now(),
   exitNow: (code) => process.exit(code),
-}).then((exitCode) => {
-  // `process.exit` would drop output that has not been flushed.
-  process.exitCode ||= exitCode
 })
+// `process.exit` would drop output that has not been flushed.
+process.exitCode ||= exitCode

@@ -3,7 +3,7 @@ import { lossyTextOf, utf8 } from '../../src/model/bytes.ts'
 import type { Header } from '../../src/model/record.ts'
 import { encodeBase64 } from '../../src/wire/base64.ts'
 import { timeText } from '../../src/wire/json.ts'
-import { flag, type Values, withValue } from './arguments.ts'
+import { flag, type Values, withValue } from './command.ts'
 import { CliError, printable, quoteArg } from './errors.ts'
 import { compileTemplate, type Directive, directiveLines, plainDirective } from './template.ts'
 

@@ -1,13 +1,13 @@
 import { TOKEN_CHARACTERS_MAX } from '../../src/engine/access/token-format.ts'
 import { type Headwater, HeadwaterError } from '../../src/index.ts'
 import { EncryptionKey } from '../../src/model/encryption-key.ts'
-import type { ConnectOptions } from '../client/index.ts'
-import { withValue } from './arguments.ts'
+import { type ConnectOptions, connect } from '../client/index.ts'
+import { withValue } from './command.ts'
 import { type CliContext, stopSignal } from './context.ts'
 import { readContexts } from './contexts.ts'
 import { CliError, printable, quoteArg, validateArgument } from './errors.ts'
 import { ROOT_TOKEN_VARIABLE } from './root-token.ts'
-import type { Server } from './server.ts'
+import { Server } from './server.ts'
 import {
   checkExists,
   STORAGE_DEFINITIONS,
@@ -233,7 +233,6 @@ export async function withTarget<Result>(
   if (target.kind !== 'service') return withEngine(target, context, (hw) => use(hw, undefined))
   const { url, token } = target
   const { clock, http2 = false } = context
-  const [{ connect }, { Server }] = await Promise.all([import('../client/index.ts'), import('./server.ts')])
   const server = new Server(url, context.fetch)
   const hw = await connect({
     url,

@@ -1,5 +1,5 @@
 import type { RetentionPolicy } from '../../src/index.ts'
-import { integerArgument } from './arguments.ts'
+import { integerArgument } from './command.ts'
 import { CliError, quoteArg } from './errors.ts'
 
 const UNIT_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const

@@ -1,10 +1,11 @@
+import { Help } from 'commander'
+import { type Definitions, optionOf } from './command.ts'
 import { TEMPLATE_LINES } from './generated-records.ts'
-import { optionLines } from './help.ts'
 import { DIRECTIVE_LINES } from './record-format.ts'
 import { KEY_DEFINITION, TARGET_DEFINITIONS } from './target.ts'
 
 /** Returns the text of `headwater help options`: the options and terms that commands share. */
-export function optionsTopic(): string {
+function optionsTopic(): string {
   return [
     'Options and terms of all commands',
     '',
@@ -29,7 +30,7 @@ export function optionsTopic(): string {
 }
 
 /** `headwater help format`: the templates of `read`, `tail` and `append`. */
-export function formatTopic(): string {
+function formatTopic(): string {
   return [
     'Templates',
     '',
@@ -46,3 +47,17 @@ export function formatTopic(): string {
     'with a dot, and . is the whole value. Text is printed as it is, everything else as JSON.',
   ].join('\n')
 }
+
+function optionLines(definitions: Definitions): string[] {
+  const help = Object.assign(new Help(), { helpWidth: 100 })
+  const options = Object.entries(definitions).flatMap(([name, one]) =>
+    one.type === 'positional' ? [] : [optionOf(name, one)],
+  )
+  const width = Math.max(...options.map((option) => help.optionTerm(option).length))
+  return options.map((option) =>
+    help.formatItem(help.optionTerm(option), width, help.optionDescription(option), help),
+  )
+}
+
+/** Texts of `headwater help` that are about no command. */
+export const TOPICS: Readonly<Record<string, () => string>> = { options: optionsTopic, format: formatTopic }

@@ -9,7 +9,7 @@ import {
   TransferError,
   type TransferFilter,
 } from '../transfer/index.ts'
-import { flag, type Values, withValue } from './arguments.ts'
+import { flag, type Values, withValue } from './command.ts'
 import type { CliContext } from './context.ts'
 import { CliError, Interrupted } from './errors.ts'
 import { countText } from './progress.ts'

@@ -81,7 +81,7 @@ const NOT_IN_BROWSERS = [
   'adapters/conformance',
   'adapters/cli',
 ]
-const SERVER_PACKAGES = new Set(['cli-progress', 'pg', ...builtinModules])
+const SERVER_PACKAGES = new Set(['cli-progress', 'commander', 'pg', ...builtinModules])
 
 describe('the modules of src and adapters', () => {
   let modules: readonly SourceModule[]

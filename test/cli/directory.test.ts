@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -58,9 +59,10 @@ describe('headwater verify', () => {
   it('stops at a signal and releases the directory', async () => {
     const directory = await written()
     const before = await readdir(directory)
-    const { signals, exitCode, err, out } = run(['verify', directory])
+    const signals = new EventEmitter()
     // As soon as the command listens.
     signals.once('newListener', () => queueMicrotask(() => signals.emit('SIGINT')))
+    const { exitCode, err, out } = run(['verify', directory], { signals })
     expect(await exitCode).toBe(130)
     expect([out, err]).toEqual([[], ['headwater: stopped before everything was read']])
     expect(signals.eventNames()).toEqual([])

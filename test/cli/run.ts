@@ -1,7 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import { onTestFinished } from 'vitest'
-import { HEADWATER } from '../../adapters/cli/commands.ts'
 import type { CliContext, StorageFactory } from '../../adapters/cli/context.ts'
 import { runCli } from '../../adapters/cli/run.ts'
 import { createHandler } from '../../adapters/http/index.ts'
@@ -9,11 +8,6 @@ import { memory } from '../../adapters/storage/memory/index.ts'
 import { type Engine, open, systemClock } from '../../src/index.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
-
-// Commands are loaded when they are used. This takes more CPU time than a test may.
-for (const { load } of (await HEADWATER.load()).commands ?? []) {
-  for (const command of (await load()).commands ?? []) await command.load()
-}
 
 export const ROOT_TOKEN = 'the-root-token-of-a-test'
 

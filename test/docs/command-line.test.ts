@@ -3,36 +3,37 @@
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { stripVTControlCharacters } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
-import type { CommandEntry } from '../../adapters/cli/command.ts'
-import { HEADWATER, TOPICS } from '../../adapters/cli/commands.ts'
-import { helpText } from '../../adapters/cli/help.ts'
+import type { CliCommand } from '../../adapters/cli/command.ts'
+import { COMMANDS } from '../../adapters/cli/program.ts'
+import { TOPICS } from '../../adapters/cli/topics.ts'
 import { ended, program } from '../cli/program.ts'
+import { resultOf } from '../cli/run.ts'
 import { PROJECT, section } from './examples.ts'
 
 const headwater = program()
 
-/** The help of a command and of those below it, each in a section. */
-async function sectionsOf(entry: CommandEntry, path: string): Promise<string[]> {
-  const command = await entry.load()
-  const name = `${path} ${entry.name}`.trim()
-  const title = path === '' ? 'Overview' : name.replace('headwater ', '')
-  const below = (command.commands ?? []).filter(({ name }) => name !== 'help')
-  const subcommands = below.map((one) => sectionsOf(one, name))
-  return [sectionOf(title, helpText(name, entry, command)), ...(await Promise.all(subcommands)).flat()]
+/** The commands as the user writes them, such as `token issue`; empty for the command line itself. */
+function pathsOf(commands: CliCommand['commands'] = {}, path = ''): string[] {
+  return Object.entries(commands).flatMap(([name, one]) => {
+    const own = `${path} ${name}`.trim()
+    return [own, ...pathsOf(one.commands, own)]
+  })
 }
 
-function sectionOf(title: string, help: string): string {
-  return `## ${title}\n\n\`\`\`text\n${stripVTControlCharacters(help)}\n\`\`\`\n`
+async function sectionOf(title: string, args: string): Promise<string> {
+  const { out } = await resultOf(args.split(' '))
+  return `## ${title}\n\n\`\`\`text\n${out.join('\n')}\n\`\`\`\n`
 }
 
 it('docs/cli.md contains the help of every command', async () => {
   const path = join(PROJECT, 'docs/cli.md')
   const [introduction] = (await readFile(path, 'utf8')).split('## Overview')
-  const topics = Object.entries(TOPICS).map(async ([name, text]) => sectionOf(`help ${name}`, await text()))
-  const [overview, ...commands] = await sectionsOf(HEADWATER, '')
-  const sections = [overview, ...(await Promise.all(topics)), ...commands]
+  const sections = await Promise.all([
+    sectionOf('Overview', '--help'),
+    ...Object.keys(TOPICS).map((topic) => sectionOf(`help ${topic}`, `help ${topic}`)),
+    ...pathsOf(COMMANDS).map((name) => sectionOf(name, `${name} --help`)),
+  ])
   // `npx vitest run --project all test/docs/command-line -u` updates the page.
   await expect(`${introduction}${sections.join('\n')}`).toMatchFileSnapshot(path)
 })

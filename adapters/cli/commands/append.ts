@@ -3,9 +3,8 @@ import type { AppendAck, AppendSession, Header } from '../../../src/index.ts'
 import type { AppendConditions } from '../../../src/model/append-input.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { appendAckJson } from '../../../src/wire/json-records.ts'
-import { flag, integerArgument, positional, type Values, withValue } from '../arguments.ts'
 import { type ByteSource, descriptorSource, fileSource, streamSource } from '../byte-source.ts'
-import { command } from '../command.ts'
+import { command, flag, integerArgument, positional, type Values, withValue } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { missingCreation } from '../create-missing.ts'
 import { CliError, quoteArg, quotePath, redact } from '../errors.ts'
@@ -97,6 +96,7 @@ function parseGeneration(
 }
 
 export const APPEND = command({
+  description: 'Append a record, the lines of a file or pipe, or generated records',
   examples: [
     'cat big.log | headwater append app-logs/web/1',
     'headwater append app-logs/web/1 "deployed v7" --header level=info',

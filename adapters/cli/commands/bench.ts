@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Basin, type Headwater, HeadwaterError, type Stream } from '../../../src/index.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import { RECORD_METERED_BYTES } from '../../../src/model/record.ts'
-import { flag, integerArgument, positional, withValue } from '../arguments.ts'
-import { command } from '../command.ts'
+import { command, flag, integerArgument, positional, withValue } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { expectedFailure } from '../create-missing.ts'
 import { CliError, printable } from '../errors.ts'
@@ -23,6 +22,7 @@ interface Load {
 }
 
 export const BENCH = command({
+  description: 'Measure how fast a storage or a server appends, reads and follows',
   examples: [
     'headwater bench --storage memory',
     'headwater bench --storage ./data --size 1000 --batch 100',

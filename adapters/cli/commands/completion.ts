@@ -1,27 +1,29 @@
-import { aliasOf, choiceArgument, type Definitions, isOn, positional } from '../arguments.ts'
-import { type CliCommand, type CommandEntry, command } from '../command.ts'
+import { type CliCommand, command, type Definitions, optionOf, positional } from '../command.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 
-/** @param root The command line, which contains this command. */
-export function completionCommand(root: CommandEntry): CliCommand {
-  return command({
+/** @param others The commands besides this one. */
+export function completionCommand(others: Readonly<Record<string, CliCommand>>): CliCommand {
+  const completion = command({
+    description: 'Print a script that completes commands and options in a shell',
     notes: [
       'bash: headwater completion bash > /etc/bash_completion.d/headwater',
       `zsh:  headwater completion zsh > "\${fpath[1]}/_headwater"`,
       'fish: headwater completion fish > ~/.config/fish/completions/headwater.fish',
     ],
-    definitions: { shell: positional('bash, zsh or fish') },
-    parse: ({ shell }) => choiceArgument(shell, 'SHELL', SHELLS),
+    definitions: { shell: positional('Shell that reads the script', { choices: SHELLS }) },
+    parse: ({ shell }) => shell,
     async run(shell, context) {
       const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript }
-      for (const line of scripts[shell](await wordsOf(await root.load()))) context.print(line)
+      for (const line of scripts[shell](wordsOf({ ...others, completion }))) context.print(line)
     },
   })
+  return completion
 }
 
+/** The words that may follow a command: the names of its members, and its options. */
 interface Words {
-  /** The command with its groups, such as `token issue`; empty for the command line itself. */
+  /** The command with its group, such as `token issue`; empty for the command line itself. */
   readonly path: string
   readonly hasCommands: boolean
   readonly words: readonly Word[]
@@ -32,41 +34,24 @@ interface Word {
   readonly description: string
 }
 
-/** Returns the words that may follow each command: its subcommands and its options. */
-async function wordsOf(root: CliCommand): Promise<Words[]> {
-  return (await walk(root, [])).map(({ path, command }) => ({
-    path: path.join(' '),
-    hasCommands: command.commands !== undefined,
-    words: [
-      ...(command.commands ?? []).map(({ name, description }) => ({ text: name, description })),
-      ...optionsOf(command.definitions ?? {}),
-      { text: '--help', description: 'Print the help' },
-    ],
-  }))
-}
-
-interface Place {
-  readonly path: readonly string[]
-  readonly command: CliCommand
-}
-
-async function walk(command: CliCommand, path: readonly string[]): Promise<Place[]> {
-  const places: Place[] = [{ path, command }]
-  for (const entry of command.commands ?? []) {
-    places.push(...(await walk(await entry.load(), [...path, entry.name])))
-  }
-  return places
+function wordsOf(commands: CliCommand['commands'] = {}, path = '', definitions: Definitions = {}): Words[] {
+  const members = Object.entries(commands)
+  const below = members.flatMap(([name, one]) =>
+    wordsOf(one.commands, `${path} ${name}`.trim(), one.definitions),
+  )
+  const words = [
+    ...members.map(([text, { description }]) => ({ text, description })),
+    ...optionsOf(definitions),
+    { text: '--help', description: 'Print the help' },
+  ]
+  return [{ path, hasCommands: members.length > 0, words }, ...below]
 }
 
 function optionsOf(definitions: Definitions): Word[] {
   return Object.entries(definitions).flatMap(([name, definition]) => {
     if (definition.type === 'positional') return []
-    const { description } = definition
-    const alias = aliasOf(definition)
-    return [
-      { text: isOn(definition) ? `--no-${name}` : `--${name}`, description },
-      ...(alias === undefined ? [] : [{ text: `-${alias}`, description }]),
-    ]
+    const { long, short, description } = optionOf(name, definition)
+    return [long, short].flatMap((text) => (text ? [{ text, description }] : []))
   })
 }
 

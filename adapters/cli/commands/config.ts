@@ -13,8 +13,7 @@ import {
   decodeEnsureStream,
   streamInfoJson,
 } from '../../../src/wire/json-resources.ts'
-import { choiceArgument, flag, positional, withValue } from '../arguments.ts'
-import { command } from '../command.ts'
+import { command, flag, positional, withValue } from '../command.ts'
 import { creationText, retentionOf } from '../create-missing.ts'
 import { CliError, quoteArg, quoteName, validateArgument } from '../errors.ts'
 import { table } from '../output.ts'
@@ -22,19 +21,29 @@ import { nameText, parseResourceName, type ResourceName, streamOf } from '../str
 import { parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
 import { durationMs, parseRetention, retentionForm } from '../times.ts'
 
+const BOOLEANS = ['true', 'false', 'default'] as const
+
 /** Options that set the configuration of a basin or a stream. */
 const CONFIG_DEFINITIONS = {
   retention: withValue('DURATION', 'How long records are kept: 12h, 30d, ... or forever'),
-  'storage-class': withValue('CLASS', 'standard or express'),
-  timestamping: withValue('MODE', 'client-prefer, client-require or arrival'),
-  uncapped: withValue('BOOLEAN', 'Whether timestamps may lie in the future: true or false'),
+  'storage-class': withValue('CLASS', 'How fast appends are acknowledged', {
+    choices: ['standard', 'express', 'default'],
+  }),
+  timestamping: withValue('MODE', 'Where timestamps come from', {
+    choices: ['client-prefer', 'client-require', 'arrival', 'default'],
+  }),
+  uncapped: withValue('BOOLEAN', 'Whether timestamps may lie in the future', { choices: BOOLEANS }),
   'delete-on-empty': withValue(
     'DURATION',
     'Delete if empty, this long after the last append: 1h, ... or off',
   ),
-  cipher: withValue('CIPHER', 'Basins only: aes-256-gcm, aegis-256 or none, for new streams'),
-  'create-on-append': withValue('BOOLEAN', 'Basins only: appends create streams: true or false'),
-  'create-on-read': withValue('BOOLEAN', 'Basins only: reads create streams: true or false'),
+  cipher: withValue('CIPHER', 'Basins only: of new streams', {
+    choices: ['aes-256-gcm', 'aegis-256', 'none', 'default'],
+  }),
+  'create-on-append': withValue('BOOLEAN', 'Basins only: whether appends create streams', {
+    choices: BOOLEANS,
+  }),
+  'create-on-read': withValue('BOOLEAN', 'Basins only: whether reads create streams', { choices: BOOLEANS }),
   config: withValue('JSON', 'JSON of the HTTP API, instead of the options above'),
 } as const
 
@@ -46,6 +55,7 @@ const CONFIG_NOTES = [
 const NAME = positional('BASIN, or BASIN/STREAM')
 
 export const CREATE = command({
+  description: 'Create a basin or a stream',
   examples: [
     'headwater create app-logs --create-on-append true',
     'headwater create app-logs/web/1 --retention 30d',
@@ -97,6 +107,7 @@ async function createResource(
 }
 
 export const CONFIG = command({
+  description: 'Print or change the configuration of a basin or a stream',
   examples: [
     'headwater config app-logs/web/1',
     'headwater config app-logs/web/1 --retention 30d',
@@ -174,28 +185,20 @@ function parseConfig(values: ConfigValues, isBasin: boolean): object | undefined
   return {
     ...(Object.keys(stream).length > 0 && { default_stream_config: stream }),
     ...(values.cipher !== undefined && { stream_cipher: cipherOf(values.cipher) }),
-    ...optional('create_stream_on_append', values['create-on-append'], (text) =>
-      booleanOf(text, '--create-on-append'),
-    ),
-    ...optional('create_stream_on_read', values['create-on-read'], (text) =>
-      booleanOf(text, '--create-on-read'),
-    ),
+    ...optional('create_stream_on_append', values['create-on-append'], isTrue),
+    ...optional('create_stream_on_read', values['create-on-read'], isTrue),
   }
 }
 
 const BASIN_ONLY = ['cipher', 'create-on-append', 'create-on-read'] as const
 
 function streamSettings(values: ConfigValues): object {
-  const mode = optional('mode', values.timestamping, (text) =>
-    choiceArgument(text, '--timestamping', ['client-prefer', 'client-require', 'arrival']),
-  )
-  const uncapped = optional('uncapped', values.uncapped, (text) => booleanOf(text, '--uncapped'))
+  const mode = optional('mode', values.timestamping)
+  const uncapped = optional('uncapped', values.uncapped, isTrue)
   const timestamping = { ...mode, ...uncapped }
   return {
     ...optional('retention_policy', values.retention, (text) => retentionForm(parseRetention(text))),
-    ...optional('storage_class', values['storage-class'], (text) =>
-      choiceArgument(text, '--storage-class', ['standard', 'express']),
-    ),
+    ...optional('storage_class', values['storage-class']),
     ...(Object.keys(timestamping).length > 0 && { timestamping }),
     ...optional('delete_on_empty', values['delete-on-empty'], (text) =>
       text === 'off' ? { min_age_secs: 0 } : { min_age_secs: secondsOf(text) },
@@ -209,15 +212,17 @@ function jsonBytes(form: object): Uint8Array {
 }
 
 /** The member, null for the value `default`; nothing for an option that is not given. */
-function optional(member: string, text: string | undefined, parse: (text: string) => unknown): object {
+function optional(
+  member: string,
+  text: string | undefined,
+  parse: (text: string) => unknown = (same) => same,
+): object {
   if (text === undefined) return {}
   return { [member]: text === 'default' ? null : parse(text) }
 }
 
 function cipherOf(text: string): string | null {
-  return text === 'none' || text === 'default'
-    ? null
-    : choiceArgument(text, '--cipher', ['aes-256-gcm', 'aegis-256', 'none'])
+  return text === 'none' || text === 'default' ? null : text
 }
 
 function secondsOf(text: string): number {
@@ -230,6 +235,6 @@ function secondsOf(text: string): number {
   )
 }
 
-function booleanOf(text: string, option: string): boolean {
-  return choiceArgument(text, option, ['true', 'false']) === 'true'
+function isTrue(text: string): boolean {
+  return text === 'true'
 }

@@ -1,6 +1,5 @@
 import { CopySource, copy, type ExportCounts, Service, TransferError } from '../../transfer/index.ts'
-import { flag, positional, type Values } from '../arguments.ts'
-import { command } from '../command.ts'
+import { command, flag, positional, type Values } from '../command.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
 import { countText, progressBar } from '../progress.ts'
@@ -121,6 +120,7 @@ async function run(
 }
 
 export const COPY = command({
+  description: 'Copy streams from one storage or server to another',
   examples: [
     'headwater copy ./data https://streams.example.com',
     'headwater copy --follow ./data postgres://localhost/app',

@@ -1,11 +1,11 @@
 import type { Headwater } from '../../../src/index.ts'
-import { positional } from '../arguments.ts'
-import { command } from '../command.ts'
+import { command, positional } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { nameText, parseResourceName, resourceOf } from '../stream-name.ts'
 import { parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
 
 export const DELETE = command({
+  description: 'Delete streams, or basins with all their streams, without asking',
   examples: ['headwater delete app-logs/web/1 app-logs/web/2', 'headwater delete app-logs'],
   notes: [
     'A server deletes the streams of a basin in the background; with --storage, the command waits for that.',

@@ -8,8 +8,7 @@ import {
   type VerifyReport,
   verifyDirectory,
 } from '../../storage/filesystem/index.ts'
-import { flag, positional, type Values } from '../arguments.ts'
-import { command } from '../command.ts'
+import { command, flag, positional, type Values } from '../command.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, Interrupted, printable, quotePath } from '../errors.ts'
 import { bytesText, countText, progressBar } from '../progress.ts'
@@ -137,6 +136,7 @@ function verifySummary(report: VerifyReport): string {
 }
 
 export const VERIFY = command({
+  description: 'Read all data in a directory and check every checksum',
   examples: ['headwater verify ./data', 'headwater verify ./data --json'],
   notes: VERIFY_NOTES,
   definitions: directoryDefinitions('verify'),
@@ -174,6 +174,7 @@ function upgradeSummary(
 }
 
 export const UPGRADE = command({
+  description: 'Rewrite the files of a directory in the storage format of this release',
   examples: ['headwater upgrade ./data', 'headwater upgrade ./data --json'],
   notes: UPGRADE_NOTES,
   definitions: directoryDefinitions('upgrade'),

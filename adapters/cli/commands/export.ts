@@ -11,8 +11,7 @@ import {
   type Service,
   TransferError,
 } from '../../transfer/index.ts'
-import { flag, type Values, withValue } from '../arguments.ts'
-import { command } from '../command.ts'
+import { command, flag, type Values, withValue } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError } from '../errors.ts'
 import { standardOutput } from '../output.ts'
@@ -162,6 +161,7 @@ class ExportProgress {
 }
 
 export const EXPORT = command({
+  description: 'Export basins, streams and records as lines of JSON',
   examples: [
     'headwater export --storage ./data --out backup.jsonl.gz',
     'headwater export --storage ./data | headwater import --url https://streams.example.com',

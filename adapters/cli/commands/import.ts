@@ -8,8 +8,7 @@ import {
   type Service,
   TransferError,
 } from '../../transfer/index.ts'
-import { positional, type Values } from '../arguments.ts'
-import { command } from '../command.ts'
+import { command, positional, type Values } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable, quotePath, redact } from '../errors.ts'
 import { countText, progressBar } from '../progress.ts'
@@ -177,6 +176,7 @@ function readError(path: string, error: unknown): CliError {
 }
 
 export const IMPORT = command({
+  description: 'Import an export; records keep their sequence numbers and timestamps',
   examples: [
     'headwater import backup.jsonl.gz --storage ./restored',
     'gunzip < backup.jsonl.gz | headwater import --resume',

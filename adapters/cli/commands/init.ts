@@ -52,6 +52,7 @@ async function assertEmpty(folder: string): Promise<void> {
 }
 
 export const INIT = command({
+  description: 'Write an example into an empty folder, to start from',
   examples: ['headwater init resumable-chat', 'headwater init work-queue ./my-queue'],
   notes: [
     'Without EXAMPLE, prints the names of the examples. FOLDER must be empty or missing. It gets the example,',

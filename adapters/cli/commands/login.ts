@@ -1,8 +1,7 @@
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { HeadwaterError } from '../../../src/index.ts'
-import { flag, positional } from '../arguments.ts'
-import { command } from '../command.ts'
+import { command, flag, positional } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { checkContextName, DEFAULT_CONTEXT, readContexts, writeContexts } from '../contexts.ts'
 import { CliError, printable, quoteArg } from '../errors.ts'
@@ -18,6 +17,7 @@ import {
 const { url: URL_DEFINITION } = TARGET_DEFINITIONS
 
 export const LOGIN = command({
+  description: 'Store the URL and access token of a server as a context',
   examples: [
     'headwater login --url https://streams.example.com',
     'headwater login staging --url https://staging.example.com < token.txt',
@@ -75,6 +75,7 @@ async function readToken(url: string, context: CliContext): Promise<string> {
 }
 
 export const LOGOUT = command({
+  description: 'Remove a stored context',
   examples: ['headwater logout', 'headwater logout staging'],
   notes: ['The token stays valid; `headwater token revoke` ends it.'],
   definitions: {
@@ -93,6 +94,7 @@ export const LOGOUT = command({
 })
 
 export const CONTEXTS = command({
+  description: 'List the contexts, or choose the current one',
   examples: ['headwater contexts', 'headwater contexts staging'],
   notes: ['Tokens are not shown. HEADWATER_CONTEXT and --context choose a context for some commands only.'],
   definitions: {

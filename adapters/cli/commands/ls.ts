@@ -2,8 +2,7 @@ import type { BasinInfo, Headwater, StreamInfo } from '../../../src/index.ts'
 import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/control-names.ts'
 import { timeText } from '../../../src/wire/json.ts'
 import { basinInfoJson, streamInfoJson } from '../../../src/wire/json-resources.ts'
-import { flag, positional, withValue } from '../arguments.ts'
-import { command } from '../command.ts'
+import { command, flag, positional, withValue } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
 import { table } from '../output.ts'
@@ -18,6 +17,7 @@ const DETAILS_MAX = 8
 
 /** Lists basins or streams: one name a line. */
 export const LS = command({
+  description: 'List basins, or the streams of a basin',
   examples: ['headwater ls', 'headwater ls app-logs', 'headwater ls -l app-logs/web/'],
   notes: [
     '-l prints: created, state or cipher, records, bytes, retention, last write, name. What the server does',
@@ -98,6 +98,7 @@ function stateOf(item: BasinInfo | StreamInfo): string {
 
 /** Prints what is known about a stream. What is not known is left out. */
 export const INFO = command({
+  description: 'Print the records, size, retention and last write of a stream',
   examples: ['headwater info app-logs/web/1', 'headwater info app-logs/web/1 --json'],
   notes: [
     'Bytes are metered bytes: bodies, headers and 8 bytes a record. The rate is that of the last minute, by',

@@ -10,8 +10,7 @@ import {
 } from '../../../src/model/metrics.ts'
 import { timeText } from '../../../src/wire/json.ts'
 import { metricsJson } from '../../../src/wire/json-resources.ts'
-import { choiceArgument, flag, positional, type Values, withValue } from '../arguments.ts'
-import { command } from '../command.ts'
+import { command, flag, positional, type Values, withValue } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, quoteArg } from '../errors.ts'
 import { table } from '../output.ts'
@@ -24,7 +23,9 @@ const DEFINITIONS = {
   set: withValue('SETS', 'Metric sets, separated by commas; see below. Default: all'),
   start: withValue('TIME', 'Start of the range', { default: '1d' }),
   end: withValue('TIME', 'End of the range. Default: now'),
-  interval: withValue('INTERVAL', 'minute, hour or day. The default depends on the set'),
+  interval: withValue('INTERVAL', 'Length of each part. The default depends on the set', {
+    choices: METRIC_INTERVALS,
+  }),
   json: flag('Print each set as a JSON object on a line'),
   ...TARGET_DEFINITIONS,
 } as const
@@ -48,7 +49,7 @@ function parse(parsed: Values<typeof DEFINITIONS>, { env, clock }: CliContext) {
     sets,
     query: {
       ...range,
-      interval: interval === undefined ? undefined : choiceArgument(interval, '--interval', METRIC_INTERVALS),
+      interval,
     },
     json,
     target: parseTarget(parsed, env),
@@ -66,6 +67,7 @@ interface UsageSource {
 }
 
 export const METRICS = command({
+  description: 'Print usage metrics of the account, a basin or a stream',
   examples: [
     'headwater metrics --start yesterday',
     'headwater metrics app-logs --set storage --interval hour',

@@ -1,8 +1,7 @@
 import type { SessionOf } from '../../../src/api/read-session.ts'
 import type { Headwater, ReadQuery, SequencedRecord, Stream } from '../../../src/index.ts'
 import { concatBytes } from '../../../src/model/bytes.ts'
-import { flag, integerArgument, positional, withValue } from '../arguments.ts'
-import { command } from '../command.ts'
+import { command, flag, integerArgument, positional, withValue } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError } from '../errors.ts'
 import { standardOutput } from '../output.ts'
@@ -75,6 +74,7 @@ async function run(args: Read, context: CliContext): Promise<void> {
 }
 
 export const READ = command({
+  description: 'Print the records of a stream',
   examples: [
     'headwater read app-logs/web/1 --timestamp -15m',
     'headwater read app-logs/web/1 --timestamp yesterday --until today --json',
@@ -133,6 +133,7 @@ export const READ = command({
 })
 
 export const TAIL = command({
+  description: 'Print the last records of a stream, and follow it',
   examples: [
     'headwater tail -n 100 -f app-logs/web/1',
     `headwater tail -f app-logs/web/1 --grep 'timeout|refused' -i --format '%D %s\\n'`,

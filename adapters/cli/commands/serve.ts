@@ -11,8 +11,7 @@ import type { RequestExchange } from '../../http/exchange.ts'
 import { bearerToken } from '../../http/options.ts'
 import { type NodeServer, type TlsIdentity, toNodeHandler } from '../../node/index.ts'
 import { serveHandler } from '../../node/serve.ts'
-import { flag, parseArguments, withEnvironment, withValue } from '../arguments.ts'
-import type { CliCommand } from '../command.ts'
+import { command, flag, type Values, withValue } from '../command.ts'
 import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, printable, quoteArg, quotePath, redact } from '../errors.ts'
 import { type LogFormat, withRequestLog } from '../request-log.ts'
@@ -37,45 +36,56 @@ import { parseRetention } from '../times.ts'
 const DEFAULT_DIRECTORY = './data'
 
 const SERVE_DEFINITIONS = {
-  port: withValue('PORT', 'TCP port; 0 selects a free one', { default: '8787' }),
-  host: withValue('HOST', 'Address to listen on', { default: '127.0.0.1' }),
+  port: withValue('PORT', 'TCP port; 0 selects a free one', { default: '8787', hasVariable: true }),
+  host: withValue('HOST', 'Address to listen on', { default: '127.0.0.1', hasVariable: true }),
   storage: {
     ...STORAGE_DEFINITIONS.storage,
     description: `${STORAGE_DEFINITIONS.storage.description}. Default: ${DEFAULT_DIRECTORY}`,
   },
   dir: STORAGE_DEFINITIONS.dir,
-  auth: flag('Disable authentication: anyone who can connect has full access', { default: true }),
+  auth: flag('Disable authentication: anyone who can connect has full access', {
+    default: true,
+    hasVariable: true,
+  }),
   'allow-origin': withValue(
     'ORIGINS',
     'Origins whose web pages may call the server, separated by commas; * for any. Default: any, or ' +
       'none with --no-auth',
+    { hasVariable: true },
   ),
   'allowed-host': withValue(
     'HOST',
     'Name besides localhost and IP addresses that clients use for the server; may be repeated. ' +
       'Default: any, or none with --no-auth on a loopback address',
-    { isRepeated: true },
+    { isRepeated: true, hasVariable: true },
   ),
   'root-token': withValue('TOKEN', 'Set the root token; see below'),
-  'tls-cert': withValue('FILE', 'File with the TLS certificate and its chain, in PEM: serves https'),
-  'tls-key': withValue('FILE', 'File with the private key of the certificate, in PEM'),
-  log: withValue('FORMAT', 'Log each request on a line of standard output: text or json'),
+  'tls-cert': withValue('FILE', 'File with the TLS certificate and its chain, in PEM: serves https', {
+    hasVariable: true,
+  }),
+  'tls-key': withValue('FILE', 'File with the private key of the certificate, in PEM', { hasVariable: true }),
+  log: withValue('FORMAT', 'Log each request on a line of standard output', {
+    choices: ['text', 'json'],
+    hasVariable: true,
+  }),
   retention: withValue(
     'DURATION',
     'How long streams keep records by default: 12h, 30d, ... or forever. Default: 7d',
+    { hasVariable: true },
   ),
   'durable-streams-basin': withValue('BASIN', 'Basin that is served by the Durable Streams protocol', {
     default: 'durable-streams',
+    hasVariable: true,
   }),
   'durable-streams-path': withValue('PATH', 'Path below which each path is a stream of that protocol', {
     default: '/v1/stream',
+    hasVariable: true,
   }),
-  'long-poll': withValue('SECONDS', 'How long a long poll of that protocol waits, at most 60. Default: 30'),
-  'public-metrics': flag('Serve /metrics, for Prometheus, without an access token'),
+  'long-poll': withValue('SECONDS', 'How long a long poll of that protocol waits, at most 60. Default: 30', {
+    hasVariable: true,
+  }),
+  'public-metrics': flag('Serve /metrics, for Prometheus, without an access token', { hasVariable: true }),
 } as const
-
-/** The root token has its own variable, and `--dir` is a synonym. */
-const { 'root-token': _token, dir: _dir, ...IN_ENVIRONMENT } = SERVE_DEFINITIONS
 
 const SERVE_NOTES = [
   'Every request needs an access token unless --no-auth is given. The first start on a storage creates',
@@ -90,7 +100,7 @@ const SERVE_NOTES = [
   '--log json, standard output has only log lines.',
 ]
 
-export interface ServeArguments {
+interface ServeArguments {
   readonly port: number
   readonly host: string
   readonly location: StorageLocation
@@ -113,30 +123,14 @@ export interface ServeArguments {
   }
 }
 
-/** @throws CliError with exit code 2. */
-export function parseServeArguments(
-  args: readonly string[],
-  { env }: Pick<CliContext, 'env'> = { env: {} },
-): ServeArguments {
-  const namesDirectory = args.some((arg) => /^--dir(=|$)/.test(arg))
-  const used = namesDirectory ? { ...env, HEADWATER_STORAGE: undefined } : env
-  const given = withEnvironment(args, IN_ENVIRONMENT, used)
-  try {
-    return parseServe(given.args)
-  } catch (error) {
-    if (!(error instanceof CliError) || given.variables.length === 0) throw error
-    throw new CliError(2, `${error.message} (set in the environment: ${given.variables.join(', ')})`)
-  }
-}
-
-function parseServe(args: readonly string[]): ServeArguments {
-  const parsed = parseArguments(args, SERVE_DEFINITIONS, 'serve')
+function parse(parsed: Values<typeof SERVE_DEFINITIONS>, { env }: CliContext): ServeArguments {
   const { port, host, auth, log, retention, 'allow-origin': origins, 'root-token': rootToken } = parsed
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
     throw new CliError(2, `invalid port ${quoteArg(port)}; \`--port\` must be a number from 0 to 65535`)
   }
   if (host === '') throw new CliError(2, '`--host` must not be empty')
-  const location = storageLocation(parsed) ?? { kind: 'directory', path: DEFAULT_DIRECTORY }
+  const { dir, storage = dir === undefined ? env.HEADWATER_STORAGE || undefined : undefined } = parsed
+  const location = storageLocation({ dir, storage }) ?? { kind: 'directory', path: DEFAULT_DIRECTORY }
   if (!auth && rootToken !== undefined) {
     throw new CliError(2, '`--root-token` cannot be combined with `--no-auth`, which requires no token')
   }
@@ -159,9 +153,6 @@ function parseServe(args: readonly string[]): ServeArguments {
   }
   const { 'tls-cert': cert, 'tls-key': key } = parsed
   if (!cert !== !key) throw new CliError(2, '`--tls-cert` and `--tls-key` must be given together')
-  if (log !== undefined && log !== 'text' && log !== 'json') {
-    throw new CliError(2, `invalid log format ${quoteArg(log)}; \`--log\` must be text or json`)
-  }
   return {
     port: Number(port),
     host,
@@ -353,7 +344,8 @@ async function listen(
   }
 }
 
-export const SERVE: CliCommand = {
+export const SERVE = command({
+  description: 'Serve the HTTP API, HTTP/1.1 and HTTP/2 on one port',
   examples: [
     'headwater serve',
     'headwater serve --storage ./data --port 9000 --retention 30d --log text',
@@ -361,6 +353,6 @@ export const SERVE: CliCommand = {
   ],
   notes: SERVE_NOTES,
   definitions: SERVE_DEFINITIONS,
-  parse: parseServeArguments,
-  run: async (args, context) => serveCommand(parseServeArguments(args, context), context),
-}
+  parse,
+  run: serveCommand,
+})

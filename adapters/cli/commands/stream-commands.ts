@@ -2,8 +2,7 @@ import { fenceRecord, type RecordInput, trimRecord } from '../../../src/index.ts
 import { fencingTokenProblem } from '../../../src/model/names.ts'
 import { timeText } from '../../../src/wire/json.ts'
 import { appendAckJson } from '../../../src/wire/json-records.ts'
-import { flag, integerArgument, positional, type Values, withValue } from '../arguments.ts'
-import { command } from '../command.ts'
+import { command, flag, integerArgument, positional, type Values, withValue } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError } from '../errors.ts'
 import { nameText, parseStreamName, streamOf } from '../stream-name.ts'
@@ -62,6 +61,7 @@ async function appendCommand(args: CommandAppend, context: CliContext): Promise<
 }
 
 export const FENCE = command({
+  description: 'Set the fencing token of a stream',
   examples: ['headwater fence app-logs/web/1 worker-2', 'headwater fence app-logs/web/1 ""'],
   notes: ['Appends that state another token fail from then on. The command itself is stored as a record.'],
   definitions: {
@@ -79,6 +79,7 @@ export const FENCE = command({
 })
 
 export const TRIM = command({
+  description: 'Remove the records of a stream below a sequence number',
   examples: ['headwater trim app-logs/web/1 1000'],
   notes: ['The command itself is stored as a record.'],
   definitions: {
@@ -95,6 +96,7 @@ export const TRIM = command({
 })
 
 export const CHECK_TAIL = command({
+  description: 'Print the next sequence number of a stream, and the time of its last record',
   examples: ['headwater check-tail app-logs/web/1'],
   definitions: {
     stream: STREAM_DEFINITION,

@@ -4,8 +4,7 @@ import { accessScope, accessTokenIdProblem, accessTokenPrefixProblem } from '../
 import { OPERATIONS } from '../../../src/model/operations.ts'
 import { timeText } from '../../../src/wire/json.ts'
 import { accessTokenPageJson } from '../../../src/wire/json-resources.ts'
-import { flag, positional, type Values, withValue } from '../arguments.ts'
-import { type CliCommand, command, entryOf } from '../command.ts'
+import { type CliCommand, command, flag, positional, type Values, withValue } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable, quoteArg, redact } from '../errors.ts'
 import { table } from '../output.ts'
@@ -193,40 +192,32 @@ function tableCells({ id, expiresAt, autoPrefixStreams, scope }: AccessTokenInfo
 }
 
 export const TOKEN: CliCommand = {
-  commands: [
-    entryOf(
-      'issue',
-      'Issue an access token and print it; it is not shown again',
-      command({
-        examples: [
-          'TOKEN=$(headwater token issue ci --basins "ci-*" --streams "*" --op-groups stream:read+write)',
-          'headwater token issue tail --basins app-logs --streams "web/*" --ops read,check-tail --expires-in 30d',
-        ],
-        notes: ISSUE_NOTES,
-        definitions: ISSUE_DEFINITIONS,
-        parse: parseIssue,
-        run: issueCommand,
-      }),
-    ),
-    entryOf(
-      'list',
-      'List the ids and scopes of access tokens',
-      command({
-        examples: ['headwater token list --prefix ci'],
-        definitions: LIST_DEFINITIONS,
-        parse: parseList,
-        run: listCommand,
-      }),
-    ),
-    entryOf(
-      'revoke',
-      'Revoke access tokens by id, with immediate effect',
-      command({
-        examples: ['headwater token revoke ci tail'],
-        definitions: REVOKE_DEFINITIONS,
-        parse: parseRevoke,
-        run: revokeCommand,
-      }),
-    ),
-  ],
+  description: 'Issue, list and revoke access tokens',
+  commands: {
+    issue: command({
+      description: 'Issue an access token and print it; it is not shown again',
+      examples: [
+        'TOKEN=$(headwater token issue ci --basins "ci-*" --streams "*" --op-groups stream:read+write)',
+        'headwater token issue tail --basins app-logs --streams "web/*" --ops read,check-tail --expires-in 30d',
+      ],
+      notes: ISSUE_NOTES,
+      definitions: ISSUE_DEFINITIONS,
+      parse: parseIssue,
+      run: issueCommand,
+    }),
+    list: command({
+      description: 'List the ids and scopes of access tokens',
+      examples: ['headwater token list --prefix ci'],
+      definitions: LIST_DEFINITIONS,
+      parse: parseList,
+      run: listCommand,
+    }),
+    revoke: command({
+      description: 'Revoke access tokens by id, with immediate effect',
+      examples: ['headwater token revoke ci tail'],
+      definitions: REVOKE_DEFINITIONS,
+      parse: parseRevoke,
+      run: revokeCommand,
+    }),
+  },
 }
