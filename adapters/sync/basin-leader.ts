@@ -1,14 +1,14 @@
 import type { Clock } from '../../src/runtime/clock.ts'
-import { windowOf } from '../../src/sync/basin-window.ts'
 import {
   type DueStreams,
   dueAt,
   NONE_DUE,
   nextDueAt,
   postponed,
+  windowOf,
   withDue,
   withoutDue,
-} from '../../src/sync/due-streams.ts'
+} from '../../src/sync/basin-turns.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 
 /** How long a stream outside of the window may keep its connection while others wait, in milliseconds. */

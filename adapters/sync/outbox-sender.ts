@@ -319,10 +319,17 @@ export class OutboxSender {
   }
 
   /** The server takes no producer, at least in this request. */
-  async #rejected(error: HeadwaterError, { matchSeqNum }: Attempt): Promise<void> {
+  async #rejected(error: HeadwaterError, { matchSeqNum, batch, isInDoubt }: Attempt): Promise<void> {
     const { clock } = this.#context
-    if (matchSeqNum !== undefined || error.code === 'too_many_producers') {
-      // It stays in doubt: a proxy may deliver a copy to a server that supports producers.
+    // Without a producer, there is none to reject.
+    if (batch === undefined) throw error
+    if (error.code === 'too_many_producers') {
+      // A producer that the server knows is not one too many.
+      if (isInDoubt && matchSeqNum === undefined) throw error
+      this.#isInDoubt = isInDoubt
+    }
+    // It stays in doubt otherwise: a proxy may deliver a copy to a server that supports producers.
+    if (matchSeqNum !== undefined || !this.#isInDoubt) {
       this.#plainSince = clock.now()
       return
     }

@@ -322,6 +322,24 @@ describe('an outbox of a server with producers', () => {
     },
   )
 
+  it('sends on condition of the tail if others are faster and the stream knows too many producers', async () => {
+    const error = new HeadwaterError('too_many_producers', 'full', { mayHaveEffects: false })
+    const server = await openServer()
+    await server.stream.readBatch({}, { create: true })
+    const { hw, remote } = await openDevice(server)
+    const append = remote.append.bind(remote)
+    let losses = 0
+    remote.append = async (...given: AppendCall) => {
+      if (given[1]?.matchSeqNum === undefined) throw error
+      if (++losses < 6) await server.stream.append('other')
+      return append(...given)
+    }
+    const box = startOn({ hw, remote })
+    const { confirmed } = await box.append('0')
+    await server.clock.advance('2m')
+    expect(await confirmed()).toMatchObject({ start: { seqNum: 5 } })
+  })
+
   it('sends without a producer if the stream knows too many', async () => {
     const error = new HeadwaterError('too_many_producers', 'full', { mayHaveEffects: false })
     const { box, clock, server, conditions } = await openSent(({ producer }) => producer && error)
