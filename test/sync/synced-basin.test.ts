@@ -134,22 +134,21 @@ describe('a synced basin', () => {
   })
 })
 
-test('a synced basin pauses between lists while its streams were deleted on the server', async () => {
+test('a synced basin pauses between lists while streams are missing that it was to copy', async () => {
   const { server, clock, tab } = await openBoth()
   const names = Array.from('abcdefgh', (name) => `rooms/${name}`)
-  const rooms = await tab.start()
-  for (const name of names) await rooms.stream(name).append('first')
-  await eventually(clock, () => names.every((name) => rooms.stream(name).outbox.isFlushed))
-  tab.network.refuse()
-  await clock.advance('1m')
-  for (const name of names) await rooms.stream(name).append('second')
+  for (const name of names) await server.basin.stream(name).append(name)
+  tab.network.refuse({ when: ({ url }) => url.includes('/records') })
+  const rooms = await tab.start({ createStreams: false })
+  for (const name of names) rooms.stream(name)
+  await clock.advance('10s')
   for (const name of names) await server.basin.stream(name).delete()
   tab.network.heal()
-  await clock.advance('1m')
+  await clock.advance('10s')
   tab.counts.paths.length = 0
   await clock.advance('10m')
   const lists = tab.counts.paths.filter((path) => path.endsWith('/streams'))
-  expect(lists.length).toBeLessThan(10 * 13)
+  expect(lists.length).toBeLessThanOrEqual(10 * 13)
 })
 
 describe('a synced basin without a network', () => {
