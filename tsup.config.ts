@@ -116,9 +116,11 @@ export default defineConfig({
   platform: 'neutral',
   removeNodeProtocol: false,
   external: [/^node:/],
-  noExternal: ['zstd-codec', 'cli-progress', 'commander'],
+  noExternal: ['zstd-codec', 'cli-progress', 'commander', 'rxjs'],
   esbuildPlugins: [embedZstdCodec, embedCliPackages, bundledAssets],
   esbuildOptions(options) {
+    // The modules of RxJS for ES2015 and later, of which the build keeps what is used.
+    options.conditions = ['es2015', 'module']
     // The sources are files of the package.
     options.sourcesContent = false
   },

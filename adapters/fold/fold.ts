@@ -1,14 +1,12 @@
-import type { Observable } from 'rxjs'
+import { Observable, Subject } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { JsonRecord } from '../../src/api/json-decoder.ts'
 import type { JsonStream } from '../../src/api/json-stream.ts'
-import { Multicast } from '../../src/api/multicast.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { TextRecord } from '../../src/model/record.ts'
 import { assertInteger } from '../../src/model/validation.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
-import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
 import type { StreamChange } from '../../src/sync/changes.ts'
 import {
   type FoldedRecord,
@@ -84,7 +82,7 @@ export class Fold<State> {
   readonly #source: FoldSource<FoldedRecord, unknown>
   readonly #options: FoldOptions<State, never>
   readonly #snapshots: FoldSnapshots<State>
-  readonly #values = new Multicast<State>()
+  readonly #values = new Subject<State>()
   readonly #following = new AbortController()
   readonly #done: Promise<void>
   readonly #ignoreSignal: (() => void) | undefined
@@ -129,9 +127,9 @@ export class Fold<State> {
    * error.
    */
   get value$(): Observable<State> {
-    return new ObservableClass((subscriber) => {
+    return new Observable((subscriber) => {
       if (this.#isLoaded && this.#end?.isClosed !== false) subscriber.next(this.value)
-      return this.#values.observable.subscribe(subscriber)
+      return this.#values.subscribe(subscriber)
     })
   }
 

@@ -1,4 +1,4 @@
-import type { Observable } from 'rxjs'
+import { Observable } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
@@ -12,7 +12,6 @@ import {
   unchecked,
 } from '../../src/model/validation.ts'
 import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
-import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
 import { asHeadwaterError } from '../../src/sync/failures.ts'
 import { type Confirmation, isWaiting, type OutboxEntry } from '../../src/sync/outbox-log.ts'
 import {
@@ -203,7 +202,7 @@ export class Outbox {
 
   /** Emits the parked batches, and again when they change. Completes when the outbox is closed. */
   get failed$(): Observable<readonly FailedAppend[]> {
-    return new ObservableClass((subscriber) => {
+    return new Observable((subscriber) => {
       let before: readonly FailedAppend[] | undefined
       const emit = () => {
         const { failed } = this

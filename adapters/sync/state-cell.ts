@@ -1,18 +1,16 @@
-import type { Observable } from 'rxjs'
-import { Multicast } from '../../src/api/multicast.ts'
-import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
+import { Observable, Subject } from 'rxjs'
 
 /** A value that changes, and an observable of it that begins with the current one. */
 export class StateCell<State> {
   readonly states$: Observable<State>
   #current: State
-  readonly #changes = new Multicast<State>()
+  readonly #changes = new Subject<State>()
 
   constructor(initial: State) {
     this.#current = initial
-    this.states$ = new ObservableClass((subscriber) => {
+    this.states$ = new Observable((subscriber) => {
       subscriber.next(this.#current)
-      return this.#changes.observable.subscribe(subscriber)
+      return this.#changes.subscribe(subscriber)
     })
   }
 

@@ -1,9 +1,8 @@
-import type { Observable } from 'rxjs'
+import { Observable } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { historyQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import { onAnyAbort } from '../../src/runtime/abort.ts'
-import { Observable as ObservableClass } from '../../src/runtime/observable.ts'
 import type { ChangeOptions, ChangeSource } from '../../src/sync/changes.ts'
 import { codeOf } from '../../src/sync/failures.ts'
 import type { RecordView } from '../../src/sync/record-view.ts'
@@ -50,7 +49,7 @@ export abstract class SyncedReader<Content extends object>
    * end of a closed stream: records may still be pending. Completes when the synced stream is closed.
    */
   view(query: ReadQuery = {}): Observable<RecordView<SyncedRecord<Content>>> {
-    return new ObservableClass((subscriber) => {
+    return new Observable((subscriber) => {
       const subscription = new AbortController()
       const emit = async () =>
         eachView(this.changes(historyQuery(query), subscription), (view) => subscriber.next(view))

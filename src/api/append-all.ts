@@ -1,9 +1,8 @@
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
-import { unlessAnyAborted } from '../runtime/abort.ts'
 import { ClosableIterator } from './cursor-iterator.ts'
+import { generateAcks } from './generate-acks.ts'
 import type { InputSink } from './input-sink.ts'
-import { loadSessions } from './load-sessions.ts'
 
 /** The reason of a consumer that left the loop. */
 const LEFT = {}
@@ -27,7 +26,7 @@ class AckIterator<Input> extends ClosableIterator<AppendAck> {
   readonly #source: AsyncIterable<Input> | Iterable<Input>
   readonly #sink: InputSink<Input>
   readonly #left = new AbortController()
-  #acks: Promise<AsyncGenerator<AppendAck, void, undefined>> | undefined
+  #acks: AsyncGenerator<AppendAck, void, undefined> | undefined
 
   constructor(source: AsyncIterable<Input> | Iterable<Input>, sink: InputSink<Input>) {
     super()
@@ -37,9 +36,9 @@ class AckIterator<Input> extends ClosableIterator<AppendAck> {
 
   async next(): Promise<IteratorResult<AppendAck, void>> {
     if (this.#left.signal.aborted) return { done: true, value: undefined }
-    this.#acks ??= this.#begin()
+    this.#acks ??= generateAcks(this.#source, this.#sink)
     try {
-      return await (await this.#acks).next()
+      return await this.#acks.next()
     } catch (error) {
       if (error === LEFT) return { done: true, value: undefined }
       throw error
@@ -48,13 +47,7 @@ class AckIterator<Input> extends ClosableIterator<AppendAck> {
 
   async return(): Promise<IteratorResult<AppendAck, void>> {
     this.#left.abort(LEFT)
-    await this.#acks?.then((acks) => acks.return()).catch(() => {})
+    await this.#acks?.return().catch(() => {})
     return { done: true, value: undefined }
-  }
-
-  async #begin(): Promise<AsyncGenerator<AppendAck, void, undefined>> {
-    const { signals } = this.#sink
-    const { generateAcks } = await unlessAnyAborted(signals, loadSessions())
-    return generateAcks(this.#source, this.#sink)
   }
 }

@@ -1,4 +1,4 @@
-import type { Observable } from 'rxjs'
+import { type Observable, Subject } from 'rxjs'
 import {
   type AppendBatch,
   type AppendConditions,
@@ -12,7 +12,6 @@ import { ByteSemaphore } from '../runtime/byte-semaphore.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { type CallOptions, signalOf } from './call-options.ts'
 import { discardedError } from './errors.ts'
-import { Multicast } from './multicast.ts'
 
 /** How long a session that lost its permission waits for the acks of appends in flight, in milliseconds. */
 const REVOKED_WAIT_MS = 500
@@ -79,7 +78,7 @@ interface AppendSessionContext {
 export class AppendSession {
   readonly #context: AppendSessionContext
   readonly #inFlight: ByteSemaphore
-  readonly #acks = new Multicast<AppendAck>()
+  readonly #acks = new Subject<AppendAck>()
   readonly #release: () => void
   #last: Promise<unknown> = Promise.resolve()
   #isClosed = false
@@ -105,7 +104,7 @@ export class AppendSession {
    * fails.
    */
   get acks$(): Observable<AppendAck> {
-    return this.#acks.observable
+    return this.#acks.asObservable()
   }
 
   /**

@@ -6,7 +6,7 @@ import type { InputSink } from './input-sink.ts'
 /** How many acks may be outstanding before no more input is taken. */
 const OUTSTANDING_MAX = 1_000
 
-/** Submits each input to a session and yields the acks in order: see `appendAll`, which loads it. */
+/** Submits each input to a session and yields the acks in order. */
 export async function* generateAcks<Input>(
   source: AsyncIterable<Input> | Iterable<Input>,
   { open, submit, signals }: InputSink<Input>,

@@ -1,8 +1,7 @@
 import { HeadwaterError, invalid } from '../model/errors.ts'
 import type { SequencedRecord } from '../model/record.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
-import type { JsonRecord } from './json-decoder.ts'
-import { loadSessions } from './load-sessions.ts'
+import { decodeJsonRecords, type JsonRecord } from './json-decoder.ts'
 import { issueText, type StandardResult, type StandardSchema } from './standard-schema.ts'
 
 /** Converts values to JSON and back, and validates them by a schema, if there is one. */
@@ -35,7 +34,6 @@ export class JsonCodec<Value> {
 
   /** Rejects with `undecodable_record`. Commands are left out. */
   async decode(records: readonly SequencedRecord[]): Promise<JsonRecord<Value>[]> {
-    const { decodeJsonRecords } = await loadSessions()
     return decodeJsonRecords(records, (value) => this.#validate(value))
   }
 

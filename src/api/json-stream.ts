@@ -10,13 +10,12 @@ import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 import { appendAll } from './append-all.ts'
 import type { AppendOptions, AppendSession } from './append-session.ts'
-import { type CallOptions, signalOf } from './call-options.ts'
+import type { CallOptions } from './call-options.ts'
 import { type AppendAllOptions, type InputSink, inputSink } from './input-sink.ts'
-import type { JsonAppendSession } from './json-append-session.ts'
+import { JsonAppendSession } from './json-append-session.ts'
 import type { JsonCodec } from './json-codec.ts'
 import type { JsonRecord } from './json-decoder.ts'
 import { JsonProducer } from './json-producer.ts'
-import { loadSessions } from './load-sessions.ts'
 import { OrderedEncoder } from './ordered-encoder.ts'
 import type { Producer, ProducerOptions } from './producer.ts'
 import { READ_OPTIONS, type ReadOptions, ReadSession } from './read-session.ts'
@@ -125,7 +124,6 @@ export class JsonStream<Value, Input = Value> {
 
   /** Opens a session of pipelined appends, one value each. */
   async appendSession(options?: CallOptions): Promise<JsonAppendSession<Input>> {
-    const { JsonAppendSession } = await unlessAborted(signalOf(options), loadSessions())
     const session = await this.#stream.appendSession(options)
     return new JsonAppendSession<Input>(session, (value) => this.#encodeOne(value))
   }
@@ -196,8 +194,6 @@ export class JsonStream<Value, Input = Value> {
     return new ReadSession(
       (heartbeats) => {
         const query = queryOf()
-        // The first batch needs it.
-        loadSessions().catch(() => {})
         return this.#stream.openCursor(query, { heartbeats, create, allowsEmpty: 'always' })
       },
       (batch) => this.#decode(batch),

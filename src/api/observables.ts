@@ -1,5 +1,5 @@
+import { Observable } from 'rxjs'
 import { isPromise, LATER, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { Observable } from '../runtime/observable.ts'
 import type { CursorIterator } from './cursor-iterator.ts'
 
 /**

@@ -7,16 +7,12 @@ import {
 import { invalid } from '../model/errors.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 import { assertInteger, assertMembers, type Check, type MembersOf } from '../model/validation.ts'
-import { unlessAborted } from '../runtime/abort.ts'
-import type { Reservation } from './append-session.ts'
 import { CALL_OPTIONS, type CallOptions, signalOf } from './call-options.ts'
-import { producerClosedError } from './errors.ts'
-import { loadSessions } from './load-sessions.ts'
-import type {
+import {
   RecordBatcher,
-  RecordBatcherContext,
-  RecordBatcherOptions,
-  RecordTicket,
+  type RecordBatcherContext,
+  type RecordBatcherOptions,
+  type RecordTicket,
 } from './record-batcher.ts'
 
 /**
@@ -49,19 +45,11 @@ export interface ProducerOptions extends Pick<AppendConditions, 'fencingToken' |
  * first failure ends it.
  */
 export class Producer {
-  readonly #context: RecordBatcherContext
-  readonly #options: RecordBatcherOptions
-  #loading: Promise<RecordBatcher> | undefined
-  #batcher: RecordBatcher | undefined
-  /** Calls that wait for the code of the batcher, which later ones must not overtake. */
-  #waiting = 0
-  /** Closed without having loaded the batcher, which otherwise knows. */
-  #isClosedUnused = false
+  readonly #batcher: RecordBatcher
 
   /** @internal Throws `invalid` for options out of range. */
   constructor(options: ProducerOptions, context: RecordBatcherContext) {
-    this.#context = context
-    this.#options = checkedOptions(options)
+    this.#batcher = new RecordBatcher(context, checkedOptions(options))
   }
 
   /**
@@ -73,22 +61,17 @@ export class Producer {
     const signal = signalOf(options)
     signal?.throwIfAborted()
     // Validated and copied now: the caller may reuse its buffers as soon as the call returns.
-    const record = appendRecord(input)
-    if (this.#isClosedUnused) throw producerClosedError()
-    return this.#batch((batcher) => batcher.submit(record, signal), signal, record.meteredBytes)
+    return this.#batcher.submit(appendRecord(input), signal)
   }
 
   /** Sends the collected records. Resolves when everything submitted so far is durable. */
   async flush(options?: CallOptions): Promise<void> {
-    const signal = signalOf(options)
-    if (this.#loading !== undefined) await this.#batch((batcher) => batcher.flush(signal), signal)
+    await this.#batcher.flush(signalOf(options))
   }
 
   /** Flushes and ends. Rejects with the failure that ended the producer. */
   async close(options?: CallOptions): Promise<void> {
-    const signal = signalOf(options)
-    if (this.#loading === undefined) this.#isClosedUnused = true
-    else await this.#batch((batcher) => batcher.close(signal), signal)
+    await this.#batcher.close(signalOf(options))
   }
 
   /**
@@ -96,53 +79,7 @@ export class Producer {
    * of its tickets has already rejected because of the failure.
    */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#loading === undefined) this.#isClosedUnused = true
-    else await this.#batch((batcher) => batcher.dispose())
-  }
-
-  /** Makes a call of the batcher: at once, or after earlier calls when its code is loaded. */
-  #batch<Result>(
-    call: (batcher: RecordBatcher) => Promise<Result>,
-    signal?: AbortSignal,
-    meteredBytes = 0,
-  ): Promise<Result> {
-    if (this.#batcher !== undefined && this.#waiting === 0) return call(this.#batcher)
-    this.#loading ??= this.#load()
-    let reservation: Reservation | undefined
-    let turn = call
-    try {
-      reservation = this.#context.reserve(meteredBytes)
-    } catch (error) {
-      // It ends the producer, behind what was submitted before.
-      turn = (batcher) => batcher.refuse(error)
-    }
-    this.#waiting++
-    const end = () => {
-      this.#waiting--
-      reservation?.release()
-    }
-    const result = this.#loading.then(
-      (batcher) => {
-        end()
-        return turn(batcher)
-      },
-      (error: unknown) => {
-        end()
-        throw error
-      },
-    )
-    return unlessAborted(signal, result)
-  }
-
-  async #load(): Promise<RecordBatcher> {
-    try {
-      const { RecordBatcher } = await loadSessions()
-      this.#batcher = new RecordBatcher(this.#context, this.#options)
-      return this.#batcher
-    } catch (error) {
-      this.#loading = undefined
-      throw error
-    }
+    await this.#batcher.dispose()
   }
 }
 

@@ -86,13 +86,6 @@ export class RecordBatcher {
     }
   }
 
-  /** Ends because a record was refused. Rejects with the reason. */
-  refuse(error: unknown): Promise<never> {
-    this.#fail(error)
-    this.#endSession()
-    return this.#failure.report(Promise.reject(error), undefined)
-  }
-
   /** Sends the current batch. Resolves when everything submitted so far is durable. */
   flush(signal: AbortSignal | undefined): Promise<void> {
     return this.#failure.report(this.#flush(), signal)

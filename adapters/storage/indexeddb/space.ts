@@ -1,5 +1,4 @@
-import type { Subscriber } from 'rxjs'
-import { Observable } from '../../../src/runtime/observable.ts'
+import { Observable, type Subscriber } from 'rxjs'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { type DatabaseConnection, write } from './connection.ts'
 import { RESERVE } from './schema.ts'

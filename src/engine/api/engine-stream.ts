@@ -1,4 +1,4 @@
-import type { AppendOptions, AppendSession } from '../../api/append-session.ts'
+import { type AppendOptions, AppendSession } from '../../api/append-session.ts'
 import { type CallOptions, signalOf } from '../../api/call-options.ts'
 import type { CursorOptions } from '../../api/record-cursor.ts'
 import { Stream } from '../../api/stream.ts'
@@ -14,7 +14,6 @@ import type { ReadQuery } from '../../model/read-query.ts'
 import { type EncryptionKeyInput, RedactedKey } from '../../model/redacted-key.ts'
 import type { RestoredStream } from '../../model/restored-stream.ts'
 import { type AnySignal, onAnyAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
-import { LazyModule } from '../../runtime/lazy-module.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import type { Caller } from '../access/caller.ts'
 import type { ReadCursor } from '../log/read-cursor.ts'
@@ -22,8 +21,6 @@ import type { MemoryReservation } from '../service/admission.ts'
 import type { StreamDescription } from '../service/read-service.ts'
 import type { StreamTarget } from '../streams/target.ts'
 import type { EngineServices } from './engine-services.ts'
-
-const SESSIONS = new LazyModule('the code of sessions', () => import('../../api/session-parts.ts'))
 
 interface HandleOptions extends Pick<StreamOptions, 'config'> {
   readonly encryptionKey?: EncryptionKeyInput | RedactedKey | undefined
@@ -135,7 +132,6 @@ export class EngineStream extends Stream {
     const { admission, appends, clock, sessionInFlightBytes } = this.#services
     const { ref } = this.#target
     return this.#caller.open('append', this.#target, signal, async ({ permit, target, watch }) => {
-      const { AppendSession } = SESSIONS.part ?? (await unlessAborted(signal, SESSIONS.load()))
       const appender = await unlessAborted(signal, appends.openAppender(target), (late) => late.release())
       return new AppendSession({
         appender,
