@@ -13,15 +13,17 @@ import { Admission } from './service/admission.ts'
 import { AppendService } from './service/append-service.ts'
 import { BackgroundWork } from './service/background.ts'
 import { BasinCreator } from './service/basin-creator.ts'
+import { BasinService } from './service/basin-service.ts'
 import { Catalog } from './service/catalog.ts'
 import { Cleanup } from './service/cleanup.ts'
 import { ConfirmedClock } from './service/confirmed-clock.ts'
-import type { Control } from './service/control.ts'
 import { Deadlines } from './service/deadlines.ts'
 import { ReadService } from './service/read-service.ts'
 import { statsOf } from './service/stats.ts'
+import { StreamBuilder } from './service/stream-builder.ts'
 import { StreamChanges } from './service/stream-changes.ts'
 import { StreamCreator } from './service/stream-creator.ts'
+import { StreamService } from './service/stream-service.ts'
 import { StreamTable } from './streams/table.ts'
 
 /**
@@ -100,13 +102,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
   }
   const basinCreator = new BasinCreator(catalog, clock)
   const { newId } = settings
-  const streamCreator = new StreamCreator(catalog, basinCreator, usage, clock, newId, () => control.loading)
-  const control: LazyModule<Control> = new LazyModule('the code of basins and configurations', async () => {
-    const { Control } = await import('./service/control.ts')
-    const checkCipher = await ciphers.loadCheck()
-    const context = { session, catalog, table, basinCreator, streamCreator, work, clock, changes }
-    return new Control({ ...context, checkCipher, deadlines, reads })
-  })
+  const streamCreator = new StreamCreator(catalog, basinCreator, usage, clock, newId)
   const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
   const changes = new StreamChanges(session, table, usage, work, clock)
   const deadlines = new Deadlines({ session, catalog, changes, clock, confirmedClock, onBackgroundError })
@@ -123,6 +119,9 @@ export async function open(options: OpenOptions): Promise<Engine> {
     trimGraceMs,
     closing,
   })
+  const basins = new BasinService(catalog, basinCreator, work, clock, (cipher) => ciphers.check(cipher))
+  const builder = new StreamBuilder({ session, table, reads })
+  const streams = new StreamService(catalog, streamCreator, changes, builder, deadlines)
   const tokens = new LazyModule('the code of the access tokens', async () => {
     const { Tokens } = await import('./access/tokens.ts')
     return new Tokens({ session, catalog, shared, isShared, clock, onBackgroundError, closing })
@@ -163,7 +162,8 @@ export async function open(options: OpenOptions): Promise<Engine> {
   const caller = Caller.owner({ tokens, usage, clock, closing, admission })
   return new Engine(
     {
-      control: () => control.load(),
+      basins,
+      streams,
       admission,
       appends,
       reads,

@@ -60,7 +60,7 @@ export class EngineBasin extends Basin {
       async (permit) => {
         const { defaultRetention } = this.#caller
         const content = this.#contentOf(permit, ref, options)
-        const { streams } = await this.#services.control()
+        const { streams } = this.#services
         const resolved = permit.resolveRef(ref)
         return shown(permit, await streams.create(resolved, config, options, defaultRetention, content))
       },
@@ -106,7 +106,7 @@ export class EngineBasin extends Basin {
     return this.#caller.run(ENSURE_STREAM, ref, options, async (permit) => {
       const { defaultRetention } = this.#caller
       const resolved = permit.resolveRef(ref)
-      const provisioned = await (await this.#services.control()).streams.ensure(
+      const provisioned = await this.#services.streams.ensure(
         resolved,
         config,
         defaultRetention,
@@ -124,12 +124,12 @@ export class EngineBasin extends Basin {
       const page = await permit.list(
         'streams',
         query,
-        async (scoped) => (await this.#services.control()).streams.list(this.name, scoped),
+        (scoped) => this.#services.streams.list(this.name, scoped),
         ({ name }) => name,
       )
       // A missing basin is reported even to a caller that may see none of its streams.
       if (page === undefined) {
-        await (await this.#services.control()).streams.list(this.name, { ...query, limit: 1 })
+        await this.#services.streams.list(this.name, { ...query, limit: 1 })
         return EMPTY_PAGE
       }
       return { ...page, items: page.items.map((info) => shownInfo(permit, info)) }
@@ -138,8 +138,8 @@ export class EngineBasin extends Basin {
 
   /** @internal */
   override async storedConfig(options?: CallOptions): Promise<BasinConfig> {
-    return this.#caller.run('get-basin-config', { basin: this.name }, options, async () =>
-      (await this.#services.control()).basins.config(this.name),
+    return this.#caller.run('get-basin-config', { basin: this.name }, options, () =>
+      this.#services.basins.config(this.name),
     )
   }
 
@@ -148,14 +148,14 @@ export class EngineBasin extends Basin {
     change: BasinReconfiguration,
     options?: CallOptions,
   ): Promise<BasinConfig> {
-    return this.#caller.run('reconfigure-basin', { basin: this.name }, options, async () =>
-      (await this.#services.control()).basins.reconfigure(this.name, change, this.#caller.defaultRetention),
+    return this.#caller.run('reconfigure-basin', { basin: this.name }, options, () =>
+      this.#services.basins.reconfigure(this.name, change, this.#caller.defaultRetention),
     )
   }
 
   override async delete(options?: CallOptions): Promise<void> {
-    return this.#caller.run('delete-basin', { basin: this.name }, options, async () =>
-      (await this.#services.control()).basins.delete(this.name),
+    return this.#caller.run('delete-basin', { basin: this.name }, options, () =>
+      this.#services.basins.delete(this.name),
     )
   }
 

@@ -6,17 +6,18 @@ import type { Tokens } from '../access/tokens.ts'
 import type { ReadBudget } from '../log/read-budget.ts'
 import type { Admission } from '../service/admission.ts'
 import type { AppendService } from '../service/append-service.ts'
-import type { Control } from '../service/control.ts'
+import type { BasinService } from '../service/basin-service.ts'
 import type { ReadService } from '../service/read-service.ts'
 import type { EngineStats } from '../service/stats.ts'
+import type { StreamService } from '../service/stream-service.ts'
 import type { UsageMeter } from '../service/usage.ts'
 
 /**
  * The services that the handles of an engine use. Handles are cheap to create and have no state of their own.
  */
 export interface EngineServices {
-  /** Loads what manages basins and streams. */
-  control(): Promise<Control>
+  readonly basins: BasinService
+  readonly streams: StreamService
   readonly admission: Admission
   readonly appends: AppendService
   readonly reads: ReadService

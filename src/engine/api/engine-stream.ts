@@ -75,8 +75,8 @@ export class EngineStream extends Stream {
   /** @internal */
   override identity(options?: CallOptions): Promise<string> {
     const { ref } = this.#target
-    return this.#caller.run('get-stream-config', ref, options, async (permit) =>
-      (await this.#services.control()).streams.logId(permit.resolveRef(ref)),
+    return this.#caller.run('get-stream-config', ref, options, (permit) =>
+      this.#services.streams.logId(permit.resolveRef(ref)),
     )
   }
 
@@ -86,7 +86,7 @@ export class EngineStream extends Stream {
     const { defaultRetention } = this.#caller
     this.#caller.assertOwner()
     await this.#caller.run('create-stream', ref, options, async () => {
-      const { basins, streams } = await this.#services.control()
+      const { basins, streams } = this.#services
       if (creation.always) await basins.createIfMissing(ref.basin, defaultRetention)
       return streams.restore(ref, restored, defaultRetention)
     })
@@ -216,8 +216,8 @@ export class EngineStream extends Stream {
   /** @internal */
   override async storedConfig(options?: CallOptions): Promise<StreamConfig> {
     const { ref } = this.#target
-    return this.#caller.run('get-stream-config', ref, options, async (permit) =>
-      (await this.#services.control()).streams.config(permit.resolveRef(ref)),
+    return this.#caller.run('get-stream-config', ref, options, (permit) =>
+      this.#services.streams.config(permit.resolveRef(ref)),
     )
   }
 
@@ -227,19 +227,15 @@ export class EngineStream extends Stream {
     options?: CallOptions,
   ): Promise<StreamConfig> {
     const { ref } = this.#target
-    return this.#caller.run('reconfigure-stream', ref, options, async (permit) =>
-      (await this.#services.control()).streams.reconfigure(
-        permit.resolveRef(ref),
-        change,
-        this.#caller.defaultRetention,
-      ),
+    return this.#caller.run('reconfigure-stream', ref, options, (permit) =>
+      this.#services.streams.reconfigure(permit.resolveRef(ref), change, this.#caller.defaultRetention),
     )
   }
 
   override async delete(options?: CallOptions): Promise<void> {
     const { ref } = this.#target
-    return this.#caller.run('delete-stream', ref, options, async (permit) =>
-      (await this.#services.control()).streams.delete(permit.resolveRef(ref)),
+    return this.#caller.run('delete-stream', ref, options, (permit) =>
+      this.#services.streams.delete(permit.resolveRef(ref)),
     )
   }
 

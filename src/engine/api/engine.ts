@@ -142,8 +142,7 @@ export class Engine extends Headwater {
       'create-basin',
       { basin: name },
       options,
-      async () =>
-        (await this.#services.control()).basins.create(name, config, options, this.#caller.defaultRetention),
+      () => this.#services.basins.create(name, config, options, this.#caller.defaultRetention),
       CREATE_BASIN_OPTIONS,
     )
   }
@@ -157,16 +156,10 @@ export class Engine extends Headwater {
       ENSURE_BASIN,
       { basin: name },
       options,
-      async (permit) =>
-        (await this.#services.control()).basins.ensure(
-          name,
-          config,
-          options,
-          this.#caller.defaultRetention,
-          (change) => {
-            permit.authorize([change === 'create' ? 'create-basin' : 'reconfigure-basin'], { basin: name })
-          },
-        ),
+      (permit) =>
+        this.#services.basins.ensure(name, config, options, this.#caller.defaultRetention, (change) => {
+          permit.authorize([change === 'create' ? 'create-basin' : 'reconfigure-basin'], { basin: name })
+        }),
       ENSURE_BASIN_OPTIONS,
     )
   }
@@ -181,7 +174,7 @@ export class Engine extends Headwater {
         (await permit.list(
           'basins',
           query,
-          async (scoped) => (await this.#services.control()).basins.list(scoped),
+          (scoped) => this.#services.basins.list(scoped),
           ({ name }) => name,
         )) ?? EMPTY_PAGE,
     )
@@ -278,8 +271,7 @@ export class Engine extends Headwater {
     this.#caller.assertOwner()
     const signal = signalOf(options)
     signal?.throwIfAborted()
-    const call = async () =>
-      (await this.#services.control()).streams.restore(ref, restored, this.#caller.defaultRetention)
+    const call = () => this.#services.streams.restore(ref, restored, this.#caller.defaultRetention)
     return unlessAborted(signal, this.#caller.track(call))
   }
 

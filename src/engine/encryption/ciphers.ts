@@ -3,6 +3,7 @@ import { invalid } from '../../model/errors.ts'
 import { LazyModule } from '../../runtime/lazy-module.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import { PLAIN, type RecordCodec } from '../log/record-codec.ts'
+import { assertCipher } from './cipher-availability.ts'
 import type { CipherSuite } from './cipher-suite.ts'
 
 const NAMES: readonly Cipher[] = ['aegis-256', 'aes-256-gcm']
@@ -23,13 +24,9 @@ export class Ciphers {
     }
   }
 
-  /**
-   * Loads a function that throws `invalid` if a cipher is missing: records are never stored in plain text
-   * instead.
-   */
-  async loadCheck(): Promise<(cipher: Cipher) => void> {
-    const { assertCipher } = await import('./cipher-availability.ts')
-    return (cipher) => assertCipher(cipher, this.#suites.get(cipher))
+  /** Throws `invalid` if a cipher is missing: records are never stored in plain text instead. */
+  check(cipher: Cipher): void {
+    assertCipher(cipher, this.#suites.get(cipher))
   }
 
   /**

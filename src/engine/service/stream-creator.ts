@@ -26,23 +26,19 @@ export class StreamCreator {
   readonly #usage: UsageRecorder
   readonly #clock: Clock
   readonly #newId: () => string
-  readonly #loading: () => Promise<unknown> | undefined
 
-  /** @param loading The code that explicit creations wait for, while it is being loaded. */
   constructor(
     catalog: Catalog,
     basins: BasinCreator,
     usage: UsageRecorder,
     clock: Clock,
     newId: () => string,
-    loading: () => Promise<unknown> | undefined,
   ) {
     this.#catalog = catalog
     this.#basins = basins
     this.#usage = usage
     this.#clock = clock
     this.#newId = newId
-    this.#loading = loading
   }
 
   /** The document of a stream to be created in a basin. */
@@ -109,8 +105,6 @@ export class StreamCreator {
   ): Promise<StreamDocument | undefined> {
     assertValid(streamNameProblem(ref.stream), 'stream')
     if (policy.config !== undefined) assertStreamConfig(policy.config)
-    // An explicit creation that was called before comes first.
-    await this.#loading()?.catch(() => {})
     return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit, isRepeated) => {
       const basin = (await this.#catalog.basin(ref.basin)) ?? (await this.#newBasin(ref, policy))
       const { createStreamOnAppend, createStreamOnRead } = basin.value.config
