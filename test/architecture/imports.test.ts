@@ -113,12 +113,12 @@ describe('the modules of src and adapters', () => {
     expect(cycles).toEqual([])
   })
 
-  it('need no server packages where browsers load them, and of rxjs only types', () => {
+  it('need no server packages where browsers load them', () => {
     const wrong = modules.flatMap(({ path, imports }) =>
       imports
         .filter(({ isTypeOnly, target }) => !isTypeOnly && isPackage(target))
         .map(({ target }) => target.replace('node:', '').split('/')[0]!)
-        .filter((name) => name === 'rxjs' || (SERVER_PACKAGES.has(name) && isForBrowsers(path)))
+        .filter((name) => SERVER_PACKAGES.has(name) && isForBrowsers(path))
         .map((name) => `${path} imports ${name}`),
     )
     expect(wrong).toEqual([])
