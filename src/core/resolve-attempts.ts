@@ -1,22 +1,21 @@
-/** An append when no write is in progress. */
+/** The state of an append when no write is in progress. */
 export interface Attempt {
-  readonly state:
+  readonly kind:
     | 'queued'
-    /** Stored, by this append or, as it was found after the append was requested, by an earlier one. */
     | 'written'
     /** The storage failed; it may be written. */
     | 'failed'
     /** The storage had another head; it is not written. */
     | 'conflicted'
-    /** Rejected against the head that the preceding attempts would leave. */
+    /** Rejected against the head that the preceding appends would leave. */
     | 'refused'
-    /** Rejected against the stored head after the append was requested. */
-    | 'rejected'
-    /** Stored before, by what is known, or by one of the preceding attempts. */
+    /** Stored by an earlier append, by what is known, or by one of the preceding ones. */
     | 'duplicate'
     /** It was skipped, because an earlier one of its group was rejected. */
     | 'discarded'
-  /** Attempts of one group succeed or fail together, in order. */
+  /** Of a refusal or a duplicate: whether the storage had that head after the append was called. */
+  readonly isFinal?: boolean | undefined
+  /** Appends of one group succeed or fail together, in order. */
   readonly group?: object | undefined
   readonly groupHasFailed?: boolean | undefined
 }
@@ -36,16 +35,16 @@ export type AttemptOutcome = 'acknowledge' | 'fail' | 'refuse' | 'discard' | 're
  *   is if all appends before it were written, unless other engines may have changed the stream since.
  */
 export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): AttemptOutcome[] {
-  const lastWritten = attempts.findLastIndex(({ state }) => state === 'written')
+  const lastWritten = attempts.findLastIndex(isDurable)
   const failedGroups = new Set<object>()
   let hasFailure = false
   let hasConflict = false
   let isCertain = !shared
 
-  const outcomeOf = ({ state, group, groupHasFailed }: Attempt, index: number): AttemptOutcome => {
-    const isKnown = isCertain || index < lastWritten
+  const outcomeOf = ({ kind, isFinal, group, groupHasFailed }: Attempt, index: number): AttemptOutcome => {
+    const isKnown = isFinal || isCertain || index < lastWritten
     const unlessGroupFailed = (group && failedGroups.has(group)) || groupHasFailed ? 'discard' : 'retry'
-    switch (state) {
+    switch (kind) {
       case 'queued':
         return 'retry'
       case 'written':
@@ -64,8 +63,6 @@ export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): 
         return isKnown ? 'refuse' : unlessGroupFailed
       case 'duplicate':
         return isKnown ? 'acknowledge' : unlessGroupFailed
-      case 'rejected':
-        return 'refuse'
       case 'discarded':
         return unlessGroupFailed
     }
@@ -76,4 +73,8 @@ export function resolveAttempts(attempts: readonly Attempt[], shared: boolean): 
     if (attempt.group && outcome !== 'acknowledge' && outcome !== 'retry') failedGroups.add(attempt.group)
     return outcome
   })
+}
+
+function isDurable({ kind, isFinal }: Attempt): boolean {
+  return kind === 'written' || (kind === 'duplicate' && isFinal === true)
 }

@@ -3,9 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { type Attempt, type AttemptOutcome, resolveAttempts } from '../../src/core/resolve-attempts.ts'
 
 const session = {}
-const of = (...states: Attempt['state'][]): Attempt[] => states.map((state) => ({ state }))
-const inSession = (...states: Attempt['state'][]): Attempt[] =>
-  states.map((state) => ({ state, group: session }))
+const of = (...kinds: Attempt['kind'][]): Attempt[] => kinds.map((kind) => ({ kind }))
+const inSession = (...kinds: Attempt['kind'][]): Attempt[] => kinds.map((kind) => ({ kind, group: session }))
 
 describe('the outcomes of attempts after a failure or conflict', () => {
   it.each<[string, Attempt[], boolean, AttemptOutcome[]]>([
@@ -73,7 +72,18 @@ describe('the outcomes of attempts after a failure or conflict', () => {
       true,
       ['acknowledge', 'refuse', 'acknowledge', 'fail'],
     ],
-    ['keeps a final rejection', of('rejected', 'queued'), true, ['refuse', 'retry']],
+    [
+      'keeps a final rejection',
+      [{ kind: 'refused', isFinal: true }, ...of('queued')],
+      true,
+      ['refuse', 'retry'],
+    ],
+    [
+      'acknowledges a failed append that a final duplicate follows',
+      [...of('failed'), { kind: 'duplicate', isFinal: true }],
+      true,
+      ['acknowledge', 'acknowledge'],
+    ],
     [
       'retries appends after a rejection in doubt',
       inSession('conflicted', 'refused', 'discarded'),
@@ -94,7 +104,7 @@ describe('the outcomes of attempts after a failure or conflict', () => {
     ],
     [
       'discards appends of a session that failed before',
-      [{ state: 'conflicted', group: session, groupHasFailed: true }],
+      [{ kind: 'conflicted', group: session, groupHasFailed: true }],
       true,
       ['discard'],
     ],
@@ -103,39 +113,33 @@ describe('the outcomes of attempts after a failure or conflict', () => {
   })
 
   it('never retries a durable append and never acknowledges an undecided one', () => {
-    const states = [
-      'queued',
-      'written',
-      'failed',
-      'conflicted',
-      'refused',
-      'rejected',
-      'discarded',
-      'duplicate',
-    ] as const
+    const kinds = ['queued', 'written', 'failed', 'conflicted', 'refused', 'discarded', 'duplicate'] as const
     const attempt = fc.record({
-      state: fc.constantFrom(...states),
+      kind: fc.constantFrom(...kinds),
+      isFinal: fc.boolean(),
       group: fc.constantFrom(undefined, session),
     })
     fc.assert(
       fc.property(fc.array(attempt, { maxLength: 12 }), fc.boolean(), (attempts, shared) => {
         const outcomes = resolveAttempts(attempts, shared)
-        const lastWritten = attempts.findLastIndex(({ state }) => state === 'written')
-        attempts.forEach(({ state }, index) => {
+        const lastWritten = attempts.findLastIndex(
+          ({ kind, isFinal }) => kind === 'written' || (kind === 'duplicate' && isFinal),
+        )
+        attempts.forEach(({ kind, isFinal }, index) => {
           const before = attempts.slice(0, index)
           const firstUnresolved = before.find((attempt, i) => {
-            return attempt.state === 'conflicted' || (attempt.state === 'failed' && i > lastWritten)
+            return attempt.kind === 'conflicted' || (attempt.kind === 'failed' && i > lastWritten)
           })
           const isKnown = index < lastWritten || (!shared && firstUnresolved === undefined)
           const isDurable =
-            state === 'written' ||
-            (state === 'failed' && index < lastWritten) ||
-            (state === 'duplicate' && isKnown)
+            kind === 'written' ||
+            (kind === 'failed' && index < lastWritten) ||
+            (kind === 'duplicate' && (isFinal || isKnown))
           expect(outcomes[index] === 'acknowledge').toBe(isDurable)
-          if (state === 'failed' && firstUnresolved?.state !== 'conflicted') {
+          if (kind === 'failed' && firstUnresolved?.kind !== 'conflicted') {
             expect(outcomes[index]).not.toBe('retry')
           }
-          if (state === 'queued') expect(outcomes[index]).toBe('retry')
+          if (kind === 'queued') expect(outcomes[index]).toBe('retry')
         })
       }),
     )

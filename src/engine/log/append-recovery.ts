@@ -79,11 +79,10 @@ function settleKnownOutcomes(entries: AppendEntry[], target: AppendTarget, share
 }
 
 function attemptOf({ state, group }: AppendEntry): Attempt {
-  // No write is in flight, so none is `writing`.
-  const kind = state.kind === 'writing' ? 'queued' : state.kind
-  const final = kind === 'refused' ? 'rejected' : 'written'
   return {
-    state: 'isFinal' in state && state.isFinal ? final : kind,
+    // No write is in flight, so none is `writing`.
+    kind: state.kind === 'writing' ? 'queued' : state.kind,
+    isFinal: 'isFinal' in state && state.isFinal,
     group,
     groupHasFailed: group?.failed,
   }
