@@ -27,7 +27,6 @@ const inTests = (path: string) => fileURLToPath(new URL(`test/${path}`, import.m
 /** They bring their own storage. */
 const WITHOUT_STORAGE = [
   'test/engine/api/{json-stream,malformed-input,read-fairness,returned-bytes}.test.ts',
-  'test/engine/log/evicted-streams-model.test.ts',
   'test/engine/service/background.test.ts',
 ]
 
