@@ -7,6 +7,7 @@ import { retentionText } from './times.ts'
 interface Creation {
   readonly create: boolean
   readonly fencingToken?: string | undefined
+  readonly matchSeqNum?: number | undefined
   readonly report: (line: string) => void
 }
 
@@ -19,7 +20,7 @@ interface Creation {
 export async function missingCreation(
   hw: Headwater,
   name: StreamName,
-  { create, fencingToken = '', report }: Creation,
+  { create, fencingToken = '', matchSeqNum = 0, report }: Creation,
 ): Promise<(() => Promise<void>) | undefined> {
   const { basin, stream } = name
   const missing = await expectedFailure(streamOf(hw, name).config(), [
@@ -38,6 +39,9 @@ export async function missingCreation(
   }
   if (fencingToken !== '') {
     throw new CliError(1, `stream ${nameText(name)} does not exist, and so has no fencing token`)
+  }
+  if (matchSeqNum > 0) {
+    throw new CliError(1, `stream ${nameText(name)} does not exist: its next sequence number would be 0`)
   }
   const unlessExists = (creation: Promise<unknown>) => expectedFailure(creation, ['resource_already_exists'])
   const creating = async () => {

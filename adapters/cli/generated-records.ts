@@ -3,10 +3,9 @@ import { concatBytes } from '../../src/model/bytes.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import { type Header, meteredBytesOf } from '../../src/model/record.ts'
 import { timeText } from '../../src/wire/json.ts'
-import { integerArgument } from './command.ts'
 import type { CliContext } from './context.ts'
 import type { InputBatch } from './input-reader.ts'
-import { compileTemplate, type Directive, directiveLines, plainDirective } from './template.ts'
+import { compileTemplate, type Fields, fieldLines } from './template.ts'
 
 /** Records that a command makes of a template. */
 export interface Generation {
@@ -76,39 +75,30 @@ interface Generated {
   readonly now: number
 }
 
-const LENGTH_MAX = 1024 * 1024
+const RANDOM_LETTERS = 10
+const RANDOM_MAX = 100
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789'
 
-const DIRECTIVES: readonly Directive<Generated>[] = [
-  plainDirective('i', 'number of the record, from 1', ({ index }) => String(index)),
-  plainDirective('T', 'time in milliseconds since 1970', ({ now }) => String(now)),
-  plainDirective('D', 'date and time, such as 2030-01-31T12:00:00.5Z', ({ now }) => timeText(now)),
-  plainDirective('u', 'random UUID', () => randomUUID()),
-  {
-    letter: 'n',
-    argument: 'MAX',
-    description: 'random number from 0 to MAX, 100 by default',
-    compile: (argument) => {
-      const max = argument === '' ? 100 : integerArgument(argument, '`%n`', 2 ** 47)
-      return () => String(randomInt(max + 1))
-    },
+const FIELDS: Fields<Generated> = {
+  i: { description: 'number of the record, from 1', valueOf: ({ index }) => String(index) },
+  T: { description: 'time in milliseconds since 1970', valueOf: ({ now }) => String(now) },
+  D: { description: 'date and time, such as 2030-01-31T12:00:00.5Z', valueOf: ({ now }) => timeText(now) },
+  u: { description: 'random UUID', valueOf: () => randomUUID() },
+  n: {
+    description: `random number from 0 to ${RANDOM_MAX}`,
+    valueOf: () => String(randomInt(RANDOM_MAX + 1)),
   },
-  {
-    letter: 'r',
-    argument: 'LENGTH',
-    description: 'random letters and digits, 10 by default',
-    compile: (argument) => {
-      const length = argument === '' ? 10 : integerArgument(argument, '`%r`', LENGTH_MAX)
-      return () => Array.from({ length }, () => LETTERS[Math.floor(Math.random() * LETTERS.length)]).join('')
-    },
+  r: {
+    description: `${RANDOM_LETTERS} random letters and digits`,
+    valueOf: () => Array.from({ length: RANDOM_LETTERS }, () => LETTERS[randomInt(LETTERS.length)]).join(''),
   },
-]
+}
 
 /** Compiles the TEXT of `append --count`. @throws CliError with exit code 2. */
 export function recordTemplate(text: string): (generated: Generated) => Uint8Array {
-  const partsOf = compileTemplate(text, 'TEXT', DIRECTIVES)
+  const partsOf = compileTemplate(text, 'TEXT', FIELDS)
   return (generated) => concatBytes(partsOf(generated))
 }
 
-/** Describes the directives. */
-export const TEMPLATE_LINES = directiveLines(DIRECTIVES)
+/** Describes the fields. */
+export const TEMPLATE_LINES = fieldLines(FIELDS)

@@ -15,6 +15,13 @@ const JSON_LINE_BYTES_MAX = 8 * 1024 * 1024
 /** The read buffer. It grows for longer lines. */
 const BUFFER_BYTES = 1024 * 1024
 
+/** Some programs begin a text with it. It is part of no record. */
+const BYTE_ORDER_MARK = Uint8Array.of(0xef, 0xbb, 0xbf)
+
+function hasByteOrderMark(text: Uint8Array, at: number): boolean {
+  return BYTE_ORDER_MARK.every((byte, i) => text[at + i] === byte)
+}
+
 /** A batch of 1 to 1,000 records, at most 1 MiB metered. */
 export interface InputBatch {
   /** The records. Their memory is used again for the next batch. */
@@ -56,7 +63,6 @@ export class InputReader {
   /** A batch of one record. */
   async *single(text: string): AsyncGenerator<InputBatch> {
     const body = utf8(text)
-    if (body.length > this.#lineBytesMax) throw this.#tooLong('TEXT')
     yield { records: [this.#record(body).input], bytes: body.length }
   }
 
@@ -102,7 +108,7 @@ export class InputReader {
     let records: RecordInput[] = []
     let metered = 0
     let batchStart = from
-    let start = from
+    let start = this.#line === 0 && hasByteOrderMark(text, from) ? from + BYTE_ORDER_MARK.length : from
     while (start < text.length) {
       const feed = text.indexOf(LINE_FEED, start)
       const next = feed < 0 ? text.length : feed + 1
@@ -113,10 +119,17 @@ export class InputReader {
         start = next
         continue
       }
-      if (end - start > this.#lineBytesMax) throw this.#tooLong(this.#place())
       // Not `subarray`, which takes longer.
       const line = new Uint8Array(text.buffer, text.byteOffset + start, end - start)
-      const { input, meteredBytes } = this.#record(line)
+      let record: MeteredRecord
+      try {
+        record = this.#record(line)
+      } catch (error) {
+        // The lines before it are appended.
+        if (records.length > 0) yield { records, bytes: start - batchStart }
+        throw error
+      }
+      const { input, meteredBytes } = record
       if (records.length === BATCH_RECORDS_MAX || metered + meteredBytes > BATCH_METERED_BYTES_MAX) {
         yield { records, bytes: start - batchStart }
         records = []
@@ -132,6 +145,7 @@ export class InputReader {
 
   #record(line: Uint8Array): MeteredRecord {
     const { json, headers } = this.#options
+    if (line.length > this.#lineBytesMax) throw this.#tooLong(this.#place())
     if (json) return this.#jsonRecord(line)
     return { input: { headers, body: line }, meteredBytes: this.#recordBytes + line.length }
   }

@@ -47,26 +47,33 @@ export async function ifKnown<Value>(value: Promise<Value>): Promise<Value | und
   }
 }
 
-/** @param now In milliseconds since the Unix epoch. */
-export async function streamDetails(stream: Stream, now: number): Promise<Details> {
-  const [tail, first, config, bytes] = await Promise.all([
-    ifKnown(stream.checkTail()),
-    ifKnown(stream.readBatch({ seqNum: 0, count: 1, clamp: true }, { as: 'bytes' })),
-    ifKnown(stream.config()),
-    ifKnown(stream.metrics(storageNow(now))),
-  ])
+/** Resolves to what a request for the first record tells: it has the tail, too. */
+export async function streamDetails(stream: Stream): Promise<Details> {
+  const first = await ifKnown(stream.readBatch({ seqNum: 0, count: 1, clamp: true }, { as: 'bytes' }))
+  const tail = first?.tail ?? (await ifKnown(stream.checkTail()))
   const nextSeqNum = tail?.seqNum
   const firstSeqNum = first === undefined ? undefined : (first.records[0]?.seqNum ?? nextSeqNum)
   const isKnown = firstSeqNum !== undefined && nextSeqNum !== undefined
   return {
     firstSeqNum,
     nextSeqNum,
-    // A record may have been appended, and those before it trimmed, between both requests.
-    records: isKnown ? Math.max(0, nextSeqNum - firstSeqNum) : undefined,
-    bytes: lastValue(bytes),
+    records: isKnown ? nextSeqNum - firstSeqNum : undefined,
     lastWrite: tail === undefined || tail.seqNum === 0 ? undefined : tail.timestamp,
-    retention: config?.retentionPolicy,
   }
+}
+
+/**
+ * Resolves to everything that is known about a stream.
+ *
+ * @param now In milliseconds since the Unix epoch.
+ */
+export async function allStreamDetails(stream: Stream, now: number): Promise<Details> {
+  const [details, config, bytes] = await Promise.all([
+    streamDetails(stream),
+    ifKnown(stream.config()),
+    ifKnown(stream.metrics(storageNow(now))),
+  ])
+  return { ...details, bytes: lastValue(bytes), retention: config?.retentionPolicy }
 }
 
 const RATE_SECONDS = 60

@@ -62,6 +62,8 @@ function invalidToken({ source }: GivenRootToken, problem: string): CliError {
 
 export interface WelcomeDetails {
   readonly url: string
+  /** The address that the server listens on. */
+  readonly host: string
   /** A one-line description. */
   readonly storage: string
   /** How long new streams keep records by default. */
@@ -74,10 +76,12 @@ export interface WelcomeDetails {
   readonly code?: string | undefined
 }
 
+const ALL_ADDRESSES = new Set(['0.0.0.0', '::'])
+
 /**
  * Returns what `headwater serve` prints when it is ready. The lines that begin with `curl` work unchanged.
  */
-export function welcome({ url, storage, retention, access, node, code }: WelcomeDetails): string[] {
+export function welcome({ url, host, storage, retention, access, node, code }: WelcomeDetails): string[] {
   const authorization = authorizationOption(access)
   const json = `-H 'content-type: application/json'`
   const basin = `-H 'svc-basin: my-basin'`
@@ -85,7 +89,7 @@ export function welcome({ url, storage, retention, access, node, code }: Welcome
   const curl = `curl -w '\\n'`
   const records = `${url}/v1/streams/greetings/records`
   return [
-    `headwater listens on ${url}`,
+    `headwater listens on ${url}${ALL_ADDRESSES.has(host) ? `, and on every other address of this machine (${host})` : ''}`,
     `Storage: ${storage}`,
     `Retention: new streams keep records ${retentionText(retention)} by default`,
     ...nodeLines(node),

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { TOKEN_CHARACTERS_MAX } from '../../src/engine/access/token-format.ts'
 import { type Headwater, HeadwaterError } from '../../src/index.ts'
 import { EncryptionKey } from '../../src/model/encryption-key.ts'
@@ -5,7 +6,7 @@ import { type ConnectOptions, connect } from '../client/index.ts'
 import { withValue } from './command.ts'
 import { type CliContext, stopSignal } from './context.ts'
 import { readContexts } from './contexts.ts'
-import { CliError, printable, quoteArg, validateArgument } from './errors.ts'
+import { CliError, printable, quoteArg, quotePath, redact, validateArgument } from './errors.ts'
 import { ROOT_TOKEN_VARIABLE } from './root-token.ts'
 import { Server } from './server.ts'
 import {
@@ -57,6 +58,7 @@ export const KEY_DEFINITION = {
     `Key of encrypted streams: 32 bytes in base64. Default: ${KEY_VARIABLE}`,
     { isShared: true },
   ),
+  'encryption-key-file': withValue('FILE', 'File with that key', { isShared: true }),
 } as const
 
 export interface TargetValues extends StorageValues {
@@ -149,17 +151,41 @@ function accessToken(sources: readonly TokenSource[]): Pick<ServiceTarget, 'toke
   return { token, tokenSource: name }
 }
 
+interface KeyValues {
+  readonly 'encryption-key'?: string | undefined
+  readonly 'encryption-key-file'?: string | undefined
+}
+
 /**
- * Returns the key of `--encryption-key` or its variable.
+ * Returns the key of the options or of the variable.
  *
- * @throws CliError with exit code 2.
+ * @throws CliError with exit code 2, and with 1 for a file that cannot be read.
  */
-export function encryptionKey(option: string | undefined, env: CliContext['env']): string | undefined {
-  const name = option === undefined ? KEY_VARIABLE : '`--encryption-key`'
-  const key = (option ?? env[KEY_VARIABLE])?.trim()
+export function encryptionKey(
+  { 'encryption-key': option, 'encryption-key-file': file }: KeyValues,
+  env: CliContext['env'],
+): string | undefined {
+  if (option !== undefined && file !== undefined) {
+    throw new CliError(2, '`--encryption-key` cannot be combined with `--encryption-key-file`')
+  }
+  const [name, given] =
+    file !== undefined
+      ? ['`--encryption-key-file`', keyOfFile(file)]
+      : option !== undefined
+        ? ['`--encryption-key`', option]
+        : [KEY_VARIABLE, env[KEY_VARIABLE]]
+  const key = given?.trim()
   if (!key) return undefined
   validateArgument(() => new EncryptionKey(key).bytes, name)
   return key
+}
+
+function keyOfFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new CliError(1, `cannot read ${quotePath(path)}: ${redact((error as Error).message, path)}`)
+  }
 }
 
 /** Explains the rejection of a request by its access token. */
@@ -176,6 +202,8 @@ interface Use {
 }
 
 interface ConnectionOptions extends Pick<ConnectOptions, 'retries' | 'resumes' | 'signal'> {
+  /** Ends the connection, besides the user. */
+  readonly giveUp?: AbortSignal | undefined
   /** Receives a description of the failure before a request is repeated. */
   readonly onRetry?: ((failure: string) => void) | undefined
 }
@@ -227,7 +255,7 @@ export async function withHeadwater<Result>(
 export async function withTarget<Result>(
   target: CliTarget,
   context: CliContext,
-  { onRetry, ...options }: ConnectionOptions,
+  { onRetry, giveUp, signal, ...options }: ConnectionOptions,
   use: (hw: Headwater, server: Server | undefined) => Promise<Result>,
 ): Promise<Result> {
   if (target.kind !== 'service') return withEngine(target, context, (hw) => use(hw, undefined))
@@ -243,6 +271,7 @@ export async function withTarget<Result>(
     clock,
     defaultRetention: 'server',
     onRetry: onRetry && ((error) => onRetry(server.describe(error))),
+    signal: giveUp === undefined ? signal : AbortSignal.any([giveUp, ...(signal ? [signal] : [])]),
     ...options,
   })
   try {

@@ -1,7 +1,7 @@
 import { Help } from 'commander'
 import { type Definitions, optionOf } from './command.ts'
 import { TEMPLATE_LINES } from './generated-records.ts'
-import { DIRECTIVE_LINES } from './record-format.ts'
+import { FIELD_LINES } from './record-format.ts'
 import { KEY_DEFINITION, TARGET_DEFINITIONS } from './target.ts'
 
 /** Returns the text of `headwater help options`: the options and terms that commands share. */
@@ -36,15 +36,14 @@ function formatTopic(): string {
     '',
     'read and tail print records as `--format TEMPLATE` says. Nothing is added to it, not even a line break.',
     '',
-    ...DIRECTIVE_LINES,
+    ...FIELD_LINES,
     '',
     'append --count N and --rate R make records from the template TEXT:',
     '',
     ...TEMPLATE_LINES,
     '',
-    'In both, %% is a percent sign, and \\n, \\t, \\r, \\0, \\\\ and \\xHH (a byte) are characters.',
-    'A path selects a part of a JSON body: .user.name, .items[0].id, .items[-1] or ."any name". It begins',
-    'with a dot, and . is the whole value. Text is printed as it is, everything else as JSON.',
+    'In both, %% is a percent sign, and \\n, \\t, \\r, \\0 and \\\\ are characters. Everything else is a matter of',
+    'JSON: headwater read app-events/orders --json | jq -r .body',
   ].join('\n')
 }
 

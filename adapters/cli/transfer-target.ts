@@ -47,7 +47,7 @@ type TransferValues = Values<typeof TRANSFER_DEFINITIONS>
 export function parseTransferArguments(values: TransferValues, env: CliContext['env']): TransferArguments {
   return {
     target: parseTarget(values, env),
-    encryptionKey: encryptionKey(values['encryption-key'], env),
+    encryptionKey: encryptionKey(values, env),
     filter: transferFilter(values),
     resume: values.resume,
     quiet: values.quiet,

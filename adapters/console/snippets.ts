@@ -96,7 +96,7 @@ export function readCommand(
 ): string {
   const key = encryptionKey === '' ? '' : ' --encryption-key "$ENCRYPTION_KEY"'
   const name = quotedForShell(`${basin}/${stream}`)
-  return `headwater read ${name} --seq-num ${seqNum} --count 1 --json${key} --url ${quotedForShell(url)}`
+  return `headwater read ${name} --seq-num ${seqNum} --limit 1 --json${key} --url ${quotedForShell(url)}`
 }
 
 /** A program that reads one record. */

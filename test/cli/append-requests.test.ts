@@ -117,6 +117,17 @@ describe('append', () => {
 })
 
 describe('append to a server', () => {
+  it('waits for a server that refuses, and repeats what it cannot have stored', async () => {
+    const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+    const { fetch, records } = await server((send, index) =>
+      index === 1 ? Promise.reject(new TypeError('fetch failed', { cause: refused })) : send(),
+    )
+    const { exitCode, err } = append(['one\n', 'two\n'], { fetch }, '--retry-for', '60s')
+    expect(await exitCode).toBe(0)
+    expect(await records()).toEqual(['one', 'two'])
+    expect(err.join('\n')).not.toMatch(/before it stopped/)
+  })
+
   it('sends one request at a time, and reads at most 8 MiB ahead', { tags: ['slow'] }, async () => {
     const line = `${'x'.repeat(999_999)}\n`
     let read = 0

@@ -14,7 +14,8 @@ import { countText, progressBar } from '../progress.ts'
 import { splitHeader } from '../record-format.ts'
 import { nameText, parseStreamName, streamOf } from '../stream-name.ts'
 import { encryptionKey, KEY_DEFINITION, parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
-import { checkFencingToken, FENCING_DEFINITION } from './stream-commands.ts'
+import { durationMs } from '../times.ts'
+import { checkFencingToken, FENCING_DEFINITION, MATCH_DEFINITION, matchedSeqNum } from './stream-commands.ts'
 
 const DEFINITIONS = {
   stream: positional('Stream to append to: BASIN/STREAM'),
@@ -30,6 +31,11 @@ const DEFINITIONS = {
   rate: withValue('R', 'Append R records of TEXT a second, until Ctrl+C without --count'),
   create: flag('Fail if the stream does not exist', { default: true }),
   ...FENCING_DEFINITION,
+  ...MATCH_DEFINITION,
+  'retry-for': withValue(
+    'DURATION',
+    'How long to wait for a server that is not there. Default: 60s for a pipe, else not at all',
+  ),
   quiet: flag('No progress bar and no summary'),
   ...KEY_DEFINITION,
   ...TARGET_DEFINITIONS,
@@ -58,9 +64,20 @@ function parse(values: Values<typeof DEFINITIONS>, { env }: CliContext) {
     create,
     quiet,
     fencingToken: checkFencingToken(fencingToken, '`--fencing-token`'),
-    encryptionKey: encryptionKey(values['encryption-key'], env),
+    matchSeqNum: matchedSeqNum(values),
+    retryMs: values['retry-for'] === undefined ? undefined : retryMsOf(values['retry-for']),
+    encryptionKey: encryptionKey(values, env),
     target: parseTarget(values, env),
   }
+}
+
+function retryMsOf(text: string): number {
+  const ms = text === '0' ? 0 : durationMs(text)
+  if (ms !== undefined) return ms
+  throw new CliError(
+    2,
+    `invalid duration ${quoteArg(text)}; \`--retry-for\` must be 0, or such as 90s or 15m`,
+  )
 }
 
 type AppendArguments = ReturnType<typeof parse>
@@ -107,6 +124,7 @@ export const APPEND = command({
     'Each line is a record without its line break (LF or CRLF). Lines of a pipe are appended as they arrive.',
     'A missing stream is created with the first record. With --json, a line is',
     '{"body": "...", "headers": [["name", "value"]], "timestamp": 1767225600000}, all optional.',
+    'While the server of a pipe is down, its lines wait in the pipe. What may be stored already is not repeated.',
     'TEXT is a template with --count or --rate only; see `headwater help format`.',
   ],
   definitions: DEFINITIONS,
@@ -115,8 +133,12 @@ export const APPEND = command({
 })
 
 async function run(args: AppendArguments, context: CliContext): Promise<void> {
-  const { name, quiet, json, fencingToken, encryptionKey, generation } = args
+  const { name, quiet, json, fencingToken, matchSeqNum, encryptionKey, generation } = args
   const source = await openSource(args, context)
+  const waiting = new ServerWait(
+    source.isPipe ? (args.retryMs ?? PIPE_RETRY_MS) : (args.retryMs ?? 0),
+    context,
+  )
   const appended = { records: 0, bytes: 0 }
   let first: AppendAck | undefined
   let last: AppendAck | undefined
@@ -127,50 +149,98 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
     return `Appended ${countText(appended.records, 'record')} to ${nameText(name)}: sequence number ${range}`
   }
   try {
-    await withHeadwater({ ...args, mustExist: !args.create }, context, async (hw, { signal }) => {
-      const stop = () => source.input?.close()
-      signal.addEventListener('abort', stop, { once: true })
-      const bar = progressBar(
-        quiet || source.isInteractive ? { ...context, terminal: undefined } : context,
-        'Appending',
-      )
-      const onAck = (ack: AppendAck, { records, bytes }: InputBatch) => {
-        first ??= ack
-        last = ack
-        appended.records += records.length
-        appended.bytes += bytes
-        bar.update(appended.bytes, source.input?.size, () => countText(appended.records, 'record'))
-      }
-      try {
-        const create = await missingCreation(hw, name, { ...args, report: context.printError })
-        const reader = new InputReader(args)
-        const batches =
-          generation !== undefined
-            ? generatedBatches(generation, context, signal)
-            : source.input === undefined
-              ? reader.single(args.text!)
-              : reader.batches(source.input, signal)
-        const open = async () => {
-          await create?.()
-          return streamOf(hw, name, encryptionKey).appendSession()
+    await withHeadwater(
+      { ...args, mustExist: !args.create },
+      context,
+      async (hw, { signal }) => {
+        const stop = () => source.input?.close()
+        signal.addEventListener('abort', stop, { once: true })
+        const bar = progressBar(
+          quiet || source.isInteractive ? { ...context, terminal: undefined } : context,
+          'Appending',
+        )
+        const onAck = (ack: AppendAck, { records, bytes }: InputBatch) => {
+          waiting.end()
+          first ??= ack
+          last = ack
+          appended.records += records.length
+          appended.bytes += bytes
+          bar.update(appended.bytes, source.input?.size, () => countText(appended.records, 'record'))
         }
-        await appendBatches(open, batches, { fencingToken }, { onAck, onFailure: stop })
-      } finally {
-        bar.stop()
-        stop()
-        signal.removeEventListener('abort', stop)
-      }
-      // The input ended early. What was read is durable.
-      signal.throwIfAborted()
-    })
+        try {
+          const create = await missingCreation(hw, name, { ...args, report: context.printError })
+          const reader = new InputReader(args)
+          const batches =
+            generation !== undefined
+              ? generatedBatches(generation, context, signal)
+              : source.input === undefined
+                ? reader.single(args.text!)
+                : reader.batches(source.input, signal)
+          const open = async () => {
+            await create?.()
+            return streamOf(hw, name, encryptionKey).appendSession()
+          }
+          await appendBatches(open, batches, { fencingToken, matchSeqNum }, { onAck, onFailure: stop })
+        } finally {
+          bar.stop()
+          stop()
+          signal.removeEventListener('abort', stop)
+        }
+        // The input ended early. What was read is durable.
+        signal.throwIfAborted()
+      },
+      waiting.connection,
+    )
   } catch (error) {
     if (last !== undefined && !quiet) context.printError(`${summary()}, before it stopped`)
-    throw error
+    throw waiting.reported(error)
   }
   if (json && first !== undefined && last !== undefined) {
     context.print(appendAckJson({ ...last, start: first.start }))
   }
   if (!quiet) context.printError(summary())
+}
+
+const PIPE_RETRY_MS = 60_000
+
+/** Waits for a server that went away, for a limited time. */
+class ServerWait {
+  readonly #ms: number
+  readonly #context: CliContext
+  readonly #given = new AbortController()
+  #cancel: (() => void) | undefined
+
+  constructor(ms: number, context: CliContext) {
+    this.#ms = ms
+    this.#context = context
+  }
+
+  /** The client repeats only what cannot be stored already, with back-off. */
+  get connection() {
+    if (this.#ms === 0) return {}
+    return { retries: Number.POSITIVE_INFINITY, giveUp: this.#given.signal, onRetry: this.#begin }
+  }
+
+  readonly #begin = (failure: string): void => {
+    if (this.#cancel !== undefined) return
+    const { printError, clock } = this.#context
+    const seconds = this.#ms / 1000
+    printError(`headwater: ${failure}; trying again for ${seconds} s, Ctrl+C stops`)
+    const error = new CliError(1, `${failure}; tried for ${seconds} s`)
+    this.#cancel = clock.schedule(this.#ms, () => this.#given.abort(error))
+  }
+
+  /** The server has answered. */
+  end(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+  }
+
+  /** The error to report: why it gave up, if it has. */
+  reported(error: unknown): unknown {
+    this.end()
+    return this.#given.signal.aborted ? this.#given.signal.reason : error
+  }
 }
 
 interface AppendEvents {
@@ -192,11 +262,13 @@ async function appendBatches(
   { onAck, onFailure }: AppendEvents,
 ): Promise<void> {
   let session: AppendSession | undefined
+  let { matchSeqNum } = conditions
   try {
     for await (const batch of batches) {
       session ??= await open()
       const { records } = batch
-      const ticket = await session.submit(records, conditions)
+      const ticket = await session.submit(records, { ...conditions, matchSeqNum })
+      if (matchSeqNum !== undefined) matchSeqNum += records.length
       ticket.ack().then((ack) => onAck(ack, batch), onFailure)
     }
   } finally {
@@ -208,26 +280,28 @@ interface Source {
   /** Undefined for the argument TEXT. */
   readonly input: ByteSource | undefined
   readonly isInteractive: boolean
+  /** Whether another program makes the lines, which would be lost with this one. */
+  readonly isPipe: boolean
 }
 
 async function openSource(
   { text, file, quiet, generation }: AppendArguments,
   context: CliContext,
 ): Promise<Source> {
-  if (text !== undefined) return { input: undefined, isInteractive: generation === undefined }
+  if (text !== undefined) return { input: undefined, isInteractive: generation === undefined, isPipe: false }
   if (file === undefined) {
     const descriptor = context.inputDescriptor
     const input = descriptor === undefined ? undefined : await descriptorSource(descriptor)
-    if (input !== undefined) return { input, isInteractive: false }
+    if (input !== undefined) return { input, isInteractive: false, isPipe: input.size === undefined }
     const stream = context.input()
     const isInteractive = stream.isTTY ?? false
     if (isInteractive && !quiet) context.printError('Reading lines from the terminal; end with Ctrl+D')
-    return { input: streamSource(stream), isInteractive }
+    return { input: streamSource(stream), isInteractive, isPipe: !isInteractive }
   }
   try {
     // Opening a directory succeeds, reading it does not.
     if ((await stat(file)).isDirectory()) throw new CliError(1, `${quotePath(file)} is a directory`)
-    return { input: await fileSource(file), isInteractive: false }
+    return { input: await fileSource(file), isInteractive: false, isPipe: false }
   } catch (error) {
     if (error instanceof CliError) throw error
     const { code, message } = error as NodeJS.ErrnoException

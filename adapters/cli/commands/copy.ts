@@ -4,7 +4,14 @@ import { type CliContext, stopSignal } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
 import { countText, progressBar } from '../progress.ts'
 import { checkExists } from '../storage-location.ts'
-import { type CliTarget, encryptionKey, parseTarget, serverWith, withTarget } from '../target.ts'
+import {
+  type CliTarget,
+  encryptionKey,
+  KEY_DEFINITION,
+  parseTarget,
+  serverWith,
+  withTarget,
+} from '../target.ts'
 import {
   TRANSFER_CONNECTION,
   TRANSFER_DEFINITIONS,
@@ -18,7 +25,7 @@ const COPY_DEFINITIONS = {
   follow: flag('Keep copying new records until Ctrl+C'),
   basin: TRANSFER_DEFINITIONS.basin,
   stream: TRANSFER_DEFINITIONS.stream,
-  'encryption-key': TRANSFER_DEFINITIONS['encryption-key'],
+  ...KEY_DEFINITION,
   resume: TRANSFER_DEFINITIONS.resume,
   quiet: TRANSFER_DEFINITIONS.quiet,
 } as const
@@ -50,7 +57,7 @@ function parseCopyArguments(parsed: Values<typeof COPY_DEFINITIONS>, { env }: Cl
     from: targetOf('FROM', from, env),
     to: targetOf('TO', to, env),
     filter: transferFilter(parsed),
-    encryptionKey: encryptionKey(parsed['encryption-key'], env),
+    encryptionKey: encryptionKey(parsed, env),
     follow,
     resume,
     quiet,
@@ -85,7 +92,8 @@ async function copyCommand(args: CopyArguments, context: CliContext): Promise<vo
   } catch (error) {
     if (!(error instanceof TransferError)) throw error
     if (error.kind === 'aborted') throw new CliError(1, 'stopped before the end; continue with `--resume`')
-    throw new CliError(1, printable(error.message))
+    // A copy has no lines that the user could see.
+    throw new CliError(1, printable(error.message.replace(/^line \d+: /, '')))
   } finally {
     stop.dispose()
   }

@@ -59,6 +59,11 @@ async function exportCommand(args: ExportArguments, context: CliContext): Promis
   const counts = await withService({ ...args, mustExist: true }, context, (service) =>
     exportTo(service, args, context),
   )
+  const { basins, streams } = args.filter
+  if (counts?.basins === 0 && 'exact' in basins) throw new CliError(1, `basin ${basins.exact} does not exist`)
+  if (counts?.streams === 0 && 'exact' in streams) {
+    throw new CliError(1, `stream ${streams.exact} does not exist`)
+  }
   if (counts !== undefined && !args.quiet) context.printError(`Exported ${transferSummary(counts)}`)
 }
 

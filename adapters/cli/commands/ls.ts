@@ -2,12 +2,19 @@ import type { BasinInfo, Headwater, StreamInfo } from '../../../src/index.ts'
 import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/control-names.ts'
 import { timeText } from '../../../src/wire/json.ts'
 import { basinInfoJson, streamInfoJson } from '../../../src/wire/json-resources.ts'
-import { command, flag, positional, withValue } from '../command.ts'
+import { command, flag, integerArgument, positional, withValue } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
 import { table } from '../output.ts'
 import { bytesText } from '../progress.ts'
-import { appendRate, basinDetails, type Details, ifKnown, streamDetails } from '../resource-details.ts'
+import {
+  allStreamDetails,
+  appendRate,
+  basinDetails,
+  type Details,
+  ifKnown,
+  streamDetails,
+} from '../resource-details.ts'
 import { nameText, parseStreamName, splitName, streamOf } from '../stream-name.ts'
 import { parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
 import { retentionPeriod } from '../times.ts'
@@ -20,13 +27,14 @@ export const LS = command({
   description: 'List basins, or the streams of a basin',
   examples: ['headwater ls', 'headwater ls app-logs', 'headwater ls -l app-logs/web/'],
   notes: [
-    '-l prints: created, state or cipher, records, bytes, retention, last write, name. What the server does',
-    'not know or the token does not permit is -. Of a basin it knows the bytes and the default retention.',
+    'What the server does not know or the token does not permit is -. `headwater info` tells more of a stream.',
   ],
   definitions: {
     name: positional('BASIN, or BASIN/PREFIX. Default: list basins', { required: false }),
     prefix: withValue('PREFIX', 'Only names with this prefix'),
-    long: flag('Also print sizes, retention and last writes', { alias: 'l' }),
+    limit: withValue('N', 'At most this many names', { alias: 'n' }),
+    'start-after': withValue('NAME', 'Only names after this one'),
+    long: flag('Also print sizes and last writes', { alias: 'l' }),
     json: flag('Print each basin or stream as a JSON object on a line'),
     ...TARGET_DEFINITIONS,
   },
@@ -41,20 +49,33 @@ export const LS = command({
     const problem =
       basin === undefined ? basinPrefixProblem(start, 'prefix') : streamPrefixProblem(start, 'prefix')
     if (problem !== undefined) throw new CliError(2, `\`--prefix\`: ${problem}`)
-    return { basin, prefix: start, long, json, target: parseTarget(values, env) }
+    const limit =
+      values.limit === undefined ? Number.POSITIVE_INFINITY : integerArgument(values.limit, '`--limit`')
+    const query = { prefix: start, startAfter: values['start-after'] ?? '' }
+    return { basin, query, limit, long, json, target: parseTarget(values, env) }
   },
   run: (args, context) =>
     withHeadwater(args, context, async (hw) => {
-      const { basin, prefix, long, json } = args
-      const items =
-        basin === undefined ? hw.listAllBasins({ prefix }) : hw.basin(basin).listAllStreams({ prefix })
-      if (long) return listLong(hw, basin, items, context)
-      for await (const item of items) {
+      const { basin, query, limit, long, json } = args
+      const items: AsyncIterable<BasinInfo | StreamInfo> =
+        basin === undefined ? hw.listAllBasins(query) : hw.basin(basin).listAllStreams(query)
+      if (long) return listLong(hw, basin, firstOf(items, limit), context)
+      for await (const item of firstOf(items, limit)) {
         if (json) context.print('state' in item ? basinInfoJson(item) : streamInfoJson(item))
         else context.print(printable(item.name))
       }
     }),
 })
+
+async function* firstOf<Item>(items: AsyncIterable<Item>, limit: number): AsyncGenerator<Item> {
+  let left = limit
+  if (left === 0) return
+  for await (const item of items) {
+    yield item
+    left--
+    if (left === 0) return
+  }
+}
 
 /** Prints the items in order, as soon as the details of those before them are known. */
 async function listLong(
@@ -64,12 +85,13 @@ async function listLong(
   { clock, print }: CliContext,
 ): Promise<void> {
   const waiting: Promise<string>[] = []
+  print(headings(basin === undefined))
   for await (const item of items) {
     const now = clock.now()
     const details =
       basin === undefined
         ? basinDetails(hw.basin(item.name), now)
-        : streamDetails(streamOf(hw, { basin, stream: item.name }), now)
+        : streamDetails(streamOf(hw, { basin, stream: item.name }))
     const line = details.then((known) => longLine(item, known))
     // Reported when it is awaited.
     line.catch(() => {})
@@ -79,15 +101,33 @@ async function listLong(
   for (const line of waiting) print(await line)
 }
 
+/** The widths of the columns before the name. */
+const TIME_WIDTH = 24
+const STATE_WIDTH = 11
+const NUMBER_WIDTH = 11
+
+function headings(isOfBasins: boolean): string {
+  const number = isOfBasins ? 'BYTES' : 'RECORDS'
+  const last = isOfBasins ? 'RETENTION' : 'LAST WRITE'
+  return longRow(['CREATED', isOfBasins ? 'STATE' : 'CIPHER', number, last, 'NAME'])
+}
+
 function longLine(item: BasinInfo | StreamInfo, { records, bytes, retention, lastWrite }: Details): string {
+  const isBasin = 'state' in item
+  const number = isBasin ? bytes !== undefined && bytesText(bytes) : records?.toLocaleString('en-US')
+  const last = isBasin
+    ? retention && retentionPeriod(retention)
+    : lastWrite !== undefined && timeText(lastWrite)
+  return longRow([timeText(item.createdAt), stateOf(item), number || '-', last || '-', printable(item.name)])
+}
+
+function longRow([created, state, number, last, name]: readonly [string, string, string, string, string]) {
   return [
-    timeText(item.createdAt).padEnd(24),
-    stateOf(item).padEnd(11),
-    (records?.toLocaleString('en-US') ?? '-').padStart(11),
-    (bytes === undefined ? '-' : bytesText(bytes)).padStart(9),
-    (retention === undefined ? '-' : retentionPeriod(retention)).padEnd(8),
-    (lastWrite === undefined ? '-' : timeText(lastWrite)).padEnd(24),
-    printable(item.name),
+    created.padEnd(TIME_WIDTH),
+    state.padEnd(STATE_WIDTH),
+    number.padStart(NUMBER_WIDTH),
+    last.padEnd(TIME_WIDTH),
+    name,
   ].join('  ')
 }
 
@@ -122,7 +162,7 @@ export const INFO = command({
       await stream.checkTail()
       const now = context.clock.now()
       const [details, rate, listed] = await Promise.all([
-        streamDetails(stream, now),
+        allStreamDetails(stream, now),
         appendRate(stream, now),
         ifKnown(hw.basin(name.basin).listStreams({ prefix: name.stream, limit: 1 })),
       ])

@@ -5,7 +5,6 @@ import { command, flag, integerArgument, positional, withValue } from '../comman
 import type { CliContext } from '../context.ts'
 import { CliError } from '../errors.ts'
 import { standardOutput } from '../output.ts'
-import { watchPipe } from '../pipe-reader.ts'
 import { type PrintFormat, parseRecordFormat, RECORD_DEFINITIONS } from '../record-format.ts'
 import { parseStreamName, type StreamName, streamOf } from '../stream-name.ts'
 import {
@@ -36,14 +35,11 @@ interface Read {
 async function run(args: Read, context: CliContext): Promise<void> {
   const { name, follow, format, encryptionKey } = args
   const output = standardOutput(context.output())
-  const pipe = follow ? watchPipe(context.output()) : undefined
-  const read = async (hw: Headwater, connected: Connected) => {
+  const read = async (hw: Headwater, { signal }: Connected) => {
     const stream = streamOf(hw, name, encryptionKey)
-    const signal = pipe === undefined ? connected.signal : AbortSignal.any([connected.signal, pipe.signal])
     const query = await args.query(stream, signal)
     const options = { as: 'bytes', signal } as const
     const session = follow ? stream.follow(query, options) : stream.read(query, options)
-    await pipe?.ready
     let left = args.limit
     for await (const records of received(session)) {
       const shown = format.isComplete ? records : records.filter(format.shows).slice(0, left)
@@ -53,17 +49,13 @@ async function run(args: Read, context: CliContext): Promise<void> {
     }
   }
   let isLost = false
-  try {
-    await withHeadwater(args, context, read, {
-      ...(follow && { resumes: Number.POSITIVE_INFINITY }),
-      onRetry(failure) {
-        if (!isLost) context.printError(`headwater: ${failure}; reconnecting, Ctrl+C stops`)
-        isLost = true
-      },
-    })
-  } finally {
-    pipe?.dispose()
-  }
+  await withHeadwater(args, context, read, {
+    ...(follow && { resumes: Number.POSITIVE_INFINITY }),
+    onRetry(failure) {
+      if (!isLost) context.printError(`headwater: ${failure}; reconnecting, Ctrl+C stops`)
+      isLost = true
+    },
+  })
 
   async function* received(session: SessionOf<'bytes'>): AsyncGenerator<readonly SequencedRecord[]> {
     for await (const { records } of session.batches()) {
@@ -78,20 +70,21 @@ export const READ = command({
   examples: [
     'headwater read app-logs/web/1 --timestamp -15m',
     'headwater read app-logs/web/1 --timestamp yesterday --until today --json',
-    `headwater read app-logs/web/1 --header level=error --format '%o %T %h{tenant} %s\\n'`,
-    'headwater read app-events/orders --select .customer.id | sort | uniq -c',
+    `headwater read app-logs/web/1 --header level=error --format '%o %T %h %s\\n'`,
+    'headwater read app-events/orders --json | jq -r .body | sort | uniq -c',
   ],
   notes: [
     'Prints each body and a line break, from the start of the stream to its tail. A start beyond the tail is',
-    'an error.',
+    'an error without --clamp.',
   ],
   definitions: {
     stream: STREAM,
     'seq-num': withValue('N', 'Start at this sequence number. Default: 0'),
     timestamp: withValue('TIME', 'Start at this time'),
     'tail-offset': withValue('N', 'Start this many records before the tail'),
-    count: withValue('N', 'Stop when this many records are printed'),
+    limit: withValue('N', 'Stop when this many records are printed', { alias: 'n' }),
     bytes: withValue('N', 'Stop before this many metered bytes are exceeded'),
+    clamp: flag('Start at the tail if the start is beyond it'),
     until: withValue('TIME', 'Stop before the first record of this time or later'),
     follow: flag('Wait for further records at the tail', { alias: 'f' }),
     ...RECORD_DEFINITIONS,
@@ -99,7 +92,7 @@ export const READ = command({
     ...TARGET_DEFINITIONS,
   },
   parse(values, { clock, env }): Read {
-    const { 'seq-num': seqNum, 'tail-offset': tailOffset, timestamp, count, bytes, until } = values
+    const { 'seq-num': seqNum, 'tail-offset': tailOffset, timestamp, bytes, until, clamp } = values
     if ([seqNum, timestamp, tailOffset].filter((start) => start !== undefined).length > 1) {
       throw new CliError(2, 'only one of `--seq-num`, `--timestamp` and `--tail-offset` can be given')
     }
@@ -111,18 +104,20 @@ export const READ = command({
           ? { tailOffset: integerArgument(tailOffset, '`--tail-offset`') }
           : { seqNum: integerArgument(seqNum ?? '0', '`--seq-num`') }
     const format = parseRecordFormat(values)
-    const limit = count === undefined ? Number.POSITIVE_INFINITY : integerArgument(count, '`--count`')
+    const limit =
+      values.limit === undefined ? Number.POSITIVE_INFINITY : integerArgument(values.limit, '`--limit`')
     const query = {
       ...start,
+      clamp,
       // Records that are not printed do not count, and are not known before they are read.
-      ...(count !== undefined && (format.isComplete || limit === 0) && { count: limit }),
+      ...(values.limit !== undefined && (format.isComplete || limit === 0) && { count: limit }),
       ...(bytes !== undefined && { bytes: integerArgument(bytes, '`--bytes`') }),
       ...(until !== undefined && { until: timeArgument(until, '`--until`', now) }),
     }
     return {
       name: parseStreamName(values.stream, env),
       format,
-      encryptionKey: encryptionKey(values['encryption-key'], env),
+      encryptionKey: encryptionKey(values, env),
       target: parseTarget(values, env),
       follow: values.follow,
       query: () => query,
@@ -140,28 +135,28 @@ export const TAIL = command({
     'headwater tail -n 1 app-logs/web/1 --json',
   ],
   notes: [
-    '-n counts the records that are printed: with --grep, --header or --select those that match. With -f, a',
+    '-n counts the records that are printed: with --grep or --header those that match. With -f, a',
     'lost connection to a server is restored, and reading continues after the last record.',
   ],
   definitions: {
     stream: STREAM,
-    lines: withValue('N', 'Number of records', { alias: 'n', default: '10' }),
+    limit: withValue('N', 'Number of records', { alias: 'n', default: '10' }),
     follow: flag('Print records as they are appended', { alias: 'f' }),
     ...RECORD_DEFINITIONS,
     ...KEY_DEFINITION,
     ...TARGET_DEFINITIONS,
   },
   parse(values, { env }): Read {
-    const lines = integerArgument(values.lines, '`--lines`')
+    const limit = integerArgument(values.limit, '`--limit`')
     const format = parseRecordFormat(values)
     return {
       name: parseStreamName(values.stream, env),
       format,
-      encryptionKey: encryptionKey(values['encryption-key'], env),
+      encryptionKey: encryptionKey(values, env),
       target: parseTarget(values, env),
       follow: values.follow,
       query: (stream, signal) =>
-        format.isComplete ? { tailOffset: lines } : lastRecords(stream, lines, format.shows, signal),
+        format.isComplete ? { tailOffset: limit } : lastRecords(stream, limit, format.shows, signal),
       limit: Number.POSITIVE_INFINITY,
     }
   },

@@ -1,5 +1,6 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { isIP } from 'node:net'
+import { dirname, resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { inspect } from 'node:util'
 import { SYSTEM_STREAM_CONFIG } from '../../../src/core/config.ts'
@@ -218,6 +219,7 @@ async function serveCommand(args: ServeArguments, context: CliContext): Promise<
   const tls = args.tls && (await readIdentity(args.tls))
   // Standard output is for log lines that a program can parse.
   const print = args.log === 'json' ? context.printError : context.print
+  const created = await missingDirectories(args.location)
   const hw = await openEngine(args, context, onError)
   const signIn = new SignIn(hw, context.clock)
   const stop = stopSignal(context)
@@ -231,13 +233,14 @@ async function serveCommand(args: ServeArguments, context: CliContext): Promise<
     server = await listen(hw, { ...args, tls, signIn }, rootTokenInForce, onError, context)
     const access = args.auth ? await establishRootToken(hw, given) : 'open'
     admitRequests()
-    const storage = describeStorage(args.location)
+    const storage = `${describeStorage(args.location)}${created}`
     const retention = args.retention ?? SYSTEM_STREAM_CONFIG.retentionPolicy
     const node = process.versions.node
     // Output that is kept has no link, except beside a new root token.
     const isOffered = access !== 'open' && (access.source === 'new' || context.output().isTTY === true)
     const code = isOffered ? signIn.offer() : undefined
-    for (const line of welcome({ url: server.url, storage, retention, access, node, code })) print(line)
+    for (const line of welcome({ url: server.url, host: args.host, storage, retention, access, node, code }))
+      print(line)
     for (const line of warnings(args, given)) context.printError(line)
     if (!stop.signal.aborted) {
       await new Promise((resolve) => stop.signal.addEventListener('abort', resolve, { once: true }))
@@ -251,6 +254,18 @@ async function serveCommand(args: ServeArguments, context: CliContext): Promise<
       stop.dispose()
     }
   }
+}
+
+/** Says what opening a directory will create: a mistyped path should not go unnoticed. */
+async function missingDirectories(location: StorageLocation): Promise<string> {
+  if (location.kind !== 'directory') return ''
+  const isMissing = (path: string) =>
+    stat(path).then(
+      () => false,
+      () => true,
+    )
+  if (!(await isMissing(location.path))) return ''
+  return (await isMissing(dirname(resolve(location.path)))) ? ' (created, with its parents)' : ' (created)'
 }
 
 /** Closes both concurrently: open read sessions end with the engine, not within the server's grace period. */

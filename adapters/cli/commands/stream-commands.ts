@@ -5,6 +5,8 @@ import { appendAckJson } from '../../../src/wire/json-records.ts'
 import { command, flag, integerArgument, positional, type Values, withValue } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError } from '../errors.ts'
+import { countText } from '../progress.ts'
+import { streamDetails } from '../resource-details.ts'
 import { nameText, parseStreamName, streamOf } from '../stream-name.ts'
 import { encryptionKey, KEY_DEFINITION, parseTarget, TARGET_DEFINITIONS, withHeadwater } from '../target.ts'
 
@@ -15,10 +17,21 @@ export const FENCING_DEFINITION = {
   'fencing-token': withValue('TOKEN', 'Fail unless the stream has this fencing token'),
 } as const
 
+/** The option of commands that append on condition of the tail. */
+export const MATCH_DEFINITION = {
+  'match-seq-num': withValue('N', 'Fail unless this is the next sequence number'),
+} as const
+
+/** @throws CliError with exit code 2. */
+export function matchedSeqNum(values: Values<typeof MATCH_DEFINITION>): number | undefined {
+  const { 'match-seq-num': text } = values
+  return text === undefined ? undefined : integerArgument(text, '`--match-seq-num`')
+}
+
 /** The definition that `fence` and `trim` share: both append a command record. */
 const COMMAND_DEFINITIONS = {
   ...FENCING_DEFINITION,
-  'match-seq-num': withValue('N', 'Fail unless this is the next sequence number'),
+  ...MATCH_DEFINITION,
   json: flag('Print the ack as JSON'),
   ...KEY_DEFINITION,
   ...TARGET_DEFINITIONS,
@@ -27,13 +40,13 @@ const COMMAND_DEFINITIONS = {
 type CommandValues = Values<typeof COMMAND_DEFINITIONS> & { readonly stream: string }
 
 function parseAppend(values: CommandValues, { env }: CliContext) {
-  const { 'fencing-token': fencingToken, 'match-seq-num': matchSeqNum } = values
+  const { 'fencing-token': fencingToken } = values
   return {
     name: parseStreamName(values.stream, env),
     fencingToken: checkFencingToken(fencingToken, '`--fencing-token`'),
-    matchSeqNum: matchSeqNum === undefined ? undefined : integerArgument(matchSeqNum, '`--match-seq-num`'),
+    matchSeqNum: matchedSeqNum(values),
     json: values.json,
-    encryptionKey: encryptionKey(values['encryption-key'], env),
+    encryptionKey: encryptionKey(values, env),
     target: parseTarget(values, env),
   }
 }
@@ -81,18 +94,38 @@ export const FENCE = command({
 export const TRIM = command({
   description: 'Remove the records of a stream below a sequence number',
   examples: ['headwater trim app-logs/web/1 1000'],
-  notes: ['The command itself is stored as a record.'],
+  notes: [
+    'Prints how many records it removes. The command itself is stored as a record. A sequence number beyond',
+    'the tail also removes records that are appended later, and needs --force.',
+  ],
   definitions: {
     stream: STREAM_DEFINITION,
     seq_num: positional('First sequence number to keep'),
+    force: flag('Trim beyond the tail'),
     ...COMMAND_DEFINITIONS,
   },
-  parse(values, context): CommandAppend {
+  parse(values, context) {
     const seqNum = integerArgument(values.seq_num, 'SEQ_NUM')
-    const common = parseAppend(values, context)
-    return { ...common, record: trimRecord(seqNum), done: `Trimmed ${nameText(common.name)} below ${seqNum}` }
+    return { ...parseAppend(values, context), seqNum, force: values.force }
   },
-  run: appendCommand,
+  async run({ seqNum, force, ...common }, context) {
+    const { name, encryptionKey } = common
+    const before = await withHeadwater(common, context, (hw) =>
+      streamDetails(streamOf(hw, name, encryptionKey)),
+    )
+    const { firstSeqNum, nextSeqNum } = before
+    if (nextSeqNum !== undefined && seqNum > nextSeqNum && !force) {
+      throw new CliError(
+        1,
+        `${seqNum} is beyond the tail of ${nameText(name)}, ${nextSeqNum}; see \`--force\``,
+      )
+    }
+    const isKnown = firstSeqNum !== undefined && nextSeqNum !== undefined
+    const removed = isKnown && Math.max(0, Math.min(seqNum, nextSeqNum) - firstSeqNum)
+    const what = removed === false ? 'records' : countText(removed, 'record')
+    const done = `Removed ${what} of ${nameText(name)} below ${seqNum}`
+    await appendCommand({ ...common, record: trimRecord(seqNum), done }, context)
+  },
 })
 
 export const CHECK_TAIL = command({

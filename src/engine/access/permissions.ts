@@ -90,7 +90,9 @@ export class TokenPermit implements Permit {
       if (!OPERATIONS.includes(operation)) throw invalid(`unknown operation \`${operation}\``, 'operation')
       isPermitted ||= permits(grant, operation, named)
     }
-    if (!isPermitted) throw permissionDenied()
+    if (!isPermitted) {
+      throw permissionDenied(`the access token does not permit ${operations.join(' or ')}`)
+    }
   }
 
   authorizeCommands(ref: StreamRef, { records }: AppendBatch): void {
