@@ -85,7 +85,7 @@ async function bundleForPages(): Promise<void> {
 export default defineConfig({
   entry: {
     index: 'src/index.ts',
-    storage: 'src/storage/index.ts',
+    storage: 'adapters/storage/index.ts',
     usage: 'src/usage/index.ts',
     memory: 'adapters/storage/memory/index.ts',
     indexeddb: 'adapters/storage/indexeddb/index.ts',

@@ -13,7 +13,7 @@ const OWN_PACKAGE = Object.entries({
   'headwater/client': 'adapters/client/index.ts',
   'headwater/sync': 'adapters/sync/index.ts',
   'headwater/fold': 'adapters/fold/index.ts',
-  'headwater/storage': 'src/storage/index.ts',
+  'headwater/storage': 'adapters/storage/index.ts',
   'headwater/usage': 'src/usage/index.ts',
   'headwater/memory': 'adapters/storage/memory/index.ts',
   'headwater/testing': 'adapters/testing/index.ts',

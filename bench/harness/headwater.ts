@@ -5,6 +5,7 @@ import type * as Node from '../../adapters/node/index.ts'
 import type * as Filesystem from '../../adapters/storage/filesystem/index.ts'
 import type * as Memory from '../../adapters/storage/memory/index.ts'
 import type * as Postgres from '../../adapters/storage/postgres/index.ts'
+import type * as Sqlite from '../../adapters/storage/sqlite/index.ts'
 import type * as Sync from '../../adapters/sync/index.ts'
 import type * as Core from '../../src/index.ts'
 
@@ -24,6 +25,12 @@ export async function openHeadwater(directory?: string): Promise<Core.Engine> {
       ? (await load<typeof Memory>('memory')).memory()
       : (await load<typeof Filesystem>('filesystem')).filesystem(directory)
   return open({ storage, onBackgroundError: failLoudly })
+}
+
+export async function openSqliteFile(path: string): Promise<Core.Engine> {
+  const { open } = await load<typeof Core>('index')
+  const { sqlite } = await load<typeof Sqlite>('sqlite')
+  return open({ storage: sqlite(path), onBackgroundError: failLoudly })
 }
 
 export async function openPostgres(connectionString: string): Promise<Core.Engine> {

@@ -40,6 +40,10 @@ const rows: Readonly<Record<string, Measurement>> = {
         contestant: { program, side: 'level writers' },
         atLeast: 4,
       },
+      {
+        against: 'the same with `headwater/sqlite`',
+        contestant: { program, side: 'headwater writers', params: { onSqlite: true } },
+      },
     ],
   },
 }

@@ -57,8 +57,6 @@ export {
   withWriteStateChange,
   writeStateChange,
 } from './heads.ts'
-export { type OrderedKeyValueOptions, orderedKeyValueStorage } from './key-value/storage.ts'
-export type { KeyRange, KeyValue, KeyValueBatch, OrderedKeyValueStore } from './key-value/store.ts'
 export { lowerBound, OrderedList } from './ordered-list.ts'
 export { RecentMap } from './recent-map.ts'
 export { SEALED_BLOCK_BYTES_MAX } from './sealed-block.ts'

@@ -46,6 +46,8 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/storage/memory': OF_STORAGES,
   'adapters/storage/indexeddb': OF_STORAGES,
   'adapters/storage/sqlite': OF_STORAGES,
+  'adapters/storage/key-value': OF_STORAGES,
+  'adapters/storage/index.ts': ['adapters/storage/key-value', 'src/'],
   'adapters/storage/filesystem': OF_STORAGES,
   'adapters/storage/postgres': OF_STORAGES,
   'adapters/testing': ['src/'],

@@ -3,13 +3,13 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { filesystem } from '../../../adapters/storage/filesystem/index.ts'
 import { type Engine, HeadwaterError, open } from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { temporaryDirectory } from '../../storage/filesystem/directories.ts'
 import { bundleProgram, Child } from '../../support/child-process.ts'
 import { campaignOf, replayCommand } from '../harness/campaign.ts'
 import { Progress } from '../harness/progress.ts'
+import { STORAGES, type StorageName } from './children/storages.ts'
 import {
   BASIN,
   bodyAt,
@@ -38,38 +38,42 @@ function planOf(prng: Prng, round: number): Plan {
   }
 }
 
-test(`recovers everything that a killed engine acknowledged (${rounds} rounds)`, async () => {
-  const prng = new Prng(seed)
-  const base = await temporaryDirectory()
-  const directory = join(base, 'data')
-  await mkdir(directory)
-  const program = await bundleProgram(new URL('./children/writer.ts', import.meta.url), base)
-  const plans = Array.from({ length: rounds }, (_, round) => planOf(prng, round))
-  const start = (round: number): Child | undefined => {
-    const plan = plans[round]
-    return plan && new Child(program, [directory, `${round}`, plan.durability])
-  }
-  const tails = new Map(STREAMS.map((name) => [name, 0]))
-  const lines: string[] = []
-  const progress = new Progress(kill, 'rounds', rounds)
-  let next = start(0)
-  for (const [round, plan] of plans.entries()) {
-    const child = next!
-    // Starts while this one works.
-    next = start(round + 1)
-    await untilKilled(child, plan)
-    lines.push(...child.lines)
-    if (!plan.isUnchecked) {
-      await check(directory, tails, lines.splice(0)).catch((error: Error) => {
-        const replay = replayCommand('kill', { rounds, seed })
-        const what = `round ${round}, ${JSON.stringify(plan)}`
-        throw new Error(`${what}: ${error.message}\nReplay: ${replay}`, { cause: error })
-      })
+test.each(Object.keys(STORAGES) as StorageName[])(
+  `recovers everything that a killed engine acknowledged, %s (${rounds} rounds)`,
+  async (storage) => {
+    const prng = new Prng(seed)
+    const base = await temporaryDirectory()
+    const directory = join(base, 'data')
+    await mkdir(directory)
+    const program = await bundleProgram(new URL('./children/writer.ts', import.meta.url))
+    const plans = Array.from({ length: rounds }, (_, round) => planOf(prng, round))
+    const start = (round: number): Child | undefined => {
+      const plan = plans[round]
+      return plan && new Child(program, [storage, directory, `${round}`, plan.durability])
     }
-    progress.pass()
-  }
-  progress.close()
-}, 3_600_000)
+    const tails = new Map(STREAMS.map((name) => [name, 0]))
+    const lines: string[] = []
+    const progress = new Progress(kill, 'rounds', rounds)
+    let next = start(0)
+    for (const [round, plan] of plans.entries()) {
+      const child = next!
+      // Starts while this one works.
+      next = start(round + 1)
+      await untilKilled(child, plan)
+      lines.push(...child.lines)
+      if (!plan.isUnchecked) {
+        await check(storage, directory, tails, lines.splice(0)).catch((error: Error) => {
+          const replay = replayCommand('kill', { rounds, seed })
+          const what = `${storage}, round ${round}, ${JSON.stringify(plan)}`
+          throw new Error(`${what}: ${error.message}\nReplay: ${replay}`, { cause: error })
+        })
+      }
+      progress.pass()
+    }
+    progress.close()
+  },
+  3_600_000,
+)
 
 async function untilKilled(child: Child, { acknowledgements }: Plan): Promise<void> {
   child.send('go')
@@ -82,8 +86,13 @@ async function untilKilled(child: Child, { acknowledgements }: Plan): Promise<vo
 }
 
 /** Compares the directory with the output of all writers since the last check. */
-async function check(directory: string, tails: Map<string, number>, lines: readonly string[]): Promise<void> {
-  const hw = await open({ storage: filesystem(directory) })
+async function check(
+  storage: StorageName,
+  directory: string,
+  tails: Map<string, number>,
+  lines: readonly string[],
+): Promise<void> {
+  const hw = await open({ storage: STORAGES[storage](directory) })
   for (const name of STREAMS) {
     tails.set(name, await checkStream(hw, name, Math.max(tails.get(name)!, acknowledgedTail(lines, name))))
   }

@@ -1,11 +1,11 @@
-import { orderedKeyValueStorage } from '../../../src/storage/index.ts'
-import type { OrderedKeyValueOptions } from '../../../src/storage/key-value/storage.ts'
+import { orderedKeyValueStorage } from '../../../adapters/storage/index.ts'
+import type { OrderedKeyValueOptions } from '../../../adapters/storage/key-value/storage.ts'
 import type {
   KeyRange,
   KeyValue,
   KeyValueBatch,
   OrderedKeyValueStore,
-} from '../../../src/storage/key-value/store.ts'
+} from '../../../adapters/storage/key-value/store.ts'
 import { OrderedList } from '../../../src/storage/ordered-list.ts'
 
 /** An ordered map in memory. Several sessions may use one, like the processes that share a database. */

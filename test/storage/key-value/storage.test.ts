@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { LogWriter, NOW, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
 import { reclaimAll } from '../../../adapters/conformance/reclaim.ts'
+import type { OrderedKeyValueOptions } from '../../../adapters/storage/key-value/storage.ts'
+import type { OrderedKeyValueStore } from '../../../adapters/storage/key-value/store.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import type { OrderedKeyValueOptions } from '../../../src/storage/key-value/storage.ts'
-import type { OrderedKeyValueStore } from '../../../src/storage/key-value/store.ts'
 import { testClock } from '../../support/index.ts'
 import { OrderedMap, orderedMapStorage } from './ordered-map.ts'
 

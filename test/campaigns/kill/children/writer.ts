@@ -1,14 +1,19 @@
 import { writeSync } from 'node:fs'
-import { filesystem } from '../../../../adapters/storage/filesystem/index.ts'
 import { type Engine, open } from '../../../../src/index.ts'
 import type { Durability } from '../../../../src/storage/contract.ts'
+import { STORAGES, type StorageName } from './storages.ts'
 import { BASIN, recordAt, STREAMS } from './stream-records.ts'
 
 /**
  * Appends to some streams by sessions, and creates and deletes others, until it is killed. Prints what was
  * acknowledged.
  */
-const [directory, round, durability] = process.argv.slice(2) as [string, string, Durability]
+const [storage, directory, round, durability] = process.argv.slice(2) as [
+  StorageName,
+  string,
+  string,
+  Durability,
+]
 const BATCH_RECORDS_MAX = 5
 const print = (line: string): void => void writeSync(1, `${line}\n`)
 
@@ -17,7 +22,7 @@ process.stdin.once('data', () => void run())
 
 async function run(): Promise<void> {
   print('opening')
-  const hw = await open({ storage: filesystem(directory, { durability }) })
+  const hw = await open({ storage: STORAGES[storage](directory, durability) })
   await hw.ensureBasin(BASIN)
   await Promise.all([...STREAMS.map((name) => write(hw, name)), createAndDelete(hw)])
 }

@@ -1,15 +1,13 @@
-import { concatBytes } from '../../model/bytes.ts'
-import { BlockCollector } from '../block-collector.ts'
-import { cutRecords, wantsPart } from '../block-pages.ts'
-import type { ReadRange, StoredBlock } from '../contract.ts'
+import { concatBytes } from '../../../src/model/bytes.ts'
+import { BlockCollector } from '../../../src/storage/block-collector.ts'
+import { cutBlock, wantsPart } from '../../../src/storage/block-pages.ts'
+import type { ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
 import { type BlockEntry, blockKey, blockRange, decodeBlock, partKey, storeDamaged } from './layout.ts'
 import type { OrderedKeyValueStore } from './store.ts'
 import type { LogEntries } from './transaction.ts'
 
 /** The most blocks per scan: few at first, because those beyond the limits are read for nothing. */
 const BLOCKS_MAX = { first: 32, next: 128 }
-/** Smaller blocks are not worth searching for a record. */
-const CUT_BYTES_MIN = 4_096
 
 /** Reads the blocks of a log that a read wants; of the first one, only the records. */
 export async function readLogBlocks(
@@ -31,9 +29,8 @@ export async function readLogBlocks(
     for (const [, value] of found) {
       const entry = decodeBlock(value)
       after = entry.endSeqNum
-      const isLarge = entry.parts > 0 || entry.data.length > CUT_BYTES_MIN
-      const isCut = isLarge && collector.blocks.length === 0 && wantsPart(entry, range)
-      const block = isCut ? await cutBlock(store, logId, entry, range) : entry
+      const isCut = collector.blocks.length === 0 && wantsPart(entry, range)
+      const block = isCut ? await cutEntry(store, logId, entry, range) : entry
       if (block !== undefined) collector.add(block)
     }
     if (found.length < limit) break
@@ -43,15 +40,14 @@ export async function readLogBlocks(
 }
 
 /** Undefined if the block was freed meanwhile. */
-async function cutBlock(
+async function cutEntry(
   store: OrderedKeyValueStore,
   logId: string,
   entry: BlockEntry,
   range: ReadRange,
 ): Promise<BlockEntry | undefined> {
   const block = await loadBlock(store, logId, entry)
-  if (block === undefined) return undefined
-  return { ...(cutRecords(block.data, block.firstSeqNum, block.expiresAt, range) ?? block), parts: 0 }
+  return block && { ...cutBlock(block, range), parts: 0 }
 }
 
 /** Loads the data of a block. Undefined if it was freed meanwhile. */

@@ -1,6 +1,11 @@
-import { concatBytes, lossyTextOf } from '../../model/bytes.ts'
-import { SerialQueue } from '../../runtime/serial-queue.ts'
-import { type DocumentVersions, planCommit, type SerializedChange, serializeChanges } from '../commit-plan.ts'
+import { concatBytes, lossyTextOf } from '../../../src/model/bytes.ts'
+import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
+import {
+  type DocumentVersions,
+  planCommit,
+  type SerializedChange,
+  serializeChanges,
+} from '../../../src/storage/commit-plan.ts'
 import type {
   AppendRequest,
   CatalogChange,
@@ -13,12 +18,12 @@ import type {
   ReclaimLimits,
   StorageSession,
   StoredBlock,
-} from '../contract.ts'
-import { keyBounds, randomVersion } from '../document-keys.ts'
-import { StorageFailure } from '../errors.ts'
-import { GroupCommit } from '../group-commit.ts'
-import { copyHead } from '../heads.ts'
-import { SessionCalls } from '../session-calls.ts'
+} from '../../../src/storage/contract.ts'
+import { keyBounds, randomVersion } from '../../../src/storage/document-keys.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import { GroupCommit } from '../../../src/storage/group-commit.ts'
+import { copyHead } from '../../../src/storage/heads.ts'
+import { SessionCalls } from '../../../src/storage/session-calls.ts'
 import { appendGroup } from './append-group.ts'
 import { catalogKey, collectionKey, decodeDocumentValue, encodeDocumentValue, parseJson } from './layout.ts'
 import { readLogBlocks } from './log-reader.ts'

@@ -1,6 +1,6 @@
-import { concatBytes, lossyTextOf, utf8 } from '../../model/bytes.ts'
-import type { Collection, Head, StoredBlock } from '../contract.ts'
-import { StorageFailure } from '../errors.ts'
+import { concatBytes, lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
+import type { Collection, Head, StoredBlock } from '../../../src/storage/contract.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
 
 /**
  * The keys and values of `orderedKeyValueStorage`. Persisted: a change needs another {@link FORMAT}.

@@ -1,5 +1,5 @@
-import { extendedExpiry, isExpired, reclaimablePoint } from '../../core/retention.ts'
-import type { Head, Reclaimed, ReclaimLimits } from '../contract.ts'
+import { extendedExpiry, isExpired, reclaimablePoint } from '../../../src/core/retention.ts'
+import type { Head, Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import {
   blockKey,
   blockRange,

@@ -1,10 +1,9 @@
-import { mergeableAppends, mergedBlock } from '../block-sizes.ts'
-import type { AppendRequest, StoredBlock } from '../contract.ts'
-import type { PendingItem } from '../group-commit.ts'
-import { appendConflict } from '../heads.ts'
+import { type AppendPlan, planAppends } from '../../../src/storage/append-plan.ts'
+import type { AppendRequest, StoredBlock } from '../../../src/storage/contract.ts'
+import type { PendingItem } from '../../../src/storage/group-commit.ts'
 import { blockKey, encodeBlock, encodeExpiry, expiryKey, INLINE_BYTES_MAX, partKey } from './layout.ts'
 import type { OrderedKeyValueStore } from './store.ts'
-import { Draft, type LogEntries, type LogEntry, transact } from './transaction.ts'
+import { Draft, type LogEntries, transact } from './transaction.ts'
 
 type Append = PendingItem<AppendRequest>
 
@@ -22,9 +21,12 @@ export async function appendGroup(
       refusals = new Map()
       for (const [logId, appends] of byLog(group)) {
         try {
-          const plan = await planAppends(logs, logId, appends)
-          for (const [append, refusal] of plan.refusals) refusals.set(append, refusal)
-          if (plan.accepted.length > 0) addAppends(draft, logId, plan, valueBytesMax)
+          const requests = appends.map(({ item }) => item)
+          const conflicts = await draftAppends(draft, logs, logId, requests, valueBytesMax)
+          for (const append of appends) {
+            const conflict = conflicts.get(append.item)
+            if (conflict !== undefined) refusals.set(append, conflict)
+          }
         } catch (error) {
           // A log that is damaged or cannot be read does not stop the others.
           for (const append of appends) refusals.set(append, error)
@@ -53,56 +55,35 @@ function byLog(group: readonly Append[]): Map<string, Append[]> {
   return logs
 }
 
-interface PlannedAppends {
-  readonly entry: LogEntry
-  readonly accepted: readonly AppendRequest[]
-  readonly refusals: ReadonlyMap<Append, unknown>
-}
-
-/** A cached entry of a shared store may be stale, so it is not a reason to refuse an append. */
-async function planAppends(
+/**
+ * Adds the appends to a log whose expectation holds. Rejects if the log is damaged or cannot be read.
+ *
+ * @returns The conflicts of the others.
+ */
+async function draftAppends(
+  draft: Draft,
   logs: LogEntries,
   logId: string,
-  appends: readonly Append[],
-): Promise<PlannedAppends> {
-  const cached = logs.cached(logId)
-  const plan = cached && checkHeads(cached, logId, appends)
-  if (plan !== undefined && (plan.refusals.size === 0 || logs.isExclusive)) return plan
-  return checkHeads(await logs.load(logId), logId, appends)
-}
-
-/** Accepts each append, in order, if the head is the expected one when its turn comes. */
-function checkHeads(entry: LogEntry, logId: string, appends: readonly Append[]): PlannedAppends {
-  const accepted: AppendRequest[] = []
-  const refusals = new Map<Append, unknown>()
-  let head = entry.log?.head
-  for (const append of appends) {
-    const conflict = appendConflict(logId, head, append.item.expected)
-    if (conflict !== undefined) {
-      refusals.set(append, conflict)
-      continue
-    }
-    accepted.push(append.item)
-    head = append.item.head
-  }
-  return { entry, accepted, refusals }
-}
-
-function addAppends(
-  draft: Draft,
-  logId: string,
-  { entry, accepted }: PlannedAppends,
+  requests: readonly AppendRequest[],
   valueBytesMax: number,
-): void {
-  const { meteredBytes, freedBelow } = entry.log!
-  let added = 0
-  for (const requests of mergeableAppends(accepted)) {
-    const block = mergedBlock(requests.map(({ block }) => block))
-    added += block.meteredBytes
-    addBlock(draft, logId, block, valueBytesMax)
+): Promise<AppendPlan['conflicts']> {
+  let entry = logs.cached(logId) ?? (await logs.load(logId))
+  let plan = planAppends(requests, { headOf: () => entry.log?.head })
+  // A cached entry of a shared store may be stale, so it is not a reason to refuse an append.
+  if (plan.conflicts.size > 0 && !logs.isExclusive) {
+    entry = await logs.load(logId)
+    plan = planAppends(requests, { headOf: () => entry.log?.head })
   }
-  const { head } = accepted.at(-1)!
-  draft.putLog(logId, entry, { head, meteredBytes: meteredBytes + added, freedBelow })
+  for (const { blocks, head } of plan.logs) {
+    const { freedBelow } = entry.log!
+    let { meteredBytes } = entry.log!
+    for (const block of blocks) {
+      addBlock(draft, logId, block, valueBytesMax)
+      meteredBytes += block.meteredBytes
+    }
+    draft.putLog(logId, entry, { head, meteredBytes, freedBelow })
+  }
+  return plan.conflicts
 }
 
 function addBlock({ puts }: Draft, logId: string, block: StoredBlock, valueBytesMax: number): void {
