@@ -23,6 +23,7 @@ run('npm', [
   '--prefix',
   installed,
   'bun@1.4.5',
+  'node@24.21.0',
   'deno@2.9.6',
   'workerd@1.20261117.1',
 ])
@@ -30,6 +31,7 @@ const binary = (name) => join(installed, 'node_modules', '.bin', name)
 
 const RUNTIMES = [
   { command: process.execPath, args: [] },
+  { command: binary('node'), args: ['--no-warnings'] },
   { command: binary('bun'), args: ['run'] },
   { command: binary('deno'), args: ['run', '--allow-all', '--no-lock'] },
   {
