@@ -1,6 +1,6 @@
 import type { SequencedRecord } from '../../src/index.ts'
+import { encodeBase64 } from '../../src/model/base64.ts'
 import { lossyTextOf, utf8 } from '../../src/model/bytes.ts'
-import { encodeBase64 } from '../../src/wire/base64.ts'
 import { timeText } from '../../src/wire/json.ts'
 import { flag, type Values, withValue } from './command.ts'
 import { CliError, printable, quoteArg } from './errors.ts'

@@ -1,3 +1,4 @@
+import { encodeBase64 } from '../../src/model/base64.ts'
 import type { RedactedKey } from '../../src/model/redacted-key.ts'
 
 /** No cipher has longer keys. */
@@ -18,9 +19,7 @@ class KeyHeader {
 
   static of(this: void, given: string | Uint8Array | undefined): KeyHeader {
     const text =
-      given instanceof Uint8Array
-        ? btoa(String.fromCharCode(...given.subarray(0, KEY_BYTES_MAX + 1)))
-        : given?.trim()
+      given instanceof Uint8Array ? encodeBase64(given.subarray(0, KEY_BYTES_MAX + 1)) : given?.trim()
     return new KeyHeader(text !== undefined && /^[A-Za-z0-9+/=]{1,44}$/.test(text) ? text : undefined)
   }
 

@@ -1,7 +1,7 @@
 import type { AppendConditions, BytesOrText, RecordInput } from '../../src/model/append-input.ts'
+import { encodeBase64 } from '../../src/model/base64.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
-import { encodeBase64 } from '../../src/wire/base64.ts'
 import { queryText, readQueryParts } from '../../src/wire/query.ts'
 import { baseUrl, type ConnectionTarget } from './connection.ts'
 

@@ -1,7 +1,7 @@
 import type { ReadBatch } from '../../src/index.ts'
+import { encodeBase64 } from '../../src/model/base64.ts'
 import { concatBytes, lossyTextOf, textOf } from '../../src/model/bytes.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
-import { encodeBase64 } from '../../src/wire/base64.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
 

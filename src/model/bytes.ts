@@ -78,6 +78,13 @@ export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && a.every((byte, index) => byte === b[index])
 }
 
+/** Whether two secrets have the same bytes, in a time that does not depend on where they differ. */
+export function equalSecrets(a: Uint8Array, b: Uint8Array): boolean {
+  let difference = a.length ^ b.length
+  for (let i = 0; i < a.length; i++) difference |= a[i]! ^ (b[i] ?? 0)
+  return difference === 0
+}
+
 /** Concatenates arrays. The result of a single one is that array itself, not a copy. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   if (parts.length === 1) return parts[0]!

@@ -1,3 +1,4 @@
+import { decodeBase64 } from './base64.ts'
 import type { Cipher } from './config.ts'
 import { HeadwaterError } from './errors.ts'
 import type { EncryptionKeyInput, RedactedKey } from './redacted-key.ts'
@@ -49,19 +50,9 @@ function base64Bytes(text: string): Uint8Array {
   if (text.length < 1 || text.length > KEY_CHARACTERS_MAX) {
     throw badKey(`invalid encryption key: key material length ${text.length} is out of range`)
   }
-  const binary = binaryOf(text)
-  // `atob` accepts white space, missing padding and trailing bits. Only strict base64 is the encoding of its
-  // bytes.
-  if (binary === undefined || btoa(binary) !== text) throw badKey('invalid encryption key: invalid base64')
-  return Uint8Array.from(binary, (character) => character.charCodeAt(0))
-}
-
-function binaryOf(text: string): string | undefined {
-  try {
-    return atob(text)
-  } catch {
-    return undefined
-  }
+  const bytes = decodeBase64(text)
+  if (bytes === undefined) throw badKey('invalid encryption key: invalid base64')
+  return bytes
 }
 
 function badKey(message: string): HeadwaterError {

@@ -1,4 +1,5 @@
 import type { AppendInput, RecordInput } from '../model/append-input.ts'
+import { decodeBase64, encodeBase64 } from '../model/base64.ts'
 import { lossyTextOf } from '../model/bytes.ts'
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
@@ -7,7 +8,6 @@ import { fencingTokenProblem } from '../model/names.ts'
 import type { StreamTail } from '../model/position.ts'
 import type { Header, SequencedRecord } from '../model/record.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
-import { decodeBase64, encodeBase64 } from './base64.ts'
 import type { DataFormat } from './headers.ts'
 import {
   arrayOf,

@@ -1,5 +1,4 @@
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
-import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
+import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import type { AppendBatch, AppendConditions, AppendInput, RecordInput } from '../model/append-input.ts'
 import { concatBytes, EMPTY_BYTES } from '../model/bytes.ts'
 import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
@@ -12,16 +11,14 @@ import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { TAG_NAME, TAG_RECORD, TAG_VALUE, varintSize, writeVarint } from '../storage/block-codec.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 import type { Compression } from './codec.ts'
-import { AppendAckSchema, AppendInputSchema, ReadBatchSchema, type StreamPosition } from './gen/records_pb.ts'
 import { Malformed } from './json.ts'
 import { type ReceivedBatch, receivedRecord, tooManyRecords } from './received-batch.ts'
 import { frameMessage, messageFrameHead } from './session-frames.ts'
 
 /**
- * The messages of the protocol (docs/protocol.md "Protobuf messages"). The generated code reads and writes
- * them, except for their records, which take four times as long with it: `test/wire/protobuf.test.ts` compares
- * the two. The concatenation of two messages is the message with the fields of both, so that records and
- * other fields are encoded apart.
+ * The messages of the protocol (docs/protocol.md "Protobuf messages"), read and written field by field: the
+ * generated code takes four times as long for records, and would be a third of the client in a page.
+ * `test/wire/protobuf.test.ts` compares the two.
  */
 
 /**
@@ -32,57 +29,73 @@ import { frameMessage, messageFrameHead } from './session-frames.ts'
  * than the limit of a batch is kept, for `appendBatch` to reject.
  */
 export function decodeAppendInput(bytes: Uint8Array, code: ErrorCode): AppendInput {
+  const reader = new MessageReader(bytes)
   const inputs: RecordInput[] = []
+  let matchSeqNum: number | undefined
+  let fencingToken: string | undefined
   let largestTimestamp = 0
   try {
-    const others = readRecords(bytes, APPEND_RECORD, APPEND_INPUT_TYPES, ({ timestamp, headers, body }) => {
-      largestTimestamp = Math.max(largestTimestamp, timestamp ?? 0)
-      if (inputs.length <= BATCH_RECORDS_MAX) inputs.push({ timestamp, headers, body })
+    eachField(reader, reader.len, (field, type) => {
+      if (field === 1) {
+        const { timestamp, headers, body } = readRecord(
+          reader,
+          endOf(reader, type, reader.len),
+          APPEND_RECORD,
+        )
+        largestTimestamp = Math.max(largestTimestamp, timestamp ?? 0)
+        if (inputs.length <= BATCH_RECORDS_MAX) inputs.push({ timestamp, headers, body })
+      } else if (field === 2) matchSeqNum = integerOf(reader, type)
+      else if (field === 3) fencingToken = textOf(reader, type)
+      else return false
+      return true
     })
-    const { matchSeqNum, fencingToken } =
-      others.length === 0 ? NO_CONDITIONS : fromBinary(AppendInputSchema, others)
-    const conditions = {
-      matchSeqNum: matchSeqNum === undefined ? undefined : numberOf(matchSeqNum),
-      fencingToken,
-    }
-    assertInteger(largestTimestamp, 'timestamp')
-    if (conditions.matchSeqNum !== undefined) assertInteger(conditions.matchSeqNum, 'match_seq_num')
-    return { inputs, conditions }
   } catch (cause) {
-    if (HeadwaterError.is(cause)) throw cause
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new HeadwaterError(code, `invalid AppendInput message: ${reason}`, { cause })
   }
+  assertInteger(largestTimestamp, 'timestamp')
+  if (matchSeqNum !== undefined) assertInteger(matchSeqNum, 'match_seq_num')
+  return { inputs, conditions: { matchSeqNum, fencingToken } }
 }
 
 /**
  * Decodes a `ReadBatch` message with views of `bytes`. Unknown fields are skipped. Throws {@link Malformed}.
  */
 export function decodeReadBatch(bytes: Uint8Array): ReceivedBatch {
-  return received(() => {
+  return received(bytes, (reader) => {
     const records: SequencedRecord[] = []
-    const others = readRecords(bytes, SEQUENCED_RECORD, READ_BATCH_TYPES, (record) => {
-      const { seqNum = 0, timestamp = 0, headers = NO_HEADERS, body } = record
-      if (seqNum > INTEGER_MAX || timestamp > INTEGER_MAX) throw new RangeError('a number beyond 2^53 - 1')
-      if (records.length === READ_RECORDS_MAX) throw tooManyRecords()
-      records.push(receivedRecord(seqNum, timestamp, headers, body))
+    let tail: StreamTail | undefined
+    eachField(reader, reader.len, (field, type) => {
+      if (field === 1) {
+        const record = readRecord(reader, endOf(reader, type, reader.len), SEQUENCED_RECORD)
+        const { seqNum = 0, timestamp = 0, headers = NO_HEADERS, body } = record
+        if (records.length === READ_RECORDS_MAX) throw tooManyRecords()
+        records.push(receivedRecord(exact(seqNum), exact(timestamp), headers, body))
+      } else if (field === 2) tail = readPosition(reader, type)
+      else return false
+      return true
     })
-    const { tail } = others.length === 0 ? NO_TAIL : fromBinary(ReadBatchSchema, others)
-    return { records, tail: tail && positionOf(tail) }
+    return { records, tail }
   })
 }
 
 /** Decodes an `AppendAck` message. Throws {@link Malformed}. */
 export function decodeAppendAck(bytes: Uint8Array): AppendAck {
-  return received(() => {
-    const { start, end, tail } = fromBinary(AppendAckSchema, bytes)
-    return { start: positionOf(start), end: positionOf(end), tail: positionOf(tail) }
+  return received(bytes, (reader) => {
+    const positions = [STREAM_START, STREAM_START, STREAM_START]
+    eachField(reader, reader.len, (field, type) => {
+      if (field < 1 || field > positions.length) return false
+      positions[field - 1] = readPosition(reader, type)
+      return true
+    })
+    const [start, end, tail] = positions as [StreamTail, StreamTail, StreamTail]
+    return { start, end, tail }
   })
 }
 
-function received<Message>(decode: () => Message): Message {
+function received<Message>(bytes: Uint8Array, read: (reader: MessageReader) => Message): Message {
   try {
-    return decode()
+    return read(new MessageReader(bytes))
   } catch (error) {
     throw error instanceof Malformed
       ? error
@@ -90,16 +103,37 @@ function received<Message>(decode: () => Message): Message {
   }
 }
 
-function positionOf(position: StreamPosition | undefined): StreamTail {
-  if (position === undefined) return STREAM_START
-  const [seqNum, timestamp] = [numberOf(position.seqNum), numberOf(position.timestamp)]
-  if (seqNum > INTEGER_MAX || timestamp > INTEGER_MAX) throw new RangeError('a number beyond 2^53 - 1')
-  return position.closed ? { seqNum, timestamp, closed: true } : { seqNum, timestamp }
+/** Visits the fields of a message up to `end`. `visit` returns false for a field that it does not know. */
+function eachField(
+  reader: MessageReader,
+  end: number,
+  visit: (field: number, type: WireType) => boolean,
+): void {
+  while (reader.pos < end) {
+    const tag = reader.combinedTag()
+    if (!visit(tag >>> 3, tag & 7)) reader.skip(tag & 7, tag >>> 3)
+  }
+  if (reader.pos !== end) throw new RangeError('a field overruns its message')
 }
 
-/** A number, exact up to 2^53 - 1; `Infinity` beyond that. */
-function numberOf(value: bigint): number {
-  return value > INTEGER_MAX ? Number.POSITIVE_INFINITY : Number(value)
+function readPosition(reader: MessageReader, wireType: WireType): StreamTail {
+  let seqNum = 0
+  let timestamp = 0
+  let closed = 0
+  eachField(reader, endOf(reader, wireType, reader.len), (field, type) => {
+    if (field === 1) seqNum = exact(integerOf(reader, type))
+    else if (field === 2) timestamp = exact(integerOf(reader, type))
+    else if (field === 15) closed = integerOf(reader, type)
+    else return false
+    return true
+  })
+  return closed === 0 ? { seqNum, timestamp } : { seqNum, timestamp, closed: true }
+}
+
+/** Throws for a number that {@link MessageReader.integer} could not represent. */
+function exact(number: number): number {
+  if (number > INTEGER_MAX) throw new RangeError('a number beyond 2^53 - 1')
+  return number
 }
 
 /** The numbers of the fields of a message that is a record; 0 for a field that it does not have. */
@@ -113,12 +147,6 @@ interface RecordFields {
 const APPEND_RECORD: RecordFields = { seqNum: 0, timestamp: 1, headers: 2, body: 3 }
 const SEQUENCED_RECORD: RecordFields = { seqNum: 1, timestamp: 2, headers: 3, body: 4 }
 
-/** The wire types of the fields of a message besides its records, which are field 1. */
-type WireTypes = Readonly<Record<number, WireType>>
-
-const APPEND_INPUT_TYPES: WireTypes = { 2: WireType.Varint, 3: WireType.LengthDelimited }
-const READ_BATCH_TYPES: WireTypes = { 2: WireType.LengthDelimited }
-
 interface DecodedRecord {
   readonly seqNum: number | undefined
   readonly timestamp: number | undefined
@@ -127,37 +155,6 @@ interface DecodedRecord {
 }
 
 const NO_HEADERS: readonly Header[] = []
-const NO_CONDITIONS = { matchSeqNum: undefined, fencingToken: undefined }
-const NO_TAIL = { tail: undefined }
-
-/** Visits the records of a message, and returns its other known fields. Throws if it is malformed. */
-function readRecords(
-  bytes: Uint8Array,
-  fields: RecordFields,
-  types: WireTypes,
-  visit: (record: DecodedRecord) => void,
-): Uint8Array {
-  // Views of a Node `Buffer` would be `Buffer`s, whose `slice` does not copy.
-  const data = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const reader = new MessageReader(data)
-  const others: Uint8Array[] = []
-  while (reader.pos < reader.len) {
-    const start = reader.pos
-    const tag = reader.combinedTag()
-    const field = tag >>> 3
-    const type = tag & 7
-    const expected = types[field]
-    if (field === 1) visit(readRecord(reader, endOf(reader, type, reader.len), fields))
-    else {
-      if (expected !== undefined) expectType(type, expected)
-      reader.skip(type, field)
-      if (expected !== undefined) others.push(data.subarray(start, reader.pos))
-    }
-  }
-  if (reader.pos !== reader.len) throw new RangeError('a field overruns the message')
-  return concatBytes(others)
-}
-
 function readRecord(reader: MessageReader, end: number, fields: RecordFields): DecodedRecord {
   let seqNum: number | undefined
   let timestamp: number | undefined
@@ -212,6 +209,11 @@ function integerOf(reader: MessageReader, type: WireType): number {
   return reader.integer()
 }
 
+function textOf(reader: MessageReader, type: WireType): string {
+  expectType(type, WireType.LengthDelimited)
+  return reader.string(true)
+}
+
 function expectType(type: WireType, expected: WireType): void {
   if (type !== expected) throw new RangeError('a field has the wrong wire type')
 }
@@ -220,7 +222,9 @@ function expectType(type: WireType, expected: WireType): void {
 class MessageReader extends BinaryReader {
   readonly #data: Uint8Array
 
-  constructor(data: Uint8Array) {
+  constructor(bytes: Uint8Array) {
+    // Views of a Node `Buffer` would be `Buffer`s, whose `slice` does not copy.
+    const data = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     super(data)
     this.#data = data
   }
@@ -263,22 +267,19 @@ class MessageReader extends BinaryReader {
 
 /** Encodes an `AppendAck` message. All three positions are present, even if every number in them is 0. */
 export function encodeAppendAck({ start, end, tail }: AppendAck): Uint8Array {
-  return toBinary(AppendAckSchema, {
-    $typeName: 'headwater.v1.AppendAck',
-    start: positionMessage(start),
-    end: positionMessage(end),
-    tail: positionMessage(tail),
-  })
+  const writer = new BinaryWriter()
+  writePosition(writer, 1, start)
+  writePosition(writer, 2, end)
+  writePosition(writer, 3, tail)
+  return writer.finish()
 }
 
-/** Written out, because `create` takes as long as encoding: a session acknowledges every batch. */
-function positionMessage({ seqNum, timestamp, closed }: StreamTail): StreamPosition {
-  return {
-    $typeName: 'headwater.v1.StreamPosition',
-    seqNum: BigInt(seqNum),
-    timestamp: BigInt(timestamp),
-    closed: closed === true,
-  }
+function writePosition(writer: BinaryWriter, field: number, { seqNum, timestamp, closed }: StreamTail): void {
+  writer.tag(field, WireType.LengthDelimited).fork()
+  if (seqNum !== 0) writer.tag(1, WireType.Varint).uint64(seqNum)
+  if (timestamp !== 0) writer.tag(2, WireType.Varint).uint64(timestamp)
+  if (closed) writer.tag(15, WireType.Varint).bool(true)
+  writer.join()
 }
 
 /**
@@ -291,11 +292,9 @@ export function encodeReadBatch(batch: ReadBatch): Uint8Array {
 
 /** Encodes a heartbeat: a `ReadBatch` message with a tail and no records. */
 export function encodeHeartbeat(tail: StreamTail): Uint8Array {
-  return toBinary(ReadBatchSchema, {
-    $typeName: 'headwater.v1.ReadBatch',
-    records: [],
-    tail: positionMessage(tail),
-  })
+  const writer = new BinaryWriter()
+  writePosition(writer, 2, tail)
+  return writer.finish()
 }
 
 const frames = new WeakMap<ReadBatch, Map<Compression | undefined, MaybePromise<Uint8Array>>>()
@@ -358,11 +357,10 @@ export function encodeAppendInput(
   { matchSeqNum, fencingToken }: AppendConditions,
   allocate: (length: number) => Uint8Array = (length) => new Uint8Array(length),
 ): Uint8Array {
-  const conditions = create(AppendInputSchema, {
-    ...(matchSeqNum !== undefined && { matchSeqNum: BigInt(matchSeqNum) }),
-    ...(fencingToken !== undefined && { fencingToken }),
-  })
-  const others = toBinary(AppendInputSchema, conditions)
+  const conditions = new BinaryWriter()
+  if (matchSeqNum !== undefined) conditions.tag(2, WireType.Varint).uint64(matchSeqNum)
+  if (fencingToken !== undefined) conditions.tag(3, WireType.LengthDelimited).string(fencingToken)
+  const others = conditions.finish()
   const sizes = new Array<number>(records.length)
   let length = others.length
   for (let i = 0; i < records.length; i++) {

@@ -5,6 +5,7 @@ import {
   concatBytes,
   EMPTY_BYTES,
   equalBytes,
+  equalSecrets,
   isWellFormed,
   lossyTextOf,
   textOf,
@@ -137,4 +138,15 @@ describe('byte arrays', () => {
       }),
     )
   })
+})
+
+it.each([
+  [[], [], true],
+  [[1, 2], [1, 2], true],
+  [[1, 2], [1, 3], false],
+  [[1, 2], [1], false],
+  [[1], [1, 0], false],
+  [[0], [], false],
+])('secrets %j and %j are equal: %s', (a, b, isEqual) => {
+  expect(equalSecrets(Uint8Array.from(a), Uint8Array.from(b))).toBe(isEqual)
 })

@@ -300,7 +300,11 @@ describe('a batch that a client receives', () => {
     const unknown = Uint8Array.of((9 << 3) | 2, 2, 7, 7, 10 << 3, 1)
     fc.assert(
       fc.property(fc.array(anyBatch, { minLength: 1, maxLength: 3 }), (batches) => {
-        const data = concatBytes(batches.flatMap((batch) => [encodeBatch(batch), unknown]))
+        // Two tails would be merged by the generated code; no server sends them.
+        const parts = batches.map(({ tail, ...batch }, i) =>
+          encodeBatch(i === 0 ? { ...batch, tail } : batch),
+        )
+        const data = concatBytes(parts.flatMap((part) => [part, unknown]))
         const { records, tail } = decodeReadBatch(data)
         const plain = records.map(({ command: _, ...others }) => others)
         expect({ records: plain, tail }).toEqual(oracleOf(data))

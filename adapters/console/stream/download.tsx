@@ -1,6 +1,6 @@
+import { encodeBase64 } from '../../../src/model/base64.ts'
 import { lossyTextOf, textOf } from '../../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
-import { encodeBase64 } from '../../../src/wire/base64.ts'
 import { Menu } from '../ui/button.tsx'
 import { columnValue } from './query.ts'
 

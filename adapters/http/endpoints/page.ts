@@ -1,5 +1,5 @@
+import { encodeBase64 } from '../../../src/model/base64.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
-import { encodeBase64 } from '../../../src/wire/base64.ts'
 import type { HtmlPage } from '../options.ts'
 import type { Reply } from '../reply.ts'
 import type { Endpoint } from '../request.ts'

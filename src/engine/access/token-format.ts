@@ -1,5 +1,5 @@
 import { accessTokenIdProblem } from '../../model/access.ts'
-import { textOf, utf8 } from '../../model/bytes.ts'
+import { equalSecrets, textOf, utf8 } from '../../model/bytes.ts'
 import { HeadwaterError } from '../../model/errors.ts'
 import { ACCESS_TOKEN_ID_BYTES_MAX } from '../../model/limits.ts'
 import { trackExternalWork } from '../../runtime/clock.ts'
@@ -72,9 +72,7 @@ export async function tokenDigest(token: string): Promise<string> {
 
 /** Compares two digests in constant time. */
 export function isSameDigest(one: string, other: string): boolean {
-  let difference = one.length ^ other.length
-  for (let i = 0; i < one.length; i++) difference |= one.charCodeAt(i) ^ other.charCodeAt(i)
-  return difference === 0
+  return equalSecrets(utf8(one), utf8(other))
 }
 
 function randomSecret(): Uint8Array {

@@ -1,5 +1,5 @@
 import { admit, admitsAll, afterDelivering } from '../../core/read-limits.ts'
-import { EMPTY_BYTES } from '../../model/bytes.ts'
+import { EMPTY_BYTES, equalSecrets } from '../../model/bytes.ts'
 import type { EncryptionKey } from '../../model/encryption-key.ts'
 import type { StreamPosition } from '../../model/position.ts'
 import type { SequencedRecord } from '../../model/record.ts'
@@ -240,9 +240,5 @@ function openOnce(
 
 /** Compares by value, in constant time. */
 function isSameKey(one: EncryptionKey, other: EncryptionKey): boolean {
-  if (one === other) return true
-  const [a, b] = [one.bytes, other.bytes]
-  let difference = a.length ^ b.length
-  for (let i = 0; i < a.length; i++) difference |= a[i]! ^ (b[i] ?? 0)
-  return difference === 0
+  return one === other || equalSecrets(one.bytes, other.bytes)
 }

@@ -1,36 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Base64Platform, decodeBase64, encodeBase64, selectBase64Codec } from '../../src/wire/base64.ts'
+import { decodeBase64, encodeBase64, strictly, webBase64 } from '../../src/model/base64.ts'
 
-/** `Uint8Array.fromBase64` by default: lenient about white space, missing padding and trailing bits. */
-function fromBase64(text: string): Uint8Array {
-  const stripped = text.replace(/[\t\n\f\r ]/g, '')
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(stripped)) throw new SyntaxError('not base64')
-  return new Uint8Array(Buffer.from(stripped, 'base64'))
-}
-
-function toBase64(this: Uint8Array): string {
-  return Buffer.from(this).toString('base64')
-}
-
-const prototype = {}
 const codecs = {
-  selected: { encode: encodeBase64, decode: decodeBase64 },
-  standard: selectBase64Codec({ Uint8Array: { fromBase64, prototype: { toBase64 } } }),
-  buffer: selectBase64Codec({ Buffer, Uint8Array: { prototype } }),
-  portable: selectBase64Codec({ Uint8Array: { prototype } }),
+  platform: { encode: encodeBase64, decode: decodeBase64 },
+  web: { encode: webBase64.encode, decode: (text: string) => strictly(webBase64, text) },
 }
 
-it('prefers `Uint8Array` to `Buffer`, and works without both', () => {
-  const encoded = (platform: Base64Platform) => selectBase64Codec(platform).encode(new Uint8Array([0]))
-  const native = { fromBase64, prototype: { toBase64: () => 'native' } }
-  const buffer = { from: () => ({ toString: () => 'buffer' }) } as unknown as typeof Buffer
-  expect(encoded({ Uint8Array: native, Buffer: buffer })).toBe('native')
-  expect(encoded({ Uint8Array: { prototype }, Buffer: buffer })).toBe('buffer')
-  expect(encoded({ Uint8Array: { fromBase64, prototype } })).toBe('AA==')
-})
-
-describe.each(Object.entries(codecs))('the %s codec', (_, codec) => {
+describe.each(Object.entries(codecs))('base64 of the %s', (_, codec) => {
   it.each([
     ['', ''],
     ['f', 'Zg=='],
