@@ -7,13 +7,10 @@ import { BATCH_RECORDS_MAX, INTEGER_MAX, READ_RECORDS_MAX } from '../model/limit
 import { STREAM_START, type StreamTail } from '../model/position.ts'
 import type { AppendRecord, Header, SequencedRecord } from '../model/record.ts'
 import { assertInteger } from '../model/validation.ts'
-import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { TAG_NAME, TAG_RECORD, TAG_VALUE, varintSize, writeVarint } from '../storage/block-codec.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
-import type { Compression } from './codec.ts'
 import { Malformed } from './json.ts'
 import { type ReceivedBatch, receivedRecord, tooManyRecords } from './received-batch.ts'
-import { frameMessage, messageFrameHead } from './session-frames.ts'
 
 /**
  * The messages of the protocol (docs/protocol.md "Protobuf messages"), read and written field by field: the
@@ -295,51 +292,6 @@ export function encodeHeartbeat(tail: StreamTail): Uint8Array {
   const writer = new BinaryWriter()
   writePosition(writer, 2, tail)
   return writer.finish()
-}
-
-const frames = new WeakMap<ReadBatch, Map<Compression | undefined, MaybePromise<Uint8Array>>>()
-
-/**
- * The session frame of a batch, made once for each batch and algorithm: all followers of a stream send the
- * same bytes, which must not be written to.
- */
-export function readBatchFrame(
-  batch: ReadBatch,
-  compression: Compression | undefined,
-): MaybePromise<Uint8Array> {
-  let framesOfBatch = frames.get(batch)
-  if (framesOfBatch === undefined) {
-    framesOfBatch = new Map()
-    frames.set(batch, framesOfBatch)
-  }
-  let frame = framesOfBatch.get(compression)
-  if (frame === undefined) {
-    frame = frameMessage(encodeReadBatch(batch), compression)
-    framesOfBatch.set(compression, frame)
-    // The next reader retries after a failure.
-    if (isPromise(frame)) frame.catch(() => framesOfBatch.delete(compression))
-  }
-  return frame
-}
-
-/** Batches from this size on are sent without being copied into a frame, in bytes. */
-const UNCOPIED_BYTES_MIN = 65_536
-
-/**
- * The parts of the session frame of a large batch, which share memory with it and must not be written to.
- * Undefined if the batch is small: its frame is better made once and shared.
- */
-export function largeBatchFrame(batch: ReadBatch): readonly Uint8Array[] | undefined {
-  const { data, tail } = batch
-  if (data.length < UNCOPIED_BYTES_MIN) return undefined
-  if (tail === undefined) return [messageFrameHead(data.length), data]
-  const end = encodeHeartbeat(tail)
-  return [messageFrameHead(data.length + end.length), data, end]
-}
-
-/** The session frame of a heartbeat, which is too short to be compressed: made at once. */
-export function heartbeatFrame(tail: StreamTail): MaybePromise<Uint8Array> {
-  return frameMessage(encodeHeartbeat(tail), undefined)
 }
 
 /** Tags of the fields of `AppendRecord`. */

@@ -1,5 +1,7 @@
 import { utf8 } from '../model/bytes.ts'
-import type { MaybePromise } from '../runtime/maybe-promise.ts'
+import type { StreamTail } from '../model/position.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import type { ReadBatch } from '../storage/record-batch.ts'
 import type { Compression } from './codec.ts'
 import { compress, decompress } from './compression.ts'
 import {
@@ -12,6 +14,7 @@ import {
   PREFIX_LENGTH,
   STATUS_LENGTH,
 } from './frame.ts'
+import { encodeHeartbeat, encodeReadBatch } from './protobuf.ts'
 
 /**
  * Frames a message (docs/protocol.md "Frames"). Throws `RangeError` if the payload is larger than {@link
@@ -114,4 +117,49 @@ async function compressedFrame(message: Uint8Array, compression: Compression): P
 export function messageOf(frame: MessageFrame): MaybePromise<Uint8Array> {
   if (frame.compression === undefined) return frame.payload
   return decompress(frame.compression, frame.payload, { bytesMax: FRAME_PAYLOAD_MAX, code: 'bad_frame' })
+}
+
+const frames = new WeakMap<ReadBatch, Map<Compression | undefined, MaybePromise<Uint8Array>>>()
+
+/**
+ * The session frame of a batch, made once for each batch and algorithm: all followers of a stream send the
+ * same bytes, which must not be written to.
+ */
+export function readBatchFrame(
+  batch: ReadBatch,
+  compression: Compression | undefined,
+): MaybePromise<Uint8Array> {
+  let framesOfBatch = frames.get(batch)
+  if (framesOfBatch === undefined) {
+    framesOfBatch = new Map()
+    frames.set(batch, framesOfBatch)
+  }
+  let frame = framesOfBatch.get(compression)
+  if (frame === undefined) {
+    frame = frameMessage(encodeReadBatch(batch), compression)
+    framesOfBatch.set(compression, frame)
+    // The next reader retries after a failure.
+    if (isPromise(frame)) frame.catch(() => framesOfBatch.delete(compression))
+  }
+  return frame
+}
+
+/** Batches from this size on are sent without being copied into a frame, in bytes. */
+const UNCOPIED_BYTES_MIN = 65_536
+
+/**
+ * The parts of the session frame of a large batch, which share memory with it and must not be written to.
+ * Undefined if the batch is small: its frame is better made once and shared.
+ */
+export function largeBatchFrame(batch: ReadBatch): readonly Uint8Array[] | undefined {
+  const { data, tail } = batch
+  if (data.length < UNCOPIED_BYTES_MIN) return undefined
+  if (tail === undefined) return [messageFrameHead(data.length), data]
+  const end = encodeHeartbeat(tail)
+  return [messageFrameHead(data.length + end.length), data, end]
+}
+
+/** The session frame of a heartbeat, which is too short to be compressed: made at once. */
+export function heartbeatFrame(tail: StreamTail): MaybePromise<Uint8Array> {
+  return frameMessage(encodeHeartbeat(tail), undefined)
 }

@@ -17,10 +17,8 @@ import {
   encodeAppendInput,
   encodeHeartbeat,
   encodeReadBatch,
-  heartbeatFrame,
-  readBatchFrame,
 } from '../../src/wire/protobuf.ts'
-import { messageOf } from '../../src/wire/session-frames.ts'
+import { heartbeatFrame, messageOf, readBatchFrame } from '../../src/wire/session-frames.ts'
 import { rejection } from '../model/rejection.ts'
 import { outcomeOf } from './outcome.ts'
 

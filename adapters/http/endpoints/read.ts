@@ -5,14 +5,15 @@ import type { Compression } from '../../../src/wire/codec.ts'
 import { type DataFormat, sessionContentType } from '../../../src/wire/headers.ts'
 import { pingJson, readBatchJson, sharedBatchJson, tailJson } from '../../../src/wire/json-records.ts'
 import { readForm } from '../../../src/wire/media-type.ts'
+import { encodeReadBatch } from '../../../src/wire/protobuf.ts'
+import { decodeReadQuery } from '../../../src/wire/query.ts'
 import {
-  encodeReadBatch,
+  encodeTerminalFrame,
   heartbeatFrame,
   largeBatchFrame,
   readBatchFrame,
-} from '../../../src/wire/protobuf.ts'
-import { decodeReadQuery } from '../../../src/wire/query.ts'
-import { encodeTerminalFrame, sessionCompressionOf } from '../../../src/wire/session-frames.ts'
+  sessionCompressionOf,
+} from '../../../src/wire/session-frames.ts'
 import {
   batchEvent,
   DONE_EVENT,
