@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { BasinConfig, StreamConfig } from '../../src/model/config.ts'
+import type { BasinInfo, StreamInfo } from '../../src/model/info.ts'
+import { timeText } from '../../src/wire/json.ts'
 import {
   basinConfigJson,
   decodeBasinReconfiguration,
@@ -8,8 +10,19 @@ import {
   decodeStreamReconfiguration,
   streamConfigJson,
 } from '../../src/wire/json-config.ts'
-import { decodeEnsureBasin, decodeEnsureStream } from '../../src/wire/json-resources.ts'
+import {
+  basinInfoJson,
+  basinPageJson,
+  decodeCreateBasin,
+  decodeCreateStream,
+  decodeEnsureBasin,
+  decodeEnsureStream,
+  metricsJson,
+  streamInfoJson,
+  streamPageJson,
+} from '../../src/wire/json-resources.ts'
 import { rejection } from '../model/rejection.ts'
+import { titled } from '../support/titled.ts'
 import { outcomeOf } from './outcome.ts'
 
 const LIMIT = 'must be an integer from 0 to 9007199254740991'
@@ -285,5 +298,217 @@ describe('the encoded configuration', () => {
     const full = { ...basin, defaultStreamConfig: { ...stream, retentionPolicy: 'infinite' as const } }
     const { streamCipher: _, ...config } = full
     expect(decodeEnsureBasin(utf8(`{"config":${basinConfigJson(full)}}`)).config).toStrictEqual(config)
+  })
+})
+
+const basin: BasinInfo = {
+  name: 'my-basin',
+  location: 'aws:us-east-1',
+  state: 'active',
+  createdAt: new Date('2026-01-02T03:04:05.678Z'),
+  deletedAt: null,
+}
+const stream: StreamInfo = {
+  name: 'a/"b"',
+  createdAt: new Date('2026-01-02T03:04:05.000Z'),
+  deletedAt: null,
+  cipher: null,
+}
+
+const BASIN =
+  '{"name":"my-basin","scope":"aws:us-east-1","location":"aws:us-east-1","state":"active","created_at":"2026-01-02T03:04:05.678Z","deleted_at":null}'
+const STREAM = '{"name":"a/\\"b\\"","created_at":"2026-01-02T03:04:05Z","deleted_at":null,"cipher":null}'
+
+describe('infos', () => {
+  it('contain the members of every generation of the API', () => {
+    expect(basinInfoJson(basin)).toBe(BASIN)
+  })
+
+  it('describe a basin that is being deleted', () => {
+    const deletedAt = new Date('2026-01-02T03:04:06.500Z')
+    expect(JSON.parse(basinInfoJson({ ...basin, state: 'deleting', deletedAt }))).toMatchObject({
+      state: 'deleting',
+      deleted_at: '2026-01-02T03:04:06.5Z',
+    })
+  })
+
+  it('describe a stream', () => {
+    expect(streamInfoJson(stream)).toBe(STREAM)
+    const deletedAt = new Date('2026-02-03T00:00:00Z')
+    expect(JSON.parse(streamInfoJson({ ...stream, cipher: 'aes-256-gcm', deletedAt }))).toMatchObject({
+      cipher: 'aes-256-gcm',
+      deleted_at: '2026-02-03T00:00:00Z',
+    })
+  })
+})
+
+describe('pages', () => {
+  it('are listed with `has_more`', () => {
+    expect(basinPageJson({ items: [basin], hasMore: true })).toBe(`{"basins":[${BASIN}],"has_more":true}`)
+    expect(streamPageJson({ items: [stream, stream], hasMore: false })).toBe(
+      `{"streams":[${STREAM},${STREAM}],"has_more":false}`,
+    )
+  })
+
+  it('may be empty', () => {
+    expect(basinPageJson({ items: [], hasMore: false })).toBe('{"basins":[],"has_more":false}')
+    expect(streamPageJson({ items: [], hasMore: false })).toBe('{"streams":[],"has_more":false}')
+  })
+})
+
+it.each([
+  ['2026-10-20T10:20:30.000Z', '2026-10-20T10:20:30Z'],
+  ['2026-10-20T10:20:00.000Z', '2026-10-20T10:20:00Z'],
+  ['2026-10-20T00:00:00.100Z', '2026-10-20T00:00:00.1Z'],
+  ['2026-10-20T00:00:00.120Z', '2026-10-20T00:00:00.12Z'],
+  ['2026-10-20T00:00:00.001Z', '2026-10-20T00:00:00.001Z'],
+  ['2026-10-20T02:00:00+02:00', '2026-10-20T00:00:00Z'],
+])('%s is encoded as %s', (date, text) => {
+  expect(timeText(new Date(date))).toBe(text)
+})
+
+describe('metricsJson', () => {
+  it('encodes times in seconds', () => {
+    const gauge = {
+      kind: 'gauge',
+      name: 'metered_size',
+      unit: 'bytes',
+      values: [[60_000, 7]],
+    } as const
+    const label = { kind: 'label', name: 'active_basins', values: ['a'] } as const
+    expect(JSON.parse(metricsJson([gauge, label]))).toEqual({
+      values: [
+        { gauge: { name: 'metered_size', unit: 'bytes', values: [[60, 7]] } },
+        { label: { name: 'active_basins', values: ['a'] } },
+      ],
+    })
+  })
+})
+
+const createBasin = (text: string) => decodeCreateBasin(utf8(text))
+const createStream = (text: string) => decodeCreateStream(utf8(text))
+const ensureBasin = (text: string) => decodeEnsureBasin(utf8(text))
+
+describe('POST basins', () => {
+  it.each([
+    ['{"basin":"my-basin"}', { basin: 'my-basin', config: {} }],
+    ['{"basin":"my-basin","config":null,"scope":null,"location":null}', { basin: 'my-basin', config: {} }],
+    [
+      '{"basin":"my-basin","config":{"create_stream_on_read":true},"scope":"aws:us-east-1","location":"aws:eu.x-1"}',
+      {
+        basin: 'my-basin',
+        config: { createStreamOnRead: true },
+        scope: 'aws:us-east-1',
+        location: 'aws:eu.x-1',
+      },
+    ],
+    [`{"basin":"${'b'.repeat(48)}","what":1}`, { basin: 'b'.repeat(48), config: {} }],
+  ])('%s', (text, body) => {
+    expect(createBasin(text)).toEqual(body)
+  })
+
+  it.each([
+    ['no name', '{}', 'missing member `basin`'],
+    ['a null name', '{"basin":null}', '`basin` must be a string'],
+    ['a short name', '{"basin":"short-b"}', 'basin name should be at least 8 bytes in length'],
+    ['a long name', `{"basin":"${'b'.repeat(49)}"}`, 'basin name must not exceed 48 bytes in length'],
+    ['a capital', '{"basin":"My-basin"}', 'basin name must begin with a lowercase letter or number'],
+    ['a hyphen at the end', '{"basin":"my-basin-"}', 'basin name must end with a lowercase letter or number'],
+    ['a dot', '{"basin":"my.basin"}', 'basin name must comprise lowercase letters, numbers, and hyphens'],
+  ])('is rejected with %s', (_, text, message) => {
+    expect(outcomeOf(() => createBasin(text))).toBe('400 bad_json')
+    expect(rejection(() => createBasin(text))?.message).toBe(message)
+  })
+
+  it.each([
+    ['a body that is null', 'null'],
+    ['an empty body', ''],
+    ['a config that is an array', '{"basin":"my-basin","config":[]}'],
+    ['a scope that is a number', '{"basin":"my-basin","scope":1}'],
+    ['an empty location', '{"basin":"my-basin","location":""}'],
+    ['a location of 65 characters', `{"basin":"my-basin","location":"${'a'.repeat(65)}"}`],
+    ['a location with a space', '{"basin":"my-basin","location":"aws us"}'],
+    ['a location beyond ASCII', '{"basin":"my-basin","location":"é"}'],
+    ['a location with a line break', '{"basin":"my-basin","location":"aws\\n"}'],
+  ])('is rejected with %s', (_, text) => {
+    expect(outcomeOf(() => createBasin(text))).toBe('400 bad_json')
+  })
+
+  it('reports a wrong shape before an invalid configuration', () => {
+    const config = '"config":{"default_stream_config":{"retention_policy":{"age":0}}}'
+    expect(outcomeOf(() => createBasin(`{"basin":"my-basin",${config}}`))).toBe('422 invalid')
+    expect(outcomeOf(() => createBasin(`{"basin":"b",${config}}`))).toBe('400 bad_json')
+    expect(outcomeOf(() => createBasin(`{"basin":"my-basin",${config},"location":1}`))).toBe('400 bad_json')
+  })
+})
+
+describe('PUT of a basin', () => {
+  it.each([undefined, new Uint8Array(), utf8('null'), utf8('{}'), utf8('{"config":null}')])(
+    'requests the defaults with %j',
+    (body) => {
+      expect(decodeEnsureBasin(body)).toEqual({ config: {}, scope: undefined, location: undefined })
+    },
+  )
+
+  it('accepts a configuration, a scope and a location', () => {
+    expect(
+      ensureBasin('{"config":{"stream_cipher":"aegis-256"},"scope":"aws:us-east-1","location":"here"}'),
+    ).toEqual({
+      config: { streamCipher: 'aegis-256' },
+      scope: 'aws:us-east-1',
+      location: 'here',
+    })
+  })
+
+  it.each(['[]', '1', '"x"', '{"config":1}', '{"scope":{}}', 'nul'])('is rejected with %s', (text) => {
+    expect(outcomeOf(() => ensureBasin(text))).toBe('400 bad_json')
+  })
+})
+
+describe('POST streams', () => {
+  it.each(
+    titled<[string, object]>([
+      ['{"stream":"s"}', { stream: 's', config: {} }],
+      ['{"stream":"a/b \\u0001é","config":null}', { stream: 'a/b \u0001é', config: {} }],
+      [
+        '{"stream":"s","config":{"storage_class":"standard"}}',
+        { stream: 's', config: { storageClass: 'standard' } },
+      ],
+      [`{"stream":"${'é'.repeat(256)}"}`, { stream: 'é'.repeat(256), config: {} }],
+    ]),
+  )('%s', (_, text, body) => {
+    expect(createStream(text)).toEqual(body)
+  })
+
+  it.each([
+    ['no name', '{}'],
+    ['an empty name', '{"stream":""}'],
+    ['a dot', '{"stream":"."}'],
+    ['two dots', '{"stream":".."}'],
+    ['a name of 513 bytes', `{"stream":"${'é'.repeat(256)}s"}`],
+    ['a name with a lone surrogate', '{"stream":"\\ud800"}'],
+    ['a body that is null', 'null'],
+    ['a config that is a string', '{"stream":"s","config":"x"}'],
+  ])('is rejected with %s', (_, text) => {
+    expect(outcomeOf(() => createStream(text))).toBe('400 bad_json')
+  })
+
+  it('is rejected if its configuration is invalid', () => {
+    const text = '{"stream":"s","config":{"retention_policy":{"age":0}}}'
+    expect(outcomeOf(() => createStream(text))).toBe('422 invalid')
+  })
+})
+
+describe('PUT of a stream', () => {
+  it.each([undefined, new Uint8Array(), utf8('null'), utf8('{}')])(
+    'requests the defaults with %j',
+    (body) => {
+      expect(decodeEnsureStream(body)).toEqual({})
+    },
+  )
+
+  it('accepts the configuration itself, not wrapped', () => {
+    expect(decodeEnsureStream(utf8('{"storage_class":"standard"}'))).toEqual({ storageClass: 'standard' })
+    expect(decodeEnsureStream(utf8('{"config":{"storage_class":"standard"}}'))).toEqual({})
   })
 })
