@@ -84,15 +84,11 @@ describe('a server', () => {
       () => new Response(null, { status: 307, headers: { location: 'http://evil' } }),
       `unexpected response from ${URL}: it redirects; pass the final address as the URL`,
     ],
-    [
-      'a body that is not JSON',
-      () => new Response('hello'),
-      `unexpected response from ${URL}: its body is not JSON`,
-    ],
+    ['a body that is not JSON', () => new Response('hello'), `unexpected response from ${URL}: invalid JSON`],
     [
       'unexpected JSON',
       () => Response.json({ access_tokens: [{ id: 1 }], has_more: false }),
-      `unexpected response from ${URL}: \`id\` is not a string`,
+      `unexpected response from ${URL}: \`id\` must be a string`,
     ],
     [
       'a response that is too long',
@@ -122,7 +118,7 @@ describe('a server', () => {
     [
       'no token',
       {},
-      `unexpected response from ${URL}: \`access_token\` is not a string; the request may have taken effect`,
+      `unexpected response from ${URL}: missing member \`access_token\`; the request may have taken effect`,
     ],
     ['an invalid token', { access_token: 'two\nlines' }, 'the server returned an invalid token; revoke it'],
   ])(
