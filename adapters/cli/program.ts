@@ -8,7 +8,7 @@ import { completionCommand } from './commands/completion.ts'
 import { CONFIG, CREATE } from './commands/config.ts'
 import { COPY } from './commands/copy.ts'
 import { DELETE } from './commands/delete.ts'
-import { UPGRADE, VERIFY } from './commands/directory.ts'
+import { VERIFY } from './commands/directory.ts'
 import { EXPORT } from './commands/export.ts'
 import { IMPORT } from './commands/import.ts'
 import { INIT } from './commands/init.ts'
@@ -40,7 +40,6 @@ const WITHOUT_COMPLETION: Readonly<Record<string, CliCommand>> = {
   token: TOKEN,
   metrics: METRICS,
   verify: VERIFY,
-  upgrade: UPGRADE,
   export: EXPORT,
   import: IMPORT,
   copy: COPY,

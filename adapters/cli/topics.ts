@@ -24,8 +24,8 @@ function optionsTopic(): string {
     'Output: results are printed on standard output, everything else on standard error, without colour if it',
     'is not a terminal or NO_COLOR is set.',
     'Exit codes: 0 success, also if the reader of a pipe has ended; 1 the command failed; 2 invalid',
-    'arguments; 3 `verify` or `upgrade` found no data; 130 stopped with Ctrl+C, 143 with SIGTERM, except',
-    '`serve`, which then ends with 0.',
+    'arguments; 3 `verify` found no data; 130 stopped with Ctrl+C, 143 with SIGTERM, except `serve`, which',
+    'then ends with 0.',
   ].join('\n')
 }
 

@@ -51,16 +51,23 @@ export class Model {
       .slice(0, limit)
   }
 
-  /** Removes expired blocks. Blocks below a trim point may survive if they were merged with others. */
+  /**
+   * Removes the expired blocks at the beginning of each log. Later ones may wait for those before them, and
+   * blocks below a trim point may survive if they were merged with others.
+   */
   reclaim({ now, trimmedBefore }: ReclaimLimits): void {
     for (const [logId, { head, appended }] of this.logs) {
-      const kept = appended
-        .filter(({ block }) => !isExpired(extendedExpiry(block, head.extensions), now))
-        .map(({ block, mayBeFreed }) => ({
+      const point = reclaimablePoint(head.trims, trimmedBefore)
+      const kept: ExpectedBlock[] = []
+      for (const { block, mayBeFreed } of appended) {
+        const hasExpired = isExpired(extendedExpiry(block, head.extensions), now)
+        if (hasExpired && kept.length === 0) continue
+        kept.push({
           block,
           isExtended: head.extensions !== undefined,
-          mayBeFreed: mayBeFreed || block.endSeqNum <= reclaimablePoint(head.trims, trimmedBefore),
-        }))
+          mayBeFreed: mayBeFreed || hasExpired || block.endSeqNum <= point,
+        })
+      }
       this.logs.set(logId, { head, appended: kept })
     }
   }

@@ -104,9 +104,10 @@ export interface StorageSession {
 
   /**
    * Frees expired blocks (by `extendedExpiry` of the current `Head.extensions`), blocks entirely below a
-   * point of `Head.trims` whose time is at or before `trimmedBefore`, and the blocks of deleted logs. Never
-   * changes a head or any other block, except that it may replace `expiresAt` by `extendedExpiry`. Does a
-   * bounded amount of work. A failure loses nothing.
+   * point of `Head.trims` whose time is at or before `trimmedBefore`, and the blocks of deleted logs. A block
+   * that expires before an older one of its log may wait for it. Never changes a head or any other block,
+   * except that it may replace `expiresAt` by `extendedExpiry`. Does a bounded amount of work. A failure
+   * loses nothing.
    */
   reclaim(limits: ReclaimLimits): Promise<Reclaimed>
 

@@ -48,7 +48,9 @@ const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/storage/sqlite': OF_STORAGES,
   'adapters/storage/key-value': OF_STORAGES,
   'adapters/storage/index.ts': ['adapters/storage/key-value', 'src/'],
-  'adapters/storage/filesystem': OF_STORAGES,
+  'adapters/storage/media': OF_STORAGES,
+  'adapters/storage/log': ['adapters/storage/media', ...OF_STORAGES],
+  'adapters/storage/filesystem': ['adapters/storage/log', 'adapters/storage/media', ...OF_STORAGES],
   'adapters/storage/postgres': OF_STORAGES,
   'adapters/testing': ['src/'],
   'adapters/conformance': ['src/'],
@@ -76,6 +78,8 @@ const ALL_LAYERS = { ...LAYERS, ...ADAPTERS }
 /** These need Node, or a server. Browsers load the rest. */
 const NOT_IN_BROWSERS = [
   'adapters/storage/filesystem',
+  'adapters/storage/log',
+  'adapters/storage/media',
   'adapters/storage/postgres',
   'adapters/client/node',
   'adapters/node',

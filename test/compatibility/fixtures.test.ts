@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { filesystem, upgradeDirectory, verifyDirectory } from '../../adapters/storage/filesystem/index.ts'
+import { filesystem, verifyDirectory } from '../../adapters/storage/filesystem/index.ts'
 import { indexedDb } from '../../adapters/storage/indexeddb/index.ts'
 import { SCHEMA_VERSION } from '../../adapters/storage/indexeddb/schema.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
@@ -28,24 +28,17 @@ describe('a directory', () => {
     return directory
   }
 
-  it.each(FILESYSTEM)(
-    'of format version %i is opened and upgraded, and keeps everything',
-    async (version, fixture) => {
-      const [opened, upgraded] = [emptyDirectory(), emptyDirectory()]
-      for (const [name, bytes] of Object.entries(fixture.data as Record<string, Uint8Array>)) {
-        for (const directory of [opened, upgraded]) writeFileSync(join(directory, name), bytes)
-      }
-      expect(await readContents(filesystem(opened), clockOf(fixture))).toEqual(CONTENTS)
-      // What was appended continues it.
-      const again = await readContents(filesystem(opened), clockOf(fixture))
-      expect(again).toMatchObject({ appended: CONTENTS.appended + 1, large: true })
-      const { formatVersion, formatVersionsBefore } = await upgradeDirectory(upgraded)
-      expect(formatVersionsBefore).toEqual([version])
-      const verified = await verifyDirectory(upgraded)
-      expect(verified).toMatchObject({ problemCount: 0, formatVersions: [formatVersion] })
-      expect(await readContents(filesystem(upgraded), clockOf(fixture))).toEqual(CONTENTS)
-    },
-  )
+  it.each(FILESYSTEM)('of format version %i is opened, and keeps everything', async (version, fixture) => {
+    const directory = emptyDirectory()
+    for (const [name, bytes] of Object.entries(fixture.data as Record<string, Uint8Array>)) {
+      writeFileSync(join(directory, name), bytes)
+    }
+    expect(await verifyDirectory(directory)).toMatchObject({ problemCount: 0, formatVersions: [version] })
+    expect(await readContents(filesystem(directory), clockOf(fixture))).toEqual(CONTENTS)
+    // What was appended continues it.
+    const again = await readContents(filesystem(directory), clockOf(fixture))
+    expect(again).toMatchObject({ appended: CONTENTS.appended + 1, large: true })
+  })
 
   it('has a fixture of the present format', async () => {
     const directory = emptyDirectory()

@@ -7,7 +7,7 @@ import { createDurableStreamsHandler, serveDurableStreams } from '../../adapters
 import { fold } from '../../adapters/fold/index.ts'
 import { createHandler, openOnce, serveFetchEvents } from '../../adapters/http/index.ts'
 import { serve, toNodeHandler } from '../../adapters/node/index.ts'
-import { filesystem, upgradeDirectory, verifyDirectory } from '../../adapters/storage/filesystem/index.ts'
+import { filesystem, verifyDirectory } from '../../adapters/storage/filesystem/index.ts'
 import { orderedKeyValueStorage } from '../../adapters/storage/index.ts'
 import { indexedDb, trimWhenLow } from '../../adapters/storage/indexeddb/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
@@ -81,7 +81,6 @@ const CALLS: readonly [call: string, field: string, () => unknown][] = [
   ['fold', 'reduce', () => fold(stream, { initial: 0, version: 1 } as never)],
   ['trimWhenLow', 'freeShare', () => trimWhenLow(indexedDb('a'), { streams: () => [], freeShare: 2 })],
   ['verifyDirectory', 'fast', () => verifyDirectory('data', { fast: true } as never)],
-  ['upgradeDirectory', 'fast', () => upgradeDirectory('data', { fast: true } as never)],
   ['orderedKeyValueStorage', 'options', () => orderedKeyValueStorage({} as never)],
   ['producer', 'lingerMs', () => stream.producer({ lingerMs: -1 })],
   ['json', 'schema', () => stream.json({} as never)],

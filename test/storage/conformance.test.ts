@@ -3,10 +3,11 @@ import type { PGlite } from '@electric-sql/pglite'
 import { deleteDB } from 'idb'
 import { afterAll, describe, expect, test } from 'vitest'
 import { type ConformanceFixture, conformanceSuite } from '../../adapters/conformance/index.ts'
-import { nodeFiles } from '../../adapters/storage/filesystem/files/node-files.ts'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
-import { openStorage, type SharedStorage } from '../../adapters/storage/filesystem/shared-storage.ts'
 import { indexedDb } from '../../adapters/storage/indexeddb/index.ts'
+import { type LogStorage, openLogStorage } from '../../adapters/storage/log/storage.ts'
+import { directoryMedium } from '../../adapters/storage/media/directory.ts'
+import { nodeFiles } from '../../adapters/storage/media/node-files.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
 import { durableObject } from '../../adapters/storage/sqlite/durable-object.ts'
@@ -178,15 +179,17 @@ async function directoryFixture(): Promise<ConformanceFixture> {
 /** Makes states frequent that are rare with real sizes. Files that are being rolled cannot be copied. */
 async function rollingFixture(): Promise<ConformanceFixture> {
   const directory = await temporaryDirectory()
-  let opened: Promise<SharedStorage> | undefined
+  let opened: Promise<LogStorage> | undefined
   const files = nodeFiles(directory)
   const storage: Storage = {
     manifest: filesystem('unopened').manifest,
-    async open({ onLogChanged }) {
-      opened ??= openStorage(files, { durability: 'power-loss', rollBytes: 3_000 }, async () => {
-        opened = undefined
-      })
-      return (await opened).open(onLogChanged)!
+    async open(context) {
+      opened ??= directoryMedium(files).then((medium) =>
+        openLogStorage(medium, { durability: 'power-loss', rollBytes: 3_000 }, async () => {
+          opened = undefined
+        }),
+      )
+      return (await opened).open(context)!
     },
   }
   return over(storage)

@@ -4,9 +4,8 @@ import { assertOptions, type MembersOf, oneOf } from '../../../src/model/validat
 import type { Durability, Storage } from '../../../src/storage/contract.ts'
 import { openDirectory } from './shared-directory.ts'
 
-export { type UpgradeReport, upgradeDirectory } from './upgrade-directory.ts'
-export type { DirectoryProgress, VerifyNote, VerifyProblem, VerifyReport } from './verify/report.ts'
-export { type DirectoryOptions, verifyDirectory } from './verify/verify-directory.ts'
+export type { DirectoryProgress, VerifyNote, VerifyProblem, VerifyReport } from '../log/verify-report.ts'
+export { type DirectoryOptions, verifyDirectory } from './verify-directory.ts'
 
 /**
  * Options of {@link filesystem}.
@@ -42,10 +41,9 @@ const FILESYSTEM_OPTIONS: MembersOf<FilesystemOptions> = {
  * closes releases the directory. Another process, or another thread, cannot open it: that rejects with a
  * `StorageFailure` of kind `blocked` that names the owner. A stale lock left by a crash is reclaimed.
  *
- * Memory: about 10 bytes for each stream, up to 16 MiB of hashes once many were looked up, up to 2 KiB for
- * each stream that was changed since the last checkpoint, and 200 bytes per run of its records. There is one
- * run for each append of 128 KiB or more, and one for each MiB of other records, plus a few. Reads of single
- * records of large appends cache up to 12 MiB of page tables.
+ * Memory: what is stored of each stream besides its records, about 400 bytes, up to 2 KiB for each stream
+ * that was changed since the last checkpoint, and 100 bytes for each append since then. While journals are
+ * rolled, as much as they have: 64 MiB, or a quarter of the state.
  *
  * Throws `invalid` for invalid options.
  */

@@ -1,24 +1,29 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
-import type { StorageContext, StorageSession } from '../../../src/storage/contract.ts'
+import type { Durability, StorageContext, StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { fileFailure } from './files/errors.ts'
-import { syncDirectory } from './files/node-files.ts'
-import { type LockedDirectory, lockDirectoryOnFullDisk } from './lock/directory-lock.ts'
-import { type OpenFilesOptions, openStorage, type SharedStorage } from './shared-storage.ts'
+import { type LogStorage, openLogStorage } from '../log/storage.ts'
+import { directoryMedium } from '../media/directory.ts'
+import { type DirectoryLock, lockDirectory } from '../media/lock.ts'
+import { mediumFailure } from '../media/medium.ts'
+import { nodeFiles, syncDirectory } from '../media/node-files.ts'
+
+export interface OpenOptions {
+  readonly durability: Durability
+}
 
 /** Creates the directory for its owner only if needed. Opens the storage in it, or joins its engines. */
 export async function openDirectory(
   path: string,
-  options: OpenFilesOptions,
+  options: OpenOptions,
   context: StorageContext,
 ): Promise<StorageSession> {
   try {
     await makeDirectory(path)
     return await sharedDirectory(await realpath(path)).open(options, context)
   } catch (error) {
-    throw fileFailure(error, true)
+    throw mediumFailure(error, true)
   }
 }
 
@@ -42,7 +47,7 @@ interface SharedDirectory {
   /** Version of this interface and of what the sessions do. Copies with another one cannot use them. */
   readonly version: number
   /** Opens the storage in the directory, or joins the engines that have it open. */
-  open(options: OpenFilesOptions, context: StorageContext): Promise<StorageSession>
+  open(options: OpenOptions, context: StorageContext): Promise<StorageSession>
 }
 
 const VERSION = 1
@@ -71,23 +76,18 @@ function sharedDirectory(path: string): SharedDirectory {
   throw new StorageFailure('blocked', message, { nothingWritten: true })
 }
 
-interface OpenedStorage {
-  readonly directory: LockedDirectory
-  readonly storage: SharedStorage
-}
-
 class OpenDirectory implements SharedDirectory {
   readonly version = VERSION
   readonly #path: string
   readonly #queue = new SerialQueue()
   #openings = 0
-  #opened: OpenedStorage | undefined
+  #opened: LogStorage | undefined
 
   constructor(path: string) {
     this.#path = path
   }
 
-  async open(options: OpenFilesOptions, context: StorageContext): Promise<StorageSession> {
+  async open(options: OpenOptions, context: StorageContext): Promise<StorageSession> {
     this.#openings++
     try {
       return await this.#queue.run(
@@ -100,20 +100,17 @@ class OpenDirectory implements SharedDirectory {
   }
 
   /** Resolves to undefined if the directory is not open, or has to be opened again. */
-  async #join(
-    options: OpenFilesOptions,
-    { onLogChanged }: StorageContext,
-  ): Promise<StorageSession | undefined> {
+  async #join({ durability }: OpenOptions, context: StorageContext): Promise<StorageSession | undefined> {
     const opened = this.#opened
+    if (opened === undefined) return undefined
     // A directory that was moved away stays open, and another one may have taken its place.
-    if (opened === undefined || !(await opened.directory.isAt(this.#path))) return undefined
-    const session = opened.storage.open(onLogChanged)
+    const session = opened.isInPlace ? opened.open(context) : undefined
     if (session === undefined) {
-      await opened.storage.close().catch(() => {})
+      await opened.close().catch(() => {})
       return undefined
     }
     try {
-      if (options.durability === 'power-loss') await opened.storage.requireSync()
+      if (durability === 'power-loss') await opened.requireSync()
       return session
     } catch (error) {
       await session.close().catch(() => {})
@@ -121,25 +118,15 @@ class OpenDirectory implements SharedDirectory {
     }
   }
 
-  async #open(options: OpenFilesOptions, { clock, onLogChanged }: StorageContext): Promise<StorageSession> {
-    const directory = await lockDirectoryOnFullDisk(this.#path, clock)
-    const release = async () => {
-      try {
-        await directory.release()
-      } finally {
-        if (this.#opened?.directory === directory) this.#opened = undefined
-        this.#forgetIfUnused()
-      }
-    }
-    try {
-      const context = { clock, isFull: directory.wasFull }
-      const storage = await openStorage(directory.files, options, release, context)
-      this.#opened = { directory, storage }
-      return storage.open(onLogChanged)!
-    } catch (error) {
-      await directory.release()
-      throw error
-    }
+  async #open({ durability }: OpenOptions, context: StorageContext): Promise<StorageSession> {
+    const lock = await lockDirectory(this.#path)
+    const storage: LogStorage = await openStorage(this.#path, durability, lock, context, async () => {
+      await lock.release()
+      if (this.#opened === storage) this.#opened = undefined
+      this.#forgetIfUnused()
+    })
+    this.#opened = storage
+    return storage.open(context)!
   }
 
   #forgetIfUnused(): void {
@@ -147,5 +134,21 @@ class OpenDirectory implements SharedDirectory {
     const directories = registry()
     // If the directory was moved away, another one may have taken its place.
     if (directories.get(this.#path) === this) directories.delete(this.#path)
+  }
+}
+
+async function openStorage(
+  path: string,
+  durability: Durability,
+  lock: DirectoryLock,
+  { clock }: StorageContext,
+  release: () => Promise<void>,
+): Promise<LogStorage> {
+  try {
+    const medium = await directoryMedium(nodeFiles(path))
+    return await openLogStorage(medium, { durability, isFull: lock.wasFull, clock }, release)
+  } catch (error) {
+    await lock.release()
+    throw error
   }
 }

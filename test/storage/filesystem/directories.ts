@@ -22,7 +22,7 @@ afterEachFile(async () => {
  */
 export async function copyOfDirectory(directory: string): Promise<string> {
   const copy = await temporaryDirectory()
-  const isData = (path: string) => !/^owner|lock/.test(basename(path))
+  const isData = (path: string) => !/^lock/.test(basename(path))
   await cp(directory, copy, { recursive: true, filter: isData })
   return copy
 }

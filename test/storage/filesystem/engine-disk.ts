@@ -9,8 +9,6 @@ import { SimulatedDisk } from './simulated-disk.ts'
 import { openSimulated } from './workload.ts'
 
 const ROLL_BYTES = 4_000
-/** Of the journals some are adopted, and some are not. */
-const LARGE_BLOCK_BYTES = 500
 const ROUNDS = 9
 const ENCRYPTION_KEY = new Uint8Array(32).fill(7)
 const COLLECTIONS: readonly Collection[] = ['basins', 'streams', 'deadlines', 'tokens', 'usage', 'settings']
@@ -30,7 +28,7 @@ export async function engineDisk(
   const hw = await open({
     storage: {
       manifest: { name: 'simulated', durability: 'power-loss', shared: false, notifications: 'none' },
-      open: () => openSimulated(disk, ROLL_BYTES, durability, LARGE_BLOCK_BYTES),
+      open: () => openSimulated(disk, ROLL_BYTES, durability),
     },
     clock,
     ciphers: [suite],

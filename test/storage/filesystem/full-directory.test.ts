@@ -1,14 +1,12 @@
 // @module-tag slow
 
 import { readdir, unlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createHandler } from '../../../adapters/http/index.ts'
-import { RESERVE_NAME } from '../../../adapters/storage/filesystem/files/reserve.ts'
 import { filesystem, verifyDirectory } from '../../../adapters/storage/filesystem/index.ts'
-import { assertUnlocked } from '../../../adapters/storage/filesystem/lock/directory-lock.ts'
-import { localFileSystem } from '../../../adapters/storage/filesystem/lock/local-process.ts'
+import { RESERVE_NAME } from '../../../adapters/storage/media/directory.ts'
+import { assertUnlocked } from '../../../adapters/storage/media/lock.ts'
 import { type Engine, open, type Stream } from '../../../src/index.ts'
 import { usageMetrics } from '../../../src/usage/index.ts'
 import { bundleProgram, Child } from '../../support/child-process.ts'
@@ -18,11 +16,6 @@ import { temporaryDirectory } from './directories.ts'
 import { type LimitedDisk, limitDisk } from './limited-disk.ts'
 
 const MIB = 1_048_576
-/** Why a test does not run. */
-const isLocal = (await localFileSystem(tmpdir())) !== undefined
-const localOnly = isLocal
-  ? ''
-  : ' (skipped: the temporary directory is on a file system that is not known to be local)'
 const BODY = 'x'.repeat(50_000)
 
 let directory: string
@@ -94,7 +87,7 @@ describe('an engine on a full disk', () => {
     await hw.close()
   })
 
-  test.runIf(isLocal)(`opens without a reserve, locked, and can be read${localOnly}`, async () => {
+  test('opens without a reserve, locked, and can be read', async () => {
     const first = await opened()
     const bodies = await fill(first)
     await first.close()
@@ -103,11 +96,11 @@ describe('an engine on a full disk', () => {
     const { records, problems } = await verifyDirectory(directory)
     expect({ records, problems }).toEqual({ records: bodies.length, problems: [] })
     const hw = await opened()
-    expect(hw.stats().storageFull).toBe(true)
     await expect(assertUnlocked(directory)).rejects.toMatchObject({ kind: 'blocked' })
     expect(await readAll(streamOf(hw))).toEqual(bodies)
     expect(await exportedRecords()).toBe(bodies.length)
     await expect(streamOf(hw).append(BODY)).rejects.toMatchObject({ code: 'storage_full' })
+    expect(hw.stats().storageFull).toBe(true)
     disk.capacity += 8 * MIB
     await streamOf(hw).append(BODY)
     expect(hw.stats().storageFull).toBe(false)
@@ -116,32 +109,29 @@ describe('an engine on a full disk', () => {
   })
 })
 
-test.runIf(isLocal)(
-  `an owner that was killed on a full disk loses nothing, and its lock is reclaimed${localOnly}`,
-  async () => {
-    const program = await bundleProgram(new URL('children/full-owner.ts', import.meta.url))
-    // The first one fills the disk and has a reserve; the others have none, and an empty owner file.
-    for (const hasReserve of [true, false, false]) {
-      const child = new Child(program, [directory, String(disk.capacity)])
-      await child.printed(hasReserve ? 4 : 2)
-      await child.kill()
-      const [, full, ...trims] = child.lines
-      const tail = Number(full!.match(/^storage_full at (\d+)$/)![1])
-      const hw = await opened()
-      expect((await streamOf(hw).checkTail()).seqNum).toBeGreaterThanOrEqual(tail)
-      const { records } = await streamOf(hw).readBatch({ seqNum: 0, clamp: true })
-      const trimmed = trims.length
-      if (hasReserve) {
-        expect(trimmed).toBeGreaterThan(0)
-        expect(records[0]!.seqNum).toBeGreaterThanOrEqual(trimmed)
-        expect(records[0]!.body).toBe(BODY)
-      }
-      await hw.close()
-      if (hasReserve) await unlink(join(directory, RESERVE_NAME)).catch(() => {})
-      disk.capacity = disk.used
+test('an owner that was killed on a full disk loses nothing, and its lock is reclaimed', async () => {
+  const program = await bundleProgram(new URL('children/full-owner.ts', import.meta.url))
+  // The first one fills the disk and has a reserve; the others have none, and an empty owner file.
+  for (const hasReserve of [true, false, false]) {
+    const child = new Child(program, [directory, String(disk.capacity)])
+    await child.printed(hasReserve ? 4 : 2)
+    await child.kill()
+    const [, full, ...trims] = child.lines
+    const tail = Number(full!.match(/^storage_full at (\d+)$/)![1])
+    const hw = await opened()
+    expect((await streamOf(hw).checkTail()).seqNum).toBeGreaterThanOrEqual(tail)
+    const { records } = await streamOf(hw).readBatch({ seqNum: 0, clamp: true })
+    const trimmed = trims.length
+    if (hasReserve) {
+      expect(trimmed).toBeGreaterThan(0)
+      expect(records[0]!.seqNum).toBeGreaterThanOrEqual(trimmed)
+      expect(records[0]!.body).toBe(BODY)
     }
-  },
-)
+    await hw.close()
+    if (hasReserve) await unlink(join(directory, RESERVE_NAME)).catch(() => {})
+    disk.capacity = disk.used
+  }
+})
 
 /** Resolves to the number of records in an export by another engine on the directory. */
 async function exportedRecords(): Promise<number> {

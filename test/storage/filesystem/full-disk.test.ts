@@ -1,14 +1,14 @@
 import { describe, expect, test, vi } from 'vitest'
 import { LogWriter, NOW, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
 import { checkRead } from '../../../adapters/conformance/model.ts'
-import { RESERVE_NAME } from '../../../adapters/storage/filesystem/files/reserve.ts'
-import { verifyFiles } from '../../../adapters/storage/filesystem/verify/verify-files.ts'
+import { RESERVE_NAME } from '../../../adapters/storage/media/directory.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { checkRecovered } from './check-recovered.ts'
 import { openFiles } from './open-files.ts'
 import { type Loss, SimulatedDisk } from './simulated-disk.ts'
+import { verifyDisk } from './verify-disk.ts'
 import { openSimulated, runWorkload } from './workload.ts'
 
 const RESERVE_BYTES = 16_384
@@ -96,12 +96,11 @@ describe('opening a full disk', () => {
     const crashed = disk.crashedAfter(disk.length, 'nothing', new Prng(1))
     const journal = crashed.names.findLast((name) => name.startsWith('journal'))!
     const file = await crashed.open(journal, 'update')
-    const sound = await file.size()
+    const sound = await crashed.size(journal)
     await file.write(Buffer.from('a torn group'), sound)
     crashed.capacity = crashed.bytes
     const session = await open(crashed)
     expect(crashed.contentOf(journal)).toHaveLength(sound)
-    expect(session.isFull?.()).toBe(true)
     for (const writer of writers) await expectStored(session, writer)
     await session.close()
     // Again, after a clean close that had no room for its group.
@@ -149,7 +148,7 @@ describe('with any capacity', { tags: ['slow'] }, () => {
         const crashed = disk.crashedAfter(count, loss, new Prng(capacity * 1000 + count))
         crashed.capacity = crashed.bytes
         try {
-          expect((await verifyFiles(crashed, { ofEngine: false })).problems).toEqual([])
+          expect((await verifyDisk(crashed)).problems).toEqual([])
           const session = await openSimulated(crashed, 2_000)
           await checkRecovered(session, history, count)
           await session.close()

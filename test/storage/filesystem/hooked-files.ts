@@ -1,4 +1,4 @@
-import type { File, Files, OpenMode } from '../../../adapters/storage/filesystem/files/files.ts'
+import type { File, Files, OpenMode } from '../../../adapters/storage/media/files.ts'
 
 type FilesOperation = keyof Files | keyof File
 
@@ -19,10 +19,11 @@ export function hookedFiles(files: Files, hook: Hook): Files {
   }
   return {
     list: () => hooked(() => files.list(), 'list', ''),
+    size: (name) => hooked(() => files.size(name), 'size', name),
+    isInPlace: () => files.isInPlace(),
     async open(name, mode) {
       const file = await hooked(() => files.open(name, mode), 'open', name, mode)
       return {
-        size: () => hooked(() => file.size(), 'size', name, mode),
         read: (buffer, position) => hooked(() => file.read(buffer, position), 'read', name, mode),
         write: (bytes, position) => hooked(() => file.write(bytes, position), 'write', name, mode),
         truncate: (length) => hooked(() => file.truncate(length), 'truncate', name, mode),
@@ -33,7 +34,6 @@ export function hookedFiles(files: Files, hook: Hook): Files {
       }
     },
     rename: (from, to) => hooked(() => files.rename(from, to), 'rename', to),
-    link: (from, to) => hooked(() => files.link(from, to), 'link', to),
     unlink: (name) => hooked(() => files.unlink(name), 'unlink', name),
     syncDirectory: () => hooked(() => files.syncDirectory(), 'syncDirectory', ''),
   }

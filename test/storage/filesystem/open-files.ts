@@ -1,17 +1,11 @@
-import type { Files } from '../../../adapters/storage/filesystem/files/files.ts'
-import {
-  type OpenContext,
-  type OpenFilesOptions,
-  openStorage,
-} from '../../../adapters/storage/filesystem/shared-storage.ts'
-import type { StorageSession } from '../../../src/storage/contract.ts'
+import type { LogSession } from '../../../adapters/storage/log/session.ts'
+import { type LogStorageOptions, openLogStorage } from '../../../adapters/storage/log/storage.ts'
+import { directoryMedium } from '../../../adapters/storage/media/directory.ts'
+import type { Files } from '../../../adapters/storage/media/files.ts'
 
 /** Opens the storage in these files for a single engine. The reserve is small, as the disk is in memory. */
-export async function openFiles(
-  files: Files,
-  options: OpenFilesOptions,
-  release: () => Promise<void> = async () => {},
-  context: OpenContext = {},
-): Promise<StorageSession> {
-  return (await openStorage(files, { reserveBytes: 4096, ...options }, release, context)).open(() => {})!
+export async function openFiles(files: Files, options: LogStorageOptions): Promise<LogSession> {
+  const medium = await directoryMedium(files)
+  const storage = await openLogStorage(medium, { reserveBytes: 4096, ...options }, async () => {})
+  return storage.open({ onLogChanged: () => {} })!
 }

@@ -111,7 +111,7 @@ test('the last of the engines that share a directory releases it', async () => {
     await session.close()
     await expect(session.get('streams', 'a')).rejects.toMatchObject({ kind: 'closed' })
   }
-  expect(await readdir(directory)).not.toContainEqual(expect.stringMatching(/^owner/))
+  expect(await owners(directory)).toEqual([])
   expect(registry().has(await realpath(directory))).toBe(false)
 })
 
@@ -203,5 +203,5 @@ function registry(): Map<string, object> {
 }
 
 async function owners(directory: string): Promise<string[]> {
-  return (await readdir(directory)).filter((name) => /^owner-[^.]*$/.test(name))
+  return (await readdir(directory)).filter((name) => name.startsWith('lock-'))
 }

@@ -1,4 +1,4 @@
-import type { File, Files, OpenMode } from '../../../adapters/storage/filesystem/files/files.ts'
+import type { File, Files, OpenMode } from '../../../adapters/storage/media/files.ts'
 import type { Prng } from '../../../src/runtime/prng.ts'
 
 const SECTOR_BYTES = 512
@@ -56,7 +56,7 @@ export type LostChange =
 
 /** Fails operations: returns the code of the error, or undefined. */
 export type Faults = (
-  operation: 'open' | 'write' | 'datasync' | 'rename' | 'link' | 'unlink' | 'sync',
+  operation: 'open' | 'write' | 'datasync' | 'rename' | 'unlink' | 'sync',
 ) => string | undefined
 
 /**
@@ -67,8 +67,6 @@ export class SimulatedDisk implements Files {
   faults: Faults = () => undefined
   /** The capacity for all files, in bytes. A write beyond it fails with `ENOSPC` after the part that fits. */
   capacity = Number.POSITIVE_INFINITY
-  /** The number of hard links. */
-  links = 0
   /** The changes lost by the crash that left this disk. */
   readonly lostChanges: ReadonlySet<LostChange>
   readonly #operations: Operation[] = []
@@ -161,6 +159,16 @@ export class SimulatedDisk implements Files {
     return this.names
   }
 
+  async size(name: string): Promise<number> {
+    const inode = this.#names.get(name)
+    if (inode === undefined) throw Object.assign(new Error(`${name} does not exist`), { code: 'ENOENT' })
+    return inode.content.length
+  }
+
+  isInPlace(): boolean {
+    return true
+  }
+
   async open(name: string, mode: OpenMode): Promise<File> {
     this.#mayFail('open')
     let inode = this.#names.get(name)
@@ -180,15 +188,6 @@ export class SimulatedDisk implements Files {
       [to, inode],
       [from, null],
     ])
-  }
-
-  async link(from: string, to: string): Promise<void> {
-    this.#mayFail('link')
-    const inode = this.#names.get(from)
-    if (inode === undefined) throw Object.assign(new Error(`${from} does not exist`), { code: 'ENOENT' })
-    if (this.#names.has(to)) throw Object.assign(new Error(`${to} exists`), { code: 'EEXIST' })
-    this.links++
-    this.#rename([[to, inode]])
   }
 
   async unlink(name: string): Promise<void> {
@@ -219,7 +218,6 @@ export class SimulatedDisk implements Files {
       inode.content = applied(inode.content, change)
     }
     return {
-      size: async () => inode.content.length,
       read: (buffer, position) => {
         const { content } = inode
         const filled =
@@ -347,10 +345,17 @@ export class KilledProcess implements Files {
     return this.#do(() => this.#disk.list())
   }
 
+  size(name: string): Promise<number> {
+    return this.#do(() => this.#disk.size(name))
+  }
+
+  isInPlace(): boolean {
+    return true
+  }
+
   async open(name: string, mode: OpenMode): Promise<File> {
     const file = await this.#do(() => this.#disk.open(name, mode))
     return {
-      size: () => this.#do(() => file.size()),
       read: (buffer, position) => this.#do(() => file.read(buffer, position)),
       write: (bytes, position) => this.#do(() => file.write(bytes, position)),
       truncate: (length) => this.#do(() => file.truncate(length)),
@@ -363,10 +368,6 @@ export class KilledProcess implements Files {
 
   rename(from: string, to: string): Promise<void> {
     return this.#do(() => this.#disk.rename(from, to))
-  }
-
-  link(from: string, to: string): Promise<void> {
-    return this.#do(() => this.#disk.link(from, to))
   }
 
   unlink(name: string): Promise<void> {

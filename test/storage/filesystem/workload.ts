@@ -1,5 +1,5 @@
 import { LogWriter, NOW } from '../../../adapters/conformance/log-writer.ts'
-import type { Files } from '../../../adapters/storage/filesystem/files/files.ts'
+import type { Files } from '../../../adapters/storage/media/files.ts'
 import type { Prng } from '../../../src/runtime/prng.ts'
 import type { CatalogChange, Head, StorageSession, StoredBlock } from '../../../src/storage/contract.ts'
 import { StorageConflict, StorageFailure } from '../../../src/storage/errors.ts'
@@ -51,10 +51,6 @@ export interface History {
 }
 
 const BURSTS = 30
-/** Blocks of at least this length, in bytes, are not copied, so that some journals are adopted. */
-const LARGE_BLOCK_BYTES = 180
-/** A limit that copies all blocks. */
-export const NEVER_LARGE = Number.POSITIVE_INFINITY
 
 /**
  * Random appends, fences, trims, expiries, epochs, reclaims, creations, deletions and documents on a disk
@@ -84,14 +80,12 @@ export async function runWorkload(
   return history
 }
 
-/** Divides compactions into as many groups as possible. */
 export function openSimulated(
   disk: Files,
   rollBytes: number,
   durability: 'power-loss' | 'process-crash' = 'power-loss',
-  largeBlockBytes = LARGE_BLOCK_BYTES,
 ): Promise<StorageSession> {
-  return openFiles(disk, { durability, rollBytes, largeBlockBytes, groupRuns: 1 }, async () => {})
+  return openFiles(disk, { durability, rollBytes })
 }
 
 /** Sets the outcomes of the calls that a killed process left open: the next opening determines them. */

@@ -79,5 +79,5 @@ for (let i = 0; i < 20; i++) {
 const alive = sessions.filter((session) => session.deref() !== undefined)
 const found = { engines: alive.length, timers, descriptors: descriptors() - before, received }
 for (const session of alive) await session.deref()?.close()
-const owners = readdirSync(directory!).filter((name) => name.startsWith('owner')).length
+const owners = readdirSync(directory!).filter((name) => name.startsWith('lock')).length
 writeSync(1, `${JSON.stringify({ ...found, owners })}\n`)

@@ -1,0 +1,133 @@
+import { readdir } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { assertOptions, assertSignal, type MembersOf } from '../../../src/model/validation.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import { parseFileName } from '../log/format.ts'
+import { verifyLog } from '../log/verify.ts'
+import { type DirectoryProgress, EMPTY_REPORT, type VerifyReport } from '../log/verify-report.ts'
+import { isTemporaryName, RESERVE_NAME, readOnlyDirectory } from '../media/directory.ts'
+import { assertUnlocked, isLockName, lockDirectory } from '../media/lock.ts'
+import { mediumFailure } from '../media/medium.ts'
+import { nodeFiles } from '../media/node-files.ts'
+
+/**
+ * Options of {@link verifyDirectory}.
+ *
+ * ```ts
+ * const stop = new AbortController()
+ * await verifyDirectory('./data', {
+ *   onProgress: ({ done, total, file }) => console.log(`${file}: ${Math.round((100 * done) / total)} %`),
+ *   signal: stop.signal,
+ * })
+ * ```
+ */
+export interface DirectoryOptions {
+  /** Receives the progress, often during the work. */
+  readonly onProgress?: ((progress: DirectoryProgress) => void) | undefined
+  /** Aborts the work: the lock is released, and the call rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** The members of {@link DirectoryOptions}. */
+const DIRECTORY_OPTIONS: MembersOf<DirectoryOptions> = {
+  onProgress: 'function',
+  signal: assertSignal,
+}
+
+/**
+ * Reads all files of a {@link filesystem} directory and checks every checksum and invariant
+ * (docs/storage-format.md "Verifying") that can be checked without the keys of encrypted streams. Continues
+ * after damage of segments, so that one report shows all of it.
+ *
+ * The directory must not be open elsewhere. This call locks it until it settles; if the directory is
+ * read-only, it checks before and after that no other process has locked it. It modifies nothing that is
+ * stored, and removes no leftovers but a stale lock. Memory: that of an opening, and a few MiB.
+ *
+ * An empty directory, or one that was only ever opened, has a report without files and without problems. It
+ * may not be the directory that was meant.
+ *
+ * Rejects with `StorageFailure` of kind
+ * - `blocked` if the directory is open elsewhere;
+ * - `io` if it does not exist, contains only foreign files, or cannot be listed.
+ *
+ * Everything that is wrong with its files is in the report.
+ */
+export async function verifyDirectory(
+  directory: string,
+  options: DirectoryOptions = {},
+): Promise<VerifyReport> {
+  assertOptions(options, DIRECTORY_OPTIONS)
+  const { onProgress, signal } = options
+  signal?.throwIfAborted()
+  const path = resolve(directory)
+  // Locking writes to the directory: only once it is certain that it belongs to the storage.
+  if (await hasNoFiles(path)) return EMPTY_REPORT
+  const held = await holdDirectory(path)
+  try {
+    const report = await verifyLog(readOnlyDirectory(nodeFiles(path)), { onProgress, signal })
+    await held.confirm()
+    return report
+  } finally {
+    await held.release()
+  }
+}
+
+/** A directory that does not change while it is verified. */
+interface HeldDirectory {
+  /** Called after reading: rejects with `blocked` if another process has locked the directory meanwhile. */
+  confirm(): Promise<void>
+  release(): Promise<void>
+}
+
+/**
+ * Errors that prevent creating a file: copies and snapshots may be mounted read-only, and a full disk can be
+ * verified too.
+ */
+const UNWRITABLE = new Set(['EROFS', 'EACCES', 'EPERM', 'ENOSPC', 'EDQUOT'])
+
+/**
+ * Locks the directory or, if it is read-only, checks before and after the verification that no other process
+ * has. Rejects with `StorageFailure`.
+ */
+async function holdDirectory(path: string): Promise<HeldDirectory> {
+  try {
+    const { release } = await lockDirectory(path)
+    return { confirm: async () => {}, release }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === undefined || !UNWRITABLE.has(code)) throw mediumFailure(error, true)
+  }
+  const confirm = async (): Promise<void> => {
+    await assertUnlocked(path).catch((error) => {
+      throw mediumFailure(error, true)
+    })
+  }
+  await confirm()
+  return { confirm, release: async () => {} }
+}
+
+/**
+ * Returns whether a directory is empty. Rejects with `StorageFailure` if it does not exist, cannot be listed
+ * or contains only files that are not of this storage. Modifies nothing, so that it can be called before the
+ * directory is locked.
+ */
+async function hasNoFiles(path: string): Promise<boolean> {
+  const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') throw refusal(`directory ${path} does not exist`)
+    if (error.code === 'ENOTDIR') throw refusal(`${path} is not a directory`)
+    throw mediumFailure(error, true)
+  })
+  if (names.length > 0 && !names.some(isOfStorage)) {
+    throw refusal(`${path} contains no files of this storage`)
+  }
+  return names.length === 0
+}
+
+function isOfStorage(name: string): boolean {
+  const isOfLog = parseFileName(name) !== undefined || isTemporaryName(name)
+  return isOfLog || isLockName(name) || name === RESERVE_NAME
+}
+
+function refusal(message: string): StorageFailure {
+  return new StorageFailure('io', message, { nothingWritten: true })
+}

@@ -1,0 +1,193 @@
+import { randomBytes } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import type { ByteWriter } from './bytes.ts'
+
+/** The layout of files, groups and frames (docs/storage-format.md). Persisted: keep stable. */
+
+export type FileKind = 'journal' | 'segment' | 'checkpoint'
+
+export const FORMAT_VERSION = 1
+export const HEADER_BYTES = 32
+export const GROUP_HEADER_BYTES = 28
+/** Checksum, length of the payload, length of the data, checksum of the data. */
+export const FRAME_HEADER_BYTES = 16
+
+/** Limits what a damaged length can make a reader load. */
+export const FRAME_BYTES_MAX = 64 * 1_048_576
+
+/** The last group of a clean close: everything before it is durable. */
+export const GROUP_CLOSED = 1
+/** The group was written before the one before it was durable. */
+export const GROUP_UNSYNCED = 2
+
+const MAGIC = 'HDWR'
+const LETTERS: Readonly<Record<FileKind, string>> = { journal: 'J', segment: 'S', checkpoint: 'C' }
+const GROUP_MAGIC = Buffer.from('GRUP')
+
+export function fileName(kind: FileKind, number: number): string {
+  return `${kind}-${String(number).padStart(10, '0')}`
+}
+
+/** Undefined for a name that is not of the storage. */
+export function parseFileName(
+  name: string,
+): { readonly kind: FileKind; readonly number: number } | undefined {
+  const match = /^(journal|segment|checkpoint)-(\d{10})$/.exec(name)
+  return match === null ? undefined : { kind: match[1] as FileKind, number: Number(match[2]) }
+}
+
+/** The failure for a file that is not as it was written. */
+export function corrupt(file: string, offset: number, what: string): StorageFailure {
+  return new StorageFailure('corrupt', `${file} is damaged at offset ${offset}: ${what}`, {
+    nothingWritten: true,
+  })
+}
+
+/** Returns what `decode` does. An error of it becomes a failure that names the place of the damage. */
+export function decodeOrThrowCorrupt<Result>(file: string, offset: number, decode: () => Result): Result {
+  try {
+    return decode()
+  } catch (error) {
+    throw corrupt(file, offset, (error as Error).message)
+  }
+}
+
+export interface FileHeader {
+  readonly kind: FileKind
+  readonly number: number
+  /** Of a journal: the number of its first group. Otherwise 0. */
+  readonly firstGroup: number
+  /** The initial value of the checksums of a journal, so that stored user data never passes for a group. */
+  readonly salt: number
+}
+
+export function newSalt(): number {
+  return randomBytes(4).readUInt32LE()
+}
+
+export function encodeHeader({ kind, number, firstGroup, salt }: FileHeader): Buffer {
+  const bytes = Buffer.alloc(HEADER_BYTES)
+  bytes.write(MAGIC + LETTERS[kind], 'latin1')
+  bytes[5] = FORMAT_VERSION
+  bytes.writeBigUInt64LE(BigInt(number), 8)
+  bytes.writeBigUInt64LE(BigInt(firstGroup), 16)
+  bytes.writeUInt32LE(salt, 24)
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, 28)), 28)
+  return bytes
+}
+
+/** Throws a `corrupt` failure unless the bytes are the header of the file of this name. */
+export function decodeHeader(bytes: Buffer, name: string): FileHeader {
+  const expected = parseFileName(name)!
+  if (bytes.length < HEADER_BYTES) throw corrupt(name, 0, 'the header is incomplete')
+  if (bytes.toString('latin1', 0, 4) !== MAGIC) throw corrupt(name, 0, 'not a file of this storage')
+  if (bytes[5] !== FORMAT_VERSION) {
+    throw corrupt(name, 5, `format version ${bytes[5]}; this release reads ${FORMAT_VERSION}`)
+  }
+  if (crc32(bytes.subarray(0, 28)) !== bytes.readUInt32LE(28)) throw corrupt(name, 0, 'the header is damaged')
+  const isOther = bytes[4] !== LETTERS[expected.kind].charCodeAt(0)
+  if (isOther || Number(bytes.readBigUInt64LE(8)) !== expected.number) {
+    throw corrupt(name, 0, 'the file has the name of another')
+  }
+  const firstGroup = Number(bytes.readBigUInt64LE(16))
+  return { ...expected, firstGroup, salt: bytes.readUInt32LE(24) }
+}
+
+export interface GroupHeader {
+  /** Of the frames. */
+  readonly bytes: number
+  readonly number: number
+  readonly frames: number
+  readonly flags: number
+}
+
+export function encodeGroupHeader(bytes: Buffer, header: GroupHeader, salt: number): void {
+  GROUP_MAGIC.copy(bytes)
+  bytes.writeUInt32LE(header.bytes, 4)
+  bytes.writeBigUInt64LE(BigInt(header.number), 8)
+  bytes.writeUInt32LE(header.frames, 16)
+  bytes.writeUInt32LE(header.flags, 20)
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, 24), salt), 24)
+}
+
+/** Returns the header of a group at the beginning of `bytes`; undefined if it is incomplete or damaged. */
+export function decodeGroupHeader(bytes: Buffer, salt: number): GroupHeader | undefined {
+  if (bytes.length < GROUP_HEADER_BYTES || bytes.compare(GROUP_MAGIC, 0, 4, 0, 4) !== 0) return undefined
+  if (crc32(bytes.subarray(0, 24), salt) !== bytes.readUInt32LE(24)) return undefined
+  return {
+    bytes: bytes.readUInt32LE(4),
+    number: Number(bytes.readBigUInt64LE(8)),
+    frames: bytes.readUInt32LE(16),
+    flags: bytes.readUInt32LE(20),
+  }
+}
+
+/** Returns the offset of what may be a group, at or after `from`; -1 if there is none. */
+export function findGroup(bytes: Buffer, from: number): number {
+  return bytes.indexOf(GROUP_MAGIC, from)
+}
+
+/** A frame. Payload and data are views. */
+export interface Frame {
+  readonly payload: Buffer
+  readonly data: Buffer
+  readonly dataCrc: number
+  /** One after its last byte. */
+  readonly end: number
+}
+
+/** Reserves the header of a frame. The payload follows, and then the data. */
+export function beginFrame(writer: ByteWriter): number {
+  const start = writer.length
+  writer.skip(FRAME_HEADER_BYTES)
+  return start
+}
+
+/**
+ * Completes the frame that began at `start`, whose last `dataBytes` bytes are its data.
+ *
+ * @param dataCrc The checksum of the data, if it is known.
+ */
+export function endFrame(
+  writer: ByteWriter,
+  start: number,
+  dataBytes: number,
+  salt: number,
+  dataCrc?: number,
+): void {
+  const frame = writer.bytes.subarray(start)
+  const end = frame.length - dataBytes
+  frame.writeUInt32LE(end - FRAME_HEADER_BYTES, 4)
+  frame.writeUInt32LE(dataBytes, 8)
+  frame.writeUInt32LE(dataBytes === 0 ? 0 : (dataCrc ?? crc32(frame.subarray(end))), 12)
+  frame.writeUInt32LE(crc32(frame.subarray(4, end), salt), 0)
+}
+
+/** The length of the frame at `offset`, by its header; infinite if that is incomplete. */
+export function frameBytes(bytes: Buffer, offset: number): number {
+  if (offset + FRAME_HEADER_BYTES > bytes.length) return Number.POSITIVE_INFINITY
+  return FRAME_HEADER_BYTES + bytes.readUInt32LE(offset + 4) + bytes.readUInt32LE(offset + 8)
+}
+
+/** Reads the frame at `offset`. Throws `RangeError` if it is incomplete or damaged. */
+export function readFrame(bytes: Buffer, offset: number, salt: number): Frame {
+  const frame = readUncheckedFrame(bytes, offset, salt)
+  if (frame.data.length > 0 && crc32(frame.data) !== frame.dataCrc) throw damagedFrame()
+  return frame
+}
+
+/** Reads the frame at `offset` without a look at its data, which may not match their checksum. */
+export function readUncheckedFrame(bytes: Buffer, offset: number, salt: number): Frame {
+  const end = offset + frameBytes(bytes, offset)
+  if (end > bytes.length) throw damagedFrame()
+  const start = offset + FRAME_HEADER_BYTES
+  const middle = start + bytes.readUInt32LE(offset + 4)
+  if (crc32(bytes.subarray(offset + 4, middle), salt) !== bytes.readUInt32LE(offset)) throw damagedFrame()
+  const dataCrc = bytes.readUInt32LE(offset + 12)
+  return { payload: bytes.subarray(start, middle), data: bytes.subarray(middle, end), dataCrc, end }
+}
+
+function damagedFrame(): RangeError {
+  return new RangeError('a frame is incomplete or damaged')
+}

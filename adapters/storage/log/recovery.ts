@@ -1,0 +1,268 @@
+import type { BlockSummary } from '../../../src/storage/block-collector.ts'
+import type { Durability } from '../../../src/storage/contract.ts'
+import type { Medium, MediumFile, ReadableMedium } from '../media/medium.ts'
+import { ByteReader } from './bytes.ts'
+import { readChange } from './changes.ts'
+import { readCheckpoint } from './checkpoint.ts'
+import {
+  corrupt,
+  decodeGroupHeader,
+  decodeHeader,
+  decodeOrThrowCorrupt,
+  type FileHeader,
+  type FileKind,
+  fileName,
+  findGroup,
+  GROUP_CLOSED,
+  GROUP_HEADER_BYTES,
+  GROUP_UNSYNCED,
+  HEADER_BYTES,
+  parseFileName,
+  readFrame,
+} from './format.ts'
+import { Journal, type JournalFile } from './journal.ts'
+import { assertLength } from './segment.ts'
+import { SequentialReader } from './sequential-reader.ts'
+import type { Space } from './space.ts'
+import { State } from './state.ts'
+
+export interface Recovered {
+  readonly state: State
+  readonly journal: Journal
+  /** Length of the checkpoint; 0 without one. */
+  readonly checkpointBytes: number
+}
+
+/** Recovers the state after the last acknowledged change (docs/storage-format.md "Opening"). */
+export async function recover(medium: Medium, space: Space, durability: Durability): Promise<Recovered> {
+  const found = new FoundFiles(await medium.list())
+  const { state, journals } = await replay(medium, found)
+  const last = journals.at(-1)
+  // Nothing is written before everything was checked: an opening that finds damage changes nothing.
+  for (const name of found.torn) await medium.remove(name)
+  if (last !== undefined && !last.isDurable) {
+    const name = fileName('journal', last.number)
+    await space.write('frees', () => medium.resume(name, last.lastGroup, last.end))
+  }
+  const next = last?.nextGroup ?? 1
+  const journal = new Journal(medium, durability, journals, found.nextJournal, next)
+  await removeUnused(medium, state, found.first)
+  state.scheduleChanged()
+  return { state, journal, checkpointBytes: found.checkpointBytes }
+}
+
+/** Removes what nothing refers to. A file that stays is removed later. */
+export async function removeUnused(medium: Medium, state: State, firstJournal: number): Promise<void> {
+  for (const { name } of await medium.list()) {
+    if (isUnused(name, state, firstJournal)) await medium.remove(name).catch(() => {})
+  }
+}
+
+/** Whether nothing refers to a file. */
+export function isUnused(name: string, state: State, firstJournal: number): boolean {
+  const file = parseFileName(name)
+  if (file === undefined) return false
+  return file.kind === 'segment' ? !state.segments.get(file.number)?.runs : file.number < firstJournal
+}
+
+/** The files of a medium. */
+export class FoundFiles {
+  readonly #bytes: ReadonlyMap<string, number>
+  /** The newest checkpoint. */
+  readonly checkpoint: number | undefined
+  /** The number of the first journal that counts. */
+  readonly first: number
+  readonly journals: readonly number[]
+  readonly segments: readonly number[]
+  /** Journals whose creation was not completed. */
+  readonly torn: string[] = []
+  /** No journal had this number. */
+  readonly nextJournal: number
+
+  constructor(files: readonly MediumFile[]) {
+    this.#bytes = new Map(files.map(({ name, bytes }) => [name, bytes]))
+    const numbersOf = (kind: FileKind) =>
+      files
+        .flatMap(({ name }) => parseFileName(name) ?? [])
+        .filter((file) => file.kind === kind)
+        .map(({ number }) => number)
+        .sort((a, b) => a - b)
+    this.checkpoint = numbersOf('checkpoint').at(-1)
+    this.first = this.checkpoint ?? 1
+    this.journals = numbersOf('journal').filter((number) => number >= this.first)
+    this.segments = numbersOf('segment')
+    this.nextJournal = (this.journals.at(-1) ?? this.first - 1) + 1
+  }
+
+  bytesOf(kind: FileKind, number: number): number | undefined {
+    return this.#bytes.get(fileName(kind, number))
+  }
+
+  get checkpointBytes(): number {
+    return this.checkpoint === undefined ? 0 : this.bytesOf('checkpoint', this.checkpoint)!
+  }
+
+  /** Throws if a journal is missing. */
+  assertComplete(): void {
+    const { journals, first, checkpoint, segments } = this
+    const missing = journals.findIndex((number, index) => number !== first + index)
+    const isEmpty = journals.length === 0 && (checkpoint !== undefined || segments.length > 0)
+    if (missing < 0 && !isEmpty) return
+    throw corrupt(fileName('journal', first + Math.max(missing, 0)), 0, 'the file is missing')
+  }
+}
+
+/** A journal as an opening finds it. */
+interface FoundJournal extends JournalFile {
+  /** Where its last group begins. */
+  readonly lastGroup: number
+  /** Whether everything before its end is durable, and nothing follows. */
+  readonly isDurable: boolean
+  /** The number of the next group. */
+  readonly nextGroup: number
+}
+
+/**
+ * Reads the newest checkpoint, and applies the journals. Changes no files.
+ *
+ * @param onBlock Receives the blocks in the journals.
+ */
+export async function replay(
+  medium: ReadableMedium,
+  found: FoundFiles,
+  onBlock?: (block: BlockSummary, data: Uint8Array) => void,
+): Promise<{ readonly state: State; readonly journals: readonly FoundJournal[] }> {
+  found.assertComplete()
+  const { checkpoint } = found
+  const state =
+    checkpoint === undefined ? new State() : await readCheckpoint(medium, checkpoint, found.checkpointBytes)
+  const headers = await readHeaders(medium, found)
+  const journals: FoundJournal[] = []
+  for (const [index, { reader, header }] of headers.entries()) {
+    const following = headers[index + 1]?.header
+    const journal = await readJournal(reader, header, following?.firstGroup, (group) =>
+      applyGroup(state, group, onBlock),
+    )
+    journals.push(journal)
+  }
+  for (const { number, bytes, runs } of state.segments.values()) {
+    if (runs > 0) assertLength(number, bytes, found.bytesOf('segment', number))
+  }
+  return { state, journals }
+}
+
+interface OpenJournal {
+  readonly reader: SequentialReader
+  readonly header: FileHeader
+}
+
+/** The last journal may have been created incompletely: then it has no groups, and does not count. */
+async function readHeaders(medium: ReadableMedium, found: FoundFiles): Promise<readonly OpenJournal[]> {
+  const open: OpenJournal[] = []
+  for (const number of found.journals) {
+    const name = fileName('journal', number)
+    const reader = new SequentialReader(medium, name, found.bytesOf('journal', number)!)
+    try {
+      open.push({ reader, header: decodeHeader(await reader.bytes(0, HEADER_BYTES), name) })
+    } catch (error) {
+      const isTorn = reader.length <= HEADER_BYTES && number === found.journals.at(-1)
+      // The checkpoint was written after it.
+      if (!isTorn || number === found.checkpoint) throw error
+      found.torn.push(name)
+    }
+  }
+  return open
+}
+
+/** A complete group of a journal. */
+interface Group {
+  readonly name: string
+  readonly journal: number
+  readonly salt: number
+  readonly offset: number
+  readonly bytes: Buffer
+  readonly frames: number
+}
+
+/**
+ * Passes on the groups of a journal. The last journal may end with an incomplete group, which is not passed
+ * on. Anything else that is missing or damaged is a `corrupt` failure.
+ *
+ * @param nextFirst The number of the first group of the next journal; undefined in the last journal.
+ */
+async function readJournal(
+  reader: SequentialReader,
+  { number, salt, firstGroup }: FileHeader,
+  nextFirst: number | undefined,
+  onGroup: (group: Group) => void,
+): Promise<FoundJournal> {
+  const { name, length } = reader
+  let offset = HEADER_BYTES
+  let lastGroup = HEADER_BYTES
+  let nextGroup = firstGroup
+  let flags = GROUP_CLOSED
+  while (offset < length) {
+    const header = decodeGroupHeader(await reader.bytes(offset, GROUP_HEADER_BYTES), salt)
+    const bytes = header === undefined ? 0 : GROUP_HEADER_BYTES + header.bytes
+    const group = header && offset + bytes <= length ? await reader.bytes(offset, bytes) : undefined
+    if (header === undefined || group === undefined || !hasFrames(group, header.frames, salt)) break
+    if (header.number !== nextGroup) throw corrupt(name, offset, 'groups are missing before it')
+    onGroup({ name, journal: number, salt, offset, bytes: group, frames: header.frames })
+    flags = header.flags
+    lastGroup = offset
+    offset += bytes
+    nextGroup++
+  }
+  const isTorn = offset < length
+  if (nextFirst !== undefined) {
+    if (isTorn || nextGroup !== nextFirst) throw corrupt(name, offset, 'a group is damaged or missing')
+  } else if (isTorn && (await hasSyncedGroup(reader, offset + 1, salt))) {
+    throw corrupt(name, offset, 'a group is damaged, and others follow')
+  }
+  const isDurable = !isTorn && (flags & GROUP_CLOSED) !== 0
+  return { number, salt, end: offset, lastGroup, isDurable, nextGroup }
+}
+
+function hasFrames(group: Buffer, frames: number, salt: number): boolean {
+  try {
+    let end = GROUP_HEADER_BYTES
+    for (let i = 0; i < frames; i++) ({ end } = readFrame(group, end, salt))
+    return end === group.length
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Whether a group follows that proves that what is before it was durable. A group that was written without a
+ * sync proves nothing, because a power loss may keep it and lose earlier ones.
+ */
+async function hasSyncedGroup(reader: SequentialReader, start: number, salt: number): Promise<boolean> {
+  const rest = await reader.bytes(start, reader.length - start)
+  for (let at = findGroup(rest, 0); at >= 0; at = findGroup(rest, at + 1)) {
+    const header = decodeGroupHeader(rest.subarray(at), salt)
+    if (header !== undefined && (header.flags & GROUP_UNSYNCED) === 0) return true
+  }
+  return false
+}
+
+/** An error becomes a `corrupt` failure that names the frame. */
+function applyGroup(
+  state: State,
+  { name, journal, salt, offset, bytes, frames }: Group,
+  onBlock?: (block: BlockSummary, data: Uint8Array) => void,
+): void {
+  let start = GROUP_HEADER_BYTES
+  for (let i = 0; i < frames; i++) {
+    const { payload, data, end } = readFrame(bytes, start, salt)
+    const place = { journal, offset: offset + start, bytes: end - start }
+    decodeOrThrowCorrupt(name, place.offset, () => {
+      for (const reader = new ByteReader(payload); reader.left > 0; ) {
+        const change = readChange(reader)
+        if (onBlock && (change.kind === 'append' || change.kind === 'part')) onBlock(change.block, data)
+        state.apply(change, place)
+      }
+    })
+    start = end
+  }
+}

@@ -1,0 +1,262 @@
+import { ChangeNotifier } from '../../../src/storage/change-notifier.ts'
+import { type SerializedChange, serializeChanges } from '../../../src/storage/commit-plan.ts'
+import type {
+  AppendRequest,
+  CatalogChange,
+  Collection,
+  Document,
+  Head,
+  ListRange,
+  ReadRange,
+  Reclaimed,
+  ReclaimLimits,
+  StorageContext,
+  StorageSession,
+  StoredBlock,
+} from '../../../src/storage/contract.ts'
+import { storageClosed } from '../../../src/storage/errors.ts'
+import { copyHead, hasNewTrim } from '../../../src/storage/heads.ts'
+import { SessionCalls } from '../../../src/storage/session-calls.ts'
+import type { CallKind, Committer } from './committer.ts'
+import type { LogReader } from './reader.ts'
+import type { Space } from './space.ts'
+import type { Stage, Staged } from './stage.ts'
+import type { State, StoredDocument } from './state.ts'
+
+/** Estimated length of an append or a catalog change in the journal, beside its data and texts. */
+const OVERHEAD_BYTES = 160
+/** Batches with a trim that are larger than this carry other records, and may not use the reserve. */
+const TRIM_BYTES_MAX = 4096
+
+/** An open storage, as a session uses it. */
+export interface SessionStorage {
+  readonly state: State
+  readonly committer: Committer
+  readonly reader: LogReader
+  readonly space: Space
+  readonly sessions: Sessions
+  readonly isClosed: boolean
+  reclaim(limits: ReclaimLimits): Promise<Reclaimed>
+  /** Throws if nothing can be written, or if calls that add data are refused. */
+  assertWritable(): void
+  /** Ends a session that accepts no more calls. */
+  leave(session: LogSession): Promise<void>
+}
+
+/** One engine's access to an open storage. */
+export class LogSession implements StorageSession {
+  readonly #storage: SessionStorage
+  readonly #notifier: ChangeNotifier
+  readonly #calls = new SessionCalls()
+  readonly #onBackgroundError: ((error: unknown) => void) | undefined
+  #isExclusive = true
+  #onElected: ((isElected: boolean) => void) | undefined
+
+  constructor(
+    storage: SessionStorage,
+    { onLogChanged, onBackgroundError }: Pick<StorageContext, 'onLogChanged' | 'onBackgroundError'>,
+  ) {
+    this.#storage = storage
+    this.#notifier = new ChangeNotifier(onLogChanged)
+    this.#onBackgroundError = onBackgroundError
+  }
+
+  async get(collection: Collection, key: string): Promise<Document | undefined> {
+    const found = this.#open().state.documents(collection).get(key)
+    return found && documentOf(key, found)
+  }
+
+  async list(collection: Collection, range: ListRange): Promise<Document[]> {
+    const found = this.#open().state.documents(collection).list(range)
+    return found.map(([key, document]) => documentOf(key, document))
+  }
+
+  async commit(changes: readonly CatalogChange[]): Promise<void> {
+    this.#open()
+    const requests = serializeChanges(changes)
+    const logIds = requests.flatMap((request) => ('logId' in request ? [request.logId] : []))
+    const kind = requests.some(addsData) ? 'adds' : 'frees'
+    return this.#commit(kind, bytesOf(requests), (stage) => stage.commit(requests), logIds)
+  }
+
+  async head(logId: string): Promise<Head | undefined> {
+    const head = this.#open().state.logs.get(logId)?.head
+    return head && copyHead(head)
+  }
+
+  async append(request: AppendRequest): Promise<void> {
+    const { block, head, logId } = request
+    const bytes = block.data.length + OVERHEAD_BYTES
+    const kind = hasNewTrim(head) && bytes <= TRIM_BYTES_MAX ? 'frees' : 'adds'
+    return this.#commit(kind, bytes, (stage) => stage.append(request), [logId])
+  }
+
+  async read(logId: string, range: ReadRange): Promise<StoredBlock[]> {
+    const { reader } = this.#open()
+    return this.#calls.run(() => reader.read(logId, range))
+  }
+
+  async reclaim(limits: ReclaimLimits): Promise<Reclaimed> {
+    const storage = this.#open()
+    return this.#calls.run(() => storage.reclaim(limits))
+  }
+
+  async measure(logIds: readonly string[]): Promise<number[]> {
+    const { logs } = this.#open().state
+    return logIds.map((logId) => logs.get(logId)?.meteredBytes ?? 0)
+  }
+
+  electForBackgroundWork(onElected: (isElected: boolean) => void): () => void {
+    const { sessions } = this.#open()
+    this.#onElected = onElected
+    sessions.elect()
+    return () => {
+      this.#onElected = undefined
+      sessions.elect()
+    }
+  }
+
+  close(): Promise<void> {
+    this.#notifier.clear()
+    return this.#calls.close(() => this.#storage.leave(this))
+  }
+
+  async check(): Promise<void> {
+    this.#open().assertWritable()
+  }
+
+  isFull(): boolean {
+    return this.#open().space.isFull
+  }
+
+  isExclusive(): boolean {
+    return this.#isExclusive
+  }
+
+  /** Called once another session is open. */
+  markShared(): void {
+    this.#isExclusive = false
+  }
+
+  /** Whether it contends for the background work. */
+  get isCandidate(): boolean {
+    return this.#onElected !== undefined
+  }
+
+  setElected(isElected: boolean): void {
+    this.#onElected?.(isElected)
+  }
+
+  logChanged(logId: string): void {
+    if (!this.#calls.isClosed) this.#notifier.notify(logId)
+  }
+
+  /** Passes on an error that belongs to no call. Returns whether anything receives it. */
+  report(error: unknown): boolean {
+    this.#onBackgroundError?.(error)
+    return this.#onBackgroundError !== undefined
+  }
+
+  /** Resolves when no call is in flight. */
+  idle(): Promise<void> {
+    return this.#calls.settled()
+  }
+
+  /** Writes a call, and tells the other sessions once it is durable. */
+  #commit(
+    kind: CallKind,
+    bytes: number,
+    stage: (stage: Stage) => Staged,
+    changed: readonly string[],
+  ): Promise<void> {
+    const { committer, sessions } = this.#open()
+    const call = committer.commit(kind, bytes, stage)
+    const notify = () => {
+      for (const logId of changed) sessions.notifyOthers(this, logId)
+    }
+    call.then(notify, () => {})
+    return this.#calls.run(() => call)
+  }
+
+  #open(): SessionStorage {
+    if (this.#calls.isClosed || this.#storage.isClosed) throw storageClosed()
+    return this.#storage
+  }
+}
+
+function documentOf(key: string, { text, version }: StoredDocument): Document {
+  return { key, value: JSON.parse(text), version }
+}
+
+/** Whether a change creates something. Usage is written all the time, so it would use up the reserve. */
+function addsData(request: SerializedChange): boolean {
+  if (request.kind !== 'put') return request.kind === 'create-log'
+  return request.expect === null || request.collection === 'usage'
+}
+
+function bytesOf(requests: readonly SerializedChange[]): number {
+  return requests.reduce(
+    (bytes, request) => bytes + OVERHEAD_BYTES + (request.kind === 'put' ? request.text.length : 0),
+    0,
+  )
+}
+
+/**
+ * The sessions of one storage, oldest first. They are held weakly: the engine of a reloaded module is never
+ * closed, and a storage that stays open must not keep it in memory.
+ */
+export class Sessions {
+  #sessions: WeakRef<LogSession>[] = []
+  #elected: WeakRef<LogSession> | undefined
+
+  get isEmpty(): boolean {
+    return this.#alive().length === 0
+  }
+
+  add(session: LogSession): void {
+    const others = this.#alive()
+    this.#sessions.push(new WeakRef(session))
+    if (others.length > 0) for (const one of [...others, session]) one.markShared()
+  }
+
+  remove(session: LogSession): void {
+    this.#sessions = this.#sessions.filter((other) => other.deref() !== session)
+    this.elect()
+  }
+
+  /** Tells the others that a log was changed by this session. */
+  notifyOthers(session: LogSession, logId: string): void {
+    if (this.#sessions.length === 1) return
+    for (const other of this.#alive()) if (other !== session) other.logChanged(logId)
+  }
+
+  /**
+   * Gives the background work to the newest session: of the engines that reloads leave open, it is the one in
+   * use, and the others hold no timers.
+   */
+  elect(): void {
+    const next = this.#alive().findLast(({ isCandidate }) => isCandidate)
+    const current = this.#elected?.deref()
+    if (next === current) return
+    this.#elected = next && new WeakRef(next)
+    if (current?.isCandidate) current.setElected(false)
+    next?.setElected(true)
+  }
+
+  /** Passes on an error to the first session that receives any. */
+  report(error: unknown): void {
+    this.#alive().some((session) => session.report(error))
+  }
+
+  async idle(): Promise<void> {
+    await Promise.all(this.#alive().map((session) => session.idle()))
+  }
+
+  #alive(): LogSession[] {
+    const sessions = this.#sessions.flatMap((session) => session.deref() ?? [])
+    if (sessions.length < this.#sessions.length) {
+      this.#sessions = this.#sessions.filter((session) => session.deref() !== undefined)
+    }
+    return sessions
+  }
+}

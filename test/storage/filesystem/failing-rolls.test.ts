@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { LogWriter, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
+import { checkRead } from '../../../adapters/conformance/model.ts'
+import { Prng } from '../../../src/runtime/prng.ts'
+import type { StorageFailure } from '../../../src/storage/errors.ts'
+import { hookedFiles, systemError } from './hooked-files.ts'
+import { SimulatedDisk } from './simulated-disk.ts'
+import { openSimulated } from './workload.ts'
+
+const ROLL_BYTES = 3000
+
+test('appends work again once a roll succeeds', async () => {
+  const disk = new SimulatedDisk(new Prng(1))
+  let isFailing = true
+  const files = hookedFiles(disk, (operation, name, mode) => {
+    const isCheckpoint = operation === 'open' && mode === 'create' && name.startsWith('checkpoint')
+    if (isCheckpoint && isFailing) throw systemError('EIO')
+  })
+  const session = await openSimulated(files, ROLL_BYTES)
+  const writer = await LogWriter.create(session, 'a')
+  expect(await appendUntilRefused(writer)).toMatchObject({ kind: 'io' })
+  await settled()
+  isFailing = false
+  // The refused call makes the storage try again.
+  await appendUntilRefused(writer)
+  await settled()
+  await session.check!()
+  await writer.append()
+  expect(journalBytes(disk)).toBeLessThan(ROLL_BYTES)
+  checkRead(writer.written, WHOLE_LOG, await session.read('a', WHOLE_LOG))
+  await session.close()
+})
+
+/** Appends until an append fails, which has no effect, and returns its failure. */
+async function appendUntilRefused(writer: LogWriter): Promise<StorageFailure> {
+  for (let i = 0; i < 1000; i++) {
+    const before = writer.head
+    try {
+      await writer.append()
+    } catch (error) {
+      writer.head = before
+      writer.written.pop()
+      return error as StorageFailure
+    }
+  }
+  throw new Error('no append was refused')
+}
+
+/** Waits for the work in the background. */
+async function settled(): Promise<void> {
+  for (let i = 0; i < 100; i++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+function journalBytes(disk: SimulatedDisk): number {
+  const journals = disk.names.filter((name) => name.startsWith('journal'))
+  return journals.reduce((bytes, name) => bytes + disk.contentOf(name).length, 0)
+}

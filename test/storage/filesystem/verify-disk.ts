@@ -1,0 +1,9 @@
+import { verifyLog } from '../../../adapters/storage/log/verify.ts'
+import type { VerifyReport } from '../../../adapters/storage/log/verify-report.ts'
+import { readOnlyDirectory } from '../../../adapters/storage/media/directory.ts'
+import type { Files } from '../../../adapters/storage/media/files.ts'
+
+/** Verifies files that nothing writes to. */
+export function verifyDisk(files: Files): Promise<VerifyReport> {
+  return verifyLog(readOnlyDirectory(files))
+}
