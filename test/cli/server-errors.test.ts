@@ -84,7 +84,11 @@ describe('a server', () => {
       () => new Response(null, { status: 307, headers: { location: 'http://evil' } }),
       `unexpected response from ${URL}: it redirects; pass the final address as the URL`,
     ],
-    ['a body that is not JSON', () => new Response('hello'), `unexpected response from ${URL}: invalid JSON`],
+    [
+      'a body that is not JSON',
+      () => new Response('hello', { headers: { 'content-type': 'application/json' } }),
+      `unexpected response from ${URL}: invalid JSON`,
+    ],
     [
       'unexpected JSON',
       () => Response.json({ access_tokens: [{ id: 1 }], has_more: false }),

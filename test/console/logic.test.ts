@@ -293,7 +293,7 @@ describe('following a stream', () => {
     await expect(follow(connection, target, { seqNum: 0 }, events, signal)).rejects.toThrow(
       'unexpected response from the server: it is not a read session',
     )
-    await expect(connection.hw.listBasins()).rejects.toThrow('invalid JSON')
+    await expect(connection.hw.listBasins()).rejects.toThrow('perhaps of a gateway')
   })
 
   it('ends with the error of a stream that does not exist', async () => {
