@@ -277,7 +277,7 @@ it.each([401, 403])(
     server.settings.gatewayStatus = status
     await server.restart()
     await clock.advance('10m')
-    expect(copy.state).toMatchObject({ kind: 'offline', error: { code: 'other' } })
+    expect(copy.state).toMatchObject({ kind: 'offline', error: { code: 'unavailable' } })
     server.settings.gatewayStatus = undefined
     await until(copy, 'live', clock)
   },
