@@ -127,7 +127,7 @@ export class Sender implements CallSender {
       const body = await exchange.body(response)
       const type = mediaTypeEssence(headers.get('content-type'))
       if (isExpected(type, body, call)) return { headers, body }
-      const problem = `status ${response.status} with the content type ${type ?? 'missing'}`
+      const problem = `status ${response.status} with the content type ${type}`
       return notOfTheProtocol(problem, call.method !== 'GET')
     } catch (error) {
       return this.#lost(call, error, call.signal)
@@ -254,13 +254,9 @@ function headerText(value: string | RedactedKey | StreamConfigInput | undefined)
 }
 
 /** Whether a successful reply can be one of the protocol: a page of a captive portal or a gateway is not. */
-function isExpected(
-  type: string | undefined,
-  body: Uint8Array,
-  { accept = 'application/json' }: Call,
-): boolean {
-  if (body.length === 0 && type !== 'text/html') return true
-  return accept.endsWith('json') ? (type?.endsWith('json') ?? false) : type === accept
+function isExpected(type: string | undefined, body: Uint8Array, { accept = 'application/json' }: Call): boolean {
+  if (type === undefined || (body.length === 0 && type !== 'text/html')) return true
+  return accept.endsWith('json') ? type.endsWith('json') : type === accept
 }
 
 /** Whether the app has given a token: pages of gateways and bodies of errors are none. */
