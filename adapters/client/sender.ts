@@ -254,7 +254,11 @@ function headerText(value: string | RedactedKey | StreamConfigInput | undefined)
 }
 
 /** Whether a successful reply can be one of the protocol: a page of a captive portal or a gateway is not. */
-function isExpected(type: string | undefined, body: Uint8Array, { accept = 'application/json' }: Call): boolean {
+function isExpected(
+  type: string | undefined,
+  body: Uint8Array,
+  { accept = 'application/json' }: Call,
+): boolean {
   if (type === undefined || (body.length === 0 && type !== 'text/html')) return true
   return accept.endsWith('json') ? type.endsWith('json') : type === accept
 }

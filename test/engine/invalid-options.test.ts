@@ -13,6 +13,7 @@ import { indexedDb, trimWhenLow } from '../../adapters/storage/indexeddb/index.t
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
 import { durableObject } from '../../adapters/storage/sqlite/durable-object.ts'
+import { sqlite } from '../../adapters/storage/sqlite/index.ts'
 import { mirror, outbox, syncedBasin, syncedStream } from '../../adapters/sync/index.ts'
 import { faultyHandler, faultyStorage, inProcessService, virtualClock } from '../../adapters/testing/index.ts'
 import { HeadwaterError, open } from '../../src/index.ts'
@@ -29,7 +30,9 @@ const URL = 'postgres://localhost/app'
 /** Folders of what needs a page, and of parts for storages, which the engine calls. */
 const NOT_HERE = ['console', 'react', 'vue', 'svelte', 'solid', 'browser', 'src/storage']
 /** Functions without options. */
-const OTHERS = ['closeRecord', 'fenceRecord', 'trimRecord', 'memory', 'aegis256', 'usageMetrics']
+const OTHERS = [
+  ...['closeRecord', 'fenceRecord', 'trimRecord', 'memory', 'aegis256', 'usageMetrics', 'sqliteStorage'],
+]
 
 const CALLS: readonly [call: string, field: string, () => unknown][] = [
   ['open', 'storage', () => open({} as never)],
@@ -48,6 +51,7 @@ const CALLS: readonly [call: string, field: string, () => unknown][] = [
   ['postgres', 'connectionsMax', () => postgres({ connectionString: URL, connectionsMax: 0 })],
   ['postgres', 'schema', () => postgres({ connectionString: URL, schema: '' })],
   ['durableObject', 'storage', () => durableObject({} as never)],
+  ['sqlite', 'database', () => sqlite('')],
   ['createHandler', 'hw', () => createHandler({} as never)],
   ['createHandler', 'basin', () => createHandler(hw, { basin: 'NO' })],
   ['createHandler', 'cors', () => createHandler(hw, { cors: ['no origin'] })],
