@@ -2,7 +2,7 @@ export type { AppendOptions, AppendSession, AppendTicket } from './api/append-se
 export type { Basin } from './api/basin.ts'
 export type { Headwater } from './api/headwater.ts'
 export type { JsonAppendSession } from './api/json-append-session.ts'
-export type { JsonRecord } from './api/json-decoder.ts'
+export type { JsonRecord } from './api/json-codec.ts'
 export type { JsonProducer } from './api/json-producer.ts'
 export type { JsonStream } from './api/json-stream.ts'
 export type { Producer, ProducerOptions } from './api/producer.ts'
@@ -26,9 +26,14 @@ export type { OpenOptions } from './engine/options.ts'
 /** @internal */
 export type { StreamDescription } from './engine/service/read-service.ts'
 export type { EngineStats } from './engine/service/stats.ts'
-export type { AccessScope, AccessTokenInfo, AccessTokenInput } from './model/access.ts'
-export type { RecordInput } from './model/append-input.ts'
-export { closeRecord, fenceRecord, trimRecord } from './model/command.ts'
+export {
+  type AccessScope,
+  type AccessTokenInfo,
+  type AccessTokenInput,
+  OPERATIONS,
+  type Operation,
+} from './model/access.ts'
+export type { ProducerBatch, RecordInput } from './model/append-input.ts'
 export type {
   BasinConfig,
   BasinConfigInput,
@@ -39,17 +44,24 @@ export type {
   StreamConfigInput,
   StreamReconfiguration,
 } from './model/config.ts'
+/** @internal */
+export type { RestoredStream } from './model/creation.ts'
 export type { EncryptionKey } from './model/encryption-key.ts'
 export { type ErrorCode, HeadwaterError } from './model/errors.ts'
 export type { AppendAck, BasinInfo, ListQuery, Page, Provisioned, StreamInfo } from './model/info.ts'
 export type { Metric, MetricsQuery } from './model/metrics.ts'
-export { OPERATIONS, type Operation } from './model/operations.ts'
 export type { StreamPosition, StreamTail } from './model/position.ts'
-export type { ProducerBatch } from './model/producer-batch.ts'
 export type { ReadQuery } from './model/read-query.ts'
-export type { Command, Header, RecordFormat, SequencedRecord, TextRecord } from './model/record.ts'
-/** @internal */
-export type { RestoredStream } from './model/restored-stream.ts'
+export {
+  type Command,
+  closeRecord,
+  fenceRecord,
+  type Header,
+  type RecordFormat,
+  type SequencedRecord,
+  type TextRecord,
+  trimRecord,
+} from './model/record.ts'
 export { type Clock, systemClock } from './runtime/clock.ts'
 export type { Storage } from './storage/contract.ts'
 export type { ReadBatch } from './storage/record-batch.ts'

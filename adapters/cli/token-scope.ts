@@ -1,10 +1,14 @@
 import { isEmptyScope } from '../../src/core/permission.ts'
 import { type AccessTokenInput, OPERATIONS } from '../../src/index.ts'
-import type { ResourceSet } from '../../src/model/access.ts'
-import { accessScope, type ResourceKind, resourceSetProblem } from '../../src/model/access.ts'
+import {
+  accessScope,
+  OPERATION_LEVELS,
+  type OperationLevel,
+  type ResourceKind,
+  type ResourceSet,
+  resourceSetProblem,
+} from '../../src/model/access.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import type { OperationLevel } from '../../src/model/operations.ts'
-import { OPERATION_LEVELS } from '../../src/model/operations.ts'
 import { parseJson, timeOf, timeText } from '../../src/wire/json.ts'
 import { decodeAccessToken } from '../../src/wire/json-resources.ts'
 import { CliError, quoteArg, quoteName, validateArgument } from './errors.ts'

@@ -1,6 +1,10 @@
 import type { Headwater } from '../../src/index.ts'
-import { basinPrefixProblem, streamPrefixProblem } from '../../src/model/control-names.ts'
-import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
+import {
+  basinNameProblem,
+  basinPrefixProblem,
+  streamNameProblem,
+  streamPrefixProblem,
+} from '../../src/model/names.ts'
 import {
   type ExportCounts,
   type NameFilter,

@@ -1,6 +1,5 @@
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import { requestTokenProblem } from '../../src/model/control-names.ts'
 import { assertValid, invalid } from '../../src/model/errors.ts'
 import type { Provisioned, ProvisionResult } from '../../src/model/info.ts'
 import { LIST_QUERY, type ListQuery } from '../../src/model/info.ts'
@@ -13,7 +12,7 @@ import {
   type MetricsQuery,
   STREAM_METRIC_SETS,
 } from '../../src/model/metrics.ts'
-import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
+import { basinNameProblem, requestTokenProblem, streamNameProblem } from '../../src/model/names.ts'
 import {
   assertMembers,
   assertText,

@@ -5,12 +5,16 @@ import {
   type CreateStreamOptions,
 } from '../../src/api/basin.ts'
 import type { CallOptions } from '../../src/api/call-options.ts'
-import { assertBasinConfig } from '../../src/model/basin-config.ts'
-import { assertStreamConfig, type BasinConfigInput, type StreamConfigInput } from '../../src/model/config.ts'
+import {
+  assertBasinConfig,
+  assertStreamConfig,
+  type BasinConfigInput,
+  type StreamConfigInput,
+} from '../../src/model/config.ts'
+import { STREAM_CREATION, type StreamCreation } from '../../src/model/creation.ts'
 import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { BasinInfo, Provisioned, StreamInfo } from '../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
-import { STREAM_CREATION, type StreamCreation } from '../../src/model/stream-creation.ts'
 import {
   basinInfoOf,
   createBasinText,

@@ -1,5 +1,5 @@
 import { encodeBase64 } from '../../src/model/base64.ts'
-import type { RedactedKey } from '../../src/model/redacted-key.ts'
+import type { RedactedKey } from '../../src/model/encryption-key.ts'
 
 /** No cipher has longer keys. */
 const KEY_BYTES_MAX = 33

@@ -7,10 +7,10 @@ import {
   accessTokenPrefixProblem,
   newAccessToken,
 } from '../../src/model/access.ts'
-import { basinPrefixProblem } from '../../src/model/control-names.ts'
 import { assertValid } from '../../src/model/errors.ts'
 import type { BasinInfo, ListQuery, Page, Provisioned } from '../../src/model/info.ts'
 import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
+import { basinPrefixProblem } from '../../src/model/names.ts'
 import { assertMembers, assertText, notText } from '../../src/model/validation.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
 import {

@@ -1,7 +1,7 @@
 import { EMPTY_BYTES, lossyTextOf } from '../../src/model/bytes.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
+import { RedactedKey } from '../../src/model/encryption-key.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { RedactedKey } from '../../src/model/redacted-key.ts'
 import { type AnySignal, onAbort, type SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
 import { type VendorHeader, vendorHeaderName } from '../../src/wire/headers.ts'
 import { Malformed, parseJson } from '../../src/wire/json.ts'

@@ -1,5 +1,5 @@
-import type { SiblingOptions, StreamOptions } from '../../src/api/stream-options.ts'
-import { RedactedKey } from '../../src/model/redacted-key.ts'
+import type { SiblingOptions, StreamOptions } from '../../src/api/call-options.ts'
+import { RedactedKey } from '../../src/model/encryption-key.ts'
 import type { Call } from './call.ts'
 
 /** Identifies a stream among those of a client. */

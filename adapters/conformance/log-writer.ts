@@ -1,5 +1,5 @@
 import type { RetentionExtension } from '../../src/core/retention.ts'
-import type { WriteState } from '../../src/core/stream-state.ts'
+import type { WriteState } from '../../src/core/sequence.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import {
   BATCH_ENCODED_BYTES_MAX,

@@ -1,5 +1,4 @@
-import { withAppend } from '../../src/core/append-rules.ts'
-import type { WriteState } from '../../src/core/stream-state.ts'
+import { type WriteState, withAppend } from '../../src/core/sequence.ts'
 import { INTEGER_MAX, PRODUCERS_MAX } from '../../src/model/limits.ts'
 import type { Head, StorageSession } from '../../src/storage/contract.ts'
 import { type ConformanceCase, conflicts, equal, ok } from './harness.ts'

@@ -1,6 +1,6 @@
 import type { AppendAck, Engine, ProducerBatch, RecordInput } from '../../src/index.ts'
-import { closeRecord } from '../../src/model/command.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
+import { closeRecord } from '../../src/model/record.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { wholeBody } from '../http/body.ts'
 import type { RequestExchange } from '../http/exchange.ts'

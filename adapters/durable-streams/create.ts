@@ -1,7 +1,7 @@
 import type { Engine, EngineStream, StreamDescription } from '../../src/index.ts'
-import { closeRecord } from '../../src/model/command.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { streamNameProblem } from '../../src/model/names.ts'
+import { closeRecord } from '../../src/model/record.ts'
 import { timeOf } from '../../src/wire/json.ts'
 import type { RequestExchange } from '../http/exchange.ts'
 import type { Reply } from '../http/reply.ts'

@@ -1,6 +1,6 @@
 import { Observable, Subject } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
-import type { JsonRecord } from '../../src/api/json-decoder.ts'
+import type { JsonRecord } from '../../src/api/json-codec.ts'
 import type { JsonStream } from '../../src/api/json-stream.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'

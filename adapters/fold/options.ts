@@ -1,4 +1,4 @@
-import type { StandardSchema } from '../../src/api/standard-schema.ts'
+import type { StandardSchema } from '../../src/api/json-codec.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { invalid } from '../../src/model/errors.ts'
 import {

@@ -1,7 +1,7 @@
 import type { Stream } from '../../src/api/stream.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
-import { trimRecord } from '../../src/model/command.ts'
 import { isStreamMissing } from '../../src/model/errors.ts'
+import { trimRecord } from '../../src/model/record.ts'
 import { codeOf } from '../../src/sync/failures.ts'
 import {
   EMPTY_SCAN,

@@ -1,6 +1,6 @@
-import { ClosableIterator } from '../../src/api/cursor-iterator.ts'
 import type { JsonStream } from '../../src/api/json-stream.ts'
 import { ReadSession, type ReadSessionEvent } from '../../src/api/read-session.ts'
+import { ClosableIterator } from '../../src/api/record-cursor.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import type { TextRecord } from '../../src/model/record.ts'

@@ -1,10 +1,9 @@
 import type { Engine, EngineStream, Operation, Resource } from '../../src/index.ts'
 import { accessTokenIdProblem } from '../../src/model/access.ts'
 import { textOf } from '../../src/model/bytes.ts'
-import { requestTokenProblem } from '../../src/model/control-names.ts'
 import { KEY_CHARACTERS_MAX } from '../../src/model/encryption-key.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
+import { basinNameProblem, requestTokenProblem, streamNameProblem } from '../../src/model/names.ts'
 import {
   type DataFormat,
   HEADER_PREFIXES,

@@ -1,9 +1,8 @@
 import type { Stream } from '../../src/api/stream.ts'
-import { trimRecord } from '../../src/model/command.ts'
 import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
-import type { SequencedRecord } from '../../src/model/record.ts'
+import { type SequencedRecord, trimRecord } from '../../src/model/record.ts'
 import { asHeadwaterError, contentionMs, sendOutcome } from '../../src/sync/failures.ts'
 import { originOf } from '../../src/sync/origin.ts'
 import {

@@ -2,14 +2,17 @@ import { basinConfig, mergeStreamConfig } from '../../src/core/config.ts'
 import type { Header, SequencedRecord, StreamTail } from '../../src/index.ts'
 import { appendRecord } from '../../src/model/append-input.ts'
 import { decodeBase64, encodeBase64 } from '../../src/model/base64.ts'
-import { assertBasinConfig } from '../../src/model/basin-config.ts'
 import { textOf, utf8 } from '../../src/model/bytes.ts'
-import type { BasinConfig, Cipher, StreamConfig } from '../../src/model/config.ts'
-import { assertStreamConfig } from '../../src/model/config.ts'
-import { assertStreamCreation } from '../../src/model/creation-rules.ts'
+import {
+  assertBasinConfig,
+  assertStreamConfig,
+  type BasinConfig,
+  type Cipher,
+  type StreamConfig,
+} from '../../src/model/config.ts'
+import { assertStreamCreation, type StreamExpiry, type StreamMetadata } from '../../src/model/creation.ts'
 import { assertValid, invalid } from '../../src/model/errors.ts'
 import { basinNameProblem, fencingTokenProblem, streamNameProblem } from '../../src/model/names.ts'
-import type { StreamExpiry, StreamMetadata } from '../../src/model/stream-creation.ts'
 import { assertInteger } from '../../src/model/validation.ts'
 import {
   arrayOf,

@@ -1,11 +1,10 @@
 import type { SequencedRecord, StreamPosition } from '../../src/index.ts'
-import { isCommandShaped, parseCommand } from '../../src/model/command.ts'
 import {
   BATCH_ENCODED_BYTES_MAX,
   BATCH_METERED_BYTES_MAX,
   BATCH_RECORDS_MAX,
 } from '../../src/model/limits.ts'
-import { encodedBytesMaxOf, meteredBytesOf } from '../../src/model/record.ts'
+import { encodedBytesMaxOf, isCommandShaped, meteredBytesOf, parseCommand } from '../../src/model/record.ts'
 import type { ExportedStream } from './export-entry.ts'
 import { type Gap, gapRecords, isTooNarrow, isTrimmed } from './gap-records.ts'
 import { ImportConfig } from './import-config.ts'

@@ -1,6 +1,6 @@
 import type { Header, SequencedRecord, StreamPosition } from '../../src/index.ts'
 import { equalBytes } from '../../src/model/bytes.ts'
-import { isCommandShaped } from '../../src/model/command.ts'
+import { isCommandShaped } from '../../src/model/record.ts'
 import type { ExportedStream } from './export-entry.ts'
 import { type Service, streamLabel } from './service.ts'
 import { TransferError } from './transfer-error.ts'

@@ -1,8 +1,8 @@
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
-import { ClosableIterator } from './cursor-iterator.ts'
 import { generateAcks } from './generate-acks.ts'
 import type { InputSink } from './input-sink.ts'
+import { ClosableIterator } from './record-cursor.ts'
 
 /** The reason of a consumer that left the loop. */
 const LEFT = {}

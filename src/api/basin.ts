@@ -4,15 +4,13 @@ import {
   type StreamConfigInput,
   withoutStorageClass,
 } from '../model/config.ts'
+import { STREAM_CREATION, type StreamCreation } from '../model/creation.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../model/metrics.ts'
-import { STREAM_CREATION, type StreamCreation } from '../model/stream-creation.ts'
 import type { MembersOf } from '../model/validation.ts'
-import { CALL_OPTIONS, type CallOptions } from './call-options.ts'
-import { existsBy } from './exists-by.ts'
-import { type ListAllQuery, listAll } from './list-all.ts'
+import { CALL_OPTIONS, type CallOptions, type StreamOptions } from './call-options.ts'
+import { existsBy, type ListAllQuery, listAll } from './lists.ts'
 import type { Stream } from './stream.ts'
-import type { StreamOptions } from './stream-options.ts'
 
 /** Options of `createBasin`. */
 export interface CreateOptions extends CallOptions {

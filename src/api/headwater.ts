@@ -8,7 +8,7 @@ import type { AccountMetricSet, Metric, MetricsQuery } from '../model/metrics.ts
 import type { MembersOf } from '../model/validation.ts'
 import type { Basin, CreateOptions } from './basin.ts'
 import type { CallOptions } from './call-options.ts'
-import { type ListAllQuery, listAll } from './list-all.ts'
+import { type ListAllQuery, listAll } from './lists.ts'
 
 /** Options of a basin handle. */
 export interface BasinOptions {

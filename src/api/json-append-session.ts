@@ -2,7 +2,7 @@ import type { Observable } from 'rxjs'
 import type { AppendAck } from '../model/info.ts'
 import type { AppendOptions, AppendSession, AppendTicket } from './append-session.ts'
 import type { CallOptions } from './call-options.ts'
-import { type Encode, OrderedEncoder } from './ordered-encoder.ts'
+import { type Encode, OrderedEncoder } from './json-codec.ts'
 
 /**
  * An append session of JSON values, made by `stream.json().appendSession()`: see `AppendSession`.

@@ -1,8 +1,49 @@
+import { lossyTextOf, textOf } from '../model/bytes.ts'
 import { HeadwaterError, invalid } from '../model/errors.ts'
-import type { SequencedRecord } from '../model/record.ts'
-import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
-import { decodeJsonRecords, type JsonRecord } from './json-decoder.ts'
-import { issueText, type StandardResult, type StandardSchema } from './standard-schema.ts'
+import { isCommandShaped, type SequencedRecord } from '../model/record.ts'
+import { assertSignal } from '../model/validation.ts'
+import { unlessAborted } from '../runtime/abort.ts'
+import { andThen, isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { SerialQueue } from '../runtime/serial-queue.ts'
+import { type CallOptions, signalOf } from './call-options.ts'
+
+/**
+ * A schema of Standard Schema v1 (https://standardschema.dev), such as those of zod, valibot and arktype: the
+ * part of the interface that headwater uses.
+ */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  /** The properties of the specification. */
+  readonly '~standard': {
+    /** The version of the specification. */
+    readonly version: 1
+    /** The library of the schema. */
+    readonly vendor: string
+    /** Validates a value, and may transform it. */
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
+    /** The types of the schema; absent at run time. */
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined
+  }
+}
+
+/** The result of a validation: a value, or issues. */
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] }
+
+/** A problem with a value. */
+interface StandardIssue {
+  /** Describes the issue. */
+  readonly message: string
+  /** The path in the value. */
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+/** The first issue with its path, for messages. */
+export function issueText([issue]: readonly StandardIssue[]): string {
+  const path = (issue?.path ?? []).map((part) => String(typeof part === 'object' ? part.key : part))
+  const message = issue?.message ?? 'does not match the schema'
+  return path.length === 0 ? message : `\`${path.join('.')}\`: ${message}`
+}
 
 /** Converts values to JSON and back, and validates them by a schema, if there is one. */
 export class JsonCodec<Value> {
@@ -33,7 +74,7 @@ export class JsonCodec<Value> {
   }
 
   /** Rejects with `undecodable_record`. Commands are left out. */
-  async decode(records: readonly SequencedRecord[]): Promise<JsonRecord<Value>[]> {
+  decode(records: readonly SequencedRecord[]): Promise<JsonRecord<Value>[]> {
     return decodeJsonRecords(records, (value) => this.#validate(value))
   }
 
@@ -95,3 +136,96 @@ function isOpaque(value: object): boolean {
 function notJson(what: string): HeadwaterError {
   return invalid(`a JSON value must not contain ${what.slice(0, 80)}`, 'value')
 }
+
+/** A record whose body is a JSON value. */
+export interface JsonRecord<Value> {
+  /** The position in the stream, from 0. */
+  readonly seqNum: number
+  /** Milliseconds since the Unix epoch unless the writer uses another unit. */
+  readonly timestamp: number
+  /** The headers in the order in which they were appended. */
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** The value, as the schema returns it. */
+  readonly value: Value
+}
+
+/** Rejects with `undecodable_record`. Commands are left out. */
+async function decodeJsonRecords<Value>(
+  records: readonly SequencedRecord[],
+  validate: (value: unknown) => MaybePromise<StandardResult<Value>>,
+): Promise<JsonRecord<Value>[]> {
+  const decoded: JsonRecord<Value>[] = []
+  for (const { seqNum, timestamp, headers, body } of records) {
+    if (isCommandShaped(headers)) continue
+    const validated = validate(parsedBody(body, seqNum))
+    const result = isPromise(validated) ? await validated : validated
+    if (result.issues !== undefined) {
+      throw undecodable(seqNum, `does not match the schema: ${issueText(result.issues)}`, result.issues)
+    }
+    decoded.push({
+      seqNum,
+      timestamp,
+      headers: headers.map(([name, value]) => [lossyTextOf(name), lossyTextOf(value)] as const),
+      value: result.value,
+    })
+  }
+  return decoded
+}
+
+function parsedBody(body: Uint8Array, seqNum: number): unknown {
+  const text = textOf(body)
+  if (text === undefined) throw undecodable(seqNum, 'is not UTF-8')
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw undecodable(seqNum, 'is not JSON', cause)
+  }
+}
+
+function undecodable(seqNum: number, problem: string, cause?: unknown): HeadwaterError {
+  return new HeadwaterError('undecodable_record', `record ${seqNum} ${problem}`, { seqNum, cause })
+}
+
+/** Passes encoded values on in the order of the calls, although schemas may validate asynchronously. */
+export class OrderedEncoder {
+  readonly #queue = new SerialQueue()
+  #waiting = 0
+
+  /**
+   * Calls `send` with what was encoded: synchronously if nothing waits. Does not wait for what it returns.
+   * Rejects with the reason of a signal that aborts before, and sends nothing then.
+   */
+  async run<Encoded, Sent>(
+    encoded: MaybePromise<Encoded>,
+    send: (encoded: Encoded) => Promise<Sent>,
+    signal?: AbortSignal,
+  ): Promise<Sent> {
+    if (!isPromise(encoded) && this.#waiting === 0) return send(encoded)
+    const encoding = Promise.resolve(encoded)
+    // Its rejection is handled when its turn comes.
+    encoding.catch(() => {})
+    if (signal !== undefined) assertSignal(signal, 'signal')
+    this.#waiting++
+    let sent: Promise<Sent> | undefined
+    await this.#queue.run(async () => {
+      try {
+        sent = send(await unlessAborted(signal, encoding))
+        sent.catch(() => {})
+      } finally {
+        this.#waiting--
+      }
+    })
+    return sent!
+  }
+
+  /** Resolves when everything that was encoded so far has been passed on, unless the signal aborts first. */
+  idle(options?: CallOptions): Promise<void> {
+    return unlessAborted(
+      signalOf(options),
+      this.#queue.run(async () => {}),
+    )
+  }
+}
+
+/** Encodes one value. */
+export type Encode<Input> = (value: Input) => MaybePromise<string>

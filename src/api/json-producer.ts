@@ -1,5 +1,5 @@
 import type { CallOptions } from './call-options.ts'
-import { type Encode, OrderedEncoder } from './ordered-encoder.ts'
+import { type Encode, OrderedEncoder } from './json-codec.ts'
 import type { Producer } from './producer.ts'
 import type { RecordTicket } from './record-batcher.ts'
 

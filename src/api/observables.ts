@@ -1,6 +1,6 @@
 import { Observable } from 'rxjs'
 import { isPromise, LATER, type MaybePromise } from '../runtime/maybe-promise.ts'
-import type { CursorIterator } from './cursor-iterator.ts'
+import type { CursorIterator } from './record-cursor.ts'
 
 /**
  * A cold observable of what an iterator yields: each subscription iterates from the beginning. Items that are

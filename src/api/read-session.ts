@@ -4,9 +4,8 @@ import type { RecordAs, RecordFormat, TextRecord } from '../model/record.ts'
 import { assertSignal, type MembersOf, oneOf } from '../model/validation.ts'
 import { andThen, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
-import { CursorIterator, RecordIterator } from './cursor-iterator.ts'
 import { observe } from './observables.ts'
-import type { ReadEvent, RecordCursor } from './record-cursor.ts'
+import { CursorIterator, type ReadEvent, type RecordCursor, RecordIterator } from './record-cursor.ts'
 
 /**
  * Options of `read`, `follow` and `readBatch`.

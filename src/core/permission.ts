@@ -1,10 +1,15 @@
-import type { AccessScope, ResourceSet } from '../model/access.ts'
+import {
+  type AccessScope,
+  OPERATION_LEVELS,
+  type Operation,
+  type OperationLevel,
+  type ResourceSet,
+} from '../model/access.ts'
 import { utf8Length } from '../model/bytes.ts'
 import { invalid } from '../model/errors.ts'
 import type { ListQuery, Page } from '../model/info.ts'
 import { STREAM_NAME_BYTES_MAX } from '../model/limits.ts'
 import type { NameRole } from '../model/names.ts'
-import { OPERATION_LEVELS, type Operation, type OperationLevel } from '../model/operations.ts'
 
 /** The permissions of a caller. */
 export interface Grant {

@@ -1,16 +1,24 @@
 import { EMPTY_BYTES, isWellFormed, UNBUFFERED_BYTES_MAX, utf8, utf8Into } from './bytes.ts'
-import { isCommandShaped, parseCommand } from './command.ts'
 import { assertValid, type HeadwaterError, invalid } from './errors.ts'
 import {
   BATCH_ENCODED_BYTES_MAX,
   BATCH_METERED_BYTES_MAX,
   BATCH_RECORDS_MAX,
+  PRODUCER_ID_BYTES_MAX,
   RECORD_HEADERS_MAX,
   RECORD_METERED_BYTES_MAX,
+  STREAM_SEQ_BYTES_MAX,
 } from './limits.ts'
-import { fencingTokenProblem } from './names.ts'
-import { isProducerBatch, isStreamSeq, type ProducerBatch } from './producer-batch.ts'
-import { type AppendRecord, type Command, encodedBytesMaxOf, type Header, meteredBytesOf } from './record.ts'
+import { fencingTokenProblem, textProblem } from './names.ts'
+import {
+  type AppendRecord,
+  type Command,
+  encodedBytesMaxOf,
+  type Header,
+  isCommandShaped,
+  meteredBytesOf,
+  parseCommand,
+} from './record.ts'
 import {
   assertInteger,
   assertMembers,
@@ -22,6 +30,44 @@ import {
   unchecked,
   unknownMember,
 } from './validation.ts'
+
+/**
+ * Identifies a batch among those of its producer, so that the batch is stored once however often it is
+ * appended.
+ */
+export interface ProducerBatch {
+  /** The name of the producer: 1 to 256 bytes of UTF-8, unique among the writers of the stream. */
+  readonly id: string
+  /** The incarnation of the producer. A greater one fences off the lower ones. An integer from 0. */
+  readonly epoch: number
+  /** The number of the batch among those of the epoch: 0, 1, 2 and so on. */
+  readonly seq: number
+}
+
+/** The rule of a text that must not be empty. */
+const isName =
+  (what: string, bytesMax: number): Check =>
+  (value, field) =>
+    assertValid(
+      value === '' ? `${what} must not be empty` : textProblem(what, value as string, bytesMax),
+      field,
+    )
+
+const isProducerId = isName('producer id', PRODUCER_ID_BYTES_MAX)
+
+/** The rule of a `streamSeq`. */
+export const isStreamSeq = isName('stream sequence', STREAM_SEQ_BYTES_MAX)
+
+const MEMBERS: MembersOf<ProducerBatch> = { id: unchecked, epoch: unchecked, seq: unchecked }
+
+/** The rule of a {@link ProducerBatch}, all of whose members are required. */
+export const isProducerBatch: Check = (value, field) => {
+  assertMembers(value, MEMBERS, field, `${field}.`)
+  const { id, epoch, seq } = value as ProducerBatch
+  isProducerId(id, `${field}.id`)
+  assertInteger(epoch, `${field}.epoch`)
+  assertInteger(seq, `${field}.seq`)
+}
 
 /** Bytes, or a string that is stored as UTF-8. */
 export type BytesOrText = Uint8Array | string

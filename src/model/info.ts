@@ -1,7 +1,7 @@
 import type { Cipher } from './config.ts'
+import type { StreamExpiry, StreamMetadata } from './creation.ts'
 import { invalid } from './errors.ts'
 import type { StreamPosition, StreamTail } from './position.ts'
-import type { StreamExpiry, StreamMetadata } from './stream-creation.ts'
 import type { MembersOf } from './validation.ts'
 
 /** The location of every basin (docs/protocol.md "Locations"). */

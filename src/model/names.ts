@@ -1,5 +1,10 @@
 import { isWellFormed, utf8Length } from './bytes.ts'
-import { BASIN_NAME_BYTES_MAX, FENCING_TOKEN_BYTES_MAX, STREAM_NAME_BYTES_MAX } from './limits.ts'
+import {
+  BASIN_NAME_BYTES_MAX,
+  FENCING_TOKEN_BYTES_MAX,
+  REQUEST_TOKEN_BYTES_MAX,
+  STREAM_NAME_BYTES_MAX,
+} from './limits.ts'
 
 /**
  * The role of a text in the request that contains it. The rules of names (docs/protocol.md "Names") are
@@ -78,4 +83,22 @@ export function locationNameProblem(name: string): string | undefined {
   return typeof name === 'string' && /^[A-Za-z0-9:.-]{1,64}$/.test(name)
     ? undefined
     : 'location must be 1 to 64 letters, digits, colons, hyphens and dots'
+}
+
+/** The problem with a `prefix` or `startAfter` of a list of basins: may be empty, may end in a hyphen. */
+export function basinPrefixProblem(text: string, role: NameRole): string | undefined {
+  return basinTextProblem(`basin ${role}`, text, 0)
+}
+
+/**
+ * The problem with a `prefix` or `startAfter` of a list of streams: at most 512 bytes, may be empty. A
+ * position in a list may be a name followed by U+0000.
+ */
+export function streamPrefixProblem(text: string, role: NameRole): string | undefined {
+  return textProblem(`stream ${role}`, text, STREAM_NAME_BYTES_MAX, role !== 'start-after')
+}
+
+/** The problem with a request token: at most 36 bytes. */
+export function requestTokenProblem(token: string): string | undefined {
+  return textProblem('request token', token, REQUEST_TOKEN_BYTES_MAX)
 }

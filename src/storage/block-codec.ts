@@ -1,5 +1,4 @@
-import { commandOf } from '../model/command.ts'
-import type { Header, SequencedRecord } from '../model/record.ts'
+import { commandOf, type Header, type SequencedRecord } from '../model/record.ts'
 
 /** Field numbers and wire types; see {@link encodeRecords}. */
 export const TAG_RECORD = (1 << 3) | 2

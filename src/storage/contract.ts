@@ -1,5 +1,5 @@
 import type { RetentionExtension, Trim } from '../core/retention.ts'
-import type { WriteState } from '../core/stream-state.ts'
+import type { WriteState } from '../core/sequence.ts'
 import type { StreamPosition } from '../model/position.ts'
 import type { StorageContext } from './context.ts'
 

@@ -1,10 +1,10 @@
-import type { ConfirmedTime } from '../core/confirmed-time.ts'
+import type { ConfirmedTime } from '../core/clocks.ts'
 import type { Expiry } from '../core/lifetime.ts'
 import type { Series } from '../core/usage/resolutions.ts'
 import type { AccessScope } from '../model/access.ts'
 import type { BasinConfig, Cipher, StreamConfig } from '../model/config.ts'
+import type { StreamMetadata } from '../model/creation.ts'
 import { invalid } from '../model/errors.ts'
-import type { StreamMetadata } from '../model/stream-creation.ts'
 import type { CatalogChange, Collection, JsonValue, ListRange, StorageSession } from './contract.ts'
 
 /**

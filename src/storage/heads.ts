@@ -1,4 +1,4 @@
-import type { ProducerState, WriteState } from '../core/stream-state.ts'
+import type { ProducerState, WriteState } from '../core/sequence.ts'
 import type { Head, HeadIdentity, LogStart } from './contract.ts'
 import { StorageConflict } from './errors.ts'
 

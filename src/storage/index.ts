@@ -1,6 +1,6 @@
 /** The storage contract and its errors, and the parts that storages are made of, for authors of storages. */
 
-export { type ClockOffset, exceedsOffset, measuredOffset, refineOffset } from '../core/clock-offset.ts'
+export { type ClockOffset, exceedsOffset, measuredOffset, refineOffset } from '../core/clocks.ts'
 export {
   extendedExpiry,
   isExpired,
@@ -8,7 +8,7 @@ export {
   reclaimablePoint,
   type Trim,
 } from '../core/retention.ts'
-export type { ProducerState, WriteState } from '../core/stream-state.ts'
+export type { ProducerState, WriteState } from '../core/sequence.ts'
 export {
   compareUtf8,
   concatBytes,

@@ -1,7 +1,7 @@
 import { concatBytes } from '../model/bytes.ts'
-import { isCommandShaped } from '../model/command.ts'
 import type { StreamTail } from '../model/position.ts'
 import {
+  isCommandShaped,
   meteredBytesOf,
   type RecordAs,
   type RecordFormat,

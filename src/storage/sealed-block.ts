@@ -1,8 +1,7 @@
 import { EMPTY_BYTES } from '../model/bytes.ts'
-import { isCommandShaped } from '../model/command.ts'
 import type { Cipher } from '../model/config.ts'
 import { BATCH_ENCODED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
-import { type Header, meteredBytesOf, type SequencedRecord } from '../model/record.ts'
+import { type Header, isCommandShaped, meteredBytesOf, type SequencedRecord } from '../model/record.ts'
 import { decodeRecords, encodeRecords } from './block-codec.ts'
 
 /**

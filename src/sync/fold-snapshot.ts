@@ -1,7 +1,6 @@
 import type { RecordInput } from '../model/append-input.ts'
 import { concatBytes, lossyTextOf, textOf, utf8 } from '../model/bytes.ts'
-import { isCommandShaped } from '../model/command.ts'
-import type { SequencedRecord } from '../model/record.ts'
+import { isCommandShaped, type SequencedRecord } from '../model/record.ts'
 import type { RecordMark } from './fold-state.ts'
 
 /** The name of the header that describes a part of a snapshot. */

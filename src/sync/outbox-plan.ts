@@ -1,9 +1,8 @@
 import { type AppendBatch, appendBatch, batchSizeError, type RecordInput } from '../model/append-input.ts'
 import { lossyTextOf } from '../model/bytes.ts'
-import { isCommandShaped } from '../model/command.ts'
 import { type HeadwaterError, invalid } from '../model/errors.ts'
 import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
-import type { AppendRecord, SequencedRecord } from '../model/record.ts'
+import { type AppendRecord, isCommandShaped, type SequencedRecord } from '../model/record.ts'
 import { originHeader, originOf } from './origin.ts'
 import {
   type Confirmation,

@@ -1,5 +1,5 @@
 import type { HistogramCounts, UsageCounters } from '../engine/service/usage.ts'
-import type { Operation } from '../model/operations.ts'
+import type { Operation } from '../model/access.ts'
 
 type HistogramName = 'appendQueueSeconds' | 'appendAckSeconds' | 'appendBatchRecords' | 'appendBatchBytes'
 

@@ -20,6 +20,7 @@ import {
   type UsagePoint,
 } from '../core/usage/resolutions.ts'
 import type { MetricsService, UsageContext } from '../engine/service/usage.ts'
+import { OPERATIONS } from '../model/access.ts'
 import { assertValid } from '../model/errors.ts'
 import type {
   AccountMetricSet,
@@ -29,9 +30,7 @@ import type {
   MetricUnit,
   StreamMetricSet,
 } from '../model/metrics.ts'
-import type { StreamRef } from '../model/names.ts'
-import { basinNameProblem, streamNameProblem } from '../model/names.ts'
-import { OPERATIONS } from '../model/operations.ts'
+import { basinNameProblem, type StreamRef, streamNameProblem } from '../model/names.ts'
 import { macrotask } from '../runtime/macrotask.ts'
 import {
   getDocument,

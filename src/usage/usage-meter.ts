@@ -7,7 +7,7 @@ import type {
   UsageCounters,
   UsageMeter,
 } from '../engine/service/usage.ts'
-import type { Operation } from '../model/operations.ts'
+import type { Operation } from '../model/access.ts'
 import { macrotask } from '../runtime/macrotask.ts'
 import { SerialQueue } from '../runtime/serial-queue.ts'
 import { newCounters, snapshotCounters } from './counters.ts'

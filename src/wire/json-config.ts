@@ -1,6 +1,6 @@
 import { basinConfig, normalizeStreamConfig, SYSTEM_STREAM_CONFIG } from '../core/config.ts'
-import { assertBasinConfig } from '../model/basin-config.ts'
 import {
+  assertBasinConfig,
   assertStreamConfig,
   type BasinConfig,
   type BasinConfigInput,

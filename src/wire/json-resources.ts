@@ -5,17 +5,22 @@ import {
   type AccessTokenInput,
   accessTokenIdProblem,
   type GroupPermissions,
+  OPERATIONS,
+  type Operation,
   type ResourceKind,
   type ResourceSet,
   resourceSetProblem,
 } from '../model/access.ts'
-import { assertBasinConfig } from '../model/basin-config.ts'
-import { assertStreamConfig, type BasinConfigInput, type StreamConfigInput } from '../model/config.ts'
+import {
+  assertBasinConfig,
+  assertStreamConfig,
+  type BasinConfigInput,
+  type StreamConfigInput,
+} from '../model/config.ts'
 import type { BasinInfo, LocationInfo, Page, StreamInfo } from '../model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../model/limits.ts'
 import { METRIC_INTERVALS, type Metric, type MetricPoint } from '../model/metrics.ts'
 import { basinNameProblem, locationNameProblem, streamNameProblem } from '../model/names.ts'
-import { OPERATIONS, type Operation } from '../model/operations.ts'
 import { millisecondsOf } from '../model/validation.ts'
 import {
   arrayOf,

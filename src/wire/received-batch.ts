@@ -1,7 +1,7 @@
-import { commandOf } from '../model/command.ts'
 import { READ_RECORDS_MAX } from '../model/limits.ts'
 import type { StreamTail } from '../model/position.ts'
 import {
+  commandOf,
   type Header,
   meteredBytesOf,
   type SequencedRecord,

@@ -11,10 +11,9 @@ import { OPERATION_NAMES, scopeSentences, scopeWarnings } from '../../adapters/c
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open } from '../../src/index.ts'
-import { accessScope } from '../../src/model/access.ts'
+import { accessScope, OPERATIONS } from '../../src/model/access.ts'
 import { textOf, utf8 } from '../../src/model/bytes.ts'
-import { trimRecord } from '../../src/model/command.ts'
-import { OPERATIONS } from '../../src/model/operations.ts'
+import { trimRecord } from '../../src/model/record.ts'
 
 const TARGET = { url: 'http://localhost:8787', basinUrl: undefined, headerPrefix: 'svc' } as const
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { type Grant, permitsOperation } from '../../src/core/permission.ts'
-import type { AccessScope, ResourceSet } from '../../src/model/access.ts'
-import { OPERATIONS } from '../../src/model/operations.ts'
+import { type AccessScope, OPERATIONS, type ResourceSet } from '../../src/model/access.ts'
 
 const NEITHER = { read: false, write: false }
 export const NO_GROUPS = { account: NEITHER, basin: NEITHER, stream: NEITHER }

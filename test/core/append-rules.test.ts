@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { sequence } from '../../src/core/sequence.ts'
-import type { StreamState } from '../../src/core/stream-state.ts'
+import { type StreamState, sequence } from '../../src/core/sequence.ts'
 import { type AppendConditions, appendBatch, type RecordInput } from '../../src/model/append-input.ts'
 import { compareUtf8 } from '../../src/model/bytes.ts'
-import { closeRecord } from '../../src/model/command.ts'
+import { closeRecord } from '../../src/model/record.ts'
 
 const CONFIG = { timestamping: { mode: 'arrival', uncapped: false }, cipher: null } as const
 const EMPTY: StreamState = { tail: { seqNum: 0, timestamp: 0 }, trimPoint: 0, fencingToken: '' }

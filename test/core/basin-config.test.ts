@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { basinConfig } from '../../src/core/config.ts'
-import { reconfiguredBasin } from '../../src/core/config-change.ts'
+import { basinConfig, reconfiguredBasin } from '../../src/core/config.ts'
 import type { BasinConfig, BasinConfigInput, BasinReconfiguration } from '../../src/model/config.ts'
 import { anyBasinChange } from './configs.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { exceedsOffset, measuredOffset, refineOffset } from '../../src/core/clock-offset.ts'
+import { exceedsOffset, measuredOffset, refineOffset } from '../../src/core/clocks.ts'
 
 const AGREED = { offsetMs: 0, errorMs: 0 }
 

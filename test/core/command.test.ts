@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { applyCommand } from '../../src/core/stream-state.ts'
+import { applyCommand } from '../../src/core/sequence.ts'
 import { INTEGER_MAX } from '../../src/model/limits.ts'
 
 const at = (trimPoint: number) => ({ tail: { seqNum: 10, timestamp: 5 }, trimPoint, fencingToken: 'old' })

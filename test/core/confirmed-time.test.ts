@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type ConfirmedTime, confirmTime, isSuspicious } from '../../src/core/confirmed-time.ts'
+import { type ConfirmedTime, confirmTime, isSuspicious } from '../../src/core/clocks.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

@@ -1,13 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { exceeds, type Grant, permits } from '../../src/core/permission.ts'
-import type { AccessScope, ResourceSet } from '../../src/model/access.ts'
 import {
+  type AccessScope,
   OPERATION_LEVELS,
   OPERATIONS,
   type Operation,
   type OperationLevel,
-} from '../../src/model/operations.ts'
+  type ResourceSet,
+} from '../../src/model/access.ts'
 import {
   ALL,
   arbitraryName,

@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { expiryOf, extendedExpiry, isExpired, type RetentionExtension } from '../../src/core/retention.ts'
-import { extendRetention } from '../../src/core/retention-change.ts'
+import {
+  expiryOf,
+  extendedExpiry,
+  extendRetention,
+  isExpired,
+  type RetentionExtension,
+} from '../../src/core/retention.ts'
 import type { RetentionPolicy } from '../../src/model/config.ts'
 import { INTEGER_MAX } from '../../src/model/limits.ts'
 

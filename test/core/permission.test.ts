@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { isEmptyScope, OWNER, permits, permitsOperation, type Resource } from '../../src/core/permission.ts'
-import type { AccessScope, ResourceSet } from '../../src/model/access.ts'
-import { OPERATIONS, type Operation, type OperationLevel } from '../../src/model/operations.ts'
+import {
+  type AccessScope,
+  OPERATIONS,
+  type Operation,
+  type OperationLevel,
+  type ResourceSet,
+} from '../../src/model/access.ts'
 import { grantWith, NO_GROUPS, scopeWith } from './access-scopes.ts'
 
 /** The table of docs/protocol.md "Permissions". */

@@ -1,7 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { basinConfig, mergeStreamConfig } from '../../src/core/config.ts'
-import { reconfiguredBasin, reconfiguredStream } from '../../src/core/config-change.ts'
+import {
+  basinConfig,
+  mergeStreamConfig,
+  reconfiguredBasin,
+  reconfiguredStream,
+} from '../../src/core/config.ts'
 import {
   basinCreationKey,
   decideCreate,

@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { sequence } from '../../src/core/sequence.ts'
-import type { StreamState } from '../../src/core/stream-state.ts'
+import { type StreamState, sequence } from '../../src/core/sequence.ts'
 import { appendBatch, type RecordInput } from '../../src/model/append-input.ts'
-import { fenceRecord, trimRecord } from '../../src/model/command.ts'
 import type { TimestampingMode } from '../../src/model/config.ts'
+import { fenceRecord, trimRecord } from '../../src/model/record.ts'
 
 /** Small values, so that conditions hold and commands take effect often enough. */
 const token = fc.constantFrom('', 'a', 'b')

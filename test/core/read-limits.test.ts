@@ -8,7 +8,7 @@ import {
   type ReadLimits,
   readLimits,
   withinBatches,
-} from '../../src/core/read-limits.ts'
+} from '../../src/core/read-plan.ts'
 import { EMPTY_BYTES, utf8 } from '../../src/model/bytes.ts'
 import { MIB } from '../../src/model/limits.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { type Sequenced, sequence } from '../../src/core/sequence.ts'
-import type { StreamState } from '../../src/core/stream-state.ts'
+import { type Sequenced, type StreamState, sequence } from '../../src/core/sequence.ts'
 import { type AppendConditions, appendBatch, type RecordInput } from '../../src/model/append-input.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import { fenceRecord, trimRecord } from '../../src/model/command.ts'
 import type { Cipher, TimestampingMode } from '../../src/model/config.ts'
+import { fenceRecord, trimRecord } from '../../src/model/record.ts'
 
 const NOW = 1000
 const EMPTY: StreamState = { tail: { seqNum: 0, timestamp: 0 }, trimPoint: 0, fencingToken: '' }

@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { mergeStreamConfig, normalizeStreamConfig, SYSTEM_STREAM_CONFIG } from '../../src/core/config.ts'
-import { patchStreamConfig, reconfiguredStream } from '../../src/core/config-change.ts'
+import {
+  mergeStreamConfig,
+  normalizeStreamConfig,
+  patchStreamConfig,
+  reconfiguredStream,
+  SYSTEM_STREAM_CONFIG,
+} from '../../src/core/config.ts'
 import type { StreamConfig, StreamConfigInput, StreamReconfiguration } from '../../src/model/config.ts'
 import { anyStreamChange, anyStreamConfig } from './configs.ts'
 

@@ -2,8 +2,7 @@ import { crc32 as crc32OfNode } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { utf8 } from '../../src/model/bytes.ts'
-import { trimRecord } from '../../src/model/command.ts'
-import type { SequencedRecord } from '../../src/model/record.ts'
+import { type SequencedRecord, trimRecord } from '../../src/model/record.ts'
 import {
   EMPTY_SCAN,
   type FoldSnapshot,

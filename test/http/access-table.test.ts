@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createDurableStreamsHandler } from '../../adapters/durable-streams/index.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { type Engine, type Operation, open } from '../../src/index.ts'
-import { OPERATIONS } from '../../src/model/operations.ts'
+import { OPERATIONS } from '../../src/model/access.ts'
 import { testStorage } from '../support/index.ts'
 
 const BASIN = 'test-basin'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { RequestExchange } from '../../adapters/http/index.ts'
 import { HeadwaterError } from '../../src/index.ts'
-import type { OPERATIONS } from '../../src/model/operations.ts'
+import type { OPERATIONS } from '../../src/model/access.ts'
 import { errorOf, RECORDS, type Service, startService, startWithStream, tailOf, Upload } from './support.ts'
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })

@@ -6,11 +6,11 @@ import {
   accessTokenIdProblem,
   accessTokenPrefixProblem,
   newAccessToken,
+  OPERATIONS,
   type ResourceKind,
   type ResourceSet,
   resourceSetProblem,
 } from '../../src/model/access.ts'
-import { OPERATIONS } from '../../src/model/operations.ts'
 import { titled } from '../support/titled.ts'
 import { rejection } from './rejection.ts'
 

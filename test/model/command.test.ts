@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { EMPTY_BYTES, utf8 } from '../../src/model/bytes.ts'
-import { fenceRecord, isCommandShaped, parseCommand, trimRecord } from '../../src/model/command.ts'
 import { INTEGER_MAX } from '../../src/model/limits.ts'
-import type { Command, Header } from '../../src/model/record.ts'
+import {
+  type Command,
+  fenceRecord,
+  type Header,
+  isCommandShaped,
+  parseCommand,
+  trimRecord,
+} from '../../src/model/record.ts'
 import { titled } from '../support/titled.ts'
 import { invalidMessage } from './rejection.ts'
 

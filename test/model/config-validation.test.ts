@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { assertBasinConfig } from '../../src/model/basin-config.ts'
-import type { BasinReconfiguration, StreamReconfiguration } from '../../src/model/config.ts'
-import { assertStreamConfig } from '../../src/model/config.ts'
+import {
+  assertBasinConfig,
+  assertStreamConfig,
+  type BasinReconfiguration,
+  type StreamReconfiguration,
+} from '../../src/model/config.ts'
 import { INTEGER_MAX } from '../../src/model/limits.ts'
 import { invalidMessage } from './rejection.ts'
 

@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import {
-  basinPrefixProblem,
-  requestTokenProblem,
-  streamPrefixProblem,
-} from '../../src/model/control-names.ts'
 import { assertValid } from '../../src/model/errors.ts'
-import { basinNameProblem, fencingTokenProblem, streamNameProblem } from '../../src/model/names.ts'
+import {
+  basinNameProblem,
+  basinPrefixProblem,
+  fencingTokenProblem,
+  requestTokenProblem,
+  streamNameProblem,
+  streamPrefixProblem,
+} from '../../src/model/names.ts'
 import { titled } from '../support/titled.ts'
 import { invalidMessage } from './rejection.ts'
 

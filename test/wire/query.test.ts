@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { basinPrefixProblem, streamPrefixProblem } from '../../src/model/control-names.ts'
+import { basinPrefixProblem, streamPrefixProblem } from '../../src/model/names.ts'
 import {
   decodeListQuery,
   decodeMetricsQuery,

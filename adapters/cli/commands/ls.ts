@@ -1,5 +1,5 @@
 import type { BasinInfo, Headwater, StreamInfo } from '../../../src/index.ts'
-import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/control-names.ts'
+import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/names.ts'
 import { timeText } from '../../../src/wire/json.ts'
 import { basinInfoJson, streamInfoJson } from '../../../src/wire/json-resources.ts'
 import { command, flag, integerArgument, positional, withValue } from '../command.ts'

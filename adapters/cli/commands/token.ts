@@ -1,7 +1,11 @@
 import { GROUP_OF, permitsOperation } from '../../../src/core/permission.ts'
 import { type AccessTokenInfo, type AccessTokenInput, HeadwaterError } from '../../../src/index.ts'
-import { accessScope, accessTokenIdProblem, accessTokenPrefixProblem } from '../../../src/model/access.ts'
-import { OPERATIONS } from '../../../src/model/operations.ts'
+import {
+  accessScope,
+  accessTokenIdProblem,
+  accessTokenPrefixProblem,
+  OPERATIONS,
+} from '../../../src/model/access.ts'
 import { timeText } from '../../../src/wire/json.ts'
 import { accessTokenPageJson } from '../../../src/wire/json-resources.ts'
 import { type CliCommand, command, flag, positional, type Values, withValue } from '../command.ts'

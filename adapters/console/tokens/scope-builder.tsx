@@ -1,6 +1,12 @@
 import { GROUP_OF } from '../../../src/core/permission.ts'
-import type { AccessScope, GroupPermissions, ResourceSet } from '../../../src/model/access.ts'
-import { OPERATION_LEVELS, type Operation, type OperationLevel } from '../../../src/model/operations.ts'
+import {
+  type AccessScope,
+  type GroupPermissions,
+  OPERATION_LEVELS,
+  type Operation,
+  type OperationLevel,
+  type ResourceSet,
+} from '../../../src/model/access.ts'
 import { Checkbox, SelectField } from '../ui/field.tsx'
 import { OPERATION_NAMES, scopeSentences, scopeWarnings } from './scope-words.ts'
 

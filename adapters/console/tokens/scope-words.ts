@@ -1,6 +1,5 @@
 import { permitsOperation } from '../../../src/core/permission.ts'
-import type { AccessScope, ResourceSet } from '../../../src/model/access.ts'
-import type { Operation } from '../../../src/model/operations.ts'
+import type { AccessScope, Operation, ResourceSet } from '../../../src/model/access.ts'
 
 /** The resources that an operation acts on: streams of basins, basins, access tokens, or the account. */
 type Subject = 'streams' | 'basins' | 'tokens' | 'account'

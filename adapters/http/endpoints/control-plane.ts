@@ -1,6 +1,6 @@
 import type { Engine, EngineBasin } from '../../../src/index.ts'
 import { accessTokenPrefixProblem } from '../../../src/model/access.ts'
-import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/control-names.ts'
+import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/names.ts'
 import {
   basinConfigJson,
   decodeBasinReconfiguration,

@@ -1,5 +1,5 @@
 import type { RetentionExtension, Trim } from '../../../src/core/retention.ts'
-import type { ProducerState } from '../../../src/core/stream-state.ts'
+import type { ProducerState } from '../../../src/core/sequence.ts'
 import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { Collection, Head, LogStart } from '../../../src/storage/contract.ts'
 import type { WriteStateChange } from '../../../src/storage/heads.ts'

@@ -1,9 +1,4 @@
-import {
-  type ClockOffset,
-  exceedsOffset,
-  measuredOffset,
-  refineOffset,
-} from '../../../src/core/clock-offset.ts'
+import { type ClockOffset, exceedsOffset, measuredOffset, refineOffset } from '../../../src/core/clocks.ts'
 import type { StorageContext } from '../../../src/storage/contract.ts'
 import { numberOf } from './client.ts'
 import type { Database } from './database.ts'

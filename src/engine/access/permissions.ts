@@ -9,12 +9,11 @@ import {
   shownName,
   withinSet,
 } from '../../core/permission.ts'
-import type { ResourceKind } from '../../model/access.ts'
+import { OPERATIONS, type Operation, type ResourceKind } from '../../model/access.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import { assertValid, invalid } from '../../model/errors.ts'
 import type { ListQuery, Page } from '../../model/info.ts'
 import { basinNameProblem, type StreamRef, streamNameProblem } from '../../model/names.ts'
-import { OPERATIONS, type Operation } from '../../model/operations.ts'
 import type { CatalogChange } from '../../storage/contract.ts'
 import { permissionDenied } from '../streams/errors.ts'
 import type { StreamTarget } from '../streams/target.ts'

@@ -1,8 +1,8 @@
 import { Basin, CREATE_STREAM_OPTIONS, type CreateStreamOptions } from '../../api/basin.ts'
-import type { CallOptions } from '../../api/call-options.ts'
-import { STREAM_OPTIONS, type StreamOptions } from '../../api/stream-options.ts'
+import { type CallOptions, STREAM_OPTIONS, type StreamOptions } from '../../api/call-options.ts'
 import { appendBatch } from '../../model/append-input.ts'
 import type { BasinConfig, BasinReconfiguration, StreamConfigInput } from '../../model/config.ts'
+import { RedactedKey } from '../../model/encryption-key.ts'
 import {
   EMPTY_PAGE,
   LIST_QUERY,
@@ -13,7 +13,6 @@ import {
 } from '../../model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
 import type { StreamRef } from '../../model/names.ts'
-import { RedactedKey } from '../../model/redacted-key.ts'
 import { assertMembers, assertText, notText } from '../../model/validation.ts'
 import type { AlternativeOperations, Caller } from '../access/caller.ts'
 import type { Permit } from '../access/permissions.ts'

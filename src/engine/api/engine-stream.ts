@@ -1,18 +1,22 @@
 import { type AppendOptions, AppendSession } from '../../api/append-session.ts'
-import { type CallOptions, signalOf } from '../../api/call-options.ts'
+import {
+  type CallOptions,
+  type SiblingOptions,
+  type StreamOptions,
+  signalOf,
+} from '../../api/call-options.ts'
 import type { CursorOptions } from '../../api/record-cursor.ts'
 import { Stream } from '../../api/stream.ts'
-import type { SiblingOptions, StreamOptions } from '../../api/stream-options.ts'
+import type { Operation } from '../../model/access.ts'
 import { type AppendBatch, appendBatch, type RecordInput } from '../../model/append-input.ts'
 import type { StreamConfig, StreamReconfiguration } from '../../model/config.ts'
+import type { RestoredStream } from '../../model/creation.ts'
+import { type EncryptionKeyInput, RedactedKey } from '../../model/encryption-key.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { Metric, MetricsQuery, StreamMetricSet } from '../../model/metrics.ts'
 import type { StreamRef } from '../../model/names.ts'
-import type { Operation } from '../../model/operations.ts'
 import type { StreamTail } from '../../model/position.ts'
 import type { ReadQuery } from '../../model/read-query.ts'
-import { type EncryptionKeyInput, RedactedKey } from '../../model/redacted-key.ts'
-import type { RestoredStream } from '../../model/restored-stream.ts'
 import { type AnySignal, onAnyAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import type { Caller } from '../access/caller.ts'

@@ -1,10 +1,21 @@
 import { CREATE_OPTIONS, type CreateOptions } from '../../api/basin.ts'
-import { CALL_OPTIONS, type CallOptions, signalOf } from '../../api/call-options.ts'
+import {
+  CALL_OPTIONS,
+  type CallOptions,
+  STREAM_OPTIONS,
+  type StreamOptions,
+  signalOf,
+} from '../../api/call-options.ts'
 import { BASIN_OPTIONS, type BasinOptions, Headwater } from '../../api/headwater.ts'
-import { STREAM_OPTIONS, type StreamOptions } from '../../api/stream-options.ts'
 import type { Resource } from '../../core/permission.ts'
-import { type AccessTokenInfo, type AccessTokenInput, copyAccessTokenInput } from '../../model/access.ts'
+import {
+  type AccessTokenInfo,
+  type AccessTokenInput,
+  copyAccessTokenInput,
+  type Operation,
+} from '../../model/access.ts'
 import type { BasinConfigInput } from '../../model/config.ts'
+import type { RestoredStream } from '../../model/creation.ts'
 import { assertValid, invalid } from '../../model/errors.ts'
 import {
   type BasinInfo,
@@ -19,8 +30,6 @@ import {
 } from '../../model/info.ts'
 import type { AccountMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
 import { locationNameProblem, type StreamRef } from '../../model/names.ts'
-import type { Operation } from '../../model/operations.ts'
-import type { RestoredStream } from '../../model/restored-stream.ts'
 import { assertMembers, type MembersOf, notText, orNull } from '../../model/validation.ts'
 import { unlessAborted } from '../../runtime/abort.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'

@@ -1,4 +1,4 @@
-import { admit, admitsAll, afterDelivering } from '../../core/read-limits.ts'
+import { admit, admitsAll, afterDelivering } from '../../core/read-plan.ts'
 import { EMPTY_BYTES, equalSecrets } from '../../model/bytes.ts'
 import type { EncryptionKey } from '../../model/encryption-key.ts'
 import type { StreamPosition } from '../../model/position.ts'

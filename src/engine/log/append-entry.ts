@@ -1,5 +1,5 @@
 import { discardedError } from '../../api/errors.ts'
-import { streamTailOf } from '../../core/stream-state.ts'
+import { streamTailOf } from '../../core/sequence.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
 import type { AppendAck } from '../../model/info.ts'

@@ -1,4 +1,4 @@
-import { admitSized, admitsAll, type ReadLimits } from '../../core/read-limits.ts'
+import { admitSized, admitsAll, type ReadLimits } from '../../core/read-plan.ts'
 import { EMPTY_BYTES } from '../../model/bytes.ts'
 import type { StoredBlock } from '../../storage/contract.ts'
 import type { RecordSpan } from '../../storage/record-spans.ts'

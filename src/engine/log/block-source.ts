@@ -1,4 +1,4 @@
-import { afterDelivering, isExhausted, type ReadLimits, withinBatches } from '../../core/read-limits.ts'
+import { afterDelivering, isExhausted, type ReadLimits, withinBatches } from '../../core/read-plan.ts'
 import { READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../../model/limits.ts'
 import { isPromise } from '../../runtime/maybe-promise.ts'
 import type { ReadRange, StorageSession, StoredBlock } from '../../storage/contract.ts'

@@ -1,6 +1,11 @@
 import { deletedUnderReadError } from '../../api/errors.ts'
-import { afterDelivering, isExhausted, type ReadLimits, withinBatches } from '../../core/read-limits.ts'
-import type { ReadPlan } from '../../core/read-plan.ts'
+import {
+  afterDelivering,
+  isExhausted,
+  type ReadLimits,
+  type ReadPlan,
+  withinBatches,
+} from '../../core/read-plan.ts'
 import { BATCH_ENCODED_BYTES_MAX, READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../../model/limits.ts'
 import { isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
 import type { StoredBlock } from '../../storage/contract.ts'

@@ -1,4 +1,4 @@
-import { streamTailOf } from '../../core/stream-state.ts'
+import { streamTailOf } from '../../core/sequence.ts'
 import type { StreamTail } from '../../model/position.ts'
 import type { SequencedRecord } from '../../model/record.ts'
 import type { Head, StoredBlock } from '../../storage/contract.ts'

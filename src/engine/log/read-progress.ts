@@ -1,5 +1,4 @@
-import { afterDelivering, isExhausted, type ReadLimits } from '../../core/read-limits.ts'
-import type { ReadPlan } from '../../core/read-plan.ts'
+import { afterDelivering, isExhausted, type ReadLimits, type ReadPlan } from '../../core/read-plan.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 
 /** How far a read has come. Shared by its history and live phases. */

@@ -1,4 +1,4 @@
-import type { ReadLimits } from '../../core/read-limits.ts'
+import type { ReadLimits } from '../../core/read-plan.ts'
 import { READ_METERED_BYTES_MAX } from '../../model/limits.ts'
 import { macrotask } from '../../runtime/macrotask.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'

@@ -1,18 +1,16 @@
-import { basinConfig, withDefaultRetention } from '../../core/config.ts'
-import { reconfiguredBasin } from '../../core/config-change.ts'
+import { basinConfig, reconfiguredBasin, withDefaultRetention } from '../../core/config.ts'
 import { basinCreationKey, decideCreate, decideEnsure, sameConfig } from '../../core/provision.ts'
-import { assertBasinConfig } from '../../model/basin-config.ts'
-import type {
-  BasinConfig,
-  BasinConfigInput,
-  BasinReconfiguration,
-  Cipher,
-  RetentionPolicy,
+import {
+  assertBasinConfig,
+  type BasinConfig,
+  type BasinConfigInput,
+  type BasinReconfiguration,
+  type Cipher,
+  type RetentionPolicy,
 } from '../../model/config.ts'
-import { basinPrefixProblem, requestTokenProblem } from '../../model/control-names.ts'
 import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
 import { type BasinInfo, type ListQuery, LOCATION, type Page, type Provisioned } from '../../model/info.ts'
-import { basinNameProblem } from '../../model/names.ts'
+import { basinNameProblem, basinPrefixProblem, requestTokenProblem } from '../../model/names.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { BasinDocument } from '../../storage/documents.ts'
 import { assertNotDeleting } from '../streams/errors.ts'

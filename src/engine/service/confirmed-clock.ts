@@ -1,4 +1,4 @@
-import { type ConfirmedTime, confirmTime, isSuspicious } from '../../core/confirmed-time.ts'
+import { type ConfirmedTime, confirmTime, isSuspicious } from '../../core/clocks.ts'
 import { HeadwaterError } from '../../model/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { StorageSession } from '../../storage/contract.ts'
@@ -7,7 +7,7 @@ import { getDocument, putDocument } from '../../storage/documents.ts'
 /** How far the stored time may lag behind, in milliseconds. Less than a step. */
 const LAG_MS_MAX = 600_000
 
-/** The time by which records are deleted for good: see `core/confirmed-time.ts`. */
+/** The time by which records are deleted for good: see `core/clocks.ts`. */
 export class ConfirmedClock {
   readonly #session: StorageSession
   readonly #clock: Clock

@@ -6,12 +6,12 @@ import {
   type ReadPlan,
   type ReadPolicy,
 } from '../../core/read-plan.ts'
-import { streamTailOf } from '../../core/stream-state.ts'
+import { streamTailOf } from '../../core/sequence.ts'
+import type { StreamMetadata } from '../../model/creation.ts'
 import { HeadwaterError } from '../../model/errors.ts'
 import type { StreamRef } from '../../model/names.ts'
 import type { StreamTail } from '../../model/position.ts'
 import { assertReadQuery, type ReadQuery } from '../../model/read-query.ts'
-import type { StreamMetadata } from '../../model/stream-creation.ts'
 import { type AnySignal, onAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'

@@ -1,5 +1,4 @@
-import type { RetentionExtension } from '../../core/retention.ts'
-import { extendRetention } from '../../core/retention-change.ts'
+import { extendRetention, type RetentionExtension } from '../../core/retention.ts'
 import type { RetentionPolicy, StreamConfig } from '../../model/config.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange, StorageSession } from '../../storage/contract.ts'

@@ -1,23 +1,30 @@
-import { mergeStreamConfig } from '../../core/config.ts'
-import { reconfiguredStream } from '../../core/config-change.ts'
+import { mergeStreamConfig, reconfiguredStream } from '../../core/config.ts'
 import type { Expiry } from '../../core/lifetime.ts'
 import { decideCreate, decideEnsure, sameConfig, streamCreationKey } from '../../core/provision.ts'
-import { assertBasinConfig } from '../../model/basin-config.ts'
-import type {
-  RetentionPolicy,
-  StreamConfig,
-  StreamConfigInput,
-  StreamReconfiguration,
+import {
+  assertBasinConfig,
+  assertStreamConfig,
+  type RetentionPolicy,
+  type StreamConfig,
+  type StreamConfigInput,
+  type StreamReconfiguration,
 } from '../../model/config.ts'
-import { assertStreamConfig } from '../../model/config.ts'
-import { requestTokenProblem, streamPrefixProblem } from '../../model/control-names.ts'
-import { assertStreamCreation } from '../../model/creation-rules.ts'
+import {
+  assertStreamCreation,
+  RESTORED_STREAM,
+  type RestoredStream,
+  type StreamCreation,
+} from '../../model/creation.ts'
 import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../../model/info.ts'
-import { fencingTokenProblem, type StreamRef, streamNameProblem } from '../../model/names.ts'
+import {
+  fencingTokenProblem,
+  requestTokenProblem,
+  type StreamRef,
+  streamNameProblem,
+  streamPrefixProblem,
+} from '../../model/names.ts'
 import type { StreamPosition } from '../../model/position.ts'
-import { RESTORED_STREAM, type RestoredStream } from '../../model/restored-stream.ts'
-import type { StreamCreation } from '../../model/stream-creation.ts'
 import { assertInteger, assertMembers, millisecondsOf } from '../../model/validation.ts'
 import {
   type BasinDocument,

@@ -1,3 +1,4 @@
+import type { Operation } from '../../model/access.ts'
 import type { StorageClass } from '../../model/config.ts'
 import { HeadwaterError } from '../../model/errors.ts'
 import type {
@@ -8,7 +9,6 @@ import type {
   StreamMetricSet,
 } from '../../model/metrics.ts'
 import type { StreamRef } from '../../model/names.ts'
-import type { Operation } from '../../model/operations.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { StorageSession } from '../../storage/contract.ts'
 import type { UsageConnection } from '../streams/target.ts'

@@ -1,6 +1,6 @@
 import type { RetentionPolicy, StreamConfigInput } from '../../model/config.ts'
+import type { RedactedKey } from '../../model/encryption-key.ts'
 import type { StreamRef } from '../../model/names.ts'
-import type { RedactedKey } from '../../model/redacted-key.ts'
 
 /**
  * Identifies a connection in the usage metrics, which count appends by connection: any object, compared by

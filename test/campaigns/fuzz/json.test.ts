@@ -4,13 +4,13 @@ import {
   type AccessScopeInput,
   type AccessTokenInput,
   newAccessToken,
+  OPERATIONS,
   type ResourceSet,
 } from '../../../src/model/access.ts'
 import type { RecordInput } from '../../../src/model/append-input.ts'
 import { encodeBase64 } from '../../../src/model/base64.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import type { BasinReconfiguration, StreamReconfiguration } from '../../../src/model/config.ts'
-import { OPERATIONS } from '../../../src/model/operations.ts'
 import type { DataFormat } from '../../../src/wire/headers.ts'
 import { timeText } from '../../../src/wire/json.ts'
 import {

@@ -7,7 +7,6 @@ import { Router } from '../../../adapters/http/router.ts'
 import { ROUTES } from '../../../adapters/http/routes.ts'
 import { accessTokenIdProblem, accessTokenPrefixProblem } from '../../../src/model/access.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
-import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/control-names.ts'
 import { INTEGER_MAX, LIST_LIMIT_MAX, WAIT_SECONDS_MAX } from '../../../src/model/limits.ts'
 import {
   ACCOUNT_METRIC_SETS,
@@ -15,7 +14,12 @@ import {
   METRIC_INTERVALS,
   STREAM_METRIC_SETS,
 } from '../../../src/model/metrics.ts'
-import { basinNameProblem, streamNameProblem } from '../../../src/model/names.ts'
+import {
+  basinNameProblem,
+  basinPrefixProblem,
+  streamNameProblem,
+  streamPrefixProblem,
+} from '../../../src/model/names.ts'
 import { assertReadQuery, type ReadQuery } from '../../../src/model/read-query.ts'
 import { millisecondsOf, type Time } from '../../../src/model/validation.ts'
 import { contentCodingOf, responseCodingOf } from '../../../src/wire/compression.ts'

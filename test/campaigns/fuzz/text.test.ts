@@ -5,12 +5,13 @@ import { idOfToken, rootTokenProblem, TOKEN_CHARACTERS_MAX } from '../../../src/
 import { accessTokenIdProblem, resourceSetProblem } from '../../../src/model/access.ts'
 import { decodeBase64, encodeBase64, strictly, webBase64 } from '../../../src/model/base64.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
-import { basinPrefixProblem, requestTokenProblem } from '../../../src/model/control-names.ts'
 import { EncryptionKey } from '../../../src/model/encryption-key.ts'
 import {
   basinNameProblem,
+  basinPrefixProblem,
   fencingTokenProblem,
   locationNameProblem,
+  requestTokenProblem,
   streamNameProblem,
 } from '../../../src/model/names.ts'
 import { timeOf, timeText } from '../../../src/wire/json.ts'

@@ -1,7 +1,7 @@
 import { firstValueFrom, take, toArray } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, expectTypeOf, it } from 'vitest'
 import { memory } from '../../../adapters/storage/memory/index.ts'
-import type { StandardSchema } from '../../../src/api/standard-schema.ts'
+import type { StandardSchema } from '../../../src/api/json-codec.ts'
 import { type Engine, HeadwaterError, type JsonStream, open, type Stream } from '../../../src/index.ts'
 import { macrotask } from '../../../src/runtime/macrotask.ts'
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { listAll } from '../../../src/api/list-all.ts'
+import { listAll } from '../../../src/api/lists.ts'
 import type { ListQuery } from '../../../src/index.ts'
 import { openEngine, type TestEngine } from '../../support/index.ts'
 

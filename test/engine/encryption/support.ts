@@ -3,7 +3,7 @@ import { aegis256 } from '../../../adapters/aegis-256/index.ts'
 import '../../../src/engine/encryption/stream-codec.ts'
 import { aesGcmOfNode, aesGcmOfWeb } from '../../../src/engine/encryption/aes-gcm.ts'
 import type { Basin, CipherSuite, HeadwaterError, OpenOptions, Stream } from '../../../src/index.ts'
-import type { EncryptionKeyInput } from '../../../src/model/redacted-key.ts'
+import type { EncryptionKeyInput } from '../../../src/model/encryption-key.ts'
 import { type NodeCrypto, nodeCrypto } from '../../../src/runtime/node.ts'
 import { openEngine, type TestEngine } from '../../support/index.ts'
 

@@ -1,6 +1,5 @@
 import type { HeadwaterError } from '../../../../src/index.ts'
-import type { AppendConditions } from '../../../../src/model/append-input.ts'
-import type { ProducerBatch } from '../../../../src/model/producer-batch.ts'
+import type { AppendConditions, ProducerBatch } from '../../../../src/model/append-input.ts'
 import type { Prng } from '../../../../src/runtime/prng.ts'
 import type { AppendAttempt } from '../append-attempt.ts'
 

@@ -1,6 +1,6 @@
 import type { HeadwaterError, StreamInfo } from '../../../../src/index.ts'
-import { commandOf } from '../../../../src/model/command.ts'
 import type { StreamConfigInput } from '../../../../src/model/config.ts'
+import { commandOf } from '../../../../src/model/record.ts'
 import { decodeRecords } from '../../../../src/storage/block-codec.ts'
 import type { Head, StoredBlock } from '../../../../src/storage/contract.ts'
 import type { StreamDocument } from '../../../../src/storage/documents.ts'

@@ -1,0 +1,144 @@
+import type { RecordInput } from './append-input.ts'
+import { isWellFormed, utf8Length } from './bytes.ts'
+import type { Cipher, StreamConfigInput } from './config.ts'
+import type { EncryptionKeyInput } from './encryption-key.ts'
+import { invalid } from './errors.ts'
+import { METADATA_BYTES_MAX, METADATA_ENTRIES_MAX } from './limits.ts'
+import {
+  assertInteger,
+  assertMembers,
+  type Check,
+  type MembersOf,
+  millisecondsOf,
+  type Time,
+  unchecked,
+} from './validation.ts'
+
+/** Texts that an application keeps with a stream, such as the type of its content. They never change. */
+export type StreamMetadata = Readonly<Record<string, string>>
+
+/** The end of a stream, whatever it holds: it is deleted. It never changes. */
+export type StreamExpiry =
+  /** The time of the deletion. */
+  | { readonly at: Date }
+  /** The seconds without an append or a read after which it is deleted: see {@link StreamCreation}. */
+  | { readonly idleSeconds: number }
+
+/** How a new stream begins, besides its configuration. */
+export interface StreamCreation {
+  /**
+   * Texts that are stored with the stream and listed with it: at most 16, and 2 KiB of UTF-8 with their
+   * names. None by default.
+   */
+  readonly metadata?: StreamMetadata | undefined
+  /**
+   * The time at which the stream is deleted, or the idle seconds after which it is. Appends and new reads
+   * restart the idle time; tail checks do not. Not every read is recorded, so an idle stream may be deleted
+   * later, by a tenth of the idle time and at most a minute. By default, the stream never expires.
+   */
+  readonly expiry?: { readonly at: Time } | { readonly idleSeconds: number } | undefined
+  /**
+   * Begins the stream with a copy of the records of another stream in the basin: those below `seqNum`, or
+   * all. They keep their sequence numbers and timestamps. If the other stream is deleted first, its name
+   * stays reserved until its forks are deleted.
+   */
+  readonly fork?: { readonly stream: string; readonly seqNum?: number | undefined } | undefined
+  /** The first records, after those of the fork: a batch that is stored with the stream or not at all. */
+  readonly records?: readonly RecordInput[] | undefined
+  /**
+   * The key of `records` and of the records of a fork, which are decrypted, and encrypted again for the new
+   * stream. Required if either stream is encrypted, and ignored otherwise.
+   */
+  readonly encryptionKey?: EncryptionKeyInput | undefined
+}
+
+/** The members of {@link StreamCreation}, which are validated where they are used. */
+export const STREAM_CREATION: MembersOf<StreamCreation> = {
+  metadata: unchecked,
+  expiry: unchecked,
+  fork: unchecked,
+  records: unchecked,
+  encryptionKey: unchecked,
+}
+
+/** The rule of the member `metadata`. */
+const assertMetadata: Check = (value, field) => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalid(`\`${field}\` must be an object`, field)
+  }
+  const entries = Object.entries(value)
+  if (entries.length > METADATA_ENTRIES_MAX) {
+    throw invalid(
+      `\`${field}\` must not exceed ${METADATA_ENTRIES_MAX} entries, not ${entries.length}`,
+      field,
+    )
+  }
+  let bytes = 0
+  for (const [name, text] of entries) {
+    if (typeof text !== 'string') throw invalid(`\`${field}\` must contain only strings`, field)
+    if (!isWellFormed(name) || !isWellFormed(text)) throw invalid(`\`${field}\` must be valid Unicode`, field)
+    bytes += utf8Length(name) + utf8Length(text)
+  }
+  if (bytes > METADATA_BYTES_MAX) {
+    throw invalid(`\`${field}\` must not exceed ${METADATA_BYTES_MAX} bytes, not ${bytes}`, field)
+  }
+}
+
+/** The rule of the member `expiry`. */
+const assertExpiry: Check = (value, field) => {
+  assertMembers(value, { at: unchecked, idleSeconds: unchecked }, field, `${field}.`)
+  const { at, idleSeconds } = value as { readonly at?: Time | undefined; readonly idleSeconds?: unknown }
+  if ((at === undefined) === (idleSeconds === undefined)) {
+    throw invalid(`\`${field}\` must have either \`at\` or \`idleSeconds\``, field)
+  }
+  if (at === undefined) assertInteger(idleSeconds, `${field}.idleSeconds`)
+  else assertInteger(millisecondsOf(at), `${field}.at`)
+}
+
+const assertFork: Check = (value, field) => {
+  assertMembers(value, { stream: 'string', seqNum: assertInteger }, field, `${field}.`)
+  if ((value as { readonly stream?: string | undefined }).stream === undefined) {
+    throw invalid(`\`${field}.stream\` is required`, `${field}.stream`)
+  }
+}
+
+const RULES: MembersOf<StreamCreation> = {
+  metadata: assertMetadata,
+  expiry: assertExpiry,
+  fork: assertFork,
+  records: unchecked,
+  encryptionKey: unchecked,
+}
+
+/** Throws `invalid` for a creation with an invalid member. Records are checked where they are used. */
+export function assertStreamCreation({ metadata, expiry, fork }: StreamCreation): void {
+  assertMembers({ metadata, expiry, fork }, RULES, 'options')
+}
+
+/** A stream that continues another one whose records before `start` are gone. */
+export interface RestoredStream {
+  /** Settings over the basin's defaults. None by default. */
+  readonly config?: StreamConfigInput | undefined
+  /**
+   * The sequence number of its next record, and the lowest timestamp that a record may get, in milliseconds.
+   */
+  readonly start: { readonly seqNum: number; readonly timestamp: Time }
+  /** The fencing token, at most 36 bytes. `''`, the default, sets none. */
+  readonly fencingToken?: string | undefined
+  /** `null` stores plain text. By default the cipher of the basin's configuration applies. */
+  readonly cipher?: Cipher | null | undefined
+  /** The texts of {@link StreamCreation}. None by default. */
+  readonly metadata?: StreamMetadata | undefined
+  /** The end as in {@link StreamCreation}; idle seconds begin with the restoration. Never by default. */
+  readonly expiry?: StreamCreation['expiry'] | undefined
+}
+
+/** The members of {@link RestoredStream}, which are validated where they are used. */
+export const RESTORED_STREAM: MembersOf<RestoredStream> = {
+  config: unchecked,
+  start: { seqNum: unchecked, timestamp: unchecked },
+  fencingToken: unchecked,
+  cipher: unchecked,
+  metadata: unchecked,
+  expiry: unchecked,
+}
