@@ -57,7 +57,9 @@ describe('the check for streams that already have records', () => {
       wrapFetch: (fetch) => async (request) => {
         const answer = await fetch(request)
         if (new URL(request.url).pathname !== '/v1/basins') return answer
-        return new Response((await answer.text()).replace('"state":"active"', '"state":"deleting"'))
+        const { headers } = answer
+        const text = (await answer.text()).replace('"state":"active"', '"state":"deleting"')
+        return new Response(text, { headers: { 'content-type': headers.get('content-type')! } })
       },
     })
     for (const basin of ['basin-a', 'basin-b']) await target.hw.createBasin(basin)

@@ -115,7 +115,7 @@ class TableRun {
   readonly #differences: string[] = []
   /** What the last snapshot has shown, unless the resources were restored since. */
   #state: string | undefined
-  /** The messages by status: those of 401 and 403 do not depend on the resource. */
+  /** The messages by status: those of 401 and 403 name the operation, and nothing about the resource. */
   readonly #messages = new Map<string, Set<string>>()
 
   constructor(service: AccessService, name: string) {
@@ -214,7 +214,8 @@ class TableRun {
       const { status, message } = error as { status?: number; message: string }
       if (status === undefined) throw error
       if (status === 401 || status === 403) {
-        this.#messages.set(`${status}`, (this.#messages.get(`${status}`) ?? new Set()).add(message))
+        const stated = message.replace(/(?<=does not permit )[a-z- ]+$/, 'it')
+        this.#messages.set(`${status}`, (this.#messages.get(`${status}`) ?? new Set()).add(stated))
       }
       return `${status}`
     }
