@@ -2,7 +2,7 @@ import { utf8 } from '../../src/model/bytes.ts'
 import { CliError, printable } from './errors.ts'
 
 /** What stands for a letter of a template, such as `%o`. */
-export interface Field<Subject> {
+interface Field<Subject> {
   readonly description: string
   readonly valueOf: (subject: Subject) => Uint8Array | string
 }

@@ -42,7 +42,7 @@ export async function connectUnreliably({ handler, ...options }: Options = {}) {
 }
 
 /** The request as a server receives it that has no sessions in frames. */
-export function plainRequest(request: Request): Request {
+function plainRequest(request: Request): Request {
   if (request.method !== 'GET' || !request.headers.get('content-type')?.endsWith('s/proto')) return request
   const headers = new Headers(request.headers)
   headers.delete('content-type')

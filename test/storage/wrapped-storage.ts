@@ -23,7 +23,7 @@ export function wrapped(change: Change, inner: Storage = memory()): Storage {
 }
 
 /** Forwards every method, because the methods of a class are not own properties. */
-export function delegating(session: StorageSession): StorageSession {
+function delegating(session: StorageSession): StorageSession {
   return {
     get: (collection, key) => session.get(collection, key),
     list: (collection, range) => session.list(collection, range),

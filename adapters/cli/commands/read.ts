@@ -171,7 +171,7 @@ const STEP_MAX = 10_000
  * Returns where to start so that a read to the tail has `count` records that are counted. Goes back from the
  * tail in steps, and keeps the positions of one step at a time.
  */
-export async function lastRecords(
+async function lastRecords(
   stream: Stream,
   count: number,
   counts: (record: SequencedRecord) => boolean,

@@ -69,7 +69,7 @@ export function queryMetrics(
 }
 
 /** A line of a chart, or a colour of its bars. */
-export interface ChartSeries {
+interface ChartSeries {
   readonly name: string
   readonly points: readonly MetricPoint[]
   /** The sum of totals, or the last of measurements. */
