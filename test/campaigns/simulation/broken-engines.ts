@@ -46,7 +46,7 @@ export const BROKEN_ENGINES: readonly (readonly [
   ],
   [
     'a storage that forgets trims',
-    3,
+    1,
     60,
     onStorage((session) => ({
       head: async (logId) => {
@@ -57,7 +57,7 @@ export const BROKEN_ENGINES: readonly (readonly [
   ],
   [
     'a storage that forgets the producers of a log',
-    16,
+    44,
     120,
     onStorage((session, triggers) => ({
       head: async (logId) => {
@@ -75,10 +75,10 @@ export const BROKEN_ENGINES: readonly (readonly [
       reclaim: (limits) => session.reclaim({ ...limits, now: limits.now + 3_600_000 }),
     })),
   ],
-  ['engines that delete by their own clocks', 24, 400, () => ({ ignoresSharedClock: true })],
+  ['engines that delete by their own clocks', 123, 400, () => ({ ignoresSharedClock: true })],
   [
     'a client that repeats an append of unknown outcome',
-    6,
+    8,
     60,
     onStream((stream) => ({
       append: (records, conditions) =>
@@ -90,7 +90,7 @@ export const BROKEN_ENGINES: readonly (readonly [
   ],
   [
     'a session that omits a batch',
-    16,
+    28,
     120,
     onStream((stream, triggers) => ({
       openCursor: async (...args) => {
