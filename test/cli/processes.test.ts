@@ -212,7 +212,8 @@ describe.skipIf(process.platform === 'win32' /* it has no bash */)('export and i
     const { code, stderr } = await shell('ulimit -f 4; headwater export --dir source > part')
     expect(await readFile(at('part'), 'utf8')).not.toContain('export_end')
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^headwater: cannot write to standard output: EFBIG.*\n$/)
+    // The limit holds for files of the storage, too, which reports that before.
+    expect(stderr).toMatch(/^headwater: cannot write to standard output: EFBIG.*\n$/m)
   })
 
   it('an export redirected with >> is complete and is appended to the file', async () => {
