@@ -1,13 +1,11 @@
 // @module-tag slow
 
 import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { runInThisContext } from 'node:vm'
-import { type BuildOptions, build } from 'esbuild'
+import { build } from 'esbuild'
 import ts from 'typescript'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type InstalledApp, installApp } from './installed-app.ts'
@@ -140,31 +138,24 @@ it('its observables work with the rxjs of the app', () => {
   expect(printed).toBe('true one,one,two\n')
 })
 
-it.each<[string, BuildOptions]>([
-  ['minified', { minify: true }],
-  ['with the names of functions kept', { keepNames: true }],
-])(
-  'the script of the console page runs when it is bundled %s, and its policy has its hash',
-  async (_, options) => {
-    const { outputFiles } = await build({
-      ...options,
-      stdin: {
-        contents: `import { consolePage } from 'headwater/console-page'\nconsole.log(JSON.stringify(consolePage()))`,
-        resolveDir: app.directory,
-      },
-      bundle: true,
-      write: false,
-      format: 'esm',
-      logLevel: 'error',
-    })
-    const program = join(app.directory, 'console-page.mjs')
-    writeFileSync(program, outputFiles[0]!.contents)
-    const printed = execFileSync(process.execPath, [program], { encoding: 'utf8', maxBuffer: 16_000_000 })
-    const { html, contentSecurityPolicy } = JSON.parse(printed)
-    const [, script] = /<script type="module">(.*)<\/script>/s.exec(html)!
-    const hash = createHash('sha256').update(script!).digest('base64')
-    expect(contentSecurityPolicy).toContain(`'sha256-${hash}'`)
-    // Without a page to show itself in, the script gets as far as that.
-    expect(() => runInThisContext(`(() => {${script}})()`)).toThrow('CSSStyleSheet is not defined')
-  },
-)
+it('the script of the console page is in a server that is bundled', async () => {
+  const { outputFiles } = await build({
+    stdin: {
+      contents: `import { consolePage } from 'headwater/console-page'
+const { html, scripts } = consolePage()
+console.log(JSON.stringify({ html, script: await scripts['console.js']() }))`,
+      resolveDir: app.directory,
+    },
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'esm',
+    logLevel: 'error',
+  })
+  const program = join(app.directory, 'console-page.mjs')
+  writeFileSync(program, outputFiles[0]!.contents)
+  const printed = execFileSync(process.execPath, [program], { encoding: 'utf8', maxBuffer: 16_000_000 })
+  const { html, script } = JSON.parse(printed)
+  expect(html).toContain('src="./console.js"')
+  expect(script).toContain('Nothing is stored yet')
+})
