@@ -34,17 +34,8 @@ export interface SqliteStorageOptions extends Pick<StorageManifest, 'name' | 'du
 }
 
 /**
- * Creates a storage in a SQLite database that a driver connects to. Does nothing until it is opened.
- *
- * ```ts
- * // On `expo-sqlite`, in React Native.
- * const phone = sqliteStorage({
- *   name: 'expo-sqlite',
- *   durability: 'power-loss',
- *   shared: false,
- *   open: () => ({ exec: (statement, values) => database.getAllSync(statement, values) }),
- * })
- * ```
+ * Creates a storage in a SQLite database that a driver connects to, such as one of another runtime
+ * (docs/sqlite.md). Does nothing until it is opened.
  */
 export function sqliteStorage({ name, durability, shared, open }: SqliteStorageOptions): Storage {
   return {
