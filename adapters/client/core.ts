@@ -58,7 +58,7 @@ export class ClientCore {
   }
 
   /**
-   * Runs the appends of one stream one after another, in the order of the calls.
+   * Runs the appends to one stream, or the creations of a stream or a basin, in the order of the calls.
    *
    * @param mark Identifies the append for {@link isLast}.
    */
@@ -73,6 +73,14 @@ export class ClientCore {
     }
     result.then(end, end)
     return this.untilClosed(result)
+  }
+
+  /**
+   * Resolves when the earlier calls that `inOrder` runs for a stream or a basin have settled: what is called
+   * after a creation must not come before it. Undefined if there are none.
+   */
+  settled(id: string): Promise<void> | undefined {
+    return this.#queues.get(id)?.queue.run(async () => {})
   }
 
   /** Whether no append of the stream was called after this one, which has not settled. */

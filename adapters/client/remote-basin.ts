@@ -14,7 +14,7 @@ import type { ClientCore } from './core.ts'
 import { createStream, ensureStream } from './creation.ts'
 import { basinConfig, keepingRetention } from './default-retention.ts'
 import { RemoteStream } from './remote-stream.ts'
-import { RemoteTarget } from './stream-target.ts'
+import { RemoteTarget, streamId } from './stream-target.ts'
 
 /** A basin of a server. */
 export class RemoteBasin extends Basin {
@@ -34,11 +34,11 @@ export class RemoteBasin extends Basin {
   }
 
   override createStream(...args: Parameters<Basin['createStream']>): Promise<Provisioned<StreamInfo>> {
-    return createStream(this.#core.sender, this.name, ...args)
+    return this.#creating(args[0], () => createStream(this.#core.sender, this.name, ...args))
   }
 
   override ensureStream(...args: Parameters<Basin['ensureStream']>): Promise<Provisioned<StreamInfo>> {
-    return ensureStream(this.#core.sender, this.name, ...args)
+    return this.#creating(args[0], () => ensureStream(this.#core.sender, this.name, ...args))
   }
 
   override async listStreams(query: ListQuery = {}, options?: CallOptions): Promise<Page<StreamInfo>> {
@@ -75,5 +75,14 @@ export class RemoteBasin extends Basin {
 
   override async metrics(query: MetricsQuery, options?: CallOptions): Promise<readonly Metric[]> {
     return metricsFor(this.#core.sender, [this.name], query, options)
+  }
+
+  /** Runs the creation of a stream after that of its basin. */
+  #creating<Result>(name: string, create: () => Promise<Result>): Promise<Result> {
+    // Not checked yet: it may be a symbol.
+    return this.#core.inOrder(streamId(this.name, String(name)), async () => {
+      await this.#core.settled(this.name)
+      return create()
+    })
   }
 }

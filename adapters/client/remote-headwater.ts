@@ -47,11 +47,11 @@ export class RemoteHeadwater extends Headwater {
   }
 
   override createBasin(...args: Parameters<Headwater['createBasin']>): Promise<Provisioned<BasinInfo>> {
-    return createBasin(this.#core.sender, ...args)
+    return this.#core.inOrder(String(args[0]), () => createBasin(this.#core.sender, ...args))
   }
 
   override ensureBasin(...args: Parameters<Headwater['ensureBasin']>): Promise<Provisioned<BasinInfo>> {
-    return ensureBasin(this.#core.sender, ...args)
+    return this.#core.inOrder(String(args[0]), () => ensureBasin(this.#core.sender, ...args))
   }
 
   override async listBasins(query: ListQuery = {}, options?: CallOptions): Promise<Page<BasinInfo>> {

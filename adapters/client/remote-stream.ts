@@ -67,6 +67,8 @@ export class RemoteStream extends Stream {
       const reservation = this.#core.streamContext.reserve(batch.meteredBytes)
       const acked = this.#core
         .inOrder(this.#target.id, async () => {
+          const creating = this.#core.settled(this.basinName)
+          if (creating !== undefined) await creating
           signal?.throwIfAborted()
           return this.#appends.append(batch, body)
         })
@@ -83,6 +85,8 @@ export class RemoteStream extends Stream {
     signal?.throwIfAborted()
     this.#begin()
     const { closing } = this.#core
+    const earlier = [this.#core.settled(this.basinName), this.#core.settled(this.#target.id)]
+    await unlessAborted(signal, Promise.all(earlier))
     return openAppendSession(this.#core, this.#target, this.#appends, signal, closing)
   }
 
