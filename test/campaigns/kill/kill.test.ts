@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import { type Engine, HeadwaterError, open } from '../../../src/index.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import { temporaryDirectory } from '../../storage/filesystem/directories.ts'
+import { DRIVERS } from '../../storage/sqlite/databases.ts'
 import { bundleProgram, Child } from '../../support/child-process.ts'
 import { campaignOf, replayCommand } from '../harness/campaign.ts'
 import { Progress } from '../harness/progress.ts'
@@ -38,7 +39,11 @@ function planOf(prng: Prng, round: number): Plan {
   }
 }
 
-test.each(Object.keys(STORAGES) as StorageName[])(
+/** Node 20 has SQLite only with the package `better-sqlite3`. */
+const HAS_SQLITE = Object.keys(DRIVERS).length > 0
+const KILLED = (Object.keys(STORAGES) as StorageName[]).filter((name) => name !== 'sqlite' || HAS_SQLITE)
+
+test.each(KILLED)(
   `recovers everything that a killed engine acknowledged, %s (${rounds} rounds)`,
   async (storage) => {
     const prng = new Prng(seed)
