@@ -440,8 +440,8 @@ export class OutboxSender {
       // The mirror will notice if the copy is of a stream that was deleted.
       if (isCopied ? !isLastOf(entry, records[0]!) : isCopyLive?.() === false) throw mismatchedCopyError()
     }
-    await this.#note({ left: end })
-    if (isFormer) await this.#note({ left: least })
+    // In one note: what leaves is shown as pending until a view has reached `left`, in the new stream.
+    await this.#append([progressRecord({ ...this.#progress, left: least }, [], isFormer)])
   }
 
   /** Parks the entries of which it cannot be known whether the server has stored them. */

@@ -162,9 +162,11 @@ export function withLogRecords(
     meteredBytes += sign * before.meteredBytes
     count += sign * before.records.length
   }
-  const removeConfirmed = (below: number) => {
-    for (const { number, confirmation } of [...entries.values()])
-      if (confirmation !== undefined && confirmation.end.seqNum <= below) update(number, undefined)
+  const removeConfirmed = (below: number, dropsFormer: boolean) => {
+    for (const { number, confirmation, isFormer } of [...entries.values()]) {
+      if (confirmation === undefined) continue
+      if (confirmation.end.seqNum <= below || (dropsFormer && isFormer)) update(number, undefined)
+    }
   }
 
   for (const record of records) {
@@ -178,14 +180,14 @@ export function withLogRecords(
       count += entry.records.length
       if (flag === SENDING && progress !== undefined) progress = { ...progress, doubtTo: entry.number }
     } else if (kind === 'progress') {
-      const { confirmed, ...noted } = jsonOf<Progress & { readonly confirmed: Confirmed }>(record)
+      const { confirmed, dropsFormer, ...noted } = jsonOf<ProgressNote>(record)
       progress = noted
       progressAt = record.seqNum
       for (const [number, confirmation] of confirmed) {
         update(number, { confirmation, error: undefined })
         listener?.confirmed(number, confirmation)
       }
-      removeConfirmed(progress.left)
+      removeConfirmed(progress.left, dropsFormer)
     } else if (kind === 'replaced' && progress !== undefined) {
       for (const { number } of entriesInDoubt({ ...state, progress }))
         update(number, { error: outcomeUnknownError() })
@@ -263,9 +265,21 @@ export function batchRecords(
   })
 }
 
-/** Returns progress as a record of the log, with entries that were found on the server. */
-export function progressRecord(progress: Progress, confirmed: Confirmed = []): LogRecord {
-  return noteRecord('progress', { ...progress, confirmed })
+interface ProgressNote extends Progress {
+  readonly confirmed: Confirmed
+  readonly dropsFormer: boolean
+}
+
+/**
+ * Returns progress as a record of the log, with entries that were found on the server. With `dropsFormer`,
+ * the entries leave that were confirmed in a stream that was replaced since: no copy will have them.
+ */
+export function progressRecord(
+  progress: Progress,
+  confirmed: Confirmed = [],
+  dropsFormer = false,
+): LogRecord {
+  return noteRecord('progress', { ...progress, confirmed, dropsFormer } satisfies ProgressNote)
 }
 
 /** Returns the note that the stream is another one, with the id of a new producer. */
