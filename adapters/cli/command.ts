@@ -256,8 +256,8 @@ const OTHER_WORDS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Returns what the command line reports for an error of commander. What the user typed is quoted as everywhere
- * else: it may be a token in the wrong place.
+ * Returns what the command line reports for an error of commander. What the user typed is quoted as
+ * everywhere else: it may be a token in the wrong place.
  */
 export function usageError({ code, message }: CommanderError, path: string): CliError {
   const help = `see \`${path} --help\``

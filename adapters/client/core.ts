@@ -102,8 +102,8 @@ export class ClientCore {
   }
 
   /**
-   * Sends what producers have collected, and ends everything else. Resolves when nothing is under way any more:
-   * appends that are not acknowledged after a while fail.
+   * Sends what producers have collected, and ends everything else. Resolves when nothing is under way any
+   * more: appends that are not acknowledged after a while fail.
    */
   async close(): Promise<void> {
     this.closing.abort(clientClosedError())

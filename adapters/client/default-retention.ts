@@ -50,7 +50,9 @@ export async function keepingRetention(
   return { ...change, defaultStreamConfig: { ...rest, retentionPolicy: 'infinite' } }
 }
 
-/** Whether the basin has a retention; undefined if the server decides, or the token does not permit looking. */
+/**
+ * Whether the basin has a retention; undefined if the server decides, or the token does not permit looking.
+ */
 async function hasRetention(sender: CallSender, basin: string, signal: Signal): Promise<boolean | undefined> {
   if (!sender.settings.keepsForever) return undefined
   try {

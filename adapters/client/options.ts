@@ -53,8 +53,8 @@ export interface ConnectOptions {
    */
   readonly getToken?: (() => string | Promise<string>) | undefined
   /**
-   * Sends requests: a handler made by `createHandler`, or a `fetch` of your own. The runtime's by default, and
-   * in Node HTTP/2 for sessions.
+   * Sends requests: a handler made by `createHandler`, or a `fetch` of your own. The runtime's by default,
+   * and in Node HTTP/2 for sessions.
    */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined
   /** The prefix of protocol headers: `s2` for the hosted service. `svc` by default. */

@@ -34,8 +34,8 @@ async function openAppender(
 }
 
 /**
- * Opens an append session, which ends when `closing` aborts. Rejects as {@link openAppender} does, and with the
- * reason of the signal.
+ * Opens an append session, which ends when `closing` aborts. Rejects as {@link openAppender} does, and with
+ * the reason of the signal.
  */
 export async function openAppendSession(
   core: ClientCore,

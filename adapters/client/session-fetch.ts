@@ -6,7 +6,10 @@ import type { IncomingResponse, OutgoingRequest } from './exchange.ts'
 import type { Http2Transport } from './node/node-http2.ts'
 import type { Settings } from './options.ts'
 
-/** Sends the requests of sessions: over HTTP/2 in Node, whose `fetch` has one direction at a time, else by `fetch`. */
+/**
+ * Sends the requests of sessions: over HTTP/2 in Node, whose `fetch` has one direction at a time, else by
+ * `fetch`.
+ */
 export class SessionFetch {
   readonly #settings: Settings
   #http2: Promise<Http2Transport> | undefined

@@ -28,8 +28,8 @@ const POLICY = [
 ].join('; ')
 
 /**
- * Returns the console as a page for the option `page` of `createHandler` and `serve`. It loads one script, and
- * connects only to the server that it came from.
+ * Returns the console as a page for the option `page` of `createHandler` and `serve`. It loads one script,
+ * and connects only to the server that it came from.
  */
 export function consolePage(): HtmlPage {
   return {

@@ -135,10 +135,11 @@ export class Mirror {
   }
 
   /**
-   * Deletes the copy and starts again, `from` an earlier point if the app wants more records. Resolves when the new copy exists; the mirror then fills it. The old
-   * copy is kept if the remote stream cannot be read. If it is another stream now, records of the outbox that
-   * the one before may have stored are parked. Rejects with the errors of a read and of the local storage,
-   * and with `closed` if the mirror is closed before.
+   * Deletes the copy and starts again, `from` an earlier point if the app wants more records. Resolves when
+   * the new copy exists; the mirror then fills it. The old copy is kept if the remote stream cannot be read.
+   * If it is another stream now, records of the outbox that the one before may have stored are parked.
+   * Rejects with the errors of a read and of the local storage, and with `closed` if the mirror is closed
+   * before.
    *
    * ```ts
    * copy.state$.subscribe((state) => {

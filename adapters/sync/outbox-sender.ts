@@ -301,7 +301,9 @@ export class OutboxSender {
     if (this.#progress.mode === 'producer') this.#settle()
   }
 
-  /** The server does not know the producer: it was restored, the stream is another one, or a week has passed. */
+  /**
+   * The server does not know the producer: it was restored, the stream is another one, or a week has passed.
+   */
   async #forget(error: HeadwaterError, isInDoubt: boolean): Promise<void> {
     const { log, copy, isCopyLive } = this.#context
     const isFirst = !this.#hasForgotten

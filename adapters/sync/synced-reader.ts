@@ -91,8 +91,9 @@ export abstract class SyncedReader<Content extends object>
   }
 
   /**
-   * Iterates over changes, as {@link ChangeSource} describes, from a sequence number or another start on. Ends
-   * when the synced stream is closed; throws `closed` if everything on this device was not passed on by then.
+   * Iterates over changes, as {@link ChangeSource} describes, from a sequence number or another start on.
+   * Ends when the synced stream is closed; throws `closed` if everything on this device was not passed on by
+   * then.
    */
   async *changes(
     from: number | ReadQuery,

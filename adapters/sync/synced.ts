@@ -57,7 +57,7 @@ export function syncedStream<Format extends RecordFormat = 'string'>(
   return synced
 }
 
-/** Starts a mirror, and an outbox that sends while the mirror copies. */
+/** @internal Starts a mirror, and an outbox that sends while the mirror copies. */
 export function syncedParts(
   remote: Stream,
   local: Stream,

@@ -28,7 +28,8 @@ export interface AppendPlan {
  *
  * ```ts
  * const { logs, conflicts } = planAppends(requests, heads)
- * for (const { logId, blocks, head } of logs) rows.push({ logId, data: blocks.map(({ data }) => data), head })
+ * for (const { logId, blocks, head } of logs)
+ *   rows.push({ logId, data: blocks.map(({ data }) => data), head })
  * for (const [request, conflict] of conflicts) console.log(request.logId, conflict.message)
  * ```
  */

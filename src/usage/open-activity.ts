@@ -36,7 +36,8 @@ interface OpenRead {
 
 /**
  * The open streaming reads. Each is an operation when it opens and another one for each further full minute
- * (docs/protocol.md "Metrics responses"). Operations are counted on demand, which saves a timer for each read.
+ * (docs/protocol.md "Metrics responses"). Operations are counted on demand, which saves a timer for each
+ * read.
  */
 export class OpenReads {
   readonly #open = new Set<OpenRead>()

@@ -112,7 +112,7 @@ export class UsageUpkeep {
     }
   }
 
-  /** Adds the hours and days in which a log was measured that no longer exists: nobody can ask for them. */
+  /** Adds the hours and days in which a log was measured that no longer exists, which no query can name. */
   async #addOfMissingLog(removed: Set<string>, minuteKey: string): Promise<void> {
     const { chunk, scope } = parseUsageKey(minuteKey)
     const logId = logOf(scope)

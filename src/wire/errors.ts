@@ -13,8 +13,8 @@ export interface ErrorBody {
 }
 
 /**
- * The status and JSON text of an error. 412 and 416 have bodies of their own, without a code. An error that is
- * not a {@link HeadwaterError} is a defect: it becomes 500 `other`, and its message stays private.
+ * The status and JSON text of an error. 412 and 416 have bodies of their own, without a code. An error that
+ * is not a {@link HeadwaterError} is a defect: it becomes 500 `other`, and its message stays private.
  */
 export function errorBody(error: unknown): ErrorBody {
   if (!HeadwaterError.is(error)) return { status: 500, text: codeAndMessage('other', 'internal error') }

@@ -10,8 +10,9 @@ const PART_BYTES = 65_536
 const COMPRESSED_PART_BYTES = 1_024
 
 /**
- * zstd for runtimes without their own: a WebAssembly module with 16 MiB of memory, which aborts if that is too
- * little and is unreliable afterwards. `zstdFrames` rejects what would not fit. After an error of the module,
+ * zstd for runtimes without their own: a WebAssembly module with 16 MiB of memory, which aborts if that is
+ * too little and is unreliable afterwards. `zstdFrames` rejects what would not fit. After an error of the
+ * module,
  * `load` creates a new instance for the next call.
  */
 export function portableZstd(load: () => Promise<ZstdBinding> = loadZstdBinding): Codec {

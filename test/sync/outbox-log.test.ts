@@ -251,7 +251,8 @@ test.each([
     const records = log.map((record, seqNum) => ({ ...record, seqNum, timestamp: 0 }))
     const state = withLogRecords(emptyOutbox(), records)
     expect([...state.entries.keys()]).toEqual(left)
-    // A view shows what has left as pending until it has reached this position, which exists in the new stream.
+    // A view shows what has left as pending until it has reached this position, which exists in the new
+    // stream.
     expect(state.progress?.left).toBe(3)
   },
 )

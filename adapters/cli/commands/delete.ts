@@ -39,7 +39,7 @@ export const DELETE = command({
   },
 })
 
-/** Asks on a terminal. Elsewhere nobody could answer. */
+/** Asks on a terminal. A program in place of a user could not answer. */
 async function isConfirmed(names: readonly string[], { input, printError }: CliContext): Promise<boolean> {
   const terminal = input()
   if (!terminal.isTTY) return true

@@ -9,7 +9,10 @@ export interface ProtobufTypes {
   readonly registry: FileRegistry
 }
 
-/** Reads the types of a file descriptor set, as `protoc --descriptor_set_out` and `buf build` write it. Throws. */
+/**
+ * Reads the types of a file descriptor set, as `protoc --descriptor_set_out` and `buf build` write it.
+ * Throws.
+ */
 export function protobufTypesOf(set: Uint8Array): ProtobufTypes {
   const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, set))
   const names = [...registry].flatMap((type) => (type.kind === 'message' ? [type.typeName] : []))

@@ -119,8 +119,8 @@ export function wholeIntervals(start: number, end: number, interval: MetricInter
 }
 
 /**
- * The beginnings of the intervals of a range, and the values of each series in them: zero in intervals without
- * a total, and the last measurement until the next one.
+ * The beginnings of the intervals of a range, and the values of each series in them: zero in intervals
+ * without a total, and the last measurement until the next one.
  */
 export function tableOf(
   { kind, series }: Pick<ChartData, 'kind' | 'series'>,

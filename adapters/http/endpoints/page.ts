@@ -21,8 +21,8 @@ export function servePage({ html, contentSecurityPolicy, scripts = {} }: HtmlPag
 }
 
 /**
- * Serves a text that does not change. A browser that has it asks whether it changed (`if-none-match`), and then
- * gets 304 without the text.
+ * Serves a text that does not change. A browser that has it asks whether it changed (`if-none-match`), and
+ * then gets 304 without the text.
  */
 function serveText(
   load: () => Promise<string>,

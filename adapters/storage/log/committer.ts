@@ -143,7 +143,9 @@ export class Committer {
     return this.#waiting.splice(0, count)
   }
 
-  /** Writes and settles the calls. If those that add data have no room, the others are written without them. */
+  /**
+   * Writes and settles the calls. If those that add data have no room, the others are written without them.
+   */
   async #write(calls: readonly Call[]): Promise<void> {
     const refusal = this.#housekeeping.refusal()
     const allowed = refusal === undefined ? calls : withoutAdding(calls, refusal)

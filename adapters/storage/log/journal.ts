@@ -90,8 +90,8 @@ export class Journal {
   }
 
   /**
-   * Begins the next journal, so that the earlier ones no longer change. It tells how many groups they have, so
-   * they are made durable first.
+   * Begins the next journal, so that the earlier ones no longer change. It tells how many groups they have,
+   * so they are made durable first.
    */
   async begin(): Promise<JournalFile> {
     if (this.#failure !== undefined) throw this.#failure

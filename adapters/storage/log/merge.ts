@@ -12,8 +12,8 @@ const MERGED_BYTES_MAX = 512 * 1_048_576
 
 /**
  * Returns segments that are worth merging: eight in which about as much is in use. So a block is copied about
- * once for every factor of eight by which the data grows, and of the segments that are mostly freed, a bounded
- * number stays.
+ * once for every factor of eight by which the data grows, and of the segments that are mostly freed, a
+ * bounded number stays.
  */
 export function segmentsToMerge(segments: Iterable<Segment>): readonly Segment[] {
   const tiers = new Map<number, Segment[]>()

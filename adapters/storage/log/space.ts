@@ -34,8 +34,8 @@ export class Space {
   }
 
   /**
-   * Runs a write that has no effect if it fails for lack of space. Then it rejects with `quota`, after another
-   * attempt with the reserve if it frees space.
+   * Runs a write that has no effect if it fails for lack of space. Then it rejects with `quota`, after
+   * another attempt with the reserve if it frees space.
    */
   async write<Result>(kind: 'adds' | 'frees', work: () => Promise<Result>): Promise<Result> {
     if (kind === 'adds' && !(await this.allocate())) {

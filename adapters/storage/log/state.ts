@@ -274,7 +274,9 @@ const DOCUMENT_CODEC: EntryCodec<StoredDocument> = {
   read: (reader) => ({ version: reader.varint(), text: reader.string() }),
 }
 
-/** A log begins with its due time, so that the others need not be decoded. Blocks in journals are left out. */
+/**
+ * A log begins with its due time, so that the others need not be decoded. Blocks in journals are left out.
+ */
 function logCodec(state: State): EntryCodec<Log> {
   return {
     write(writer, id, log) {

@@ -47,7 +47,9 @@ export class Table<Value extends object> {
   #changed = new Map<string, Value | null>()
   #frozen: ReadonlyMap<string, Value | null> | undefined
   #frozenKeys: readonly string[] = []
-  /** The keys that were changed, frozen or not. In order once something needs the order: an opening does not. */
+  /**
+   * The keys that were changed, frozen or not. In order once something needs the order: an opening does not.
+   */
   #keys: OrderedList<string> | undefined
   #decoded = new RecentMap<string, Value>(DECODED_MAX)
 

@@ -16,7 +16,9 @@ export const RESERVE_NAME = 'reserve'
  */
 const NAME_CHECK_INTERVAL_MS = 10
 
-/** Opens a medium in a directory that nothing else writes to. Removes what an earlier process left unfinished. */
+/**
+ * Opens a medium in a directory that nothing else writes to. Removes what an earlier process left unfinished.
+ */
 export async function directoryMedium(files: Files): Promise<Medium> {
   try {
     const names = await files.list()

@@ -20,8 +20,8 @@ export interface DirectoryLock {
 }
 
 /**
- * The holder of a lock. All of it is in the name of the file, which is empty: so it is created in one step, and
- * on a full disk.
+ * The holder of a lock. All of it is in the name of the file, which is empty: so it is created in one step,
+ * and on a full disk.
  */
 interface Owner {
   readonly pid: number
@@ -37,8 +37,8 @@ interface Owner {
  * Locks a directory, in which it creates one file. Rejects with `StorageFailure` of kind `blocked` if another
  * owner may be alive, and otherwise with the system's error.
  *
- * Whoever wants the lock first creates its own file, and then looks for others. So of two that want it at
- * once, the one that looks last sees the other, and at most one has it.
+ * An owner creates its own file, and then looks for others. So of two that want the lock at once, the one
+ * that looks last sees the other, and at most one has it.
  */
 export async function lockDirectory(path: string): Promise<DirectoryLock> {
   const own = await currentOwner()

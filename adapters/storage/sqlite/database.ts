@@ -177,7 +177,9 @@ function inTransaction<Result>(
   }
 }
 
-/** The primary result codes that errors of `node:sqlite` have as numbers (https://sqlite.org/rescode.html). */
+/**
+ * The primary result codes that errors of `node:sqlite` have as numbers (https://sqlite.org/rescode.html).
+ */
 const CODES: Readonly<Record<number, string>> = {
   5: 'BUSY',
   8: 'READONLY',

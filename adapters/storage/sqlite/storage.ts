@@ -62,7 +62,9 @@ class SqliteSession implements StorageSession {
   readonly #appends: GroupCommit<AppendRequest>
   readonly #calls = new SessionCalls()
 
-  /** @param isBlocking Whether a commit blocks the thread until it is durable, so that nothing can join it. */
+  /**
+   * @param isBlocking Whether a commit blocks the thread until it is durable, so that nothing can join it.
+   */
   constructor(tables: SqliteTables, isBlocking: boolean) {
     this.#tables = tables
     this.#catalog = new SqliteCatalog(tables)

@@ -25,7 +25,9 @@ const { rounds, seed } = kill.options
 
 interface Plan {
   readonly durability: 'power-loss' | 'process-crash'
-  /** The number of acknowledgements after which the process is killed; with 0, while it opens the directory. */
+  /**
+   * The number of acknowledgements after which the process is killed; with 0, while it opens the directory.
+   */
   readonly acknowledgements: number
   /** Whether the next writer is the first to open the directory. */
   readonly isUnchecked: boolean

@@ -207,7 +207,9 @@ async function opened(
   })
 }
 
-/** Of calls without a result: files that cannot be closed make `close` reject with the error of the system. */
+/**
+ * Of calls without a result: files that cannot be closed make `close` reject with the error of the system.
+ */
 function expectFailure(error: unknown): void {
   if (error instanceof Error && 'code' in error) return
   expect(StorageFailure.is(error), `a typed error, not ${error}`).toBe(true)

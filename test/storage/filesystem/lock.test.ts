@@ -88,8 +88,8 @@ test('an error about an owner that may have ended names the file to remove', asy
   const name = await leftLock(directory, { host: 'else where' })
   const message = `on else where, since .*\\. If that does not run any more, remove ${join(directory, name)}$`
   await expect(open(directory)).rejects.toThrow(new RegExp(message))
-  await rename(join(directory, name), join(directory, 'lock-of-nobody'))
-  await expect(open(directory)).rejects.toThrow(`remove ${join(directory, 'lock-of-nobody')}`)
+  await rename(join(directory, name), join(directory, 'lock-without-an-owner'))
+  await expect(open(directory)).rejects.toThrow(`remove ${join(directory, 'lock-without-an-owner')}`)
 })
 
 test('of processes that open a directory at once, at most one has it, and one gets it in the end', {

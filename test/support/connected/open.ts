@@ -8,8 +8,8 @@ import { ACCESS, OVER_SOCKETS } from '../access.ts'
 import { PublishedHeadwater } from './published.ts'
 
 /**
- * Opens an engine and a client of it, through a handler or a server; the published one through a server. The result has the methods of the
- * client, and those that only an engine has. Closing it closes both.
+ * Opens an engine and a client of it, through a handler or a server; the published one through a server. The
+ * result has the methods of the client, and those that only an engine has. Closing it closes both.
  */
 export async function openConnected(options: OpenOptions): Promise<Engine> {
   const { clock, random, autoCreate, limits = {} } = options
