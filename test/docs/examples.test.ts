@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { transform } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { DRIVERS } from '../storage/sqlite/databases.ts'
 import { examplesOf, PROJECT, pages } from './examples.ts'
 
 /** The programs of these pages are JavaScript: readers save them as `.mjs`. */
@@ -25,7 +26,8 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true, force: true }))
 
 for (const { page, examples } of all.filter(({ examples }) => examples.length > 0)) {
-  describe(page, () => {
+  // Its programs need a Node that has SQLite.
+  describe.skipIf(page === 'docs/sqlite.md' && !DRIVERS['node:sqlite'])(page, () => {
     it.each(examples)(
       'the example in line $line prints the documented output',
       async ({ line, code, output }) => {
