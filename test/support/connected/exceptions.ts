@@ -24,7 +24,7 @@ export const EXCEPTIONS: Readonly<Record<string, readonly Exception[]>> = {
     { file: 'api/discarded-appends.test.ts', title: 'records of a producer behind a failed batch' },
   ],
   'a client sends an append after the one before has failed, so that it reaches the storage, and fails': [
-    { file: 'api/discarded-appends.test.ts', title: 'of another caller behind a failed one' },
+    { file: 'api/discarded-appends.test.ts', title: 'behind a failed one of another caller' },
   ],
   'the storage never answers, and closing the engine waits for the call of the handler': [
     { file: 'api/call-options.test.ts', title: 'ends appendAll while its session is being opened' },
@@ -75,7 +75,7 @@ export const EXCEPTIONS: Readonly<Record<string, readonly Exception[]>> = {
     { file: 'api/stream.test.ts', title: 'are the order of `streamSeq`', access: 'published' },
   ],
   'the test uses what is internal to the engine': [
-    { file: 'api/read-session.test.ts', title: 'at the tail with wait 0 are empty' },
+    { file: 'api/read-session.test.ts', title: 'are empty at the tail with wait 0' },
     { file: 'api/producer.test.ts', title: 'a producer keeps its batches within the frame limit' },
     { file: 'service/retention.test.ts', title: 'protects the records of other engines' },
   ],
