@@ -98,6 +98,8 @@ export default defineConfig({
       { name: 'nightly', description: 'takes minutes, or waits in real time: runs in `npm run campaigns`' },
     ],
     setupFiles: inTests('support/setup.ts'),
+    // What a test that passes prints, such as a failure that it injects, hides what one that fails prints.
+    silent: 'passed-only',
     // Reporters show the duration of a test from here on.
     slowTestThreshold: 250,
     // These only end what hangs: how long a test takes on a busy machine means nothing.

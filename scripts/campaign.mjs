@@ -66,8 +66,10 @@ function runTests() {
   const selected = pattern === undefined ? [] : ['--testNamePattern', pattern]
   const paths = files.map((file) => `test/campaigns/${file}${file.endsWith('/') ? '' : '.test.ts'}`)
   const vitest = inProject('node_modules', 'vitest', 'vitest.mjs')
+  // They print how far they are.
+  const shown = ['--silent', 'false']
   const limits = options.inputs === undefined ? [] : ['--testTimeout', '0']
-  run(process.execPath, [vitest, 'run', '--project', 'all', ...limits, ...selected, ...paths])
+  run(process.execPath, [vitest, 'run', '--project', 'all', ...shown, ...limits, ...selected, ...paths])
 }
 
 async function runProgram() {
