@@ -7,46 +7,37 @@ import { Child } from '../harness/child.ts'
 import { host, type Prepared, type Sides } from '../harness/host.ts'
 import { bodiesFrom, bodyOf } from '../harness/records.ts'
 
+const BODY_BYTES = bodyOf(0).length
+
 interface Place {
   readonly directory: string
   readonly size: number
   readonly onDisk?: boolean
   /** Of a batch. */
   readonly records: number
-  /** Of a body that is read; 1 KiB by default. */
-  readonly bytes?: number
 }
 
 /** What both clients do, with the same bodies, on servers of their own. */
 interface Performer {
-  /** Appends one record, and resolves when it is acknowledged. */
-  append(body: Uint8Array): Promise<unknown>
   openSession(): Promise<{
     /** Resolves when the session accepts the batch, to the wait for its acknowledgement. */
     submit(bodies: readonly Uint8Array[]): Promise<() => Promise<unknown>>
     close(): Promise<unknown>
   }>
   /** Reads everything. Returns the number of records, and visits the body of each. */
-  read(bytes: number | undefined): Promise<number>
+  read(): Promise<number>
   close(): Promise<unknown>
 }
 
-type Connect = (url: string, stream: number) => Promise<Performer>
+type Connect = (url: string) => Promise<Performer>
 
 host({ ...sidesOf('headwater', headwater), ...sidesOf('published', published) })
 
 /** The client runs in the process of the side, which is measured, and the server in another. */
 function sidesOf(name: string, connect: Connect): Sides {
   return {
-    [`${name} append`]: (place: Place) =>
-      withServer(connect, 'server', place, 0, async (client) => ({
-        async turn(count) {
-          for (let i = 0; i < count; i++) await client.append(bodyOf(i))
-        },
-      })),
-
     [`${name} session`]: (place: Place) =>
-      withServer(connect, 'server', place, 1, async (client) => {
+      withServer(connect, 'server', place, async (client) => {
         const session = await client.openSession()
         const bodies = bodiesFrom(0, place.records)
         return {
@@ -61,8 +52,8 @@ function sidesOf(name: string, connect: Connect): Sides {
       }),
 
     [`${name} read`]: (place: Place) =>
-      withServer(connect, 'filled server', place, 1, async (client) => ({
-        turn: () => client.read(place.bytes),
+      withServer(connect, 'filled server', place, async (client) => ({
+        turn: () => client.read(),
       })),
   }
 }
@@ -70,13 +61,12 @@ function sidesOf(name: string, connect: Connect): Sides {
 async function withServer(
   connect: Connect,
   side: string,
-  { directory, size, onDisk, bytes = bodyOf(0).length }: Place,
-  stream: number,
+  { directory, size, onDisk }: Place,
   prepare: (client: Performer) => Promise<Prepared>,
 ): Promise<Prepared> {
   const server = new Child('headwater-server', process.env.HEADWATER_DIST!)
-  const { port } = await server.prepare(side, { directory, size, onDisk, bytes })
-  const client = await connect(`http://127.0.0.1:${port}`, stream)
+  const { port } = await server.prepare(side, { directory, size, onDisk, bytes: BODY_BYTES })
+  const client = await connect(`http://127.0.0.1:${port}`)
   const { turn, close } = await prepare(client)
   return {
     turn: turn!,
@@ -88,13 +78,12 @@ async function withServer(
   }
 }
 
-async function headwater(url: string, number: number): Promise<Performer> {
+async function headwater(url: string): Promise<Performer> {
   const path = join(process.env.HEADWATER_DIST!, 'client.js')
   const { connect } = (await import(pathToFileURL(path).href)) as typeof Client
   const client = await connect({ url })
-  const stream: Stream = client.basin('my-basin').stream(`streams/${number}`)
+  const stream: Stream = client.basin('my-basin').stream('streams/1')
   return {
-    append: (body) => stream.append(body),
     async openSession() {
       const session = await stream.appendSession()
       return {
@@ -105,25 +94,24 @@ async function headwater(url: string, number: number): Promise<Performer> {
         close: () => session.close(),
       }
     },
-    async read(each) {
+    async read() {
       let [count, bytes] = [0, 0]
       for await (const { body } of stream.read({}, { as: 'bytes' })) {
         count++
         bytes += body.length
       }
-      return assertRead(count, bytes, each)
+      return assertRead(count, bytes)
     },
     close: () => client.close(),
   }
 }
 
-async function published(url: string, number: number): Promise<Performer> {
+async function published(url: string): Promise<Performer> {
   const client = new S2({ accessToken: 'any', endpoints: { account: url, basin: url } })
-  const stream: S2Stream = client.basin('my-basin').stream(`streams/${number}`)
+  const stream: S2Stream = client.basin('my-basin').stream('streams/1')
   const inputOf = (bodies: readonly Uint8Array[]) =>
     AppendInput.create(bodies.map((body) => AppendRecord.bytes({ body })))
   return {
-    append: (body) => stream.append(inputOf([body])),
     async openSession() {
       const session = await stream.appendSession()
       return {
@@ -134,7 +122,7 @@ async function published(url: string, number: number): Promise<Performer> {
         close: () => session.close(),
       }
     },
-    async read(each) {
+    async read() {
       const { tail } = await stream.checkTail()
       const session = await stream.readSession(
         { start: { from: { seqNum: 0 } }, stop: { limits: { count: tail.seqNum } } },
@@ -145,14 +133,14 @@ async function published(url: string, number: number): Promise<Performer> {
         count++
         bytes += body.length
       }
-      return assertRead(count, bytes, each)
+      return assertRead(count, bytes)
     },
     close: () => stream.close(),
   }
 }
 
 /** A read that ends early would look fast. */
-function assertRead(count: number, bytes: number, each = bodyOf(0).length): number {
-  if (count === 0 || bytes !== count * each) throw new Error(`read ${count} records, ${bytes} bytes`)
+function assertRead(count: number, bytes: number): number {
+  if (count === 0 || bytes !== count * BODY_BYTES) throw new Error(`read ${count} records, ${bytes} bytes`)
   return count
 }

@@ -1,7 +1,7 @@
 import { concatAll, Subject } from 'rxjs'
 import { openHeadwater, streamNumber } from '../harness/headwater.ts'
 import { host } from '../harness/host.ts'
-import { bodiesFrom, bodyOf } from '../harness/records.ts'
+import { bodiesFrom } from '../harness/records.ts'
 
 interface PlainRecord {
   readonly seqNum: number
@@ -10,52 +10,16 @@ interface PlainRecord {
   readonly body: Uint8Array
 }
 
-interface Shape {
+interface Followed {
   readonly records: number
   readonly bytes: number
-}
-
-interface Followed extends Shape {
   readonly followers: number
 }
 
-/** A stride that visits all positions of a million without a pattern. */
-const STRIDE = 611_953
 /** Concurrent appends of a writer. */
 const IN_FLIGHT = 100
 
 host({
-  async headwater({ records, bytes }: Shape) {
-    const bodies = bodiesFrom(0, records, bytes)
-    let headwater = await openHeadwater()
-    return {
-      async reset() {
-        // Records that are no longer needed would only cost garbage collections.
-        await headwater.close()
-        headwater = await openHeadwater()
-        await streamNumber(headwater, 0).append(bodies)
-      },
-      async turn(count) {
-        const stream = streamNumber(headwater, 0)
-        for (let i = 0; i < count; i++) await stream.append(records === 1 ? bodies[0]! : bodies)
-      },
-    }
-  },
-
-  'awaited array'({ bytes }: Shape) {
-    const bodies = [bodyOf(0, bytes)]
-    let log: PlainRecord[] = []
-    const append = async () => pushAll(log, bodies)
-    return {
-      reset() {
-        log = []
-      },
-      async turn(count) {
-        for (let i = 0; i < count; i++) await append()
-      },
-    }
-  },
-
   async 'headwater followed'({ records, bytes, followers }: Followed) {
     const bodies = bodiesFrom(0, records, bytes)
     let headwater = await openHeadwater()
@@ -152,43 +116,7 @@ host({
       },
     }
   },
-
-  async 'headwater random read'({ size, bytes }: { size: number; bytes: number }) {
-    const stream = streamNumber(await openHeadwater(), 0)
-    for (let first = 0; first < size; first += 1_000) await stream.append(bodiesFrom(first, 1_000, bytes))
-    return {
-      async turn(count) {
-        for (let i = 0; i < count; i++) {
-          const seqNum = (i * STRIDE) % size
-          const { records } = await stream.readBatch({ seqNum, count: 1 }, { as: 'bytes' })
-          expectSeqNum(records[0]!.seqNum, seqNum)
-        }
-      },
-    }
-  },
-
-  'array random read'({ size, bytes }: { size: number; bytes: number }) {
-    const log: PlainRecord[] = []
-    pushAll(log, bodiesFrom(0, size, bytes))
-    const read = async (seqNum: number) => {
-      const record = log[seqNum]!
-      return { ...record, body: record.body.slice() }
-    }
-    return {
-      async turn(count) {
-        for (let i = 0; i < count; i++) {
-          const seqNum = (i * STRIDE) % size
-          expectSeqNum((await read(seqNum)).seqNum, seqNum)
-        }
-      },
-    }
-  },
 })
-
-function pushAll(log: PlainRecord[], bodies: readonly Uint8Array[]): void {
-  const timestamp = Date.now()
-  for (const body of bodies) log.push({ seqNum: log.length, timestamp, headers: [], body })
-}
 
 /** Counts the records that followers receive. */
 class Deliveries {
@@ -206,8 +134,4 @@ class Deliveries {
   readonly add = ({ body }: { readonly body: Uint8Array }): void => {
     if (body.length > 0 && --this.#missing === 0) this.#resolve()
   }
-}
-
-function expectSeqNum(found: number, wanted: number): void {
-  if (found !== wanted) throw new Error(`found record ${found} instead of ${wanted}`)
 }

@@ -5,30 +5,19 @@ const program = 'clients'
 const AT_LEAST = 1.2
 
 export const clientRows: Readonly<Record<string, Measurement>> = {
-  'client-append': {
-    work: 'client: append of 1 KiB, one after another, memory',
-    each: 'an append',
-    most: 20_000,
-    ...both('append', {}),
-  },
   'client-session-100': {
     work: 'client: append session, batches of 100 × 1 KiB, memory',
     each: 'a record',
     most: 1_000,
     ...both('session', { records: 100 }),
   },
-  'client-read': read({}),
-  'client-read-disk': read({ onDisk: true }),
-}
-
-function read(where: { readonly onDisk?: boolean }): Measurement {
-  return {
-    work: `client: catch-up read of {size} × 1 KiB, ${where.onDisk ? 'filesystem' : 'memory'}`,
+  'client-read-disk': {
+    work: 'client: catch-up read of {size} × 1 KiB, filesystem',
     each: 'a record',
     size: 262_144,
     exactly: 1,
-    ...both('read', where),
-  }
+    ...both('read', { onDisk: true }),
+  },
 }
 
 /** Each client with a server of its own, of the same kind. */

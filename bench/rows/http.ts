@@ -54,11 +54,6 @@ const markedAppend = {
   body: JSON.stringify({ records: [{ body: `${MARK}${BODY.slice(1)}` }] }),
 }
 const fanout = { side: 'fanout', params: { followers: 1_000, follow, append: markedAppend } }
-const burstRead = { ...readRequest, path: `${RECORDS_PATH}?seq_num=0&count=10` }
-const download = {
-  ...follow,
-  path: '/v1/streams/streams%2F1/records?seq_num=0',
-}
 export const httpRows: Readonly<Record<string, Measurement>> = {
   'http-append': {
     needsPeers: true,
@@ -123,28 +118,6 @@ export const httpRows: Readonly<Record<string, Measurement>> = {
       },
     ],
   },
-  'burst-median': burst('median', 50_000),
-  'burst-max': burst('max', 250_000),
-}
-
-/** What others wait for while many clients begin to read and stop at once. */
-function burst(statistic: 'median' | 'max', atMostMicroseconds: number): Measurement {
-  const bytes = 65_536
-  const params = { connections: 500, download, others: [burstRead, appendRequest], statistic }
-  return {
-    work: `HTTP: ${statistic === 'max' ? 'the slowest' : 'the median'} read of 10 records, or append, while 500 connections request {size} × 64 KiB as SSE and never read, memory`,
-    each: 'a request',
-    size: 800,
-    exactly: 1,
-    isFresh: true,
-    ours: {
-      program: 'headwater-server',
-      side: 'filled server',
-      params: { bytes },
-      load: { side: 'burst', params },
-    },
-    rivals: [{ against: '', atMostMicroseconds }],
-  }
 }
 
 function requestsOf(request: Request) {

@@ -5,11 +5,8 @@ const HEADERS = { 'content-type': 's2s/proto', 's2-basin': 'my-basin' }
 
 export const sessionRows: Readonly<Record<string, Measurement>> = {
   'session-append-10': append(10),
-  'session-append-100': append(100),
   'session-append-900': append(900),
   'session-read-1k': read(1_024, '1 KiB', false),
-  'session-read-64k': read(65_536, '64 KiB', false),
-  'session-read-1k-disk': read(1_024, '1 KiB', true),
   'session-read-64k-disk': read(65_536, '64 KiB', true),
 }
 

@@ -1,26 +1,9 @@
 import type { Contestant, Measurement } from '../harness/measurement.ts'
 
-/** Of a record that is mirrored. */
-const bytes = 256
-
 /** The records of all devices in a turn. */
 const appended = 10_000
 
 export const syncRows: Readonly<Record<string, Measurement>> = {
-  mirror: {
-    work: `sync: mirror of {size} × ${bytes} B into memory, against a read that keeps nothing`,
-    each: 'a record',
-    size: 1_000_000,
-    exactly: 1,
-    ours: { program: 'mirrors', side: 'mirror', params: { bytes } },
-    rivals: [
-      {
-        against: '`readSession` of `@s2-dev/streamstore`',
-        contestant: { program: 'clients', side: 'published read', params: { bytes } },
-        atLeast: 0.5,
-      },
-    ],
-  },
   'synced-latency': {
     work: 'sync: median from `append` on one device to the view on another, both live, memory',
     each: 'a record',
@@ -43,7 +26,7 @@ function devices(side: string, devices: number): Contestant {
 
 function outboxes(number: number): Measurement {
   return {
-    work: `sync: ${number} devices with an outbox, one stream, 10 × ${bytes} B in flight each, memory`,
+    work: `sync: ${number} devices with an outbox, one stream, 10 × 256 B in flight each, memory`,
     each: 'a record',
     exactly: appended,
     ours: devices('outboxes', number),
