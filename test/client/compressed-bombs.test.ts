@@ -1,12 +1,11 @@
-import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2'
-import type { AddressInfo, Server } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { connect } from '../../adapters/client/index.ts'
 import { platformCodec } from '../../src/wire/codecs.ts'
 import { encodeMessageFrame } from '../../src/wire/session-frames.ts'
+import { listening } from '../support/listening.ts'
 import { HOSTILE_ZSTD } from '../wire/zstd-data.ts'
 import { connectTo, failureOf, whileTimePasses } from './network.ts'
 
@@ -55,7 +54,7 @@ it('cuts a compressed body off at 16 MiB that decompresses to more', { tags: ['s
   const server = createHttpServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(BOMB)
   })
-  const hw = await connect({ url: await urlOf(server), fetch: (request: Request) => fetch(request) })
+  const hw = await connect({ url: await listening(server), fetch: (request: Request) => fetch(request) })
   onTestFinished(() => hw.close())
   expect(await failureOf(hw.basin('basin').stream('stream').checkTail())).toMatchObject({
     code: 'other',
@@ -70,16 +69,7 @@ async function sessionsOf(answer: (session: ServerHttp2Stream) => void) {
     session.on('error', () => {})
     answer(session)
   })
-  const hw = await connect({ url: await urlOf(server) })
+  const hw = await connect({ url: await listening(server) })
   onTestFinished(() => hw.close())
   return hw.basin('basin').stream('stream')
-}
-
-async function urlOf(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }

@@ -1,15 +1,11 @@
 import { createServer } from 'node:http'
-import {
-  type AddressInfo,
-  connect as connectTcp,
-  createServer as createTcpServer,
-  type Socket,
-} from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type ConnectOptions, connect } from '../../adapters/client/index.ts'
 import { type NodeServer, serve, toNodeHandler } from '../../adapters/node/index.ts'
 import { type Engine, open } from '../../src/index.ts'
 import { bodies, outcomeOf, testClock, testStorage } from '../support/index.ts'
+import { listening } from '../support/listening.ts'
+import { startRelay } from '../support/relay.ts'
 import { failureOf } from './network.ts'
 
 interface Server {
@@ -33,42 +29,6 @@ async function connected(url: string, options: Partial<ConnectOptions> = {}) {
   const hw = await connect({ url, ...options })
   onTestFinished(() => hw.close())
   return { hw, stream: hw.basin('basin').stream('stream') }
-}
-
-/** A relay whose connections a test can cut, or make swallow what the server sends. */
-async function startRelay(port: number) {
-  const sockets = new Set<Socket>()
-  let swallows = false
-  const relay = createTcpServer((client) => {
-    const server = connectTcp(port, '127.0.0.1')
-    for (const socket of [client, server]) {
-      sockets.add(socket)
-      socket.on('error', () => {})
-      socket.on('close', () => {
-        sockets.delete(socket)
-        client.destroy()
-        server.destroy()
-      })
-    }
-    client.pipe(server)
-    server.on('data', (chunk) => {
-      if (!swallows) client.write(chunk)
-    })
-  })
-  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
-    relay.close()
-  })
-  return {
-    url: `http://127.0.0.1:${(relay.address() as AddressInfo).port}`,
-    cut: () => {
-      for (const socket of sockets) socket.destroy()
-    },
-    swallow: (value: boolean) => {
-      swallows = value
-    },
-  }
 }
 
 describe('sessions in Node', () => {
@@ -99,14 +59,9 @@ describe('sessions in Node', () => {
 
   it('use HTTP/1.1 where a server speaks nothing else', async () => {
     const engine = await open({ storage: testStorage() })
-    const http = createServer(toNodeHandler(engine, { auth: 'none' }))
-    await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
-    onTestFinished(async () => {
-      http.closeAllConnections()
-      http.close()
-      await engine.close()
-    })
-    const { stream } = await connected(`http://127.0.0.1:${(http.address() as AddressInfo).port}`)
+    onTestFinished(() => engine.close())
+    const url = await listening(createServer(toNodeHandler(engine, { auth: 'none' })))
+    const { stream } = await connected(url)
     await stream.append('a')
     const session = await stream.appendSession()
     await session.submit('b')
@@ -118,7 +73,7 @@ describe('sessions in Node', () => {
 
   it('continue over another connection while nothing is in flight', async () => {
     const { server, engine } = await startServer()
-    const relay = await startRelay(server.port)
+    const relay = await startRelay(() => server.port)
     const { stream } = await connected(relay.url)
     const session = await stream.appendSession()
     await (await session.submit('a')).ack()
@@ -131,15 +86,15 @@ describe('sessions in Node', () => {
 
   it('store batches with conditions once, although the connection is lost', async () => {
     const { server, engine } = await startServer()
-    const relay = await startRelay(server.port)
+    const relay = await startRelay(() => server.port)
     const { stream } = await connected(relay.url)
     const ofEngine = engine.basin('basin').stream('stream')
     const session = await stream.appendSession()
-    relay.swallow(true)
+    relay.keepReplies(true)
     const tickets = []
     for (let i = 0; i < 5; i++) tickets.push(await session.submit(`${i}`, { matchSeqNum: i }))
     await expect.poll(async () => (await ofEngine.checkTail()).seqNum).toBe(5)
-    relay.swallow(false)
+    relay.keepReplies(false)
     relay.cut()
     const acks = await Promise.all(tickets.map((ticket) => ticket.ack()))
     expect(acks.map(({ start }) => start.seqNum)).toEqual([0, 1, 2, 3, 4])
@@ -150,10 +105,10 @@ describe('sessions in Node', () => {
 
   it('report an unknown outcome of batches without conditions', async () => {
     const { server, engine } = await startServer()
-    const relay = await startRelay(server.port)
+    const relay = await startRelay(() => server.port)
     const { stream } = await connected(relay.url)
     const session = await stream.appendSession()
-    relay.swallow(true)
+    relay.keepReplies(true)
     const tickets = [await session.submit('a'), await session.submit('b')]
     await expect.poll(async () => (await engine.basin('basin').stream('stream').checkTail()).seqNum).toBe(2)
     relay.cut()
@@ -164,7 +119,7 @@ describe('sessions in Node', () => {
 
   it('fail when no ack comes in time, counted from the last ack', async () => {
     const { server } = await startServer()
-    const relay = await startRelay(server.port)
+    const relay = await startRelay(() => server.port)
     const clock = testClock()
     const { stream } = await connected(relay.url, { clock, requestTimeoutMs: 10_000, retries: 0 })
     const session = await stream.appendSession()
@@ -172,7 +127,7 @@ describe('sessions in Node', () => {
     await clock.advance(6_000)
     await (await session.submit('b')).ack()
     await clock.advance(1_000)
-    relay.swallow(true)
+    relay.keepReplies(true)
     const ticket = await session.submit('c')
     let failure: unknown
     ticket.ack().catch((error: unknown) => {
@@ -187,7 +142,7 @@ describe('sessions in Node', () => {
 
   it('resume reads after a lost connection', async () => {
     const { server } = await startServer()
-    const relay = await startRelay(server.port)
+    const relay = await startRelay(() => server.port)
     const { stream } = await connected(relay.url)
     // A start at the tail is only known once the first response has arrived.
     const following = stream.follow({ seqNum: 0 })[Symbol.asyncIterator]()

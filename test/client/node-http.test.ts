@@ -1,8 +1,8 @@
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { connect } from '../../adapters/client/index.ts'
+import { listening } from '../support/listening.ts'
 import { reservedPort } from '../support/port.ts'
 import { failureOf } from './network.ts'
 
@@ -14,14 +14,8 @@ async function connected(listener: RequestListener) {
   const server = createServer(listener)
   let connections = 0
   server.on('connection', () => connections++)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const hw = await connect({ url, retries: 0 })
-  onTestFinished(async () => {
-    await hw.close()
-    server.closeAllConnections()
-    server.close()
-  })
+  const hw = await connect({ url: await listening(server), retries: 0 })
+  onTestFinished(() => hw.close())
   return { hw, stream: hw.basin('basin').stream('stream'), connections: () => connections }
 }
 

@@ -94,7 +94,7 @@ describe('a response that the protocol does not allow', () => {
     })
   })
 
-  it.each<[string, SequencedRecord[], ReadQuery?]>([
+  it.each<[string, SequencedRecord[], ReadQuery?, tail?: number]>([
     ['repeat', [record(0), record(0)]],
     ['go back', [record(5), record(4)]],
     ['are before the start', [record(0)], { seqNum: 1 }],
@@ -103,8 +103,11 @@ describe('a response that the protocol does not allow', () => {
     ['have falling timestamps', [record(0, 2), record(1, 1)]],
     ['are more bytes than asked for', [record(0, 0, 100)], { bytes: 50 }],
     ['are after the end', [record(0, 5)], { until: 5 }],
-  ])('never becomes records that %s', async (_, records, query = {}) => {
-    const body = encodeRecords(records)
+    ['are more than 1 MiB', [record(0, 0, 1_100_000)]],
+    ['are beyond the tail', [record(0), record(1)], {}, 1],
+  ])('never becomes records that %s', async (_, records, query = {}, tail) => {
+    const atTail = tail === undefined ? [] : [encodeHeartbeat({ seqNum: tail, timestamp: 0 })]
+    const body = concat(encodeRecords(records), ...atTail)
     const { stream } = await connectTo(({ headers }) => {
       const isSession = headers.get('content-type') === 'svcs/proto'
       const content = isSession ? encodeMessageFrame(body) : body

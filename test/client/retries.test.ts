@@ -114,20 +114,13 @@ describe('appends', () => {
     expect(bodies(await ofEngine.readBatch())).toEqual(['a'])
   })
 
-  it('are stored once with `matchSeqNum` although the response is lost', async () => {
+  it.each(['drop', 'loseResponse'] as const)('are stored once with `matchSeqNum` after %s', async (fault) => {
     const { clock, network, stream, ofEngine } = await connectUnreliably()
-    network.loseResponse({ nth: 1 })
+    network[fault]({ nth: 1 })
     const input = [{ body: 'a', headers: [['k', 'v']] as [string, string][] }, 'b']
     const ack = await whileTimePasses(clock, stream.append(input, { matchSeqNum: 0 }))
     expect([ack.start.seqNum, ack.end.seqNum, ack.tail]).toEqual([0, 2, await ofEngine.checkTail()])
     expect(bodies(await ofEngine.readBatch())).toEqual(['a', 'b'])
-  })
-
-  it('are stored with `matchSeqNum` when the request was lost', async () => {
-    const { clock, network, stream, ofEngine } = await connectUnreliably()
-    network.drop({ nth: 1 })
-    await whileTimePasses(clock, stream.append('a', { matchSeqNum: 0 }))
-    expect(bodies(await ofEngine.readBatch())).toEqual(['a'])
   })
 
   it('report with `matchSeqNum` another record at their place', async () => {

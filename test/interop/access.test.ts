@@ -93,11 +93,3 @@ describe('a token that a client issues', () => {
     await stream.close()
   })
 })
-
-it('lists one location, the default', async () => {
-  const here = { name: 'aws:us-east-1', isPrivate: false }
-  expect(await root.locations.list()).toMatchObject([here])
-  expect(await root.locations.getDefault()).toMatchObject(here)
-  expect(await root.locations.setDefault({ location: 'aws:us-east-1' })).toMatchObject(here)
-  expect(await refusal(root.locations.setDefault({ location: 'aws:eu-north-1' }))).toEqual([422, 'invalid'])
-})

@@ -4,15 +4,12 @@ import { AppendInput, AppendRecord, type S2Stream } from '@s2-dev/streamstore'
 import { serialization } from '@s2-dev/streamstore-patterns'
 import { describe, expect, it } from 'vitest'
 import { testClock } from '../support/index.ts'
-import { all, longText } from './records.ts'
+import { longText } from './records.ts'
 import { basinOfFile, FETCH, S2S, serviceOfFile } from './support.ts'
 
 const {
   chunkBytes,
-  DedupeFilter,
   DeserializingReadSession,
-  extractDedupeSeq,
-  FrameAssembler,
   frameChunksToRecords,
   injectDedupeHeaders,
   SerializingAppendSession,
@@ -105,37 +102,5 @@ describe.each([FETCH, S2S])('typed sessions by $name', async (transport) => {
     const texts = (await readMessages(reader, 3)).map(({ text }) => text)
     expect(texts).toEqual(['a longer text than one chunk takes', 'b', 'c'])
     expect((await reader.getReader().read()).done).toBe(true)
-  })
-})
-
-describe.each([FETCH, S2S])('the parts of the patterns by $name', async (transport) => {
-  const basin = await basinOfFile(server.url, transport)
-
-  it('survive a stream', async () => {
-    const stream = await basin.stream()
-    const payload = Uint8Array.from({ length: 100_000 }, (_, i) => (i * 31) % 251)
-    const records = frameChunksToRecords(chunkBytes(payload, 4_096))
-    expect(injectDedupeHeaders(records, 'writer', 5)).toBe(5 + records.length)
-    const session = await stream.appendSession()
-    for (const record of records) await (await session.submit(AppendInput.create([record]))).ack()
-    await session.close()
-
-    const read = await stream.readSession(
-      { start: { from: { seqNum: 0 } }, stop: { limits: { count: records.length } } },
-      { as: 'bytes' },
-    )
-    const assembler = new FrameAssembler()
-    const filter = new DedupeFilter()
-    const frames = []
-    let seq = 5
-    for (const { body, headers } of await all(read)) {
-      const received = headers.map(([name, value]) => [name, value] as [Uint8Array, Uint8Array])
-      expect(extractDedupeSeq(received)).toEqual(['writer', seq++])
-      expect(filter.shouldAccept(received)).toBe(true)
-      expect(filter.shouldAccept(received)).toBe(false)
-      frames.push(...assembler.push({ headers: received, body }))
-    }
-    expect(frames.map(({ meta }) => meta)).toEqual([{ bytes: 100_000, records: records.length }])
-    expect(Buffer.compare(frames[0]!.payload, payload)).toBe(0)
   })
 })

@@ -1,16 +1,13 @@
-import { once } from 'node:events'
-import { type AddressInfo, connect as connectTcp, createServer, type Server } from 'node:net'
-import { AppendInput, AppendRecord } from '@s2-dev/streamstore'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Clock } from '../../src/index.ts'
-import { testClock, testStorage } from '../support/index.ts'
+import { testStorage } from '../support/index.ts'
+import { startRelay } from '../support/relay.ts'
 import { bodies, strings, stringWhen, take } from './records.ts'
 import { basinOn, type ClientBasin, FETCH, S2S, type Service, startService, untilIdle } from './support.ts'
 
 /** Enough retries for a restart on a busy machine. */
 const retry = { maxAttempts: 50, minBaseDelayMillis: 20, maxBaseDelayMillis: 100 }
 
-const open: { service?: Service; basin?: ClientBasin; front?: Server } = {}
+const open: { service?: Service; basin?: ClientBasin } = {}
 
 afterEach(async () => {
   await open.basin?.close()
@@ -18,35 +15,20 @@ afterEach(async () => {
     await untilIdle(open.service)
     await open.service.close()
   }
-  open.front?.close()
 })
 
-/** Relays connections to the service of the moment, whose own port another program may get meanwhile. */
-async function startFront(): Promise<string> {
-  open.front = createServer((accepted) => {
-    const service = connectTcp(open.service!.server.port, '127.0.0.1')
-    for (const [socket, other] of [
-      [accepted, service],
-      [service, accepted],
-    ] as const) {
-      socket.on('error', () => other.destroy()).on('close', () => other.destroy())
-      socket.pipe(other)
-    }
-  }).listen(0, '127.0.0.1')
-  await once(open.front, 'listening')
-  return `http://127.0.0.1:${(open.front.address() as AddressInfo).port}`
-}
-
 describe.each([FETCH, S2S])('a restart of the service by $name', (transport) => {
-  async function start(engine: { clock?: Clock } = {}) {
+  async function start() {
     const storage = testStorage()
-    open.service = await startService({ storage, ...engine })
-    open.basin = await basinOn(await startFront(), transport, { retry })
+    open.service = await startService({ storage })
+    // The service gets another port, which another program may have had meanwhile.
+    const { url } = await startRelay(() => open.service!.server.port)
+    open.basin = await basinOn(url, transport, { retry })
     return {
       basin: open.basin,
       async restart() {
         await open.service!.close()
-        open.service = await startService({ storage, ...engine })
+        open.service = await startService({ storage })
       },
     }
   }
@@ -78,22 +60,5 @@ describe.each([FETCH, S2S])('a restart of the service by $name', (transport) => 
     await session.close()
     const { records } = await stream.read({ start: { from: { seqNum: 0 } } })
     expect(bodies(records)).toEqual(['0', '1', '2'])
-  })
-
-  it('keeps configurations, fencing tokens and trim points', async () => {
-    const clock = testClock()
-    const { basin, restart } = await start({ clock })
-    const stream = await basin.stream('a', 'b')
-    await stream.append(AppendInput.create([AppendRecord.fence('mine'), AppendRecord.trim(1)]))
-    await restart()
-    await expect(stream.append(stringWhen('x', { fencingToken: '' }))).rejects.toMatchObject({
-      expectedFencingToken: 'mine',
-    })
-    await clock.advance('10s')
-    const { records } = await stream.read({ start: { from: { seqNum: 0 } } })
-    expect(records.map(({ seqNum }) => seqNum)).toEqual([1, 2, 3])
-    expect(await basin.basin.streams.getConfig({ stream: stream.name })).toMatchObject({
-      timestamping: { uncapped: true },
-    })
   })
 })

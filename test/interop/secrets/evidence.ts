@@ -1,10 +1,14 @@
 import { inspect } from 'node:util'
+import { onTestFinished, vi } from 'vitest'
 
 /** Where a text was disclosed. */
 export type Place = 'answers' | 'answers with records' | 'printed' | 'errors' | 'stored' | 'handles'
 
+/** Every place where no secret may be. */
+export const EVERYWHERE: readonly Place[] = ['answers', 'printed', 'errors', 'stored', 'handles']
+
 /** Secrets by name. */
-export type Secrets = Readonly<Record<string, string | Uint8Array>>
+type Secrets = Readonly<Record<string, string | Uint8Array>>
 
 /** The number of consecutive characters of a secret that count as a disclosure. Fewer may occur by chance. */
 const DISCLOSED_CHARACTERS = 14
@@ -38,6 +42,21 @@ export class Evidence {
     }
     return [...found]
   }
+}
+
+/** Collects for one test, with everything that the process prints. */
+export function evidenceOfTest(): Evidence {
+  const evidence = new Evidence()
+  const spies = (['log', 'info', 'warn', 'error', 'debug', 'trace'] as const).map((method) =>
+    vi.spyOn(console, method).mockImplementation((...args) => evidence.add('printed', method, args)),
+  )
+  const warned = (warning: Error) => evidence.add('printed', 'a warning', warning)
+  process.on('warning', warned)
+  onTestFinished(() => {
+    process.off('warning', warned)
+    for (const spy of spies) spy.mockRestore()
+  })
+  return evidence
 }
 
 /** Parts of a secret in every form in which it may be disclosed, because it may be truncated. */
