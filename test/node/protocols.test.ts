@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { Raw, request } from './raw.ts'
 import {
   type Handle,
   http2Client,
   http2Fetch,
   json,
   ok,
-  RawClient,
   startServer,
   textOf,
   trackedHandler,
@@ -29,38 +29,20 @@ const describeRequest: Handle = async (exchange) =>
 describe('one plain port for both protocols', () => {
   it('serves HTTP/1.1 and HTTP/2 with prior knowledge side by side', async () => {
     const { server } = await startServer(describeRequest)
-    const response = await fetch(`${server.url}/v1/a%2Fb?x=1`, {
-      method: 'POST',
-      headers: { 'svc-basin': 'one' },
-      body: 'first',
-    })
-    expect(await response.json()).toEqual({
-      method: 'POST',
-      hostname: '127.0.0.1',
-      path: '/v1/a%2Fb',
-      query: 'x=1',
-      header: 'one',
-      body: 'first',
-    })
+    const path = '/v1/a%2Fb?x=1'
+    const described = { method: 'POST', hostname: '127.0.0.1', path: '/v1/a%2Fb', query: 'x=1' }
+    const headers = { 'svc-basin': 'one' }
+    const response = await fetch(`${server.url}${path}`, { method: 'POST', headers, body: 'first' })
+    expect(await response.json()).toEqual({ ...described, header: 'one', body: 'first' })
     const session = await http2Client(server.url)
-    const second = await http2Fetch(
-      session,
-      { ':method': 'POST', ':path': '/v1/a%2Fb?x=1', 'svc-basin': 'two' },
-      'second',
-    )
-    expect(JSON.parse(second.body)).toEqual({
-      method: 'POST',
-      hostname: '127.0.0.1',
-      path: '/v1/a%2Fb',
-      query: 'x=1',
-      header: 'two',
-      body: 'second',
-    })
+    const sent = { ':method': 'POST', ':path': path, 'svc-basin': 'two' }
+    const second = await http2Fetch(session, sent, 'second')
+    expect(JSON.parse(second.body)).toEqual({ ...described, header: 'two', body: 'second' })
   })
 
   it('recognizes the HTTP/2 preface when it arrives byte by byte', async () => {
     const { server } = await startServer(describeRequest)
-    const client = new RawClient(server.port)
+    const client = new Raw(server.port)
     await once(client.socket, 'connect')
     for (const byte of PREFACE + EMPTY_SETTINGS_FRAME) {
       await new Promise<void>((resolve) => client.socket.write(byte, 'latin1', () => setImmediate(resolve)))
@@ -72,9 +54,9 @@ describe('one plain port for both protocols', () => {
 
   it('recognizes HTTP/1.1 that begins like the preface and arrives byte by byte', async () => {
     const { server } = await startServer(describeRequest)
-    const client = new RawClient(server.port)
+    const client = new Raw(server.port)
     await once(client.socket, 'connect')
-    for (const byte of 'PROPFIND /x HTTP/1.1\r\nHost: localhost\r\n\r\n') {
+    for (const byte of request('PROPFIND', '/x')) {
       await new Promise<void>((resolve) => client.socket.write(byte, () => setImmediate(resolve)))
     }
     expect(await client.until('PROPFIND"')).toContain('200 OK')
@@ -86,29 +68,18 @@ describe('one plain port for both protocols', () => {
       await new Promise((resolve) => exchange.signal.addEventListener('abort', resolve))
       return describeRequest(exchange)
     })
-    const client = new RawClient(server.port)
-    client.socket.end('GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    const client = new Raw(server.port)
+    client.socket.end(request('GET', '/x'))
     expect(await client.until('"method":"GET"')).toContain('200 OK')
     await client.closed
     await until(() => server.counts().connections === 0)
   })
 
-  it('serves two pipelined requests in order on one connection', async () => {
-    const { server } = await startServer(({ path }) => ok(path))
-    const client = new RawClient(server.port)
-    client.socket.write(
-      'GET /a HTTP/1.1\r\nHost: localhost\r\n\r\nGET /b HTTP/1.1\r\nHost: localhost\r\n\r\n',
-    )
-    expect(await client.until('/b')).toMatch(/\r\n\r\n\/aHTTP\/1\.1 200[\s\S]*\/b$/)
-    expect(server.counts().connections).toBe(1)
-  })
-
   it('drops a connection that stays silent', async () => {
     const { server } = await startServer(describeRequest, { limits: { handshakeMs: 1 } })
-    const silent = new RawClient(server.port)
+    const silent = new Raw(server.port)
     await silent.closed
-    const hesitant = new RawClient(server.port)
-    hesitant.socket.write('PRI * HT')
+    const hesitant = new Raw(server.port).send('PRI * HT')
     await hesitant.closed
     expect(silent.received + hesitant.received).toBe('')
     await until(() => server.counts().connections === 0)
@@ -116,8 +87,7 @@ describe('one plain port for both protocols', () => {
 
   it('drops a connection whose headers are slow', async () => {
     const { server } = await startServer(describeRequest, { limits: { headersMs: 100 } })
-    const client = new RawClient(server.port)
-    client.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ')
+    const client = new Raw(server.port).send('GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ')
     // By default, Node would look for late headers after 30 seconds.
     await expect.poll(() => client.received).toMatch(/^HTTP\/1.1 408 /)
     await client.closed
@@ -129,8 +99,7 @@ describe('one plain port for both protocols', () => {
     ['headers that do not end', `${PREFACE}\0\0\0\x04\0\0\0\0\0\0\0\x01\x01\0\0\0\0\x01\x82`],
   ])('drops an HTTP/2 connection that sends only %s', async (_, bytes) => {
     const { server } = await startServer(describeRequest, { limits: { headersMs: 100 } })
-    const client = new RawClient(server.port)
-    client.socket.write(bytes, 'latin1')
+    const client = new Raw(server.port).send(bytes)
     await client.closed
     await until(() => server.counts().connections === 0)
   })
@@ -140,8 +109,7 @@ describe('one plain port for both protocols', () => {
     const { server } = await startServer(describeRequest, { limits: { headersMs: 2_000 } })
     const session = await http2Client(server.url)
     expect((await http2Fetch(session, { ':path': '/' })).headers[':status']).toBe(200)
-    const later = new RawClient(server.port)
-    later.socket.write(PREFACE)
+    const later = new Raw(server.port).send(PREFACE)
     await later.closed
     expect((await http2Fetch(session, { ':path': '/' })).headers[':status']).toBe(200)
   })
@@ -153,8 +121,7 @@ describe('one plain port for both protocols', () => {
     ['a header without a colon', 'GET / HTTP/1.1\r\nnonsense\r\n\r\n'],
   ])('rejects %s with 400 and keeps serving', async (_, bytes) => {
     const { server } = await startServer(describeRequest)
-    const client = new RawClient(server.port)
-    client.socket.write(bytes, 'latin1')
+    const client = new Raw(server.port).send(bytes)
     await client.closed
     expect(client.received).toMatch(/^HTTP\/1\.1 400 /)
     expect((await fetch(server.url)).status).toBe(200)
@@ -162,8 +129,7 @@ describe('one plain port for both protocols', () => {
 
   it('ends an HTTP/2 connection that sends garbage after the preface', async () => {
     const { server } = await startServer(describeRequest)
-    const client = new RawClient(server.port)
-    client.socket.write(`${PREFACE}${'garbage '.repeat(20)}`)
+    const client = new Raw(server.port).send(`${PREFACE}${'garbage '.repeat(20)}`)
     await client.closed
     await until(() => server.counts().connections === 0)
     expect((await fetch(server.url)).status).toBe(200)
@@ -171,7 +137,7 @@ describe('one plain port for both protocols', () => {
 
   it('survives a client that resets before it has sent anything', async () => {
     const { server } = await startServer(describeRequest)
-    const client = new RawClient(server.port)
+    const client = new Raw(server.port)
     await once(client.socket, 'connect')
     await until(() => server.counts().connections === 1)
     client.socket.resetAndDestroy()
@@ -188,11 +154,10 @@ describe('limits', () => {
     const onWarning = (warning: Error) => warnings.push(warning)
     process.on('warning', onWarning)
     onTestFinished(() => void process.off('warning', onWarning))
-    const request = 'GET /pending HTTP/1.1\r\nHost: localhost\r\n\r\n'
-    const client = new RawClient(server.port)
-    client.socket.write(request.repeat(1_000))
+    const thousand = request('GET', '/pending').repeat(1_000)
+    const client = new Raw(server.port).send(thousand)
     await until(() => fates.length === 1_000)
-    client.socket.write(request.repeat(1_000))
+    client.send(thousand)
     await client.closed
     await until(() => server.counts().requests === 0)
     expect(fates).toHaveLength(1_000)
@@ -205,8 +170,7 @@ describe('limits', () => {
     const { server } = await startServer((exchange) => ok(exchange.header('x-long')))
     const long = 'x'.repeat(16 * 1024)
     expect(await (await fetch(server.url, { headers: { 'x-long': long } })).text()).toBe(long)
-    const client = new RawClient(server.port)
-    client.socket.write(`GET / HTTP/1.1\r\nHost: localhost\r\nx-long: ${'x'.repeat(64 * 1024)}\r\n\r\n`)
+    const client = new Raw(server.port).send(request('GET', '/', { 'x-long': 'x'.repeat(64 * 1024) }))
     await client.closed
     expect(client.received).toMatch(/^HTTP\/1\.1 431 /)
   })
@@ -232,27 +196,26 @@ describe('limits', () => {
 
   it('keeps idle HTTP/1.1 connections for over a minute', async () => {
     const { server } = await startServer(describeRequest)
-    const client = new RawClient(server.port)
-    client.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    const client = new Raw(server.port).send(request('GET', '/'))
     expect(await client.until('"method"')).toMatch(/keep-alive: timeout=65/i)
   })
 
   it.each([
     ['host', 'GET / HTTP/1.1\r\nHost: a/b\r\n\r\n', 'bad_header'],
     ['host with a user', 'GET / HTTP/1.1\r\nHost: u:p@localhost\r\n\r\n', 'bad_header'],
-    ['target', 'GET ftp://localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n', 'bad_path'],
-  ])('rejects a %s that is not a valid URL', async (_, request, code) => {
+    ['target', request('GET', 'ftp://localhost/'), 'bad_path'],
+  ])('rejects a %s that is not a valid URL', async (_, text, code) => {
     const { server, errors } = await startServer(describeRequest)
-    const client = new RawClient(server.port)
-    client.socket.write(request)
+    const client = new Raw(server.port).send(text)
     expect(await client.until(`"code":"${code}"`)).toMatch(/^HTTP\/1\.1 400 /)
     expect(errors).toEqual([])
   })
 
   it('accepts a target in absolute form', async () => {
     const { server } = await startServer(describeRequest)
-    const client = new RawClient(server.port)
-    client.socket.write('GET http://example.test/v1/basins?a=b HTTP/1.1\r\nHost: other\r\n\r\n')
+    const client = new Raw(server.port).send(
+      'GET http://example.test/v1/basins?a=b HTTP/1.1\r\nHost: other\r\n\r\n',
+    )
     await client.until('"hostname":"example.test","path":"/v1/basins","query":"a=b"')
   })
 

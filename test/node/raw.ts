@@ -25,71 +25,79 @@ export interface RawResponse {
   readonly body: string
 }
 
-/** One HTTP/1.1 connection; bytes are latin1 strings. */
+/** A TCP connection; bytes are latin1 strings. */
 export class Raw {
   readonly socket: Socket
-  #buffer = ''
-  #wake: (() => void) | undefined
+  /** What has arrived, and was not returned as a response. */
+  received = ''
   ended = false
+  /** Resolves when the server has ended the connection. */
+  readonly closed: Promise<void>
+  #wake: (() => void) | undefined
+
   constructor(port: number) {
     this.socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true })
     this.socket.setEncoding('latin1')
     this.socket.on('data', (text: string) => {
-      this.#buffer += text
+      this.received += text
       this.#wake?.()
     })
-    const end = () => {
-      this.ended = true
-      this.#wake?.()
-    }
-    this.socket.on('end', end).on('close', end).on('error', end)
+    this.closed = new Promise((resolve) => {
+      const end = () => {
+        this.ended = true
+        this.#wake?.()
+        resolve()
+      }
+      this.socket.on('end', end).on('close', end).on('error', end)
+    })
     onTestFinished(() => void this.socket.destroy())
   }
-  get pending(): string {
-    return this.#buffer
-  }
+
   send(text: string): this {
-    this.socket.write(Buffer.from(text, 'latin1'))
+    this.socket.write(text, 'latin1')
     return this
   }
+
   async #more(): Promise<void> {
-    if (this.ended) throw new Error(`closed after ${JSON.stringify(this.#buffer)}`)
+    if (this.ended) throw new Error(`closed after ${JSON.stringify(this.received)}`)
     await new Promise<void>((resolve) => {
       this.#wake = resolve
     })
   }
+
   async until(text: string): Promise<string> {
-    while (!this.#buffer.includes(text)) await this.#more()
-    return this.#buffer
+    while (!this.received.includes(text)) await this.#more()
+    return this.received
   }
+
   async response(): Promise<RawResponse> {
-    while (!this.#buffer.includes('\r\n\r\n')) await this.#more()
-    const split = this.#buffer.indexOf('\r\n\r\n')
-    const [line, ...fields] = this.#buffer.slice(0, split).split('\r\n')
+    while (!this.received.includes('\r\n\r\n')) await this.#more()
+    const split = this.received.indexOf('\r\n\r\n')
+    const [line, ...fields] = this.received.slice(0, split).split('\r\n')
     const headers = new Map(
       fields.map((field) => [
         field.slice(0, field.indexOf(':')).toLowerCase(),
         field.slice(field.indexOf(':') + 1).trim(),
       ]),
     )
-    this.#buffer = this.#buffer.slice(split + 4)
+    this.received = this.received.slice(split + 4)
     const status = Number(line!.split(' ')[1])
     let body = ''
     if (headers.get('transfer-encoding') === 'chunked') {
       for (;;) {
-        while (!this.#buffer.includes('\r\n')) await this.#more()
-        const at = this.#buffer.indexOf('\r\n')
-        const size = Number.parseInt(this.#buffer.slice(0, at), 16)
-        while (this.#buffer.length < at + 4 + size) await this.#more()
-        body += this.#buffer.slice(at + 2, at + 2 + size)
-        this.#buffer = this.#buffer.slice(at + 4 + size)
+        while (!this.received.includes('\r\n')) await this.#more()
+        const at = this.received.indexOf('\r\n')
+        const size = Number.parseInt(this.received.slice(0, at), 16)
+        while (this.received.length < at + 4 + size) await this.#more()
+        body += this.received.slice(at + 2, at + 2 + size)
+        this.received = this.received.slice(at + 4 + size)
         if (size === 0) break
       }
     } else {
       const length = Number(headers.get('content-length') ?? 0)
-      while (this.#buffer.length < length) await this.#more()
-      body = this.#buffer.slice(0, length)
-      this.#buffer = this.#buffer.slice(length)
+      while (this.received.length < length) await this.#more()
+      body = this.received.slice(0, length)
+      this.received = this.received.slice(length)
     }
     return { status, headers, body }
   }

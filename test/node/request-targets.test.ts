@@ -1,119 +1,105 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { BASIN, exchange, Raw, request, server } from './raw.ts'
+import { http2Client, http2Fetch } from './support.ts'
 
 const basin = { 'svc-basin': BASIN }
+const json = { ...basin, 'content-type': 'application/json' }
 
-describe('request targets', () => {
-  test.each(['.', '..', '%2e', '%2e%2e', '%2E.', '.%2e'])(
-    'rejects the stream names . and .. with bad_path: %s',
-    async (name) => {
-      const { port, hw } = await server()
-      for (const [method, target] of [
-        ['GET', `/v1/streams/${name}`],
-        ['GET', `/v1/streams/${name}/records`],
-        ['GET', `/v1/streams/${name}/records/tail`],
-        ['DELETE', `/v1/streams/${name}`],
-      ] as const) {
-        const response = await exchange(port, method, target, basin)
-        expect
-          .soft([method, target, response.status, response.body.slice(0, 18)])
-          .toEqual([method, target, 400, '{"code":"bad_path"'])
-      }
-      expect((await hw.basin(BASIN).listStreams()).items).toHaveLength(1)
-    },
-  )
+async function start() {
+  const { hw, port, url, errors } = await server()
+  const streams = async () => (await hw.basin(BASIN).listStreams()).items.map(({ name }) => name)
+  return { hw, port, url, errors, streams }
+}
 
-  test('a dot segment does not redirect a request to another resource', async () => {
-    const { port, hw } = await server()
-    const response = await exchange(port, 'DELETE', `/v1/streams/..%2f/%2e%2e/%2e%2e/basins/${BASIN}`, basin)
-    expect.soft(response.status).not.toBe(202)
-    expect((await hw.listBasins()).items).toHaveLength(1)
-  })
+test.each(['.', '..', '%2e', '%2e%2e', '%2E.', '.%2e'])(
+  'rejects the stream names . and .. with bad_path: %s',
+  async (name) => {
+    const { port, streams } = await start()
+    for (const [method, target] of [
+      ['GET', `/v1/streams/${name}`],
+      ['GET', `/v1/streams/${name}/records`],
+      ['GET', `/v1/streams/${name}/records/tail`],
+      ['DELETE', `/v1/streams/${name}`],
+    ] as const) {
+      const { status, body } = await exchange(port, method, target, basin)
+      expect([target, status, JSON.parse(body).code]).toEqual([target, 400, 'bad_path'])
+    }
+    expect(await streams()).toEqual(['s'])
+  },
+)
 
-  test('an append to the stream `..` reaches no other stream', async () => {
-    const { port, hw } = await server()
-    const json = { ...basin, 'content-type': 'application/json' }
-    const response = await exchange(port, 'POST', '/v1/streams/x/../s/records', json, '{"records":[{}]}')
-    expect.soft(response.status).not.toBe(200)
-    expect((await hw.basin(BASIN).stream('s').checkTail()).seqNum).toBe(0)
-  })
+test.each([
+  ['a dot segment', 'DELETE', `/v1/streams/..%2f/%2e%2e/%2e%2e/basins/${BASIN}`],
+  ['the name `..`', 'POST', '/v1/streams/x/../s/records'],
+  ['a fragment', 'DELETE', '/v1/streams/s#omething'],
+])('%s leads to no other resource', async (_, method, target) => {
+  const { port, hw, streams } = await start()
+  const body = method === 'POST' ? '{"records":[{}]}' : ''
+  const { status } = await exchange(port, method, target, json, body)
+  expect([200, 202]).not.toContain(status)
+  expect([await streams(), (await hw.listBasins()).items.length]).toEqual([['s'], 1])
+  expect((await hw.basin(BASIN).stream('s').checkTail()).seqNum).toBe(0)
+})
 
-  test('a fragment in the target does not truncate the name of a deleted stream', async () => {
-    const { port, hw } = await server()
-    const response = await exchange(port, 'DELETE', '/v1/streams/s#omething', basin)
-    expect.soft(response.status).not.toBe(202)
-    expect((await hw.basin(BASIN).listStreams()).items.map(({ name }) => name)).toEqual(['s'])
-  })
+test('HTTP/2 accepts raw UTF-8 and backslashes in :path, but no dot segments and fragments', async () => {
+  const { url, streams, errors } = await start()
+  const session = await http2Client(url)
+  for (const [path, status] of [
+    ['/v1/streams/é', 201],
+    ['/v1/streams/x/../s', 400],
+    ['/v1/streams/q#x', 400],
+    ['/v1/streams/b\\c', 201],
+  ] as const) {
+    const { headers } = await http2Fetch(session, { ':method': 'PUT', ':path': path, ...basin })
+    expect([path, headers[':status']]).toEqual([path, status])
+  }
+  expect(await streams()).not.toContain('q')
+  expect(errors).toEqual([])
+})
 
-  test('a backslash is part of the name', async () => {
-    const { port, hw } = await server()
-    const response = await exchange(port, 'PUT', '/v1/streams/a\\b', basin)
-    expect.soft(response.status).toBe(201)
-    expect((await hw.basin(BASIN).listStreams()).items.map(({ name }) => name)).toEqual(['a\\b', 's'])
-  })
+test.each([
+  ...['%01', '%0d%0aset-cookie:%20x=1', '%F0%9F%98%80', '%EF%BB%BFbom', '%22%3c', 'a%25b', '%7F'],
+  ...['a%3Fb', 'a%23b', '%5c', 'a\\b'],
+])('unusual valid names work: %s', async (name) => {
+  const { port, streams } = await start()
+  const created = await exchange(port, 'PUT', `/v1/streams/${name}`, basin)
+  expect([created.status, created.headers.has('set-cookie')]).toEqual([201, false])
+  expect(await streams()).toContain(decodeURIComponent(name))
+  expect(JSON.parse(Buffer.from(created.body, 'latin1').toString()).name).toBe(decodeURIComponent(name))
+})
 
-  test.each([
-    '%01',
-    '%0d%0aset-cookie:%20x=1',
-    '%F0%9F%98%80',
-    '%EF%BB%BFbom',
-    '%22%3c',
-    'a%25b',
-    '%7F',
-    'a%3Fb',
-    'a%23b',
-    '%5c',
-  ])('unusual valid names work: %s', async (name) => {
-    const { port, hw } = await server()
-    const created = await exchange(port, 'PUT', `/v1/streams/${name}`, basin)
-    expect(created.status).toBe(201)
-    expect(created.headers.has('set-cookie')).toBe(false)
-    const names = (await hw.basin(BASIN).listStreams()).items.map(({ name }) => name)
-    expect(names).toContain(decodeURIComponent(name))
-    expect(JSON.parse(Buffer.from(created.body, 'latin1').toString()).name).toBe(decodeURIComponent(name))
-  })
+test.each(['%', '%2', '%zz', '%C0%AF', '%ED%A0%80', '%ff', '%F4%90%80%80'])(
+  'rejects names that are not percent-encoded UTF-8 with bad_path: %s',
+  async (name) => {
+    const { port } = await start()
+    const raw = new Raw(port)
+    for (const suffix of ['', '/records', '/records/tail']) {
+      const { status, body } = await raw
+        .send(request('GET', `/v1/streams/${name}${suffix}`, basin))
+        .response()
+      expect([status, JSON.parse(body).code]).toEqual([400, 'bad_path'])
+    }
+  },
+)
 
-  test.each(['%', '%2', '%zz', '%C0%AF', '%ED%A0%80', '%ff', '%F4%90%80%80'])(
-    'rejects names that are not percent-encoded UTF-8 with bad_path: %s',
-    async (name) => {
-      const { port } = await server()
-      const raw = new Raw(port)
-      for (const suffix of ['', '/records', '/records/tail']) {
-        raw.send(request('GET', `/v1/streams/${name}${suffix}`, basin))
-        const response = await raw.response()
-        expect([response.status, JSON.parse(response.body).code]).toEqual([400, 'bad_path'])
-      }
-    },
-  )
+test.each([
+  'http://user:pw@localhost/v1/basins',
+  'http://localhost:99999/v1/basins',
+  'ftp://localhost/v1/basins',
+  'http:///v1/basins',
+  'http://[::1/v1/basins',
+])('an absolute target that is not a valid URL is rejected with 400: %s', async (target) => {
+  const { port, errors } = await start()
+  expect((await exchange(port, 'GET', target)).status).toBe(400)
+  expect(errors).toEqual([])
+})
 
-  test.each([
-    'http://user:pw@localhost/v1/basins',
-    'http://localhost:99999/v1/basins',
-    'ftp://localhost/v1/basins',
-    'http:///v1/basins',
-    'http://[::1/v1/basins',
-  ])('an absolute target that is not a valid URL is rejected with 400: %s', async (target) => {
-    const { port, errors } = await server()
-    const response = await exchange(port, 'GET', target)
-    expect.soft(response.status).toBe(400)
-    expect(errors).toEqual([])
-  })
-
-  test.each([
-    'a b',
-    'user@localhost',
-    'localhost:99999',
-    'x/../y',
-    '[::1',
-    'localhost:',
-    '%00',
-    'a%2fb',
-    'ａ',
-    '',
-  ])('a malformed host causes no internal error: %s', async (host) => {
-    const { port, errors } = await server()
-    const response = await exchange(port, 'GET', '/v1/basins', { host: Buffer.from(host).toString('latin1') })
-    expect.soft([200, 400]).toContain(response.status)
-    expect(errors).toEqual([])
-  })
+test.each([
+  ...['a b', 'user@localhost', 'localhost:99999', 'x/../y', '[::1', 'localhost:'],
+  ...['%00', 'a%2fb', 'ａ', ''],
+])('a malformed host causes no internal error: %s', async (host) => {
+  const { port, errors } = await start()
+  const { status } = await exchange(port, 'GET', '/v1/basins', { host: Buffer.from(host).toString('latin1') })
+  expect([200, 400]).toContain(status)
+  expect(errors).toEqual([])
 })

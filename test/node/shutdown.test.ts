@@ -4,48 +4,37 @@ import type { Reply } from '../../adapters/http/reply.ts'
 import { serve, serveHandler } from '../../adapters/node/serve.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open } from '../../src/index.ts'
-import {
-  http2Client,
-  http2Fetch,
-  http2Response,
-  ok,
-  RawClient,
-  startServer,
-  trackedHandler,
-  until,
-} from './support.ts'
+import { Raw, request } from './raw.ts'
+import { http2Client, http2Fetch, http2Response, ok, startServer, trackedHandler, until } from './support.ts'
 
 /** A handler that responds when the test releases it. */
-function gated(): { handler: () => Promise<Reply>; open: () => void; waiting: () => number } {
+function held() {
   const waiting: (() => void)[] = []
-  return {
-    handler: async () => {
-      await new Promise<void>((resolve) => waiting.push(resolve))
-      return ok('done')
-    },
-    open: () => {
-      for (const resolve of waiting) resolve()
-    },
-    waiting: () => waiting.length,
+  const handler = async (): Promise<Reply> => {
+    await new Promise<void>((resolve) => waiting.push(resolve))
+    return ok('done')
   }
+  const release = () => {
+    for (const resolve of waiting) resolve()
+  }
+  return { handler, release, waiting }
 }
 
-const GET = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
+const GET = request('GET', '/')
 
 describe('close', () => {
   it('lets requests in flight finish on both protocols, and rejects new ones', async () => {
-    const gate = gated()
+    const gate = held()
     const { server } = await startServer(gate.handler)
-    const first = new RawClient(server.port)
-    first.socket.write(GET)
+    const first = new Raw(server.port).send(GET)
     const session = await http2Client(server.url)
     const second = http2Fetch(session, { ':path': '/' })
-    await until(() => gate.waiting() === 2)
+    await until(() => gate.waiting.length === 2)
     const goaway = once(session, 'goaway')
     const closed = server.close()
     await goaway
     await expect(fetch(server.url)).rejects.toThrow()
-    gate.open()
+    gate.release()
     await first.closed
     expect(first.received).toMatch(/HTTP\/1\.1 200 OK[\s\S]*connection: close[\s\S]*done$/i)
     expect((await second).body).toBe('done')
@@ -54,26 +43,23 @@ describe('close', () => {
   })
 
   it('stops waiting when its signal aborts, and continues to close', async () => {
-    const gate = gated()
+    const gate = held()
     const { server } = await startServer(gate.handler)
-    const client = new RawClient(server.port)
-    client.socket.write(GET)
-    await until(() => gate.waiting() === 1)
+    const client = new Raw(server.port).send(GET)
+    await until(() => gate.waiting.length === 1)
     await expect(server.close({ signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
     await expect(fetch(server.url)).rejects.toThrow()
-    gate.open()
+    gate.release()
     await Promise.all([server.close(), client.closed])
     expect(client.received).toMatch(/done$/)
   })
 
   it('drops idle, silent and incomplete connections at once', async () => {
     const { server } = await startServer(() => ok())
-    const idle = new RawClient(server.port)
-    idle.socket.write(GET)
+    const idle = new Raw(server.port).send(GET)
     await idle.until('ok')
-    const silent = new RawClient(server.port)
-    const hesitant = new RawClient(server.port)
-    hesitant.socket.write('PRI * HT')
+    const silent = new Raw(server.port)
+    const hesitant = new Raw(server.port).send('PRI * HT')
     const session = await http2Client(server.url)
     expect((await http2Fetch(session, { ':path': '/' })).body).toBe('ok')
     await until(() => server.counts().connections === 4)
@@ -95,8 +81,7 @@ describe('close', () => {
         })(),
       ),
     )
-    const client = new RawClient(server.port)
-    client.socket.write(GET)
+    const client = new Raw(server.port).send(GET)
     await client.until('begun')
     await until(() => end !== undefined)
     const closed = server.close({ graceMs: 600_000 })
@@ -107,12 +92,11 @@ describe('close', () => {
 
   it('closes a connection once the upload that it had answered early is complete', async () => {
     const { server } = await startServer(() => ok('early'))
-    const client = new RawClient(server.port)
-    client.socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n12345')
+    const client = new Raw(server.port).send(request('POST', '/', { 'content-length': '10' }, '12345'))
     await client.until('early')
     await until(() => server.counts().requests === 0)
     const closed = server.close({ graceMs: 600_000 })
-    client.socket.write('67890')
+    client.send('67890')
     await Promise.all([closed, client.closed])
     // Shorter than the 65 s after which Node closes an idle connection.
   }, 30_000)
@@ -120,8 +104,7 @@ describe('close', () => {
   it('drops requests that do not finish in time, and releases them', async () => {
     const { handler, fates } = trackedHandler()
     const { server } = await startServer(handler)
-    const client = new RawClient(server.port)
-    client.socket.write('GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    const client = new Raw(server.port).send(request('GET', '/live'))
     await client.until('first')
     const session = await http2Client(server.url)
     const pending = session.request({ ':path': '/pending' })

@@ -6,7 +6,6 @@ import {
   type IncomingHttpHeaders as Http2Headers,
   type OutgoingHttpHeaders,
 } from 'node:http2'
-import { connect as connectTcp, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { onTestFinished } from 'vitest'
 import type { RequestExchange } from '../../adapters/http/exchange.ts'
@@ -78,42 +77,6 @@ export async function collect(stream: Readable): Promise<Buffer[]> {
   const chunks: Buffer[] = []
   for await (const chunk of stream) chunks.push(chunk)
   return chunks
-}
-
-/** A TCP connection with everything it received so far. */
-export class RawClient {
-  readonly socket: Socket
-  received = ''
-  readonly closed: Promise<void>
-
-  constructor(port: number) {
-    this.socket = connectTcp({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true })
-    this.socket.on('error', () => {})
-    this.socket.setEncoding('latin1')
-    this.socket.on('data', (text: string) => {
-      this.received += text
-    })
-    this.closed = new Promise((resolve) => {
-      this.socket.once('end', resolve).once('close', resolve)
-    })
-    onTestFinished(() => {
-      this.socket.destroy()
-    })
-  }
-
-  async until(expected: string | RegExp): Promise<string> {
-    const found = () =>
-      typeof expected === 'string' ? this.received.includes(expected) : expected.test(this.received)
-    while (!found()) {
-      await Promise.race([
-        once(this.socket, 'data'),
-        this.closed.then(() => {
-          if (!found()) throw new Error(`Closed after ${JSON.stringify(this.received)}`)
-        }),
-      ])
-    }
-    return this.received
-  }
 }
 
 /**

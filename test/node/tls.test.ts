@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs'
 import { request as httpsRequest } from 'node:https'
 import { connect as connectTls } from 'node:tls'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { Raw, request } from './raw.ts'
 import {
   collect,
   http2Client,
   http2Fetch,
   ok,
-  RawClient,
   startServer,
   textOf,
   trackedHandler,
@@ -66,9 +66,8 @@ describe('TLS', () => {
 
   it('survives a client that does not speak TLS, and one that never finishes its handshake', async () => {
     const { server, errors } = await startServer(() => ok(), { tls, limits: { handshakeMs: 100 } })
-    const plain = new RawClient(server.port)
-    plain.socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    const silent = new RawClient(server.port)
+    const plain = new Raw(server.port).send(request('GET', '/'))
+    const silent = new Raw(server.port)
     await Promise.all([plain.closed, silent.closed])
     expect(plain.received).not.toContain('200')
     await until(() => server.counts().connections === 0)

@@ -76,7 +76,7 @@ test.each([
     raw.send(request)
     const together = await raw.response()
     raw.send(request.slice(0, head.length + 30))
-    await until(() => node.counts().requests === 1 || raw.pending !== '')
+    await until(() => node.counts().requests === 1 || raw.received !== '')
     raw.send(request.slice(head.length + 30))
     const later = await raw.response()
     const shape = (text: string) => text.replace(/[0-9]+/g, '0')
