@@ -5,18 +5,9 @@ import { EVERYTHING } from '../../adapters/transfer/name-filter.ts'
 import { ResumeScan } from '../../adapters/transfer/resume-point.ts'
 import { fenceRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
-import type { BasinConfigInput } from '../../src/model/config.ts'
-import { chunks, type Endpoint, exported, NOW, openEndpoint } from './support.ts'
+import { chunks, type Endpoint, exported, NOW, withStreams } from './support.ts'
 
-async function withStreams(
-  options: Parameters<typeof openEndpoint>[0] & { readonly config?: BasinConfigInput } = {},
-): Promise<Endpoint> {
-  const source = await openEndpoint(options)
-  await source.hw.createBasin('basin-a', options.config)
-  for (const name of ['s', 't']) await source.hw.basin('basin-a').createStream(name)
-  return source
-}
-const basinOf = ({ hw }: Endpoint) => hw.basin('basin-a')
+const open = (options: Parameters<typeof withStreams>[1] = {}) => withStreams(['s', 't'], options)
 const thousandBodies = (text: string) => Array.from({ length: 1000 }, (_, i) => `${text} ${i}`)
 
 /** Deletes stream s and creates it again with batches of 1,000 records. */
@@ -24,10 +15,10 @@ async function recreate(
   source: Endpoint,
   { batches, waitMs }: { batches: number; waitMs: number },
 ): Promise<void> {
-  await basinOf(source).stream('s').delete()
+  await source.stream('s').delete()
   await source.clock.advance(waitMs)
-  await basinOf(source).createStream('s')
-  for (let i = 0; i < batches; i++) await basinOf(source).stream('s').append(thousandBodies('new'))
+  await source.basin.createStream('s')
+  for (let i = 0; i < batches; i++) await source.stream('s').append(thousandBodies('new'))
 }
 
 /** All lines of an export, and its outcome if something happens after its first batch of records. */
@@ -69,8 +60,8 @@ describe('an export whose stream is deleted and created again', () => {
   ]
 
   it.each(cases)('%s, fails without mixing records', async (_, replacement) => {
-    const source = await withStreams()
-    for (let i = 0; i < 4; i++) await basinOf(source).stream('s').append(thousandBodies('old'))
+    const source = await open()
+    for (let i = 0; i < 4; i++) await source.stream('s').append(thousandBodies('old'))
     const { text, outcome } = await exportDuring(source, () => recreate(source, replacement))
     expect(outcome).toContain(
       'stream s of basin basin-a was deleted and created again since its export began',
@@ -80,8 +71,8 @@ describe('an export whose stream is deleted and created again', () => {
   })
 
   it.each(cases)('%s, cannot be continued', async (_, replacement) => {
-    const source = await withStreams()
-    await basinOf(source).stream('s').append(thousandBodies('old'))
+    const source = await open()
+    await source.stream('s').append(thousandBodies('old'))
     const text = await exported(source.service)
     await recreate(source, replacement)
     const partial = text.slice(0, text.indexOf('{"seq_num":1,'))
@@ -94,7 +85,7 @@ describe('an export whose stream is deleted and created again', () => {
 
   it.each(LOOKS)('before %s, contains the new stream', async (part) => {
     let hasChanged = false
-    const source: Endpoint = await withStreams({
+    const source: Endpoint = await open({
       wrapFetch: (fetch) => async (request) => {
         if (!hasChanged && request.url.includes(part)) {
           hasChanged = true
@@ -103,7 +94,7 @@ describe('an export whose stream is deleted and created again', () => {
         return fetch(request)
       },
     })
-    for (let i = 0; i < 2; i++) await basinOf(source).stream('s').append(thousandBodies('old'))
+    for (let i = 0; i < 2; i++) await source.stream('s').append(thousandBodies('old'))
     const text = await exported(source.service)
     const created = new Date(source.clock.now()).toISOString().replace('.000Z', 'Z')
     expect(hasChanged).toBe(true)
@@ -115,39 +106,36 @@ describe('an export whose stream is deleted and created again', () => {
 
 describe('an export continues with the other streams if', () => {
   it.each(LOOKS)('a stream is deleted before %s', async (part) => {
-    const source: Endpoint = await withStreams({
+    const source: Endpoint = await open({
       wrapFetch: (fetch) => async (request) => {
         if (request.url.includes(part))
-          await basinOf(source)
+          await source
             .stream('s')
             .delete()
             .catch(() => {})
         return fetch(request)
       },
     })
-    await basinOf(source).stream('s').append('x')
-    await basinOf(source).stream('t').append('y')
+    await source.stream('s').append('x')
+    await source.stream('t').append('y')
     const text = await exported(source.service)
     expect(text).not.toContain('"stream":"s"')
     expect(text).toContain('{"export_end":{"basins":1,"streams":1,"records":1}}')
   })
 
   it.each(['/basins/basin-a', '/streams/s'])('a basin is deleted after %s', async (path) => {
-    const source: Endpoint = await withStreams({
+    const source: Endpoint = await open({
       wrapFetch: (fetch) => async (request) => {
         const answer = await fetch(request)
         if (request.url.endsWith(path)) {
-          await source.hw
-            .basin('basin-a')
-            .delete()
-            .catch(() => {})
+          await source.basin.delete().catch(() => {})
           await source.clock.advance('3m')
         }
         return answer
       },
     })
     await source.hw.createBasin('basin-b')
-    await basinOf(source).stream('s').append('x')
+    await source.stream('s').append('x')
     const text = await exported(source.service)
     expect(text).toContain('"basin":"basin-b"')
     expect(text).toContain('{"export_end":{"basins":2,"streams":0,"records":0}}')
@@ -158,13 +146,13 @@ describe('an export of a basin that creates streams on read', () => {
   const config = { createStreamOnRead: true, createStreamOnAppend: true }
 
   it('an export cannot be continued after a deletion, and does not create the stream', async () => {
-    const source = await withStreams({ config })
-    await basinOf(source).stream('s').append(['x', 'y'])
+    const source = await open({ config })
+    await source.stream('s').append(['x', 'y'])
     const text = await exported(source.service)
-    await basinOf(source).stream('s').delete()
+    await source.stream('s').delete()
     const partial = text.slice(0, text.indexOf('{"seq_num":1,'))
     await expect(resumedExport(source, partial)).rejects.toThrow('was deleted and created again')
-    expect((await basinOf(source).listStreams()).items).toMatchObject([{ name: 't' }])
+    expect((await source.basin.listStreams()).items).toMatchObject([{ name: 't' }])
   })
 })
 
@@ -173,33 +161,29 @@ describe('the fencing token of an export', () => {
 
   it('is the token at its tail', async () => {
     let asked = 0
-    const source: Endpoint = await withStreams({
+    const source: Endpoint = await open({
       wrapFetch: (fetch) => async (request) => {
         const answer = await fetch(request)
         // After the first read of the tail, before the fencing token is read.
         if (request.url.endsWith('/records/tail') && asked++ === 0)
-          await basinOf(source)
-            .stream('s')
-            .append(['x', fenceRecord('new')])
+          await source.stream('s').append(['x', fenceRecord('new')])
         return answer
       },
     })
-    await basinOf(source).stream('s').append(['x'])
+    await source.stream('s').append(['x'])
     expect(await tokenOf(source)).toMatchObject({ tail: { seq_num: 3 }, fencing_token: 'new' })
   })
 
   it('is null for a stream whose fence changes constantly', async () => {
     let fences = 0
-    const source: Endpoint = await withStreams({
+    const source: Endpoint = await open({
       wrapFetch: (fetch) => async (request) => {
         if (request.url.endsWith('/s/records/tail'))
-          await basinOf(source)
-            .stream('s')
-            .append([fenceRecord(`token ${fences++}`)])
+          await source.stream('s').append([fenceRecord(`token ${fences++}`)])
         return fetch(request)
       },
     })
-    await basinOf(source).stream('s').append('x')
+    await source.stream('s').append('x')
     expect(await tokenOf(source)).toMatchObject({ fencing_token: null })
     expect(fences).toBeLessThan(10)
   })

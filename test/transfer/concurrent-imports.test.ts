@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { type Engine, fenceRecord } from '../../src/index.ts'
-import { contentOf, type Endpoint, exported, imported, openEndpoint } from './support.ts'
+import { contentOf, type Endpoint, exported, imported, openEndpoint, withStreams } from './support.ts'
 
 /** An export of a stream with gaps: one at the start that contains a fence, and one in the middle. */
 async function withGaps(): Promise<string> {
@@ -21,13 +21,6 @@ async function withGaps(): Promise<string> {
   return exported(service)
 }
 
-async function emptyTarget(): Promise<Endpoint> {
-  const target = await openEndpoint()
-  await target.hw.createBasin('basin-a')
-  await target.hw.basin('basin-a').createStream('s')
-  return target
-}
-
 const handlerOf = (hw: Engine) => createHandler(hw, { auth: 'none' })
 
 describe('two concurrent imports', () => {
@@ -38,7 +31,7 @@ describe('two concurrent imports', () => {
     let successes = 0
     await fc.assert(
       fc.asyncProperty(fc.scheduler(), fc.boolean(), async (scheduler, isResumed) => {
-        const target = await emptyTarget()
+        const target = await withStreams(['s'])
         const handler = handlerOf(target.hw)
         const fetch = (request: Request) => scheduler.schedule(Promise.resolve()).then(() => handler(request))
         const outcomes = Promise.allSettled([
@@ -82,10 +75,8 @@ describe('an import fails when its stream', () => {
   ]
 
   it.each(changes)('%s before its end', async (_, message, change) => {
-    const source = await openEndpoint()
-    await source.hw.createBasin('basin-a')
-    await source.hw.basin('basin-a').createStream('s')
-    await source.hw.basin('basin-a').stream('s').append(['x', 'y'])
+    const source = await withStreams(['s'])
+    await source.stream('s').append(['x', 'y'])
     const text = await exported(source.service)
     const target: Endpoint = await openEndpoint({
       wrapFetch: (fetch) => async (request) => {

@@ -105,7 +105,7 @@ describe('an interrupted export', () => {
     const complete = await exported(endpoint.service)
     const path = newPath()
     await writeFile(path, complete.slice(0, complete.indexOf('{"seq_num":1')))
-    await endpoint.hw.basin('basin-a').stream('s1').append('later')
+    await endpoint.stream('s1').append('later')
     await finish(await resumeExportFile(path, false), endpoint)
     expect(await readFile(path, 'utf8')).toBe(complete)
   })
@@ -144,7 +144,7 @@ describe('an interrupted export', () => {
     const complete = await exported(endpoint.service)
     const path = newPath()
     await writeFile(path, complete.slice(0, complete.indexOf('{"seq_num":1')))
-    const basin = endpoint.hw.basin('basin-a')
+    const basin = endpoint.basin
     await basin.stream('s1').delete()
     await expect(resumeExportFile(path, false).then((file) => finish(file, endpoint))).rejects.toThrow(
       'was deleted and created again',

@@ -3,15 +3,9 @@ import { createHandler } from '../../adapters/http/index.ts'
 import { exportLines } from '../../adapters/transfer/export-lines.ts'
 import { EVERYTHING, parseNameFilter } from '../../adapters/transfer/name-filter.ts'
 import { fenceRecord, trimRecord } from '../../src/index.ts'
-import { type Endpoint, exported, imported, KEY, NOW, openEndpoint } from './support.ts'
+import { exported, imported, KEY, NOW, openEndpoint, withStreams } from './support.ts'
 
-async function withStream(options: Parameters<typeof openEndpoint>[0] = {}): Promise<Endpoint> {
-  const source = await openEndpoint(options)
-  await source.hw.createBasin('basin-a')
-  await source.hw.basin('basin-a').createStream('s')
-  return source
-}
-const streamOf = ({ hw }: Endpoint) => hw.basin('basin-a').stream('s')
+const withStream = (options: Parameters<typeof withStreams>[1] = {}) => withStreams(['s'], options)
 const entries = (text: string) =>
   text
     .trimEnd()
@@ -23,12 +17,14 @@ const seqNums = (text: string) =>
 describe('an export', () => {
   it('has a line for each basin, stream and record', async () => {
     const source = await withStream()
-    await streamOf(source).append([
-      'text',
-      { body: Uint8Array.of(0xff, 0), headers: [['n', 'v']] },
-      { headers: [['n', Uint8Array.of(0xfe)]] },
-      fenceRecord('me'),
-    ])
+    await source
+      .stream('s')
+      .append([
+        'text',
+        { body: Uint8Array.of(0xff, 0), headers: [['n', 'v']] },
+        { headers: [['n', Uint8Array.of(0xfe)]] },
+        fenceRecord('me'),
+      ])
     const T = source.clock.now()
     const config =
       '{"storage_class":"express","retention_policy":{"infinite":{}},"timestamping":{"mode":"client-prefer","uncapped":false},"delete_on_empty":{"min_age_secs":0}}'
@@ -48,14 +44,14 @@ describe('an export', () => {
 
   it('ends at the tail of its start, despite appends and trims', { tags: ['slow'] }, async () => {
     const source = await withStream()
-    await streamOf(source).append(Array.from({ length: 1000 }, (_, i) => `a${i}`))
-    await streamOf(source).append(Array.from({ length: 1000 }, (_, i) => `b${i}`))
+    await source.stream('s').append(Array.from({ length: 1000 }, (_, i) => `a${i}`))
+    await source.stream('s').append(Array.from({ length: 1000 }, (_, i) => `b${i}`))
     let text = ''
     for await (const { bytes, records } of exportLines(source.service, EVERYTHING, NOW)) {
       text += Buffer.from(bytes).toString()
       if (records === 0 || text.includes('"b0"')) continue
       await source.allAnswered()
-      await streamOf(source).append(['later', trimRecord(1500)])
+      await source.stream('s').append(['later', trimRecord(1500)])
     }
     expect(seqNums(text)).toEqual([
       ...Array(1000).keys(),
@@ -63,19 +59,19 @@ describe('an export', () => {
     ])
     const target = await openEndpoint({ clock: source.clock })
     await imported(target.service, text)
-    expect((await target.hw.basin('basin-a').stream('s').checkTail()).seqNum).toBe(2000)
+    expect((await target.stream('s').checkTail()).seqNum).toBe(2000)
   })
 
   it('omits records that are trimmed before it reads them', { tags: ['slow'] }, async () => {
     const source = await withStream()
-    for (let i = 0; i < 4; i++) await streamOf(source).append(Array.from({ length: 1000 }, () => 'x'))
+    for (let i = 0; i < 4; i++) await source.stream('s').append(Array.from({ length: 1000 }, () => 'x'))
     let text = ''
     for await (const { bytes, records } of exportLines(source.service, EVERYTHING, NOW)) {
       text += Buffer.from(bytes).toString()
       if (records === 0) continue
       // The next batch is already read.
       await source.allAnswered()
-      await streamOf(source).append([trimRecord(3500)])
+      await source.stream('s').append([trimRecord(3500)])
     }
     expect(seqNums(text)).toEqual([...Array(2000).keys(), ...Array.from({ length: 500 }, (_, i) => 3500 + i)])
     const target = await openEndpoint({ clock: source.clock })
@@ -86,16 +82,15 @@ describe('an export', () => {
 
   it('omits what is deleted before its turn, and fails if a stream is deleted during it', async () => {
     const source = await withStream()
-    await source.hw.basin('basin-a').createStream('t')
-    await streamOf(source).append(Array.from({ length: 3000 }, () => 'x').slice(0, 1000))
-    await streamOf(source).append(Array.from({ length: 1000 }, () => 'x'))
-    await streamOf(source).append(Array.from({ length: 1000 }, () => 'x'))
+    await source.basin.createStream('t')
+    await source.stream('s').append(Array.from({ length: 3000 }, () => 'x').slice(0, 1000))
+    await source.stream('s').append(Array.from({ length: 1000 }, () => 'x'))
+    await source.stream('s').append(Array.from({ length: 1000 }, () => 'x'))
     let text = ''
     for await (const { bytes, stream } of exportLines(source.service, EVERYTHING, NOW)) {
       text += Buffer.from(bytes).toString()
       if (stream === 's')
-        await source.hw
-          .basin('basin-a')
+        await source
           .stream('t')
           .delete()
           .catch(() => {})
@@ -104,7 +99,7 @@ describe('an export', () => {
     expect(entries(text).at(-1)).toEqual({ export_end: { basins: 1, streams: 1, records: 3000 } })
     const running = exportLines(source.service, EVERYTHING, NOW)
     for (let i = 0; i < 4; i++) await running.next()
-    await source.hw.basin('basin-a').stream('s').delete()
+    await source.stream('s').delete()
     await expect(
       (async () => {
         for await (const _ of running);
@@ -114,7 +109,7 @@ describe('an export', () => {
 
   it('writes null for the fencing token if it may only read', async () => {
     const source = await withStream()
-    await streamOf(source).append(['x', fenceRecord('me'), trimRecord(3)])
+    await source.stream('s').append(['x', fenceRecord('me'), trimRecord(3)])
     const token = await source.hw.issueAccessToken({
       id: 'reader',
       scope: {
@@ -132,9 +127,7 @@ describe('an export', () => {
     expect(entries(text)[2]).toMatchObject({ start: 3, fencing_token: null })
     const target = await openEndpoint()
     await imported(target.service, text)
-    await expect(
-      target.hw.basin('basin-a').stream('s').append('x', { fencingToken: 'me' }),
-    ).rejects.toMatchObject({
+    await expect(target.stream('s').append('x', { fencingToken: 'me' })).rejects.toMatchObject({
       fencingToken: '',
     })
   })
@@ -142,8 +135,8 @@ describe('an export', () => {
   it('requires the key of an encrypted stream', async () => {
     const source = await openEndpoint()
     await source.hw.createBasin('basin-a', { streamCipher: 'aes-256-gcm' })
-    await source.hw.basin('basin-a').createStream('s')
-    await source.hw.basin('basin-a').stream('s', { encryptionKey: KEY }).append('secret')
+    await source.basin.createStream('s')
+    await source.basin.stream('s', { encryptionKey: KEY }).append('secret')
     await expect(exported(source.with({ encryptionKey: undefined }))).rejects.toThrow(
       'stream s of basin basin-a is encrypted; a key is required',
     )

@@ -20,165 +20,74 @@ const stream = (over: object = {}) =>
     ...over,
   })
 const record = (over: object = {}) => JSON.stringify({ seq_num: 0, timestamp: 5, body: 'x', ...over })
+const withHeaders = (headers: readonly (readonly string[])[], more = {}) => record({ headers, ...more })
+const literally = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 const END = '{"stream_end":"s","records":2}'
 const ALL_END = '{"export_end":{"basins":1,"streams":1,"records":2}}'
 const SECOND = record({ seq_num: 1, timestamp: 9 })
 const WHOLE = [HEADER, BASIN, stream(), record(), SECOND, END, ALL_END]
-const EMPTY_STREAM = { tail: { seq_num: 0, timestamp: 0 }, start: 0 }
 
 /** The whole export with other lines in place of line `number`. */
 const instead = (number: number, ...lines: readonly string[]) => WHOLE.toSpliced(number - 1, 1, ...lines)
 
+const FAR_TAIL = { tail: { seq_num: 200_000_000, timestamp: 9 } }
+const EMPTY_NAME = [
+  ['', 'a'],
+  ['b', 'c'],
+]
+
+/** What is wrong, the line and what is in its place, and the problem; behind it, the line that is reported. */
+type Row = readonly [title: string, line: number, by: readonly string[], problem: string, reported?: number]
+
+const ROWS: readonly Row[] = [
+  ['invalid JSON', 4, ['{"seq_num":0'], 'invalid JSON'],
+  ['an empty line', 4, [''], 'invalid JSON'],
+  ['JSON that is no object', 4, ['[]'], '`line` must be an object'],
+  ['an unknown line', 2, ['{"other":1}'], 'not a line of an export'],
+  ['half a character', 4, ['{"seq_num":0,"timestamp":5,"body":"\\ud800"}'], 'a string has a lone surrogate'],
+  ['another version', 1, [HEADER.replace('1,', '2,')], 'has version 2; this program reads version 1'],
+  ['an export without its header', 1, [], 'an export must begin with its header'],
+  ['a second header', 2, [HEADER], 'an export must begin with its header'],
+  ['an invalid basin name', 2, ['{"basin":"No","config":{}}'], 'basin name must'],
+  ['an unknown cipher', 2, [BASIN.replace('{}', '{"stream_cipher":"rot13"}')], '`stream_cipher` must be'],
+  ['an invalid configuration', 3, [stream({ config: { retention_policy: { age: 0 } } })], ''],
+  ['a stream without its basin', 2, [], 'a stream must follow its basin'],
+  ['a stream of another basin', 3, [stream({ basin: 'basin-b' })], 'a stream must follow its basin'],
+  ['an invalid stream name', 3, [stream({ stream: '..' })], 'stream name must'],
+  ['a stream that starts after its tail', 3, [stream({ start: 3 })], '`start` must not exceed the tail'],
+  ['a long fencing token', 3, [stream({ fencing_token: 'x'.repeat(37) })], 'fencing token must'],
+  ['a record outside a stream', 3, [], 'unexpected line outside a stream'],
+  ['a stream in a stream', 4, [stream({ stream: 't' })], 'the previous stream has no end'],
+  ['the end of another stream', 6, ['{"stream_end":"t","records":2}'], 'the line ends another stream'],
+  ['missing records', 6, ['{"stream_end":"s","records":3}'], 's of basin basin-a has 2 records, not 3'],
+  ['missing streams', 7, [ALL_END.replace('"streams":1', '"streams":2')], 'the export has other counts'],
+  ['a line after the end', 7, [ALL_END, BASIN], 'unexpected line after the end', 8],
+  ['a stream twice', 7, [stream()], 'streams must be unique and in the order of their names'],
+  ['a basin twice', 7, [BASIN], 'basins must be unique and in the order of their names'],
+  ['a sequence number twice', 5, [record()], 'the record is out of order'],
+  ['a sequence number at the tail', 5, [record({ seq_num: 2, timestamp: 9 })], 'the record is out of order'],
+  ['a sequence number before the start', 3, [stream({ start: 1 })], 'the record is out of order', 4],
+  ['a time that decreases', 5, [record({ seq_num: 1, timestamp: 4 })], 'the record is out of order'],
+  ['another time than the tail', 5, [record({ seq_num: 1, timestamp: 8 })], 'the record is out of order'],
+  ['a number of 2^53', 4, ['{"seq_num":0,"timestamp":9007199254740992}'], '`timestamp` must be an integer'],
+  ['a number of 2^64', 4, ['{"seq_num":18446744073709551616,"timestamp":1}'], '`seq_num` must be an integer'],
+  ['a number with a fraction', 4, ['{"seq_num":0.5,"timestamp":1}'], '`seq_num` must be an integer'],
+  ['invalid base64', 4, [record({ body: undefined, body_base64: 'x' })], 'invalid Base64'],
+  ['two bodies', 4, [record({ body_base64: '' })], '`body` cannot be combined with `body_base64`'],
+  ['two sets of headers', 4, [withHeaders([], { headers_base64: [] })], '`headers` cannot be combined'],
+  ['a header that is not a pair', 4, [withHeaders([['a']])], 'a header must be'],
+  ['an empty header name', 4, [withHeaders(EMPTY_NAME)], 'invalid header: empty name'],
+  ['an unknown command', 4, [withHeaders([['', 'jump']])], 'unknown command'],
+  ['a record beyond 1 MiB', 4, [record({ body: 'x'.repeat(1024 * 1024) })], 'record must have metered size'],
+  ['a gap that is too large', 3, [stream(FAR_TAIL)], 'the records 2 to 199999999 are missing', 6],
+]
+
 describe('an import rejects, with the line number,', () => {
-  it.each<[string, readonly string[], RegExp]>([
-    ['invalid JSON', instead(4, '{"seq_num":0'), /^line 4: invalid JSON/],
-    ['an empty line', instead(4, ''), /^line 4: /],
-    ['JSON that is no object', instead(4, '[]'), /^line 4: `line` must be an object/],
-    ['an unknown line', instead(2, '{"other":1}'), /^line 2: not a line of an export/],
-    [
-      'half a character',
-      instead(4, '{"seq_num":0,"timestamp":5,"body":"\\ud800"}'),
-      /^line 4: .*lone surrogate/,
-    ],
-    [
-      'another version',
-      instead(1, HEADER.replace('1,', '2,')),
-      /^line 1: the format has version 2; this program reads version 1/,
-    ],
-    ['an export without its header', WHOLE.slice(1), /^line 1: an export must begin with its header/],
-    ['a second header', instead(2, HEADER), /^line 2: an export must begin with its header/],
-    ['an invalid basin name', instead(2, '{"basin":"No","config":{}}'), /^line 2: basin name must/],
-    [
-      'a configuration that is not an object',
-      instead(2, '{"basin":"basin-a","config":{"stream_cipher":"rot13"}}'),
-      /^line 2: `stream_cipher` must be/,
-    ],
-    [
-      'an invalid configuration',
-      instead(3, stream({ config: { retention_policy: { age: 0 } } })),
-      /^line 3: /,
-    ],
-    ['a stream without its basin', instead(2), /^line 2: a stream must follow its basin/],
-    [
-      'a stream of another basin',
-      instead(3, stream({ basin: 'basin-b' })),
-      /^line 3: a stream must follow its basin/,
-    ],
-    ['an invalid stream name', instead(3, stream({ stream: '..' })), /^line 3: stream name must/],
-    [
-      'a stream that starts after its tail',
-      instead(3, stream({ start: 3 })),
-      /^line 3: `start` must not exceed the tail/,
-    ],
-    [
-      'a fencing token that is too long',
-      instead(3, stream({ fencing_token: 'x'.repeat(37) })),
-      /^line 3: fencing token must/,
-    ],
-    ['a record outside a stream', instead(3), /^line 3: unexpected line outside a stream/],
-    ['a stream in a stream', instead(4, stream({ stream: 't' })), /^line 4: the previous stream has no end/],
-    [
-      'the end of another stream',
-      instead(6, '{"stream_end":"t","records":2}'),
-      /^line 6: the line ends another stream/,
-    ],
-    [
-      'a stream with missing records',
-      instead(6, '{"stream_end":"s","records":3}'),
-      /^line 6: stream s of basin basin-a has 2 records, not 3/,
-    ],
-    [
-      'an export with missing streams',
-      instead(7, ALL_END.replace('"streams":1', '"streams":2')),
-      /^line 7: the export has other counts/,
-    ],
-    ['a line after the end', [...WHOLE, BASIN], /^line 8: unexpected line after the end/],
-    [
-      'a stream twice',
-      instead(7, stream()),
-      /^line 7: streams must be unique and in the order of their names/,
-    ],
-    ['a basin twice', instead(7, BASIN), /^line 7: basins must be unique and in the order of their names/],
-    ['a sequence number twice', instead(5, record()), /^line 5: the record is out of order/],
-    [
-      'a sequence number that decreases',
-      instead(4, SECOND, record()),
-      /^line 4|^line 5: the record is out of order/,
-    ],
-    [
-      'a sequence number at the tail',
-      instead(5, record({ seq_num: 2, timestamp: 9 })),
-      /^line 5: the record is out of order/,
-    ],
-    [
-      'a sequence number before the start',
-      instead(3, stream({ start: 1 })),
-      /^line 4: the record is out of order/,
-    ],
-    [
-      'a time that decreases',
-      instead(5, record({ seq_num: 1, timestamp: 4 })),
-      /^line 5: the record is out of order/,
-    ],
-    [
-      'a last record with another time than the tail',
-      instead(5, record({ seq_num: 1, timestamp: 8 })),
-      /^line 5: the record is out of order/,
-    ],
-    [
-      'a number of 2^53',
-      instead(4, '{"seq_num":0,"timestamp":9007199254740992}'),
-      /^line 4: `timestamp` must be an integer from 0 to 9007199254740991/,
-    ],
-    [
-      'a sequence number of 2^64',
-      instead(4, '{"seq_num":18446744073709551616,"timestamp":1}'),
-      /^line 4: `seq_num` must be an integer/,
-    ],
-    [
-      'a number with a fraction',
-      instead(4, '{"seq_num":0.5,"timestamp":1}'),
-      /^line 4: `seq_num` must be an integer/,
-    ],
-    ['invalid base64', instead(4, record({ body: undefined, body_base64: 'x' })), /^line 4: invalid Base64/],
-    [
-      'two bodies',
-      instead(4, record({ body_base64: '' })),
-      /^line 4: `body` cannot be combined with `body_base64`/,
-    ],
-    [
-      'two sets of headers',
-      instead(4, record({ headers: [], headers_base64: [] })),
-      /^line 4: `headers` cannot be combined/,
-    ],
-    ['a header that is not a pair', instead(4, record({ headers: [['a']] })), /^line 4: a header must be/],
-    [
-      'an empty header name outside a command',
-      instead(
-        4,
-        record({
-          headers: [
-            ['', 'a'],
-            ['b', 'c'],
-          ],
-        }),
-      ),
-      /^line 4: invalid header: empty name/,
-    ],
-    ['an unknown command', instead(4, record({ headers: [['', 'jump']] })), /^line 4: unknown command/],
-    [
-      'a record that is too large',
-      instead(4, record({ body: 'x'.repeat(1024 * 1024) })),
-      /^line 4: record must have metered size/,
-    ],
-    [
-      'a gap that is too large',
-      instead(3, stream({ tail: { seq_num: 200_000_000, timestamp: 9 } })),
-      /^line 6: .*the records 2 to 199999999 are missing, which is too many/,
-    ],
-  ])('%s', async (_, lines, message) => {
+  const titled = ROWS.map((row) => [row[0], row] as const)
+  it.each(titled)('%s', async (_, [, line, by, problem, reported = line]) => {
     const { service, hw } = await openEndpoint()
-    await expect(imported(service, `${lines.join('\n')}\n`)).rejects.toThrow(message)
+    const importing = imported(service, `${instead(line, ...by).join('\n')}\n`)
+    await expect(importing).rejects.toThrow(new RegExp(`^line ${reported}: .*${literally(problem)}`))
     const { items } = await hw.listBasins()
     // No record after the invalid line is stored.
     expect(items.length).toBeLessThanOrEqual(1)
@@ -255,49 +164,36 @@ describe('an import accepts', () => {
     ])
   })
 
+  /** An export of one stream with these records. */
+  const exportOf = (over: object, ...records: readonly string[]) => {
+    const counts = { basins: 1, streams: 1, records: records.length }
+    const ends = [
+      JSON.stringify({ stream_end: 's', records: records.length }),
+      JSON.stringify({ export_end: counts }),
+    ]
+    return `${[HEADER, BASIN, stream(over), ...records, ...ends].join('\n')}\n`
+  }
+
   it('a stream with a high start, into a directory', async () => {
     const { service, hw } = await openEndpoint({ kind: 'directory' })
     const tail = { seq_num: Number.MAX_SAFE_INTEGER - 2, timestamp: 9 }
     const start = tail.seq_num - 1
-    const only = record({ seq_num: start, timestamp: 9 })
-    const lines = [
-      HEADER,
-      BASIN,
-      stream({ start, tail }),
-      only,
-      '{"stream_end":"s","records":1}',
-      '{"export_end":{"basins":1,"streams":1,"records":1}}',
-    ]
-    await imported(service, `${lines.join('\n')}\n`)
-    const { records: text } = await hw.basin('basin-a').stream('s').readBatch({ seqNum: 0 })
-    expect(text.map(({ seqNum }) => seqNum)).toEqual([start])
+    await imported(service, exportOf({ start, tail }, record({ seq_num: start, timestamp: 9 })))
+    const { records } = await hw.basin('basin-a').stream('s').readBatch({ seqNum: 0 })
+    expect(records.map(({ seqNum }) => seqNum)).toEqual([start])
   })
 
   it('the largest record, of bytes that take most characters', { tags: ['slow'] }, async () => {
     const body = '\u0000'.repeat(1024 * 1024 - 8)
     const { service, hw } = await openEndpoint()
-    const lines = [
-      HEADER,
-      BASIN,
-      stream({ tail: { seq_num: 1, timestamp: 5 } }),
-      record({ body }),
-      '{"stream_end":"s","records":1}',
-      '{"export_end":{"basins":1,"streams":1,"records":1}}',
-    ]
-    await imported(service, `${lines.join('\n')}\n`)
-    const { records: text } = await hw.basin('basin-a').stream('s').readBatch({ seqNum: 0 })
-    expect(text[0]!.body === body).toBe(true)
+    await imported(service, exportOf({ tail: { seq_num: 1, timestamp: 5 } }, record({ body })))
+    const { records } = await hw.basin('basin-a').stream('s').readBatch({ seqNum: 0 })
+    expect(records[0]!.body === body).toBe(true)
   })
 
   it('an empty stream', async () => {
     const { service } = await openEndpoint()
-    const lines = [
-      HEADER,
-      BASIN,
-      stream(EMPTY_STREAM),
-      '{"stream_end":"s","records":0}',
-      '{"export_end":{"basins":1,"streams":1,"records":0}}',
-    ]
-    expect(await imported(service, `${lines.join('\n')}\n`)).toEqual({ basins: 1, streams: 1, records: 0 })
+    const input = exportOf({ tail: { seq_num: 0, timestamp: 0 } })
+    expect(await imported(service, input)).toEqual({ basins: 1, streams: 1, records: 0 })
   })
 })

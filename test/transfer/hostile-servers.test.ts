@@ -26,8 +26,8 @@ async function hostileSource(respond: (send: () => Promise<Response>, seqNum: nu
     },
   })
   await source.hw.createBasin('basin-a')
-  await source.hw.basin('basin-a').createStream('s')
-  const stream = source.hw.basin('basin-a').stream('s')
+  await source.basin.createStream('s')
+  const stream = source.basin.stream('s')
   for (let from = 0; from < RECORDS; from += 500) {
     await stream.append(Array.from({ length: 500 }, (_, i) => `record ${from + i}`))
   }
@@ -37,19 +37,16 @@ async function hostileSource(respond: (send: () => Promise<Response>, seqNum: nu
 interface TestRecord {
   readonly seqNum: number
   readonly timestamp?: number
-  readonly headers?: readonly { readonly name: Uint8Array; readonly value: Uint8Array }[]
-  readonly body?: Uint8Array
 }
 
-function batch(records: readonly TestRecord[], tail?: number): Response {
+function batch(records: readonly TestRecord[]): Response {
   const message = create(ReadBatchSchema, {
-    records: records.map(({ seqNum, timestamp = 0, headers = [], body = utf8('x') }) => ({
+    records: records.map(({ seqNum, timestamp = 0 }) => ({
       seqNum: BigInt(seqNum),
       timestamp: BigInt(timestamp),
-      headers: [...headers],
-      body,
+      headers: [],
+      body: utf8('x'),
     })),
-    ...(tail !== undefined && { tail: { seqNum: BigInt(tail), timestamp: 0n } }),
   })
   return new Response(toBinary(ReadBatchSchema, message) as Uint8Array<ArrayBuffer>)
 }
@@ -82,7 +79,7 @@ async function copied(source: Endpoint) {
     (error: unknown) => error,
   )
   const bodies: string[] = []
-  for await (const { seqNum, body } of target.hw.basin('basin-a').stream('s').read()) {
+  for await (const { seqNum, body } of target.stream('s').read()) {
     expect(seqNum).toBe(bodies.length)
     bodies.push(body)
   }
@@ -95,42 +92,14 @@ function expectPrefix(bodies: readonly string[]): void {
 }
 
 describe('a copy from a server that misbehaves ends with an error, and the target has a prefix', () => {
-  const huge = new Uint8Array(2 * MIB)
   it.each<[string, (seqNum: number) => Response, RegExp]>([
     [
       'records out of order',
       (seqNum) => batch([{ seqNum: seqNum + 1 }, { seqNum }]),
       /records are out of order/,
     ],
-    ['sequence numbers that repeat', (seqNum) => batch([{ seqNum }, { seqNum }]), /records are out of order/],
     ['the batch before, again', (seqNum) => batch([{ seqNum: seqNum - 1 }]), /records are out of order/],
-    [
-      'timestamps that decrease',
-      (seqNum) => batch([{ seqNum, timestamp: 9 }, { seqNum: seqNum + 1 }]),
-      /records are out of order/,
-    ],
-    [
-      'a record beyond the limits',
-      (seqNum) => batch([{ seqNum, body: huge }]),
-      /a batch is larger than 1 MiB/,
-    ],
-    [
-      'a header beyond the limits',
-      (seqNum) => batch([{ seqNum, headers: [{ name: utf8('n'), value: huge }] }]),
-      /a batch is larger than 1 MiB/,
-    ],
-    [
-      'more records than a batch can have',
-      (seqNum) => batch(Array.from({ length: 1_001 }, (_, i) => ({ seqNum: seqNum + i }))),
-      /more than 1000 records/,
-    ],
-    ['a tail below its records', (seqNum) => batch([{ seqNum }], seqNum), /the tail is below a record/],
     ['no records', () => batch([]), /no records/],
-    [
-      'a message that is not protobuf',
-      () => new Response(Uint8Array.of(0xff, 0xff, 0xff)),
-      /unexpected response/,
-    ],
     ['half of a message', () => new Response(Uint8Array.of(0x0a, 0x20, 0x01)), /unexpected response/],
     ['a page of HTML', () => new Response('<html>'), /unexpected response/],
   ])('%s', async (_, respond, message) => {
@@ -142,23 +111,16 @@ describe('a copy from a server that misbehaves ends with an error, and the targe
     expectPrefix(bodies)
   })
 
-  it('a body that never ends, of which at most 18 MiB are read', async () => {
-    const { body, counts } = endless(new Uint8Array(MIB))
-    const source = await hostileSource(async () => new Response(body))
+  it.each<[string, Uint8Array, ResponseInit]>([
+    ['a body', new Uint8Array(MIB), {}],
+    ['an error', utf8('"'.repeat(MIB)), { status: 400, headers: { 'content-type': 'application/json' } }],
+  ])('%s that never ends, of which at most 18 MiB are read', async (_, chunk, init) => {
+    const { body, counts } = endless(chunk)
+    const source = await hostileSource(async () => new Response(body, init))
     const { error, bodies } = await copied(source)
     expect(String(error)).toContain('its body is too long')
     expect(counts.bytes).toBeLessThanOrEqual(18 * MIB)
     expect(counts.isCancelled).toBe(true)
-    expectPrefix(bodies)
-  })
-
-  it('an error that never ends', async () => {
-    const { body, counts } = endless(utf8('"'.repeat(MIB)))
-    const headers = { 'content-type': 'application/json' }
-    const source = await hostileSource(async () => new Response(body, { status: 400, headers }))
-    const { error, bodies } = await copied(source)
-    expect(String(error)).toContain('its body is too long')
-    expect(counts.bytes).toBeLessThanOrEqual(18 * MIB)
     expectPrefix(bodies)
   })
 
@@ -191,6 +153,6 @@ it('a copy that ended with an error is completed from a server that behaves', as
   isHostile = false
   const from = new CopySource(clientOf({ fetch: source.fetch }), {}, target.service)
   await copy(from, target.service, { filter: EVERYTHING, clock: immediateClock(), resume: true })
-  const bodies = await target.hw.basin('basin-a').stream('s').read().toArray()
+  const bodies = await target.stream('s').read().toArray()
   expect(bodies.map(({ body }) => body)).toEqual(Array.from({ length: RECORDS }, (_, i) => `record ${i}`))
 })

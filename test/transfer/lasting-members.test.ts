@@ -8,7 +8,7 @@ const METADATA = { 'content-type': 'application/json', owner: 'ada ✓' }
 async function openSource(kind: Kind = 'directory') {
   const source = await openEndpoint({ kind })
   await source.hw.createBasin('basin-a')
-  return { ...source, basin: source.hw.basin('basin-a') }
+  return { ...source, basin: source.basin }
 }
 
 it.each([{ at: new Date(Date.UTC(2100, 0, 1, 0, 0, 0, 5)) }, { idleSeconds: 3_600 }, undefined])(
@@ -20,7 +20,7 @@ it.each([{ at: new Date(Date.UTC(2100, 0, 1, 0, 0, 0, 5)) }, { idleSeconds: 3_60
     const target = await openEndpoint({ kind: 'directory' })
     const warnings: string[] = []
     await imported(target.service, lines, { onWarning: (warning) => warnings.push(warning) })
-    const [info] = (await target.hw.basin('basin-a').listStreams()).items
+    const [info] = (await target.basin.listStreams()).items
     expect([info?.metadata, info?.expiry, warnings]).toEqual([METADATA, expiry, []])
     expect(withoutCreation(await exported(target.service))).toBe(withoutCreation(lines))
   },
@@ -38,7 +38,7 @@ it.each<Kind>(['directory', 'server'])('keeps streams closed, into a %s', async 
   const target = await openEndpoint({ kind })
   for (const resume of [false, true]) await imported(target.service, lines, { resume })
   for (const name of ['s', 'empty']) {
-    const stream = target.hw.basin('basin-a').stream(name)
+    const stream = target.basin.stream(name)
     expect(await stream.checkTail()).toEqual(await basin.stream(name).checkTail())
     await expect(stream.append('more')).rejects.toMatchObject({ code: 'stream_closed' })
   }
@@ -55,7 +55,7 @@ it('warns that a stream is open if the record that closed it has expired', async
   const warnings: string[] = []
   await imported(target.service, lines, { onWarning: (warning) => warnings.push(warning) })
   expect(warnings).toEqual(['stream s of basin basin-a is open: the record that closed it no longer exists'])
-  expect((await target.hw.basin('basin-a').stream('s').checkTail()).seqNum).toBe(2)
+  expect((await target.stream('s').checkTail()).seqNum).toBe(2)
 })
 
 it('says what a server does not take', async () => {
@@ -67,7 +67,7 @@ it('says what a server does not take', async () => {
   expect(warnings).toEqual([
     'stream s of basin basin-a is imported without its metadata and expiry: a server takes none',
   ])
-  expect((await target.hw.basin('basin-a').stream('s').readBatch()).records).toMatchObject([{ body: 'a' }])
+  expect((await target.stream('s').readBatch()).records).toMatchObject([{ body: 'a' }])
 })
 
 it('leaves out a stream that has expired since its export', async () => {
@@ -84,5 +84,5 @@ it('leaves out a stream that has expired since its export', async () => {
   })
   expect(warnings).toEqual(['stream s of basin basin-a has expired and is left out'])
   expect(counts).toEqual({ basins: 1, streams: 1, records: 1 })
-  expect((await target.hw.basin('basin-a').listStreams()).items.map(({ name }) => name)).toEqual(['t'])
+  expect((await target.basin.listStreams()).items.map(({ name }) => name)).toEqual(['t'])
 })

@@ -30,10 +30,10 @@ describe('the check for streams that already have records', () => {
     await look(text, target)
     expect(target.requests).toEqual(['GET /v1/basins'])
     await target.hw.createBasin('basin-a')
-    await target.hw.basin('basin-a').createStream('s')
-    await target.hw.basin('basin-a').createStream('z')
+    await target.basin.createStream('s')
+    await target.basin.createStream('z')
     await look(text, target)
-    await target.hw.basin('basin-a').stream('z').append('x')
+    await target.stream('z').append('x')
     await expect(look(text, target)).rejects.toThrow('line 5: stream z of basin basin-a already has records')
     await look(text, target, { ...EVERYTHING, streams: { exact: 's' } })
     expect(target.requests.every((request) => request.startsWith('GET'))).toBe(true)
@@ -45,7 +45,7 @@ describe('the check for streams that already have records', () => {
     const target = await openEndpoint()
     await target.hw.createBasin('basin-a', config)
     await look(text, target)
-    expect((await target.hw.basin('basin-a').listStreams()).items).toEqual([])
+    expect((await target.basin.listStreams()).items).toEqual([])
   })
 
   it('finds streams while the first basin is being deleted', async () => {

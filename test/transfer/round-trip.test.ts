@@ -1,9 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { createHandler } from '../../adapters/http/index.ts'
 import { fenceRecord, type RecordInput, trimRecord } from '../../src/index.ts'
 import type { BasinConfigInput, StreamConfigInput } from '../../src/model/config.ts'
 import { shareOfRuns } from '../support/property-runs.ts'
 import { contentOf, type Endpoint, exported, imported, KEY, type Kind, openEndpoint } from './support.ts'
+
+const UNUSUAL_NAMES = [
+  ...['a', 'a/b', 'ä?', '%2f', '%2e%2e', '%', '__proto__', '\u0001', ' ', 'a b', '\u{1f600}', '\uffff', '#?'],
+  ...['\ufeffx', '...', 'a\\b', 'a/../b', '//', '+', '\n'],
+]
 
 const bytes = fc.oneof(
   fc.string({ maxLength: 12, unit: 'binary' }).map((text) => new TextEncoder().encode(text)),
@@ -70,7 +76,7 @@ const world = fc.dictionary(
     config: basinConfig,
     later: basinConfig,
     streams: fc.dictionary(
-      fc.oneof(fc.constantFrom('a', 'a/b', 'ä?', '%2f'), fc.string({ minLength: 3, maxLength: 6 })),
+      fc.oneof(fc.constantFrom(...UNUSUAL_NAMES), fc.string({ minLength: 3, maxLength: 6 })),
       fc.record({ config: streamConfig, steps: fc.array(step, { maxLength: 6 }) }),
       { maxKeys: 3 },
     ),
@@ -122,4 +128,55 @@ describe('an export equals the export of its import', { tags: ['slow'] }, () => 
       shareOfRuns(1 / 2),
     )
   })
+})
+
+it.each<Kind>(['server', 'directory'])(
+  'times at their limits are imported into a %s unchanged',
+  async (kind) => {
+    const source = await openEndpoint()
+    await source.hw.createBasin('basin-a')
+    await source.basin.createStream('s', { retentionPolicy: 'infinite', timestamping: { uncapped: true } })
+    await source.stream('s').append([
+      { body: '\ufeffbom', timestamp: 0 },
+      { body: '', timestamp: 0 },
+      {
+        headers: [
+          ['a', Uint8Array.of(0xff)],
+          ['__proto__', ''],
+        ],
+        timestamp: Number.MAX_SAFE_INTEGER,
+      },
+      { body: '\u2028\u0000\r\n', timestamp: Number.MAX_SAFE_INTEGER },
+    ])
+    const text = await exported(source.service)
+    const target = await openEndpoint({ kind })
+    await imported(target.service, text)
+    expect(contentOf(await exported(target.service))).toBe(contentOf(text))
+  },
+)
+
+it('a token with auto-prefix exports and imports names without the prefix', async () => {
+  const { hw, with: withOptions } = await openEndpoint()
+  await hw.createBasin('basin-a')
+  const basin = hw.basin('basin-a')
+  for (const name of ['u1/a', 'u1/b', 'u2/a']) {
+    await basin.createStream(name)
+    await basin.stream(name).append([name, fenceRecord('t'), trimRecord(1)])
+  }
+  const all = { read: true, write: true }
+  const token = await hw.issueAccessToken({
+    id: 'of-u1',
+    scope: {
+      basins: { prefix: '' },
+      streams: { prefix: 'u1/' },
+      opGroups: { account: all, basin: all, stream: all },
+    },
+    autoPrefixStreams: true,
+  })
+  const service = withOptions({ fetch: createHandler(hw), token })
+  const text = await exported(service)
+  expect([...text.matchAll(/"stream":"([^"]*)"/g)].map(([, name]) => name)).toEqual(['a', 'b'])
+  for (const name of ['u1/a', 'u1/b']) await basin.stream(name).delete()
+  await imported(service, text)
+  expect(contentOf(await exported(service))).toBe(contentOf(text))
 })

@@ -10,8 +10,9 @@ import { type ImportOptions, importLines } from '../../adapters/transfer/import-
 import { linesOf } from '../../adapters/transfer/lines.ts'
 import { EVERYTHING, type TransferFilter } from '../../adapters/transfer/name-filter.ts'
 import { Service, type ServiceOptions } from '../../adapters/transfer/service.ts'
-import { type Clock, type Engine, type Headwater, open } from '../../src/index.ts'
+import { type Basin, type Clock, type Engine, type Headwater, open, type Stream } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
+import type { BasinConfigInput } from '../../src/model/config.ts'
 import type { Storage } from '../../src/storage/contract.ts'
 import { testClock, testStorage } from '../support/index.ts'
 
@@ -25,6 +26,10 @@ export interface Endpoint {
   readonly hw: Engine
   readonly clock: VirtualClock
   readonly service: Service
+  /** The basin `basin-a`. */
+  readonly basin: Basin
+  /** A stream of that basin. */
+  stream(name: string): Stream
   /** Sends a request to the handler of the engine. */
   readonly fetch: Fetch
   /** All requests, as `PUT /v1/basins/b`. */
@@ -68,7 +73,21 @@ export async function openEndpoint(
       encryptionKey: KEY,
       ...options,
     })
-  return { hw, clock, requests, fetch, allAnswered: allAnswered, service: withOptions({}), with: withOptions }
+  const basin = hw.basin('basin-a')
+  const stream = (name: string) => basin.stream(name)
+  const service = withOptions({})
+  return { hw, clock, service, basin, stream, fetch, requests, allAnswered, with: withOptions }
+}
+
+/** An endpoint with streams of these names. */
+export async function withStreams(
+  names: readonly string[],
+  options: Parameters<typeof openEndpoint>[0] & { readonly config?: BasinConfigInput } = {},
+): Promise<Endpoint> {
+  const endpoint = await openEndpoint(options)
+  await endpoint.hw.createBasin('basin-a', options.config)
+  for (const name of names) await endpoint.basin.createStream(name)
+  return endpoint
 }
 
 /** A client as the command line uses it, without waiting between attempts. */
