@@ -27,22 +27,11 @@ describe('CORS', () => {
     })
   })
 
-  test.each([
-    ['GET', '/v1/basins', 200],
-    ['GET', '/v1/basins/missing-basin', 404],
-    ['GET', '/nowhere', 404],
-    ['DELETE', '/v1/basins', 405],
-    ['GET', '/v1/streams/s/records', 416],
-    ['GET', '/health', 200],
-  ])('every response allows the origin: %s %s', async (method, path, status) => {
-    const { call } = await startWithStream({ cors: true })
-    const response = await call(method, path, { headers: { origin: ORIGIN } })
-    expect(response.status).toBe(status)
-    expect(response.headers.get('access-control-allow-origin')).toBe(ORIGIN)
-    expect(response.headers.get('access-control-allow-credentials')).toBe('true')
-    expect(response.headers.get('vary')).toContain('origin')
-    const exposed = response.headers.get('access-control-expose-headers')!.split(', ')
-    expect(exposed).toEqual(
+  test('a response exposes the headers of the protocol, with credentials', async () => {
+    const { call } = await startService({ cors: true })
+    const { headers } = await call('GET', '/v1/basins', { headers: { origin: ORIGIN } })
+    expect(headers.get('access-control-allow-credentials')).toBe('true')
+    expect(headers.get('access-control-expose-headers')!.split(', ')).toEqual(
       expect.arrayContaining([
         'svc-provision-result',
         's2-provision-result',
@@ -128,16 +117,6 @@ describe('without authentication', () => {
   ])('serves a %s', async (_, headers) => {
     const { call } = await startService()
     expect((await call('GET', '/v1/basins', { headers, origin: HOST })).status).toBe(200)
-  })
-
-  test('serves pages of listed origins', async () => {
-    const { call } = await startService({ cors: [ORIGIN] })
-    const headers = { origin: ORIGIN, 'sec-fetch-site': 'cross-site' }
-    const response = await call('GET', '/v1/basins', { headers })
-    expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([200, ORIGIN])
-    expect((await call('OPTIONS', '/v1/basins', { headers })).status).toBe(204)
-    const others = { origin: 'https://other.example' }
-    expect((await call('GET', '/v1/basins', { headers: others })).status).toBe(403)
   })
 })
 

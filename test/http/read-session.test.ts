@@ -1,24 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { BASIN, BodyReader, bytesOf, framesOf, RECORDS, readBatchOf, startWithStream } from './support.ts'
+import { BASIN, BodyReader, bytesOf, framesOf, RECORDS, readBatchOf, startWithRecords } from './support.ts'
 
 const NOW = Date.UTC(2025, 0, 1)
 
 async function start() {
-  const service = await startWithStream()
-  const stream = service.hw.basin(BASIN).stream('s')
-  await stream.append(['a', 'b', 'c'])
-  const baseline = service.clock.pending
-  const expectNothingOpen = () => {
-    expect(service.hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
-    expect(service.clock.pending).toBe(baseline)
-  }
+  const service = await startWithRecords('a', 'b', 'c')
   const read = (query: string, headers: Record<string, string> = {}) =>
     service.call('GET', `${RECORDS}${query}`, {
       // The content type wins over what is accepted.
       headers: { 'content-type': 'svcs/proto', accept: 'text/event-stream', ...headers },
     })
   const batchesIn = async (reader: BodyReader) => Promise.all((await framesOf(reader.bytes)).map(readBatchOf))
-  return { ...service, stream, read, batchesIn, expectNothingOpen }
+  return { ...service, read, batchesIn }
 }
 
 describe('binary read session', () => {

@@ -1,41 +1,39 @@
 import { describe, expect, test } from 'vitest'
 import { StorageFailure } from '../../src/storage/errors.ts'
 import { testStorage, wrapped } from '../support/index.ts'
-import { BASIN, BodyReader, errorOf, parseSse, RECORDS, startWithStream } from './support.ts'
+import {
+  BASIN,
+  BodyReader,
+  errorOf,
+  parseSse,
+  RECORDS,
+  startWithRecords,
+  startWithStream,
+} from './support.ts'
 
 const NOW = Date.UTC(2025, 0, 1)
 const SSE = { accept: 'text/event-stream, application/json' }
 
 async function start() {
-  const service = await startWithStream()
-  const stream = service.hw.basin(BASIN).stream('s')
-  await stream.append(['a', 'b', 'c'])
-  const baseline = service.clock.pending
-  const expectNothingOpen = () => {
-    expect(service.hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
-    expect(service.clock.pending).toBe(baseline)
-  }
+  const service = await startWithRecords('a', 'b', 'c')
   const read = (query: string, headers: Record<string, string> = {}) =>
     service.call('GET', `${RECORDS}${query}`, { headers: { ...SSE, ...headers } })
-  return { ...service, stream, read, expectNothingOpen }
+  return { ...service, read }
 }
 
 describe('SSE', () => {
-  test('has headers that prevent proxies from buffering, and is never compressed', async () => {
-    const { read } = await start()
-    const response = await read('?seq_num=0&count=3', { 'accept-encoding': 'gzip, zstd' })
-    expect(response.headers.get('content-type')).toBe('text/event-stream')
-    expect(response.headers.get('cache-control')).toBe('no-cache, no-transform')
-    expect(response.headers.get('x-accel-buffering')).toBe('no')
-    expect(response.headers.has('content-encoding')).toBe(false)
-    await response.text()
-  })
-
-  test('has the documented bytes', async () => {
+  test('has the documented bytes, is never compressed, and has headers against buffers of proxies', async () => {
     const { read, expectNothingOpen } = await start()
+    const response = await read('?seq_num=0&count=3', { 'accept-encoding': 'gzip, zstd' })
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+    })
+    expect(response.headers.has('content-encoding')).toBe(false)
     const records = ['a', 'b', 'c'].map((body, seq_num) => ({ seq_num, timestamp: NOW, body }))
     const tail = { seq_num: 3, timestamp: NOW }
-    expect(await (await read('?seq_num=0&count=3')).text()).toBe(
+    expect(await response.text()).toBe(
       `event: batch\nid: 2,3,27\ndata: ${JSON.stringify({ records, tail })}\n\ndata: [DONE]\n\n`,
     )
     expectNothingOpen()
@@ -130,11 +128,8 @@ describe('SSE', () => {
       read: (...range) => (fails ? Promise.reject(failure) : real.read(...range)),
     }))
     const { call, hw, errors } = await startWithStream({}, { storage })
-    for (let i = 0; i < 3; i++)
-      await hw
-        .basin(BASIN)
-        .stream('s')
-        .append(Array(1000).fill('x'.repeat(1000)))
+    const stream = hw.basin(BASIN).stream('s')
+    for (let i = 0; i < 3; i++) await stream.append(Array(1000).fill('x'.repeat(1000)))
     const response = await call('GET', `${RECORDS}?seq_num=0`, { headers: SSE })
     fails = true
     const events = parseSse(await response.text())
@@ -164,25 +159,19 @@ describe('SSE', () => {
 })
 
 describe('Last-Event-ID', () => {
-  const idsOf = async (response: Response) =>
-    parseSse(await response.text()).map(({ event, id }) => id ?? event ?? 'end')
-
-  test('continues after the event with the remaining bounds, whatever the start', async () => {
-    const { read } = await start()
-    expect(await idsOf(await read('?timestamp=0&count=3', { 'last-event-id': '0,1,9' }))).toEqual([
-      '2,2,18',
-      'end',
-    ])
-    expect(await idsOf(await read('?seq_num=0&count=2', { 'last-event-id': '0,1,9' }))).toEqual([
-      '1,1,9',
-      'end',
-    ])
-    expect(await idsOf(await read('?tail_offset=1&bytes=27', { 'last-event-id': '0,1,18' }))).toEqual([
-      '1,1,9',
-      'end',
-    ])
-    expect(await idsOf(await read('?seq_num=0&count=2', { 'last-event-id': '1,2,18' }))).toEqual(['end'])
-  })
+  test.each([
+    ['?timestamp=0&count=3', '0,1,9', ['2,2,18', 'end']],
+    ['?seq_num=0&count=2', '0,1,9', ['1,1,9', 'end']],
+    ['?tail_offset=1&bytes=27', '0,1,18', ['1,1,9', 'end']],
+    ['?seq_num=0&count=2', '1,2,18', ['end']],
+  ])(
+    '%s continues after the event %s with the remaining bounds, whatever the start',
+    async (query, id, ids) => {
+      const { read } = await start()
+      const events = parseSse(await (await read(query, { 'last-event-id': id })).text())
+      expect(events.map(({ event, id }) => id ?? event ?? 'end')).toEqual(ids)
+    },
+  )
 
   test('the query is validated first, except for the start that it replaces', async () => {
     const { read } = await start()

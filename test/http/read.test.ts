@@ -1,26 +1,15 @@
 import { fromBinary } from '@bufbuild/protobuf'
 import { describe, expect, test } from 'vitest'
 import { ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
-import { BASIN, bytesOf, RECORDS, startWithStream, tailOf } from './support.ts'
+import { bytesOf, RECORDS, startWithRecords, tailOf } from './support.ts'
 
 const NOW = Date.UTC(2025, 0, 1)
-
-async function startWithThree() {
-  const service = await startWithStream()
-  await service.hw.basin(BASIN).stream('s').append(['a', 'b', 'c'])
-  const baseline = service.clock.pending
-  const expectNothingOpen = () => {
-    expect(service.hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
-    expect(service.clock.pending).toBe(baseline)
-  }
-  return { ...service, expectNothingOpen }
-}
 
 describe('unary read', () => {
   test.each([undefined, '*/*', 'application/json', 'text/html, application/protobuf', 'nonsense'])(
     'is JSON for %s',
     async (accept) => {
-      const { call } = await startWithThree()
+      const { call } = await startWithRecords('a', 'b', 'c')
       const response = await call(
         'GET',
         `${RECORDS}?seq_num=1&count=1`,
@@ -32,7 +21,7 @@ describe('unary read', () => {
   )
 
   test('is protobuf if `accept` begins with it', async () => {
-    const { call } = await startWithThree()
+    const { call } = await startWithRecords('a', 'b', 'c')
     const headers = { accept: 'application/protobuf, application/json' }
     const response = await call('GET', `${RECORDS}?tail_offset=2`, { headers })
     expect(response.headers.get('content-type')).toBe('application/protobuf')
@@ -44,7 +33,7 @@ describe('unary read', () => {
   })
 
   test('includes the tail if it reaches the tail, and only then', async () => {
-    const { call } = await startWithThree()
+    const { call } = await startWithRecords('a', 'b', 'c')
     const tail = { seq_num: 3, timestamp: NOW }
     for (const [query, expected] of [
       ['seq_num=0', tail],
@@ -60,7 +49,7 @@ describe('unary read', () => {
 })
 
 test('returns the tail', async () => {
-  const service = await startWithThree()
+  const service = await startWithRecords('a', 'b', 'c')
   const response = await service.call('GET', `${RECORDS}/tail`, {
     headers: { 'svc-encryption-key': 'x'.repeat(99) },
   })

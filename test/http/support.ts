@@ -1,5 +1,5 @@
 import { fromBinary } from '@bufbuild/protobuf'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { createHandler, type HandlerOptions } from '../../adapters/http/index.ts'
 import type { VirtualClock } from '../../adapters/testing/index.ts'
 import { type Engine, type OpenOptions, open } from '../../src/index.ts'
@@ -64,6 +64,19 @@ export async function startWithStream(
   await service.hw.onConnection({}).createBasin(BASIN)
   await service.hw.basin(BASIN).createStream('s', { timestamping: { uncapped: true } })
   return service
+}
+
+/** The same with records in the stream, and a check that no read and no timer is left. */
+export async function startWithRecords(...bodies: readonly string[]) {
+  const service = await startWithStream()
+  const stream = service.hw.basin(BASIN).stream('s')
+  await stream.append(bodies)
+  const baseline = service.clock.pending
+  const expectNothingOpen = () => {
+    expect(service.hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
+    expect(service.clock.pending).toBe(baseline)
+  }
+  return { ...service, stream, expectNothingOpen }
 }
 
 function caller(handler: (request: Request) => Promise<Response>): Call {

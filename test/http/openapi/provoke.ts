@@ -17,6 +17,8 @@ export interface Init {
   readonly json?: unknown
   readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>
   readonly origin?: string
+  /** Null is none. Default {@link BASIN}. */
+  readonly basin?: null
 }
 
 type Send = (method: string, path: string, init?: Init) => Promise<Response>
@@ -67,12 +69,12 @@ export function callerOf(hw: Target, options: HandlerOptions = {}): Call {
 }
 
 function requestOf(method: string, path: string, init: Init): Request {
-  const { headers = {}, json, body, origin = 'http://localhost:8080' } = init
+  const { headers = {}, json, body, basin = BASIN, origin = 'http://localhost:8080' } = init
   const options: RequestInit & { duplex: 'half' } = {
     method,
     duplex: 'half',
     headers: {
-      ...(path.startsWith('/v1/streams') && { 'svc-basin': BASIN }),
+      ...(basin !== null && path.startsWith('/v1/streams') && { 'svc-basin': basin }),
       ...(json !== undefined && { 'content-type': 'application/json' }),
       ...headers,
     },
