@@ -16,9 +16,3 @@ it.each([
   const { items } = await hw.listBasins()
   expect(items.filter(({ state }) => state === 'active')).toHaveLength(isDeleted ? 0 : 1)
 })
-
-it('export of a basin that does not exist fails', async () => {
-  const { world } = await service({ open: true })
-  const { exitCode, err } = await resultOf(['export', '--basin', 'nope-nope'], world)
-  expect([exitCode, err]).toEqual([1, ['headwater: basin nope-nope does not exist']])
-})

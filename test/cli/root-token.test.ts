@@ -3,7 +3,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { CliContext } from '../../adapters/cli/context.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open, systemClock } from '../../src/index.ts'
-import type { Storage, StorageSession } from '../../src/storage/contract.ts'
+import type { Storage } from '../../src/storage/contract.ts'
+import { deferred, wrapped } from '../support/index.ts'
 import { reservedPort } from '../support/port.ts'
 import { ROOT_TOKEN, run, testStorages } from './run.ts'
 
@@ -149,29 +150,15 @@ describe('the root token', () => {
 
 /** A storage whose commits wait for `release`. */
 function heldCommits(inner: Storage) {
-  let hold!: () => void
-  let release!: () => void
-  const isHeld = new Promise<void>((resolve) => {
-    hold = resolve
-  })
-  const released = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  const storage: Storage = {
-    manifest: inner.manifest,
-    async open(context) {
-      const session = await inner.open(context)
-      const commit: StorageSession['commit'] = async (changes) => {
-        hold()
-        await released
-        return session.commit(changes)
-      }
-      return new Proxy(session, {
-        get: (target, property: keyof StorageSession) =>
-          property === 'commit' ? commit : target[property]?.bind(target),
-      })
+  const begun = deferred()
+  const released = deferred()
+  onTestFinished(() => released.resolve())
+  const storage = wrapped(inner, {}, (session) => ({
+    commit: async (changes) => {
+      begun.resolve()
+      await released.promise
+      return session.commit(changes)
     },
-  }
-  onTestFinished(release)
-  return { storage, isHeld, release }
+  }))
+  return { storage, isHeld: begun.promise, release: () => released.resolve() }
 }

@@ -11,6 +11,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { open } from '../../src/index.ts'
 import { StorageFailure } from '../../src/storage/errors.ts'
+import { wrapped } from '../support/index.ts'
+import { listening } from '../support/listening.ts'
 import { counted, ROOT_TOKEN, run, testStorages } from './run.ts'
 
 const fixture = (name: string) => fileURLToPath(new URL(`../node/fixtures/${name}`, import.meta.url))
@@ -32,31 +34,28 @@ describe('headwater serve', () => {
     await expect(fetch(`${url}/health`)).rejects.toThrow()
   })
 
-  it.each([
-    [[], 'https://page.example', 403],
-    [['--allow-origin', 'https://page.example'], 'https://page.example', 200],
-    [['--allow-origin', 'https://page.example'], 'https://other.example', 403],
-    [['--allow-origin', '*'], 'https://other.example', 200],
-  ])('responds without authentication, with %j, to a page of %s with %i', async (args, origin, status) => {
-    const { ready } = run([...NO_AUTH, ...args])
-    const url = await ready()
-    expect((await fetch(`${url}/v1/basins`, { headers: { origin } })).status).toBe(status)
-    expect((await fetch(`${url}/v1/basins`, { headers: { origin: url } })).status).toBe(200)
-  })
-
-  it('accepts only localhost and the hosts of `--allowed-host` without authentication', async () => {
-    const statusFor = async (args: readonly string[]) => {
-      const { port } = new URL(await run([...NO_AUTH, ...args]).ready())
-      const response = await new Promise<IncomingMessage>((resolve) => {
-        get({ port, path: '/v1/basins', headers: { host: 'streams.internal' } }, resolve)
-      })
-      response.resume()
-      return response.statusCode
-    }
-    expect(await statusFor([])).toBe(421)
-    expect(await statusFor(['--allowed-host', 'other.internal', '--allowed-host', 'streams.internal'])).toBe(
+  const PAGE = 'https://page.example'
+  it.each<[readonly string[], Record<string, string>, string, number]>([
+    [['--no-auth'], { origin: PAGE }, '/v1/basins', 403],
+    [['--no-auth', '--allow-origin', PAGE], { origin: PAGE }, '/v1/basins', 200],
+    [['--no-auth', '--allow-origin', PAGE], { origin: 'https://other.example' }, '/v1/basins', 403],
+    [['--no-auth', '--allow-origin', '*'], { origin: 'https://other.example' }, '/v1/basins', 200],
+    [['--no-auth'], { host: 'a.internal' }, '/v1/basins', 421],
+    [
+      ['--no-auth', '--allowed-host', 'b.internal', '--allowed-host', 'a.internal'],
+      { host: 'a.internal' },
+      '/v1/basins',
       200,
-    )
+    ],
+    [[], {}, '/metrics', 401],
+    [['--public-metrics'], {}, '/metrics', 200],
+  ])('given %j, responds to a request with %j for %s with %i', async (args, headers, path, status) => {
+    const { port } = new URL(await run(['serve', '--port', '0', ...args]).ready())
+    const [response] = (await once(get({ port, path, headers, agent: false }), 'response')) as [
+      IncomingMessage,
+    ]
+    response.resume()
+    expect(response.statusCode).toBe(status)
   })
 
   it('stops immediately at a second signal, but not at a repetition of the first', async () => {
@@ -78,63 +77,47 @@ describe('headwater serve', () => {
     expect(await exitCode).toBe(0)
   })
 
-  it('reports a port in use, closes the storage, and creates no root token', async () => {
-    const taken = createServer().listen(0, '127.0.0.1')
-    onTestFinished(() => void taken.close())
-    await new Promise((resolve) => taken.once('listening', resolve))
-    const { port } = taken.address() as { port: number }
-    const { storage, counts } = counted(memory())
-    const storages = testStorages({ storage })
-    const { exitCode, err, signals } = run(['serve', '--port', String(port)], { storages })
-    expect(await exitCode).toBe(1)
-    expect(err).toEqual([
-      `headwater: port ${port} of \`127.0.0.1\` is already in use; choose another with \`--port\``,
-    ])
+  it.each([
+    [
+      'a port in use',
+      (port: number) => ['--port', String(port)],
+      'is already in use; choose another with `--port`',
+    ],
+    ['an address of another machine', () => ['--port', '0', '--host', '192.0.2.1'], 'EADDRNOTAVAIL'],
+  ])('reports %s, closes the storage, and keeps the root token', async (_, options, message) => {
+    const { port } = new URL(await listening(createServer()))
+    const kept = memory()
+    const hw = await open({ storage: kept })
+    onTestFinished(() => hw.close())
+    const token = (await hw.createRootToken())!
+    const { storage, counts } = counted(kept)
+    const args = ['serve', ...options(Number(port)), '--root-token', 'another-token-altogether']
+    const { exitCode, err, signals } = run(args, { storages: testStorages({ storage }) })
+    expect([await exitCode, err]).toEqual([1, [expect.stringContaining(message)]])
     expect(counts).toEqual({ opened: 1, closed: 1 })
     expect(signals.eventNames()).toEqual([])
+    await expect(hw.as(token).listBasins()).resolves.toBeDefined()
+    await expect(hw.as('another-token-altogether').listBasins()).rejects.toMatchObject({ code: 'authn' })
+    const storages = testStorages({ storage: memory() })
+    await run(['serve', ...options(Number(port))], { storages }).exitCode
     const next = run(['serve', '--port', '0'], { storages })
     await next.ready()
     expect(next.out.join('\n')).toContain('not shown again')
   })
 
-  it.each([
-    ['a port in use', (port: number) => ['--port', String(port)]],
-    ['an address of another machine', () => ['--port', '0', '--host', '192.0.2.1']],
-  ])('keeps the root token when the start fails because of %s', async (_, options) => {
-    const taken = createServer().listen(0, '127.0.0.1')
-    onTestFinished(() => void taken.close())
-    await new Promise((resolve) => taken.once('listening', resolve))
-    const { port } = taken.address() as { port: number }
-    const storage = memory()
-    const hw = await open({ storage })
-    onTestFinished(() => hw.close())
-    const token = (await hw.createRootToken())!
-    const args = ['serve', ...options(port), '--root-token', 'another-token-altogether']
-    expect(await run(args, { storages: testStorages({ storage }) }).exitCode).toBe(1)
-    await expect(hw.as(token).listBasins()).resolves.toBeDefined()
-    await expect(hw.as('another-token-altogether').listBasins()).rejects.toMatchObject({ code: 'authn' })
-  })
-
   it('reports why a storage does not open', async () => {
-    const storage = {
-      manifest: memory().manifest,
-      open: () => Promise.reject(new StorageFailure('io', 'the disk is gone', { nothingWritten: true })),
-    }
+    const gone = () => Promise.reject(new StorageFailure('io', 'the disk is gone', { nothingWritten: true }))
+    const storage = { manifest: memory().manifest, open: gone }
     const { exitCode, err } = run(NO_AUTH, { storages: testStorages({ storage }) })
     expect(await exitCode).toBe(1)
     expect(err).toEqual(['headwater: the storage cannot be opened: the disk is gone'])
   })
 
   it('prints internal errors', async () => {
-    const { storage } = counted(memory())
-    const failing = {
-      manifest: storage.manifest,
-      open: async (context: Parameters<typeof storage.open>[0]) =>
-        Object.assign(await storage.open(context), {
-          list: () => Promise.reject(new StorageFailure('io', 'broken \u001b[2J', { nothingWritten: true })),
-        }),
-    }
-    const { ready, err } = run(NO_AUTH, { storages: testStorages({ storage: failing }) })
+    const broken = () =>
+      Promise.reject(new StorageFailure('io', 'broken \u001b[2J', { nothingWritten: true }))
+    const storage = wrapped(memory(), {}, () => ({ list: broken }))
+    const { ready, err } = run(NO_AUTH, { storages: testStorages({ storage }) })
     expect((await fetch(`${await ready()}/v1/basins`)).status).toBe(500)
     expect(err.join('\n')).toContain('the storage failed')
     // The lines of a stack trace stay separate, and print no escape sequences.
@@ -180,14 +163,6 @@ describe('headwater serve', () => {
     expect(await config('basins/my-basin')).toMatchObject({
       default_stream_config: { retention_policy: inherited },
     })
-  })
-
-  it.each([
-    [[], 401],
-    [['--public-metrics'], 200],
-  ])('given %j, responds to /metrics without a token with %i', async (options, status) => {
-    const { ready } = run(['serve', '--port', '0', ...options])
-    expect((await fetch(`${await ready()}/metrics`)).status).toBe(status)
   })
 
   it('logs each request on a line, without secrets', async () => {
