@@ -1,79 +1,54 @@
 import { pbkdf2 } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
-import { memory } from '../../adapters/storage/memory/index.ts'
-import { type VirtualClock, virtualClock } from '../../adapters/testing/index.ts'
-import { type Engine, open, type Stream } from '../../src/index.ts'
+import { openEngine } from '../support/index.ts'
 
 const RECORDS = 'http://localhost/v1/streams/stream/records'
 
-let clock: VirtualClock
-let hw: Engine
-let stream: Stream
-
-beforeEach(async () => {
-  clock = virtualClock()
-  hw = await open({ storage: memory(), clock })
-  stream = hw.basin('basin').stream('stream')
-  await hw.ensureBasin('basin')
-  await hw.basin('basin').ensureStream('stream')
-})
-
-afterEach(async () => {
-  await hw.close()
-  expect(clock.pending).toBe(0)
-})
-
-/** The result of a promise once it has settled. */
-function watched<Result>(work: Promise<Result>) {
-  const state: { result?: Result } = {}
-  void work.then((result) => {
-    state.result = result
+async function start() {
+  const { hw, clock, stream } = await openEngine()
+  onTestFinished(async () => {
+    await hw.close()
+    expect(clock.pending).toBe(0)
   })
-  return state
+  const handler = createHandler(hw, { auth: 'none' })
+  const body = gzipSync(JSON.stringify({ records: [{ body: 'a' }] }))
+  const headers = { 'svc-basin': 'basin', 'content-type': 'application/json', 'content-encoding': 'gzip' }
+  const append = () => handler(new Request(RECORDS, { method: 'POST', headers, body }))
+  const read = () => {
+    const headers = { 'svc-basin': 'basin', 'accept-encoding': 'gzip' }
+    return handler(new Request(`${RECORDS}?seq_num=0`, { headers }))
+  }
+  return { clock, stream, append, read }
 }
 
-describe('the virtual clock waits before it advances', () => {
-  /** Keeps the compression threads busy for longer than several turns of the event loop. */
-  const busyThreads = () =>
-    Promise.all(Array.from({ length: 4 }, () => promisify(pbkdf2)('a', 'b', 10_000, 64, 'sha512')))
+test.each(['append', 'read'] as const)(
+  'the virtual clock waits for the compressed data of a request before it advances: %s',
+  async (request) => {
+    const service = await start()
+    await service.stream.append('a'.repeat(10_000))
+    // The threads that compress are busy for longer than several turns of the event loop.
+    const busy = Array.from({ length: 4 }, () => promisify(pbkdf2)('a', 'b', 10_000, 64, 'sha512'))
+    let response: Response | undefined
+    void service[request]().then((received) => {
+      response = received
+    })
+    await service.clock.settle()
+    expect(response?.status).toBe(200)
+    expect(response?.headers.get('content-encoding')).toBe(request === 'read' ? 'gzip' : null)
+    await Promise.all(busy)
+  },
+)
 
-  test('for a compressed request', async () => {
-    const body = gzipSync(JSON.stringify({ records: [{ body: 'a' }] }))
-    const headers = { 'svc-basin': 'basin', 'content-type': 'application/json', 'content-encoding': 'gzip' }
-    const busy = busyThreads()
-    const response = createHandler(hw, { auth: 'none' })(
-      new Request(RECORDS, { method: 'POST', headers, body }),
-    )
-    const state = watched(response.then(({ status }) => status))
-    await clock.settle()
-    expect(state.result).toBe(200)
-    await busy
-  })
-
-  test('for a compressed response', async () => {
-    await stream.append('a'.repeat(10_000))
-    const busy = busyThreads()
-    const headers = { 'svc-basin': 'basin', 'accept-encoding': 'gzip' }
-    const response = createHandler(hw, { auth: 'none' })(new Request(`${RECORDS}?seq_num=0`, { headers }))
-    const state = watched(response.then(({ headers }) => headers.get('content-encoding')))
-    await clock.settle()
-    expect(state.result).toBe('gzip')
-    await busy
-  })
-
-  test('but not for an endless sequence of requests', { tags: ['slow'] }, async () => {
-    const body = gzipSync(JSON.stringify({ records: [{ body: 'a' }] }))
-    const headers = { 'svc-basin': 'basin', 'content-type': 'application/json', 'content-encoding': 'gzip' }
-    const handler = createHandler(hw, { auth: 'none' })
-    let isOver = false
-    const appending = (async () => {
-      while (!isOver) await handler(new Request(RECORDS, { method: 'POST', headers, body }))
-    })()
-    await clock.advance(1)
-    isOver = true
-    await appending
-  })
+test('it does not wait for an endless sequence of requests', { tags: ['slow'] }, async () => {
+  const { clock, append } = await start()
+  let isOver = false
+  const appending = (async () => {
+    while (!isOver) await append()
+  })()
+  await clock.advance(1)
+  isOver = true
+  await appending
 })

@@ -11,6 +11,46 @@ import type { StorageSession } from '../../src/storage/contract.ts'
 import { StorageFailure } from '../../src/storage/errors.ts'
 import { openFaulty, outcome, put } from './storage-support.ts'
 
+describe.each([
+  ['loses its connection', (storage: FaultyStorage) => storage.loseConnection()],
+  ['crashes', (storage: FaultyStorage) => storage.crash()],
+])('a storage that %s', (_, breakIt) => {
+  test('leaves the outcome of calls in flight unknown: a delayed one never takes effect', async () => {
+    const { storage, session, clock } = await openFaulty()
+    const writer = new LogWriter(session, 'log')
+    storage.delay('append', '1s', { nth: 1, after: true })
+    storage.delay('append', '1s', { nth: 2 })
+    storage.delay('get', '1s')
+    const appends = [writer.append(), writer.append(), writer.append()]
+    const get = session.get('streams', 'a')
+    const broken = breakIt(storage)
+    const uncertain = { kind: 'io', nothingWritten: false }
+    for (const append of appends) await expect(append).rejects.toMatchObject(uncertain)
+    await expect(get).rejects.toMatchObject({ kind: 'io', nothingWritten: true })
+    await broken
+    expect(clock.pending).toBe(0)
+    storage.restore()
+    const reopened = await storage.open({ clock, onLogChanged: () => {} })
+    await clock.advance('1h')
+    expect(await reopened.head('log')).toMatchObject({ tail: { seqNum: 1 } })
+    expect(await outcome(new LogWriter(reopened, 'log', (await reopened.head('log'))!).append())).toBe('done')
+  })
+
+  test('fails an `open` in flight', async () => {
+    const { storage, clock } = await openFaulty()
+    const context = { clock, onLogChanged: () => {} }
+    storage.delay('open', '1s', { nth: 1 })
+    storage.delay('open', '1s', { nth: 2, after: true })
+    const openings = [storage.open(context), storage.open(context)].map(outcome)
+    await clock.settle()
+    await breakIt(storage)
+    expect(await Promise.all(openings)).toEqual(['io', 'io'])
+    storage.heal()
+    expect(await outcome(storage.open(context))).toBe('done')
+    expect(clock.pending).toBe(0)
+  })
+})
+
 describe('a storage that loses its connection', () => {
   test('fails every call and every `open` until it is restored', async () => {
     const { storage, session, clock } = await openFaulty()
@@ -25,42 +65,6 @@ describe('a storage that loses its connection', () => {
     expect(await session.get('streams', 'b')).toBeUndefined()
     expect(await outcome(storage.open(context))).toBe('done')
     expect(storage.log).toEqual([{ fault: 'connection lost' }, { fault: 'connection restored' }])
-  })
-
-  test('leaves the outcome of calls in flight unknown: a delayed one never takes effect', async () => {
-    const { storage, session, clock } = await openFaulty()
-    const writer = new LogWriter(session, 'log')
-    storage.delay('append', '1s', { nth: 1, after: true })
-    storage.delay('append', '1s', { nth: 2 })
-    storage.delay('get', '1s')
-    const appends = [writer.append(), writer.append(), writer.append()]
-    const get = session.get('streams', 'a')
-    storage.loseConnection()
-    const uncertain = { kind: 'io', nothingWritten: false }
-    for (const append of appends) await expect(append).rejects.toMatchObject(uncertain)
-    await expect(get).rejects.toMatchObject({ kind: 'io', nothingWritten: true })
-    expect(clock.pending).toBe(0)
-    storage.restore()
-    await clock.advance('1h')
-    expect(await session.head('log')).toMatchObject({ tail: { seqNum: 1 } })
-    expect(await outcome(new LogWriter(session, 'log', (await session.head('log'))!).append())).toBe('done')
-  })
-
-  test.each([
-    ['loses its connection', (storage: FaultyStorage) => storage.loseConnection()],
-    ['crashes', (storage: FaultyStorage) => storage.crash()],
-  ])('fails an `open` in flight when it %s', async (_, breakIt) => {
-    const { storage, clock } = await openFaulty()
-    const context = { clock, onLogChanged: () => {} }
-    storage.delay('open', '1s', { nth: 1 })
-    storage.delay('open', '1s', { nth: 2, after: true })
-    const openings = [storage.open(context), storage.open(context)].map(outcome)
-    await clock.settle()
-    await breakIt(storage)
-    expect(await Promise.all(openings)).toEqual(['io', 'io'])
-    storage.heal()
-    expect(await outcome(storage.open(context))).toBe('done')
-    expect(clock.pending).toBe(0)
   })
 
   test('notifies of the logs that changed meanwhile when it is restored', async () => {
@@ -95,23 +99,6 @@ describe('a storage that crashes', () => {
     const reopened = await storage.open({ clock, onLogChanged: () => {} })
     expect(await reopened.read('log', WHOLE_LOG)).toHaveLength(1)
     expect(storage.log).toEqual([{ fault: 'crash' }])
-  })
-
-  test('leaves the outcome of calls in flight unknown: a delayed one never takes effect', async () => {
-    const { storage, session, clock } = await openFaulty()
-    const writer = new LogWriter(session, 'log')
-    storage.delay('append', '1s', { nth: 1, after: true })
-    storage.delay('append', '1s', { nth: 2 })
-    const appends = [writer.append(), writer.append()]
-    const crashed = storage.crash()
-    for (const append of appends) {
-      await expect(append).rejects.toMatchObject({ kind: 'io', nothingWritten: false })
-    }
-    await crashed
-    expect(clock.pending).toBe(0)
-    const reopened = await storage.open({ clock, onLogChanged: () => {} })
-    await clock.advance('1h')
-    expect(await reopened.head('log')).toMatchObject({ tail: { seqNum: 1 } })
   })
 
   test('closes the wrapped storage and sends no more notifications', async () => {

@@ -49,12 +49,7 @@ describe('a delayed call', () => {
     await other.append()
     expect(await session.head('log')).toMatchObject({ tail: { seqNum: 1 } })
     await clock.advance('1s')
-    expect(await Promise.all(appends.map((append) => append.outcome))).toEqual([
-      'done',
-      'done',
-      'done',
-      'done',
-    ])
+    expect(await Promise.all(appends.map(({ outcome }) => outcome))).toEqual(Array(4).fill('done'))
     expect(await session.head('log')).toEqual(writer.head)
   })
 
