@@ -42,11 +42,8 @@ export class App {
   }
 
   static async #startOn(port, mode, directory) {
-    const {
-      start: [command, ...args],
-      env,
-      chat,
-    } = mode
+    const [command, ...args] = mode.start
+    const { env, chat } = mode
     const app = new App(`http://127.0.0.1:${port}`, directory, mode)
     // A process group of its own: package managers and development servers have children.
     app.#process = spawn(command, args, {
