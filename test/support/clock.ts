@@ -11,24 +11,41 @@ const { busySockets } = OVER_SOCKETS
 /** How long a machine is awake that slept: some work is done once an hour. */
 const AWAKE_MS = 4_200_000
 
-/** Make the machines of clocks sleep for milliseconds. */
-const sleeps = new WeakMap<VirtualClock, (ms: number) => void>()
+/** A virtual clock whose time of day can differ from what its timers measure. */
+export interface TestClock extends VirtualClock {
+  /**
+   * Changes the time of day by milliseconds, while timers stand still: the machine has slept, or its clock was
+   * set. A negative number sets it back.
+   */
+  jump(ms: number): void
+}
 
 /**
  * Lets hours or days pass. With a database, the machine sleeps for most of them, since each minute of
  * background work makes real calls: the time of day advances, and timers do not.
  */
-export async function letPass(clock: VirtualClock, duration: number | string): Promise<void> {
+export async function letPass(clock: TestClock, duration: number | string): Promise<void> {
   const durationMs = millisecondsIn(duration)
   const asleepMs = STORAGE_KIND === 'postgres' ? Math.max(durationMs - AWAKE_MS, 0) : 0
-  if (asleepMs > 0) sleeps.get(clock)!(asleepMs)
+  clock.jump(asleepMs)
   await clock.advance(durationMs - asleepMs)
 }
 
 /** A virtual clock that waits for pending calls of real disks and real sockets before each timer. */
-export function testClock(options?: VirtualClockOptions): VirtualClock {
-  const clock = virtualClock(options)
-  return STORAGE_KIND === 'memory' && !OVER_SOCKETS ? clock : waiting(clock)
+export function testClock(options?: VirtualClockOptions): TestClock {
+  const virtual = virtualClock(options)
+  const clock = STORAGE_KIND === 'memory' && !OVER_SOCKETS ? virtual : waiting(virtual)
+  let offsetMs = 0
+  return {
+    ...clock,
+    now: () => clock.now() + offsetMs,
+    jump: (ms) => {
+      offsetMs += ms
+    },
+    get pending() {
+      return clock.pending
+    },
+  }
 }
 
 const hasPendingWork = () => hasPendingCalls() || busySockets() > 0
@@ -43,7 +60,6 @@ async function workEnded(): Promise<void> {
 function waiting(clock: VirtualClock): VirtualClock {
   const dueTimes = new Map<object, number>()
   let advances = Promise.resolve()
-  let sleptMs = 0
 
   async function settle(): Promise<void> {
     do {
@@ -62,10 +78,10 @@ function waiting(clock: VirtualClock): VirtualClock {
     await clock.advance(endMs - clock.now())
   }
 
-  const awaited: VirtualClock = {
+  return {
     isVirtual: true,
 
-    now: () => clock.now() + sleptMs,
+    now: () => clock.now(),
 
     schedule(delayMs, callback) {
       const timer = {}
@@ -93,8 +109,4 @@ function waiting(clock: VirtualClock): VirtualClock {
       return clock.pending
     },
   }
-  sleeps.set(awaited, (ms) => {
-    sleptMs += ms
-  })
-  return awaited
 }

@@ -1,18 +1,17 @@
-import type { VirtualClock } from '../../adapters/testing/index.ts'
 import { type Engine, HeadwaterError, type OpenOptions, open, type Stream } from '../../src/index.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
-import { testClock } from './clock.ts'
+import { type TestClock, testClock } from './clock.ts'
 import { testStorage } from './storage.ts'
 
 export interface TestEngine {
   readonly hw: Engine
-  readonly clock: VirtualClock
+  readonly clock: TestClock
   readonly stream: Stream
 }
 
 /** An engine on a virtual clock that shows 1,000,000 ms, with a basin and a stream. */
 export async function openEngine(options: Partial<OpenOptions> = {}): Promise<TestEngine> {
-  const clock = (options.clock as VirtualClock | undefined) ?? testClock({ now: 1_000_000 })
+  const clock = (options.clock as TestClock | undefined) ?? testClock({ now: 1_000_000 })
   const hw = await open({ storage: testStorage(), usage: usageMetrics(), ...options, clock })
   await hw.ensureBasin('basin')
   await hw.basin('basin').ensureStream('stream')

@@ -1,24 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createHandler } from '../../../adapters/http/index.ts'
-import type { Clock, Engine, Storage } from '../../../src/index.ts'
-import { openEngine, testClock, testStorage, wrapped } from '../../support/index.ts'
+import type { Engine, Storage } from '../../../src/index.ts'
+import { openEngine, type TestClock, testClock, testStorage, wrapped } from '../../support/index.ts'
 
 const DAY = 86_400_000
 const HOUR = DAY / 24
-
-/** A clock that can be set, while its timers go on. */
-function settableClock() {
-  const time = testClock({ now: Date.UTC(2025, 0, 1) })
-  let offsetMs = 0
-  const clock: Clock = { ...time, isVirtual: true, now: () => time.now() + offsetMs }
-  return {
-    ...time,
-    ...clock,
-    set(byMs: number) {
-      offsetMs = byMs
-    },
-  }
-}
 
 /** How many blocks of logs the storage has freed. */
 function countingStorage(): { readonly storage: Storage; readonly freed: () => number } {
@@ -33,7 +19,7 @@ function countingStorage(): { readonly storage: Storage; readonly freed: () => n
   return { storage, freed: () => freed }
 }
 
-async function opened(storage: Storage, clock: ReturnType<typeof settableClock>) {
+async function opened(storage: Storage, clock: TestClock) {
   const errors: string[] = []
   const engine = await openEngine({
     storage,
@@ -58,11 +44,11 @@ async function health(hw: Engine): Promise<string> {
 
 describe('a clock that steps forward', () => {
   it('hides expired records and deletes nothing, until it goes back', async () => {
-    const clock = settableClock()
+    const clock = testClock()
     const { storage, freed } = countingStorage()
     const { hw, stream, errors } = await opened(storage, clock)
     await stream.append('kept')
-    clock.set(36_500 * DAY)
+    clock.jump(36_500 * DAY)
     await clock.advance('10m')
     expect((await stream.readBatch({ seqNum: 0 })).records).toEqual([])
     expect(freed()).toBe(0)
@@ -70,7 +56,7 @@ describe('a clock that steps forward', () => {
     expect(errors[0]).toMatch(/the clock stepped from 2025-01-01T.* to 2124-12-08T/)
     expect(hw.stats().expiryPaused).toBe(true)
     expect(await health(hw)).toBe('OK\nexpiry paused: the clock stepped')
-    clock.set(0)
+    clock.jump(-36_500 * DAY)
     await clock.advance('2m')
     expect((await stream.readBatch({ seqNum: 0 })).records[0]?.body).toBe('kept')
     expect(hw.stats().expiryPaused).toBe(false)
@@ -78,17 +64,17 @@ describe('a clock that steps forward', () => {
   })
 
   it('deletes nothing in an engine that was opened since', async () => {
-    const clock = settableClock()
+    const clock = testClock()
     const { storage, freed } = countingStorage()
     const first = await opened(storage, clock)
     await first.stream.append('kept')
     await first.hw.close()
-    clock.set(400 * DAY)
+    clock.jump(400 * DAY)
     const second = await opened(storage, clock)
     await clock.advance('10m')
     expect(second.hw.stats().expiryPaused).toBe(true)
     await second.hw.close()
-    clock.set(0)
+    clock.jump(-400 * DAY)
     const third = await opened(storage, clock)
     await clock.advance('10m')
     expect(freed()).toBe(0)
@@ -96,12 +82,12 @@ describe('a clock that steps forward', () => {
   })
 
   it('frees what has expired once it has run on for an hour, such as after a pause', async () => {
-    const clock = settableClock()
+    const clock = testClock()
     const { storage, freed } = countingStorage()
     const { hw, stream } = await opened(storage, clock)
     await stream.append('old')
     await clock.advance('1m')
-    clock.set(30 * DAY)
+    clock.jump(30 * DAY)
     await clock.advance('58m')
     expect(freed()).toBe(0)
     await clock.advance('6m')
@@ -110,11 +96,11 @@ describe('a clock that steps forward', () => {
   })
 
   it('does not delete an empty stream', async () => {
-    const clock = settableClock()
+    const clock = testClock()
     const { hw } = await opened(testStorage(), clock)
     await hw.basin('basin').createStream('empty', { deleteOnEmpty: { minAgeSeconds: (2 * HOUR) / 1000 } })
     await clock.advance('1m')
-    clock.set(DAY)
+    clock.jump(DAY)
     await clock.advance('30m')
     expect((await hw.basin('basin').listStreams({ prefix: 'empty' })).items.length).toBe(1)
   })
@@ -122,10 +108,10 @@ describe('a clock that steps forward', () => {
 
 describe('a clock that is set back', () => {
   it('is reported', async () => {
-    const clock = settableClock()
+    const clock = testClock()
     const { errors } = await opened(testStorage(), clock)
     await clock.advance('1m')
-    clock.set(-DAY)
+    clock.jump(-DAY)
     await clock.advance('2m')
     expect(errors.length).toBe(1)
     expect(errors[0]).toMatch(/the clock stepped from 2025-01-01T00:0.* to 2024-12-31T/)

@@ -1,4 +1,3 @@
-import type { VirtualClock } from '../../../../adapters/testing/index.ts'
 import {
   type AccessTokenInput,
   type Engine,
@@ -8,7 +7,7 @@ import {
 } from '../../../../src/index.ts'
 import type { AccessScopeInput } from '../../../../src/model/access.ts'
 import { usageMetrics } from '../../../../src/usage/index.ts'
-import { testClock, testStorage } from '../../../support/index.ts'
+import { type TestClock, testClock, testStorage } from '../../../support/index.ts'
 
 /** Every operation on every resource. */
 export const EVERYTHING: AccessScopeInput = {
@@ -24,14 +23,14 @@ export const EVERYTHING: AccessScopeInput = {
 
 export interface AccessEngine {
   readonly hw: Engine
-  readonly clock: VirtualClock
+  readonly clock: TestClock
   /** The engine for the holder of a new token. */
   readonly issued: (token?: Partial<AccessTokenInput>) => Promise<Engine>
 }
 
 /** An engine with a virtual clock, the basin `basin` and in it the stream `stream`. */
 export async function openWithTokens(options: Partial<OpenOptions> = {}): Promise<AccessEngine> {
-  const clock = (options.clock as VirtualClock | undefined) ?? testClock()
+  const clock = (options.clock as TestClock | undefined) ?? testClock()
   const hw = await open({ storage: testStorage(), usage: usageMetrics(), ...options, clock })
   await hw.ensureBasin('basin')
   await hw.basin('basin').ensureStream('stream')
