@@ -5,7 +5,7 @@ import type { StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { emptyHead } from '../../../src/storage/heads.ts'
 import { checkAcceptsAppends, checkPrefixes, checkRecovered } from './check-recovered.ts'
-import { type Hook, hookedFiles, systemError } from './hooked-files.ts'
+import { hookedFiles, systemError } from './hooked-files.ts'
 import { type Loss, SimulatedDisk } from './simulated-disk.ts'
 import { verifyDisk } from './verify-disk.ts'
 import { attemptOfHead, begin, type History, openSimulated, recordOutcome } from './workload.ts'
@@ -17,11 +17,11 @@ const ROLL_BYTES = 1_200
 
 /** A call of the disk that fails, with the code of its error. */
 interface Fault {
-  readonly call: Parameters<Hook>[0]
+  readonly call: DiskCall
   readonly code: string
 }
 
-const FAULTS: readonly Fault[] = [
+const FAULTS = [
   // After a part of it was written.
   { call: 'write', code: 'EIO' },
   { call: 'write', code: 'ENOSPC' },
@@ -33,27 +33,108 @@ const FAULTS: readonly Fault[] = [
   { call: 'rename', code: 'EIO' },
   { call: 'unlink', code: 'EBUSY' },
   { call: 'close', code: 'EIO' },
-]
+] as const
+
+type DiskCall = (typeof FAULTS)[number]['call']
+/** The calls whose failure has no effect on the disk. */
+const OTHER_CALLS: readonly string[] = ['syncDirectory', 'open', 'read', 'rename', 'unlink', 'close']
+/** How often each call of the disk is made. */
+type CallCounts = Partial<Record<DiskCall, number>>
+const NO_CALLS = Object.fromEntries(FAULTS.map(({ call }) => [call, 0])) as Record<DiskCall, number>
+
+interface Operation {
+  readonly does: (calls: Calls) => Promise<unknown>
+  /** The calls of the disk that it makes, each of which the matrix fails. */
+  readonly makes: CallCounts
+  /** How often it makes `datasync` with durability `process-crash`. */
+  readonly syncsLeft: number
+}
 
 /** The calls of the contract, and the work that they cause in the background. */
-const OPERATIONS: Readonly<Record<string, (calls: Calls) => Promise<unknown>>> = {
-  'opening after a crash': (calls) => calls.append('a'),
-  'an append': (calls) => calls.append('a', { count: 3 }),
-  'calls that share a group': (calls) =>
-    Promise.all([calls.append('a'), calls.append('b'), calls.put(), calls.append('a', { count: 2 })]),
-  'a trim': (calls) => calls.append('a', { trimPoint: 3, trimmedAt: NOW }),
-  'a commit of documents': (calls) => calls.put(),
-  'the creation of a log': (calls) => calls.create('c'),
-  'the deletion of a log': (calls) => calls.remove('b'),
-  'a new epoch': (calls) => calls.setEpoch('a'),
-  'freeing expired records': (calls) => calls.reclaim(),
-  reads: (calls) => calls.read(),
-  'appends that roll journals': async (calls) => {
-    for (let i = 0; i < 12; i++) await calls.append(i % 2 === 0 ? 'a' : 'b', { bodyBytes: 150 + 10 * i })
+const OPERATIONS: Readonly<Record<string, Operation>> = {
+  'opening after a crash': {
+    does: (calls) => calls.append('a'),
+    makes: { open: 3, read: 3, write: 3, datasync: 2, syncDirectory: 1 },
+    syncsLeft: 1,
   },
-  'the compaction of segments': async (calls) => {
-    await calls.remove('b')
-    for (let i = 0; i < 8; i++) await calls.append('a', { bodyBytes: 300 })
+  'an append': {
+    does: (calls) => calls.append('a', { count: 3 }),
+    makes: { write: 1, datasync: 1 },
+    syncsLeft: 0,
+  },
+  'calls that share a group': {
+    does: (calls) =>
+      Promise.all([calls.append('a'), calls.append('b'), calls.put(), calls.append('a', { count: 2 })]),
+    makes: { write: 1, datasync: 1 },
+    syncsLeft: 0,
+  },
+  'a trim': {
+    does: (calls) => calls.append('a', { trimPoint: 3, trimmedAt: NOW }),
+    makes: { write: 1, datasync: 1 },
+    syncsLeft: 0,
+  },
+  'a commit of documents': {
+    does: (calls) => calls.put(),
+    makes: { write: 1, datasync: 1 },
+    syncsLeft: 0,
+  },
+  'the creation of a log': {
+    does: (calls) => calls.create('c'),
+    makes: { write: 1, datasync: 1 },
+    syncsLeft: 0,
+  },
+  'the deletion of a log': {
+    does: (calls) => calls.remove('b'),
+    makes: { write: 1, datasync: 1 },
+    syncsLeft: 0,
+  },
+  'a new epoch': {
+    does: (calls) => calls.setEpoch('a'),
+    makes: { write: 1, datasync: 1 },
+    syncsLeft: 0,
+  },
+  'freeing expired records': {
+    does: (calls) => calls.reclaim(),
+    makes: { open: 1, read: 1, write: 1, datasync: 1 },
+    syncsLeft: 0,
+  },
+  reads: {
+    does: (calls) => calls.read(),
+    makes: { open: 2, read: 5 },
+    syncsLeft: 0,
+  },
+  'appends that roll journals': {
+    does: async (calls) => {
+      for (let i = 0; i < 12; i++) await calls.append(i % 2 === 0 ? 'a' : 'b', { bodyBytes: 150 + 10 * i })
+    },
+    makes: {
+      open: 11,
+      read: 3,
+      write: 21,
+      datasync: 21,
+      close: 12,
+      rename: 6,
+      unlink: 5,
+      syncDirectory: 9,
+    },
+    syncsLeft: 15,
+  },
+  'the compaction of segments': {
+    does: async (calls) => {
+      await calls.remove('b')
+      for (let i = 0; i < 8; i++) await calls.append('a', { bodyBytes: 300 })
+    },
+    makes: {
+      open: 10,
+      read: 3,
+      write: 16,
+      datasync: 16,
+      close: 10,
+      rename: 4,
+      unlink: 4,
+      syncDirectory: 7,
+    },
+    syncsLeft: 12,
   },
 }
 
@@ -81,10 +162,7 @@ describe.each<[title: string, Durability, readonly Moment[], ('slow' | 'nightly'
   ['if any of its calls of the disk fails', 'power-loss', EVERY_MOMENT, ['nightly']],
   ['with durability process-crash, if any of them fails', 'process-crash', EVERY_MOMENT, ['nightly']],
 ])('%s,', (_, durability, moments, tags) => {
-  beforeAll(async () => {
-    prepared[durability] ??= prepare(durability)
-    await prepared[durability]
-  })
+  beforeAll(() => prepared(durability))
 
   // These are many calls of the disk, or cause them.
   const operations = Object.keys(OPERATIONS).filter(
@@ -95,21 +173,37 @@ describe.each<[title: string, Durability, readonly Moment[], ('slow' | 'nightly'
     '%s: nothing acknowledged is lost, what failed is absent or whole, and the directory opens again',
     { tags },
     async (operation) => {
-      let faults = 0
+      const calls = callsOf(operation, durability)
       for (const fault of FAULTS) {
         for (const moment of moments) {
-          const happened = await runCase((await prepared[durability])!, durability, operation, fault, moment)
-          faults += happened
-          // The operation has no later call of this kind.
-          if (happened === 0) break
+          const { happened } = await runCase(durability, operation, { ...fault, ...moment })
+          const isExpected = moment.nth <= calls[fault.call]
+          expect(happened > 0, `${fault.call} number ${moment.nth} is made and fails`).toBe(isExpected)
+          if (!isExpected) break
         }
       }
-      expect(faults, 'faults that happened').toBeGreaterThan(0)
     },
   )
 })
 
-const prepared: Partial<Record<Durability, Promise<Prepared>>> = {}
+describe.each<Durability>(['power-loss', 'process-crash'])('with durability %s,', (durability) => {
+  test.each(Object.keys(OPERATIONS))('%s makes the calls of the disk that fail above', async (operation) => {
+    const { made } = await runCase(durability, operation)
+    expect({ ...NO_CALLS, ...made }).toEqual(callsOf(operation, durability))
+  })
+})
+
+function callsOf(operation: string, durability: Durability): Readonly<Record<DiskCall, number>> {
+  const { makes, syncsLeft } = OPERATIONS[operation]!
+  return { ...NO_CALLS, ...makes, ...(durability === 'process-crash' && { datasync: syncsLeft }) }
+}
+
+const preparations: Partial<Record<Durability, Promise<Prepared>>> = {}
+
+function prepared(durability: Durability): Promise<Prepared> {
+  preparations[durability] ??= prepare(durability)
+  return preparations[durability]
+}
 
 /** A directory as a crash left it, and what was written to it. */
 interface Prepared {
@@ -139,43 +233,42 @@ async function prepare(durability: Durability): Promise<Prepared> {
   return { files: new Map(crashed.names.map((name) => [name, crashed.contentOf(name)])), history }
 }
 
-/** Resolves to the number of faults that happened. */
+/** Resolves to the calls of the disk that the operation made, and how many of them failed. */
 async function runCase(
-  prepared: Prepared,
   durability: Durability,
   operation: string,
-  fault: Fault,
-  { nth, isLasting }: Moment,
-): Promise<number> {
-  const { call, code } = fault
-  const disk = new SimulatedDisk(new Prng(nth), prepared.files)
-  const history = structuredClone(prepared.history)
+  fault?: Fault & Moment,
+): Promise<{ readonly made: CallCounts; readonly happened: number }> {
+  const { files: written, history: before } = await prepared(durability)
+  const disk = new SimulatedDisk(new Prng(fault?.nth ?? 0), written)
+  const history = structuredClone(before)
+  const made: CallCounts = {}
   let isArmed = operation.startsWith('opening')
-  let seen = 0
   let happened = 0
   let open = 0
-  const fails = (): boolean => {
-    if (!isArmed || ++seen < nth || (seen > nth && !isLasting)) return false
+  const strike = (hit: DiskCall): string | undefined => {
+    if (!isArmed) return undefined
+    const nth = (made[hit] ?? 0) + 1
+    made[hit] = nth
+    if (hit !== fault?.call || nth < fault.nth || (nth > fault.nth && !fault.isLasting)) return undefined
     happened++
-    return true
+    return fault.code
   }
-  const isPartial = call === 'write' || call === 'datasync'
-  if (isPartial) disk.faults = (hit) => (hit === call && fails() ? code : undefined)
+  // Their failures have effects.
+  disk.faults = (hit) => (hit === 'write' || hit === 'datasync' ? strike(hit) : undefined)
   const files = hookedFiles(disk, (hit) => {
-    if (hit === call && !isPartial && fails()) {
-      // The system closes the file nevertheless.
-      if (hit === 'close') open--
-      throw systemError(code)
-    }
-    if (hit === 'open') open++
+    const code = OTHER_CALLS.includes(hit) ? strike(hit as DiskCall) : undefined
+    // The system closes the file nevertheless.
     if (hit === 'close') open--
+    if (code !== undefined) throw systemError(code)
+    if (hit === 'open') open++
   })
   try {
     const session = await opened(() => openSimulated(files, ROLL_BYTES, durability), isArmed)
     if (session !== undefined) {
       isArmed = true
       const calls = new Calls(disk, session, history)
-      await OPERATIONS[operation]!(calls)
+      await OPERATIONS[operation]!.does(calls)
       isArmed = false
       // Whatever is acknowledged after a failure lasts, too.
       if (happened > 0) await calls.append('a')
@@ -183,16 +276,19 @@ async function runCase(
       await session.close().catch(expectFailure)
     }
     isArmed = false
-    if (happened === 0) return 0
+    if (fault === undefined || happened === 0) return { made, happened }
+    const { call, nth } = fault
     if (call !== 'close') expect(open, 'files that are left open').toBe(0)
     // A system that loses what was written may lose what `process-crash` has acknowledged.
-    const mayLose = durability === 'process-crash' && call === 'datasync' && happened > 0
-    await checkAfterCrash(disk, history, durability, mayLose, nth + FAULTS.indexOf(fault))
+    const mayLose = durability === 'process-crash' && call === 'datasync'
+    const turn = nth + FAULTS.findIndex((other) => other.call === call && other.code === fault.code)
+    await checkAfterCrash(disk, history, durability, mayLose, turn)
+    return { made, happened }
   } catch (error) {
-    const when = isLasting ? 'from then on' : 'once'
-    throw new Error(`${call} number ${nth} fails ${when} with ${code}: ${error}`, { cause: error })
+    const when = fault && `${fault.call} number ${fault.nth} fails with ${fault.code}`
+    const howLong = fault?.isLasting ? ', as later ones do' : ''
+    throw new Error(`${when ?? 'nothing fails'}${howLong}: ${error}`, { cause: error })
   }
-  return happened
 }
 
 /** Resolves to undefined if the opening fails, which it may only by the injected fault. */
