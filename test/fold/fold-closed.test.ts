@@ -1,19 +1,7 @@
-import { expect, onTestFinished, test } from 'vitest'
-import { type Fold, fold } from '../../adapters/fold/index.ts'
+import { expect, test } from 'vitest'
+import { fold } from '../../adapters/fold/index.ts'
 import { outcomeOf } from '../support/engine.ts'
-import { foldText, openLog, reopened, storedSnapshots } from './fold-support.ts'
-
-/** Returns the values that a fold emits from now on, and how it ends. */
-function watch<State>({ value$ }: Fold<State>): unknown[] {
-  const seen: unknown[] = []
-  const subscription = value$.subscribe({
-    next: (value) => seen.push(value),
-    error: (error) => seen.push(error),
-    complete: () => seen.push('complete'),
-  })
-  onTestFinished(() => subscription.unsubscribe())
-  return seen
-}
+import { foldText, openLog, reopened, storedSnapshots, watch } from './fold-support.ts'
 
 test('a fold keeps its value when its stream is closed', async () => {
   const { hw, log, clock } = await openLog()
@@ -24,8 +12,8 @@ test('a fold keeps its value when its stream is closed', async () => {
   await log.append('a')
   await log.close()
   await clock.settle()
-  expect(values).toEqual(['', 'a ', 'complete'])
-  expect(watch(text)).toEqual(['a ', 'complete'])
+  expect(values.seen).toEqual(['', 'a ', 'complete'])
+  expect(watch(text).seen).toEqual(['a ', 'complete'])
   expect([await text.loaded(), await text.reached(2)]).toEqual(['a ', 'a '])
   expect([await beyond, await outcomeOf(text.reached(3))]).toEqual(['closed', 'closed'])
   expect((await hw.stats()).openReads).toBe(0)
@@ -51,5 +39,5 @@ test('a source that ends before it has caught up has its final value', async () 
   )
   const values = watch(sum)
   expect(await sum.loaded()).toBe(1)
-  expect(values).toEqual([1, 'complete'])
+  expect(values.seen).toEqual([1, 'complete'])
 })

@@ -28,34 +28,6 @@ function next(state: FoldState<string, Letter>, part: Partial<Change>): FoldStat
 
 const EMPTY: FoldState<string, Letter> = foldStateAt('')
 
-test('reduces confirmed records in order', () => {
-  const state = next(next(EMPTY, { confirmed: [record(0, 'a'), record(1, 'b')] }), {
-    confirmed: [record(2, 'c')],
-  })
-  expect(state).toMatchObject({ confirmed: 'abc', value: 'abc', position: 3 })
-  expect(state.last).toEqual({ seqNum: 2, timestamp: 2 })
-})
-
-test('applies pending records on top of the confirmed ones', () => {
-  const state = next(EMPTY, { confirmed: [record(0, 'a')], pending: [pending(1, 'x'), pending(2, 'y')] })
-  expect(state).toMatchObject({ confirmed: 'a', value: 'axy', position: 1 })
-})
-
-test('applies pending records again when confirmed ones arrive before them', () => {
-  const waiting = [pending(1, 'x'), pending(2, 'y')]
-  const before = next(EMPTY, { confirmed: [record(0, 'a')], pending: waiting })
-  const after = next(before, { confirmed: [record(1, 'b')], pending: waiting })
-  expect(after).toMatchObject({ confirmed: 'ab', value: 'abxy' })
-  const own = next(after, { confirmed: [record(2, 'x')], pending: waiting.slice(1) })
-  expect(own).toMatchObject({ confirmed: 'abx', value: 'abxy' })
-})
-
-test('removes a pending record that was discarded', () => {
-  const waiting = [pending(1, 'x'), pending(2, 'y')]
-  const before = next(EMPTY, { pending: waiting })
-  expect(next(before, { pending: waiting.slice(1) }).value).toBe('y')
-})
-
 test('reduces only the new one of many pending records', () => {
   const waiting = [pending(1, 'x'), pending(2, 'y'), pending(3, 'z')]
   const before = next(EMPTY, { pending: waiting.slice(0, 2) })

@@ -102,3 +102,15 @@ export function foldPadded(
     ...options,
   })
 }
+
+/** What a fold emits from now on, and how it ends. */
+export function watch<State>(values: Fold<State>) {
+  const seen: unknown[] = []
+  const subscription = values.value$.subscribe({
+    next: (value) => seen.push(value),
+    error: (error) => seen.push(error),
+    complete: () => seen.push('complete'),
+  })
+  onTestFinished(() => subscription.unsubscribe())
+  return { seen, stop: () => subscription.unsubscribe() }
+}

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { type Fold, fold } from '../../adapters/fold/index.ts'
-import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
-import { type SyncedStream, syncedStream } from '../../adapters/sync/index.ts'
+import type { SyncedStream } from '../../adapters/sync/index.ts'
 import { textContent } from '../../adapters/sync/synced-changes.ts'
 import { SyncedReader } from '../../adapters/sync/synced-reader.ts'
 import { HeadwaterError, type Stream } from '../../src/index.ts'
@@ -17,13 +16,7 @@ const prng = new Prng(1)
 /** A device with a synced stream of texts. */
 async function openSynced(server: Server, storage?: Parameters<typeof openDevice>[1]) {
   const device = await openDevice(server, storage)
-  const synced = syncedStream(device.remote, device.local, {
-    coordinator: coordinateInThread,
-    wakeUps: () => () => {},
-    random: () => prng.next(),
-  })
-  onTestFinished(() => synced.close())
-  return { ...device, synced }
+  return { ...device, synced: device.startSynced({ random: () => prng.next() }) }
 }
 
 function foldText(synced: SyncedStream, options: { readonly snapshotEvery?: number } = {}) {
@@ -79,24 +72,6 @@ test('a fold of a synced stream opens offline with its snapshot', async () => {
   const second = foldText(again.synced)
   expect(await second.text.loaded()).toBe('a b c ')
   expect(second.calls.count).toBe(0)
-})
-
-test('a fold begins again with the copy of its stream', async () => {
-  const server = await openServer()
-  const device = await openSynced(server)
-  const { text } = foldText(device.synced, { snapshotEvery: 1 })
-  await device.synced.append(['a', 'b'])
-  await server.clock.advance('10s')
-  expect(text.value).toBe('a b ')
-  await server.stream.delete()
-  await server.clock.advance('1m')
-  await server.stream.append(['x'])
-  await server.clock.advance('1m')
-  expect(device.synced.state.kind).toBe('stopped')
-  expect(text.value).toBe('a b ')
-  await device.synced.mirror.restart()
-  await server.clock.advance('1m')
-  expect(text.value).toBe('x ')
 })
 
 test('records that were trimmed on the server before the copy began end the fold', async () => {

@@ -1,20 +1,8 @@
-import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
+import { describe, expect, expectTypeOf, test } from 'vitest'
 import { type ChangeSource, type Fold, fold, type StreamChange } from '../../adapters/fold/index.ts'
 import { HeadwaterError, type JsonRecord } from '../../src/index.ts'
 import { outcomeOf } from '../support/engine.ts'
-import { foldText, joiner, openLog, STORAGES, snapshotsOf } from './fold-support.ts'
-
-/** What an observable emitted, and how it ended. */
-function watch<State>(values: Fold<State>) {
-  const seen: unknown[] = []
-  const subscription = values.value$.subscribe({
-    next: (value) => seen.push(value),
-    error: (error) => seen.push(error),
-    complete: () => seen.push('complete'),
-  })
-  onTestFinished(() => subscription.unsubscribe())
-  return { seen, stop: () => subscription.unsubscribe() }
-}
+import { foldText, openLog, STORAGES, snapshotsOf, watch } from './fold-support.ts'
 
 describe.each(STORAGES)('on %s', (_, storage) => {
   test('reduces the records that are stored, and those that follow', async () => {
@@ -25,19 +13,6 @@ describe.each(STORAGES)('on %s', (_, storage) => {
     const { end } = await log.append('c')
     expect(await text.reached(end.seqNum)).toBe('a b c ')
     expect(text).toMatchObject({ value: 'a b c ', confirmedValue: 'a b c ', position: 3 })
-  })
-
-  test('reads no more than what is new since the last snapshot', async () => {
-    const { log } = await openLog(await storage())
-    await log.append(Array.from({ length: 500 }, (_, index) => String(index)))
-    const first = foldText(log, { snapshotEvery: 100 })
-    await first.loaded()
-    await first.close()
-    await log.append(['x', 'y'])
-    const reducer = joiner()
-    const second = foldText(log, { reduce: reducer.reduce })
-    expect(await second.loaded()).toBe(`${first.value}x y `)
-    expect(reducer.calls).toBe(2)
   })
 })
 

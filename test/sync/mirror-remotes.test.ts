@@ -1,16 +1,14 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { connect } from '../../adapters/client/index.ts'
-import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { mirror } from '../../adapters/sync/mirror.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import type { RecordCursor } from '../../src/api/record-cursor.ts'
-import { type Engine, open, type Storage, type Stream } from '../../src/index.ts'
+import { open, type Storage, type Stream } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { ReadBatch, RecordBatch } from '../../src/storage/record-batch.ts'
 import { gated } from '../support/gated-storage.ts'
-import { contentOf, until } from './mirrored.ts'
+import { contentOf, openDevice, openServer, until } from './mirrored.ts'
 
 function record(seqNum: number): SequencedRecord {
   return { seqNum, timestamp: 1_000 + seqNum, headers: [], body: utf8(`${seqNum}`) }
@@ -114,74 +112,38 @@ describe('a mirror of a read', () => {
 })
 
 it('a mirror of an encrypted stream decrypts it with the key of the handle', async () => {
-  const { hw: server, clock } = await openLocal()
   const encryptionKey = new Uint8Array(32).fill(7)
-  await server.createBasin('basin', { streamCipher: 'aes-256-gcm' })
-  const origin = server.basin('basin').stream('stream', { encryptionKey })
+  const server = await openServer()
+  await server.hw.createBasin('basin', { streamCipher: 'aes-256-gcm' })
+  const origin = server.hw.basin('basin').stream('stream', { encryptionKey })
   await origin.append(['secret', 'too'])
-  const client = await connect({
-    url: 'http://localhost',
-    fetch: createHandler(server, { auth: 'none' }),
-    clock,
-  })
-  const { hw } = await openLocal(memory(), clock)
-  const local = hw.basin('basin').stream('stream')
-  const copy = mirror(client.basin('basin').stream('stream', { encryptionKey }), local)
-  await until(copy, 'live', clock)
+  const { remote, remoteBasin, local, start } = await openDevice(server)
+  const withKey = remoteBasin.stream('stream', { encryptionKey })
+  await until(start({}, { remote: withKey, local }), 'live', server.clock)
   expect(await contentOf(local)).toEqual(await contentOf(origin))
-  await copy.close()
-  const without = mirror(client.basin('basin').stream('stream'), local.sibling('other'))
-  expect(await until(without, 'stopped', clock)).toMatchObject({
+  const without = start({}, { remote, local: local.sibling('other') })
+  expect(await until(without, 'stopped', server.clock)).toMatchObject({
     reason: 'failed',
     error: { code: 'encryption_key_invalid' },
   })
-  await without.close()
-  await client.close()
 })
 
-describe('a mirror with an access token', () => {
-  async function issue(hw: Engine, id: string) {
-    return hw.issueAccessToken({
-      id,
-      scope: { basins: { prefix: '' }, streams: { prefix: '' }, ops: ['read'] },
-    })
-  }
-
-  async function openServed() {
-    const { hw, clock } = await openLocal()
-    await hw.basin('basin').stream('stream').append('a')
-    const handler = createHandler(hw, { auth: 'token' })
-    const device = await openLocal(memory(), clock)
-    return { hw, clock, handler, local: device.local, stream: hw.basin('basin').stream('stream') }
-  }
-
-  it('continues with another one when it ends during the read', async () => {
-    const { hw, clock, handler, local, stream } = await openServed()
-    const tokens = [await issue(hw, 'first'), await issue(hw, 'second')]
-    const getToken = () => tokens[0]!
-    const client = await connect({ url: 'http://localhost', fetch: handler, clock, getToken })
-    const copy = mirror(client.basin('basin').stream('stream'), local, { random: () => 0 })
-    await until(copy, 'live', clock)
-    tokens.shift()
-    await hw.revokeAccessToken('first')
-    await stream.append('b')
-    await clock.advance('5s')
-    expect(copy.state.kind).toBe('live')
-    expect(await contentOf(local)).toEqual(await contentOf(stream))
-    await copy.close()
-    await client.close()
-  })
-
-  it('stops when it ends and there is no other one', async () => {
-    const { hw, clock, handler, local } = await openServed()
-    const token = await issue(hw, 'only')
-    const client = await connect({ url: 'http://localhost', fetch: handler, clock, token })
-    const copy = mirror(client.basin('basin').stream('stream'), local)
-    await until(copy, 'live', clock)
-    await hw.revokeAccessToken('only')
-    await clock.settle()
-    expect(await until(copy, 'stopped', clock)).toMatchObject({ reason: 'denied', error: { code: 'authn' } })
-    await copy.close()
-    await client.close()
-  })
+it('a mirror continues with another access token when its own ends during the read', async () => {
+  const server = await openServer({}, { auth: 'token' })
+  const { hw, clock, stream } = server
+  await stream.append('a')
+  const scope = { basins: { prefix: '' }, streams: { prefix: '' }, ops: ['read'] } as const
+  const tokens = [
+    await hw.issueAccessToken({ id: '1', scope }),
+    await hw.issueAccessToken({ id: '2', scope }),
+  ]
+  const { start, local } = await openDevice(server, memory(), { getToken: () => tokens[0]! })
+  const copy = start()
+  await until(copy, 'live', clock)
+  tokens.shift()
+  await hw.revokeAccessToken('1')
+  await stream.append('b')
+  await clock.advance('5s')
+  expect(copy.state.kind).toBe('live')
+  expect(await contentOf(local)).toEqual(await contentOf(stream))
 })

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Coordinator } from '../../adapters/sync/coordinator.ts'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
-import type { OutboxLog } from '../../adapters/sync/outbox-log.ts'
 import { contentOf, kindsOf, openDevice, openServer, until } from './mirrored.ts'
 
 /** Two tabs: engines on one storage. */
@@ -132,34 +131,6 @@ describe('mirrors in two tabs', () => {
     await server.stream.append('2')
     await clock.settle()
     expect(await contentOf(other.local)).toMatchObject({ end: 5 })
-  })
-
-  it('run the work of the leader in one of them at a time', async () => {
-    const { clock, one, other } = await openTabs()
-    const running: string[] = []
-    const run = (name: string, signal: AbortSignal) => {
-      running.push(name)
-      return new Promise<void>((resolve) => {
-        signal.addEventListener('abort', () => {
-          running.splice(running.indexOf(name), 1)
-          resolve()
-        })
-      })
-    }
-    const outboxOf = (name: string) => ({
-      run: (signal: AbortSignal) => run(name, signal),
-      log: {} as OutboxLog,
-    })
-    const first = one.start({ outbox: outboxOf('first') })
-    await clock.settle()
-    const second = other.start({ outbox: outboxOf('second') })
-    await clock.settle()
-    expect(running).toEqual(['first'])
-    await first.close()
-    await clock.settle()
-    expect(running).toEqual(['second'])
-    await second.close()
-    expect(running).toEqual([])
   })
 })
 

@@ -1,14 +1,20 @@
 import { onTestFinished } from 'vitest'
-import { connect } from '../../adapters/client/index.ts'
-import { createHandler } from '../../adapters/http/index.ts'
+import { type ConnectOptions, connect } from '../../adapters/client/index.ts'
+import { createHandler, type HandlerOptions } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { type Mirror, type MirrorOptions, mirror } from '../../adapters/sync/mirror.ts'
 import type { WakeUps } from '../../adapters/sync/page-events.ts'
-import { faultyHandler, type VirtualClock, virtualClock } from '../../adapters/testing/index.ts'
+import { type SyncedStreamOptions, syncedStream } from '../../adapters/sync/synced.ts'
+import type { SyncedStream } from '../../adapters/sync/synced-stream.ts'
+import { faultyHandler, type VirtualClock } from '../../adapters/testing/index.ts'
 import { type OpenOptions, open, type Stream } from '../../src/index.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import { APPEND_HEADER } from '../../src/wire/headers.ts'
+import { testClock } from '../support/index.ts'
+
+/** Tabs elect a leader in this thread, and pauses do not vary. */
+export const OPTIONS = { random: () => 0.5, coordinator: coordinateInThread } as const
 
 interface ServerSettings {
   /** Whether the server, or a proxy before it, ignores the header of producers. */
@@ -18,13 +24,16 @@ interface ServerSettings {
 }
 
 /** A server behind an unreliable network, on a virtual clock. */
-export async function openServer(options: Partial<OpenOptions> = {}) {
-  const clock = virtualClock()
+export async function openServer(
+  options: Partial<OpenOptions> = {},
+  { auth }: Pick<HandlerOptions, 'auth'> = { auth: 'none' },
+) {
+  const clock = testClock()
   const storage = memory()
   const serve = async () => {
     const hw = await open({ storage, ...options, clock })
     onTestFinished(() => hw.close())
-    return { hw, handler: createHandler(hw, { auth: 'none' }), stream: hw.basin('basin').stream('stream') }
+    return { hw, handler: createHandler(hw, { auth }), stream: hw.basin('basin').stream('stream') }
   }
   let running = await serve()
   const settings: ServerSettings = { ignoresProducers: false, gatewayStatus: undefined }
@@ -52,11 +61,17 @@ export async function openServer(options: Partial<OpenOptions> = {}) {
     },
     /** Handles a request without the network. */
     handle,
-    /** Connects another client. */
-    connected: async () => {
-      const client = await connect({ url: 'http://localhost', fetch: network, clock, random: () => 0.5 })
+    /** Connects another client. Resolves to the basin. */
+    connected: async (options: Partial<ConnectOptions> = {}) => {
+      const client = await connect({
+        url: 'http://localhost',
+        fetch: network,
+        clock,
+        random: () => 0.5,
+        ...options,
+      })
       onTestFinished(() => client.close())
-      return client.basin('basin').stream('stream')
+      return client.basin('basin')
     },
   }
 }
@@ -64,10 +79,11 @@ export async function openServer(options: Partial<OpenOptions> = {}) {
 export type Server = Awaited<ReturnType<typeof openServer>>
 
 /** A device: an engine of its own unless the storage is given. */
-export async function openDevice(server: Server, storage = memory()) {
+export async function openDevice(server: Server, storage = memory(), options: Partial<ConnectOptions> = {}) {
   const { clock } = server
   const hw = await open({ storage, clock })
-  const remote = await server.connected()
+  const remoteBasin = await server.connected(options)
+  const remote = remoteBasin.stream('stream')
   const local = hw.basin('basin').stream('stream')
   /** The listeners of the events of the page. */
   const wakeUps = new Set<() => void>()
@@ -81,15 +97,18 @@ export async function openDevice(server: Server, storage = memory()) {
       losses.delete(lose)
     }
   }
-  const start = (options: MirrorOptions = {}): Mirror => {
-    const started = mirror(remote, local, {
-      random: () => 0.5,
-      coordinator: coordinateInThread,
-      wakeUps: listen,
-      ...options,
-    })
+  const start = (options: MirrorOptions = {}, ends = { remote, local }): Mirror => {
+    const started = mirror(ends.remote, ends.local, { ...OPTIONS, wakeUps: listen, ...options })
     onTestFinished(() => started.close())
     return started
+  }
+  const startSynced = (
+    options: SyncedStreamOptions<'string'> = {},
+    ends = { remote, local },
+  ): SyncedStream => {
+    const synced = syncedStream(ends.remote, ends.local, { ...OPTIONS, wakeUps: listen, ...options })
+    onTestFinished(() => synced.close())
+    return synced
   }
   onTestFinished(() => hw.close())
   const wakeUp = () => {
@@ -98,7 +117,7 @@ export async function openDevice(server: Server, storage = memory()) {
   const loseNetwork = () => {
     for (const callback of [...losses]) callback()
   }
-  return { hw, storage, remote, local, start, listen, wakeUps, wakeUp, loseNetwork }
+  return { hw, storage, remoteBasin, remote, local, start, startSynced, listen, wakeUps, wakeUp, loseNetwork }
 }
 
 /** A server with a stream, and a device. */

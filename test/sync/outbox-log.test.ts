@@ -1,8 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
-import { type OutboxOptions, outbox } from '../../adapters/sync/outbox.ts'
-import { syncedStream } from '../../adapters/sync/synced.ts'
+import type { OutboxOptions } from '../../adapters/sync/outbox.ts'
 import { faultyStorage } from '../../adapters/testing/index.ts'
 import { open } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
@@ -15,19 +13,14 @@ import {
   withLogRecords,
 } from '../../src/sync/outbox-log.ts'
 import { openDevice, openServer } from './mirrored.ts'
-
-const OPTIONS = { random: () => 0.5, coordinator: coordinateInThread } as const
+import { bodies, startOn } from './outboxes.ts'
 
 /** A server, and a device whose storage and network can fail. */
 async function openFaulty() {
   const server = await openServer()
   const storage = faultyStorage(memory())
   const device = await openDevice(server, storage)
-  const start = (options: OutboxOptions = {}) => {
-    const box = outbox(device.hw.basin('basin').stream('outbox'), device.remote, { ...OPTIONS, ...options })
-    onTestFinished(() => box.close())
-    return box
-  }
+  const start = (options: OutboxOptions = {}) => startOn(device, options)
   return { ...device, storage, server, network: server.network, clock: server.clock, start }
 }
 
@@ -51,45 +44,6 @@ test('a record that the server has stored leaves its room to others at once', as
   for (const body of ['a', 'b', 'c']) await (await box.append(body)).confirmed()
 })
 
-test.each([
-  ['', false],
-  [', which ignores producers', true],
-])(
-  'a record is sent once if it cannot be stored that it is on the server%s',
-  { tags: ['slow'] },
-  async (_, ignoresProducers) => {
-    const { start, server, clock, storage } = await openFaulty()
-    server.settings.ignoresProducers = ignoresProducers
-    const box = start()
-    await box.loaded
-    for (const nth of [1, 2, 3]) {
-      storage.fail('append', { kind: 'io', nth: nth + 1 })
-      await box.append(`${nth}`)
-      await clock.advance('1m')
-      storage.heal()
-      expect(box.isFlushed).toBe(true)
-    }
-    expect((await server.stream.read().toArray()).map(({ body }) => body)).toEqual(['1', '2', '3'])
-  },
-)
-
-test('a record of a synced stream is sent once if it cannot be stored that it is on the server', {
-  tags: ['slow'],
-}, async () => {
-  const { server, clock, storage, remote, local } = await openFaulty()
-  const synced = syncedStream(remote, local, OPTIONS)
-  onTestFinished(() => synced.close())
-  await clock.settle()
-  for (const nth of [1, 2, 3, 4]) {
-    storage.fail('append', { kind: 'io', nth: nth + 1 })
-    await synced.append(`${nth}`)
-    await clock.advance('1m')
-    storage.heal()
-  }
-  expect((await server.stream.read().toArray()).map(({ body }) => body)).toEqual(['1', '2', '3', '4'])
-  expect(synced.outbox.isFlushed).toBe(true)
-})
-
 test('an append that is stored with the place of the last record fails for its caller alone', async () => {
   const { start, server, clock, storage } = await openFaulty()
   const box = start()
@@ -100,7 +54,7 @@ test('an append that is stored with the place of the last record fails for its c
   await expect(box.append('c')).rejects.toMatchObject({ code: 'storage' })
   await box.append('d')
   await clock.advance('1m')
-  expect((await server.stream.read().toArray()).map(({ body }) => body)).toEqual(['a', 'b', 'd'])
+  expect(await bodies(server)).toEqual(['a', 'b', 'd'])
   expect(box.isFlushed).toBe(true)
 })
 
@@ -141,7 +95,7 @@ test('records wait for as long as it takes, whatever the defaults of the local b
 }, async () => {
   const server = await openServer()
   const { clock, network } = server
-  const { hw, remote, local } = await openDevice(server)
+  const { hw, startSynced } = await openDevice(server)
   await hw.createBasin('basin', {
     createStreamOnAppend: true,
     defaultStreamConfig: {
@@ -151,23 +105,21 @@ test('records wait for as long as it takes, whatever the defaults of the local b
     },
   })
   network.refuse()
-  const synced = syncedStream(remote, local, OPTIONS)
-  onTestFinished(() => synced.close())
+  const synced = startSynced()
   await synced.append('kept')
   await clock.advance('10m')
   network.heal()
   await clock.advance('1m')
-  expect((await server.stream.read().toArray()).map(({ body }) => body)).toEqual(['kept'])
+  expect(await bodies(server)).toEqual(['kept'])
 })
 
 test('an outbox needs no stream that the app has created', async () => {
   const server = await openServer()
+  const { startSynced, remote } = await openDevice(server)
   const hw = await open({ storage: memory(), clock: server.clock, autoCreate: false })
   onTestFinished(() => hw.close())
   await hw.createBasin('basin')
-  const remote = await server.connected()
-  const synced = syncedStream(remote, hw.basin('basin').stream('stream'), OPTIONS)
-  onTestFinished(() => synced.close())
+  const synced = startSynced({}, { remote, local: hw.basin('basin').stream('stream') })
   const { confirmed } = await synced.append('x')
   await server.clock.advance('1m')
   expect(await confirmed()).toMatchObject({ start: { seqNum: 0 } })
@@ -186,7 +138,7 @@ test.each(['read', 'append'] as const)(
     expect(box.state.kind).toBe('idle')
     await box.append('x')
     await clock.settle()
-    expect((await server.stream.read().toArray()).map(({ body }) => body)).toEqual(['x'])
+    expect(await bodies(server)).toEqual(['x'])
   },
 )
 
@@ -207,7 +159,7 @@ test('an outbox whose log was deleted is stopped', async () => {
   const { start, hw, clock } = await openFaulty()
   const box = start()
   await clock.settle()
-  await hw.basin('basin').stream('outbox').delete()
+  await hw.basin('basin').stream('.outbox/stream').delete()
   await clock.settle()
   expect(box.state).toMatchObject({ kind: 'stopped', error: { code: 'stream_deleted' } })
   await expect(box.append('y')).rejects.toMatchObject({ code: 'stream_not_found' })
@@ -219,7 +171,7 @@ test('a record whose log was deleted is not waited for', async () => {
   network.refuse()
   const { confirmed } = await box.append('x')
   const waiting = expect(confirmed()).rejects.toMatchObject({ code: 'stream_deleted' })
-  await hw.basin('basin').stream('outbox').delete()
+  await hw.basin('basin').stream('.outbox/stream').delete()
   await waiting
   await expect(confirmed()).rejects.toMatchObject({ code: 'stream_deleted' })
 })

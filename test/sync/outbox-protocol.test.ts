@@ -1,9 +1,7 @@
 // @module-tag slow
 
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
-import { syncedStream } from '../../adapters/sync/synced.ts'
 import { faultyStorage } from '../../adapters/testing/index.ts'
 import { HeadwaterError } from '../../src/index.ts'
 import { openDevice, openServer, until } from './mirrored.ts'
@@ -24,11 +22,7 @@ async function openDeviceOf(kind: Kind, ignoresProducers: boolean) {
       const box = startOn(device)
       return { ...device, storage, box, end: () => box.close(), synced: undefined }
     }
-    const synced = syncedStream(device.remote, device.local, {
-      random: () => 0.5,
-      coordinator: coordinateInThread,
-    })
-    onTestFinished(() => synced.close())
+    const synced = device.startSynced()
     return { ...device, storage, box: synced.outbox, end: () => synced.close(), synced }
   }
   const first = await openTab()

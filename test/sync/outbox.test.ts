@@ -7,23 +7,6 @@ import { gated } from '../support/index.ts'
 import { openBoth, openDevice, openServer } from './mirrored.ts'
 import { bodies, isPost, openOutbox, startOn } from './outboxes.ts'
 
-test('records appended while the server cannot be reached arrive in order, once each', {
-  tags: ['slow'],
-}, async () => {
-  const { box, network, clock, server } = await openOutbox()
-  network.refuse()
-  await box.append('one')
-  await box.append(['two', 'three'])
-  const last = await box.append('four')
-  await clock.advance('10s')
-  expect(box.state.kind).toBe('offline')
-  network.heal()
-  await clock.advance('1m')
-  expect(await bodies(server)).toEqual(['one', 'two', 'three', 'four'])
-  expect(await last.confirmed()).toMatchObject({ start: { seqNum: 3 }, end: { seqNum: 4 } })
-  expect(box.state.kind).toBe('idle')
-})
-
 test('records arrive in the order of the calls, whatever signals these have', async () => {
   const { box, clock, server } = await openOutbox()
   const { signal } = new AbortController()
@@ -58,51 +41,6 @@ test('a record keeps the timestamp that the app gave', { tags: ['slow'] }, async
   expect(timestamps[2]).toBeGreaterThanOrEqual(now + 3_600_000)
 })
 
-test('a lost response is not sent twice', async () => {
-  const { box, network, clock, server } = await openOutbox()
-  network.loseResponse({ when: ({ method }) => method === 'POST', nth: 1 })
-  const appended = await box.append('x')
-  await clock.advance('1m')
-  expect(await bodies(server)).toEqual(['x'])
-  expect(await appended.confirmed()).toMatchObject({ start: { seqNum: 0 } })
-})
-
-test('a first attempt that arrives after a second one is not stored', async () => {
-  const { box, clock, network, server, remote } = await openOutbox()
-  const late: (() => Promise<unknown>)[] = []
-  const isAppend = ({ method }: Request) => method === 'POST'
-  // The first request is lost for the client, but not for the network.
-  const held = new Promise<void>((resolve) => {
-    network.drop({
-      nth: 1,
-      when: (request) => {
-        if (!isAppend(request)) return false
-        const copy = request.clone()
-        late.push(() => server.handle(copy))
-        resolve()
-        return true
-      },
-    })
-  })
-  await box.append('x')
-  await held
-  await clock.advance('1m')
-  await remote.append('other')
-  for (const deliver of late) await deliver()
-  expect(await bodies(server)).toEqual(['x', 'other'])
-})
-
-test('another writer comes first', async () => {
-  const { box, network, clock, server, origin } = await openOutbox()
-  network.refuse()
-  await box.append('mine')
-  await clock.advance('5s')
-  await origin.append(['a', 'b'])
-  network.heal()
-  await clock.advance('1m')
-  expect(await bodies(server)).toEqual(['a', 'b', 'mine'])
-})
-
 test('an outbox pauses between attempts if a server rejects them and shows no reason', async () => {
   const { box, clock, remote, server } = await openOutbox()
   const append = remote.append.bind(remote)
@@ -119,19 +57,6 @@ test('an outbox pauses between attempts if a server rejects them and shows no re
   remote.append = append
   await clock.advance('1m')
   expect(await bodies(server)).toEqual(['x'])
-})
-
-test('records survive a tab that ends, and another tab sends them', async () => {
-  const { box, network, clock, server, storage } = await openOutbox()
-  network.refuse()
-  await box.append('kept')
-  await box.close()
-  const other = await openDevice(server, storage)
-  const next = startOn(other)
-  network.heal()
-  await clock.advance('1m')
-  expect(await bodies(server)).toEqual(['kept'])
-  expect(next.content.waiting).toEqual([])
 })
 
 test('an append of another tab settles there too', async () => {
@@ -172,17 +97,6 @@ test('many batches are sent together, and a batch is never divided', { tags: ['s
   expect(records).toHaveLength(2_700)
   // Three batches of 300 records fit in one request.
   expect(new Set(records.map(({ timestamp }) => timestamp)).size).toBeLessThanOrEqual(3)
-})
-
-test('an idle outbox has no timers and makes no requests', async () => {
-  const { box, network, clock } = await openOutbox()
-  await box.append('x')
-  await clock.advance('1m')
-  const requests = network.log.length
-  const before = clock.pending
-  await clock.advance('1h')
-  expect(network.log.length).toBe(requests)
-  expect(clock.pending).toBeLessThanOrEqual(before)
 })
 
 test('a closed outbox rejects appends and calls that wait', async () => {

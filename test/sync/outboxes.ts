@@ -1,8 +1,7 @@
 import { onTestFinished } from 'vitest'
-import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { type Outbox, type OutboxOptions, outbox } from '../../adapters/sync/outbox.ts'
 import type { HeadwaterError, Stream } from '../../src/index.ts'
-import { openBoth, type openDevice, type Server } from './mirrored.ts'
+import { OPTIONS, openBoth, type openDevice, type Server } from './mirrored.ts'
 
 type Device = Awaited<ReturnType<typeof openDevice>>
 export type AppendCall = Parameters<Stream['append']>
@@ -11,7 +10,7 @@ type Conditions = Pick<NonNullable<AppendCall[1]>, 'matchSeqNum' | 'producer'>
 /** Starts the outbox of a device. */
 export function startOn({ hw, remote }: Pick<Device, 'hw' | 'remote'>, options: OutboxOptions = {}): Outbox {
   const log = hw.basin('basin').stream('.outbox/stream')
-  const box = outbox(log, remote, { random: () => 0.5, coordinator: coordinateInThread, ...options })
+  const box = outbox(log, remote, { ...OPTIONS, ...options })
   onTestFinished(() => box.close())
   return box
 }
@@ -58,16 +57,19 @@ export async function openSent(reply?: (conditions: Conditions) => HeadwaterErro
   return { ...both, box, conditions }
 }
 
-/** The methods of the requests from now on. */
-export function watch(network: Server['network']): string[] {
-  const methods: string[] = []
+/** A property of each request from now on: its method by default. */
+export function watch<Seen = string>(
+  network: Server['network'],
+  of: (request: Request) => Seen = ({ method }) => method as Seen,
+): Seen[] {
+  const seen: Seen[] = []
   network.drop({
-    when: ({ method }) => {
-      methods.push(method)
+    when: (request) => {
+      seen.push(of(request))
       return false
     },
   })
-  return methods
+  return seen
 }
 
 /** Drops the next append for the client, and returns a function that delivers it. */

@@ -21,29 +21,11 @@ const content = (numbers: readonly number[], examined: number, known: number, di
 })
 const shown = (overlay: Overlay<string>) => pendingOf(overlay).map(({ number }) => number)
 
-test('a confirmed record stays pending until the view reaches it', () => {
-  let overlay = withOutbox<string>(EMPTY_OVERLAY, content([1, 2], 0, 3))
-  overlay = withOutbox(overlay, content([2], 8, 3))
-  expect(shown(overlay)).toEqual([1, 2])
-  overlay = withReached(overlay, [mark(1)])
-  expect(shown(overlay)).toEqual([2])
-})
-
 test('a confirmed record below the start of the view leaves when the view is past it', () => {
   let overlay = withOutbox<string>(EMPTY_OVERLAY, content([1], 0, 2))
   overlay = withOutbox(overlay, content([], 8, 2))
   expect(shown(withPosition(overlay, 7))).toEqual([1])
   expect(shown(withPosition(overlay, 8))).toEqual([])
-})
-
-test('a discarded record leaves at once', () => {
-  const overlay = withOutbox<string>(EMPTY_OVERLAY, content([1, 2], 0, 3))
-  expect(shown(withOutbox(overlay, content([2], 0, 3, [1])))).toEqual([2])
-})
-
-test('a record that is reached before the outbox names it is never pending', () => {
-  const overlay = withReached<string>(withOutbox(EMPTY_OVERLAY, content([], 0, 5)), [mark(7)])
-  expect(shown(withOutbox(overlay, content([7, 8], 0, 9)))).toEqual([8])
 })
 
 test('a record that is reached reaches the earlier ones of its batch, and no later ones', () => {
@@ -70,7 +52,8 @@ test('a record of another writer that claims the number is not reached', () => {
 
 test('no record is shown twice or disappears, at whatever pace outbox and view read', () => {
   // Each record goes through: appended, known to the outbox, confirmed, examined by the outbox, reached by
-  // the view.
+  // the view. The outbox reads all of it from one log, so it knows a record before it examines it; the view
+  // may be ahead of it.
   const step = fc.constantFrom('append', 'know', 'confirm', 'examine', 'reach')
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
@@ -80,15 +63,13 @@ test('no record is shown twice or disappears, at whatever pace outbox and view r
         if (kind === 'append') appended++
         else if (kind === 'know' && known < appended) known++
         else if (kind === 'confirm' && confirmed < appended) confirmed++
-        else if (kind === 'examine' && examined < confirmed) examined++
+        else if (kind === 'examine' && examined < Math.min(confirmed, known)) examined++
         else if (kind === 'reach' && reached < confirmed) {
           overlay = withPosition(withReached(overlay, [mark(reached)]), reached + 1)
           reached++
         }
         if (kind === 'know' || kind === 'examine') {
-          const waiting = Array.from({ length: known }, (_, number) => number).slice(
-            Math.min(examined, known),
-          )
+          const waiting = Array.from({ length: known - examined }, (_, index) => examined + index)
           overlay = withOutbox(overlay, content(waiting, examined, known))
         }
         const confirmedShown = Array.from({ length: reached }, (_, number) => number)

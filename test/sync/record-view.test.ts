@@ -19,28 +19,12 @@ test('a pending record becomes confirmed in its place', () => {
   expect(after.change).toEqual({ index: 1, removed: 1, inserted: [confirmed] })
 })
 
-test('a record of another device is inserted before the pending ones', () => {
-  const pending = row('mine')
-  const view = RecordView.empty<Row>()
-    .next([row('a')], [pending], true)
-    .next([row('other')], [pending], true)
-  expect(keys(view)).toBe('a other mine')
-  expect(view.change).toEqual({ index: 1, removed: 0, inserted: [row('other')] })
-})
-
 test('a view keeps its records while later views grow', () => {
   const first = RecordView.empty<Row>().next([row('a')], [], true)
   const second = first.next([row('b')], [], true)
   const other = first.next([row('c')], [], true)
   expect([keys(first), keys(second), keys(other)]).toEqual(['a', 'a b', 'a c'])
   expect(first.at(1)).toBeUndefined()
-})
-
-test('trimmed records leave the beginning of the view', () => {
-  const view = RecordView.empty<Row>().next([row('a'), row('b'), row('c')], [row('d')], true)
-  expect(keys(view.withoutFirst(2))).toBe('c d')
-  expect(view.withoutFirst(2).change).toEqual({ index: 0, removed: 2, inserted: [] })
-  expect(keys(view)).toBe('a b c d')
 })
 
 test('the changes of successive views give the list of the last one', () => {

@@ -1,16 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { inspect } from 'node:util'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { connect } from '../../adapters/client/index.ts'
-import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
-import { syncedStream } from '../../adapters/sync/synced.ts'
 import type { SyncedStream } from '../../adapters/sync/synced-stream.ts'
-import { virtualClock } from '../../adapters/testing/index.ts'
-import { open } from '../../src/index.ts'
 import type { StorageSession } from '../../src/storage/contract.ts'
 import { wrapped } from '../support/index.ts'
+import { openDevice, openServer } from './mirrored.ts'
 
 const METHODS = ['console.debug', 'console.log', 'console.info', 'console.warn', 'console.error']
 
@@ -47,73 +42,57 @@ function watchDevice() {
   return { storage, show, texts }
 }
 
-const OPTIONS = { random: () => 0.5, coordinator: coordinateInThread } as const
-
 test('a token is neither stored nor logged, whether the server accepts it or not', async () => {
-  const clock = virtualClock()
-  const server = await open({ storage: memory(), clock })
-  const handler = createHandler(server, { auth: 'token' })
-  await server.createBasin('basin')
-  await server.basin('basin').createStream('stream')
-  const scope = {
-    basins: { exact: 'basin' },
-    streams: { prefix: '' },
-    opGroups: { stream: { read: true, write: true } },
-  } as const
-  const token = await server.issueAccessToken({ id: 'device', scope })
-  const { storage, show, texts } = watchDevice()
-  const hw = await open({ storage, clock })
-  const client = await connect({ url: 'http://localhost', fetch: handler, clock, getToken: () => token })
-  const synced = syncedStream(
-    client.basin('basin').stream('stream'),
-    hw.basin('basin').stream('stream'),
-    OPTIONS,
-  )
-  onTestFinished(async () => {
-    await synced.close()
-    await client.close()
-    await hw.close()
-    await server.close()
+  const server = await openServer({}, { auth: 'token' })
+  await server.hw.createBasin('basin')
+  await server.hw.basin('basin').createStream('stream')
+  const token = await server.hw.issueAccessToken({
+    id: 'device',
+    scope: {
+      basins: { exact: 'basin' },
+      streams: { prefix: '' },
+      opGroups: { stream: { read: true, write: true } },
+    },
   })
+  const { storage, show, texts } = watchDevice()
+  const { startSynced } = await openDevice(server, storage, { getToken: () => token })
+  const synced = startSynced()
   show(synced)
   await (await synced.append('sent')).confirmed()
-  await server.revokeAccessToken('device')
+  await server.hw.revokeAccessToken('device')
   await synced.append('waiting')
-  await clock.advance('1m')
+  await server.clock.advance('1m')
   expect(synced.outbox.content.waiting).toHaveLength(1)
   expect(texts().some((text) => text.includes('waiting'))).toBe(true)
   expect(texts().filter((text) => text.includes(token.slice(-16)))).toEqual([])
 })
 
 test('an encryption key is neither stored nor logged, whether it is valid or not', async () => {
-  const clock = virtualClock()
-  const server = await open({ storage: memory(), clock })
-  const handler = createHandler(server, { auth: 'none' })
-  await server.createBasin('basin', { streamCipher: 'aes-256-gcm' })
+  const [key, otherKey] = [randomBytes(32), randomBytes(32)]
+  const server = await openServer()
+  await server.hw.createBasin('basin', { streamCipher: 'aes-256-gcm' })
   const { storage, show, texts } = watchDevice()
-  const hw = await open({ storage, clock })
+  const { hw, remoteBasin, startSynced } = await openDevice(server, storage)
   await hw.createBasin('basin', { streamCipher: 'aes-256-gcm' })
-  const client = await connect({ url: 'http://localhost', fetch: handler, clock })
-  const key = randomBytes(32)
-  const otherKey = randomBytes(32)
-  const local = hw.basin('basin').stream('stream', { encryptionKey: otherKey })
-  const synced = syncedStream(client.basin('basin').stream('stream', { encryptionKey: key }), local, OPTIONS)
-  const withOtherKey = syncedStream(
-    client.basin('basin').stream('stream', { encryptionKey: otherKey.toString('base64') }),
-    hw.basin('basin').stream('copy', { encryptionKey: key }),
-    OPTIONS,
+  const local = hw.basin('basin')
+  const synced = startSynced(
+    {},
+    {
+      remote: remoteBasin.stream('stream', { encryptionKey: key }),
+      local: local.stream('stream', { encryptionKey: otherKey }),
+    },
   )
-  onTestFinished(async () => {
-    await synced.close()
-    await withOtherKey.close()
-    await client.close()
-    await hw.close()
-    await server.close()
-  })
+  const withOtherKey = startSynced(
+    {},
+    {
+      remote: remoteBasin.stream('stream', { encryptionKey: otherKey.toString('base64') }),
+      local: local.stream('copy', { encryptionKey: key }),
+    },
+  )
   show(synced)
   show(withOtherKey)
   const appended = await synced.append('sent')
-  await clock.advance('1m')
+  await server.clock.advance('1m')
   await appended.confirmed()
   expect(synced.state.kind).toBe('live')
   expect(withOtherKey.state.kind).not.toBe('live')

@@ -289,26 +289,6 @@ describe('a stream that was deleted on the server', () => {
     expect(await server.basin.stream('rooms/full').exists()).toBe(false)
   })
 
-  test('is not mixed with one that was created again', async () => {
-    const { server, clock, tab } = await openBoth()
-    for (const name of 'abcd') await server.basin.stream(`rooms/${name}`).append('old')
-    const rooms = await tab.start()
-    for (const name of 'bcd') rooms.stream(`rooms/${name}`)
-    await clock.advance('1m')
-    await server.basin.stream('rooms/a').delete()
-    await server.basin.stream('rooms/a').append('new')
-    await clock.advance('2m')
-    expect(rooms.streams[0]!.state).toMatchObject({ kind: 'stopped', reason: 'replaced' })
-    const opened = rooms.stream('rooms/a')
-    await clock.advance('1m')
-    expect(opened.state).toMatchObject({ kind: 'stopped', reason: 'replaced' })
-    expect(kindsIn(rooms)).toMatchObject({ b: 'live', c: 'live', d: 'live' })
-    await opened.mirror.restart()
-    await clock.advance('1m')
-    expect(await bodiesOf(tab.local, 'rooms/a')).toEqual(['new'])
-    expect(opened.state.kind).toBe('live')
-  })
-
   test('is copied after a restart if it is opened in the background', async () => {
     const { server, clock, tab } = await openBoth()
     await server.basin.stream('rooms/a').append('old')

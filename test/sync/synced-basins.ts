@@ -2,11 +2,11 @@ import { onTestFinished } from 'vitest'
 import { connect } from '../../adapters/client/index.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
 import { type SyncedBasin, syncedBasin } from '../../adapters/sync/synced-basin.ts'
 import type { SyncedBasinOptions } from '../../adapters/sync/synced-basin-options.ts'
 import { faultyHandler, type Handler, type VirtualClock, virtualClock } from '../../adapters/testing/index.ts'
 import { open } from '../../src/index.ts'
+import { OPTIONS } from './mirrored.ts'
 
 /** Counts the requests that are open at once: until their responses have arrived, or are cancelled. */
 function counting(handler: Handler) {
@@ -80,8 +80,7 @@ export async function openTab({ clock, handler }: BasinServer, storage = memory(
       remote: client.basin('basin'),
       local: hw.basin('basin'),
       prefix: 'rooms/',
-      random: () => 0.5,
-      coordinator: coordinateInThread,
+      ...OPTIONS,
       wakeUps: (callback) => {
         wakeUps.add(callback)
         return () => wakeUps.delete(callback)

@@ -1,18 +1,15 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { fold } from '../../adapters/fold/index.ts'
-import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
-import { syncedStream } from '../../adapters/sync/synced.ts'
 import { HeadwaterError } from '../../src/index.ts'
 import { openBoth, until } from './mirrored.ts'
 
 /** A device whose view has reached the end of a closed stream. */
 async function openClosed() {
   const device = await openBoth()
-  const { origin, remote, local, clock } = device
+  const { origin, startSynced, clock } = device
   await origin.append('a')
   await origin.close()
-  const synced = syncedStream(remote, local, { random: () => 0.5, coordinator: coordinateInThread })
-  onTestFinished(() => synced.close())
+  const synced = startSynced()
   const shown: string[] = []
   const ends: unknown[] = []
   synced.view$.subscribe({
@@ -90,9 +87,8 @@ test.each([1, 2])('a bound of %s of 2 records ends a view of a closed stream', a
 test.each(['synced stream', 'engine'] as const)(
   'views and folds of a synced stream complete when the %s is closed',
   async (closed) => {
-    const { hw, remote, local, clock } = await openBoth()
-    const synced = syncedStream(remote, local, { random: () => 0.5, coordinator: coordinateInThread })
-    onTestFinished(() => synced.close())
+    const { hw, startSynced, clock } = await openBoth()
+    const synced = startSynced()
     await synced.append('x')
     await clock.settle()
     const ends: string[] = []

@@ -1,32 +1,22 @@
-import { expect, onTestFinished, test } from 'vitest'
-import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
-import { syncedStream } from '../../adapters/sync/synced.ts'
+import { expect, test } from 'vitest'
 import { openBoth, until } from './mirrored.ts'
 import { delayNext, isPost, isRead, numbered, watch } from './outboxes.ts'
 
-/** A server with a stream of 20 records, and a function that starts to sync it. */
+/** A server with a stream of 20 records, and a device. */
 async function openLong() {
   const both = await openBoth()
   await both.origin.append(numbered(0, 20))
-  const start = () => {
-    const synced = syncedStream(both.remote, both.local, {
-      random: () => 0.5,
-      coordinator: coordinateInThread,
-    })
-    onTestFinished(() => synced.close())
-    return synced
-  }
   const texts = async () => {
     const records = await both.server.stream.read({}, { commands: false }).toArray()
     return records.map(({ body }) => body)
   }
-  return { ...both, start, texts }
+  return { ...both, texts }
 }
 
 /** A device that has lost the network, and then appended a record. */
 async function openOffline() {
   const device = await openLong()
-  const synced = device.start()
+  const synced = device.startSynced()
   await until(synced.mirror, 'live', device.clock)
   device.network.refuse()
   await device.server.restart()
@@ -39,8 +29,8 @@ async function openOffline() {
 /** A device that has sent a record, and cannot read it from the server. */
 async function openUncopied() {
   const device = await openLong()
-  const { server, clock, network, start, texts } = device
-  const synced = start()
+  const { server, clock, network, startSynced, texts } = device
+  const synced = startSynced()
   await until(synced.mirror, 'live', clock)
   network.refuse({ when: isRead })
   await server.restart()
@@ -52,12 +42,12 @@ async function openUncopied() {
 }
 
 test('a record that is appended before the first connection to a trimmed stream is sent', async () => {
-  const { origin, clock, network, start, texts } = await openLong()
+  const { origin, clock, network, startSynced, texts } = await openLong()
   await origin.trim(10)
   // Until then, reads over HTTP have the trimmed records.
   await clock.advance('1m')
   network.delay('300ms', { when: isRead })
-  const synced = start()
+  const synced = startSynced()
   await synced.append('x')
   await clock.advance('1m')
   expect(synced.outbox.failed).toEqual([])
@@ -85,8 +75,8 @@ test.each([
 })
 
 test('a record that a stream created again has stored is not sent to it by another tab', async () => {
-  const { start, origin, server, clock, network, texts } = await openLong()
-  const synced = start()
+  const { startSynced, origin, server, clock, network, texts } = await openLong()
+  const synced = startSynced()
   await until(synced.mirror, 'live', clock)
   const deliver = delayNext(server)
   await synced.append('x')
@@ -100,7 +90,7 @@ test('a record that a stream created again has stored is not sent to it by anoth
   expect(await texts()).toEqual([...numbered(100, 120), 'x'])
   // The next tab can send before its mirror has compared the copy of the first stream.
   network.delay('5s', { when: isRead })
-  const next = start()
+  const next = startSynced()
   expect(await until(next.mirror, 'stopped', clock)).toMatchObject({ reason: 'replaced' })
   await clock.advance('1m')
   expect(await texts()).toEqual([...numbered(100, 120), 'x'])

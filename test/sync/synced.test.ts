@@ -1,30 +1,14 @@
-import { expect, onTestFinished, test } from 'vitest'
-import { coordinateInThread } from '../../adapters/sync/coordinator.ts'
+import { expect, test } from 'vitest'
 import { syncedStream } from '../../adapters/sync/synced.ts'
-import type { Stream } from '../../src/index.ts'
 import { contentOf, openBoth, until } from './mirrored.ts'
 import { isRead } from './outboxes.ts'
-
-async function openSynced() {
-  const both = await openBoth()
-  const start = (remote = both.remote, local: Stream = both.local) => {
-    const synced = syncedStream(remote, local, {
-      random: () => 0.5,
-      coordinator: coordinateInThread,
-      wakeUps: both.listen,
-    })
-    onTestFinished(() => synced.close())
-    return synced
-  }
-  return { ...both, startSynced: start }
-}
 
 test.each([
   ['shorter', ['x']],
   ['equally long', ['x', 'y', 'z']],
   ['longer', ['1', '2', '3', '4', '5']],
 ])('nothing is sent to another stream that is %s, until the app begins again', async (_, bodies) => {
-  const { origin, network, clock, startSynced } = await openSynced()
+  const { origin, network, clock, startSynced } = await openBoth()
   await origin.append(['a', 'b', 'c'])
   const synced = startSynced()
   await until(synced.mirror, 'live', clock)
@@ -46,7 +30,7 @@ test.each([
 })
 
 test('a copy waits as long as the server asks while records are sent', async () => {
-  const { origin, server, network, clock, startSynced } = await openSynced()
+  const { origin, server, network, clock, startSynced } = await openBoth()
   await origin.append('a')
   const synced = startSynced()
   await until(synced.mirror, 'live', clock)
@@ -67,7 +51,7 @@ test('a copy waits as long as the server asks while records are sent', async () 
 test('a record in a stream created again is pending while the copy is of the one before', {
   tags: ['slow'],
 }, async () => {
-  const { origin, network, clock, startSynced } = await openSynced()
+  const { origin, network, clock, startSynced } = await openBoth()
   const synced = startSynced()
   network.delay('30s', { nth: 1, when: ({ method }) => method === 'POST' })
   await synced.append('mine')
@@ -104,7 +88,7 @@ test.each([
   ['sequence number', { seqNum: 2 }],
   ['time', { timestamp: new Date(Date.UTC(2025, 0, 1, 1)) }],
 ])('a view from a %s waits for a copy that does not have it yet', async (_, query) => {
-  const { origin, clock, startSynced } = await openSynced()
+  const { origin, clock, startSynced } = await openBoth()
   await origin.append(['a', 'b'])
   await clock.advance('1h')
   await origin.append(['c', 'd'])
@@ -129,13 +113,15 @@ test.each([
 })
 
 test('a name beside which no outbox can be stored is refused', async () => {
-  const { hw, server, startSynced } = await openSynced()
+  const { hw, server, startSynced } = await openBoth()
   const name = 'x'.repeat(504)
   const remote = server.hw.basin('basin')
   const local = hw.basin('basin')
-  const long = startSynced(remote.stream(name), local.stream(name))
+  const long = startSynced({}, { remote: remote.stream(name), local: local.stream(name) })
   expect((await long.append('fits')).number).toBeGreaterThan(0)
-  expect(() => startSynced(remote.stream(`${name}y`), local.stream(`${name}y`))).toThrow(
+  expect(() =>
+    startSynced({}, { remote: remote.stream(`${name}y`), local: local.stream(`${name}y`) }),
+  ).toThrow(
     expect.objectContaining({ code: 'invalid', field: 'local', message: expect.stringContaining('504') }),
   )
 })
@@ -145,7 +131,7 @@ test.each([
   [{ from: { count: 1 } }, 'from.count'],
   [{ recordsMax: 0 }, 'recordsMax'],
 ] as const)('the options %j are refused before anything is stored or sent', async (options, field) => {
-  const { hw, remote, local, clock } = await openSynced()
+  const { hw, remote, local, clock } = await openBoth()
   const start = () => syncedStream(remote, local, options as object)
   expect(start).toThrow(expect.objectContaining({ code: 'invalid', field }))
   await clock.advance('1m')
@@ -153,7 +139,7 @@ test.each([
 })
 
 test('streams that are missing or the same are refused', async () => {
-  const { local, hw } = await openSynced()
+  const { local, hw } = await openBoth()
   const refused = (field: string) => expect.objectContaining({ code: 'invalid', field })
   expect(() => syncedStream(undefined!, local)).toThrow(refused('remote'))
   expect(() => syncedStream(local, undefined!)).toThrow(refused('local'))
@@ -161,7 +147,7 @@ test('streams that are missing or the same are refused', async () => {
 })
 
 test('what is neither a schema nor options of a JSON view is refused', async () => {
-  const { startSynced } = await openSynced()
+  const { startSynced } = await openBoth()
   const synced = startSynced()
   for (const given of [5, 'schema', null, { onUndecodable: 5 }, { schema: {} }]) {
     expect(() => synced.json(given as object)).toThrow(expect.objectContaining({ code: 'invalid' }))
@@ -172,7 +158,7 @@ test('what is neither a schema nor options of a JSON view is refused', async () 
 })
 
 test.each(['synced', 'hw'] as const)('reads end if %s closes before the outbox has loaded', async (by) => {
-  const { hw, clock, startSynced } = await openSynced()
+  const { hw, clock, startSynced } = await openBoth()
   const synced = startSynced()
   const ends: unknown[] = []
   const end = (error?: unknown) => ends.push(error)
@@ -190,7 +176,7 @@ test.each(['synced', 'hw'] as const)('reads end if %s closes before the outbox h
 })
 
 test('an outbox has loaded once all that waits is known, however long its log is', async () => {
-  const { network, startSynced } = await openSynced()
+  const { network, startSynced } = await openBoth()
   network.refuse()
   const before = startSynced()
   // More than one batch of a read.
@@ -203,7 +189,7 @@ test('an outbox has loaded once all that waits is known, however long its log is
 })
 
 test('the wait for its end stops when the signal aborts', async () => {
-  const { startSynced } = await openSynced()
+  const { startSynced } = await openBoth()
   const synced = startSynced()
   await expect(synced.close({ signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
   await synced.close()
