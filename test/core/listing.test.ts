@@ -22,15 +22,6 @@ describe('the limit of a list', () => {
 })
 
 describe('a page', () => {
-  it.each([
-    [[], 2, { items: [], hasMore: false }],
-    [['a'], 2, { items: ['A'], hasMore: false }],
-    [['a', 'b'], 2, { items: ['A', 'B'], hasMore: false }],
-    [['a', 'b', 'c'], 2, { items: ['A', 'B'], hasMore: true }],
-  ])('of %j, with at most %d', (matches, limit, page) => {
-    expect(pageOf(matches, limit, (match) => match.toUpperCase())).toEqual(page)
-  })
-
   it('has `hasMore` exactly if a match was left out, and the pages contain every match', () => {
     fc.assert(
       fc.property(fc.nat(30), fc.integer({ min: 1, max: 7 }), (count, limit) => {

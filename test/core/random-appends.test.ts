@@ -3,7 +3,8 @@ import { expect, it } from 'vitest'
 import { type StreamState, sequence } from '../../src/core/sequence.ts'
 import { appendBatch, type RecordInput } from '../../src/model/append-input.ts'
 import type { TimestampingMode } from '../../src/model/config.ts'
-import { fenceRecord, trimRecord } from '../../src/model/record.ts'
+import { closeRecord, fenceRecord, trimRecord } from '../../src/model/record.ts'
+import { afterAppend, EMPTY_STREAM, verdictOn } from '../campaigns/model/stream-state.ts'
 
 /** Small values, so that conditions hold and commands take effect often enough. */
 const token = fc.constantFrom('', 'a', 'b')
@@ -15,47 +16,23 @@ const entry = fc.oneof(
   fc.record({ kind: fc.constant('fence' as const), token }),
   fc.record({ kind: fc.constant('trim' as const), seqNum: fc.oneof(fc.nat(60), fc.maxSafeNat()) }),
 )
+const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.oneof(fc.constant(undefined), value)
+const rarely = <Value>(value: fc.Arbitrary<Value>) =>
+  fc.oneof({ weight: 9, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value })
 const step = fc.record({
   entries: fc.array(entry, { minLength: 1, maxLength: 5 }),
-  fencingToken: fc.option(token),
+  /** Nothing is stored afterwards. */
+  closes: fc.nat(20).map((number) => number === 0),
+  fencingToken: rarely(token),
   /** Relative to the tail. */
-  matchOffset: fc.option(fc.integer({ min: -1, max: 1 })),
+  matchOffset: rarely(fc.integer({ min: -1, max: 1 })),
+  producer: maybe(fc.record({ id: fc.constantFrom('p', 'q'), epoch: fc.nat(2), seq: fc.nat(2) })),
+  streamSeq: rarely(fc.constantFrom('a', 'b', 'c')),
   mode: fc.constantFrom<TimestampingMode>('client-prefer', 'client-require', 'arrival'),
   uncapped: fc.boolean(),
   now: fc.nat(2000),
 })
 type Entry = typeof entry extends fc.Arbitrary<infer Value> ? Value : never
-type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
-
-/** A naive model of a stream, one record at a time. */
-class NaiveStream {
-  timestamps: number[] = []
-  token = ''
-  trimPoint = 0
-
-  append({ entries, fencingToken, matchOffset, mode, uncapped, now }: Step): string {
-    if (fencingToken !== null && fencingToken !== this.token) return 'fencing_token_mismatch'
-    const count = this.timestamps.length
-    if (matchOffset !== null && Math.max(0, count + matchOffset) !== count) return 'seq_num_mismatch'
-    const given = entries.map((entry) => (entry.kind === 'data' ? (entry.timestamp ?? undefined) : undefined))
-    if (mode === 'client-require' && given.includes(undefined)) return 'invalid'
-    entries.forEach((entry, index) => {
-      let timestamp = mode === 'arrival' ? now : (given[index] ?? now)
-      if (!uncapped && timestamp > now) timestamp = now
-      const previous = this.timestamps.at(-1) ?? 0
-      const seqNum = this.timestamps.length
-      this.timestamps.push(Math.max(timestamp, previous))
-      if (entry.kind === 'fence') this.token = entry.token
-      if (entry.kind === 'trim') this.trimPoint = Math.max(this.trimPoint, Math.min(entry.seqNum, seqNum + 1))
-    })
-    return 'sequenced'
-  }
-
-  get state(): StreamState {
-    const tail = { seqNum: this.timestamps.length, timestamp: this.timestamps.at(-1) ?? 0 }
-    return { tail, trimPoint: this.trimPoint, fencingToken: this.token }
-  }
-}
 
 function inputOf(entry: Entry): RecordInput {
   if (entry.kind === 'fence') return fenceRecord(entry.token)
@@ -63,68 +40,73 @@ function inputOf(entry: Entry): RecordInput {
   return { body: '', timestamp: entry.timestamp ?? undefined }
 }
 
-it('any sequence of batches keeps the invariants of a stream, and agrees with a naive model', () => {
+/** The outcomes of the model. */
+const OUTCOMES = [
+  'already_appended',
+  'duplicate',
+  'fencing_token_mismatch',
+  'invalid',
+  'producer_fenced',
+  'producer_gap',
+  'seq_num_mismatch',
+  'stored',
+  'stream_closed',
+  'stream_seq_not_increasing',
+]
+
+it('any sequence of batches keeps the invariants of a stream, and agrees with a model', () => {
+  const seen = new Set<string | undefined>()
   fc.assert(
     fc.property(fc.array(step, { maxLength: 30, size: 'max' }), (steps) => {
-      const naive = new NaiveStream()
-      let state = naive.state
-      let seqNum = 0
+      let model = EMPTY_STREAM
       let timestamp = 0
-      for (const step of steps) {
-        const { fencingToken, matchOffset, mode, uncapped, now } = step
-        const matchSeqNum = matchOffset === null ? undefined : Math.max(0, state.tail.seqNum + matchOffset)
-        const batch = appendBatch(step.entries.map(inputOf), {
-          fencingToken: fencingToken ?? undefined,
-          matchSeqNum,
-        })
-        const before = structuredClone(state)
-        const outcome = sequence(state, batch, { timestamping: { mode, uncapped }, cipher: null }, now)
-        expect(state).toEqual(before)
-        expect(outcome.kind === 'refused' ? outcome.error.code : outcome.kind).toBe(naive.append(step))
-        if (outcome.kind === 'sequenced') {
-          for (const record of outcome.records) {
-            expect(record.seqNum).toBe(seqNum)
-            expect(record.timestamp).toBeGreaterThanOrEqual(timestamp)
-            expect(record.timestamp).toBe(naive.timestamps[seqNum])
-            seqNum++
-            timestamp = record.timestamp
-          }
-          expect(outcome.next.trimPoint).toBeGreaterThanOrEqual(state.trimPoint)
-          expect(outcome.next.trimPoint).toBeLessThanOrEqual(outcome.next.tail.seqNum)
-          state = outcome.next
-        }
-        expect(state).toEqual(naive.state)
-      }
-    }),
-  )
-})
+      let trimPoint = 0
+      let state: StreamState = { tail: { seqNum: 0, timestamp }, trimPoint, fencingToken: '' }
+      for (const { entries, closes, fencingToken, matchOffset, producer, streamSeq, ...given } of steps) {
+        const { mode, uncapped, now } = given
+        const matchSeqNum = matchOffset === undefined ? undefined : Math.max(0, model.tail + matchOffset)
+        const conditions = { fencingToken, matchSeqNum, producer, streamSeq }
+        const inputs = [...entries.map(inputOf), ...(closes ? [closeRecord()] : [])]
+        const fence = entries.findLast(({ kind }) => kind === 'fence') as { token: string } | undefined
+        const append = { conditions, count: inputs.length, fence: fence?.token, closes }
 
-it('a rejected batch does not change how later batches are sequenced', () => {
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 20, size: 'max' }), (steps) => {
-      const config = { timestamping: { mode: 'client-prefer', uncapped: true }, cipher: null } as const
-      const replay = (all: Step[]) => {
-        let state = new NaiveStream().state
-        const accepted: Step[] = []
-        const records = all.flatMap((step) => {
-          const conditions = { fencingToken: step.fencingToken ?? undefined }
-          const outcome = sequence(
-            state,
-            appendBatch(step.entries.map(inputOf), conditions),
-            config,
-            step.now,
-          )
-          if (outcome.kind !== 'sequenced') return []
-          state = outcome.next
-          accepted.push(step)
-          return [...outcome.records]
-        })
-        return { state, kept: accepted, records }
+        const before = structuredClone(state)
+        const config = { timestamping: { mode, uncapped }, cipher: null }
+        const outcome = sequence(state, appendBatch(inputs, conditions), config, now)
+        expect(state).toEqual(before)
+
+        const verdict = verdictOn(model, append)
+        seen.add(verdict.kind === 'refused' ? verdict.error.code : verdict.kind)
+        const times = inputs.map((input) => (input as { timestamp?: number }).timestamp)
+        if (verdict.kind === 'refused') expect(outcome).toMatchObject(verdict)
+        else if (verdict.kind === 'duplicate') {
+          const { start, end } = verdict
+          expect(outcome).toMatchObject({ kind: 'duplicate', start: { seqNum: start }, end: { seqNum: end } })
+        } else if (mode === 'client-require' && times.includes(undefined)) {
+          expect(outcome).toMatchObject({ kind: 'refused', error: { code: 'invalid', field: 'timestamp' } })
+        } else if (outcome.kind !== 'sequenced') expect(outcome).toEqual(verdict)
+        else {
+          for (const [index, record] of outcome.records.entries()) {
+            const asked = mode === 'arrival' ? now : (times[index] ?? now)
+            timestamp = Math.max(timestamp, uncapped ? asked : Math.min(asked, now))
+            const seqNum = model.tail + index
+            expect([record.seqNum, record.timestamp]).toEqual([seqNum, timestamp])
+            const { command } = record
+            if (command?.kind === 'trim')
+              trimPoint = Math.max(trimPoint, Math.min(command.seqNum, seqNum + 1))
+          }
+          const { start, end, next } = outcome
+          model = afterAppend(model, append, { appendedAt: now, start, end })
+          expect(next).toMatchObject({
+            tail: { seqNum: model.tail, timestamp },
+            trimPoint,
+            fencingToken: model.fencingToken,
+          })
+          expect(next.writeState?.producers ?? []).toEqual(model.producers)
+          state = next
+        }
       }
-      const all = replay(steps)
-      const replayed = replay(all.kept)
-      expect(replayed.records).toEqual(all.records)
-      expect(replayed.state).toEqual(all.state)
     }),
   )
+  expect([...seen].sort()).toEqual(OUTCOMES)
 })

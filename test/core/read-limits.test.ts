@@ -81,26 +81,6 @@ describe('records within the bounds', () => {
   })
 })
 
-describe('the remaining bounds', () => {
-  it('decrease by what was delivered, until a bound reaches 0', () => {
-    const limits = { count: 3, bytes: 30, until: 9 }
-    expect(afterDelivering(limits, 1, 10)).toEqual({ count: 2, bytes: 20, until: 9 })
-    expect(isExhausted(afterDelivering(limits, 2, 29))).toBe(false)
-    expect(isExhausted(afterDelivering(limits, 3, 10))).toBe(true)
-    expect(isExhausted(afterDelivering(limits, 1, 30))).toBe(true)
-  })
-
-  it('are unlimited without bounds', () => {
-    expect(afterDelivering(NONE, 1e6, 1e9)).toEqual(NONE)
-    expect(isExhausted(NONE)).toBe(false)
-  })
-
-  it('are exhausted with a bound of 0', () => {
-    expect(isExhausted({ ...NONE, count: 0 })).toBe(true)
-    expect(isExhausted({ ...NONE, bytes: 0 })).toBe(true)
-  })
-})
-
 describe('any bounds over any records', () => {
   const bound = (max: number) => fc.oneof(fc.nat(max), fc.constant(ALL))
   const limits = fc.record({ count: bound(8), bytes: bound(120), until: bound(60) })

@@ -133,33 +133,6 @@ describe('a read from a start without records', () => {
   })
 })
 
-describe('a session of a published client with `wait=0`', () => {
-  it.each<[string, keyof typeof STREAMS, ReadQuery, Outcome]>([
-    ['at the tail', 'records', { seqNum: 10 }, 'empty'],
-    ['at the tail by default', 'records', {}, 'empty'],
-    ['moved to the tail', 'records', { seqNum: 11, clamp: true }, 'empty'],
-    ['moved to the tail from a timestamp', 'records', { timestamp: 181, clamp: true }, 'empty'],
-    ['of an empty stream', 'empty', {}, 'empty'],
-    ['of an empty stream from timestamp 0', 'empty', { timestamp: 0 }, 'empty'],
-    ['with records to read', 'records', { seqNum: 9 }, 'read'],
-    ['beyond the tail', 'records', { seqNum: 11 }, 416],
-    ['below the tail of a stream that is all trimmed', 'all trimmed', { seqNum: 9 }, 'empty'],
-    ['at the tail of a stream that is all trimmed', 'all trimmed', { seqNum: 10 }, 'empty'],
-    ['with a bound', 'records', { seqNum: 10, count: 5 }, 416],
-    ['with a bound of bytes', 'records', { seqNum: 10, bytes: 5 }, 416],
-    ['with a bound in time', 'records', { seqNum: 10, until: 500 }, 416],
-  ])('%s', (_, stream, query, expected) => {
-    expect(outcomeOf({ waitMs: 0, ...query }, 'session', STREAMS[stream], 'session')).toBe(expected)
-  })
-
-  it('is the only read that ends without records', () => {
-    for (const query of [{}, { waitMs: 0 }]) {
-      expect(outcomeOf(query, 'unary', STREAMS.records, 'session')).toBe(416)
-    }
-    expect(outcomeOf({}, 'session', STREAMS.records, 'session')).toBe('read')
-  })
-})
-
 describe('every combination of start and stream', () => {
   const kinds = ['unary', 'session'] as const
   const bounds: ReadQuery[] = [{}, { count: 0 }, { count: 5 }, { bytes: 0 }, { bytes: 500 }, { until: 9999 }]

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
 import type { Codec } from '../../src/wire/codec.ts'
@@ -25,27 +24,18 @@ async function inRuntime(runtime: 'node' | 'browser') {
 }
 
 describe.each(['zstd', 'gzip'] as const)('%s', (algorithm) => {
-  it.each(['node', 'browser'] as const)('works in %s', async (runtime) => {
-    const { compress, decompress } = await inRuntime(runtime)
-    const compressed = await compress(algorithm, data)
-    expect(compressed.length).toBeLessThan(1000)
-    expect(await decompress(algorithm, compressed, limits)).toEqual(data)
-  })
-
-  it.each(['node', 'browser'] as const)('from another encoder is decompressed in %s', async (runtime) => {
-    const elsewhere = await inRuntime(runtime === 'node' ? 'browser' : 'node')
-    const compressed = await elsewhere.compress(algorithm, data)
-    vi.restoreAllMocks()
-    const { decompress } = await inRuntime(runtime)
-    expect(await decompress(algorithm, compressed, limits)).toEqual(data)
-  })
-
   it.each(['node', 'browser'] as const)(
-    'returns plain arrays in %s, whose slices are copies',
+    'works in %s, also with data of the other runtime, and returns plain arrays, whose slices are copies',
     async (runtime) => {
+      const elsewhere = await inRuntime(runtime === 'node' ? 'browser' : 'node')
+      const foreign = await elsewhere.compress(algorithm, data)
+      vi.restoreAllMocks()
       const { compress, decompress } = await inRuntime(runtime)
       const compressed = await compress(algorithm, data)
+      expect(compressed.length).toBeLessThan(1000)
       const decompressed = await decompress(algorithm, compressed, limits)
+      expect(decompressed).toEqual(data)
+      expect(await decompress(algorithm, foreign, limits)).toEqual(data)
       expect([compressed.constructor.name, decompressed.constructor.name]).toEqual([
         'Uint8Array',
         'Uint8Array',
@@ -142,14 +132,6 @@ describe.each([...gzip, ...zstd])('%s', (name, codec) => {
   const rejects = (data: Uint8Array, reason: string, limit = LIMIT) =>
     expect(codec.decompress(data, limit)).rejects.toMatchObject({ name: 'CompressedDataError', reason })
 
-  it('round-trips its input', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.uint8Array({ maxLength: 5000 }), async (data) => {
-        expect(await codec.decompress(await codec.compress(data), LIMIT)).toEqual(data)
-      }),
-    )
-  })
-
   it.each([0, 1, 255, 256, 65_791, 65_792, LIMIT])(
     'round-trips %i bytes as a plain array',
     async (length) => {
@@ -197,23 +179,6 @@ describe.each([...gzip, ...zstd])('%s', (name, codec) => {
     for (const more of [[0], [0, 0, 0, 0], [31], [31, 139, 8, 0], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]]) {
       await rejects(concatBytes([compressed, Uint8Array.from(more)]), 'malformed')
     }
-  })
-
-  it('rejects damaged data, or returns some output and nothing else', async () => {
-    const data = sample(2000)
-    const compressed = await codec.compress(data)
-    const change = fc.integer({ min: 1, max: 255 })
-    await fc.assert(
-      fc.asyncProperty(fc.nat(compressed.length - 1), change, async (offset, difference) => {
-        const damaged = compressed.slice()
-        damaged[offset]! ^= difference
-        const outcome = await codec.decompress(damaged, LIMIT).catch((error: Error) => error.name)
-        if (typeof outcome === 'string') expect(outcome).toBe('CompressedDataError')
-        // Frames of zstd have no checksum here.
-        else if (name.endsWith('gzip')) expect(outcome).toEqual(data)
-      }),
-    )
-    expect(await codec.decompress(compressed, LIMIT)).toEqual(data)
   })
 })
 

@@ -1,5 +1,4 @@
 import { gzipSync } from 'node:zlib'
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
 import type { Compression } from '../../src/wire/codec.ts'
@@ -107,37 +106,7 @@ describe('the layout of a frame', () => {
   })
 })
 
-const anyFrame: fc.Arbitrary<{ encoded: Uint8Array; frame: Frame }> = fc
-  .record({
-    payload: fc.uint8Array({ maxLength: 40 }),
-    compression: fc.constantFrom(undefined, 'zstd', 'gzip'),
-    reconnectAdvised: fc.boolean(),
-  })
-  .map((parts) => ({
-    encoded: encodeMessageFrame(parts.payload, parts),
-    frame: { kind: 'message', ...parts },
-  }))
-
 describe('frames in chunks', () => {
-  it('are the same however they were split and joined', () => {
-    fc.assert(
-      fc.property(
-        fc.array(anyFrame, { maxLength: 20 }),
-        fc.infiniteStream(fc.integer({ min: 0, max: 9 })),
-        (all, cuts) => {
-          const data = concatBytes(all.map(({ encoded }) => encoded))
-          const chunks: Uint8Array[] = []
-          for (let start = 0; start < data.length; ) {
-            const length = cuts.next().value!
-            chunks.push(data.slice(start, start + length))
-            start += length
-          }
-          expect(decodeAll(...chunks)).toEqual(all.map(({ frame }) => frame))
-        },
-      ),
-    )
-  })
-
   it('can arrive byte by byte, even at their largest', { tags: ['slow'] }, () => {
     const payload = new Uint8Array(FRAME_PAYLOAD_MAX).map((_, index) => index * 7)
     const data = concatBytes([encodeMessageFrame(payload), encodeMessageFrame(bytes(1))])

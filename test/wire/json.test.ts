@@ -1,15 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { utf8 } from '../../src/model/bytes.ts'
-import {
-  integerOf,
-  Malformed,
-  parseJson,
-  readJson,
-  safeIntegerOf,
-  timeOf,
-  timeText,
-} from '../../src/wire/json.ts'
+import { integerOf, Malformed, parseJson, readJson, safeIntegerOf, timeOf } from '../../src/wire/json.ts'
 import { outcomeOf } from './outcome.ts'
 
 describe('a document', () => {
@@ -127,14 +119,5 @@ describe('a time', () => {
     `1970-01-01T00:00:00.${'0'.repeat(60)}Z`,
   ])('cannot be %j', (text) => {
     expect(() => timeOf(text, 'at')).toThrow('`at` must be a date and time of RFC 3339')
-  })
-
-  it('is read as it was written', () => {
-    const dates = fc.date({ min: new Date('0000-01-01'), max: new Date('9999-12-31'), noInvalidDate: true })
-    fc.assert(
-      fc.property(dates, (date) => {
-        expect(timeOf(timeText(date), 'at')).toEqual(date)
-      }),
-    )
   })
 })

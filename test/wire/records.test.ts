@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { appendBatch } from '../../src/model/append-input.ts'
 import { utf8 } from '../../src/model/bytes.ts'
@@ -229,25 +228,6 @@ it('keeps no more records of a batch that is too long than needed to reject it',
   expect(decodeAppendJson(utf8(text), 'raw').inputs).toHaveLength(1001)
   expect(outcomeOf(() => appended(text))).toBe('422 invalid')
   expect(outcomeOf(() => appended(text.replace('{}]', '1]')))).toBe('400 bad_json')
-})
-
-it('round-trips any batch in either format', () => {
-  const bytes = fc.uint8Array({ maxLength: 20 })
-  const name = fc.uint8Array({ minLength: 1, maxLength: 8 })
-  const record = fc.record({ headers: fc.array(fc.tuple(name, bytes), { maxLength: 3 }), body: bytes })
-  fc.assert(
-    fc.property(fc.array(record, { minLength: 1, maxLength: 4 }), (records) => {
-      const base64 = (value: Uint8Array) => Buffer.from(value).toString('base64')
-      const text = JSON.stringify({
-        records: records.map(({ headers, body }) => ({
-          headers: headers.map((header) => header.map(base64)),
-          body: base64(body),
-        })),
-      })
-      const decoded = appended(text, 'base64').records.map(({ headers, body }) => ({ headers, body }))
-      expect(decoded).toEqual(records)
-    }),
-  )
 })
 
 describe('appendAckJson', () => {

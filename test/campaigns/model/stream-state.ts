@@ -73,7 +73,9 @@ export function verdictOn(state: StreamState, { conditions, count, closes }: Mod
     if (producer.seq !== next) {
       const isGap = known === undefined || isSameEpoch
       return refused(
-        isGap ? { code: 'producer_gap', expectedSeq: next } : { code: 'invalid', field: 'producer' },
+        isGap
+          ? { code: 'producer_gap', expectedSeq: next, receivedSeq: producer.seq }
+          : { code: 'invalid', field: 'producer' },
       )
     }
   }
