@@ -61,7 +61,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
   const work = new BackgroundWork({
     electForBackgroundWork: session.electForBackgroundWork,
     usage,
-    isInUse: () => options.usage !== undefined || table.hasFollowers,
+    isInUse: () => table.hasFollowers,
     clock,
     random,
     onBackgroundError,

@@ -104,11 +104,9 @@ export interface TokenDocument {
   readonly scope: AccessScope
 }
 
-/** Collection `usage`, key: `usageKey` of `usage/documents.ts`. */
+/** Collection `usage`, key: `usageKey` of `usage/usage-store.ts`. */
 export interface UsageDocument {
   readonly series: Series
-  /** The id of the commit that wrote it. */
-  readonly commit: string
 }
 
 /** Collection `settings`, by key. */

@@ -7,15 +7,15 @@ import {
 } from '../core/usage/metrics-plan.ts'
 import {
   ACTIVE,
+  alignDown,
   BY_DAY,
   BY_HOUR,
-  BY_MINUTE,
   chunksBetween,
-  hourOf,
+  HOUR_SECONDS,
   keptFrom,
   METERED_SIZE,
   pointsOf,
-  type Resolution,
+  RESOLUTIONS,
   seriesName,
   type UsagePoint,
 } from '../core/usage/resolutions.ts'
@@ -32,24 +32,18 @@ import type {
 } from '../model/metrics.ts'
 import { basinNameProblem, type StreamRef, streamNameProblem } from '../model/names.ts'
 import { macrotask } from '../runtime/macrotask.ts'
-import {
-  getDocument,
-  listDocuments,
-  streamKey,
-  type UsageDocument,
-  type Versioned,
-} from '../storage/documents.ts'
+import { getDocument, streamKey } from '../storage/documents.ts'
+import { streamBytes } from './upkeep.ts'
 import {
   ACCOUNT,
-  basinOf,
   basinScope,
+  documentPages,
   logScope,
   parseUsageKey,
   readChunks,
   readMeasurements,
   usageKey,
-} from './documents.ts'
-import { lastMeasurement, measureBasin, runToEnd } from './measuring.ts'
+} from './usage-store.ts'
 
 const DOCUMENTS_PER_PAGE = 1_000
 
@@ -112,8 +106,7 @@ export class UsageMetrics implements MetricsService {
   async #accumulations(set: AccumulationSet, scope: string, plan: MetricsPlan): Promise<readonly Metric[]> {
     await this.#prepare.flush()
     const { from, to, resolution } = plan
-    const { session } = this.#context
-    const chunks = await readChunks(session, scope, resolution, chunksBetween(resolution, from, to))
+    const chunks = await readChunks(this.#context.session, scope, resolution, from, to)
     const [unit, fixed] = ACCUMULATIONS[set]
     const accumulations = (fixed ?? OPERATIONS).map((name) => {
       const points = chunks.flatMap(({ chunk, series }) =>
@@ -129,34 +122,48 @@ export class UsageMetrics implements MetricsService {
     const { session } = this.#context
     const document = await getDocument(session, 'streams', streamKey(basin, stream))
     if (document === undefined) return [gauge([])]
-    const { logId, createdAt } = document.value
     await this.#prepare.flush()
-    const points = await this.#measurements(logScope(logId), BY_MINUTE, plan)
-    const until = this.#now()
-    const size = until >= plan.from ? (await session.measure([logId]))[0]! : undefined
-    if (size !== undefined) {
-      const isOld = points.length === 0 && createdAt / 1000 < keptFrom(BY_DAY, until)
-      const isUnchanged = isOld && (await lastMeasurement(session, logId, until)) === undefined
-      // Its last change is longer ago than measurements are kept.
-      points.push([isUnchanged ? 0 : until, size])
-    }
-    return [gauge(lastMeasurements(points, plan, until))]
+    const { logId, createdAt } = document.value
+    const now = this.#now()
+    const before = plan.from + plan.seconds
+    const points = await readMeasurements(session, logScope(logId), RESOLUTIONS, { before, since: 0, now })
+    const [size] = await session.measure([logId])
+    // Its last change may be longer ago than measurements are kept.
+    const isUnchanged = points.length === 0 && createdAt / 1000 < keptFrom(BY_DAY, now)
+    return [gauge(lastMeasurements([...points, [isUnchanged ? 0 : now, size!]], plan, now))]
   }
 
   async #basinStorage(basin: string, plan: MetricsPlan): Promise<readonly Metric[]> {
     await this.#prepare.flush()
     await this.#prepare.sample()
-    const found = await getDocument(this.#context.session, 'basins', basin)
+    const { session } = this.#context
+    const document = await getDocument(session, 'basins', basin)
+    const now = this.#now()
     // Excludes measurements of an earlier basin with the same name.
-    const since = found === undefined ? 0 : Math.floor(found.value.createdAt / 1000)
-    const points = await this.#measurements(basinScope(basin), BY_HOUR, plan, since)
-    // A deleted basin has no values after its last measurement, instead of repeating it.
-    const until = found === undefined ? Math.max(-1, ...points.map(([time]) => time)) : this.#now()
-    if (found === undefined || plan.to <= hourOf(until) * BY_HOUR.bucketSeconds || until < plan.from) {
+    const since = document === undefined ? 0 : Math.floor(document.value.createdAt / 1000)
+    const before = plan.from + plan.seconds
+    const points = await readMeasurements(session, basinScope(basin), [BY_HOUR, BY_DAY], {
+      before,
+      since,
+      now,
+    })
+    if (document === undefined) {
+      // It has no values after its last measurement, instead of repeating that.
+      const until = Math.max(-1, ...points.map(([time]) => time))
       return [gauge(lastMeasurements(points, plan, until))]
     }
-    const { bytes } = await runToEnd(measureBasin(this.#context, basin))
-    return [gauge(lastMeasurements([...points, [until, bytes]], plan, until))]
+    const isPast = plan.to <= alignDown(now, HOUR_SECONDS)
+    if (!isPast) points.push([now, await this.#bytesOf(basin)])
+    return [gauge(lastMeasurements(points, plan, now))]
+  }
+
+  async #bytesOf(basin: string): Promise<number> {
+    let bytes = 0
+    for await (const pageBytes of streamBytes(this.#context.session, basin)) {
+      bytes += pageBytes
+      await macrotask()
+    }
+    return bytes
   }
 
   async #activeBasins({ from, to, resolution }: MetricsPlan): Promise<readonly Metric[]> {
@@ -164,42 +171,18 @@ export class UsageMetrics implements MetricsService {
     await this.#prepare.sample()
     const active = new Set<string>()
     for (const chunk of chunksBetween(resolution, from, to)) {
-      for await (const { key, value } of this.#basinsOf(resolution, chunk)) {
-        const wasActive = pointsOf(value.series, ACTIVE, resolution, chunk).some(
-          ([time]) => time < to && time + resolution.bucketSeconds > from,
-        )
-        if (wasActive) active.add(basinOf(parseUsageKey(key).scope)!)
+      const prefix = usageKey(resolution, chunk, basinScope(''))
+      for await (const page of documentPages(this.#context.session, 'usage', prefix, DOCUMENTS_PER_PAGE)) {
+        for (const { key, value } of page) {
+          const wasActive = pointsOf(value.series, ACTIVE, resolution, chunk).some(
+            ([time]) => time < to && time + resolution.bucketSeconds > from,
+          )
+          if (wasActive) active.add(parseUsageKey(key).basin!)
+        }
+        await macrotask()
       }
     }
     return [{ kind: 'label', name: 'active_basins', values: [...active].sort() }]
-  }
-
-  /** The usage documents of all basins in a chunk. */
-  async *#basinsOf(resolution: Resolution, chunk: number): AsyncGenerator<Versioned<UsageDocument>> {
-    const prefix = usageKey(resolution, chunk, basinScope(''))
-    let after = ''
-    for (;;) {
-      const range = { prefix, after, limit: DOCUMENTS_PER_PAGE }
-      const page = await listDocuments(this.#context.session, 'usage', range)
-      yield* page
-      if (page.length < DOCUMENTS_PER_PAGE) return
-      after = page.at(-1)!.key
-      await macrotask()
-    }
-  }
-
-  /**
-   * Reads the measurements in the intervals of a query, from `since` (seconds) on, and the last one before
-   * them.
-   */
-  #measurements(
-    scope: string,
-    finest: Resolution,
-    { from, to, seconds }: MetricsPlan,
-    since = 0,
-  ): Promise<UsagePoint[]> {
-    const range = { finest, since, to, stopBefore: from + seconds }
-    return readMeasurements(this.#context.session, scope, range, this.#now())
   }
 
   #now(): number {

@@ -48,10 +48,6 @@ export class OpenReads {
     this.#count = count
   }
 
-  get size(): number {
-    return this.#open.size
-  }
-
   /** Adds a read. The returned function ends it; a second call does nothing. Times are in milliseconds. */
   begin(basin: string, now: number): (now: number) => void {
     const read: OpenRead = { basin, dueAt: now, checkedAt: now }

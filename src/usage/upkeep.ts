@@ -1,11 +1,11 @@
 import {
   ACTIVE,
+  alignDown,
   BY_DAY,
   BY_HOUR,
   BY_MINUTE,
   chunkOf,
   HOUR_SECONDS,
-  hourOf,
   keptFrom,
   MINUTE_SECONDS,
   RESOLUTIONS,
@@ -13,21 +13,19 @@ import {
   STORED_BYTES,
 } from '../core/usage/resolutions.ts'
 import type { UsageContext } from '../engine/service/usage.ts'
-import { idFrom, secureRandom } from '../runtime/ids.ts'
-import { getDocument, listDocuments, putDocument } from '../storage/documents.ts'
+import type { StorageSession } from '../storage/contract.ts'
+import { getDocument, putDocument, streamKey } from '../storage/documents.ts'
 import {
-  Additions,
   basinScope,
-  logOf,
+  documentPages,
   parseUsageKey,
   resolutionPrefix,
-  storeUsage,
+  UnstoredUsage,
   usageKey,
-} from './documents.ts'
-import { measureBasin } from './measuring.ts'
+} from './usage-store.ts'
 
-/** Each has two documents, which fit into one commit. */
 const BASINS_PER_PAGE = 50
+const STREAMS_PER_PAGE = 256
 const DOCUMENTS_PER_PAGE = 100
 /** A measurement up to this long after an hour's end counts for that hour. */
 const PUNCTUAL_SECONDS = 5 * MINUTE_SECONDS
@@ -40,31 +38,15 @@ export class UsageUpkeep {
   readonly #context: UsageContext
   /** The last hour known to be sampled, by any engine. */
   #doneInHour = -1
-  #work: AsyncGenerator<void> | undefined
 
   constructor(context: UsageContext) {
     this.#context = context
   }
 
-  /**
-   * Performs a bounded step. Resolves to whether more is left. After a rejection, the next step begins the
-   * work of the hour again.
-   */
-  async step(): Promise<boolean> {
-    const work = this.#work ?? this.#workOfHour()
-    this.#work = work
-    let isDone: boolean | undefined = true
-    try {
-      isDone = (await work.next()).done
-    } finally {
-      if (isDone && this.#work === work) this.#work = undefined
-    }
-    return !isDone
-  }
-
-  async *#workOfHour(): AsyncGenerator<void> {
+  /** Does what is due, in bounded steps. */
+  async *run(): AsyncGenerator<void> {
     const { session } = this.#context
-    const hour = hourOf(this.#now())
+    const hour = Math.floor(this.#now() / HOUR_SECONDS)
     if (isSampled(this.#doneInHour, hour)) return
     const sampled = await getDocument(session, 'settings', 'usage-sampled')
     if (sampled === undefined || !isSampled(sampled.value.hour, hour)) {
@@ -77,36 +59,41 @@ export class UsageUpkeep {
 
   async *#sampleBasins(): AsyncGenerator<void> {
     const { session } = this.#context
-    let after = ''
-    for (;;) {
-      const basins = await listDocuments(session, 'basins', { prefix: '', after, limit: BASINS_PER_PAGE })
-      const additions = new Additions()
+    for await (const basins of documentPages(session, 'basins', '', BASINS_PER_PAGE)) {
+      const usage = new UnstoredUsage()
       for (const { value } of basins) {
-        const { bytes, hasStreams } = yield* measureBasin(this.#context, value.name)
         const scope = basinScope(value.name)
+        let bytes = 0
+        let hasStreams = false
+        for await (const pageBytes of streamBytes(session, value.name)) {
+          bytes += pageBytes
+          hasStreams = true
+          yield
+        }
         const now = this.#now()
-        const hour = hourOf(now - PUNCTUAL_SECONDS) * HOUR_SECONDS
+        const hour = alignDown(now - PUNCTUAL_SECONDS, HOUR_SECONDS)
         const existed = value.createdAt < (hour + HOUR_SECONDS) * 1000
-        if (existed) additions.add(scope, STORED_BYTES, hour, bytes, [BY_HOUR, BY_DAY])
-        if (hasStreams) additions.add(scope, ACTIVE, now, 1, [BY_HOUR, BY_DAY])
+        if (existed) usage.add(scope, STORED_BYTES, hour, bytes, [BY_HOUR, BY_DAY])
+        if (hasStreams) usage.add(scope, ACTIVE, now, 1, [BY_HOUR, BY_DAY])
       }
-      await storeUsage(session, additions, idFrom(secureRandom))
-      if (basins.length < BASINS_PER_PAGE) return
-      after = basins.at(-1)!.key
+      await usage.store(session)
       yield
     }
   }
 
   async *#deleteOld(resolution: Resolution): AsyncGenerator<void> {
     const { session } = this.#context
-    const range = { prefix: resolutionPrefix(resolution), after: '', limit: DOCUMENTS_PER_PAGE }
     const kept = chunkOf(keptFrom(resolution, this.#now()), resolution)
-    for (;;) {
-      const page = await listDocuments(session, 'usage', range)
+    for await (const page of documentPages(
+      session,
+      'usage',
+      resolutionPrefix(resolution),
+      DOCUMENTS_PER_PAGE,
+    )) {
       const old = page.map(({ key }) => key).filter((key) => parseUsageKey(key).chunk < kept)
+      if (old.length === 0) return
       const removed = new Set(old)
       if (resolution === BY_MINUTE) for (const key of old) await this.#addOfMissingLog(removed, key)
-      if (removed.size === 0) return
       await session.commit([...removed].map((key) => ({ kind: 'delete', collection: 'usage', key })))
       yield
     }
@@ -114,8 +101,7 @@ export class UsageUpkeep {
 
   /** Adds the hours and days in which a log was measured that no longer exists, which no query can name. */
   async #addOfMissingLog(removed: Set<string>, minuteKey: string): Promise<void> {
-    const { chunk, scope } = parseUsageKey(minuteKey)
-    const logId = logOf(scope)
+    const { chunk, scope, logId } = parseUsageKey(minuteKey)
     if (logId === undefined || (await this.#context.session.head(logId)) !== undefined) return
     const time = chunk * BY_MINUTE.chunkSeconds
     for (const coarser of [BY_HOUR, BY_DAY]) removed.add(usageKey(coarser, chunkOf(time, coarser), scope))
@@ -132,4 +118,12 @@ export class UsageUpkeep {
  */
 function isSampled(last: number, hour: number): boolean {
   return last >= hour && last <= hour + 1
+}
+
+/** The stored bytes of a basin's streams, added up by page. There is no page without streams. */
+export async function* streamBytes(session: StorageSession, basin: string): AsyncGenerator<number, void> {
+  for await (const streams of documentPages(session, 'streams', streamKey(basin, ''), STREAMS_PER_PAGE)) {
+    const sizes = await session.measure(streams.map(({ value }) => value.logId))
+    yield sizes.reduce((sum, size) => sum + size, 0)
+  }
 }

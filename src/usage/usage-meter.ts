@@ -11,15 +11,17 @@ import type { Operation } from '../model/access.ts'
 import { macrotask } from '../runtime/macrotask.ts'
 import { SerialQueue } from '../runtime/serial-queue.ts'
 import { newCounters, snapshotCounters } from './counters.ts'
-import { ACCOUNT, basinScope } from './documents.ts'
-import { UsageFlush } from './flush.ts'
 import { UsageMetrics } from './metrics-query.ts'
 import { AppendOperations, OpenReads } from './open-activity.ts'
 import { UsageUpkeep } from './upkeep.ts'
+import { ACCOUNT, basinScope, logScope, UnstoredUsage } from './usage-store.ts'
 
 const UNARY_READS = seriesName('read-ops', 'unary')
 const STREAMING_READS = seriesName('read-ops', 'streaming')
 const READ_BYTES = seriesName('read-throughput', 'read_bytes')
+
+const MINUTE_MS = MINUTE_SECONDS * 1000
+const LOGS_PER_COMMIT = 30
 
 /**
  * Records the usage of an engine, stores it and answers metrics queries (docs/protocol.md "Usage metrics").
@@ -30,30 +32,27 @@ const READ_BYTES = seriesName('read-throughput', 'read_bytes')
 export class StoredUsageMeter implements UsageMeter {
   readonly metrics: MetricsService
   readonly #context: UsageContext
-  readonly #flush: UsageFlush
-  readonly #upkeep: UsageUpkeep
   readonly #counters = newCounters()
+  readonly #unstored = new UnstoredUsage()
+  /** The logs whose size changed since it was stored. */
+  readonly #changedLogs = new Set<string>()
   readonly #appendOperations = new AppendOperations()
   readonly #openReads: OpenReads
   readonly #flushes = new SerialQueue()
-  /** A flush that has been requested and not begun. */
-  #nextFlush: Promise<void> | undefined
+  readonly #upkeep: UsageUpkeep
+  #upkeepRun: Promise<void> | undefined
   #cancelTimer: (() => void) | undefined
-  #isStarted = false
   #isClosed = false
 
   constructor(context: UsageContext) {
     this.#context = context
-    this.#flush = new UsageFlush(context)
     this.#upkeep = new UsageUpkeep(context)
     this.metrics = new UsageMetrics(context, {
-      flush: () => this.#requestFlush(() => this.#minute()),
-      sample: async () => {
-        while (await this.#upkeep.step()) await macrotask()
-      },
+      flush: () => this.#flush(this.#seconds()),
+      sample: () => this.#runUpkeep(),
     })
     this.#openReads = new OpenReads((basin, minute) =>
-      this.#flush.pending.add(basinScope(basin), STREAMING_READS, minute, 1),
+      this.#unstored.add(basinScope(basin), STREAMING_READS, minute, 1),
     )
   }
 
@@ -76,15 +75,13 @@ export class StoredUsageMeter implements UsageMeter {
     counters.appendBatchBytes.observe(append.meteredBytes)
     counters.appendedRecords += append.records
     counters.appendedBytes += append.meteredBytes
-    const { pending, changedLogs } = this.#flush
     const scope = basinScope(basin)
     const minute = alignDown(at / 1000, MINUTE_SECONDS)
-    pending.add(scope, seriesName('append-throughput', storageClass), minute, append.meteredBytes)
+    this.#unstored.add(scope, seriesName('append-throughput', storageClass), minute, append.meteredBytes)
     if (this.#appendOperations.begins(logId, connection, minute)) {
-      pending.add(scope, seriesName('append-ops', storageClass), minute, 1)
+      this.#unstored.add(scope, seriesName('append-ops', storageClass), minute, 1)
     }
-    changedLogs.add(logId)
-    this.#scheduleFlush()
+    this.#changedLogs.add(logId)
   }
 
   unaryRead(basin: string): void {
@@ -102,20 +99,14 @@ export class StoredUsageMeter implements UsageMeter {
     const { clock } = this.#context
     this.#counters.streamingReads++
     const end = this.#openReads.begin(basin, clock.now())
-    this.#scheduleFlush()
     return () => end(clock.now())
   }
 
   storedChanged(logIds: readonly string[]): void {
-    for (const logId of logIds) this.#flush.changedLogs.add(logId)
-    this.#scheduleFlush()
+    for (const logId of logIds) this.#changedLogs.add(logId)
   }
 
-  streamCreated(basin: string): void {
-    this.#add(basinScope(basin), ACTIVE, 1)
-  }
-
-  streamDeleted(basin: string): void {
+  basinActive(basin: string): void {
     this.#add(basinScope(basin), ACTIVE, 1)
   }
 
@@ -128,80 +119,86 @@ export class StoredUsageMeter implements UsageMeter {
     return snapshotCounters(this.#counters)
   }
 
-  async maintain(): Promise<boolean> {
-    return !this.#isClosed && this.#upkeep.step()
-  }
-
   start(): void {
-    this.#isStarted = true
     this.#cancelTimer?.()
-    this.#cancelTimer = undefined
-    this.#scheduleFlush()
+    this.#upkeepRun = undefined
+    this.#schedule()
+    this.#upkeepInBackground()
   }
 
   async close(): Promise<void> {
     if (!this.#isClosed) {
       this.#isClosed = true
       this.#cancelTimer?.()
-      await this.#requestFlush(() => this.#minute()).catch(this.#context.onBackgroundError)
+      await this.#upkeepRun
+      await this.#flush(this.#seconds()).catch(this.#context.onBackgroundError)
     }
     await this.#flushes.run(async () => {})
   }
 
   #add(scope: string, series: string, value: number): void {
-    this.#flush.pending.add(scope, series, this.#seconds(), value)
-    this.#scheduleFlush()
+    this.#unstored.add(scope, series, this.#seconds(), value)
   }
 
-  #scheduleFlush(): void {
-    if (this.#cancelTimer !== undefined || this.#isClosed) return
+  #schedule(): void {
     const { clock, onBackgroundError } = this.#context
-    const minuteMs = MINUTE_SECONDS * 1000
-    const minute = this.#minute()
     const run = () => {
-      this.#cancelTimer = undefined
-      if (this.#isStarted) this.#scheduleFlush()
-      // Counted here as well, because a storage that hangs delays the flush itself.
-      this.#openReads.count(clock.now())
-      // The measured sizes belong to the minute that just ended. Timers may fire late, or slightly early.
-      void this.#requestFlush(() => Math.max(minute, this.#minute() - MINUTE_SECONDS)).catch(
-        onBackgroundError,
-      )
+      this.#schedule()
+      // The sizes belong to the minute that ends. The timer may fire a little early or late.
+      this.#flush(this.#seconds() - MINUTE_SECONDS / 2).catch(onBackgroundError)
+      this.#upkeepInBackground()
     }
-    this.#cancelTimer = clock.schedule(minuteMs - (clock.now() % minuteMs), run, { background: true })
+    this.#cancelTimer = clock.schedule(MINUTE_MS - (clock.now() % MINUTE_MS), run, { background: true })
   }
 
-  /**
-   * Stores everything recorded so far, and sizes under `minute()`. Calls made before the flush begins share
-   * it.
-   */
-  #requestFlush(minute: () => number): Promise<void> {
-    this.#nextFlush ??= this.#flushes.run(() => {
-      this.#nextFlush = undefined
-      return this.#store(minute())
-    })
-    return this.#nextFlush
-  }
-
-  async #store(minute: number): Promise<void> {
+  /** Stores what is recorded by now, and the sizes of changed logs under `measuredAt`, in seconds. */
+  #flush(measuredAt: number): Promise<void> {
+    // Not in the queue, where a storage that hangs would delay it.
     this.#openReads.count(this.#context.clock.now())
-    try {
-      if (this.#flush.isDirty) await this.#flush.run(minute)
-    } finally {
-      // An open read accrues usage every minute.
-      if (this.#isStarted || this.#flush.isDirty || this.#openReads.size > 0) this.#scheduleFlush()
-      else {
-        this.#cancelTimer?.()
-        this.#cancelTimer = undefined
+    return this.#flushes.run(async () => {
+      await this.#unstored.store(this.#context.session)
+      await this.#storeSizes(measuredAt)
+    })
+  }
+
+  async #storeSizes(measuredAt: number): Promise<void> {
+    const { session } = this.#context
+    const changed = [...this.#changedLogs]
+    for (let start = 0; start < changed.length; start += LOGS_PER_COMMIT) {
+      const logIds = changed.slice(start, start + LOGS_PER_COMMIT)
+      // Removed first, so that logs that change during the measurement are measured again.
+      for (const logId of logIds) this.#changedLogs.delete(logId)
+      try {
+        const sizes = await session.measure(logIds)
+        const usage = new UnstoredUsage()
+        for (const [index, logId] of logIds.entries()) {
+          usage.add(logScope(logId), STORED_BYTES, measuredAt, sizes[index]!)
+        }
+        await usage.store(session)
+      } catch (error) {
+        for (const logId of logIds) this.#changedLogs.add(logId)
+        throw error
       }
+    }
+  }
+
+  #upkeepInBackground(): void {
+    const { onBackgroundError } = this.#context
+    this.#upkeepRun ??= this.#runUpkeep()
+      .catch(onBackgroundError)
+      .finally(() => {
+        this.#upkeepRun = undefined
+      })
+  }
+
+  async #runUpkeep(): Promise<void> {
+    for await (const _ of this.#upkeep.run()) {
+      if (this.#isClosed) return
+      await macrotask()
     }
   }
 
   #seconds(): number {
     return Math.floor(this.#context.clock.now() / 1000)
-  }
-
-  #minute(): number {
-    return alignDown(this.#seconds(), MINUTE_SECONDS)
   }
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { shareOfRuns } from '../support/property-runs.ts'
-import { advanceTo, append, createBasin, createStream, DAY, maintain, ofBasin, openUsage } from './support.ts'
+import { advanceTo, append, createBasin, createStream, DAY, ofBasin, openUsage, upkeep } from './support.ts'
 
 const BASINS = ['basin-one', 'basin-two']
 const SIMULATED_SECONDS = 500 * DAY
@@ -13,7 +13,7 @@ const traffic = fc.array(
     basin: fc.constantFrom(...BASINS),
     bytes: fc.integer({ min: 1, max: 1_000 }),
     restart: fc.integer({ min: 0, max: 9 }).map((chance) => chance === 0),
-    upkeep: fc.boolean(),
+    runUpkeep: fc.boolean(),
   }),
   { minLength: 40, maxLength: 80 },
 )
@@ -29,7 +29,7 @@ describe('usage of random traffic over 500 days', { tags: ['slow'] }, () => {
         }
         const byDay = new Map<string, number>()
         let now = 0
-        for (const { gapSeconds, basin, bytes, restart, upkeep: runMaintenance } of bursts) {
+        for (const { gapSeconds, basin, bytes, restart, runUpkeep } of bursts) {
           now = Math.min(now + gapSeconds, SIMULATED_SECONDS)
           await advanceTo(test, now)
           if (restart) {
@@ -39,10 +39,10 @@ describe('usage of random traffic over 500 days', { tags: ['slow'] }, () => {
           await append(test, { basin, stream: `${basin}-stream` }, bytes)
           const day = `${basin} ${Math.floor(now / DAY) * DAY}`
           byDay.set(day, (byDay.get(day) ?? 0) + bytes)
-          if (runMaintenance) await maintain(test)
+          if (runUpkeep) await upkeep(test)
         }
         await advanceTo(test, now + 300)
-        await maintain(test)
+        await upkeep(test)
         const from = Math.max(0, Math.floor(now / DAY) - 400) * DAY
         for (const basin of BASINS) {
           const reported = new Map<string, number>()

@@ -5,15 +5,17 @@ import {
   createBasin,
   createStream,
   DAY,
+  deleteBasin,
   deleteStream,
+  freeRecords,
   HOUR,
   MINUTE,
-  maintain,
   ofBasin,
   ofStream,
   openUsage,
   store,
   type TestUsage,
+  upkeep,
 } from './support.ts'
 
 const A = { basin: 'basin-one', stream: 'a' }
@@ -21,44 +23,26 @@ const B = { basin: 'basin-one', stream: 'b' }
 
 let test: TestUsage
 
-beforeEach(async () => {
-  test = await openUsage()
+async function open(options: { started?: boolean } = {}): Promise<void> {
+  test = await openUsage(options)
   await createBasin(test, 'basin-one')
   await createStream(test, A)
   await createStream(test, B)
-})
+}
 
-/** Trims everything and frees it without notifying the meter. */
-async function trim(logId: string): Promise<readonly string[]> {
-  const { session, clock } = test
-  await store(test, logId, 1)
-  const head = (await session.head(logId))!
-  const point = head.tail.seqNum
-  await session.append({
-    logId,
-    expected: { epoch: head.epoch, seqNum: point, appendId: head.appendId },
-    block: {
-      firstSeqNum: point,
-      endSeqNum: point + 1,
-      firstTimestamp: 0,
-      lastTimestamp: 0,
-      meteredBytes: 2,
-      expiresAt: null,
-      data: new Uint8Array(1),
-    },
-    head: {
-      ...head,
-      tail: { seqNum: point + 1, timestamp: 0 },
-      appendId: `trim:${point}`,
-      trimPoint: point,
-      trims: [{ point, at: clock.now() }],
-    },
-  })
-  const { logIds } = await session.reclaim({ now: clock.now(), trimmedBefore: clock.now(), blocksMax: 100 })
-  return logIds
+async function ofBasinOne(range: readonly [from: number, to: number]) {
+  return (await ofBasin(test, 'basin-one', 'storage', range)).metered_size
+}
+
+/** Does what is due at the beginning of an hour. */
+async function beginHour(hour: number): Promise<void> {
+  await advanceTo(test, hour * HOUR)
+  await upkeep(test)
 }
 
 describe('the storage gauge of a stream', () => {
+  beforeEach(() => open({ started: true }))
+
   it('has a value for each minute, and the current value for the current minute', async () => {
     await advanceTo(test, 2 * MINUTE + 30)
     await append(test, A, 100)
@@ -83,9 +67,7 @@ describe('the storage gauge of a stream', () => {
   it('falls when records are freed', async () => {
     await append(test, A, 100)
     await advanceTo(test, 3 * MINUTE)
-    const changed = await trim('a')
-    expect(changed).toEqual(['a'])
-    test.usage.storedChanged(changed)
+    test.usage.storedChanged(await freeRecords(test, 'a'))
     await advanceTo(test, 5 * MINUTE)
     expect(await ofStream(test, A, [0, 5 * MINUTE])).toEqual([
       [0, 100],
@@ -110,17 +92,24 @@ describe('the storage gauge of a stream', () => {
       [2 * MINUTE, 7],
     ])
   })
+})
+
+describe('the storage gauge of an old stream', () => {
+  beforeEach(() => open())
 
   it('is kept by hour after 3 days and by day after 40, while the stream exists', async () => {
     await advanceTo(test, 90 * MINUTE)
     await append(test, A, 5)
+    await upkeep(test)
     await advanceTo(test, 100 * MINUTE)
     await append(test, A, 6)
+    await upkeep(test)
     await advanceTo(test, DAY)
     await append(test, A, 7)
+    await upkeep(test)
 
     await advanceTo(test, 10 * DAY)
-    await maintain(test)
+    await upkeep(test)
     const hours = await ofStream(test, A, [0, 2 * DAY])
     expect(hours).toHaveLength(47)
     expect(hours.slice(0, 2)).toEqual([
@@ -130,7 +119,7 @@ describe('the storage gauge of a stream', () => {
     expect(hours.at(-1)).toEqual([47 * HOUR, 18])
 
     await advanceTo(test, 60 * DAY)
-    await maintain(test)
+    await upkeep(test)
     expect(await ofStream(test, A, [0, 3 * DAY])).toEqual([
       [0, 11],
       [DAY, 18],
@@ -139,70 +128,69 @@ describe('the storage gauge of a stream', () => {
 
     for (const years of [1, 2, 3, 6]) {
       await advanceTo(test, years * 365 * DAY)
-      await maintain(test)
+      await upkeep(test)
       const minute = years * 365 * DAY - MINUTE
       expect(await ofStream(test, A, [minute, minute])).toEqual([[minute, 18]])
     }
   })
+
+  it('is removed after 3 days if the stream is deleted', async () => {
+    await append(test, A, 5)
+    await upkeep(test)
+    const isOfLog = ({ key }: { key: string }) => key.endsWith('\0a')
+    const documents = async () =>
+      (await test.session.list('usage', { prefix: '', after: '', limit: 100 })).filter(isOfLog).length
+    expect(await documents()).toBe(3)
+    await deleteStream(test, A)
+    await advanceTo(test, 4 * DAY)
+    await upkeep(test)
+    expect(await documents()).toBe(0)
+  })
 })
 
 describe('the storage gauge of a basin', () => {
+  beforeEach(() => open())
+
   it('has a value for each hour, and the current value for the current hour', async () => {
     await append(test, A, 10)
     await append(test, B, 5)
-    await maintain(test)
-    await advanceTo(test, 2 * HOUR)
-    await maintain(test)
+    await beginHour(0)
+    await beginHour(2)
     await append(test, A, 100)
-    await advanceTo(test, 3 * HOUR)
-    await maintain(test)
-    await advanceTo(test, 5 * HOUR)
-    await maintain(test)
+    await beginHour(3)
+    await beginHour(5)
     await advanceTo(test, 5 * HOUR + 10)
     await store(test, 'b', 1_000)
-    expect(await ofBasin(test, 'basin-one', 'storage', [0, 6 * HOUR - 3_500])).toEqual({
-      metered_size: [
-        [HOUR, 15],
-        [2 * HOUR, 115],
-        [3 * HOUR, 115],
-        [4 * HOUR, 115],
-        [5 * HOUR, 1_115],
-      ],
-    })
-    expect(await ofBasin(test, 'basin-one', 'storage', [5 * HOUR + 10, 5 * HOUR + 10], 'hour')).toEqual({
-      metered_size: [[5 * HOUR, 1_115]],
-    })
-    expect(await ofBasin(test, 'basin-one', 'storage', [4 * HOUR, 5 * HOUR])).toEqual({
-      metered_size: [[4 * HOUR, 115]],
-    })
+    expect(await ofBasinOne([0, 6 * HOUR - 3_500])).toEqual([
+      [HOUR, 15],
+      [2 * HOUR, 115],
+      [3 * HOUR, 115],
+      [4 * HOUR, 115],
+      [5 * HOUR, 1_115],
+    ])
+    expect(await ofBasinOne([5 * HOUR + 10, 5 * HOUR + 10])).toEqual([[5 * HOUR, 1_115]])
+    expect(await ofBasinOne([4 * HOUR, 5 * HOUR])).toEqual([[4 * HOUR, 115]])
   })
 
-  it('has the value of the end of an hour, also if it is measured later', async () => {
+  it('has the value of the end of an hour, also if it is measured later, and keeps it', async () => {
     await append(test, A, 100)
-    await advanceTo(test, HOUR)
-    await maintain(test)
+    await beginHour(1)
     await append(test, A, 11)
-    await advanceTo(test, 2 * HOUR + 10)
-    const of = async () => (await ofBasin(test, 'basin-one', 'storage', [0, 2 * HOUR])).metered_size
-    expect(await of()).toEqual([
-      [0, 100],
-      [HOUR, 111],
-    ])
-    // The value does not change any more.
-    await append(test, A, 900)
-    await advanceTo(test, 3 * HOUR - 10)
-    expect(await of()).toEqual([
-      [0, 100],
-      [HOUR, 111],
-    ])
+    for (const time of [2 * HOUR + 10, 3 * HOUR - 10]) {
+      await advanceTo(test, time)
+      expect(await ofBasinOne([0, 2 * HOUR])).toEqual([
+        [0, 100],
+        [HOUR, 111],
+      ])
+      await append(test, A, 900)
+    }
   })
 
-  it('is zero before the basin existed', async () => {
+  it('begins when the basin is created', async () => {
     await advanceTo(test, HOUR + 10)
     await createBasin(test, 'basin-two')
-    await maintain(test)
-    await advanceTo(test, 2 * HOUR)
-    await maintain(test)
+    await upkeep(test)
+    await beginHour(2)
     await advanceTo(test, 3 * HOUR)
     expect(await ofBasin(test, 'basin-two', 'storage', [0, 3 * HOUR])).toEqual({
       metered_size: [
@@ -212,48 +200,89 @@ describe('the storage gauge of a basin', () => {
     })
   })
 
-  it('ends when the basin is deleted', async () => {
-    await append(test, A, 10)
-    await advanceTo(test, HOUR)
-    await maintain(test)
-    await deleteStream(test, A)
-    await deleteStream(test, B)
-    await test.session.commit([{ kind: 'delete', collection: 'basins', key: 'basin-one' }])
-    await advanceTo(test, 5 * HOUR)
-    await maintain(test)
-    expect(await ofBasin(test, 'basin-one', 'storage', [0, 5 * HOUR])).toEqual({ metered_size: [[0, 10]] })
-  })
-
   it('falls when streams are deleted', async () => {
     await append(test, A, 10)
     await append(test, B, 5)
-    await advanceTo(test, HOUR)
-    await maintain(test)
+    await beginHour(1)
     await deleteStream(test, A)
-    await advanceTo(test, 2 * HOUR)
-    await maintain(test)
-    expect(await ofBasin(test, 'basin-one', 'storage', [0, 2 * HOUR])).toEqual({
-      metered_size: [
-        [0, 15],
-        [HOUR, 5],
-      ],
-    })
+    await beginHour(2)
+    expect(await ofBasinOne([0, 2 * HOUR])).toEqual([
+      [0, 15],
+      [HOUR, 5],
+    ])
   })
 
   it('is kept by day after 40 days', async () => {
     for (let hour = 1; hour <= 50; hour++) {
-      await advanceTo(test, hour * HOUR)
-      await maintain(test)
+      await beginHour(hour)
       await store(test, 'a', 1)
     }
     await advanceTo(test, 60 * DAY)
-    await maintain(test)
-    expect(await ofBasin(test, 'basin-one', 'storage', [0, 3 * DAY])).toEqual({
-      metered_size: [
-        [0, 23],
-        [DAY, 47],
-        [2 * DAY, 49],
-      ],
-    })
+    await upkeep(test)
+    expect(await ofBasinOne([0, 3 * DAY])).toEqual([
+      [0, 23],
+      [DAY, 47],
+      [2 * DAY, 49],
+    ])
+  })
+})
+
+describe('the storage gauge of a basin that was deleted in its third hour', () => {
+  beforeEach(async () => {
+    await open()
+    await append(test, A, 100)
+    await beginHour(1)
+    await beginHour(2)
+    await deleteStream(test, A)
+    await deleteStream(test, B)
+    await deleteBasin(test, 'basin-one')
+  })
+
+  it('drops to zero if the deletion was seen', async () => {
+    test.usage.basinDeleted('basin-one')
+    await advanceTo(test, 6 * HOUR)
+    expect(await ofBasinOne([0, 6 * HOUR])).toEqual([
+      [0, 100],
+      [HOUR, 100],
+      [2 * HOUR, 0],
+    ])
+  })
+
+  it('ends with its last measurement otherwise', async () => {
+    await beginHour(6)
+    expect(await ofBasinOne([0, 6 * HOUR])).toEqual([
+      [0, 100],
+      [HOUR, 100],
+    ])
+  })
+
+  it.each(['seen', 'not seen'])(
+    'does not continue in the next basin of the name: deletion %s',
+    async (how) => {
+      if (how === 'seen') test.usage.basinDeleted('basin-one')
+      await advanceTo(test, 8 * HOUR + 10)
+      await createBasin(test, 'basin-one')
+      await createStream(test, A, 'another')
+      await beginHour(9)
+      await advanceTo(test, 9 * HOUR + 30)
+      expect(await ofBasinOne([0, 9 * HOUR + 30])).toEqual([
+        [8 * HOUR, 0],
+        [9 * HOUR, 0],
+      ])
+    },
+  )
+
+  it('does not continue in the days of the next basin either', async () => {
+    await advanceTo(test, 50 * HOUR)
+    await createBasin(test, 'basin-one')
+    await createStream(test, A, 'another')
+    await append(test, { ...A, stream: 'another' }, 7)
+    await beginHour(51)
+    await advanceTo(test, 60 * DAY)
+    await upkeep(test)
+    expect(await ofBasinOne([0, 4 * DAY])).toEqual([
+      [2 * DAY, 7],
+      [3 * DAY, 7],
+    ])
   })
 })

@@ -8,10 +8,10 @@ import type {
   MetricPoint,
 } from '../../src/model/metrics.ts'
 import type { StreamRef } from '../../src/model/names.ts'
-import type { Storage, StorageSession } from '../../src/storage/contract.ts'
+import type { Head, Storage, StorageSession } from '../../src/storage/contract.ts'
 import { putDocument, type StreamDocument, streamKey } from '../../src/storage/documents.ts'
 import { identityOf } from '../../src/storage/heads.ts'
-import { type UsageMeter, usageMetrics } from '../../src/usage/index.ts'
+import { type AppendUsage, type UsageMeter, usageMetrics } from '../../src/usage/index.ts'
 import { testClock, testStorage } from '../support/index.ts'
 
 /** 2025-01-01T00:00:00Z, in seconds, the start time of these tests. */
@@ -30,28 +30,25 @@ export interface TestUsage {
   readonly errors: unknown[]
 }
 
+/** Without `started` usage is stored by queries and on close only, and weeks pass quickly. */
 export async function openUsage(
-  options: { storage?: Storage; clock?: VirtualClock } = {},
+  options: { storage?: Storage; clock?: VirtualClock; started?: boolean } = {},
 ): Promise<TestUsage> {
-  const { storage = testStorage(), clock = testClock() } = options
+  const { storage = testStorage(), clock = testClock(), started = false } = options
   const errors: unknown[] = []
   const session = await acquireSession(storage, { clock, onLogChanged: () => {} })
-  return {
-    usage: usageMetrics().open({ session, clock, onBackgroundError: (error) => errors.push(error) }),
-    clock,
-    storage,
-    session,
-    errors,
-  }
+  const usage = usageMetrics().open({ session, clock, onBackgroundError: (error) => errors.push(error) })
+  if (started) usage.start()
+  return { usage, clock, storage, session, errors }
 }
 
 export function secondsOf(clock: VirtualClock): number {
   return Math.floor(clock.now() / 1000)
 }
 
-/** Performs all maintenance that is due. */
-export async function maintain({ usage }: Pick<TestUsage, 'usage'>): Promise<void> {
-  while (await usage.maintain());
+/** A query does the hourly work that is due. */
+export async function upkeep(test: TestUsage): Promise<void> {
+  await activeBasins(test, [0, 0])
 }
 
 /** Advances the time to a second since the start. */
@@ -64,6 +61,10 @@ export async function advanceTo({ clock }: Pick<TestUsage, 'clock'>, seconds: nu
 export async function createBasin({ session, clock }: TestUsage, name: string): Promise<void> {
   const value = { name, createdAt: clock.now(), deletedAt: null }
   await session.commit([{ kind: 'put', collection: 'basins', key: name, value }])
+}
+
+export async function deleteBasin({ session }: TestUsage, name: string): Promise<void> {
+  await session.commit([{ kind: 'delete', collection: 'basins', key: name }])
 }
 
 /** Creates a stream without notifying the meter. The default id of its log is its name. */
@@ -95,7 +96,12 @@ export async function deleteStream(
 let appends = 0
 
 /** Stores one record of this many metered bytes without notifying the meter. */
-export async function store({ session }: TestUsage, logId: string, meteredBytes: number): Promise<void> {
+export async function store(
+  { session }: TestUsage,
+  logId: string,
+  meteredBytes: number,
+  more: Partial<Head> = {},
+): Promise<void> {
   const head = (await session.head(logId))!
   const { seqNum } = head.tail
   await session.append({
@@ -110,8 +116,18 @@ export async function store({ session }: TestUsage, logId: string, meteredBytes:
       expiresAt: null,
       data: new Uint8Array(1),
     },
-    head: { ...head, tail: { seqNum: seqNum + 1, timestamp: 0 }, appendId: `test:${++appends}` },
+    head: { ...head, tail: { seqNum: seqNum + 1, timestamp: 0 }, appendId: `test:${++appends}`, ...more },
   })
+}
+
+/** Trims and frees all records of a log, but for one of 2 bytes, without notifying the meter. */
+export async function freeRecords(test: TestUsage, logId: string): Promise<readonly string[]> {
+  const { session, clock } = test
+  const head = (await session.head(logId))!
+  const point = head.tail.seqNum
+  await store(test, logId, 2, { trimPoint: point, trims: [{ point, at: clock.now() }] })
+  const { logIds } = await session.reclaim({ now: clock.now(), trimmedBefore: clock.now(), blocksMax: 100 })
+  return logIds
 }
 
 /** Stores one record and records the append. */
@@ -131,6 +147,7 @@ export function recordAppend(
   { basin, stream }: StreamRef,
   meteredBytes: number,
   connection: object,
+  more: Partial<AppendUsage> = {},
 ): void {
   usage.appended({
     basin,
@@ -140,8 +157,9 @@ export function recordAppend(
     meteredBytes,
     connection,
     at: clock.now(),
-    queueMs: 0,
-    ackMs: 0,
+    queueMs: 3,
+    ackMs: 20,
+    ...more,
   })
 }
 

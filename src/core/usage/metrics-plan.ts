@@ -18,8 +18,10 @@ import {
 } from '../../model/validation.ts'
 import {
   alignDown,
-  coveringResolution,
+  BY_DAY,
   HOUR_SECONDS,
+  keptFrom,
+  RESOLUTIONS,
   type Resolution,
   type UsagePoint,
 } from './resolutions.ts'
@@ -103,6 +105,16 @@ function intervalOf(level: MetricsLevel, { set, interval }: MetricsQuery): Metri
     throw invalid(`\`interval\` of ${set} of a ${level} must be one of ${allowed.join(', ')}`, 'interval')
   }
   return interval
+}
+
+/**
+ * The finest resolution, at least as coarse as the interval, that is kept since `start`; the coarsest if none
+ * is.
+ */
+function coveringResolution(interval: MetricInterval, start: number, now: number): Resolution {
+  const requested = RESOLUTIONS.findIndex((resolution) => resolution.interval === interval)
+  const coarser = RESOLUTIONS.slice(requested)
+  return coarser.find((resolution) => start >= keptFrom(resolution, now)) ?? BY_DAY
 }
 
 /** The intervals of a set, the default first. */

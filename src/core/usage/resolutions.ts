@@ -49,11 +49,6 @@ export function alignDown(time: number, size: number): number {
   return Math.floor(time / size) * size
 }
 
-/** The hour of a time in seconds, since the Unix epoch. */
-export function hourOf(time: number): number {
-  return Math.floor(time / HOUR_SECONDS)
-}
-
 /** The chunk of a time: the chunks of a resolution are numbered from the Unix epoch. */
 export function chunkOf(time: number, { chunkSeconds }: Resolution): number {
   return Math.floor(time / chunkSeconds)
@@ -64,38 +59,11 @@ export function keptFrom({ keptSeconds, chunkSeconds }: Resolution, now: number)
   return Math.max(0, alignDown(now - keptSeconds, chunkSeconds))
 }
 
-/**
- * The finest resolution, at least as coarse as the interval, that is kept since `start`; the coarsest if none
- * is.
- */
-export function coveringResolution(interval: MetricInterval, start: number, now: number): Resolution {
-  const requested = RESOLUTIONS.findIndex((resolution) => resolution.interval === interval)
-  const coarser = RESOLUTIONS.slice(requested)
-  return coarser.find((resolution) => start >= keptFrom(resolution, now)) ?? BY_DAY
-}
-
 /** The chunks of `[from, to)`, ascending. */
 export function chunksBetween({ chunkSeconds }: Resolution, from: number, to: number): number[] {
   const first = Math.floor(from / chunkSeconds)
   const count = Math.ceil(to / chunkSeconds) - first
   return Array.from({ length: Math.max(0, count) }, (_, index) => first + index)
-}
-
-/** A range of time in a resolution; `to` is exclusive. */
-export interface Span {
-  readonly resolution: Resolution
-  readonly from: number
-  readonly to: number
-}
-
-/** The ranges, the latest first, that together hold the finest usage before `to`. */
-export function spansBefore(to: number, finest: Resolution, now: number): Span[] {
-  let end = Math.min(to, now + 1)
-  return RESOLUTIONS.slice(RESOLUTIONS.indexOf(finest)).map((resolution) => {
-    const span = { resolution, from: keptFrom(resolution, now), to: end }
-    end = Math.min(end, span.from)
-    return span
-  })
 }
 
 /** The name of a series: the metric set and the metric that report it. Persisted. */
@@ -109,14 +77,14 @@ export const STORED_BYTES: string = seriesName('storage', METERED_SIZE)
 /** 1 while a basin has a stream. */
 export const ACTIVE: string = seriesName('active-basins', 'active_basins')
 
+/** The values of each series by bucket, counted from the start of the chunk. Persisted. */
+export type Series = Readonly<Record<string, Buckets>>
+type Buckets = Readonly<Record<string, number>>
+
 /** The values of measurements replace each other, those of all other series add up. */
 export function addedValue(series: string, before: number | undefined, value: number): number {
   return series === STORED_BYTES || series === ACTIVE ? value : (before ?? 0) + value
 }
-
-/** The values of each series by bucket, counted from the start of the chunk. Persisted. */
-export type Series = Readonly<Record<string, Buckets>>
-type Buckets = Readonly<Record<string, number>>
 
 /** Adds newer usage of the same chunk. */
 export function addSeries(older: Series, newer: Series): Series {

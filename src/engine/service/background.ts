@@ -18,7 +18,7 @@ type Task = () => Promise<boolean>
 
 export interface BackgroundContext {
   readonly electForBackgroundWork: StorageSession['electForBackgroundWork']
-  readonly usage: Pick<UsageMeter, 'start' | 'maintain'>
+  readonly usage: Pick<UsageMeter, 'start'>
   /** Whether the engine has regular work even if it is not elected. */
   readonly isInUse: () => boolean
   readonly clock: Clock
@@ -29,8 +29,7 @@ export interface BackgroundContext {
 /**
  * Runs the tasks of {@link Cleanup} about every 60 s and on request. Tasks yield to other work between steps.
  * A task that fails is reported and runs again with the next run, which comes early if a full storage kept it
- * from freeing space. Unless this engine is elected, it maintains only its own usage, and completes deletions
- * that were requested from it.
+ * from freeing space. Unless this engine is elected, it completes only deletions that were requested from it.
  */
 export class BackgroundWork implements WorkRequests {
   overdueAt = 0
@@ -42,8 +41,6 @@ export class BackgroundWork implements WorkRequests {
   #requestedAt = 0
   #scheduled: { readonly at: number; readonly cancel: () => void } | undefined
   #running: Promise<void> | undefined
-  /** Runs beside the other tasks, because it may take long. */
-  #usageMaintenance: Promise<void> | undefined
   #isRunRequested = false
   #retryMs = RETRY_MS_MIN
   #isElected = false
@@ -87,7 +84,6 @@ export class BackgroundWork implements WorkRequests {
     this.#scheduled?.cancel()
     this.#scheduled = undefined
     this.#running = undefined
-    this.#usageMaintenance = undefined
     this.start(this.#cleanup)
   }
 
@@ -126,7 +122,6 @@ export class BackgroundWork implements WorkRequests {
     this.#endInterval()
     this.#scheduled?.cancel()
     await this.#running
-    await this.#usageMaintenance
   }
 
   /**
@@ -173,11 +168,7 @@ export class BackgroundWork implements WorkRequests {
   }
 
   async #runTasks(): Promise<void> {
-    const { usage } = this.#context
     const cleanup = this.#cleanup
-    this.#usageMaintenance ??= this.#repeat(() => usage.maintain()).finally(() => {
-      this.#usageMaintenance = undefined
-    })
     if (this.#hasDeletions) {
       this.#hasDeletions = false
       await this.#repeat(() => cleanup.finishDeletions())

@@ -70,7 +70,7 @@ export class StreamChanges {
 
   async #remove(commit: Commit, document: StreamDocument, changes: readonly CatalogChange[]): Promise<void> {
     await this.#commit(document, 'deleted', commit(changes))
-    this.#usage.streamDeleted(document.basin)
+    this.#usage.basinActive(document.basin)
     this.#work.reclaimAt(this.#clock.now())
   }
 

@@ -90,7 +90,7 @@ export class StreamCreator {
       ...emptyDeadline(document, document.createdAt),
       ...expiryDeadline(document),
     ])
-    this.#usage.streamCreated(document.basin)
+    this.#usage.basinActive(document.basin)
   }
 
   /**

@@ -49,10 +49,8 @@ export interface UsageRecorder {
   streamingRead(basin: string): () => void
   /** The size of these logs changed other than by an append. */
   storedChanged(logIds: readonly string[]): void
-  /** A stream was created in the basin. */
-  streamCreated(basin: string): void
-  /** A stream of the basin was deleted. */
-  streamDeleted(basin: string): void
+  /** A stream of the basin was created or deleted: the basin has or had one now. */
+  basinActive(basin: string): void
   /** The deletion of a basin is complete. */
   basinDeleted(basin: string): void
 }
@@ -85,9 +83,7 @@ export interface UsageMeter extends UsageRecorder {
   readonly metrics: MetricsService
   /** Totals since the engine was opened. */
   counters(): UsageCounters
-  /** Performs a bounded step of the hourly maintenance. Resolves to whether more is left. */
-  maintain(): Promise<boolean>
-  /** Starts storing what was recorded, once a minute. A further call replaces a lost timer. */
+  /** Starts storing what was recorded, once a minute, and the hourly work. A further call replaces lost timers. */
   start(): void
   /** Stores what was recorded and stops. */
   close(): Promise<void>
@@ -157,14 +153,12 @@ export const NO_USAGE: UsageModule = {
     delivered: nothing,
     streamingRead: () => nothing,
     storedChanged: nothing,
-    streamCreated: nothing,
-    streamDeleted: nothing,
+    basinActive: nothing,
     basinDeleted: nothing,
     metrics: { account: unavailable, basin: unavailable, stream: unavailable },
     counters: () => {
       throw usageUnavailable()
     },
-    maintain: async () => false,
     start: nothing,
     close: async () => {},
   }),
