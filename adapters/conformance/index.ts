@@ -1,19 +1,13 @@
 import { invalid } from '../../src/model/errors.ts'
 import { assertOptions, hasMethod, listOf, type MembersOf, unchecked } from '../../src/model/validation.ts'
-import type { StorageManifest } from '../../src/storage/contract.ts'
-import { appendCases } from './append.ts'
 import { catalogCases } from './catalog.ts'
-import { catalogListCases } from './catalog-lists.ts'
-import { extensionCases } from './extensions.ts'
-import { type ConformanceCase, type ConformanceOptions, Harness, type Need } from './harness.ts'
-import { lifecycleCases } from './lifecycle.ts'
-import { notificationCases } from './notifications.ts'
-import { pipelineCases } from './pipeline.ts'
+import { type Cases, type ConformanceOptions, Harness } from './harness.ts'
+import { exclusiveCases, lifecycleCases, reopenCases } from './lifecycle.ts'
+import { logCases } from './logs.ts'
 import { randomCases } from './random.ts'
-import { readCases } from './read.ts'
+import { newMemoryCases, readCases } from './read.ts'
 import { reclaimCases } from './reclaim.ts'
-import { electionCases, sharedCases } from './shared.ts'
-import { streamCases } from './streams.ts'
+import { electionCases, notificationCases, sharedCases } from './shared.ts'
 import { writeStateCases } from './write-state.ts'
 
 export type { ConformanceFixture, ConformanceOptions } from './harness.ts'
@@ -55,49 +49,47 @@ export function conformanceSuite(options: ConformanceOptions): ConformanceTest[]
   if (options.manifest === undefined || options.make === undefined) {
     throw invalid('`manifest` and `make` are required', 'options')
   }
-  const topics: Record<string, readonly ConformanceCase[]> = {
-    catalog: [...catalogCases, ...catalogListCases],
-    logs: [...appendCases, ...pipelineCases, ...writeStateCases],
-    read: readCases,
-    reclaim: [...reclaimCases, ...extensionCases],
-    shared: [...sharedCases, ...notificationCases],
-    elections: electionCases,
-    streams: streamCases,
-    lifecycle: lifecycleCases,
-    random: randomCases(options),
-  }
-  return Object.entries(topics).flatMap(([topic, cases]) =>
-    cases.map((conformanceCase) => ({
-      title: `${topic}: ${conformanceCase.title}`,
-      skip: skipReason(conformanceCase.needs ?? [], options),
-      run: () => runCase(conformanceCase, options),
+  return topicsOf(options).flatMap(([topic, cases, skip]) =>
+    Object.entries(cases).map(([title, run]) => ({
+      title: `${topic}: ${title}`,
+      skip,
+      run: () => runCase(run, options),
     })),
   )
 }
 
-async function runCase(conformanceCase: ConformanceCase, options: ConformanceOptions): Promise<void> {
+/** Each with the reason to leave its tests out, if there is one. */
+function topicsOf(options: ConformanceOptions): [topic: string, cases: Cases, skip?: string | undefined][] {
+  const { durability, shared, notifications, readsIntoNewMemory } = options.manifest
+  const isShared = shared ? undefined : 'the storage is not shared'
+  const isExclusive = shared ? 'the storage is shared' : undefined
+  const notifies = notifications === 'reliable' ? undefined : `notifications are '${notifications}'`
+  const copies = readsIntoNewMemory ? undefined : 'the storage may return memory that it keeps'
+  const keeps = options.keepsDataWhenClosed ?? durability !== 'none'
+  return [
+    ['catalog', catalogCases],
+    ['logs', logCases],
+    ['logs', writeStateCases],
+    ['read', readCases],
+    ['read', newMemoryCases, copies],
+    ['reclaim', reclaimCases],
+    ['shared', sharedCases, isShared],
+    ['shared', notificationCases, isShared ?? notifies],
+    ['elections', electionCases],
+    ['lifecycle', lifecycleCases],
+    ['lifecycle', exclusiveCases, isExclusive],
+    ['reopened', reopenCases, keeps ? undefined : 'the storage loses its data on close'],
+    ['random', randomCases(options)],
+  ]
+}
+
+async function runCase(run: Cases[string], options: ConformanceOptions): Promise<void> {
   const fixture = await options.make()
   const harness = new Harness(options, fixture)
   try {
-    await conformanceCase.run(harness)
+    await run(harness)
   } finally {
     await harness.closeAll()
     await fixture.dispose()
   }
 }
-
-function skipReason(needs: readonly Need[], options: ConformanceOptions): string | undefined {
-  return needs.map((need) => REASONS[need](options.manifest, options)).find((reason) => reason !== undefined)
-}
-
-const REASONS: Record<Need, (manifest: StorageManifest, options: ConformanceOptions) => string | undefined> =
-  {
-    shared: ({ shared }) => (shared ? undefined : 'the storage is not shared'),
-    exclusive: ({ shared }) => (shared ? 'the storage is shared' : undefined),
-    'reliable-notifications': ({ notifications }) =>
-      notifications === 'reliable' ? undefined : `notifications are '${notifications}'`,
-    'new-memory': ({ readsIntoNewMemory }) =>
-      readsIntoNewMemory ? undefined : 'the storage may return memory that it keeps',
-    reopen: ({ durability }, { keepsDataWhenClosed }) =>
-      (keepsDataWhenClosed ?? durability !== 'none') ? undefined : 'the storage loses its data on close',
-  }

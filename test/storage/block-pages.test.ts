@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { block, recordsOfBlocks } from '../../adapters/conformance/log-writer.ts'
+import { block, recordsOfBlocks } from '../../adapters/conformance/blocks.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { meteredBytesOf } from '../../src/model/record.ts'
 import { decodeRecords } from '../../src/storage/block-codec.ts'

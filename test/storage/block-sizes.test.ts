@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { block, recordsOfBlocks } from '../../adapters/conformance/log-writer.ts'
+import { block, recordsOfBlocks } from '../../adapters/conformance/blocks.ts'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
 import { splitBlock } from '../../src/storage/block-sizes.ts'
 import type { StoredBlock } from '../../src/storage/contract.ts'

@@ -133,7 +133,7 @@ const BROKEN: readonly (readonly [breaks: string, topic: string, make: () => Sto
   ],
   ['never elects a session', 'elections', changed(() => ({ electForBackgroundWork: () => () => {} }))],
   ['accepts calls after its end', 'lifecycle', changed(() => ({ close: async () => {} }))],
-  ['loses its data when it is closed', 'lifecycle', forgetful],
+  ['loses its data when it is closed', 'reopened', forgetful],
   [
     'has another manifest',
     'lifecycle',

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { FAR, LogWriter, NOW, WHOLE_LOG } from '../../adapters/conformance/log-writer.ts'
+import { FAR, NOW, WHOLE_LOG } from '../../adapters/conformance/blocks.ts'
+import { LogWriter } from '../../adapters/conformance/log-writer.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { StorageSession } from '../../src/storage/contract.ts'

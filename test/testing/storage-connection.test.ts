@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { LogWriter, WHOLE_LOG } from '../../adapters/conformance/log-writer.ts'
+import { WHOLE_LOG } from '../../adapters/conformance/blocks.ts'
+import { LogWriter } from '../../adapters/conformance/log-writer.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import {
   type FaultyStorage,

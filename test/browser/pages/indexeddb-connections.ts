@@ -1,5 +1,5 @@
-import { LogWriter, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
-import { checkRead } from '../../../adapters/conformance/model.ts'
+import { checkRead, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
+import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import { systemClock } from '../../../src/index.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { type ExpectedBlock, LogWriter, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
-import { checkRead } from '../../../adapters/conformance/model.ts'
+import { checkRead, type ExpectedBlock, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
+import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { type AppendAttempt, type Attempt, attemptOfHead, type History, type LogHistory } from './workload.ts'
 

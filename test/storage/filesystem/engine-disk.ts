@@ -1,5 +1,5 @@
 import { aegis256 } from '../../../adapters/aegis-256/index.ts'
-import { WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
+import { WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
 import { virtualClock } from '../../../adapters/testing/index.ts'
 import { open, type Stream, trimRecord } from '../../../src/index.ts'
 import type { StreamConfigInput } from '../../../src/model/config.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { LogWriter, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
-import { checkRead } from '../../../adapters/conformance/model.ts'
+import { checkRead, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
+import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import type { StorageFailure } from '../../../src/storage/errors.ts'
 import { hookedFiles, systemError } from './hooked-files.ts'

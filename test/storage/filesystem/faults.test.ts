@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type AppendSpec, LogWriter, NOW, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
+import { NOW, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
+import { type AppendSpec, LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'

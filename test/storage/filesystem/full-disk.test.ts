@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
-import { LogWriter, NOW, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
-import { checkRead } from '../../../adapters/conformance/model.ts'
+import { checkRead, NOW, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
+import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import { RESERVE_NAME } from '../../../adapters/storage/media/directory.ts'
 import { Prng } from '../../../src/runtime/prng.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'

@@ -1,4 +1,5 @@
-import { LogWriter, NOW } from '../../../adapters/conformance/log-writer.ts'
+import { NOW } from '../../../adapters/conformance/blocks.ts'
+import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import type { Files } from '../../../adapters/storage/media/files.ts'
 import type { Prng } from '../../../src/runtime/prng.ts'
 import type { CatalogChange, Head, StorageSession, StoredBlock } from '../../../src/storage/contract.ts'

@@ -1,7 +1,8 @@
 import 'fake-indexeddb/auto'
 import { openDB } from 'idb'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { LogWriter, NOW, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
+import { NOW, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
+import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 
 import type { PackedBlocks, PageKey, PageRow, Schema } from '../../../adapters/storage/indexeddb/schema.ts'

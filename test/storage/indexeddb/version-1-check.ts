@@ -1,5 +1,6 @@
-import { equal } from '../../../adapters/conformance/harness.ts'
-import { LogWriter, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
+import { equal } from '../../../adapters/conformance/assertions.ts'
+import { seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
+import { LogWriter } from '../../../adapters/conformance/log-writer.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { VERSION_1_BLOCKS, VERSION_1_HEAD } from './version-1.ts'
 

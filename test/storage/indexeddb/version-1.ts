@@ -1,4 +1,4 @@
-import { block } from '../../../adapters/conformance/log-writer.ts'
+import { block } from '../../../adapters/conformance/blocks.ts'
 import type { Head, StoredBlock } from '../../../src/storage/contract.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { LogWriter, NOW, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/log-writer.ts'
-import { reclaimAll } from '../../../adapters/conformance/reclaim.ts'
+import { NOW, seqNumsOf, WHOLE_LOG } from '../../../adapters/conformance/blocks.ts'
+import { LogWriter, reclaimAll } from '../../../adapters/conformance/log-writer.ts'
 import type { OrderedKeyValueOptions } from '../../../adapters/storage/key-value/storage.ts'
 import type { OrderedKeyValueStore } from '../../../adapters/storage/key-value/store.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
