@@ -4,10 +4,12 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { filesystem } from '../../adapters/storage/filesystem/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
+import { sqlite } from '../../adapters/storage/sqlite/index.ts'
 import { open } from '../../src/index.ts'
 import { temporaryDirectory } from '../storage/filesystem/directories.ts'
+import { DRIVERS } from '../storage/sqlite/databases.ts'
 import { bundleProgram, Child } from '../support/child-process.ts'
-import { fakeTerminal, resultOf, run } from './run.ts'
+import { byteOutput, fakeTerminal, resultOf, run } from './run.ts'
 
 describe('headwater verify', () => {
   it('prints each problem on a line, with file, offset and stream, and exits with code 1', async () => {
@@ -76,6 +78,29 @@ describe('headwater verify', () => {
     expect(err).toEqual([expect.stringMatching(new RegExp(message))])
   })
 })
+
+// Node 22 and later have SQLite.
+it.skipIf(Object.keys(DRIVERS).length === 0)(
+  '`--storage sqlite:FILE` keeps streams in a file, and rejects a missing one',
+  { tags: ['slow'] },
+  async () => {
+    const file = join(await temporaryDirectory(), 'streams.db')
+    const read = async () => {
+      const { output, lines } = byteOutput()
+      const storages = { memory, filesystem, sqlite, postgres: memory }
+      const args = ['read', 'my-basin/events', '--storage', `sqlite:${file}`]
+      return { ...(await resultOf(args, { storages, output })), lines: lines() }
+    }
+    expect(await read()).toMatchObject({
+      exitCode: 1,
+      err: [expect.stringContaining('streams.db` does not exist')],
+    })
+    const hw = await open({ storage: sqlite(file) })
+    await hw.basin('my-basin').stream('events').append('one')
+    await hw.close()
+    expect(await read()).toMatchObject({ exitCode: 0, lines: ['one'] })
+  },
+)
 
 async function written(): Promise<string> {
   const directory = await temporaryDirectory()

@@ -2,6 +2,7 @@
 
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,6 +10,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { deferred } from '../support/deferred.ts'
+import { contentOf } from '../transfer/support.ts'
 import { ended, program } from './program.ts'
 
 const headwater = program()
@@ -206,6 +208,34 @@ describe.skipIf(process.platform === 'win32' /* it has no bash */)('export and i
   beforeAll(async () => {
     for (const name of ['a', 'b']) await writeFile(at(`${name}.ndjson`), exportOf(`basin-${name}`, 100))
     expect(await shell('headwater import a.ndjson --dir source')).toMatchObject({ code: 0 })
+  })
+
+  const content = async (script: string) => {
+    const { code, stdout } = await shell(script)
+    expect(code).toBe(0)
+    return contentOf(stdout)
+  }
+
+  it('copies a directory to a server, and from there through a pipe to another', async () => {
+    const [first, second] = [await serve('--storage', 'memory'), await serve('--storage', 'memory')]
+    const script = `headwater export --dir source --out copy.ndjson --quiet
+      headwater import copy.ndjson --url ${first} --quiet
+      headwater export --url ${first} | headwater import --url ${second} --quiet
+      headwater export --url ${second}`
+    expect(await content(script)).toBe(await content('headwater export --dir source'))
+  })
+
+  it('an import stops at a signal and continues later', async () => {
+    const text = await readFile(at('a.ndjson'), 'utf8')
+    const stopped = headwater.start(['import', '--dir', at('stopped')])
+    const end = ended(stopped)
+    stopped.stdin!.on('error', () => {}).write(text.slice(0, text.indexOf('{"seq_num":50')))
+    // By then, the pipe has been read.
+    await expect.poll(() => existsSync(at('stopped'))).toBe(true)
+    stopped.kill('SIGINT')
+    expect(await end).toMatchObject({ code: 130, err: expect.stringContaining('continue with `--resume`') })
+    const resumed = 'headwater import a.ndjson --resume --dir stopped --quiet; headwater export --dir stopped'
+    expect(await content(resumed)).toBe(await content('headwater export --dir source'))
   })
 
   it('an export fails if it is redirected to a file that cannot hold it', async () => {

@@ -7,11 +7,10 @@ const bin = (name, ...args) => [`node_modules/.bin/${name}`, ...args]
 const WITH_OPTIONAL = ['--ignore-scripts']
 const DENO = ['deno', 'run', '--allow-read', '--allow-write', '--allow-net', '--allow-env', 'server.js']
 const WITHOUT_TELEMETRY = { NEXT_TELEMETRY_DISABLED: '1' }
-const NEXT = { next: '16.4.6', react: '19.3.1', 'react-dom': '19.3.1' }
-const NEXT_APP = { env: WITHOUT_TELEMETRY, bundled: true }
+const NEXT = ['next@16.4.6', 'react@19.3.1', 'react-dom@19.3.1']
 const CHAT = { env: { ...WITHOUT_TELEMETRY, ANSWER }, chat: true }
 const WORKER = {
-  dependencies: { esbuild: '0.27.7', workerd: '1.20261117.1' },
+  packages: ['esbuild@0.27.7', 'workerd@1.20261117.1'],
   install: WITH_OPTIONAL,
   start: ['sh', '-c', 'exec npx workerd serve config.capnp --socket-addr "http=127.0.0.1:$PORT"'],
   stats: '/stats',
@@ -21,24 +20,29 @@ const WORKER = {
 }
 const BUNDLED_WORKER = ['npx', 'esbuild', 'main.js', '--bundle', '--format=esm', '--outfile=bundle.js']
 
+/** An app that is built, and runs. */
+const built = (title, build, start, more) => ({ title, prepare: [build], start, bundled: true, ...more })
+/** An app in a development server. */
+const dev = (title, start, more) => ({ title, start, edited: 'engine.js', ...more })
+
 /** The members are described in README.md. */
 export const APPS = {
   'node-http': { title: 'node:http' },
   'node-http2': { title: 'node:http2', http2: true, edits: [["'node:http'", "'node:http2'"]] },
-  'express-4': { title: 'Express 4', dependencies: { express: '4.22.3' } },
+  'express-4': { title: 'Express 4', packages: ['express@4.22.3'] },
   'express-5': {
     title: 'Express 5',
-    dependencies: { compression: '1.8.2', express: '5.3.0' },
+    packages: ['compression@1.8.2', 'express@5.3.0'],
     edits: [
       ['import express', "import compression from 'compression'\nimport express"],
       ['const app = express()', 'const app = express()\napp.use(compression())'],
     ],
   },
-  fastify: { title: 'Fastify 5', dependencies: { fastify: '5.12.8' } },
-  koa: { title: 'Koa 3', dependencies: { koa: '3.3.0' } },
+  fastify: { title: 'Fastify 5', packages: ['fastify@5.12.8'] },
+  koa: { title: 'Koa 3', packages: ['koa@3.3.0'] },
   hono: {
     title: 'Hono 4 on Node',
-    dependencies: { '@hono/node-server': '2.1.8', hono: '4.13.19' },
+    packages: ['@hono/node-server@2.1.8', 'hono@4.13.19'],
     edits: [
       ['import { Hono }', "import { compress } from 'hono/compress'\nimport { Hono }"],
       ['const app = new Hono()', 'const app = new Hono()\napp.use(compress())'],
@@ -46,7 +50,7 @@ export const APPS = {
   },
   'hono-deno': {
     title: 'Hono 4 on Deno',
-    dependencies: { hono: '4.13.19' },
+    packages: ['hono@4.13.19'],
     runtime: 'deno',
     start: DENO,
     speaksHttp2: true,
@@ -55,95 +59,65 @@ export const APPS = {
       [/serve\(.*\)/, "Deno.serve({ port: Number(Deno.env.get('PORT')) }, app.fetch)"],
     ],
   },
-  h3: { title: 'h3 2', dependencies: { h3: '2.0.8' } },
-  'h3-1': { title: 'h3 1', dependencies: { h3: '1.15.11' } },
+  h3: { title: 'h3 2', packages: ['h3@2.0.8'] },
+  'h3-1': { title: 'h3 1', packages: ['h3@1.15.11'] },
   next: {
-    dependencies: NEXT,
+    packages: NEXT,
     install: WITH_OPTIONAL,
     modes: [
-      {
-        title: 'Next 16, next start',
-        prepare: [bin('next', 'build')],
-        start: bin('next', 'start'),
-        ...NEXT_APP,
-      },
-      { title: 'Next 16, next dev', start: bin('next', 'dev'), ...NEXT_APP, edited: 'engine.js' },
-      {
-        title: 'Next 16, next dev --webpack',
-        start: bin('next', 'dev', '--webpack'),
-        ...NEXT_APP,
-        edited: 'engine.js',
-      },
+      built('Next 16, next start', bin('next', 'build'), bin('next', 'start'), { env: WITHOUT_TELEMETRY }),
+      dev('Next 16, next dev', bin('next', 'dev'), { env: WITHOUT_TELEMETRY, bundled: true }),
+      dev('Next 16, next dev --webpack', bin('next', 'dev', '--webpack'), {
+        env: WITHOUT_TELEMETRY,
+        bundled: true,
+      }),
     ],
   },
   'next-chat': {
-    dependencies: {
-      ...NEXT,
-      '@ai-sdk/react': '3.0.328',
-      '@durable-streams/aisdk-transport': '0.0.7',
-      '@durable-streams/client': '0.2.7',
-      ai: '6.0.325',
-    },
+    packages: [
+      ...[...NEXT, 'ai@6.0.325', '@ai-sdk/react@3.0.328'],
+      ...['@durable-streams/aisdk-transport@0.0.7', '@durable-streams/client@0.2.7'],
+    ],
     install: WITH_OPTIONAL,
     replaced: { 'model.js': 'gated-model.js' },
     modes: [
-      {
-        title: 'AI chat in Next 16, next start',
-        prepare: [bin('next', 'build')],
-        start: bin('next', 'start'),
-        ...CHAT,
-      },
+      built('AI chat in Next 16, next start', bin('next', 'build'), bin('next', 'start'), CHAT),
       // It compiles each page when it is first opened, and pages load again with a new server.
       { title: 'AI chat in Next 16, next dev', start: bin('next', 'dev'), reloads: true, ...CHAT },
     ],
   },
   sveltekit: {
-    dependencies: {
-      '@sveltejs/adapter-node': '6.0.1',
-      '@sveltejs/kit': '3.2.0',
-      '@sveltejs/vite-plugin-svelte': '7.3.1',
-      svelte: '5.57.3',
-      vite: '8.3.8',
-    },
+    packages: [
+      ...['@sveltejs/adapter-node@6.0.1', '@sveltejs/kit@3.2.0', '@sveltejs/vite-plugin-svelte@7.3.1'],
+      ...['svelte@5.57.3', 'vite@8.3.8'],
+    ],
     runtime: 'node',
     install: WITH_OPTIONAL,
     modes: [
-      {
-        title: 'SvelteKit 3, adapter-node',
-        prepare: [bin('vite', 'build')],
-        start: ['node', 'build'],
+      built('SvelteKit 3, adapter-node', bin('vite', 'build'), ['node', 'build'], {
         env: { BODY_SIZE_LIMIT: '2M' },
-        bundled: true,
         limitations: { 'empty body': needsContentType },
-      },
-      { title: 'SvelteKit 3, vite dev', start: bin('vite', 'dev'), edited: 'engine.js' },
+      }),
+      dev('SvelteKit 3, vite dev', bin('vite', 'dev')),
     ],
   },
   'nitro-2': {
-    dependencies: { nitropack: '2.13.6' },
+    packages: ['nitropack@2.13.6'],
     install: WITH_OPTIONAL,
     modes: [
-      {
-        title: 'Nitro 2',
-        prepare: [bin('nitro', 'build')],
-        start: ['node', '.output/server/index.mjs'],
-        bundled: true,
-      },
-      { title: 'Nitro 2, nitro dev', start: bin('nitro', 'dev'), edited: 'engine.js' },
+      built('Nitro 2', bin('nitro', 'build'), ['node', '.output/server/index.mjs']),
+      dev('Nitro 2, nitro dev', bin('nitro', 'dev')),
     ],
   },
   'nitro-3': {
-    title: 'Nitro 3',
-    dependencies: { nitro: '3.0.0' },
+    packages: ['nitro@3.0.0'],
     install: WITH_OPTIONAL,
-    prepare: [bin('nitro', 'build')],
-    start: ['node', '.output/server/index.mjs'],
-    bundled: true,
+    ...built('Nitro 3', bin('nitro', 'build'), ['node', '.output/server/index.mjs']),
   },
   bun: { title: 'Bun.serve', runtime: 'bun', start: ['bun', 'server.js'] },
   elysia: {
     title: 'Elysia on Bun',
-    dependencies: { elysia: '1.4.30' },
+    packages: ['elysia@1.4.30'],
     runtime: 'bun',
     start: ['bun', 'server.js'],
   },

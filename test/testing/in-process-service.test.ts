@@ -1,42 +1,35 @@
 import { S2, S2Error } from '@s2-dev/streamstore'
-import { afterEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import {
   faultyHandler,
   type Handler,
-  type InProcessService,
   type InProcessServiceOptions,
   inProcessService,
   virtualClock,
 } from '../../adapters/testing/index.ts'
-import { type Clock, type Engine, open } from '../../src/index.ts'
+import { type Clock, open } from '../../src/index.ts'
 import { strings } from '../interop/records.ts'
 
 const realFetch = Object.getOwnPropertyDescriptor(globalThis, 'fetch')!
 
-const services: InProcessService[] = []
-const engines: Engine[] = []
-
-afterEach(async () => {
-  for (const service of services.splice(0)) service.close()
-  for (const hw of engines.splice(0)) await hw.close()
-  const { value, ...descriptor } = Object.getOwnPropertyDescriptor(globalThis, 'fetch')!
-  expect(value).toBe(realFetch.value)
-  expect({ ...descriptor, value }).toEqual(realFetch)
-})
-
 function started(handler: Handler, options?: InProcessServiceOptions) {
   const service = inProcessService(handler, options)
-  services.push(service)
+  onTestFinished(() => service.close())
   return service
 }
 
 async function engine(clock: Clock = virtualClock()) {
   const hw = await open({ storage: memory(), clock })
-  engines.push(hw)
+  onTestFinished(() => hw.close())
   return hw
 }
+
+/** After the services are closed, the function is the original one again. */
+beforeEach(() => {
+  onTestFinished(() => expect(Object.getOwnPropertyDescriptor(globalThis, 'fetch')).toEqual(realFetch))
+})
 
 const saying =
   (text: string): Handler =>
@@ -80,11 +73,8 @@ describe('an in-process service', () => {
     await expect(fetch(service.url)).rejects.toThrow('fetch failed')
     {
       using inBlock = inProcessService(saying('in a block'))
-      expect(await textOf(inBlock.url)).toBe('in a block')
-    }
-    {
-      await using inBlock = inProcessService(saying('in a block'))
-      expect(await textOf(inBlock.url)).toBe('in a block')
+      await using another = inProcessService(saying('another'))
+      expect([await textOf(inBlock.url), await textOf(another.url)]).toEqual(['in a block', 'another'])
     }
   })
 
@@ -152,10 +142,8 @@ describe('the published client without a socket', () => {
     const { basin, clock, hw } = await published()
     const stream = basin.stream('orders')
     await stream.append(strings('a', 'b'))
-    expect((await stream.read({ start: { from: { seqNum: 0 } } })).records.map(({ body }) => body)).toEqual([
-      'a',
-      'b',
-    ])
+    const { records } = await stream.read({ start: { from: { seqNum: 0 } } })
+    expect(records.map(({ body }) => body)).toEqual(['a', 'b'])
     const session = await stream.readSession({ start: { from: { seqNum: 0 } } })
     const reader = session.getReader()
     const next = async () => (await reader.read()).value?.body

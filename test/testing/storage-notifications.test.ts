@@ -60,17 +60,15 @@ describe('notifications', () => {
 })
 
 describe('the notifications in the manifest', () => {
-  test('are `hint` instead of `reliable`, otherwise unchanged, unless the option overrides them', () => {
-    const { manifest } = memory()
-    const notificationsOf = (own: typeof manifest.notifications, given?: typeof manifest.notifications) =>
-      faultyStorage(
-        { ...memory(), manifest: { ...manifest, notifications: own } },
-        given && { notifications: given },
-      ).manifest.notifications
-    expect(notificationsOf('reliable')).toBe('hint')
-    expect(notificationsOf('hint')).toBe('hint')
-    expect(notificationsOf('none')).toBe('none')
-    expect(notificationsOf('reliable', 'reliable')).toBe('reliable')
+  test.each([
+    ['reliable', undefined, 'hint'],
+    ['hint', undefined, 'hint'],
+    ['none', undefined, 'none'],
+    ['reliable', 'reliable', 'reliable'],
+  ] as const)('%s, with the option %s, are %s', (own, given, expected) => {
+    const inner = { ...memory(), manifest: { ...memory().manifest, notifications: own } }
+    const storage = faultyStorage(inner, given && { notifications: given })
+    expect(storage.manifest.notifications).toBe(expected)
   })
 
   test('are never dropped or delayed if they are reliable', () => {

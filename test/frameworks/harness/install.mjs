@@ -16,7 +16,7 @@ export async function pack(directory) {
 }
 
 /** Writes an app into a directory and installs its dependencies and the tarball. */
-export async function install(name, directory, tarball, { dependencies, install, edits, replaced = {} }) {
+export async function install(name, directory, tarball, { packages, install, edits, replaced = {} }) {
   const harness = (file) => join(import.meta.dirname, file)
   await mkdir(directory, { recursive: true })
   for (const file of ['opened.js', 'streams.js', 'engine.js']) await cp(harness(file), join(directory, file))
@@ -30,10 +30,9 @@ export async function install(name, directory, tarball, { dependencies, install,
     name: `${name}-app`,
     private: true,
     type: 'module',
-    dependencies: { ...dependencies, headwater: `file:${tarball}` },
   }
   await writeFile(join(directory, 'package.json'), JSON.stringify(manifest))
-  await execute('npm', [...INSTALL, ...install], directory)
+  await execute('npm', [...INSTALL, '--save-exact', ...install, ...packages, tarball], directory)
 }
 
 /** The version of each package for runtimes that npm installs: they are no dependencies of an app. */

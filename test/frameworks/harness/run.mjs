@@ -13,7 +13,7 @@ const PARALLEL = Math.min(2, availableParallelism())
 
 /** What an app need not say. */
 const TEMPLATE = {
-  dependencies: {},
+  packages: [],
   install: ['--omit=optional', '--ignore-scripts'],
   start: ['node', 'server.js'],
 }
