@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { HeadwaterError } from '../../src/index.ts'
-import { bodies, outcomeOf } from '../support/index.ts'
+import { bodies } from '../support/index.ts'
 import { connectUnreliably, failureOf, whileTimePasses } from './network.ts'
 
 describe('requests that change nothing', () => {
@@ -199,37 +199,5 @@ describe('other changes', () => {
     ])
     for (const error of errors) expect(error).toMatchObject({ code: 'unavailable', mayHaveEffects: true })
     expect(requests).toHaveLength(3)
-  })
-})
-
-describe('closing', () => {
-  it('ends calls and sessions, and leaves no timers', async () => {
-    const { hw, engine, clock, network, stream } = await connectUnreliably()
-    const following = failureOf(stream.follow().toArray())
-    await clock.settle()
-    network.delay('1h')
-    const calls = [failureOf(stream.checkTail()), failureOf(stream.append('a')), following]
-    await clock.settle()
-    const closing = hw.close()
-    await clock.advance(5_000)
-    await closing
-    const [tail, append, follow] = await Promise.all(calls)
-    expect(tail).toMatchObject({ code: 'closed', mayHaveEffects: false })
-    expect(append).toMatchObject({ code: 'closed', mayHaveEffects: true })
-    expect(follow).toMatchObject({ message: 'the client is closed' })
-    expect(hw.closing.aborted).toBe(true)
-    expect(await outcomeOf(stream.append('b'))).toBe('closed')
-    await clock.settle()
-    network.heal()
-    await engine.close()
-    expect(clock.pending).toBe(0)
-  })
-
-  it('follows the signal of the options', async () => {
-    const control = new AbortController()
-    const { hw, stream } = await connectUnreliably({ signal: control.signal })
-    control.abort()
-    expect(hw.closing.aborted).toBe(true)
-    expect(await failureOf(stream.checkTail())).toMatchObject({ message: 'the client is closed' })
   })
 })

@@ -9,6 +9,7 @@ import {
   BodyReader,
   bytesOf,
   type CallOptions,
+  errorInFrame,
   errorOf,
   framesOf,
   RECORDS,
@@ -35,8 +36,7 @@ async function start(...options: Parameters<typeof startWithStream>) {
 async function resultOf(bytes: Uint8Array): Promise<{ acks: number[]; error: unknown }> {
   const frames = await framesOf(bytes)
   const last = frames.at(-1)
-  const error =
-    last?.kind === 'terminal' ? { status: last.status, ...(JSON.parse(last.body) as object) } : undefined
+  const error = last?.kind === 'terminal' ? errorInFrame(last) : undefined
   const acks = await Promise.all(frames.slice(0, error === undefined ? undefined : -1).map(ackOf))
   return { acks: acks.map(({ end }) => end), error }
 }

@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { BASIN, BodyReader, bytesOf, framesOf, RECORDS, readBatchOf, startWithRecords } from './support.ts'
+import {
+  BASIN,
+  BodyReader,
+  bytesOf,
+  errorInFrame,
+  framesOf,
+  RECORDS,
+  readBatchOf,
+  startWithRecords,
+} from './support.ts'
 
 const NOW = Date.UTC(2025, 0, 1)
 
@@ -97,12 +106,8 @@ describe('binary read session', () => {
     await clock.settle()
     await hw.basin(BASIN).stream('s').delete()
     await reader.ended
-    const last = (await framesOf(reader.bytes)).at(-1)!
-    expect(last).toMatchObject({ kind: 'terminal', status: 503 })
-    expect(JSON.parse('body' in last ? last.body : '')).toEqual({
-      code: 'unavailable',
-      message: 'the stream was deleted',
-    })
+    const error = { status: 503, code: 'unavailable', message: 'the stream was deleted' }
+    expect(errorInFrame((await framesOf(reader.bytes)).at(-1))).toEqual(error)
     expect(hw.stats()).toMatchObject({ openReads: 0, waitingReads: 0 })
   })
 })

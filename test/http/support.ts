@@ -140,6 +140,12 @@ export async function framesOf(body: Uint8Array): Promise<Frame[]> {
   return frames
 }
 
+/** The status and the error of a terminal frame. */
+export function errorInFrame(frame: Frame | undefined): unknown {
+  if (frame?.kind !== 'terminal') return frame
+  return { status: frame.status, ...(JSON.parse(frame.body) as object) }
+}
+
 export async function readBatchOf(frame: Frame) {
   if (frame.kind !== 'message') throw new Error(`a terminal frame: ${frame.body}`)
   const { records, tail } = fromBinary(ReadBatchSchema, await messageOf(frame))
