@@ -46,7 +46,7 @@ export async function storedSnapshots(hw: Engine): Promise<readonly FoldSnapshot
 }
 
 /** Reduces records to their bodies, and counts the calls. */
-export function joiner() {
+function joiner() {
   const reducer = {
     calls: 0,
     reduce: (text: string, { body }: TextRecord) => {

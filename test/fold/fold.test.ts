@@ -2,7 +2,7 @@ import { describe, expect, expectTypeOf, test } from 'vitest'
 import { type ChangeSource, type Fold, fold, type StreamChange } from '../../adapters/fold/index.ts'
 import { HeadwaterError, type JsonRecord } from '../../src/index.ts'
 import { outcomeOf } from '../support/engine.ts'
-import { foldText, openLog, STORAGES, snapshotsOf, watch } from './fold-support.ts'
+import { foldText, openLog, reopened, STORAGES, snapshotsOf, storedSnapshots, watch } from './fold-support.ts'
 
 describe.each(STORAGES)('on %s', (_, storage) => {
   test('reduces the records that are stored, and those that follow', async () => {
@@ -129,17 +129,25 @@ test('a deleted stream ends the fold', async () => {
   expect(await outcomeOf(text.loaded())).toBe('stream_deleted')
 })
 
-test('closing the engine ends the fold', async () => {
-  const { hw, log } = await openLog()
-  await log.append('a')
-  const text = foldText(log)
-  const values = watch(text)
-  await text.loaded()
-  await hw.close()
-  expect(await outcomeOf(text.reached(5))).toBe('closed')
-  expect(values.seen).toEqual(['a ', 'complete'])
-  await text.close()
-})
+test.each(['fold', 'stream', 'engine'])(
+  'a fold keeps its value when the %s is closed, and rejects what can no longer come',
+  async (closed) => {
+    const { hw, log, clock } = await openLog()
+    await log.append('a')
+    const text = foldText(log)
+    const values = watch(text)
+    await text.loaded()
+    const beyond = outcomeOf(text.reached(5))
+    await { fold: text, stream: log, engine: hw }[closed]!.close()
+    await clock.settle()
+    expect(values.seen).toEqual(['a ', 'complete'])
+    expect(watch(text).seen).toEqual(['a ', 'complete'])
+    expect([await text.loaded(), await text.reached(1)]).toEqual(['a ', 'a '])
+    expect([await beyond, await outcomeOf(text.reached(5))]).toEqual(['closed', 'closed'])
+    expect(hw.stats().openReads).toBe(0)
+    await text.close()
+  },
+)
 
 test('the signal ends the fold with its reason', async () => {
   const { hw, log, clock } = await openLog()
@@ -180,19 +188,6 @@ test('a position that is not an integer is rejected instead of awaited for ever'
     const reached = text.reached(position as number)
     await expect(reached).rejects.toMatchObject({ code: 'invalid', field: 'seqNum' })
   }
-})
-
-test('a closed fold keeps its value, and rejects what can no longer come', async () => {
-  const { log } = await openLog()
-  await log.append('a')
-  await using text = foldText(log)
-  await text.loaded()
-  const waiting = outcomeOf(text.reached(2))
-  await text.close()
-  expect(await waiting).toBe('closed')
-  expect(await text.loaded()).toBe('a ')
-  expect(await outcomeOf(text.reached(2))).toBe('closed')
-  expect(await outcomeOf(foldText(log).close())).toBe('ok')
 })
 
 test('a fold that is closed before it is loaded rejects with `closed`', async () => {
@@ -360,4 +355,27 @@ test('a source that ends or fails ends the waits for later records', async () =>
   )
   expect(await outcomeOf(failed.reached(2))).toBe('storage')
   await Promise.all([ended.close(), failed.close()])
+})
+
+test('a fold of a stream that was closed before has its value, and stores a snapshot', async () => {
+  const { hw, log } = await openLog()
+  await log.append('a')
+  await log.close()
+  expect(await reopened(log, { snapshotEvery: 10 })).toEqual({ value: 'a ', calls: 1 })
+  expect(await storedSnapshots(hw)).toMatchObject([{ position: 2 }])
+  expect(await reopened(log, { snapshotEvery: 10 })).toEqual({ value: 'a ', calls: 0 })
+})
+
+test('a source that ends before it has caught up has its final value', async () => {
+  const sum = fold(
+    {
+      async *changes() {
+        yield { start: 0, confirmed: [{ seqNum: 0 }], position: 1, pending: [], isCaughtUp: false }
+      },
+    },
+    { initial: 0, reduce: (count) => count + 1, version: 1 },
+  )
+  const values = watch(sum)
+  expect(await sum.loaded()).toBe(1)
+  expect(values.seen).toEqual([1, 'complete'])
 })

@@ -59,14 +59,6 @@ test('an outbox pauses between attempts if a server rejects them and shows no re
   expect(await bodies(server)).toEqual(['x'])
 })
 
-test('an append of another tab settles there too', async () => {
-  const { clock, server, storage } = await openOutbox()
-  const other = startOn(await openDevice(server, storage))
-  const appended = await other.append('x')
-  await clock.settle()
-  expect(await appended.confirmed()).toMatchObject({ start: { seqNum: 0 } })
-})
-
 test('an outbox is full at its limits', async () => {
   const { box, network } = await openOutbox({ recordsMax: 3 })
   network.refuse()

@@ -175,19 +175,6 @@ test.each(['synced', 'hw'] as const)('reads end if %s closes before the outbox h
   expect(ends.filter((each) => !isView(each))).toMatchObject([{ code: 'closed' }, { code: 'closed' }])
 })
 
-test('an outbox has loaded once all that waits is known, however long its log is', async () => {
-  const { network, startSynced } = await openBoth()
-  network.refuse()
-  const before = startSynced()
-  // More than one batch of a read.
-  const body = 'x'.repeat(500_000)
-  for (let count = 0; count < 5; count++) await before.append(body)
-  await before.close()
-  const { outbox } = startSynced()
-  await outbox.loaded
-  expect(outbox.content.waiting).toHaveLength(5)
-})
-
 test('the wait for its end stops when the signal aborts', async () => {
   const { startSynced } = await openBoth()
   const synced = startSynced()
