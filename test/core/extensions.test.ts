@@ -15,6 +15,12 @@ const DAY_MS = 86_400_000
 const days = (count: number): RetentionPolicy => ({ ageSeconds: (count * DAY_MS) / 1000 })
 const ALL = INTEGER_MAX
 
+const extension = (below: number, after: number, until: number | null): RetentionExtension => ({
+  below,
+  after,
+  until,
+})
+
 describe('extensions after a change of the retention', () => {
   it.each<[string, RetentionPolicy, RetentionPolicy, RetentionExtension[], RetentionExtension[]]>([
     ['none after no change', days(7), days(7), [], []],
@@ -24,62 +30,47 @@ describe('extensions after a change of the retention', () => {
       days(7),
       days(30),
       [],
-      [{ below: ALL, after: MARGIN_MS, until: 30 * DAY_MS }],
+      [extension(ALL, MARGIN_MS, 30 * DAY_MS)],
     ],
-    [
-      'one without end after infinity',
-      days(7),
-      'infinite',
-      [],
-      [{ below: ALL, after: MARGIN_MS, until: null }],
-    ],
+    ['one without end after infinity', days(7), 'infinite', [], [extension(ALL, MARGIN_MS, null)]],
     [
       'those below the tail after a shorter one',
       days(30),
       days(1),
-      [
-        { below: 3, after: -9, until: 5 },
-        { below: ALL, after: -5, until: null },
-      ],
-      [
-        { below: 3, after: -9, until: 5 },
-        { below: 10, after: -5, until: null },
-      ],
+      [extension(3, -9, 5), extension(ALL, -5, null)],
+      [extension(3, -9, 5), extension(10, -5, null)],
     ],
     [
       'the ones that apply, until the later time, after a longer one',
       days(1),
       days(2),
       [
-        { below: 3, after: -9, until: MARGIN_MS },
-        { below: 4, after: -9, until: DAY_MS },
-        { below: 5, after: -9, until: 9 * DAY_MS },
-        { below: 6, after: -9, until: null },
+        extension(3, -9, MARGIN_MS),
+        extension(4, -9, DAY_MS),
+        extension(5, -9, 9 * DAY_MS),
+        extension(6, -9, null),
       ],
       [
         // United beyond four: `below` of the second, `until` of the second.
-        { below: 4, after: -9, until: 2 * DAY_MS },
-        { below: 5, after: -9, until: 9 * DAY_MS },
-        { below: 6, after: -9, until: null },
-        { below: ALL, after: MARGIN_MS, until: 2 * DAY_MS },
+        extension(4, -9, 2 * DAY_MS),
+        extension(5, -9, 9 * DAY_MS),
+        extension(6, -9, null),
+        extension(ALL, MARGIN_MS, 2 * DAY_MS),
       ],
     ],
     [
       'a single one after a longer one and another',
       days(7),
       days(30),
-      [{ below: ALL, after: -DAY_MS, until: 6 * DAY_MS }],
-      [{ below: ALL, after: -DAY_MS, until: 30 * DAY_MS }],
+      [extension(ALL, -DAY_MS, 6 * DAY_MS)],
+      [extension(ALL, -DAY_MS, 30 * DAY_MS)],
     ],
     [
       'none that has ended',
       days(30),
       days(7),
-      [
-        { below: 4, after: -9, until: 0 },
-        { below: 5, after: -9, until: 1 },
-      ],
-      [{ below: 5, after: -9, until: 1 }],
+      [extension(4, -9, 0), extension(5, -9, 1)],
+      [extension(5, -9, 1)],
     ],
   ])('are %s', (_, from, to, before, after) => {
     expect(extendRetention(before, { from, to }, 10, 0)).toEqual(after)

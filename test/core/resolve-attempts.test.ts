@@ -1,115 +1,96 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Attempt, type AttemptOutcome, resolveAttempts } from '../../src/core/resolve-attempts.ts'
+import { type Attempt, resolveAttempts } from '../../src/core/resolve-attempts.ts'
 
 const session = {}
-const of = (...kinds: Attempt['kind'][]): Attempt[] => kinds.map((kind) => ({ kind }))
-const inSession = (...kinds: Attempt['kind'][]): Attempt[] => kinds.map((kind) => ({ kind, group: session }))
+
+/** The attempts that a text names, `!` after those that are final. Those of a session fail together. */
+function attemptsOf(text: string, group?: object): Attempt[] {
+  return text.split(' ').map((word) => {
+    const kind = word.replace('!', '') as Attempt['kind']
+    return { kind, group, isFinal: word.endsWith('!') }
+  })
+}
 
 describe('the outcomes of attempts after a failure or conflict', () => {
-  it.each<[string, Attempt[], boolean, AttemptOutcome[]]>([
-    ['acknowledges written appends', of('written', 'queued'), true, ['acknowledge', 'retry']],
-    ['retries after a conflict', of('conflicted', 'conflicted'), true, ['retry', 'retry']],
-    [
-      'fails the conflicts after a failure',
-      of('failed', 'conflicted', 'failed'),
-      true,
-      ['fail', 'fail', 'fail'],
-    ],
+  // what is decided, attempts, whether others may have changed the stream, outcomes
+  it.each([
+    ['acknowledges written appends', 'written queued', true, 'acknowledge retry'],
+    ['retries after a conflict', 'conflicted conflicted', true, 'retry retry'],
+    ['fails the conflicts after a failure', 'failed conflicted failed', true, 'fail fail fail'],
     [
       'retries a failure after a conflict, which wrote nothing',
-      of('conflicted', 'failed', 'conflicted'),
+      'conflicted failed conflicted',
       true,
-      ['retry', 'retry', 'retry'],
-    ],
-    [
-      'retries the same in a session, without discarding appends before the failure',
-      inSession('conflicted', 'failed', 'queued'),
-      false,
-      ['retry', 'retry', 'retry'],
+      'retry retry retry',
     ],
     [
       'acknowledges a failed append that a later one built on',
-      of('failed', 'written', 'failed'),
+      'failed written failed',
       true,
-      ['acknowledge', 'acknowledge', 'fail'],
+      'acknowledge acknowledge fail',
     ],
     [
       'acknowledges durable appends after a rejection',
-      of('written', 'refused', 'written', 'failed'),
+      'written refused written failed',
       false,
-      ['acknowledge', 'refuse', 'acknowledge', 'fail'],
+      'acknowledge refuse acknowledge fail',
     ],
-    ['retries a rejection after an undecided append', of('conflicted', 'refused'), false, ['retry', 'retry']],
-    ['retries a rejection after a failure', of('failed', 'refused'), false, ['fail', 'retry']],
-    [
-      'retries a rejection if others may have changed the stream',
-      of('written', 'refused'),
-      true,
-      ['acknowledge', 'retry'],
-    ],
-    [
-      'acknowledges a duplicate of what is durable',
-      of('written', 'duplicate'),
-      false,
-      ['acknowledge', 'acknowledge'],
-    ],
-    [
-      'retries a duplicate after an undecided append',
-      of('conflicted', 'duplicate'),
-      false,
-      ['retry', 'retry'],
-    ],
-    [
-      'retries a duplicate if others may have changed the stream',
-      of('written', 'duplicate'),
-      true,
-      ['acknowledge', 'retry'],
-    ],
+    ['retries a rejection after an undecided append', 'conflicted refused', false, 'retry retry'],
+    ['retries a rejection after a failure', 'failed refused', false, 'fail retry'],
+    ['retries a rejection if others may have appended', 'written refused', true, 'acknowledge retry'],
+    ['acknowledges a duplicate of what is durable', 'written duplicate', false, 'acknowledge acknowledge'],
+    ['retries a duplicate after an undecided append', 'conflicted duplicate', false, 'retry retry'],
+    ['retries a duplicate if others may have appended', 'written duplicate', true, 'acknowledge retry'],
     [
       'answers what a later append has found to be stored',
-      of('duplicate', 'refused', 'written', 'failed'),
+      'duplicate refused written failed',
       true,
-      ['acknowledge', 'refuse', 'acknowledge', 'fail'],
+      'acknowledge refuse acknowledge fail',
     ],
-    [
-      'keeps a final rejection',
-      [{ kind: 'refused', isFinal: true }, ...of('queued')],
-      true,
-      ['refuse', 'retry'],
-    ],
+    ['keeps a final rejection', 'refused! queued', true, 'refuse retry'],
     [
       'acknowledges a failed append that a final duplicate follows',
-      [...of('failed'), { kind: 'duplicate', isFinal: true }],
+      'failed duplicate!',
       true,
-      ['acknowledge', 'acknowledge'],
+      'acknowledge acknowledge',
+    ],
+  ])('%s', (_, attempts, shared, outcomes) => {
+    expect(resolveAttempts(attemptsOf(attempts), shared).join(' ')).toBe(outcomes)
+  })
+
+  it.each([
+    [
+      'retries a failure after a conflict, and discards nothing before it',
+      'conflicted failed queued',
+      false,
+      'retry retry retry',
     ],
     [
       'retries appends after a rejection in doubt',
-      inSession('conflicted', 'refused', 'discarded'),
+      'conflicted refused discarded',
       false,
-      ['retry', 'retry', 'retry'],
+      'retry retry retry',
     ],
     [
-      'discards appends after a final rejection in a session',
-      inSession('written', 'refused', 'discarded'),
+      'discards appends after a final rejection',
+      'written refused discarded',
       false,
-      ['acknowledge', 'refuse', 'discard'],
+      'acknowledge refuse discard',
     ],
     [
-      'discards appends after a failure in a session',
-      inSession('failed', 'conflicted', 'refused', 'discarded'),
+      'discards appends after a failure',
+      'failed conflicted refused discarded',
       true,
-      ['fail', 'discard', 'discard', 'discard'],
+      'fail discard discard discard',
     ],
-    [
-      'discards appends of a session that failed before',
-      [{ kind: 'conflicted', group: session, groupHasFailed: true }],
-      true,
-      ['discard'],
-    ],
-  ])('%s', (_, attempts, shared, outcomes) => {
-    expect(resolveAttempts(attempts, shared)).toEqual(outcomes)
+  ])('%s in a session', (_, attempts, shared, outcomes) => {
+    expect(resolveAttempts(attemptsOf(attempts, session), shared).join(' ')).toBe(outcomes)
+  })
+
+  it('discards appends of a session that failed before', () => {
+    const attempt: Attempt = { kind: 'conflicted', group: session, groupHasFailed: true }
+    expect(resolveAttempts([attempt], true)).toEqual(['discard'])
   })
 
   it('never retries a durable append and never acknowledges an undecided one', () => {

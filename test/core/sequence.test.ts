@@ -63,35 +63,9 @@ describe('a sequenced batch', () => {
     expect(end).toEqual({ seqNum: 10, timestamp: 960 })
     expect(next).toEqual({ ...STREAM, tail: end })
   })
-
-  it('never precedes an uncapped future timestamp, whether capped later or with a slow clock', () => {
-    const { next, records } = sequenced(EMPTY, [{ timestamp: 9000 }, 'b'], {}, { uncapped: true })
-    expect(records.map(({ timestamp }) => timestamp)).toEqual([9000, 9000])
-    for (const mode of ['client-prefer', 'client-require', 'arrival'] as const) {
-      const later = sequenced(next, [{ timestamp: 500 }, { timestamp: 9500 }], {}, { mode, now: 800 })
-      expect(later.records.map(({ timestamp }) => timestamp)).toEqual([9000, 9000])
-    }
-  })
-
-  it('does not modify the given state', () => {
-    const before = structuredClone(STREAM)
-    sequenced(STREAM, [trimRecord(5), fenceRecord('new')])
-    expect(STREAM).toEqual(before)
-  })
 })
 
 describe('conditions', () => {
-  it.each<[string, StreamState, AppendConditions]>([
-    ['none', STREAM, {}],
-    ['the token', STREAM, { fencingToken: 'mine' }],
-    ['the number', STREAM, { matchSeqNum: 7 }],
-    ['both', STREAM, { fencingToken: 'mine', matchSeqNum: 7 }],
-    ['the empty token of a stream that is not fenced', EMPTY, { fencingToken: '' }],
-    ['number 0 of an empty stream', EMPTY, { matchSeqNum: 0 }],
-  ])('accept a batch if they hold: %s', (_, state, conditions) => {
-    expect(run(state, ['a'], conditions).kind).toBe('sequenced')
-  })
-
   const FENCED = { code: 'fencing_token_mismatch', status: 412, field: 'fencingToken' }
   const MOVED = { code: 'seq_num_mismatch', status: 412, field: 'matchSeqNum' }
   it.each<[string, StreamState, AppendConditions, object]>([
@@ -133,37 +107,6 @@ describe('commands in a batch', () => {
       command: { kind: 'trim', seqNum: 1 },
     })
     expect(end.seqNum).toBe(10)
-  })
-
-  it('are checked against the token before the batch', () => {
-    expect(run(STREAM, [fenceRecord('new'), 'a'], { fencingToken: 'mine' }).kind).toBe('sequenced')
-    expect(refused(STREAM, [fenceRecord('new'), 'a'], { fencingToken: 'new' }).code).toBe(
-      'fencing_token_mismatch',
-    )
-  })
-
-  it('do not require the current token', () => {
-    expect(sequenced(STREAM, [fenceRecord('new')]).next.fencingToken).toBe('new')
-  })
-
-  it.each<[string, RecordInput[], Partial<StreamState>]>([
-    ['the last fence takes effect', [fenceRecord('a'), fenceRecord('b')], { fencingToken: 'b' }],
-    ['an empty fence clears', [fenceRecord('')], { fencingToken: '' }],
-    ['the larger trim takes effect, first', [trimRecord(6), trimRecord(4)], { trimPoint: 6 }],
-    ['the larger trim takes effect, last', [trimRecord(4), trimRecord(6)], { trimPoint: 6 }],
-    ['a trim never moves back', [trimRecord(1)], { trimPoint: 2 }],
-    ['a trim includes itself', [trimRecord(99)], { trimPoint: 8 }],
-    ['a trim does not include records after it', ['a', trimRecord(99), 'b', 'c'], { trimPoint: 9 }],
-    ['a trim and a fence', [trimRecord(99), fenceRecord('x')], { trimPoint: 8, fencingToken: 'x' }],
-    ['ordinary records change nothing', ['fence', 'trim'], {}],
-  ])('%s', (_, inputs, change) => {
-    const tail = { seqNum: 7 + inputs.length, timestamp: NOW }
-    expect(sequenced(STREAM, inputs).next).toEqual({ ...STREAM, ...change, tail })
-  })
-
-  it('have no effect if the batch is rejected', () => {
-    const outcome = run(STREAM, [fenceRecord('new'), 'a'], {}, { mode: 'client-require' })
-    expect(Object.keys(outcome).sort()).toEqual(['error', 'kind'])
   })
 })
 

@@ -11,11 +11,17 @@ const TOO_LARGE = 'record batch must not exceed a metered size of 1 MiB'
 const RECORD_TOO_LARGE = 'record must have metered size less than 1 MiB'
 const EMPTY_NAME = 'invalid header: empty name'
 const UNKNOWN_COMMAND = 'unknown command'
+const NO_TIMESTAMP = '`timestamp` must be an integer from 0 to 9007199254740991'
+
+/** A header as an app may give it. */
+type Header = readonly [name: string | Uint8Array, value: string | Uint8Array]
 
 const many = (count: number): RecordInput[] => new Array<RecordInput>(count).fill('')
 /** Returns a record of this metered size. */
 const sized = (meteredBytes: number): Uint8Array => new Uint8Array(meteredBytes - 8)
-const badCommand: RecordInput = { headers: [['', 'nonsense']] }
+/** A record with these headers. */
+const headed = (...headers: Header[]) => ({ headers })
+const badCommand = headed(['', 'nonsense'])
 
 /** The name and the outcome are the first columns, so that titles do not contain the input. */
 function outcomes<Input>(
@@ -42,19 +48,8 @@ describe('a record', () => {
     ],
     [
       'headers of bytes, repeated, with empty values',
-      {
-        headers: [
-          [utf8('n'), EMPTY_BYTES],
-          ['n', ''],
-        ],
-      },
-      {
-        headers: [
-          [utf8('n'), EMPTY_BYTES],
-          [utf8('n'), EMPTY_BYTES],
-        ],
-        meteredBytes: 14,
-      },
+      headed([utf8('n'), EMPTY_BYTES], ['n', '']),
+      { headers: Array(2).fill([utf8('n'), EMPTY_BYTES]), meteredBytes: 14 },
     ],
     [
       'a fence command',
@@ -83,67 +78,22 @@ describe('a record', () => {
     outcomes<RecordInput>([
       ['of exactly 1 MiB', sized(MIB), undefined],
       ['of 1 MiB and a byte', sized(MIB + 1), RECORD_TOO_LARGE],
-      ['of 1 MiB and a byte in headers', { headers: [['n', new Uint8Array(MIB - 10)]] }, RECORD_TOO_LARGE],
-      ['of exactly 1 MiB in headers', { headers: [['n', new Uint8Array(MIB - 11)]] }, undefined],
+      ['of 1 MiB and a byte in headers', headed(['n', new Uint8Array(MIB - 10)]), RECORD_TOO_LARGE],
+      ['of exactly 1 MiB in headers', headed(['n', new Uint8Array(MIB - 11)]), undefined],
       ['with one nameless header', badCommand, UNKNOWN_COMMAND],
-      [
-        'with a nameless header first',
-        {
-          headers: [
-            ['', 'fence'],
-            ['n', 'v'],
-          ],
-        },
-        EMPTY_NAME,
-      ],
-      [
-        'with a nameless header last',
-        {
-          headers: [
-            ['n', 'v'],
-            ['', 'fence'],
-          ],
-        },
-        EMPTY_NAME,
-      ],
-      [
-        'with two nameless headers',
-        {
-          headers: [
-            ['', 'fence'],
-            ['', 'fence'],
-          ],
-        },
-        EMPTY_NAME,
-      ],
+      ['with a nameless header first', headed(['', 'fence'], ['n', 'v']), EMPTY_NAME],
+      ['with a nameless header last', headed(['n', 'v'], ['', 'fence']), EMPTY_NAME],
+      ['with two nameless headers', headed(['', 'fence'], ['', 'fence']), EMPTY_NAME],
       [
         'with a nameless header and too many bytes',
-        {
-          headers: [
-            ['', ''],
-            ['n', ''],
-          ],
-          body: sized(MIB),
-        },
+        { ...headed(['', ''], ['n', '']), body: sized(MIB) },
         EMPTY_NAME,
       ],
       ['with a timestamp of 0', { timestamp: 0 }, undefined],
       ['with the largest timestamp', { timestamp: INTEGER_MAX }, undefined],
-      [
-        'with a timestamp of 2^53',
-        { timestamp: 2 ** 53 },
-        '`timestamp` must be an integer from 0 to 9007199254740991',
-      ],
-      [
-        'with a negative timestamp',
-        { timestamp: -1 },
-        '`timestamp` must be an integer from 0 to 9007199254740991',
-      ],
-      [
-        'with half a timestamp',
-        { timestamp: 0.5 },
-        '`timestamp` must be an integer from 0 to 9007199254740991',
-      ],
+      ['with a timestamp of 2^53', { timestamp: 2 ** 53 }, NO_TIMESTAMP],
+      ['with a negative timestamp', { timestamp: -1 }, NO_TIMESTAMP],
+      ['with half a timestamp', { timestamp: 0.5 }, NO_TIMESTAMP],
       [
         'whose body is neither text nor bytes',
         { body: 5 as unknown as string },

@@ -411,10 +411,7 @@ describe('POST basins', () => {
     ['no name', '{}', 'missing member `basin`'],
     ['a null name', '{"basin":null}', '`basin` must be a string'],
     ['a short name', '{"basin":"short-b"}', 'basin name should be at least 8 bytes in length'],
-    ['a long name', `{"basin":"${'b'.repeat(49)}"}`, 'basin name must not exceed 48 bytes in length'],
     ['a capital', '{"basin":"My-basin"}', 'basin name must begin with a lowercase letter or number'],
-    ['a hyphen at the end', '{"basin":"my-basin-"}', 'basin name must end with a lowercase letter or number'],
-    ['a dot', '{"basin":"my.basin"}', 'basin name must comprise lowercase letters, numbers, and hyphens'],
   ])('is rejected with %s', (_, text, message) => {
     expect(outcomeOf(() => createBasin(text))).toBe('400 bad_json')
     expect(rejection(() => createBasin(text))?.message).toBe(message)
