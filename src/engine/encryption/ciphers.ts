@@ -1,9 +1,9 @@
 import type { Cipher } from '../../model/config.ts'
-import { invalid } from '../../model/errors.ts'
-import { LazyModule } from '../../runtime/lazy-module.ts'
+import { type HeadwaterError, invalid } from '../../model/errors.ts'
+import { loaded } from '../../runtime/lazy-module.ts'
+import { nodeCrypto } from '../../runtime/node.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import { PLAIN, type RecordCodec } from '../log/record-codec.ts'
-import { assertCipher } from './cipher-availability.ts'
 import type { CipherSuite } from './cipher-suite.ts'
 
 const NAMES: readonly Cipher[] = ['aegis-256', 'aes-256-gcm']
@@ -11,7 +11,6 @@ const NAMES: readonly Cipher[] = ['aegis-256', 'aes-256-gcm']
 /** The ciphers of an engine: those it was opened with, and AES-256-GCM where the runtime has it. */
 export class Ciphers {
   readonly #suites = new Map<Cipher, CipherSuite>()
-  readonly #codecs = new LazyModule('the code of the ciphers', () => import('./stream-codec.ts'))
 
   /** Throws `invalid` for a suite with an unknown name and for two with the same name. */
   constructor(suites: readonly CipherSuite[]) {
@@ -26,7 +25,8 @@ export class Ciphers {
 
   /** Throws `invalid` if a cipher is missing: records are never stored in plain text instead. */
   check(cipher: Cipher): void {
-    assertCipher(cipher, this.#suites.get(cipher))
+    const problem = this.#problem(cipher)
+    if (problem !== undefined) throw missingCipher(cipher, problem)
   }
 
   /**
@@ -37,7 +37,34 @@ export class Ciphers {
   async codecFor(document: StreamDocument): Promise<RecordCodec> {
     const { cipher } = document
     if (cipher === null) return PLAIN
-    const { streamCodec } = await this.#codecs.load()
-    return streamCodec(document, cipher, this.#suites.get(cipher))
+    const problem = this.#problem(cipher)
+    if (problem !== undefined) return missingCodec(cipher, problem)
+    const { streamCodec } = await loaded('the code of the ciphers', import('./stream-codec.ts'))
+    return streamCodec(document, this.#suites.get(cipher))
   }
+
+  /** Describes what a cipher lacks; undefined if it is available. */
+  #problem(cipher: Cipher): string | undefined {
+    const suite = this.#suites.get(cipher)
+    if (suite !== undefined) return suite.missing
+    if (cipher === 'aegis-256') {
+      return 'it needs open({ ciphers: [await aegis256()] }), from headwater/aegis-256'
+    }
+    if (nodeCrypto() === undefined && globalThis.crypto?.subtle === undefined) {
+      return 'WebCrypto is missing, which browsers have on secure pages only (https, localhost)'
+    }
+    return undefined
+  }
+}
+
+/** The codec of a stream whose cipher is missing. Its tail can be checked, and it can be deleted. */
+function missingCodec(cipher: Cipher, problem: string): RecordCodec {
+  const fail = (): never => {
+    throw missingCipher(cipher, problem)
+  }
+  return { pending: 0, checkKey: fail, append: fail, reader: fail, split: fail }
+}
+
+function missingCipher(cipher: Cipher, problem: string): HeadwaterError {
+  return invalid(`\`streamCipher\` ${cipher} is not available: ${problem}`, 'streamCipher')
 }

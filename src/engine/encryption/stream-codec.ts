@@ -1,39 +1,43 @@
+import { admit, admitsAll } from '../../core/read-plan.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
-import { utf8 } from '../../model/bytes.ts'
-import type { Cipher } from '../../model/config.ts'
+import { EMPTY_BYTES, equalSecrets, utf8 } from '../../model/bytes.ts'
 import { type EncryptionKey, type RedactedKey, requiredKey } from '../../model/encryption-key.ts'
-import type { HeadwaterError } from '../../model/errors.ts'
-import type { AppendAck } from '../../model/info.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { MaybePromise } from '../../runtime/maybe-promise.ts'
+import type { StreamPosition } from '../../model/position.ts'
+import type { SequencedRecord } from '../../model/record.ts'
+import { andThen, isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
+import { SerialQueue } from '../../runtime/serial-queue.ts'
+import { encodeRecords } from '../../storage/block-codec.ts'
 import type { StoredBlock } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
-import { encodePlaintext, encodeSegment, encodeSkeleton, type Sealed } from '../../storage/sealed-block.ts'
+import type { ReadBatch } from '../../storage/record-batch.ts'
+import {
+  decodeSegments,
+  decodeSkeleton,
+  encodePlaintext,
+  encodeSegment,
+  encodeSkeleton,
+  isSealed,
+  joinRecords,
+  type Sealed,
+  type SealedSegment,
+} from '../../storage/sealed-block.ts'
 import type { AppendGroup, AppendListener, AppendSink, BlockEncoder } from '../log/append-entry.ts'
-import type { RecordCodec, RecordReader } from '../log/record-codec.ts'
+import { decodeStored } from '../log/errors.ts'
+import { type LiveBatch, withData } from '../log/live-tail.ts'
+import type { RecordCodec, RecordReader, Wanted } from '../log/record-codec.ts'
 import { aesGcm } from './aes-gcm.ts'
-import { cipherProblem, missingCodec } from './cipher-availability.ts'
-import type { CipherSuite } from './cipher-suite.ts'
-import { BlockOpener, EncryptedReader, splitSealedBlock } from './encrypted-reader.ts'
-import { OrderedDelivery } from './ordered-delivery.ts'
-import { StreamAead } from './stream-aead.ts'
+import { type CipherSuite, StreamCipher } from './cipher-suite.ts'
 
 /** Persisted: records that were sealed under another label cannot be opened. */
 const LABEL = 'headwater records 1'
-/** How long `close` waits for a batch that is being sealed, in milliseconds. */
-const SEALING_GRACE_MS = 5_000
 
-/**
- * Returns the codec of an encrypted stream; without a suite, with the AES-256-GCM of the runtime. If the
- * cipher is missing, the codec rejects every use.
- */
+/** Returns the codec of an encrypted stream; without a suite, with the AES-256-GCM of the runtime. */
 export function streamCodec(
-  document: Pick<StreamDocument, 'basin' | 'name'>,
-  cipher: Cipher,
-  suite: CipherSuite | undefined,
+  { basin, name }: Pick<StreamDocument, 'basin' | 'name'>,
+  suite: CipherSuite = aesGcm(),
 ): RecordCodec {
-  const problem = cipherProblem(cipher, suite)
-  return problem === undefined ? new StreamCodec(suite ?? aesGcm(), document) : missingCodec(cipher, problem)
+  // Names of basins never contain U+0000.
+  return new StreamCodec(new StreamCipher(suite, utf8(`${LABEL}\0${basin}\0${name}\0`)))
 }
 
 /**
@@ -43,22 +47,16 @@ export function streamCodec(
  * cannot be opened.
  */
 class StreamCodec implements RecordCodec {
-  readonly #aead: StreamAead
-  readonly #sealing = new OrderedDelivery()
-  /** The last append that was passed to the pipeline. */
-  #lastAppend: OrderedListener | undefined
+  pending = 0
+  readonly #cipher: StreamCipher
+  readonly #turns = new SerialQueue()
 
-  constructor(suite: CipherSuite, { basin, name }: Pick<StreamDocument, 'basin' | 'name'>) {
-    // Names of basins never contain U+0000.
-    this.#aead = new StreamAead(suite, utf8(`${LABEL}\0${basin}\0${name}\0`))
-  }
-
-  get pending(): number {
-    return this.#sealing.pending
+  constructor(cipher: StreamCipher) {
+    this.#cipher = cipher
   }
 
   checkKey(key: RedactedKey | undefined): void {
-    requiredKey(key, this.#aead.cipher)
+    requiredKey(key, this.#cipher.name)
   }
 
   append(
@@ -68,95 +66,177 @@ class StreamCodec implements RecordCodec {
     group: AppendGroup | undefined,
     to: AppendSink,
   ): void {
-    let encryptionKey: EncryptionKey
-    try {
-      encryptionKey = requiredKey(key, this.#aead.cipher)
-    } catch (error) {
-      listener.failed(error)
+    const sealing = this.#seal(batch, requiredKey(key, this.#cipher.name))
+    const isFirst = this.pending === 0
+    if (isFirst && !isPromise(sealing)) {
+      to.enqueue(batch, listener, group, sealing)
       return
     }
-    this.#sealing.add(() => this.#encoder(batch, encryptionKey), {
-      resolved: (encode) => {
-        this.#lastAppend = new OrderedListener(listener)
-        to.enqueue(batch, this.#lastAppend, group, encode)
-      },
-      rejected: (error) => {
-        // At once: the next append of the group may be delivered in the same turn.
+    // Batches are sealed at the same time, and passed on in order.
+    if (isPromise(sealing)) sealing.catch(() => {})
+    this.pending++
+    void this.#turns.run(async () => {
+      try {
+        to.enqueue(batch, listener, group, await sealing)
+      } catch (error) {
+        // Before the next append of the group is passed on.
         group?.fail(error)
-        // After the acknowledgements of earlier appends.
-        if (this.#lastAppend === undefined) listener.failed(error)
-        else this.#lastAppend.onSettled(() => listener.failed(error))
-      },
+        listener.failed(error)
+      } finally {
+        this.pending--
+      }
     })
   }
 
-  reader(key: RedactedKey | undefined): RecordReader {
-    return new EncryptedReader(new BlockOpener(this.#aead, requiredKey(key, this.#aead.cipher)))
-  }
-
-  split(blocks: readonly StoredBlock[]): readonly StoredBlock[] {
-    return blocks.flatMap(splitSealedBlock)
-  }
-
-  async close(clock: Clock, errorOf: () => HeadwaterError, end?: Promise<unknown>): Promise<void> {
-    const error = errorOf()
-    let cancel = () => {}
-    const limitSealing = () => {
-      const { newest } = this.#sealing
-      cancel = clock.schedule(SEALING_GRACE_MS, () => {
-        if (newest !== undefined && this.#sealing.isPending(newest)) this.#sealing.end(error)
-        else limitSealing()
-      })
-    }
-    if (this.pending > 0 || end !== undefined) limitSealing()
-    await (end ?? this.#sealing.idle())
-    cancel()
-    this.#sealing.end(error)
-  }
-
-  #encoder({ records, meteredBytes }: AppendBatch, key: EncryptionKey): MaybePromise<BlockEncoder> {
-    const { cipher } = this.#aead
+  #seal({ records, meteredBytes }: AppendBatch, key: EncryptionKey): MaybePromise<BlockEncoder> {
+    const cipher = this.#cipher.name
     const encoder =
       (sealed: Sealed | undefined): BlockEncoder =>
       (sequenced) =>
         encodeSegment({ cipher, meteredBytes, skeleton: encodeSkeleton(sequenced), sealed })
     const plaintext = encodePlaintext(records)
-    return plaintext === undefined ? encoder(undefined) : this.#aead.seal(key, plaintext, encoder)
+    return plaintext === undefined ? encoder(undefined) : andThen(this.#cipher.seal(key, plaintext), encoder)
+  }
+
+  reader(key: RedactedKey | undefined): RecordReader {
+    return new EncryptedReader(this.#cipher, requiredKey(key, this.#cipher.name))
+  }
+
+  split(blocks: readonly StoredBlock[]): readonly StoredBlock[] {
+    return blocks.flatMap((block) => decodeStored(() => appendsOf(block)))
   }
 }
 
-/** Passes an outcome on, and then calls those that wait for it. */
-class OrderedListener implements AppendListener {
-  readonly #listener: AppendListener
-  #waiting: (() => void)[] | undefined
-  #isSettled = false
-
-  constructor(listener: AppendListener) {
-    this.#listener = listener
-  }
-
-  acked(ack: AppendAck): void {
-    this.#listener.acked(ack)
-    this.#settle()
-  }
-
-  failed(error: unknown): void {
-    this.#listener.failed(error)
-    this.#settle()
-  }
-
-  /** Calls back after the outcome, which may have been passed on already. */
-  onSettled(callback: () => void): void {
-    if (this.#isSettled) {
-      callback()
-      return
+/** Returns the appends that a storage merged into a block. Throws `RangeError` if it is damaged. */
+function appendsOf(block: StoredBlock): readonly StoredBlock[] {
+  const segments = decodeSegments(block.data)
+  // The usual case. Opening checks whether it agrees with the block.
+  if (segments.length === 1) return [block]
+  let { firstSeqNum } = block
+  let meteredBytes = 0
+  const parts = segments.map((segment): StoredBlock => {
+    const records = decodeSkeleton(segment.skeleton)
+    const part = {
+      firstSeqNum,
+      endSeqNum: firstSeqNum + records.length,
+      firstTimestamp: records[0]?.timestamp ?? block.firstTimestamp,
+      lastTimestamp: records.at(-1)?.timestamp ?? block.lastTimestamp,
+      meteredBytes: segment.meteredBytes,
+      expiresAt: block.expiresAt,
+      data: segment.data,
     }
-    this.#waiting ??= []
-    this.#waiting.push(callback)
+    firstSeqNum = part.endSeqNum
+    meteredBytes += part.meteredBytes
+    return part
+  })
+  const agrees =
+    firstSeqNum === block.endSeqNum &&
+    meteredBytes === block.meteredBytes &&
+    parts[0]?.firstTimestamp === block.firstTimestamp &&
+    parts.at(-1)?.lastTimestamp === block.lastTimestamp
+  if (!agrees) throw new RangeError('the segments differ from their block')
+  return parts
+}
+
+/** A block whose skeleton agrees with what the storage reports of it. */
+interface ParsedBlock {
+  readonly segment: SealedSegment
+  readonly skeleton: readonly SequencedRecord[]
+}
+
+/**
+ * Opens the blocks of an encrypted stream with one key: returns what they would be on a plain stream. Appends
+ * may have been sealed with different keys, so only those are opened of which ordinary records are wanted.
+ * Fails with `decryption_failed` for another key or altered ciphertext, with `storage` for anything but a
+ * block of this stream (docs/protocol.md "Decryption errors").
+ */
+class EncryptedReader implements RecordReader {
+  readonly #cipher: StreamCipher
+  readonly #key: EncryptionKey
+
+  constructor(cipher: StreamCipher, key: EncryptionKey) {
+    this.#cipher = cipher
+    this.#key = key
   }
 
-  #settle(): void {
-    this.#isSettled = true
-    for (const callback of this.#waiting ?? []) callback()
+  /** Positions and timestamps are not encrypted. */
+  positions(block: StoredBlock): readonly StreamPosition[] {
+    return this.#parse(block).skeleton
   }
+
+  open(block: StoredBlock, { from, endSeqNum, limits }: Wanted): MaybePromise<StoredBlock | undefined> {
+    const { firstSeqNum, lastTimestamp, meteredBytes } = block
+    const count = block.endSeqNum - firstSeqNum
+    const isWhole = firstSeqNum >= from && block.endSeqNum <= endSeqNum
+    if (isWhole && admitsAll(limits, { count, meteredBytes, lastTimestamp })) return this.#open(block)
+    if (count === 1) return undefined
+    const parsed = this.#parse(block)
+    const inRange = parsed.skeleton.filter(({ seqNum }) => seqNum >= from && seqNum < endSeqNum)
+    // Without their bodies, ordinary records count for less: this many are admitted at most.
+    const atMost = admit(limits, inRange).count
+    if (inRange.slice(0, atMost).some(isSealed)) return this.#open(block, parsed)
+    return { ...block, data: parsed.segment.skeleton }
+  }
+
+  /** Opens a live batch once for all followers with the same key, which also share its encodings. */
+  openLive(live: LiveBatch): MaybePromise<ReadBatch> {
+    const known = openedBatches.get(live) ?? new Set()
+    openedBatches.set(live, known)
+    for (const opened of known) if (isSameKey(opened.key, this.#key)) return opened.batch
+    const opening = this.#open(live.block)
+    const batch = andThen(opening, ({ data }) => withData(live, data))
+    const opened = { key: this.#key, batch }
+    known.add(opened)
+    // The cipher may work for the next follower.
+    if (isPromise(batch)) batch.catch(() => known.delete(opened))
+    return batch
+  }
+
+  /** Opens all of a block. Needs the key only if it has ordinary records. */
+  #open(block: StoredBlock, { segment, skeleton } = this.#parse(block)): MaybePromise<StoredBlock> {
+    const { sealed, meteredBytes } = segment
+    const opening = sealed === undefined ? EMPTY_BYTES : this.#cipher.open(this.#key, sealed)
+    return andThen(opening, (plaintext) => {
+      const records = decodeStored(() => joinRecords(skeleton, plaintext, meteredBytes))
+      return { ...block, data: encodeRecords(records) }
+    })
+  }
+
+  #parse(block: StoredBlock): ParsedBlock {
+    return decodeStored(() => {
+      const [segment, another] = decodeSegments(block.data)
+      if (segment === undefined || another !== undefined) throw new RangeError('not one segment')
+      if (segment.cipher !== this.#cipher.name) throw new RangeError(`encrypted with ${segment.cipher}`)
+      if (segment.meteredBytes !== block.meteredBytes) throw new RangeError('metered size differs')
+      const skeleton = decodeSkeleton(segment.skeleton)
+      checkPositions(block, skeleton)
+      return { segment, skeleton }
+    })
+  }
+}
+
+/** Compares what the key does not protect with what the storage reports of the block. */
+function checkPositions(block: StoredBlock, skeleton: readonly SequencedRecord[]): void {
+  let seqNum = block.firstSeqNum
+  let timestamp = block.firstTimestamp
+  for (const record of skeleton) {
+    if (record.seqNum !== seqNum++) throw new RangeError('sequence number differs')
+    if (record.timestamp < timestamp) throw new RangeError('timestamps decrease')
+    timestamp = record.timestamp
+  }
+  const ends = seqNum === block.endSeqNum && timestamp === block.lastTimestamp
+  if (!ends || skeleton[0]?.timestamp !== block.firstTimestamp) throw new RangeError('positions differ')
+}
+
+interface OpenedBatch {
+  readonly key: EncryptionKey
+  readonly batch: MaybePromise<ReadBatch>
+}
+
+/** The live batches that were opened, each kept as long as the sealed one. */
+const openedBatches = new WeakMap<LiveBatch, Set<OpenedBatch>>()
+
+/** Compares by value, in constant time. */
+function isSameKey(one: EncryptionKey, other: EncryptionKey): boolean {
+  return one === other || equalSecrets(one.bytes, other.bytes)
 }

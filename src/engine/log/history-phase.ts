@@ -1,13 +1,7 @@
 import { deletedUnderReadError } from '../../api/errors.ts'
-import {
-  afterDelivering,
-  isExhausted,
-  type ReadLimits,
-  type ReadPlan,
-  withinBatches,
-} from '../../core/read-plan.ts'
+import { afterDelivering, isExhausted, type ReadLimits, type ReadPlan } from '../../core/read-plan.ts'
 import { BATCH_ENCODED_BYTES_MAX, READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../../model/limits.ts'
-import { isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
+import { isPromise } from '../../runtime/maybe-promise.ts'
 import type { StoredBlock } from '../../storage/contract.ts'
 import { ReadBatch, type RecordBatch } from '../../storage/record-batch.ts'
 import { type RecordSpan, spansOf } from '../../storage/record-spans.ts'
@@ -60,7 +54,6 @@ export class HistoryPhase {
 
   /** Drops what was read and not delivered. The next batch is read from the storage again. */
   forget(): void {
-    for (const block of this.#blocks) this.#reader.forget(block)
     this.#blocks = []
     this.#first = 0
     this.#scanned = undefined
@@ -121,7 +114,7 @@ export class HistoryPhase {
       const left = afterDelivering(limits, count, meteredBytes)
       let block: StoredBlock | undefined
       try {
-        const opening = this.#open(stored, endSeqNum, left, count, meteredBytes)
+        const opening = this.#reader.open(stored, { from: progress.position, endSeqNum, limits: left })
         block = isPromise(opening) ? await opening : opening
       } catch (error) {
         // The records before the block are delivered first; the next call reports the error.
@@ -150,21 +143,6 @@ export class HistoryPhase {
     return { batch: new ReadBatch(this.#recordsOf(parts), summary), ended }
   }
 
-  /** Opens a block for a batch that has `count` records already. Undefined if `left` admits none of it. */
-  #open(
-    block: StoredBlock,
-    endSeqNum: number,
-    left: ReadLimits,
-    count: number,
-    meteredBytes: number,
-  ): MaybePromise<StoredBlock | undefined> {
-    const wanted = { from: this.#progress.position, endSeqNum, limits: left }
-    return this.#reader.open(block, wanted, () => ({
-      blocks: this.#blocks.slice(this.#first + 1).filter((block) => !this.#isExpired(block)),
-      room: afterDelivering(withinBatches(this.#progress.limits, 1), count, meteredBytes),
-    }))
-  }
-
   #spans(block: StoredBlock): readonly RecordSpan[] {
     if (this.#scanned?.data !== block.data) {
       this.#scanned = { data: block.data, spans: decodeStored(() => spansOf(block)) }
@@ -184,7 +162,6 @@ export class HistoryPhase {
   /** Moves on to the next block. */
   #pass(): void {
     this.#scanned = undefined
-    this.#reader.forget(this.#blocks[this.#first]!)
     this.#first++
   }
 

@@ -1,9 +1,7 @@
 import type { ReadLimits } from '../../core/read-plan.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { RedactedKey } from '../../model/encryption-key.ts'
-import type { HeadwaterError } from '../../model/errors.ts'
 import type { StreamPosition } from '../../model/position.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 import type { StoredBlock } from '../../storage/contract.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
@@ -21,7 +19,7 @@ export interface RecordCodec {
    * lacks the stream's cipher.
    */
   checkKey(key: RedactedKey | undefined): void
-  /** Hands a batch to `to`, in the order of the calls. Fails as `checkKey` throws. */
+  /** Hands a batch to `to`, in the order of the calls. Throws as `checkKey` does. */
   append(
     batch: AppendBatch,
     key: RedactedKey | undefined,
@@ -36,11 +34,6 @@ export interface RecordCodec {
    * a block is damaged.
    */
   split(blocks: readonly StoredBlock[]): readonly StoredBlock[]
-  /**
-   * Rejects all batches with `errorOf()` after `end` resolves (by default, once none is pending), or when one
-   * has been pending for too long.
-   */
-  close(clock: Clock, errorOf: () => HeadwaterError, end?: Promise<unknown>): Promise<void>
 }
 
 /** The records that a read wants of a block. */
@@ -51,13 +44,6 @@ export interface Wanted {
   readonly limits: ReadLimits
 }
 
-/** Blocks that may be decrypted early, while the first block of a batch is being decrypted. */
-export interface UpcomingBlocks {
-  readonly blocks: readonly StoredBlock[]
-  /** The limits of the batch, the first block included. */
-  readonly room: ReadLimits
-}
-
 /** Turns the stored blocks of a stream into plain ones, for one read. */
 export interface RecordReader {
   /** The position of every record in a block. Decrypts nothing. */
@@ -66,13 +52,7 @@ export interface RecordReader {
    * Returns the block in plain text, at least what is wanted of it; undefined if the limits admit none of its
    * records.
    */
-  open(
-    block: StoredBlock,
-    wanted: Wanted,
-    ahead?: () => UpcomingBlocks,
-  ): MaybePromise<StoredBlock | undefined>
-  /** Releases what `open` keeps of a block that the read has passed. */
-  forget(block: StoredBlock): void
+  open(block: StoredBlock, wanted: Wanted): MaybePromise<StoredBlock | undefined>
   /** Returns the plain form of a live batch, shared by all followers with the same key. */
   openLive(live: LiveBatch): MaybePromise<ReadBatch>
 }
@@ -80,7 +60,6 @@ export interface RecordReader {
 const PLAIN_READER: RecordReader = {
   positions: (block) => decodeStored(() => spansOf(block)),
   open: (block) => block,
-  forget() {},
   openLive: ({ batch }) => batch,
 }
 
@@ -91,5 +70,4 @@ export const PLAIN: RecordCodec = {
   append: (batch, _key, listener, group, to) => to.enqueue(batch, listener, group),
   reader: () => PLAIN_READER,
   split: (blocks) => blocks,
-  async close() {},
 }

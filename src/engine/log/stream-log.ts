@@ -2,7 +2,6 @@ import type { ReadLimits } from '../../core/read-plan.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { RedactedKey } from '../../model/encryption-key.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import type { Head, StorageSession, StoredBlock } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import { identityOf } from '../../storage/heads.ts'
@@ -17,7 +16,7 @@ import type {
 } from './append-entry.ts'
 import { AppendPipeline, type AppendPipelineOptions } from './append-pipeline.ts'
 import { BlockSource, type ReadAhead } from './block-source.ts'
-import { closedError, conflictError, deletedError, lostRecordsError } from './errors.ts'
+import { conflictError, lostRecordsError } from './errors.ts'
 import { type Follower, type LiveBatch, LiveTail, type LiveTailLimits, liveBatch } from './live-tail.ts'
 import type { ReadShare } from './read-budget.ts'
 import type { RecordCodec } from './record-codec.ts'
@@ -28,7 +27,6 @@ const RECORD_BYTES = 1_024
 
 export interface StreamLogOptions extends AppendPipelineOptions {
   readonly session: Pick<StorageSession, 'append' | 'head' | 'read'>
-  readonly clock: Clock
   readonly limits: LiveTailLimits
   readonly readAhead: ReadAhead
   /** See `StorageManifest`. */
@@ -129,7 +127,7 @@ export class StreamLog implements AppendTarget, AppendSink {
     }
   }
 
-  /** Appends in the order of the calls. Fails as `RecordCodec.checkKey` throws. */
+  /** Appends in the order of the calls. Throws as `RecordCodec.checkKey` does. */
   append(
     batch: AppendBatch,
     key: RedactedKey | undefined,
@@ -211,12 +209,6 @@ export class StreamLog implements AppendTarget, AppendSink {
     this.invalidate()
     this.wake()
     this.#options.onDeleted(this)
-    void this.codec.close(this.#options.clock, deletedError)
-  }
-
-  /** Ends the encryption of appends that never completes, until `drained` resolves. */
-  close(drained: Promise<unknown>): void {
-    void this.codec.close(this.#options.clock, closedError, drained)
   }
 
   /**

@@ -179,6 +179,8 @@ class PendingAppend implements AppendListener {
     try {
       this.#log.append(this.#batch, this.#target.key, this, this.#group)
     } catch (error) {
+      // Before the caller learns of it: the next append of the group may follow in the same turn.
+      this.#group?.fail(error)
       this.#fail(error)
     }
   }

@@ -65,8 +65,6 @@ export class StreamTable {
   readonly #loading = new Set<Loading>()
   /** Continues where the last scan for eviction ended. */
   #hand: Iterator<StreamLog> | undefined
-  /** Set when the engine begins to close. */
-  #drained: Promise<unknown> | undefined
 
   constructor(options: StreamTableOptions) {
     this.#options = options
@@ -204,11 +202,7 @@ export class StreamTable {
   /** Wakes every follower, waits until `drained` resolves, which ends all appends, and empties the table. */
   async close(drained: Promise<unknown>): Promise<void> {
     this.#watch.close()
-    this.#drained = drained
-    for (const log of this.#byId.values()) {
-      log.wake()
-      log.close(drained)
-    }
+    for (const log of this.#byId.values()) log.wake()
     await drained
     this.#byName.clear()
     this.#byId.clear()
@@ -305,7 +299,6 @@ export class StreamTable {
     this.#byName.set(streamKey(document.basin, document.name), log)
     this.#byId.set(document.logId, log)
     this.#makeRoom(log)
-    if (this.#drained !== undefined) log.close(this.#drained)
     return log
   }
 

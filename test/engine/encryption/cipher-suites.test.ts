@@ -79,11 +79,7 @@ describe.each([
 ] as const)('%s', (_, suite, vectors) => {
   it.each(vectors)('matches the published vector with tag $tag', async (vector) => {
     const key = new EncryptionKey(hex(vector.key))
-    const [nonce, ad, plaintext] = [vector.nonce, vector.ad, vector.plaintext].map(hex) as [
-      Uint8Array,
-      Uint8Array,
-      Uint8Array,
-    ]
+    const [nonce, ad, plaintext] = [hex(vector.nonce), hex(vector.ad), hex(vector.plaintext)]
     const sealed = await suite.seal(key, nonce, plaintext, ad)
     expect(Buffer.from(sealed).toString('hex')).toBe(vector.ciphertext + vector.tag)
     expect(await suite.open(key, nonce, sealed, ad)).toEqual(plaintext)
@@ -106,14 +102,7 @@ describe.each(SUITES)('%s', (_, suite) => {
     }
     const other = new EncryptionKey(new Uint8Array(32).fill(8))
     expect(await suite.open(other, nonce, sealed, ad)).toBeUndefined()
-    expect(
-      await suite.open(
-        key,
-        nonce.map(() => 4),
-        sealed,
-        ad,
-      ),
-    ).toBeUndefined()
+    expect(await suite.open(key, new Uint8Array(nonce.length), sealed, ad)).toBeUndefined()
     expect(await suite.open(key, nonce, sealed, new Uint8Array([1, 3]))).toBeUndefined()
   })
 })

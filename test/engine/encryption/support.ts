@@ -5,6 +5,7 @@ import { aesGcmOfNode, aesGcmOfWeb } from '../../../src/engine/encryption/aes-gc
 import type { Basin, CipherSuite, HeadwaterError, OpenOptions, Stream } from '../../../src/index.ts'
 import type { EncryptionKeyInput } from '../../../src/model/encryption-key.ts'
 import { type NodeCrypto, nodeCrypto } from '../../../src/runtime/node.ts'
+import { afterEachFile } from '../../support/after-file.ts'
 import { openEngine, type TestEngine } from '../../support/index.ts'
 
 export const aesOfNode = aesGcmOfNode(nodeCrypto() as NodeCrypto)
@@ -35,11 +36,17 @@ export interface EncryptedEngine extends TestEngine {
   with(encryptionKey?: EncryptionKeyInput): Stream
 }
 
+const engines: TestEngine[] = []
+afterEachFile(async () => {
+  await Promise.all(engines.splice(0).map(({ hw }) => hw.close()))
+})
+
 export async function openEncrypted(
   suite: CipherSuite,
   options: Partial<OpenOptions> = {},
 ): Promise<EncryptedEngine> {
   const engine = await openEngine({ ciphers: [suite], ...options })
+  engines.push(engine)
   await engine.hw.ensureBasin('encrypted', { streamCipher: suite.name })
   const basin = engine.hw.basin('encrypted')
   await basin.ensureStream('stream')
@@ -58,59 +65,32 @@ export async function outcome(promise: Promise<unknown>): Promise<string> {
   )
 }
 
-/** A suite whose `seal` resolves when the test releases it, in the order of the test. */
-interface HeldSuite extends CipherSuite {
+/** A suite whose calls of a kind wait until the test releases them, in the order of the test. */
+export interface HeldSuite extends CipherSuite {
+  holds: 'seal' | 'open' | 'nothing'
   /** The number of waiting calls. */
   readonly held: number
-  /** Resolves the waiting call at this index. */
-  release(index: number): void
-  fail(index: number, error: unknown): void
+  /** Ends the waiting call at this index, with the error if there is one. */
+  release(index: number, error?: Error): void
 }
 
-export function heldSuite(inner: CipherSuite): HeldSuite {
-  const waiting: { resolve: () => void; reject: (error: unknown) => void }[] = []
-  return {
+export function heldSuite(inner: CipherSuite, holds: HeldSuite['holds'] = 'nothing'): HeldSuite {
+  const waiting: ((error: Error | undefined) => void)[] = []
+  const unless = <Result>(isHeld: boolean, run: () => Result | Promise<Result>) =>
+    isHeld
+      ? new Promise<void>((resolve, reject) =>
+          waiting.push((error) => (error ? reject(error) : resolve())),
+        ).then(run)
+      : run()
+  const suite: HeldSuite = {
     ...inner,
+    holds,
     get held() {
       return waiting.length
     },
-    release: (index) => waiting.splice(index, 1)[0]!.resolve(),
-    fail: (index, error) => waiting.splice(index, 1)[0]!.reject(error),
-    async seal(...args) {
-      await new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }))
-      return inner.seal(...args)
-    },
-  }
-}
-
-/** A suite whose `open` waits while the test holds it. */
-export interface SlowSuite extends CipherSuite {
-  slow: boolean
-  /** How often `open` was called. */
-  opens: number
-  /** How many of these calls wait. */
-  readonly waiting: number
-  /** Resolves all waiting calls. */
-  release(): void
-}
-
-export function slowSuite(inner: CipherSuite): SlowSuite {
-  const waiting: (() => void)[] = []
-  const suite: SlowSuite = {
-    ...inner,
-    slow: false,
-    opens: 0,
-    get waiting() {
-      return waiting.length
-    },
-    release() {
-      for (const resolve of waiting.splice(0)) resolve()
-    },
-    open(...args) {
-      suite.opens++
-      if (!suite.slow) return inner.open(...args)
-      return new Promise<void>((resolve) => waiting.push(resolve)).then(() => inner.open(...args))
-    },
+    release: (index, error) => waiting.splice(index, 1)[0]!(error),
+    seal: (...args) => unless(suite.holds === 'seal', () => inner.seal(...args)),
+    open: (...args) => unless(suite.holds === 'open', () => inner.open(...args)),
   }
   return suite
 }
