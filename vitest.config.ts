@@ -32,8 +32,8 @@ const WITHOUT_STORAGE = [
 
 /** The tests whose storage calls depend on what the engine does. */
 const ENGINE_TESTS = [
-  'test/engine/{api,log,service}/*.test.ts',
-  'test/engine/encryption/{damage,live,stored-bytes}.test.ts',
+  'test/engine/{api,log,service,streams}/*.test.ts',
+  'test/engine/encryption/{reading,stored-blocks}.test.ts',
   'test/usage/storage-gauges.test.ts',
 ]
 

@@ -12,18 +12,17 @@ import { engineSettings, type OpenOptions } from './options.ts'
 import { Admission } from './service/admission.ts'
 import { AppendService } from './service/append-service.ts'
 import { BackgroundWork } from './service/background.ts'
-import { BasinCreator } from './service/basin-creator.ts'
 import { BasinService } from './service/basin-service.ts'
-import { Catalog } from './service/catalog.ts'
 import { Cleanup } from './service/cleanup.ts'
 import { ConfirmedClock } from './service/confirmed-clock.ts'
 import { Deadlines } from './service/deadlines.ts'
 import { ReadService } from './service/read-service.ts'
 import { statsOf } from './service/stats.ts'
-import { StreamBuilder } from './service/stream-builder.ts'
 import { StreamChanges } from './service/stream-changes.ts'
-import { StreamCreator } from './service/stream-creator.ts'
 import { StreamService } from './service/stream-service.ts'
+import { Catalog } from './streams/catalog.ts'
+import { StreamCreator } from './streams/create.ts'
+import { StreamBuilder } from './streams/fork.ts'
 import { StreamTable } from './streams/table.ts'
 
 /**
@@ -56,7 +55,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
   const clock = clockOf(settings.clock, session)
   let lostTails = 0
   const usage = settings.usage.open({ session, clock, onBackgroundError })
-  const catalog = new Catalog(session)
+  const catalog = new Catalog(session, clock)
   const readBudget = new ReadBudget(limits.readBufferBytes, clock)
   const work = new BackgroundWork({
     electForBackgroundWork: session.electForBackgroundWork,
@@ -78,8 +77,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
     newAppendId: settings.newAppendId,
     trimGraceMs,
     readsIntoNewMemory,
-    loadDocument: (basin, stream) =>
-      catalog.stream({ basin, stream }).then((found) => found && deadlines.live(found.value)),
+    loadDocument: (basin, stream) => deadlines.find({ basin, stream }).then((found) => found?.value),
     isOverdue: (log) => deadlines.isOverdue(log),
     codecFor: (document) => ciphers.codecFor(document),
     onTrim: () => work.reclaimAt(clock.now() + trimGraceMs),
@@ -90,7 +88,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
         new HeadwaterError('storage', `stream \`${name}\` in basin \`${basin}\`: ${loss?.message}`),
       )
     },
-    create: (ref, purpose, policy) => streamCreator.createOnUse(ref, purpose, policy),
+    create: (ref, purpose, policy) => creator.createOnUse(ref, purpose, policy),
     closing,
     onBackgroundError,
   })
@@ -100,11 +98,10 @@ export async function open(options: OpenOptions): Promise<Engine> {
   onHistoryChanged = () => {
     if (!closing.aborted) table.historyChanged()
   }
-  const basinCreator = new BasinCreator(catalog, clock)
   const { newId } = settings
-  const streamCreator = new StreamCreator(catalog, basinCreator, usage, clock, newId)
+  const creator = new StreamCreator({ catalog, usage, clock, newId })
   const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
-  const changes = new StreamChanges(session, table, usage, work, clock)
+  const changes = new StreamChanges({ session, table, usage, work, clock })
   const deadlines = new Deadlines({ session, catalog, changes, clock, confirmedClock, onBackgroundError })
   const admission = new Admission(limits)
   const appends = new AppendService({ table, admission, usage, work, clock, onBackgroundError })
@@ -119,9 +116,11 @@ export async function open(options: OpenOptions): Promise<Engine> {
     trimGraceMs,
     closing,
   })
-  const basins = new BasinService(catalog, basinCreator, work, clock, (cipher) => ciphers.check(cipher))
-  const builder = new StreamBuilder({ session, table, reads })
-  const streams = new StreamService(catalog, streamCreator, changes, builder, deadlines)
+  const checkCipher = ciphers.check.bind(ciphers)
+  const basins = new BasinService({ catalog, clock, checkCipher, deletions: work })
+  const find = deadlines.find.bind(deadlines)
+  const builder = new StreamBuilder({ session, catalog, creator, table, reads, find })
+  const streams = new StreamService({ catalog, creator, changes, builder, deadlines })
   const tokens = new LazyModule('the code of the access tokens', async () => {
     const { Tokens } = await import('./access/tokens.ts')
     return new Tokens({ session, catalog, shared, isShared, clock, onBackgroundError, closing })

@@ -152,10 +152,7 @@ export interface BasinReconfiguration {
    * `autoCreate: false`. Otherwise every append does. `null` keeps the value.
    */
   readonly createStreamOnAppend?: boolean | null | undefined
-  /**
-   * Whether reads and tail checks create a missing stream. Read sessions of the engine's owner always do,
-   * unless `autoCreate` is false. `null` keeps the value.
-   */
+  /** Whether reads and tail checks create a missing stream. `null` keeps the value. */
   readonly createStreamOnRead?: boolean | null | undefined
 }
 

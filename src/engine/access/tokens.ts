@@ -12,7 +12,7 @@ import type { ListQuery, Page } from '../../model/info.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { StorageSession } from '../../storage/contract.ts'
 import { getDocument, putDocument, type TokenDocument, type Versioned } from '../../storage/documents.ts'
-import type { Catalog } from '../service/catalog.ts'
+import type { Catalog } from '../streams/catalog.ts'
 import { permissionDenied } from '../streams/errors.ts'
 import { type Identity, TokenPermit } from './permissions.ts'
 import {

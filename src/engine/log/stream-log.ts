@@ -2,6 +2,7 @@ import type { ReadLimits } from '../../core/read-plan.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { RedactedKey } from '../../model/encryption-key.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import type { Head, StorageSession, StoredBlock } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import { identityOf } from '../../storage/heads.ts'
@@ -27,6 +28,7 @@ const RECORD_BYTES = 1_024
 
 export interface StreamLogOptions extends AppendPipelineOptions {
   readonly session: Pick<StorageSession, 'append' | 'head' | 'read'>
+  readonly clock: Clock
   readonly limits: LiveTailLimits
   readonly readAhead: ReadAhead
   /** See `StorageManifest`. */

@@ -9,13 +9,12 @@ import { newAttempts, type StreamTable } from '../streams/table.ts'
 import type { StreamTarget } from '../streams/target.ts'
 import type { Admission, MemoryReservation } from './admission.ts'
 import type { UsageRecorder } from './usage.ts'
-import type { WorkRequests } from './work-requests.ts'
 
 export interface AppendContext {
   readonly table: StreamTable
   readonly admission: Admission
   readonly usage: UsageRecorder
-  readonly work: WorkRequests
+  readonly work: { readonly overdueAt: number; restart(): void }
   readonly clock: Clock
   readonly onBackgroundError: (error: unknown) => void
 }

@@ -4,7 +4,6 @@ import { macrotask } from '../../runtime/macrotask.ts'
 import type { StorageSession } from '../../storage/contract.ts'
 import type { Cleanup } from './cleanup.ts'
 import type { UsageMeter } from './usage.ts'
-import type { WorkRequests } from './work-requests.ts'
 
 const INTERVAL_MS = 60_000
 const JITTER = 0.1
@@ -31,7 +30,8 @@ export interface BackgroundContext {
  * A task that fails is reported and runs again with the next run, which comes early if a full storage kept it
  * from freeing space. Unless this engine is elected, it completes only deletions that were requested from it.
  */
-export class BackgroundWork implements WorkRequests {
+export class BackgroundWork {
+  /** The time at which the timer of the periodic run counts as lost, in milliseconds. */
   overdueAt = 0
   readonly #context: BackgroundContext
   /** Set by `start`: it requests work itself. */
@@ -74,7 +74,7 @@ export class BackgroundWork implements WorkRequests {
   }
 
   /**
-   * In workerd, the timers and the messages of a request that has ended never arrive, so a run that it began
+   * Starts the periodic run again. In workerd, the timers and the messages of a request that has ended never arrive, so a run that it began
    * may never complete either.
    */
   restart(): void {
@@ -87,16 +87,21 @@ export class BackgroundWork implements WorkRequests {
     this.start(this.#cleanup)
   }
 
+  /** Deletes the streams of a basin that is marked as deleting. Rejects if that fails. */
   deleteStreams(basin: string): Promise<void> {
     return this.#cleanup.deleteStreams(basin)
   }
 
+  /** Completes the deletion of basins, now. */
   finishDeletions(): void {
     this.#hasDeletions = true
     this.#run()
   }
 
-  /** Requests before a run that is already scheduled share that run. */
+  /**
+   * Frees trimmed and deleted records at this time, in milliseconds, or soon after. Requests before a run that
+   * is already scheduled share that run.
+   */
   reclaimAt(time: number): void {
     if (this.#isClosed) return
     const { clock } = this.#context
@@ -112,6 +117,7 @@ export class BackgroundWork implements WorkRequests {
     this.#scheduled = { at: time, cancel }
   }
 
+  /** Keeps the engine in memory, even if its owner drops it, as long as it is in use. */
   stayInMemory(): void {
     this.#scheduleInterval()
   }

@@ -13,10 +13,8 @@ import { type BasinInfo, type ListQuery, LOCATION, type Page, type Provisioned }
 import { basinNameProblem, basinPrefixProblem, requestTokenProblem } from '../../model/names.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { BasinDocument } from '../../storage/documents.ts'
+import { type Catalog, putBasin } from '../streams/catalog.ts'
 import { assertNotDeleting } from '../streams/errors.ts'
-import { type BasinCreator, putBasin } from './basin-creator.ts'
-import type { Catalog } from './catalog.ts'
-import type { WorkRequests } from './work-requests.ts'
 
 /** The location of a basin, which the protocol can name. It never changes: there is only one. */
 export interface BasinPlacement {
@@ -33,34 +31,30 @@ export interface BasinCreation extends BasinPlacement {
 /** Throws if the change that was decided on is not permitted. */
 export type ChangeCheck = (change: 'create' | 'update') => void
 
-/** Throws `invalid` for a cipher that this engine cannot use. */
-export type CipherCheck = (cipher: Cipher) => void
+export interface BasinServiceContext {
+  readonly catalog: Catalog
+  readonly clock: Clock
+  /** Throws `invalid` for a cipher that this engine cannot use. */
+  readonly checkCipher: (cipher: Cipher) => void
+  readonly deletions: {
+    /** Deletes the streams of a basin that is marked as deleting. Rejects if that fails. */
+    deleteStreams(basin: string): Promise<void>
+    /** Completes the deletion of basins, now. */
+    finishDeletions(): void
+  }
+}
 
 /** Basins and their configuration (docs/protocol.md "Basins and streams"). */
 export class BasinService {
-  readonly #catalog: Catalog
-  readonly #creator: BasinCreator
-  readonly #work: WorkRequests
-  readonly #clock: Clock
-  readonly #checkCipher: CipherCheck
+  readonly #context: BasinServiceContext
 
-  constructor(
-    catalog: Catalog,
-    creator: BasinCreator,
-    work: WorkRequests,
-    clock: Clock,
-    checkCipher: CipherCheck,
-  ) {
-    this.#catalog = catalog
-    this.#creator = creator
-    this.#work = work
-    this.#clock = clock
-    this.#checkCipher = checkCipher
+  constructor(context: BasinServiceContext) {
+    this.#context = context
   }
 
   /** Creates the basin with the default configuration unless it exists. */
   createIfMissing(name: string, defaultRetention: RetentionPolicy | undefined): Promise<void> {
-    return this.#creator.createIfMissing(name, defaultRetention)
+    return this.#context.catalog.createBasinIfMissing(name, defaultRetention)
   }
 
   async create(
@@ -69,14 +63,15 @@ export class BasinService {
     options: BasinCreation,
     defaultRetention: RetentionPolicy | undefined,
   ): Promise<Provisioned<BasinInfo>> {
+    const { catalog } = this.#context
     assertValid(basinNameProblem(name), 'basin')
     if (options.requestToken !== undefined) {
       assertValid(requestTokenProblem(options.requestToken), 'requestToken')
     }
     this.#checkInput(config, options)
     const creationKey = basinCreationKey(options.requestToken, config)
-    return this.#catalog.change(name, async (commit) => {
-      const existing = (await this.#catalog.basin(name))?.value
+    return catalog.change(name, async (commit) => {
+      const existing = (await catalog.basin(name))?.value
       if (existing !== undefined) assertNotDeleting(existing)
       const decision = decideCreate(existing, creationKey)
       if (decision === 'exists') {
@@ -84,7 +79,7 @@ export class BasinService {
       }
       if (decision === 'noop') return { result: 'noop', info: basinInfo(existing!) }
       const desired = withDefaultRetention(basinConfig(config), defaultRetention)
-      const document = this.#creator.newBasin(name, desired, creationKey)
+      const document = this.#newBasin(name, desired, creationKey)
       await commit([putBasin(document, null)])
       return { result: 'created', info: basinInfo(document) }
     })
@@ -97,10 +92,11 @@ export class BasinService {
     defaultRetention: RetentionPolicy | undefined,
     check: ChangeCheck,
   ): Promise<Provisioned<BasinInfo>> {
+    const { catalog } = this.#context
     assertValid(basinNameProblem(name), 'basin')
     this.#checkInput(config, placement)
-    return this.#catalog.change(name, async (commit) => {
-      const existing = await this.#catalog.basin(name)
+    return catalog.change(name, async (commit) => {
+      const existing = await catalog.basin(name)
       const document = existing?.value
       const desired = withDefaultRetention(basinConfig(config), defaultRetention, document?.config)
       if (document !== undefined) assertNotDeleting(document)
@@ -108,9 +104,7 @@ export class BasinService {
       if (decision !== 'noop') check(decision)
       if (decision === 'noop') return { result: 'noop', info: basinInfo(document!) }
       const next =
-        decision === 'update'
-          ? { ...document!, config: desired }
-          : this.#creator.newBasin(name, desired, null)
+        decision === 'update' ? { ...document!, config: desired } : this.#newBasin(name, desired, null)
       await commit([putBasin(next, existing?.version ?? null)])
       return { result: decision === 'update' ? 'updated' : 'created', info: basinInfo(next) }
     })
@@ -120,11 +114,11 @@ export class BasinService {
     const { prefix = '', startAfter = '' } = query
     assertValid(basinPrefixProblem(prefix, 'prefix'), 'prefix')
     assertValid(basinPrefixProblem(startAfter, 'start-after'), 'startAfter')
-    return this.#catalog.page('basins', query, basinInfo)
+    return this.#context.catalog.page('basins', query, basinInfo)
   }
 
   async config(name: string): Promise<BasinConfig> {
-    return (await this.#catalog.existingBasin(name)).value.config
+    return (await this.#context.catalog.existingBasin(name)).value.config
   }
 
   async reconfigure(
@@ -132,10 +126,11 @@ export class BasinService {
     change: BasinReconfiguration,
     defaultRetention: RetentionPolicy | undefined,
   ): Promise<BasinConfig> {
+    const { catalog, checkCipher } = this.#context
     assertBasinConfig(change)
-    if (change.streamCipher != null) this.#checkCipher(change.streamCipher)
-    return this.#catalog.change(name, async (commit) => {
-      const { value, version } = await this.#catalog.activeBasin(name)
+    if (change.streamCipher != null) checkCipher(change.streamCipher)
+    return catalog.change(name, async (commit) => {
+      const { value, version } = await catalog.activeBasin(name)
       const changed = reconfiguredBasin(value.config, change)
       const config = withDefaultRetention(changed, defaultRetention, value.config)
       if (!sameConfig(config, value.config)) await commit([putBasin({ ...value, config }, version)])
@@ -148,21 +143,27 @@ export class BasinService {
    * more. Background work deletes the basin, and continues if this fails.
    */
   async delete(name: string): Promise<void> {
-    await this.#catalog.change(name, async (commit) => {
-      const { value, version } = await this.#catalog.existingBasin(name)
+    const { catalog, clock, deletions } = this.#context
+    await catalog.change(name, async (commit) => {
+      const { value, version } = await catalog.existingBasin(name)
       if (value.deletedAt !== null) return
-      await commit([putBasin({ ...value, deletedAt: this.#clock.now() }, version)])
+      await commit([putBasin({ ...value, deletedAt: clock.now() }, version)])
     })
     try {
-      await this.#work.deleteStreams(name)
+      await deletions.deleteStreams(name)
     } finally {
-      this.#work.finishDeletions()
+      deletions.finishDeletions()
     }
+  }
+
+  /** The document of a basin to be created. */
+  #newBasin(name: string, config: BasinConfig, creationKey: string | null): BasinDocument {
+    return { name, createdAt: this.#context.clock.now(), deletedAt: null, config, creationKey }
   }
 
   #checkInput(config: BasinConfigInput, { scope, location }: BasinPlacement): void {
     assertBasinConfig(config)
-    if (config.streamCipher != null) this.#checkCipher(config.streamCipher)
+    if (config.streamCipher != null) this.#context.checkCipher(config.streamCipher)
     for (const [field, name] of Object.entries({ scope, location })) {
       if (name != null && name !== LOCATION.name) {
         throw invalid(`${field} must be one of ${LOCATION.name}`, field)

@@ -15,7 +15,7 @@ import {
 } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { closedError, conflictError } from '../log/errors.ts'
-import { CONFLICTS_MAX, type Commit } from './catalog.ts'
+import { CONFLICTS_MAX, type Commit } from '../streams/catalog.ts'
 import type { ConfirmedClock } from './confirmed-clock.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { StreamChanges } from './stream-changes.ts'

@@ -1,7 +1,6 @@
 import {
   decideDeleteOnEmpty,
   decideExpiry,
-  firstCheckAt,
   isReadRecorded,
   type LifetimeDecision,
   streamExpiresAt,
@@ -13,7 +12,6 @@ import type { CatalogChange, Head, StorageSession } from '../../storage/contract
 import {
   type DeadlineDocument,
   deadlineKey,
-  getDocument,
   putDeadline,
   putStream,
   type StreamDocument,
@@ -23,42 +21,9 @@ import {
 import { StorageConflict } from '../../storage/errors.ts'
 import { conflictError } from '../log/errors.ts'
 import type { StreamLog } from '../log/stream-log.ts'
+import { type Catalog, CONFLICTS_MAX, type Commit } from '../streams/catalog.ts'
 import { nameReserved } from '../streams/errors.ts'
-import { type Catalog, CONFLICTS_MAX, type Commit } from './catalog.ts'
 import type { ConfirmedClock } from './confirmed-clock.ts'
-
-// Scheduling
-
-/** Schedules the first check of a stream with delete-on-empty. */
-export function emptyDeadline(document: StreamDocument, now: number): CatalogChange[] {
-  const { minAgeSeconds } = document.config.deleteOnEmpty
-  if (minAgeSeconds === 0) return []
-  const { basin, name, logId } = document
-  return [putDeadline(firstCheckAt(minAgeSeconds, now), { basin, stream: name, logId, kind: 'empty' })]
-}
-
-/** Schedules the first check whether a stream has expired. */
-export function expiryDeadline({ basin, name, logId, createdAt, expiry }: StreamDocument): CatalogChange[] {
-  if (expiry === undefined) return []
-  const at = streamExpiresAt(expiry, { createdAt, appendedAt: createdAt })
-  return [putDeadline(at, { basin, stream: name, logId, kind: 'expiry' })]
-}
-
-/** How long a creation may take until what it left is removed, in milliseconds. */
-const CREATION_MS_MAX = 3_600_000
-
-/** What begins and what ends the creation of a log that no stream refers to yet. */
-export function creationDeadline({ basin, name, logId, createdAt }: StreamDocument): {
-  readonly begin: CatalogChange
-  readonly end: CatalogChange
-} {
-  const deadline: DeadlineDocument = { basin, stream: name, logId, kind: 'creation' }
-  const at = createdAt + CREATION_MS_MAX
-  return {
-    begin: putDeadline(at, deadline),
-    end: { kind: 'delete', collection: 'deadlines', key: deadlineKey(at, deadline) },
-  }
-}
 
 interface StreamRemoval {
   /** Deletes the stream if nothing was appended beyond `expectSeqNum`. */
@@ -78,7 +43,10 @@ export interface DeadlinesContext {
   readonly onBackgroundError: (error: unknown) => void
 }
 
-/** Deletes streams that are empty or have expired, and what creations left that were not completed. */
+/**
+ * Deletes streams that are empty or have expired, and what creations left that were not completed: when a
+ * deadline has passed, which is stored with the stream (`streams/create.ts`), and when a stream is used.
+ */
 export class Deadlines {
   readonly #context: DeadlinesContext
   #recorded: Promise<void> = Promise.resolve()
@@ -102,7 +70,7 @@ export class Deadlines {
       key: deadline.key,
       expect: deadline.version,
     }
-    const found = await this.#find({ basin, stream }, logId)
+    const found = await this.#current({ basin, stream }, logId)
     if (found.head === undefined) {
       // The log of a creation that was not completed has no other trace.
       const isLeft = kind === 'creation' && found.document?.value.logId !== logId
@@ -153,9 +121,9 @@ export class Deadlines {
   }
 
   /** The document of the stream with this name, and the head if it still has the log. */
-  async #find({ basin, stream }: StreamRef, logId: string) {
-    const { session } = this.#context
-    const document = await getDocument(session, 'streams', streamKey(basin, stream))
+  async #current(ref: StreamRef, logId: string) {
+    const { session, catalog } = this.#context
+    const document = await catalog.stream(ref)
     const head = document?.value.logId === logId ? await session.head(logId) : undefined
     return document === undefined || head === undefined
       ? ({ document, head: undefined } as const)
@@ -165,18 +133,19 @@ export class Deadlines {
   // Checks when a stream is used
 
   /**
-   * Resolves to the document of a stream that was found by its name, or to undefined if the stream has
-   * expired: it is deleted then. Rejects with `stream_deletion_pending` if only the name is in use.
+   * Resolves to the document of a stream; to undefined if there is none, or it has expired: it is deleted
+   * then. Rejects with `stream_deletion_pending` if only the name is in use.
    */
-  async live(document: StreamDocument): Promise<StreamDocument | undefined> {
-    const { session, confirmedClock } = this.#context
-    const { basin, name, deletedAt, expiry, logId, readAt } = document
+  async find(ref: StreamRef): Promise<Versioned<StreamDocument> | undefined> {
+    const { session, catalog, confirmedClock } = this.#context
+    const stream = await catalog.stream(ref)
+    if (stream === undefined) return undefined
+    const { name, deletedAt, expiry, logId, readAt } = stream.value
     if (deletedAt !== undefined) throw nameReserved(name)
     const head = expiry && (await session.head(logId))
     // One without a head was deleted meanwhile, which its user notices.
-    if (head === undefined || !this.isOverdue({ document, head, readAt })) return document
-    const now = await confirmedClock.now()
-    return (await this.#expire({ basin, stream: name }, logId, now)) ? undefined : document
+    if (head === undefined || !this.isOverdue({ document: stream.value, head, readAt })) return stream
+    return (await this.#expire(ref, logId, await confirmedClock.now())) ? undefined : stream
   }
 
   /**
@@ -193,7 +162,7 @@ export class Deadlines {
   async #expire(ref: StreamRef, logId: string, now: number): Promise<boolean> {
     const { session, changes } = this.#context
     for (let attempts = 0; attempts < CONFLICTS_MAX; attempts++) {
-      const { document, head } = await this.#find(ref, logId)
+      const { document, head } = await this.#current(ref, logId)
       if (head === undefined) return true
       if ((await this.#decide('expiry', document.value, head, now)) !== 'delete') return false
       try {

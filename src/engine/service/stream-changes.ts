@@ -2,40 +2,28 @@ import { extendRetention, type RetentionExtension } from '../../core/retention.t
 import type { RetentionPolicy, StreamConfig } from '../../model/config.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
-import {
-  getDocument,
-  putStream,
-  type StreamDocument,
-  streamKey,
-  type Versioned,
-} from '../../storage/documents.ts'
+import { putStream, type StreamDocument, type Versioned } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
+import { type Commit, deleteStream } from '../streams/catalog.ts'
+import { emptyDeadline } from '../streams/create.ts'
+import { releaseSource } from '../streams/fork.ts'
 import type { StreamTable } from '../streams/table.ts'
-import type { Commit } from './catalog.ts'
-import { emptyDeadline } from './deadlines.ts'
 import type { UsageRecorder } from './usage.ts'
-import type { WorkRequests } from './work-requests.ts'
+
+export interface StreamChangesContext {
+  readonly session: Pick<StorageSession, 'head' | 'get'>
+  readonly table: StreamTable
+  readonly usage: UsageRecorder
+  readonly work: { reclaimAt(time: number): void }
+  readonly clock: Clock
+}
 
 /** Removes or reconfigures one incarnation of a stream, and tells the stream table. */
 export class StreamChanges {
-  readonly #session: Pick<StorageSession, 'head' | 'get'>
-  readonly #table: StreamTable
-  readonly #usage: UsageRecorder
-  readonly #work: WorkRequests
-  readonly #clock: Clock
+  readonly #context: StreamChangesContext
 
-  constructor(
-    session: Pick<StorageSession, 'head' | 'get'>,
-    table: StreamTable,
-    usage: UsageRecorder,
-    work: WorkRequests,
-    clock: Clock,
-  ) {
-    this.#session = session
-    this.#table = table
-    this.#usage = usage
-    this.#work = work
-    this.#clock = clock
+  constructor(context: StreamChangesContext) {
+    this.#context = context
   }
 
   /**
@@ -48,11 +36,11 @@ export class StreamChanges {
     condition: { readonly expectSeqNum?: number | undefined } = {},
   ): Promise<void> {
     const { value: document, version } = stream
-    const now = this.#clock.now()
+    const { session, clock } = this.#context
     const changes: readonly CatalogChange[] =
       (document.forks ?? 0) > 0
-        ? [putStream({ ...document, deletedAt: now }, version)]
-        : [deletionOf(stream), ...(await releaseSource(this.#session, document))]
+        ? [putStream({ ...document, deletedAt: clock.now() }, version)]
+        : [deleteStream(stream), ...(await releaseSource(session, document))]
     await this.#remove(commit, document, [
       ...changes,
       { kind: 'delete-log', logId: document.logId, ...condition },
@@ -64,14 +52,15 @@ export class StreamChanges {
     const { value: document } = stream
     const { logId, deletedAt } = document
     if (deletedAt === undefined) {
-      await this.#remove(commit, document, [deletionOf(stream), { kind: 'delete-log', logId }])
-    } else await commit([deletionOf(stream)])
+      await this.#remove(commit, document, [deleteStream(stream), { kind: 'delete-log', logId }])
+    } else await commit([deleteStream(stream)])
   }
 
   async #remove(commit: Commit, document: StreamDocument, changes: readonly CatalogChange[]): Promise<void> {
     await this.#commit(document, 'deleted', commit(changes))
-    this.#usage.basinActive(document.basin)
-    this.#work.reclaimAt(this.#clock.now())
+    const { usage, work, clock } = this.#context
+    usage.basinActive(document.basin)
+    work.reclaimAt(clock.now())
   }
 
   /**
@@ -94,7 +83,7 @@ export class StreamChanges {
         epoch: document.epoch,
         ...(extensions && { extensions }),
       },
-      ...(wasOff ? emptyDeadline(document, this.#clock.now()) : []),
+      ...(wasOff ? emptyDeadline(document, this.#context.clock.now()) : []),
     ]
     await this.#commit(document, 'reconfigured', commit(changes))
     return document
@@ -108,10 +97,11 @@ export class StreamChanges {
     const from = config.retentionPolicy
     if (JSON.stringify(from) === JSON.stringify(to)) return undefined
     // Read after the document, and changed only together with it: if they differ, the commit would conflict.
-    const head = await this.#session.head(logId)
+    const { session, clock } = this.#context
+    const head = await session.head(logId)
     if (head?.epoch !== epoch) throw new StorageConflict('the stream was changed meanwhile')
     const { extensions = [] } = head
-    const next = extendRetention(extensions, { from, to }, head.tail.seqNum, this.#clock.now())
+    const next = extendRetention(extensions, { from, to }, head.tail.seqNum, clock.now())
     return next === extensions ? undefined : next
   }
 
@@ -120,47 +110,14 @@ export class StreamChanges {
     change: 'deleted' | 'reconfigured',
     commit: Promise<void>,
   ): Promise<void> {
+    const { table } = this.#context
     const ref = { basin, stream: name }
     try {
       await commit
     } catch (error) {
-      if (!StorageConflict.is(error)) this.#table.changed(ref, logId, 'uncertain')
+      if (!StorageConflict.is(error)) table.changed(ref, logId, 'uncertain')
       throw error
     }
-    this.#table.changed(ref, logId, change)
+    table.changed(ref, logId, change)
   }
-}
-
-/** Deletes the document of a stream. */
-function deletionOf({ value: { basin, name }, version }: Versioned<StreamDocument>): CatalogChange {
-  return { kind: 'delete', collection: 'streams', key: streamKey(basin, name), expect: version }
-}
-
-/** Counts one more fork of a stream. */
-export function addFork({ value, version }: Versioned<StreamDocument>): CatalogChange {
-  return putStream({ ...value, forks: (value.forks ?? 0) + 1 }, version)
-}
-
-/**
- * Counts one fork less of the stream that a deleted stream was a copy of. Frees the name of a deleted stream
- * with its last fork, and so on with the stream that it was a copy of.
- */
-async function releaseSource(
-  session: Pick<StorageSession, 'get'>,
-  { basin, forkOf }: StreamDocument,
-): Promise<CatalogChange[]> {
-  const changes: CatalogChange[] = []
-  for (let link = forkOf; link !== undefined; ) {
-    const document = await getDocument(session, 'streams', streamKey(basin, link.stream))
-    const source = document?.value
-    if (document === undefined || source?.logId !== link.logId) break
-    const forks = (source.forks ?? 1) - 1
-    if (forks > 0 || source.deletedAt === undefined) {
-      changes.push(putStream({ ...source, forks }, document.version))
-      break
-    }
-    changes.push(deletionOf(document))
-    link = source.forkOf
-  }
-  return changes
 }

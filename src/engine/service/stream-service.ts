@@ -15,7 +15,7 @@ import {
   type RestoredStream,
   type StreamCreation,
 } from '../../model/creation.ts'
-import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
+import { assertValid, invalid } from '../../model/errors.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../../model/info.ts'
 import {
   fencingTokenProblem,
@@ -26,46 +26,34 @@ import {
 } from '../../model/names.ts'
 import type { StreamPosition } from '../../model/position.ts'
 import { assertInteger, assertMembers, millisecondsOf } from '../../model/validation.ts'
-import {
-  type BasinDocument,
-  type StreamDocument,
-  streamKey,
-  type Versioned,
-} from '../../storage/documents.ts'
-import { StorageConflict } from '../../storage/errors.ts'
-import { streamNotFound } from '../streams/errors.ts'
+import { type StreamDocument, streamKey, type Versioned } from '../../storage/documents.ts'
+import type { Catalog } from '../streams/catalog.ts'
+import { createLog, type StreamCreator } from '../streams/create.ts'
+import { streamExists, streamNotFound } from '../streams/errors.ts'
+import type { InitialContent, StreamBuilder } from '../streams/fork.ts'
 import type { ChangeCheck } from './basin-service.ts'
-import type { Catalog, Commit } from './catalog.ts'
 import type { Deadlines } from './deadlines.ts'
-import type { BuiltLog, InitialContent, StreamBuilder } from './stream-builder.ts'
-import { addFork, type StreamChanges } from './stream-changes.ts'
-import type { StreamCreator } from './stream-creator.ts'
+import type { StreamChanges } from './stream-changes.ts'
 
 /** The members of a creation that are stored as they are. */
 type CreateStreamRequest = Pick<StreamCreation, 'metadata' | 'expiry' | 'fork'> & {
   readonly requestToken?: string | undefined
 }
 
+export interface StreamServiceContext {
+  readonly catalog: Catalog
+  readonly creator: StreamCreator
+  readonly changes: StreamChanges
+  readonly builder: StreamBuilder
+  readonly deadlines: Deadlines
+}
+
 /** Streams and their configuration (docs/protocol.md "Basins and streams"). */
 export class StreamService {
-  readonly #catalog: Catalog
-  readonly #creator: StreamCreator
-  readonly #changes: StreamChanges
-  readonly #builder: StreamBuilder
-  readonly #deadlines: Deadlines
+  readonly #context: StreamServiceContext
 
-  constructor(
-    catalog: Catalog,
-    creator: StreamCreator,
-    changes: StreamChanges,
-    builder: StreamBuilder,
-    deadlines: Deadlines,
-  ) {
-    this.#catalog = catalog
-    this.#creator = creator
-    this.#changes = changes
-    this.#builder = builder
-    this.#deadlines = deadlines
+  constructor(context: StreamServiceContext) {
+    this.#context = context
   }
 
   /** `content` is what the stream holds at first. */
@@ -76,6 +64,7 @@ export class StreamService {
     defaultRetention: RetentionPolicy | undefined,
     content?: InitialContent,
   ): Promise<Provisioned<StreamInfo>> {
+    const { catalog, creator, builder, deadlines } = this.#context
     assertValid(streamNameProblem(ref.stream), 'stream')
     if (requestToken !== undefined) assertValid(requestTokenProblem(requestToken), 'requestToken')
     assertStreamConfig(config)
@@ -83,61 +72,23 @@ export class StreamService {
     const creationKey = streamCreationKey(requestToken, config)
     // Waits for calls before this one only: two streams may be created as forks of each other.
     const source = content?.fork?.target.ref
-    const sourceChanged = source && this.#catalog.pendingChange(streamKey(source.basin, source.stream))
-    return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
-      const basin = await this.#catalog.activeBasin(ref.basin)
-      const existing = (await this.#stream(ref))?.value
+    const sourceChanged = source && catalog.pendingChange(streamKey(source.basin, source.stream))
+    return catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
+      const basin = await catalog.activeBasin(ref.basin)
+      const existing = (await deadlines.find(ref))?.value
       const decision = decideCreate(existing, creationKey)
       if (decision === 'exists') throw streamExists(ref)
       if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!) }
       const document: StreamDocument = {
-        ...this.#creator.newStream(basin.value, ref, config, creationKey, defaultRetention),
+        ...creator.newStream(basin.value, ref, config, creationKey, defaultRetention),
         ...lastingMembers({ metadata, expiry }),
       }
-      if (content === undefined) await this.#creator.add(commit, document, basin)
+      if (content === undefined) await creator.add(commit, document, basin)
       else {
         await sourceChanged
-        await this.#createWith(content, commit, document, basin)
+        await builder.create(commit, document, basin, content)
       }
       return { result: 'created', info: streamInfo(document) }
-    })
-  }
-
-  async #createWith(
-    content: InitialContent,
-    commit: Commit,
-    document: StreamDocument,
-    basin: Versioned<BasinDocument>,
-  ): Promise<void> {
-    const built = await this.#builder.build(document, content)
-    const { changes } = built
-    try {
-      if (content.fork === undefined) await this.#creator.publish(commit, document, basin, changes)
-      else await this.#publishFork(document, basin, content.fork.target.ref, built)
-    } catch (error) {
-      const isCertain = StorageConflict.is(error) || (HeadwaterError.is(error) && !error.mayHaveEffects)
-      // Otherwise the stream may exist. If it does not, the deadline removes the log.
-      if (isCertain) await this.#builder.discard(document).catch(() => {})
-      throw error
-    }
-  }
-
-  async #publishFork(
-    document: StreamDocument,
-    basin: Versioned<BasinDocument>,
-    source: StreamRef,
-    { changes, sourceId }: BuiltLog,
-  ): Promise<void> {
-    const { stream } = source
-    // Forks of one stream in turn, because each changes its document.
-    await this.#catalog.change(`fork\0${streamKey(source.basin, stream)}`, async (commit, isRepeated) => {
-      const ref = { basin: document.basin, stream: document.name }
-      if (isRepeated && (await this.#stream(ref)) !== undefined) throw streamExists(ref)
-      const current = isRepeated ? await this.#catalog.activeBasin(ref.basin) : basin
-      const forked = await this.#existing(source)
-      if (forked.value.logId !== sourceId) throw streamNotFound(source)
-      const fork = { ...document, forkOf: { stream, logId: forked.value.logId } }
-      await this.#creator.publish(commit, fork, current, [...changes, addFork(forked)])
     })
   }
 
@@ -147,21 +98,22 @@ export class StreamService {
     defaultRetention: RetentionPolicy | undefined,
     check: ChangeCheck,
   ): Promise<Provisioned<StreamInfo>> {
+    const { catalog, creator, changes, deadlines } = this.#context
     assertValid(streamNameProblem(ref.stream), 'stream')
     assertStreamConfig(config)
-    return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
-      const basin = await this.#catalog.activeBasin(ref.basin)
-      const existing = await this.#stream(ref)
+    return catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
+      const basin = await catalog.activeBasin(ref.basin)
+      const existing = await deadlines.find(ref)
       const desired = mergeStreamConfig(config, basin.value.config.defaultStreamConfig, defaultRetention)
       const decision = decideEnsure(existing?.value, desired)
       if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!.value) }
       check(decision)
       if (decision === 'update') {
-        const document = await this.#changes.reconfigure(commit, existing!, desired)
+        const document = await changes.reconfigure(commit, existing!, desired)
         return { result: 'updated', info: streamInfo(document) }
       }
-      const document = this.#creator.newStream(basin.value, ref, config, null, defaultRetention)
-      await this.#creator.add(commit, document, basin)
+      const document = creator.newStream(basin.value, ref, config, null, defaultRetention)
+      await creator.add(commit, document, basin)
       return { result: 'created', info: streamInfo(document) }
     })
   }
@@ -172,6 +124,7 @@ export class StreamService {
     restored: RestoredStream,
     defaultRetention: RetentionPolicy | undefined,
   ): Promise<StreamInfo> {
+    const { catalog, creator, deadlines } = this.#context
     assertMembers(restored, RESTORED_STREAM, 'restored')
     const { config = {}, start, fencingToken = '', cipher, metadata, expiry } = restored
     if (start === undefined) throw invalid('`start` is required', 'start')
@@ -183,31 +136,32 @@ export class StreamService {
     assertValid(fencingTokenProblem(fencingToken), 'fencingToken')
     assertBasinConfig({ streamCipher: cipher })
     assertStreamCreation({ metadata, expiry })
-    return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
-      const basin = await this.#catalog.activeBasin(ref.basin)
-      if ((await this.#stream(ref)) !== undefined) throw streamExists(ref)
-      const stream = this.#creator.newStream(basin.value, ref, config, null, defaultRetention)
+    return catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
+      const basin = await catalog.activeBasin(ref.basin)
+      if ((await deadlines.find(ref)) !== undefined) throw streamExists(ref)
+      const stream = creator.newStream(basin.value, ref, config, null, defaultRetention)
       const document: StreamDocument = {
         ...stream,
         ...(cipher !== undefined && { cipher }),
         ...lastingMembers({ metadata, expiry }),
       }
-      await this.#creator.add(commit, document, basin, { tail, fencingToken })
+      await creator.add(commit, document, basin, [createLog(document, { tail, fencingToken })])
       return streamInfo(document)
     })
   }
 
   async list(basin: string, query: ListQuery): Promise<Page<StreamInfo>> {
+    const { catalog } = this.#context
     const { prefix = '', startAfter = '' } = query
     assertValid(streamPrefixProblem(prefix, 'prefix'), 'prefix')
     assertValid(streamPrefixProblem(startAfter, 'start-after'), 'startAfter')
-    await this.#catalog.existingBasin(basin)
-    return this.#catalog.page('streams', query, streamInfo, streamKey(basin, ''))
+    await catalog.existingBasin(basin)
+    return catalog.page('streams', query, streamInfo, streamKey(basin, ''))
   }
 
   async config(ref: StreamRef): Promise<StreamConfig> {
     assertValid(streamNameProblem(ref.stream), 'stream')
-    await this.#catalog.existingBasin(ref.basin)
+    await this.#context.catalog.existingBasin(ref.basin)
     return (await this.#existing(ref)).value.config
   }
 
@@ -221,10 +175,11 @@ export class StreamService {
     change: StreamReconfiguration,
     defaultRetention: RetentionPolicy | undefined,
   ): Promise<StreamConfig> {
+    const { catalog, changes } = this.#context
     assertValid(streamNameProblem(ref.stream), 'stream')
     assertStreamConfig(change)
-    return this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
-      const basin = await this.#catalog.activeBasin(ref.basin)
+    return catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
+      const basin = await catalog.activeBasin(ref.basin)
       const stream = await this.#existing(ref)
       const { config } = stream.value
       const next = reconfiguredStream(
@@ -233,20 +188,14 @@ export class StreamService {
         basin.value.config.defaultStreamConfig,
         defaultRetention,
       )
-      if (!sameConfig(config, next)) await this.#changes.reconfigure(commit, stream, next)
+      if (!sameConfig(config, next)) await changes.reconfigure(commit, stream, next)
       return next
     })
   }
 
-  /** Resolves to undefined if there is none, or it has expired. Rejects if only its name is in use. */
-  async #stream(ref: StreamRef): Promise<Versioned<StreamDocument> | undefined> {
-    const stream = await this.#catalog.stream(ref)
-    return stream && (await this.#deadlines.live(stream.value)) && stream
-  }
-
   /** Rejects with `stream_not_found`. */
   async #existing(ref: StreamRef): Promise<Versioned<StreamDocument>> {
-    const stream = await this.#stream(ref)
+    const stream = await this.#context.deadlines.find(ref)
     if (stream === undefined) throw streamNotFound(ref)
     return stream
   }
@@ -256,10 +205,11 @@ export class StreamService {
    * name is free.
    */
   async delete(ref: StreamRef): Promise<void> {
+    const { catalog, changes } = this.#context
     assertValid(streamNameProblem(ref.stream), 'stream')
-    await this.#catalog.existingBasin(ref.basin)
-    await this.#catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
-      await this.#changes.remove(commit, await this.#existing(ref))
+    await catalog.existingBasin(ref.basin)
+    await catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
+      await changes.remove(commit, await this.#existing(ref))
     })
   }
 }
@@ -288,11 +238,4 @@ function lastingMembers({
 
 function storedExpiry(expiry: NonNullable<StreamCreation['expiry']>): Expiry {
   return 'at' in expiry ? { at: millisecondsOf(expiry.at) } : { idleSeconds: expiry.idleSeconds }
-}
-
-function streamExists({ basin, stream, shownAs = stream }: StreamRef): HeadwaterError {
-  return new HeadwaterError(
-    'resource_already_exists',
-    `stream \`${shownAs}\` in basin \`${basin}\` already exists`,
-  )
 }

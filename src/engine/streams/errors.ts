@@ -24,6 +24,17 @@ export function noStreamToAppendTo(ref: StreamRef): HeadwaterError {
   return new HeadwaterError('stream_not_found', `${message}; ${remedy}`, { field })
 }
 
+export function streamExists({ basin, stream, shownAs = stream }: StreamRef): HeadwaterError {
+  const message = `stream \`${shownAs}\` in basin \`${basin}\` already exists`
+  return new HeadwaterError('resource_already_exists', message)
+}
+
+/** The records below `seqNum` that a fork needs are trimmed or have expired. */
+export function forkTrimmed({ stream, shownAs = stream }: StreamRef, seqNum: number): HeadwaterError {
+  const message = `stream \`${shownAs}\` has lost records below ${seqNum} that the fork needs`
+  return new HeadwaterError('history_trimmed', message, { seqNum })
+}
+
 export function nameReserved(name: string): HeadwaterError {
   const message = `stream \`${name}\` was deleted; its name stays reserved until its forks are deleted`
   return new HeadwaterError('stream_deletion_pending', message)

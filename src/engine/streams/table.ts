@@ -1,6 +1,5 @@
 import type { StreamRef } from '../../model/names.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'
-import { SerialQueue } from '../../runtime/serial-queue.ts'
 import type { Head, StorageSession } from '../../storage/contract.ts'
 import { type StreamDocument, streamKey } from '../../storage/documents.ts'
 import { emptyHead } from '../../storage/heads.ts'
@@ -60,9 +59,8 @@ export class StreamTable {
   readonly #watch: ChangeWatch
   readonly #byName = new Map<string, StreamLog>()
   readonly #byId = new Map<string, StreamLog>()
-  /** The calls that wait for a name, by purpose and name. */
-  readonly #waiting = new Map<string, WaitingCalls>()
-  readonly #loading = new Set<Loading>()
+  /** The look-ups of names that are under way, by purpose and name. */
+  readonly #lookUps = new Map<string, LookUp>()
   /** Continues where the last scan for eviction ended. */
   #hand: Iterator<StreamLog> | undefined
 
@@ -84,14 +82,13 @@ export class StreamTable {
    * shared storage another engine may have deleted it, which using it reveals.
    */
   get({ basin, stream }: StreamRef): StreamLog | undefined {
-    return this.#waiting.size === 0 ? this.#find(streamKey(basin, stream)) : undefined
+    return this.#lookUps.size === 0 ? this.#find(streamKey(basin, stream)) : undefined
   }
 
   /**
-   * Passes the stream to `use`: synchronously if it is open. Calls for one name and purpose are served in the
-   * order in which they were made, so that appends keep their order while a name is being resolved, and share
-   * one look-up. Closing the engine fails reads, and waits for appends. Rejects with
-   * `stream_deletion_pending` when the attempts are used up.
+   * Passes the stream to `use`: synchronously if it is open. Calls for one name and purpose share a look-up
+   * and are served in the order in which they were made, so that appends keep their order. Closing the engine
+   * fails reads, and waits for appends. Rejects with `stream_deletion_pending` when the attempts are used up.
    */
   async open<Result>(
     request: OpenRequest,
@@ -99,34 +96,38 @@ export class StreamTable {
     use: (log: StreamLog) => Result,
     attempts: Attempts = newAttempts(),
   ): Promise<Result> {
-    this.#assertOpen(purpose)
     const { ref, creation } = request
     const name = streamKey(ref.basin, ref.stream)
     // Other look-ups may wait for a creation, which may wait for this one.
     const key = `${purpose}\0${creation.never ? 'never' : ''}\0${name}`
-    let calls = this.#waiting.get(key)
-    if (calls === undefined) {
-      const log = this.#find(name)
-      if (log !== undefined) return use(log)
-      calls = { queue: new SerialQueue(), made: 0, waiting: 0, failure: undefined }
-      this.#waiting.set(key, calls)
+    for (let hasWaited = false; attempts.left-- > 0; hasWaited = true) {
+      this.#assertOpen(purpose)
+      let lookUp = this.#lookUps.get(key)
+      const isOwn = lookUp === undefined
+      if (lookUp === undefined) {
+        const log = this.#find(name)
+        if (log !== undefined) return use(log)
+        lookUp = this.#begin(request, purpose, name)
+        this.#lookUps.set(key, lookUp)
+      }
+      let lease: StreamLease | undefined
+      try {
+        lease = await lookUp.lease
+      } catch (error) {
+        // Why a storage that is being closed failed does not matter.
+        this.#assertOpen(purpose)
+        // A look-up that began before this call may have missed what a later one finds.
+        if (isOwn || (hasWaited && isSameRequest(request, lookUp.request))) throw error
+      } finally {
+        if (isOwn) this.#lookUps.delete(key)
+      }
+      if (lease === undefined) continue
+      // All who wait continue in this turn, in the order of the calls: nothing is evicted in between.
+      if (isOwn) lease.release()
+      this.#assertOpen(purpose)
+      return use(lease.log)
     }
-    const { queue } = calls
-    const call = calls.made++
-    calls.waiting++
-    try {
-      return await queue.run(async () => {
-        const { log, release } = await this.#resolveShared(calls, call, request, purpose, attempts)
-        try {
-          this.#assertOpen(purpose)
-          return use(log)
-        } finally {
-          release()
-        }
-      })
-    } finally {
-      if (--calls.waiting === 0) this.#waiting.delete(key)
-    }
+    throw deletedError()
   }
 
   /**
@@ -171,7 +172,7 @@ export class StreamTable {
   /** Reports a change that this engine made or tried to make. */
   changed(ref: StreamRef, logId: string, change: LogChange): void {
     const name = streamKey(ref.basin, ref.stream)
-    for (const loading of this.#loading) if (loading.name === name) loading.isStale = true
+    for (const lookUp of this.#lookUps.values()) if (lookUp.name === name) lookUp.isStale = true
     const log = this.#byId.get(logId)
     if (change === 'deleted') log?.markDeleted(true)
     else if (log) {
@@ -189,7 +190,7 @@ export class StreamTable {
 
   /** Reports that the storage may have lost appends: what is in use is compared, the rest is forgotten. */
   historyChanged(): void {
-    for (const loading of this.#loading) loading.isStale = true
+    for (const lookUp of this.#lookUps.values()) lookUp.isStale = true
     for (const log of [...this.#byId.values()]) {
       if (log.isIdle) this.#remove(log)
       else {
@@ -220,78 +221,40 @@ export class StreamTable {
     return log
   }
 
-  /** Resolves a name for a call whose turn it is. It fails as a look-up did that began after the call. */
-  async #resolveShared(
-    calls: WaitingCalls,
-    call: number,
-    request: OpenRequest,
+  #begin(request: OpenRequest, purpose: Purpose, name: string): LookUp {
+    const state = { request, name, isStale: false }
+    return Object.assign(state, { lease: this.#lookUp(request, purpose, state) })
+  }
+
+  /**
+   * Reads a stream from the storage, or creates it. Resolves to undefined if it was changed meanwhile. Leased
+   * at once: otherwise it might be evicted, and read a second time, before its first use.
+   */
+  async #lookUp(
+    { ref, creation }: OpenRequest,
     purpose: Purpose,
-    attempts: Attempts,
-  ): Promise<StreamLease> {
-    const { failure } = calls
-    if (failure && call < failure.end && isSameRequest(request, failure.request)) throw failure.error
-    const end = calls.made
-    try {
-      return await this.#resolve(request, purpose, attempts)
-    } catch (error) {
-      // Why a storage that is being closed failed does not matter.
-      this.#assertOpen(purpose)
-      calls.failure = { request, error, end }
-      throw error
-    }
-  }
-
-  async #resolve(request: OpenRequest, purpose: Purpose, attempts: Attempts): Promise<StreamLease> {
-    const { ref, creation } = request
-    const name = streamKey(ref.basin, ref.stream)
-    const loading: Loading = { name, isStale: false }
-    this.#loading.add(loading)
-    try {
-      while (attempts.left-- > 0) {
-        loading.isStale = false
-        const open = this.#find(name)
-        if (open !== undefined) return open.lease()
-        const found = await this.#load(ref, loading)
-        if (found === 'changed') continue
-        if (found !== 'missing') return found
-        this.#assertOpen(purpose)
-        if (creation.never) throw streamNotFound(ref)
-        loading.isStale = false
-        const created = await this.#create(ref, purpose, creation, loading)
-        if (created !== undefined) return created
-      }
-    } finally {
-      this.#loading.delete(loading)
-    }
-    throw deletedError()
-  }
-
-  /** Leased at once: otherwise it might be evicted, and loaded a second time, before its first use. */
-  async #load(ref: StreamRef, loading: Loading): Promise<StreamLease | 'missing' | 'changed'> {
-    const { session, loadDocument, codecFor } = this.#options
-    const document = await loadDocument(ref.basin, ref.stream)
-    if (document === undefined) return 'missing'
-    const codec = await codecFor(document)
-    const head = await session.head(document.logId)
-    const isCurrent = head !== undefined && head.epoch === document.epoch && !loading.isStale
-    const known = this.#byId.get(document.logId)
-    if (!isCurrent || known?.isDeleted) return 'changed'
-    known?.noteReadAt(document.readAt)
-    return (known ?? this.#add(document, head, codec)).lease()
-  }
-
-  /** Creates the stream. Its log is empty, so it is not read. */
-  async #create(
-    ref: StreamRef,
-    purpose: Purpose,
-    policy: CreationPolicy,
-    loading: Loading,
+    lookUp: Pick<LookUp, 'isStale'>,
   ): Promise<StreamLease | undefined> {
-    const document = await this.#options.create(ref, purpose, policy)
-    if (document === undefined) return undefined
-    const codec = await this.#options.codecFor(document)
-    if (loading.isStale || this.#byId.has(document.logId)) return undefined
-    return this.#add(document, emptyHead(document.epoch, document.createdAt), codec).lease()
+    const { session, loadDocument, codecFor, create } = this.#options
+    const document = await loadDocument(ref.basin, ref.stream)
+    if (document !== undefined) {
+      const codec = await codecFor(document)
+      const head = await session.head(document.logId)
+      const isCurrent = head !== undefined && head.epoch === document.epoch && !lookUp.isStale
+      const known = this.#byId.get(document.logId)
+      if (!isCurrent || known?.isDeleted) return undefined
+      known?.noteReadAt(document.readAt)
+      return (known ?? this.#add(document, head, codec)).lease()
+    }
+    this.#assertOpen(purpose)
+    if (creation.never) throw streamNotFound(ref)
+    lookUp.isStale = false
+    const created = await create(ref, purpose, creation)
+    if (created === undefined) return undefined
+    const codec = await codecFor(created)
+    if (lookUp.isStale || this.#byId.has(created.logId)) return undefined
+    // The log of a new stream is empty, so it is not read.
+    return this.#add(created, emptyHead(created.epoch, created.createdAt), codec).lease()
   }
 
   #add(document: StreamDocument, head: Head, codec: RecordCodec): StreamLog {
@@ -322,20 +285,13 @@ export class StreamTable {
   }
 }
 
-/** The calls that wait for one name, in order. */
-interface WaitingCalls {
-  readonly queue: SerialQueue
-  /** How many calls there were. */
-  made: number
-  waiting: number
-  /** The latest failure of a look-up, which the calls below `end` precede: for a later one it may succeed. */
-  failure: { readonly request: OpenRequest; readonly error: unknown; readonly end: number } | undefined
-}
-
-interface Loading {
+/** A look-up that the calls for a name share. */
+interface LookUp {
+  readonly request: OpenRequest
   readonly name: string
-  /** Set when the stream is changed while it is loaded. */
+  /** Set when the stream is changed meanwhile. */
   isStale: boolean
+  readonly lease: Promise<StreamLease | undefined>
 }
 
 /** Whether a failed look-up fails for both. Otherwise a later one may be allowed to create the stream. */

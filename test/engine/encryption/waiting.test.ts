@@ -56,7 +56,7 @@ describe('appends that are not awaited', () => {
     const ends = submitted.map((ticket) => outcome(ticket.then((accepted) => accepted.ack())))
     expect((await Promise.all(ends)).map((end) => end.split(':')[0])).toEqual([
       '500 other',
-      '503 append_discarded',
+      '500 append_discarded',
     ])
     expect((await engine.with().checkTail()).seqNum).toBe(0)
   })

@@ -1,53 +1,48 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { open } from '../../../src/index.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import {
+  deferred,
   onEveryKindOfStorage,
   openEngine,
   outcomeOf,
   silent,
-  type TestEngine,
   testStorage,
   wrapped,
 } from '../../support/index.ts'
 
-let engine: TestEngine | undefined
-afterEach(async () => {
-  await engine?.hw.close()
-  engine = undefined
-})
+async function start(storage = testStorage()) {
+  const engine = await openEngine({ storage })
+  onTestFinished(() => engine.hw.close())
+  return { ...engine, basin: engine.hw.basin('basin', { autoCreate: false }) }
+}
 
 onEveryKindOfStorage(() =>
   describe('basins', () => {
     it('are deleted with their streams, and their names can be used again', async () => {
-      let removed = () => {}
-      const isRemovable = new Promise<void>((resolve) => {
-        removed = resolve
-      })
+      const removable = deferred()
       const storage = wrapped(testStorage(), {}, (session) => ({
         async commit(changes) {
-          if (changes.some(({ kind }) => kind === 'delete')) await isRemovable
+          if (changes.some(({ kind }) => kind === 'delete')) await removable.promise
           return session.commit(changes)
         },
       }))
-      engine = await openEngine({ storage })
-      const { hw, clock } = engine
-      const basin = hw.basin('basin', { autoCreate: false })
+      const { hw, clock, basin, stream } = await start(storage)
       for (let i = 0; i < 120; i++) await basin.createStream(`stream-${i}`)
-      await engine.stream.append('old')
-      const deleting = [hw.basin('basin').delete()]
+      await stream.append('old')
+      const deleting = [basin.delete()]
       await clock.settle()
       const [info] = (await hw.listBasins()).items
       expect([info?.state, info?.deletedAt]).toEqual(['deleting', new Date(clock.now())])
-      deleting.push(hw.basin('basin').delete())
+      deleting.push(basin.delete())
       expect(await outcomeOf(basin.createStream('more'))).toBe('basin_deletion_pending')
       expect(await outcomeOf(hw.createBasin('basin'))).toBe('basin_deletion_pending')
-      expect(await outcomeOf(hw.basin('basin').reconfigure({}))).toBe('basin_deletion_pending')
-      removed()
+      expect(await outcomeOf(basin.reconfigure({}))).toBe('basin_deletion_pending')
+      removable.resolve()
       await Promise.all(deleting)
       while ((await hw.listBasins()).items.length > 0) await clock.settle()
       expect(await outcomeOf(basin.stream('stream').checkTail())).toBe('basin_not_found')
-      expect(await outcomeOf(hw.basin('basin').delete())).toBe('basin_not_found')
+      expect(await outcomeOf(basin.delete())).toBe('basin_not_found')
       await hw.createBasin('basin')
       expect((await basin.listStreams()).items).toEqual([])
     })
@@ -61,32 +56,29 @@ onEveryKindOfStorage(() =>
           return session.commit(changes)
         },
       }))
-      engine = await openEngine({ storage })
-      const { hw } = engine
-      const basin = hw.basin('basin', { autoCreate: false })
+      const { hw, basin } = await start(storage)
       await basin.createStream('stuck')
-      expect(await outcomeOf(hw.basin('basin').delete())).toBe('storage')
+      expect(await outcomeOf(basin.delete())).toBe('storage')
       expect((await hw.listBasins()).items[0]?.state).toBe('deleting')
       expect((await basin.listStreams()).items.map(({ name }) => name)).toEqual(['stuck'])
       isFailing = false
       // Background work continues the deletion, and may complete it before this call.
-      expect(await outcomeOf(hw.basin('basin').delete())).toMatch(/^(ok|basin_not_found)$/)
+      expect(await outcomeOf(basin.delete())).toMatch(/^(ok|basin_not_found)$/)
       expect(await outcomeOf(basin.stream('stuck').append('x'))).toMatch(GONE)
     })
 
     it('finish a deletion after a restart', async () => {
       const storage = testStorage()
-      engine = await openEngine({ storage })
-      await engine.hw.basin('basin').delete()
-      await engine.hw.close()
-      const reopened = await open({ storage, clock: engine.clock })
-      while ((await reopened.listBasins()).items.length > 0) await engine.clock.settle()
+      const { hw, clock, basin } = await start(storage)
+      await basin.delete()
+      await hw.close()
+      const reopened = await open({ storage, clock })
+      while ((await reopened.listBasins()).items.length > 0) await clock.settle()
       await reopened.close()
     })
 
     it('reject operations on missing and deleting basins', async () => {
-      engine = await openEngine()
-      const { hw } = engine
+      const { hw } = await start()
       expect(await outcomeOf(hw.createBasin('basin'))).toBe('resource_already_exists')
       expect(await outcomeOf(hw.createBasin('Bad'))).toBe('invalid')
       expect(await outcomeOf(hw.ensureBasin('basin', {}, { scope: 'aws:eu-north-1' }))).toBe('invalid')
@@ -96,24 +88,25 @@ onEveryKindOfStorage(() =>
     })
 
     it('are created idempotently, ensured as given, and reconfigured in three states', async () => {
-      engine = await openEngine()
-      const { hw } = engine
+      const { hw } = await start()
       const config = {
         createStreamOnAppend: true,
         defaultStreamConfig: { storageClass: 'standard' as const },
       }
-      expect((await hw.createBasin('one', config, { requestToken: 't' })).result).toBe('created')
-      expect((await hw.createBasin('one', config, { requestToken: 't' })).result).toBe('noop')
-      expect(await outcomeOf(hw.createBasin('one', config, { requestToken: 'u' }))).toBe(
-        'resource_already_exists',
-      )
-      expect(await outcomeOf(hw.createBasin('one', {}, { requestToken: 't' }))).toBe(
-        'resource_already_exists',
-      )
-      expect((await hw.ensureBasin('one', config)).result).toBe('noop')
-      expect((await hw.ensureBasin('one', {})).result).toBe('updated')
+      const create = async (requestToken: string, input = config) => {
+        const created = hw.createBasin('one', input, { requestToken })
+        return created.then(
+          ({ result }) => result,
+          () => outcomeOf(created),
+        )
+      }
+      const ensure = async (input: object) => (await hw.ensureBasin('one', input)).result
+      expect([await create('t'), await create('t')]).toEqual(['created', 'noop'])
+      expect(await create('u')).toBe('resource_already_exists')
+      expect(await create('t', {} as typeof config)).toBe('resource_already_exists')
+      expect([await ensure(config), await ensure({})]).toEqual(['noop', 'updated'])
       expect((await hw.basin('one').config()).createStreamOnAppend).toBe(false)
-      expect((await hw.createBasin('one', config, { requestToken: 't' })).result).toBe('noop')
+      expect(await create('t')).toBe('noop')
       await hw.basin('one').reconfigure({ defaultStreamConfig: { storageClass: 'standard' } })
       await hw.basin('one').reconfigure({ createStreamOnRead: true })
       const { defaultStreamConfig } = await hw.basin('one').storedConfig()
@@ -128,16 +121,15 @@ onEveryKindOfStorage(() =>
 
 it('no engine acknowledges an append that begins after the deletion of its basin', async () => {
   const storage = testStorage({ shared: true })
-  engine = await openEngine({ storage })
-  const { hw, clock } = engine
+  const { clock, basin } = await start(storage)
   // No notification reaches it.
   const other = await open({ storage: silent(storage, 'none'), clock, autoCreate: false })
   const names = Array.from({ length: 60 }, (_, i) => `stream-${i}`)
-  for (const name of names) await hw.basin('basin').createStream(name)
+  for (const name of names) await basin.createStream(name)
   const streams = names.map((name) => other.basin('basin').stream(name))
   await Promise.all(streams.map((stream) => stream.append('before')))
   const sessions = await Promise.all(streams.slice(0, 10).map((stream) => stream.appendSession()))
-  await hw.basin('basin').delete()
+  await basin.delete()
   const appends = [
     ...streams.map((stream) => stream.append('after')),
     ...sessions.map(async (session) => (await session.submit('after')).ack()),

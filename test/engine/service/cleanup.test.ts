@@ -1,28 +1,39 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import type { memory } from '../../../adapters/storage/memory/index.ts'
-import type { StorageSession } from '../../../src/storage/contract.ts'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Storage, StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import {
   bodies,
-  codeOf,
   onEveryKindOfStorage,
   openEngine,
   outcomeOf,
   readAll,
-  type TestEngine,
   testStorage,
   wrapped,
 } from '../../support/index.ts'
 
-let engine: TestEngine
-afterEach(() => engine.hw.close())
+async function start(options: Parameters<typeof openEngine>[0] = {}) {
+  const storage: Storage = testStorage()
+  const engine = await openEngine({ storage, ...options })
+  const { hw, clock } = engine
+  onTestFinished(() => hw.close())
+  /** The sequence numbers that the storage still holds for the one stream. */
+  const stored = async (): Promise<number[]> => {
+    const session = await storage.open({ clock, onLogChanged: () => {} })
+    const [document] = await session.list('streams', { prefix: '', after: '', limit: 1 })
+    const { logId } = document!.value as { logId: string }
+    const blocks = await session.read(logId, { from: { seqNum: 0 }, endSeqNum: 1e9, bytesMax: 1e9 })
+    await session.close()
+    return blocks.flatMap(({ firstSeqNum, endSeqNum }) =>
+      Array.from({ length: endSeqNum - firstSeqNum }, (_, i) => firstSeqNum + i),
+    )
+  }
+  return { ...engine, basin: hw.basin('basin', { autoCreate: false }), stored }
+}
 
-onEveryKindOfStorage(() =>
+onEveryKindOfStorage(() => {
   describe('trimming', () => {
     it('applies to new reads at once, and to open sessions after the grace', async () => {
-      const storage = testStorage()
-      engine = await openEngine({ storage, trimGraceMs: 10_000 })
-      const { stream, clock } = engine
+      const { stream, clock, stored } = await start({ trimGraceMs: 10_000 })
       for (const body of ['a', 'b', 'c']) await stream.append(body)
       const session = stream.read({ seqNum: 0, count: 4 }).batches()
       const first = session.next()
@@ -34,19 +45,15 @@ onEveryKindOfStorage(() =>
       expect(bodies(await stream.readBatch({ timestamp: 0 }))[0]).toBe('c')
       const event = await slow!.next()
       expect(event?.kind === 'batch' && bodies(event.batch)).toEqual(['a', 'b', 'c'])
-      slow!.close()
-      const tooSlow = await stream.openCursor({ seqNum: 2 }, {})
+      await stream.openCursor({ seqNum: 2 }, {})
       await clock.advance('9s')
-      expect(await storedRecords(storage)).toEqual([0, 1, 2, 3])
+      expect(await stored()).toEqual([0, 1, 2, 3])
       await clock.advance('1s')
-      expect(await storedRecords(storage)).toEqual([2, 3])
-      tooSlow!.close()
-      await session.return(undefined)
+      expect(await stored()).toEqual([2, 3])
     })
 
     it('leaves an empty stream with its tail if it removes everything, and the command', async () => {
-      engine = await openEngine()
-      const { stream, clock } = engine
+      const { stream, clock } = await start()
       await stream.append(['a', 'b'])
       await stream.trim(Number.MAX_SAFE_INTEGER)
       expect((await stream.checkTail()).seqNum).toBe(3)
@@ -61,42 +68,22 @@ onEveryKindOfStorage(() =>
     })
 
     it('frees a stream that is trimmed continuously', async () => {
-      const storage = testStorage()
-      engine = await openEngine({ storage, trimGraceMs: 10_000 })
+      const { stream, clock, stored } = await start({ trimGraceMs: 10_000 })
       for (let i = 0; i < 60; i++) {
-        const { end } = await engine.stream.append(`${i}`)
-        await engine.stream.trim(end.seqNum - 1)
-        await engine.clock.advance('1s')
+        const { end } = await stream.append(`${i}`)
+        await stream.trim(end.seqNum - 1)
+        await clock.advance('1s')
       }
-      expect((await storedRecords(storage)).length).toBeLessThan(50)
-      await engine.clock.advance('10s')
-      expect(await storedRecords(storage)).toEqual([118, 119])
+      expect((await stored()).length).toBeLessThan(50)
+      await clock.advance('10s')
+      expect(await stored()).toEqual([118, 119])
     })
-  }),
-)
+  })
 
-/** The sequence numbers that the storage still holds for the one stream. */
-async function storedRecords(storage: ReturnType<typeof memory>): Promise<number[]> {
-  const session = await storage.open({ clock: engine.clock, onLogChanged: () => {} })
-  const [document] = await session.list('streams', { prefix: '', after: '', limit: 1 })
-  const { logId } = document!.value as { logId: string }
-  const blocks = await session.read(logId, { from: { seqNum: 0 }, endSeqNum: 1e9, bytesMax: 1e9 })
-  await session.close()
-  return blocks.flatMap(({ firstSeqNum, endSeqNum }) =>
-    Array.from({ length: endSeqNum - firstSeqNum }, (_, i) => firstSeqNum + i),
-  )
-}
-
-onEveryKindOfStorage(() =>
   describe('retention', () => {
     it('hides expired records from new reads at once, frees them later and keeps the tail', async () => {
-      const storage = testStorage()
-      engine = await openEngine({ storage })
-      const { stream, hw, clock } = engine
-      await hw
-        .basin('basin')
-        .stream('stream')
-        .reconfigure({ retentionPolicy: { ageSeconds: 100 } })
+      const { stream, clock, stored } = await start()
+      await stream.reconfigure({ retentionPolicy: { ageSeconds: 100 } })
       await stream.append({ body: 'a', timestamp: 1 })
       await clock.advance('50s')
       await stream.append('b')
@@ -106,88 +93,70 @@ onEveryKindOfStorage(() =>
       await clock.advance('50s')
       expect(bodies(await stream.readBatch())).toEqual(['c'])
       await clock.advance('49s')
-      expect(await storedRecords(storage)).toEqual([2])
+      expect(await stored()).toEqual([2])
       expect((await stream.checkTail()).seqNum).toBe(3)
     })
-  }),
-)
+  })
 
-onEveryKindOfStorage(() =>
   describe('delete-on-empty', () => {
-    const config = { deleteOnEmpty: { minAgeSeconds: 600 } }
+    const config = { deleteOnEmpty: { minAgeSeconds: 600 }, retentionPolicy: 'infinite' } as const
 
     it('deletes a stream without records when it is old enough', async () => {
-      engine = await openEngine()
-      const basin = engine.hw.basin('basin')
+      const { basin, clock } = await start()
       await basin.createStream('unused', config)
-      await engine.clock.advance('9m')
-      expect((await basin.listStreams({ prefix: 'unused' })).items).toHaveLength(1)
-      await engine.clock.advance('3m')
-      expect((await basin.listStreams({ prefix: 'unused' })).items).toHaveLength(0)
+      await clock.advance('9m')
+      expect(await basin.stream('unused').exists()).toBe(true)
+      await clock.advance('3m')
+      expect(await basin.stream('unused').exists()).toBe(false)
     })
 
     it('keeps a stream with records or recent appends, and deletes it once it is empty', async () => {
-      engine = await openEngine()
-      const basin = engine.hw.basin('basin', { autoCreate: false })
+      const { basin, clock } = await start()
       const stream = basin.stream('used')
-      await basin.createStream('used', { ...config, retentionPolicy: 'infinite' })
+      await basin.createStream('used', config)
       await stream.append('a')
-      await engine.clock.advance('1h')
+      await clock.advance('1h')
       expect(await readAll(stream)).toEqual(['a'])
       await stream.trim(Number.MAX_SAFE_INTEGER)
-      await engine.clock.advance('9m')
+      await clock.advance('9m')
       expect((await stream.checkTail()).seqNum).toBe(2)
-      await engine.clock.advance('13m')
+      await clock.advance('13m')
       expect(await outcomeOf(stream.checkTail())).toBe('stream_not_found')
     })
-  }),
-)
-describe('delete-on-empty', () => {
-  it('removes the deadlines of deleted streams within about an hour', async () => {
-    let inner: StorageSession | undefined
-    const storage = wrapped(testStorage(), {}, (session) => {
-      inner = session
-      return {}
-    })
-    const { hw, clock } = await openEngine({ storage })
-    const basin = hw.basin('basin')
-    for (let i = 0; i < 10; i++) {
-      await basin.ensureStream('s', { deleteOnEmpty: { minAgeSeconds: 2 ** 40 } })
-      await basin.stream('s').delete()
-    }
-    await clock.advance('62m')
-    expect(await inner!.list('deadlines', { prefix: '', after: '', limit: 100 })).toHaveLength(0)
-    await hw.close()
   })
 })
 
-describe('background', () => {
-  it('ends followers when the commit of delete-on-empty has an unknown outcome', async () => {
-    let failing = false
-    const storage = wrapped(testStorage(), { shared: false }, (session: StorageSession) => ({
-      async commit(changes) {
-        await session.commit(changes)
-        if (failing && changes.some(({ kind }) => kind === 'delete-log')) {
-          failing = false
-          throw new StorageFailure('io', 'the answer got lost', { nothingWritten: false })
-        }
-      },
-    }))
-    const { hw, clock } = await openEngine({ storage })
-    await hw.basin('basin').ensureStream('s', { deleteOnEmpty: { minAgeSeconds: 60 } })
-    let ended: string | undefined
-    hw.basin('basin', { autoCreate: false })
-      .stream('s')
-      .follow({})
-      .records$.subscribe({
-        error: (e) => {
-          ended = codeOf(e)
-        },
-      })
-    await clock.settle()
-    failing = true
-    await clock.advance('10m')
-    expect(ended).toBe('stream_deleted')
-    await hw.close()
+it('the deadlines of deleted streams are removed within about an hour', async () => {
+  let inner: StorageSession | undefined
+  const storage = wrapped(testStorage(), {}, (session) => {
+    inner = session
+    return {}
   })
+  const { basin, clock } = await start({ storage })
+  for (let i = 0; i < 10; i++) {
+    await basin.ensureStream('s', { deleteOnEmpty: { minAgeSeconds: 2 ** 40 } })
+    await basin.stream('s').delete()
+  }
+  await clock.advance('62m')
+  expect(await inner!.list('deadlines', { prefix: '', after: '', limit: 100 })).toHaveLength(0)
+})
+
+it('followers end when the commit of delete-on-empty has an unknown outcome', async () => {
+  let failing = false
+  const storage = wrapped(testStorage(), { shared: false }, (session) => ({
+    async commit(changes) {
+      await session.commit(changes)
+      if (failing && changes.some(({ kind }) => kind === 'delete-log')) {
+        failing = false
+        throw new StorageFailure('io', 'the answer got lost', { nothingWritten: false })
+      }
+    },
+  }))
+  const { basin, clock } = await start({ storage })
+  await basin.ensureStream('s', { deleteOnEmpty: { minAgeSeconds: 60 } })
+  const ended = outcomeOf(basin.stream('s').follow().toArray())
+  await clock.settle()
+  failing = true
+  await clock.advance('10m')
+  expect(await ended).toBe('stream_deleted')
 })

@@ -132,7 +132,7 @@ describe('a name with its automatic prefix', () => {
   it.each(Object.entries(CALLS))('is rejected beyond that, or if it is invalid: %s', async (_, call) => {
     for (const name of [`${longest}x`, `${longest.slice(1)}é`, 'x'.repeat(1_000)]) {
       const error = await failure(call(name))
-      expect([error?.code, error?.field]).toEqual(['invalid', 'stream'])
+      expect(error).toMatchObject({ code: 'invalid', field: 'stream' })
       // The error for a name that is too long without the prefix does not mention the prefix.
       expect(error?.message).toMatch(name.length > 512 ? /512 bytes/ : /512 bytes .* with the prefix/)
       expect(error?.message).not.toContain('tenant')

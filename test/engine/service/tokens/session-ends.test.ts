@@ -1,13 +1,64 @@
 import { getEventListeners } from 'node:events'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { type Engine, open, type Stream } from '../../../../src/index.ts'
 import { deferred, gated, testClock, testStorage, wrapped } from '../../../support/index.ts'
-import { closeAfterEach, openSession, SESSION_NAMES, start } from './open-sessions.ts'
 import { type AccessEngine, EVERYTHING, openWithTokens, outcome } from './support.ts'
 
-closeAfterEach()
+const engines: AccessEngine[] = []
+afterEach(async () => {
+  const started = engines.splice(0)
+  for (const { hw } of started) await hw.close()
+  // No timer is left.
+  for (const { clock } of started) expect(clock.pending).toBe(0)
+})
+
+async function start(options: Parameters<typeof openWithTokens>[0] = {}): Promise<AccessEngine> {
+  const engine = await openWithTokens(options)
+  engines.push(engine)
+  return engine
+}
 
 const streamOf = (view: Engine) => view.basin('basin').stream('stream')
+
+/** An input that never comes. */
+const idle = (): AsyncIterable<string> => ({
+  [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }),
+})
+
+/** Results before the end do not matter. */
+async function drain(items: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of items);
+}
+
+/** Each opens an idle session, and settles when the session ends. */
+const SESSIONS: Readonly<Record<string, (stream: Stream, signal: AbortSignal) => Promise<unknown>>> = {
+  'for await': (stream, signal) => drain(stream.follow({}, { signal })),
+  events: (stream, signal) => drain(stream.follow({}, { signal }).events()),
+  observable: (stream, signal) =>
+    new Promise<void>((complete, error) => {
+      stream.follow({}, { as: 'bytes', signal }).records$.subscribe({ complete, error })
+    }),
+  cursor: async (stream) => {
+    const cursor = (await stream.openCursor({}, {}))!
+    while ((await cursor.next()) !== undefined);
+  },
+  'long poll': (stream, signal) => stream.readBatch({ tailOffset: 0, waitMs: 60_000 }, { signal }),
+  'append session': async (stream, signal) => {
+    const session = await stream.appendSession({ signal })
+    await new Promise<void>((complete, error) => session.acks$.subscribe({ complete, error }))
+  },
+  appendAll: (stream, signal) => drain(stream.appendAll(idle(), { signal })),
+}
+const SESSION_NAMES = Object.keys(SESSIONS)
+
+/** Opens a session on a stream; adds its outcome to `ends`: `ok` or the code of an error. */
+function openSession(name: string, stream: Stream): { ends: string[]; signal: AbortSignal } {
+  const { signal } = new AbortController()
+  const ends: string[] = []
+  void outcome(SESSIONS[name]!(stream, signal)).then((end) => ends.push(end))
+  return { ends, signal }
+}
+
 const ROOT = 'the-root-token-of-it'
 const NOTHING_OPEN = { openReads: 0, waitingReads: 0, pendingAppends: 0, appendBytesInFlight: 0 }
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type AccessTokenInput, type Engine, open } from '../../../../src/index.ts'
 import type { ResourceSet } from '../../../../src/model/access.ts'
 import { letPass, testStorage } from '../../../support/index.ts'
-import { type AccessEngine, failure, openWithTokens, outcome } from './support.ts'
+import { type AccessEngine, EVERYTHING, openWithTokens, outcome, refusal } from './support.ts'
 
 let engine: AccessEngine
 let hw: Engine
@@ -16,6 +16,7 @@ const READS = { ops: ['read'] } as const
 const issue = (token: Partial<AccessTokenInput>, by = hw) =>
   by.issueAccessToken({ id: 'token', scope: READS, ...token })
 const works = (token: string) => outcome(hw.asHolder(token, ['read']))
+const REFUSED = /^(permission_denied|invalid)$/
 const ids = async (query = {}) => (await hw.listAccessTokens(query)).items.map(({ id }) => id)
 
 describe('issuing a token', () => {
@@ -30,26 +31,24 @@ describe('issuing a token', () => {
   )
 
   it.each(['', '.', '..', 'x'.repeat(97), 'é'.repeat(49), '\ud800'])('rejects the id %j', async (id) => {
-    const error = await failure(issue({ id }))
-    expect([error?.code, error?.field]).toEqual(['invalid', 'id'])
+    expect(await refusal(issue({ id }))).toEqual(['invalid', 'id'])
     expect(await ids()).toEqual([])
   })
 
   it('rejects a token that permits nothing', async () => {
     for (const scope of [{}, { ops: [] }, { opGroups: { account: {}, basin: { read: false } } }]) {
-      const error = await failure(issue({ scope: { ...scope, basins: { prefix: '' } } }))
-      expect([error?.code, error?.message]).toEqual(['invalid', 'Access token permissions cannot be empty'])
+      const issuing = issue({ scope: { ...scope, basins: { prefix: '' } } })
+      await expect(issuing).rejects.toThrow('Access token permissions cannot be empty')
     }
     expect(await ids()).toEqual([])
   })
 
   it('rejects an id in use, and keeps the existing token', async () => {
     const token = await issue({})
-    const error = await failure(issue({}))
-    expect([error?.code, error?.message]).toEqual([
-      'resource_already_exists',
-      'access token `token` already exists',
-    ])
+    await expect(issue({})).rejects.toMatchObject({
+      code: 'resource_already_exists',
+      message: 'access token `token` already exists',
+    })
     expect(await works(token)).toBe('ok')
     const outcomes = await Promise.all([outcome(issue({ id: 'new' })), outcome(issue({ id: 'new' }))])
     expect(outcomes.sort()).toEqual(['ok', 'resource_already_exists'])
@@ -71,8 +70,7 @@ describe('the expiry of a token', () => {
   const inMs = (ms: number) => new Date(engine.clock.now() + ms)
 
   it.each([0, -1, Number.NaN])('must be in the future: in %d ms', async (ms) => {
-    const error = await failure(issue({ expiresAt: inMs(ms) }))
-    expect([error?.code, error?.field]).toEqual(['invalid', 'expiresAt'])
+    expect(await refusal(issue({ expiresAt: inMs(ms) }))).toEqual(['invalid', 'expiresAt'])
   })
 
   it('defaults to that of the issuer, and is never later', async () => {
@@ -103,33 +101,26 @@ describe('a token permits no more than its issuer', () => {
     accessTokens: { prefix: 'team/' },
     ops: ['issue-access-token', 'read', 'append'],
   }
+  const both = (exact: string) => ({ exact, prefix: '' }) as ResourceSet
 
-  it.each<[string, AccessTokenInput['scope']]>([
-    ['the same', issuerScope],
-    ['fewer operations', { ...issuerScope, ops: ['read'] }],
-    ['fewer resources', { basins: { exact: 'mine-1' }, streams: { exact: '' }, ops: ['append'] }],
-  ])('%s', async (_, scope) => {
+  it.each<[string, AccessTokenInput['scope'], RegExp]>([
+    ['the same', issuerScope, /^ok$/],
+    ['fewer operations', { ...issuerScope, ops: ['read'] }, /^ok$/],
+    ['fewer resources', { basins: { exact: 'mine-1' }, streams: { exact: '' }, ops: ['append'] }, /^ok$/],
+    ['an operation more', { ops: ['read', 'trim'] }, REFUSED],
+    ['a group more', { opGroups: { stream: { read: true } } }, REFUSED],
+    ['more basins', { ...issuerScope, basins: { prefix: '' } }, REFUSED],
+    ['another basin', { ...issuerScope, basins: { exact: 'other' } }, REFUSED],
+    ['another stream', { ...issuerScope, streams: { exact: 'logs-2' } }, REFUSED],
+    ['streams by prefix', { ...issuerScope, streams: { prefix: 'logs' } }, REFUSED],
+    ['more access tokens', { ...issuerScope, accessTokens: { prefix: 'team' } }, REFUSED],
+    ['basins behind no name', { ...issuerScope, basins: both('') }, REFUSED],
+    ['streams behind the own name', { ...issuerScope, streams: both('logs') }, REFUSED],
+  ])('%s', async (_, scope, expected) => {
     const issuer = await engine.issued({ scope: issuerScope })
-    expect(await outcome(issue({ id: 'team/a', scope }, issuer))).toBe('ok')
-  })
-
-  it.each<[string, AccessTokenInput['scope']]>([
-    ['an operation', { ops: ['read', 'trim'] }],
-    ['a group', { opGroups: { stream: { read: true } } }],
-    ['more basins', { ...issuerScope, basins: { prefix: '' } }],
-    ['another basin', { ...issuerScope, basins: { exact: 'other' } }],
-    ['another stream', { ...issuerScope, streams: { exact: 'logs-2' } }],
-    ['streams by prefix', { ...issuerScope, streams: { prefix: 'logs' } }],
-    ['more access tokens', { ...issuerScope, accessTokens: { prefix: 'team' } }],
-    ['basins behind no name', { ...issuerScope, basins: { exact: '', prefix: '' } as ResourceSet }],
-    [
-      'streams behind the own name',
-      { ...issuerScope, streams: { exact: 'logs', prefix: '' } as ResourceSet },
-    ],
-  ])('rejects %s', async (_, scope) => {
-    const issuer = await engine.issued({ scope: issuerScope })
-    expect(await outcome(issue({ id: 'team/a', scope }, issuer))).toMatch(/^(permission_denied|invalid)$/)
-    expect(await ids()).toEqual(['token'])
+    const issued = await outcome(issue({ id: 'team/a', scope }, issuer))
+    expect(issued).toMatch(expected)
+    expect(await ids()).toEqual(issued === 'ok' ? ['team/a', 'token'] : ['token'])
   })
 
   it('even if the input changes after the check', async () => {
@@ -196,12 +187,9 @@ describe('listing tokens', () => {
     expect(JSON.stringify(items)).not.toContain(token.slice(0, 12))
   })
 
-  it.each([
-    [{ prefix: 'x'.repeat(97) }, 'prefix'],
-    [{ startAfter: 'x'.repeat(97) }, 'startAfter'],
-  ])('is rejected for %j', async (query, field) => {
-    const error = await failure(hw.listAccessTokens(query))
-    expect([error?.code, error?.field]).toEqual(['invalid', field])
+  it.each(['prefix', 'startAfter'])('is rejected for a long `%s`', async (field) => {
+    const query = { [field]: 'x'.repeat(97) }
+    expect(await refusal(hw.listAccessTokens(query))).toEqual(['invalid', field])
   })
 })
 
@@ -234,16 +222,14 @@ describe('revoking a token', () => {
     await hw.revokeAccessToken('token')
     expect(await outcome(view.listBasins())).toBe('authn')
     expect(await ids()).toEqual([])
-    const error = await failure(hw.revokeAccessToken('token'))
-    expect([error?.code, error?.message]).toEqual([
-      'access_token_not_found',
-      'access token `token` not found',
-    ])
+    await expect(hw.revokeAccessToken('token')).rejects.toMatchObject({
+      code: 'access_token_not_found',
+      message: 'access token `token` not found',
+    })
   })
 
   it.each(['', '.', '..', 'x'.repeat(97)])('rejects the id %j', async (id) => {
-    const error = await failure(hw.revokeAccessToken(id))
-    expect([error?.code, error?.field]).toEqual(['invalid', 'id'])
+    expect(await refusal(hw.revokeAccessToken(id))).toEqual(['invalid', 'id'])
   })
 
   it('succeeds once if two callers do it at the same time', async () => {
@@ -278,4 +264,23 @@ describe('tokens in the storage', () => {
     expect(await outcome(view.listBasins())).toBe('authn')
     await Promise.all([first.hw.close(), second.hw.close()])
   })
+})
+
+it('account metrics name only the basins in scope', async () => {
+  await hw.basin('other').stream('stream').append('a')
+  const end = engine.clock.now() + 60_000
+  const query = { set: 'active-basins', start: end - 3_600_000, end } as const
+  const labels = async (view: Engine) =>
+    (await view.metrics(query)).flatMap((metric) => (metric.kind === 'label' ? metric.values : []))
+  expect(await labels(hw)).toEqual(['basin', 'other'])
+  const scopes: [ResourceSet | null, string[]][] = [
+    [{ prefix: '' }, ['basin', 'other']],
+    [{ exact: 'basin' }, ['basin']],
+    [{ prefix: 'o' }, ['other']],
+    [null, []],
+  ]
+  for (const [index, [basins, expected]] of scopes.entries()) {
+    const view = await engine.issued({ id: `${index}`, scope: { ...EVERYTHING, basins } })
+    expect(await labels(view)).toEqual(expected)
+  }
 })

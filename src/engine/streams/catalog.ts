@@ -1,20 +1,24 @@
+import { basinConfig, withDefaultRetention } from '../../core/config.ts'
 import { listLimit, pageOf } from '../../core/listing.ts'
+import type { RetentionPolicy } from '../../model/config.ts'
 import { assertValid } from '../../model/errors.ts'
 import type { ListQuery, Page } from '../../model/info.ts'
 import { basinNameProblem, type StreamRef } from '../../model/names.ts'
-import type { StorageSession } from '../../storage/contract.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
 import {
   type BasinDocument,
   type Documents,
   getDocument,
   listDocuments,
+  putDocument,
   type StreamDocument,
   streamKey,
   type Versioned,
 } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { conflictError } from '../log/errors.ts'
-import { assertNotDeleting, basinNotFound } from '../streams/errors.ts'
+import { assertNotDeleting, basinNotFound } from './errors.ts'
 
 export type Commit = StorageSession['commit']
 
@@ -23,11 +27,13 @@ export const CONFLICTS_MAX = 20
 /** Typed access to the documents of basins and streams, pages of documents, and serialized changes. */
 export class Catalog {
   readonly #session: StorageSession
+  readonly #clock: Clock
   /** The latest change of each key that is being changed. */
   readonly #changes = new Map<string, Promise<unknown>>()
 
-  constructor(session: StorageSession) {
+  constructor(session: StorageSession, clock: Clock) {
     this.#session = session
+    this.#clock = clock
   }
 
   basin(name: string): Promise<Versioned<BasinDocument> | undefined> {
@@ -51,6 +57,18 @@ export class Catalog {
     const basin = await this.existingBasin(name)
     assertNotDeleting(basin.value)
     return basin
+  }
+
+  /** Creates the basin with the default configuration unless it exists. */
+  async createBasinIfMissing(name: string, defaultRetention: RetentionPolicy | undefined): Promise<void> {
+    assertValid(basinNameProblem(name), 'basin')
+    if ((await this.basin(name)) !== undefined) return
+    await this.change(name, async (commit) => {
+      if ((await this.basin(name)) !== undefined) return
+      const config = withDefaultRetention(basinConfig({}), defaultRetention)
+      const createdAt = this.#clock.now()
+      await commit([putBasin({ name, createdAt, deletedAt: null, config, creationKey: null }, null)])
+    })
   }
 
   /** A page of the documents whose keys begin with `keyPrefix`, which the query leaves out. */
@@ -103,4 +121,13 @@ export class Catalog {
     }
     throw conflictError()
   }
+}
+
+export function putBasin(document: BasinDocument, expect: number | null): CatalogChange {
+  return putDocument('basins', document.name, document, expect)
+}
+
+/** Deletes the document of a stream. */
+export function deleteStream({ value: { basin, name }, version }: Versioned<StreamDocument>): CatalogChange {
+  return { kind: 'delete', collection: 'streams', key: streamKey(basin, name), expect: version }
 }

@@ -1,0 +1,133 @@
+import { mergeStreamConfig } from '../../core/config.ts'
+import { firstCheckAt, streamExpiresAt } from '../../core/lifetime.ts'
+import { assertStreamConfig, type RetentionPolicy, type StreamConfigInput } from '../../model/config.ts'
+import { assertValid } from '../../model/errors.ts'
+import { type StreamRef, streamNameProblem } from '../../model/names.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { CatalogChange, LogStart } from '../../storage/contract.ts'
+import {
+  type BasinDocument,
+  putDeadline,
+  putStream,
+  type StreamDocument,
+  streamKey,
+  type Versioned,
+} from '../../storage/documents.ts'
+import type { Catalog, Commit } from './catalog.ts'
+import { assertNotDeleting, noStreamToAppendTo, permissionDenied, streamNotFound } from './errors.ts'
+import type { CreationPolicy } from './target.ts'
+
+export interface StreamCreatorContext {
+  readonly catalog: Catalog
+  readonly usage: { basinActive(basin: string): void }
+  readonly clock: Clock
+  readonly newId: () => string
+}
+
+/** Creates streams: explicitly, and on first use. */
+export class StreamCreator {
+  readonly #context: StreamCreatorContext
+
+  constructor(context: StreamCreatorContext) {
+    this.#context = context
+  }
+
+  /** The document of a stream to be created in a basin. */
+  newStream(
+    { config: { defaultStreamConfig, streamCipher } }: BasinDocument,
+    ref: StreamRef,
+    config: StreamConfigInput,
+    creationKey: string | null,
+    defaultRetention: RetentionPolicy | undefined,
+  ): StreamDocument {
+    return {
+      basin: ref.basin,
+      name: ref.stream,
+      logId: this.#context.newId(),
+      createdAt: this.#context.clock.now(),
+      config: mergeStreamConfig(config, defaultStreamConfig, defaultRetention),
+      cipher: streamCipher,
+      epoch: 1,
+      creationKey,
+    }
+  }
+
+  /**
+   * Commits a new stream with its log, which these changes create or complete. Conflicts if the basin has
+   * changed: a basin that is being deleted gets no more streams.
+   */
+  async add(
+    commit: Commit,
+    document: StreamDocument,
+    basin: Versioned<BasinDocument>,
+    changes: readonly CatalogChange[] = [createLog(document)],
+  ): Promise<void> {
+    await commit([
+      { kind: 'check', collection: 'basins', key: basin.value.name, expect: basin.version },
+      putStream(document, null),
+      ...changes,
+      ...emptyDeadline(document, document.createdAt),
+      ...expiryDeadline(document),
+    ])
+    this.#context.usage.basinActive(document.basin)
+  }
+
+  /**
+   * Creates a stream that was used before it existed, and its basin, if the policy or the basin's
+   * configuration allows it (docs/protocol.md "Automatic creation"). Resolves to undefined if the stream
+   * exists by now. Rejects with `basin_not_found`, `stream_not_found` or `permission_denied`.
+   */
+  async createOnUse(
+    ref: StreamRef,
+    purpose: 'append' | 'read',
+    policy: CreationPolicy,
+  ): Promise<StreamDocument | undefined> {
+    const { catalog } = this.#context
+    const { always, config = {}, defaultRetention, isConfigDenied } = policy
+    assertValid(streamNameProblem(ref.stream), 'stream')
+    assertStreamConfig(config)
+    return catalog.change(streamKey(ref.basin, ref.stream), async (commit, isRepeated) => {
+      const basin = (await catalog.basin(ref.basin)) ?? (await this.#newBasin(ref, policy))
+      const { createStreamOnAppend, createStreamOnRead } = basin.value.config
+      const isAllowed = always || (purpose === 'append' ? createStreamOnAppend : createStreamOnRead)
+      if (!isAllowed) throw purpose === 'append' ? noStreamToAppendTo(ref) : streamNotFound(ref)
+      assertNotDeleting(basin.value)
+      // The caller did not find the stream. If it exists by now, the commit conflicts.
+      const mayExist = isRepeated || isConfigDenied
+      if (mayExist && (await catalog.stream(ref)) !== undefined) return undefined
+      if (isConfigDenied) throw permissionDenied()
+      const document = this.newStream(basin.value, ref, config, null, defaultRetention)
+      await this.add(commit, document, basin)
+      return document
+    })
+  }
+
+  async #newBasin(
+    { basin }: StreamRef,
+    { always, defaultRetention }: CreationPolicy,
+  ): Promise<Versioned<BasinDocument>> {
+    const { catalog } = this.#context
+    if (always) await catalog.createBasinIfMissing(basin, defaultRetention)
+    return catalog.existingBasin(basin)
+  }
+}
+
+/** Creates the log of a new stream, which may begin at a position. */
+export function createLog({ logId, epoch, createdAt }: StreamDocument, start?: LogStart): CatalogChange {
+  return { kind: 'create-log', logId, epoch, createdAt, ...(start && { start }) }
+}
+
+/** Schedules the first check of a stream with delete-on-empty: see `service/deadlines.ts`. */
+export function emptyDeadline(document: StreamDocument, now: number): CatalogChange[] {
+  const { minAgeSeconds } = document.config.deleteOnEmpty
+  if (minAgeSeconds === 0) return []
+  const { basin, name, logId } = document
+  return [putDeadline(firstCheckAt(minAgeSeconds, now), { basin, stream: name, logId, kind: 'empty' })]
+}
+
+/** Schedules the first check whether a stream has expired. */
+function expiryDeadline({ basin, name, logId, createdAt, expiry }: StreamDocument): CatalogChange[] {
+  if (expiry === undefined) return []
+  const at = streamExpiresAt(expiry, { createdAt, appendedAt: createdAt })
+  return [putDeadline(at, { basin, stream: name, logId, kind: 'expiry' })]
+}
