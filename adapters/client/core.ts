@@ -1,4 +1,4 @@
-import type { StreamContext } from '../../src/api/stream-context.ts'
+import type { StreamContext } from '../../src/api/append-session.ts'
 import { SharedSignal } from '../../src/runtime/abort.ts'
 import { RejectingQuota } from '../../src/runtime/rejecting-quota.ts'
 import { SerialQueue } from '../../src/runtime/serial-queue.ts'

@@ -20,7 +20,6 @@ import {
   withEffects,
 } from './errors.ts'
 import { Exchange, type IncomingResponse, type Transport } from './exchange.ts'
-import { keyHeaderText } from './key-header.ts'
 import { isToken, type Settings } from './options.ts'
 import { RequestCompression } from './request-compression.ts'
 import { pause, pauseMs, retryAfterMsOf } from './retry.ts'
@@ -250,7 +249,7 @@ export class Sender implements CallSender {
 
 function headerText(value: string | RedactedKey | StreamConfigInput | undefined): string | undefined {
   if (typeof value !== 'object') return value
-  return value instanceof RedactedKey ? keyHeaderText(value) : streamConfigText(value)
+  return value instanceof RedactedKey ? value.headerText() : streamConfigText(value)
 }
 
 /** Whether a successful reply can be one of the protocol: a page of a captive portal or a gateway is not. */

@@ -1,8 +1,12 @@
 import { invalid } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
-import { generateAcks } from './generate-acks.ts'
+import { onAnyAbort } from '../runtime/abort.ts'
+import type { AppendSession } from './append-session.ts'
 import type { InputSink } from './input-sink.ts'
 import { ClosableIterator } from './record-cursor.ts'
+
+/** How many acks may be outstanding before no more input is taken. */
+const OUTSTANDING_MAX = 1_000
 
 /** The reason of a consumer that left the loop. */
 const LEFT = {}
@@ -49,5 +53,74 @@ class AckIterator<Input> extends ClosableIterator<AppendAck> {
     this.#left.abort(LEFT)
     await this.#acks?.return().catch(() => {})
     return { done: true, value: undefined }
+  }
+}
+
+/** Submits each input to a session and yields the acks in order. */
+async function* generateAcks<Input>(
+  source: AsyncIterable<Input> | Iterable<Input>,
+  { open, submit, signals }: InputSink<Input>,
+): AsyncGenerator<AppendAck, void, undefined> {
+  const cleanups: (() => void)[] = []
+  const aborted = new Promise<never>((_, reject) => {
+    cleanups.push(onAnyAbort(signals, reject))
+  })
+  aborted.catch(() => {})
+  const inputs = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
+  let isExhausted = false
+  let session: AppendSession | undefined
+  let failure: { readonly error: unknown } | undefined
+  try {
+    const opening = open()
+    const opened = await Promise.race([opening, aborted]).catch((error: unknown) => {
+      // The session may still open after the generator has ended.
+      opening.then((late) => late.close()).catch(() => {})
+      throw error
+    })
+    session = opened
+    const sessionEnded = new Promise<'done'>((resolve) => {
+      // The session can fail while the source is idle; by then all of its acks have been delivered.
+      const subscription = opened.acks$.subscribe({
+        error: (error: unknown) => {
+          failure ??= { error }
+          resolve('done')
+        },
+      })
+      cleanups.push(() => subscription.unsubscribe())
+    })
+    const outstanding: Promise<AppendAck>[] = []
+    let submitting: Promise<'submitted' | 'done'> | undefined
+    let isDone = false
+    const submitNext = async () => {
+      try {
+        const input = await inputs.next()
+        isExhausted = input.done === true
+        if (input.done) return 'done'
+        outstanding.push((await submit(opened, input.value)).ack())
+        return 'submitted'
+      } catch (error) {
+        failure ??= { error }
+        return 'done'
+      }
+    }
+    while (!isDone || outstanding.length > 0) {
+      if (!isDone && outstanding.length < OUTSTANDING_MAX) submitting ??= submitNext()
+      const first = outstanding[0]?.then(() => 'acked' as const)
+      const ended: Promise<'done'> | undefined = isDone ? undefined : sessionEnded
+      const winner: 'acked' | 'submitted' | 'done' = await Promise.race(
+        [aborted, first, submitting, ended].filter((promise) => promise !== undefined),
+      )
+      if (winner === 'acked') yield await outstanding.shift()!
+      else {
+        submitting = undefined
+        isDone = winner === 'done'
+      }
+    }
+    if (failure !== undefined) throw failure.error
+  } finally {
+    for (const cleanup of cleanups) cleanup()
+    // Not awaited: a source that waits for its next value returns only after that has come.
+    if (!isExhausted) Promise.resolve(inputs.return?.()).catch(() => {})
+    await session?.close().catch(() => {})
   }
 }

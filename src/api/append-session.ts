@@ -19,15 +19,7 @@ const REVOKED_WAIT_MS = 500
 /** Conditions and options of an append. */
 export interface AppendOptions extends AppendConditions, CallOptions {}
 
-/**
- * An append that a session has accepted.
- *
- * ```ts
- * await using session = await stream.appendSession()
- * const tickets = [await session.submit('one'), await session.submit('two')]
- * for (const ticket of tickets) console.log((await ticket.ack()).start.seqNum)
- * ```
- */
+/** An append that a session has accepted. */
 export interface AppendTicket {
   /**
    * Resolves when the append is durable. Rejects when it failed, and with `append_discarded` when an earlier
@@ -40,6 +32,14 @@ export interface AppendTicket {
 export interface Reservation {
   /** Returns the reserved bytes. A second call does nothing. */
   release(): void
+}
+
+/** The clock and limits of the methods that a stream builds on its others. */
+export interface StreamContext {
+  /** Reserves memory for an append. Throws `rate_limited`. */
+  readonly reserve: (meteredBytes: number) => Reservation
+  readonly clock: Clock
+  readonly closing: SharedSignal
 }
 
 /** The appends of one session: of those behind a failed one, none is made. */

@@ -36,13 +36,6 @@ export const CREATE_STREAM_OPTIONS: MembersOf<CreateStreamOptions> = {
  * Errors of all methods: `basin_not_found`, `basin_deletion_pending`, `invalid` for malformed input,
  * `storage`, `transaction_conflict` when other engines kept changing the same object first, `closed` once the
  * engine or the client is closed, and for holders of access tokens `authn` and `permission_denied`.
- *
- * ```ts
- * for await (const { name } of hw.listAllBasins({ prefix: 'shop-' })) {
- *   const shop = hw.basin(name)
- *   console.log(shop.name, await shop.stream('orders').exists(), await shop.exists())
- * }
- * ```
  */
 export abstract class Basin {
   /** The name of the basin. */
@@ -56,10 +49,6 @@ export abstract class Basin {
   /**
    * Returns a handle of a stream (name: 1 to 512 bytes), whether it exists or not. Throws `invalid` for a
    * name that is not a string, and for malformed options.
-   *
-   * ```ts
-   * const chat = hw.basin('my-app').stream('chats/42')
-   * ```
    */
   abstract stream(name: string, options?: StreamOptions): Stream
 
@@ -88,10 +77,6 @@ export abstract class Basin {
   /**
    * Makes the stream exist with exactly this configuration over the basin's defaults: creates it, changes it,
    * or does nothing.
-   *
-   * ```ts
-   * const { result } = await basin.ensureStream('orders')
-   * ```
    */
   abstract ensureStream(
     name: string,
@@ -99,13 +84,7 @@ export abstract class Basin {
     options?: CallOptions,
   ): Promise<Provisioned<StreamInfo>>
 
-  /**
-   * Lists streams in the order of the UTF-8 bytes of their names, at most 1,000 per page.
-   *
-   * ```ts
-   * const { items, hasMore } = await basin.listStreams({ prefix: 'chats/', limit: 50 })
-   * ```
-   */
+  /** Lists streams in the order of the UTF-8 bytes of their names, at most 1,000 per page. */
   abstract listStreams(query?: ListQuery, options?: CallOptions): Promise<Page<StreamInfo>>
 
   /** Resolves to the configuration of the basin. Rejects with `basin_not_found`. */
@@ -116,10 +95,6 @@ export abstract class Basin {
   /**
    * Changes the configuration: an absent member keeps its value, `null` clears it. Resolves to the whole new
    * configuration. Rejects with `basin_not_found` or `basin_deletion_pending`.
-   *
-   * ```ts
-   * await basin.reconfigure({ createStreamOnAppend: true })
-   * ```
    */
   async reconfigure(change: BasinReconfiguration, options?: CallOptions): Promise<BasinConfig> {
     return withoutClassOfStreams(await this.reconfigureStored(change, options))
@@ -152,13 +127,7 @@ export abstract class Basin {
     return existsBy(this.config(options))
   }
 
-  /**
-   * Iterates over all streams, one page at a time.
-   *
-   * ```ts
-   * for await (const { name } of basin.listAllStreams({ prefix: 'chats/' })) console.log(name)
-   * ```
-   */
+  /** Iterates over all streams, one page at a time. */
   listAllStreams(
     query: ListAllQuery = {},
     options?: CallOptions,

@@ -10,8 +10,3 @@ export function discardedError(cause: unknown): HeadwaterError {
 export function deletedUnderReadError(): HeadwaterError {
   return new HeadwaterError('stream_deleted', 'the stream was deleted')
 }
-
-/** Returns the error of calls of a closed producer. */
-export function producerClosedError(): HeadwaterError {
-  return new HeadwaterError('closed', 'the producer is closed')
-}

@@ -43,10 +43,6 @@ export abstract class Headwater {
    * Creates a basin (name: 1 to 48 lower-case letters, digits and hyphens). Rejects with
    * `resource_already_exists` if it exists, unless the request token shows that the call is a repetition, and
    * with `basin_deletion_pending` if it is being deleted.
-   *
-   * ```ts
-   * await hw.createBasin('my-app', { streamCipher: 'aes-256-gcm' })
-   * ```
    */
   abstract createBasin(
     name: string,

@@ -4,27 +4,24 @@ import {
   isFencingToken,
   type RecordInput,
 } from '../model/append-input.ts'
-import { invalid } from '../model/errors.ts'
-import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
+import { HeadwaterError, invalid } from '../model/errors.ts'
+import type { AppendAck } from '../model/info.ts'
+import { BATCH_ENCODED_BYTES_MAX, BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
+import type { AppendRecord } from '../model/record.ts'
 import { assertInteger, assertMembers, type Check, type MembersOf } from '../model/validation.ts'
-import { CALL_OPTIONS, type CallOptions, signalOf } from './call-options.ts'
+import { onAnyAbort } from '../runtime/abort.ts'
 import {
-  RecordBatcher,
-  type RecordBatcherContext,
-  type RecordBatcherOptions,
-  type RecordTicket,
-} from './record-batcher.ts'
+  type AppendSession,
+  type AppendTicket,
+  EndFailure,
+  type Reservation,
+  type StreamContext,
+} from './append-session.ts'
+import { CALL_OPTIONS, type CallOptions, signalOf } from './call-options.ts'
 
 /**
  * Options of a producer. `matchSeqNum` holds for the first record; each batch then expects to follow the one
  * before.
- *
- * ```ts
- * const stop = new AbortController()
- * await using producer = stream.producer({ recordsMax: 100, bytesMax: 65_536, signal: stop.signal })
- * await producer.submit('hello')
- * await producer.flush()
- * ```
  */
 export interface ProducerOptions extends Pick<AppendConditions, 'fencingToken' | 'matchSeqNum'> {
   /** Ends the producer: records that are not durable by then fail with the signal's reason. */
@@ -40,16 +37,86 @@ export interface ProducerOptions extends Pick<AppendConditions, 'fencingToken' |
   readonly bytesMax?: number | undefined
 }
 
+const PRODUCER_OPTIONS: MembersOf<ProducerOptions> = {
+  fencingToken: isFencingToken,
+  matchSeqNum: assertInteger,
+  ...CALL_OPTIONS,
+  lingerMs: 'number',
+  recordsMax: isWithin(BATCH_RECORDS_MAX),
+  bytesMax: isWithin(BATCH_METERED_BYTES_MAX),
+}
+
+function isWithin(max: number): Check {
+  return (value, field) => {
+    if (!Number.isInteger(value) || (value as number) < 1 || (value as number) > max) {
+      const range = `1 to ${max.toLocaleString('en-US')}`
+      throw invalid(`${field} must be an integer from ${range}, not ${String(value)}`, field)
+    }
+  }
+}
+
+/** The ack of one record. */
+export interface RecordAck {
+  /** The sequence number of the record. */
+  readonly seqNum: number
+  /** The ack of the batch that contains it. */
+  readonly batch: AppendAck
+}
+
+/** A record that a producer has accepted. */
+export interface RecordTicket {
+  /**
+   * Resolves when the record is durable. Rejects when its batch failed, and with `append_discarded` when an
+   * earlier batch failed: that failure is the `cause`.
+   */
+  ack(options?: CallOptions): Promise<RecordAck>
+}
+
+interface ProducerContext extends StreamContext {
+  /** Opens a session that does not end when the engine closes. */
+  readonly openSession: () => Promise<AppendSession>
+}
+
+/** A record's place in a batch: resolves with the ack of the batch. */
+interface BatchedRecord {
+  readonly index: number
+  readonly acked: Promise<AppendAck>
+}
+
 /**
- * Collects single records into batches and appends them through a session: one ack per record, in order. The
- * first failure ends it.
+ * Collects single records into batches and appends them through a session, which it opens with the first: one
+ * ack per record, in order. The first failure ends it.
  */
 export class Producer {
-  readonly #batcher: RecordBatcher
+  readonly #context: ProducerContext
+  readonly #signal: AbortSignal | undefined
+  readonly #lingerMs: number
+  readonly #recordsMax: number
+  readonly #bytesMax: number
+  readonly #fencingToken: string | undefined
+  #matchSeqNum: number | undefined
+  #ignoreSignals: (() => void) | undefined
+  #session: Promise<AppendSession> | undefined
+  #filling: Batch | undefined
+  #cancelLinger: (() => void) | undefined
+  /** Resolves when the session has accepted the last batch: the back-pressure of `submit`. */
+  #accepted: Promise<unknown> = Promise.resolve()
+  #last: Promise<unknown> = Promise.resolve()
+  #isClosed = false
+  readonly #failure = new EndFailure()
 
   /** @internal Throws `invalid` for options out of range. */
-  constructor(options: ProducerOptions, context: RecordBatcherContext) {
-    this.#batcher = new RecordBatcher(context, checkedOptions(options))
+  constructor(options: ProducerOptions, context: ProducerContext) {
+    assertMembers(options, PRODUCER_OPTIONS, 'options')
+    const { lingerMs = 5, recordsMax = BATCH_RECORDS_MAX, bytesMax = BATCH_METERED_BYTES_MAX } = options
+    if (!(lingerMs >= 0)) throw invalid(`lingerMs must be at least 0, not ${lingerMs}`, 'lingerMs')
+    this.#context = context
+    this.#signal = options.signal
+    this.#lingerMs = lingerMs
+    this.#recordsMax = recordsMax
+    this.#bytesMax = bytesMax
+    this.#fencingToken = options.fencingToken
+    this.#matchSeqNum = options.matchSeqNum
   }
 
   /**
@@ -61,17 +128,24 @@ export class Producer {
     const signal = signalOf(options)
     signal?.throwIfAborted()
     // Validated and copied now: the caller may reuse its buffers as soon as the call returns.
-    return this.#batcher.submit(appendRecord(input), signal)
+    const record = appendRecord(input)
+    const { index, acked } = await this.#failure.report(this.#add(record), signal)
+    return {
+      ack: async (options) => {
+        const batch = await this.#failure.report(acked, signalOf(options))
+        return { seqNum: batch.start.seqNum + index, batch }
+      },
+    }
   }
 
   /** Sends the collected records. Resolves when everything submitted so far is durable. */
   async flush(options?: CallOptions): Promise<void> {
-    await this.#batcher.flush(signalOf(options))
+    await this.#failure.report(this.#flush(), signalOf(options))
   }
 
   /** Flushes and ends. Rejects with the failure that ended the producer. */
   async close(options?: CallOptions): Promise<void> {
-    await this.#batcher.close(signalOf(options))
+    await this.#failure.report(this.#close(), signalOf(options))
   }
 
   /**
@@ -79,32 +153,128 @@ export class Producer {
    * of its tickets has already rejected because of the failure.
    */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#batcher.dispose()
+    await this.#failure.reportOnce(this.#close())
+  }
+
+  async #add(record: AppendRecord): Promise<BatchedRecord> {
+    this.#failure.throwIfPresent()
+    if (this.#isClosed) throw new HeadwaterError('closed', 'the producer is closed')
+    this.#context.closing.throwIfAborted()
+    this.#signal?.throwIfAborted()
+    const overflows = this.#filling !== undefined && !this.#filling.hasRoom(record, this.#bytesMax)
+    if (overflows) this.#send()
+    this.#failure.throwIfPresent()
+    const batch = this.#currentBatch()
+    const index = batch.add(record)
+    const isFull = batch.records.length >= this.#recordsMax || batch.meteredBytes >= this.#bytesMax
+    if (isFull) this.#send()
+    if (isFull || overflows) await this.#accepted
+    return { index, acked: batch.acked }
+  }
+
+  async #flush(): Promise<void> {
+    this.#send()
+    await this.#last
+    this.#failure.throwIfPresent()
+  }
+
+  async #close(): Promise<void> {
+    this.#isClosed = true
+    this.#ignoreSignals?.()
+    this.#send()
+    await this.#last
+    await (await this.#session)?.close().catch(() => {})
+    this.#failure.throwIfPresent()
+  }
+
+  #currentBatch(): Batch {
+    // The session rejects the batch if the signal ended it, so that no ack is left pending.
+    this.#ignoreSignals ??= onAnyAbort([this.#context.closing, this.#signal], () => {
+      this.#send()
+      this.#endSession()
+    })
+    if (this.#filling === undefined) {
+      this.#filling = new Batch((error) => this.#fail(error, true))
+      this.#cancelLinger = this.#context.clock.schedule(this.#lingerMs, () => this.#send())
+    }
+    return this.#filling
+  }
+
+  #send(): void {
+    const batch = this.#filling
+    if (batch === undefined) return
+    this.#filling = undefined
+    this.#cancelLinger?.()
+    const { records, meteredBytes } = batch
+    let reservation: Reservation
+    try {
+      reservation = this.#context.reserve(meteredBytes)
+    } catch (error) {
+      this.#reject(batch, error)
+      return
+    }
+    const conditions = { fencingToken: this.#fencingToken, matchSeqNum: this.#matchSeqNum }
+    if (this.#matchSeqNum !== undefined) this.#matchSeqNum += records.length
+    this.#session ??= this.#context.openSession()
+    const submitted = this.#session.then(
+      (session) => session.submitBatch({ records, meteredBytes, ...conditions }, reservation),
+      (error: unknown) => {
+        reservation.release()
+        throw error
+      },
+    )
+    this.#accepted = submitted.catch(() => {})
+    batch.settleWith(submitted)
+    this.#last = batch.acked.catch(() => {})
+  }
+
+  #reject(batch: Batch, error: unknown): void {
+    this.#fail(error)
+    batch.settleWith(Promise.reject(error))
+    this.#endSession()
+  }
+
+  /** Batches that were sent are still appended. */
+  #endSession(): void {
+    this.#session?.then((session) => session.close()).catch(() => {})
+  }
+
+  #fail(error: unknown, isOfAppend = false): void {
+    this.#failure.set(error, isOfAppend)
+    this.#ignoreSignals?.()
   }
 }
 
-const PRODUCER_OPTIONS: MembersOf<ProducerOptions> = {
-  fencingToken: isFencingToken,
-  matchSeqNum: assertInteger,
-  ...CALL_OPTIONS,
-  lingerMs: 'number',
-  recordsMax: isWithin(BATCH_RECORDS_MAX),
-  bytesMax: isWithin(BATCH_METERED_BYTES_MAX),
-}
+class Batch {
+  readonly records: AppendRecord[] = []
+  meteredBytes = 0
+  #encodedBytes = 0
+  readonly acked: Promise<AppendAck>
+  #resolve!: (ack: Promise<AppendAck>) => void
 
-function checkedOptions(options: ProducerOptions): RecordBatcherOptions {
-  assertMembers(options, PRODUCER_OPTIONS, 'options')
-  const { signal, lingerMs = 5, fencingToken, matchSeqNum } = options
-  const { recordsMax = BATCH_RECORDS_MAX, bytesMax = BATCH_METERED_BYTES_MAX } = options
-  if (!(lingerMs >= 0)) throw invalid(`lingerMs must be at least 0, not ${lingerMs}`, 'lingerMs')
-  return { signal, lingerMs, recordsMax, bytesMax, fencingToken, matchSeqNum }
-}
+  /** Calls `onFailed` before any ack rejects. */
+  constructor(onFailed: (error: unknown) => void) {
+    this.acked = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+    this.acked.catch(onFailed)
+  }
 
-function isWithin(max: number): Check {
-  return (value, field) => {
-    if (!Number.isInteger(value) || (value as number) < 1 || (value as number) > max) {
-      const range = `1 to ${max.toLocaleString('en-US')}`
-      throw invalid(`${field} must be an integer from ${range}, not ${String(value)}`, field)
-    }
+  hasRoom(record: AppendRecord, bytesMax: number): boolean {
+    return (
+      this.meteredBytes + record.meteredBytes <= bytesMax &&
+      this.#encodedBytes + record.encodedBytesMax <= BATCH_ENCODED_BYTES_MAX
+    )
+  }
+
+  /** Returns the index of the record in the batch. */
+  add(record: AppendRecord): number {
+    this.meteredBytes += record.meteredBytes
+    this.#encodedBytes += record.encodedBytesMax
+    return this.records.push(record) - 1
+  }
+
+  settleWith(submitted: Promise<AppendTicket>): void {
+    this.#resolve(submitted.then((ticket) => ticket.ack()))
   }
 }

@@ -7,14 +7,7 @@ import type { ReadBatch } from '../storage/record-batch.ts'
 import { observe } from './observables.ts'
 import { CursorIterator, type ReadEvent, type RecordCursor, RecordIterator } from './record-cursor.ts'
 
-/**
- * Options of `read`, `follow` and `readBatch`.
- *
- * ```ts
- * const stop = new AbortController()
- * const records = stream.read({}, { as: 'bytes', signal: stop.signal })
- * ```
- */
+/** Options of `read`, `follow` and `readBatch`. */
 export interface ReadOptions<Format extends RecordFormat = RecordFormat> {
   /**
    * The type of bodies and headers: `'string'` (the default) decodes UTF-8 and replaces ill-formed parts by
@@ -40,16 +33,7 @@ export const READ_OPTIONS: MembersOf<ReadOptions> = {
   signal: assertSignal,
 }
 
-/**
- * An event of a read session: a batch, or a heartbeat while it waits at the tail.
- *
- * ```ts
- * for await (const event of stream.follow().events()) {
- *   if (event.kind === 'batch') console.log(event.batch.records)
- *   else console.log('caught up at', event.timestamp, event.tail.seqNum)
- * }
- * ```
- */
+/** An event of a read session: a batch, or a heartbeat while it waits at the tail. */
 export type ReadSessionEvent<Batch = ReadBatch<'string'>> =
   | { readonly kind: 'batch'; readonly batch: Batch }
   | {
@@ -79,12 +63,6 @@ export type ReadSessionEvent<Batch = ReadBatch<'string'>> =
  * for await (const record of stream.read()) console.log(record.body)
  * const everything = await stream.read().toArray()
  * stream.follow().records$.subscribe((record) => console.log(record.body))
- * ```
- *
- * ```ts
- * const session = stream.read({ seqNum: 0 })
- * for await (const { records, lastSeqNum } of session.batches()) console.log(records.length, lastSeqNum)
- * const subscription = stream.follow().batches$.subscribe(({ records }) => console.log(records))
  * ```
  */
 export class ReadSession<

@@ -9,7 +9,7 @@ import { closeRecord, fenceRecord, type RecordAs, type RecordFormat, trimRecord 
 import { assertMembers } from '../model/validation.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 import { appendAll } from './append-all.ts'
-import type { AppendOptions, AppendSession } from './append-session.ts'
+import type { AppendOptions, AppendSession, StreamContext } from './append-session.ts'
 import type { CallOptions, SiblingOptions } from './call-options.ts'
 import { type AppendAllOptions, inputSink } from './input-sink.ts'
 import { JsonCodec, type StandardSchema } from './json-codec.ts'
@@ -18,7 +18,6 @@ import { existsBy } from './lists.ts'
 import { Producer, type ProducerOptions } from './producer.ts'
 import { READ_OPTIONS, type ReadOptions, ReadSession, type SessionOf } from './read-session.ts'
 import type { CursorOptions, RecordCursor } from './record-cursor.ts'
-import type { StreamContext } from './stream-context.ts'
 import { readableOf, writableTo } from './web-streams.ts'
 
 /** One batch of records, or a single record. */
@@ -102,11 +101,6 @@ export abstract class Stream {
    * Opens a session of pipelined appends. The signal ends the session with its reason. Rejects with
    * `rate_limited` when too many sessions are open (`limits.openSessions`), and with `encryption_key_invalid`
    * when the stream is encrypted and the handle has no valid key.
-   *
-   * ```ts
-   * await using session = await stream.appendSession()
-   * for (const line of ['one', 'two']) await session.submit(line)
-   * ```
    */
   abstract appendSession(options?: CallOptions): Promise<AppendSession>
 
@@ -114,20 +108,12 @@ export abstract class Stream {
    * Resolves to the tail: the sequence number of the next record, and the timestamp of the last one in
    * milliseconds (0 if there is none). `closed` is set if the stream is closed. Never creates the stream,
    * unless the basin is configured with `createStreamOnRead`.
-   *
-   * ```ts
-   * const { seqNum, timestamp } = await stream.checkTail()
-   * ```
    */
   abstract checkTail(options?: CallOptions): Promise<StreamTail>
 
   /**
    * Resolves to the whole configuration of the stream, with the basin's defaults applied. Rejects with
    * `stream_not_found`.
-   *
-   * ```ts
-   * const { retentionPolicy } = await stream.config()
-   * ```
    */
   async config(options?: CallOptions): Promise<StreamConfig> {
     return withoutStorageClass(await this.storedConfig(options))
@@ -136,10 +122,6 @@ export abstract class Stream {
   /**
    * Changes the configuration: an absent member keeps its value, `null` returns it to the basin's default.
    * Resolves to the whole new configuration. Rejects with `stream_not_found`.
-   *
-   * ```ts
-   * await stream.reconfigure({ retentionPolicy: { ageSeconds: 30 * 86_400 } })
-   * ```
    */
   async reconfigure(change: StreamReconfiguration, options?: CallOptions): Promise<StreamConfig> {
     return withoutStorageClass(await this.reconfigureStored(change, options))
@@ -154,10 +136,6 @@ export abstract class Stream {
   /**
    * Deletes the stream and its records. Open sessions end with `stream_deleted`. Rejects with
    * `stream_not_found`.
-   *
-   * ```ts
-   * await stream.delete()
-   * ```
    */
   abstract delete(options?: CallOptions): Promise<void>
 
@@ -167,13 +145,7 @@ export abstract class Stream {
    */
   abstract metrics(query: MetricsQuery<StreamMetricSet>, options?: CallOptions): Promise<readonly Metric[]>
 
-  /**
-   * Resolves to whether the stream exists. Needs the permission to read its configuration.
-   *
-   * ```ts
-   * if (!(await stream.exists())) await stream.append('first')
-   * ```
-   */
+  /** Resolves to whether the stream exists. Needs the permission to read its configuration. */
   exists(options?: CallOptions): Promise<boolean> {
     return existsBy(this.config(options))
   }
@@ -182,11 +154,6 @@ export abstract class Stream {
    * Sets the fencing token: at most 36 bytes of UTF-8, `''` clears it. Appends that name another token reject
    * with `fencing_token_mismatch`. The command is stored as a record; conditions and errors are those of
    * `append`.
-   *
-   * ```ts
-   * await stream.fence('worker-2')
-   * await stream.append('mine', { fencingToken: 'worker-2' })
-   * ```
    */
   async fence(token: string, options?: AppendOptions): Promise<AppendAck> {
     return this.append(fenceRecord(token), options)
@@ -195,11 +162,6 @@ export abstract class Stream {
   /**
    * Removes all records with a sequence number below `seqNum`, at most up to and including the command
    * itself. The command is stored as a record; conditions and errors are those of `append`.
-   *
-   * ```ts
-   * const { seqNum } = await stream.checkTail()
-   * await stream.trim(seqNum - 100)
-   * ```
    */
   async trim(seqNum: number, options?: AppendOptions): Promise<AppendAck> {
     return this.append(trimRecord(seqNum), options)
@@ -209,11 +171,6 @@ export abstract class Stream {
    * Closes the stream for good. The command is stored as its last record; later appends reject with
    * `stream_closed`, and followers end. Closing it again changes nothing and resolves to an ack with
    * `duplicate`. Conditions and errors are those of `append`.
-   *
-   * ```ts
-   * await stream.append([{ body: 'the last record' }, closeRecord()])
-   * await stream.close()
-   * ```
    */
   async close(options?: AppendOptions): Promise<AppendAck> {
     return this.append(closeRecord(), options)
@@ -222,10 +179,6 @@ export abstract class Stream {
   /**
    * Appends batches from an iterable and yields their acks in order, taking no more than may be in flight.
    * Leaving the loop, the signal and closing the engine end it, even while the source is idle.
-   *
-   * ```ts
-   * for await (const ack of stream.appendAll(['one', 'two', 'three'])) console.log(ack.end.seqNum)
-   * ```
    */
   appendAll(
     batches: AsyncIterable<AppendInput> | Iterable<AppendInput>,
@@ -257,10 +210,6 @@ export abstract class Stream {
   /**
    * Makes a session that reads what the stream holds now, from the first record unless the query says where,
    * and then ends. An empty stream yields nothing. Nothing happens before the session is used.
-   *
-   * ```ts
-   * for await (const { seqNum, body } of stream.read({ count: 100 })) console.log(seqNum, body)
-   * ```
    */
   read(
     query?: ReadQuery,
@@ -303,10 +252,6 @@ export abstract class Stream {
    *
    * Errors, in addition to those of `read`: `rate_limited` when the read makes no progress while
    * `limits.readBufferBytes` is used up.
-   *
-   * ```ts
-   * const { records, tail } = await stream.readBatch({ seqNum: 10, waitMs: 5_000 })
-   * ```
    */
   readBatch(
     query?: ReadQuery,
@@ -343,14 +288,7 @@ export abstract class Stream {
     return new JsonStream<Value, Input>(this, new JsonCodec<Value>(schema), this.context.closing)
   }
 
-  /**
-   * Returns a `ReadableStream` of the records that `follow` yields. It reads only as fast as it is read.
-   *
-   * ```ts
-   * const reader = stream.readable({ seqNum: 0 }).getReader()
-   * const { value } = await reader.read()
-   * ```
-   */
+  /** Returns a `ReadableStream` of the records that `follow` yields. It reads only as fast as it is read. */
   readable<Format extends RecordFormat = 'string'>(
     query?: ReadQuery,
     options?: ReadOptions<Format>,
@@ -362,12 +300,6 @@ export abstract class Stream {
   /**
    * Returns a `WritableStream` whose chunks are appended: each a record, or a batch. Writing waits for room
    * among the appends in flight; closing waits until all of them are durable, and fails if one failed.
-   *
-   * ```ts
-   * const writer = stream.writable().getWriter()
-   * await writer.write('hello')
-   * await writer.close()
-   * ```
    */
   writable(options: AppendAllOptions = {}): WritableStream<AppendInput> {
     return writableTo(inputSink(this, options, this.context.closing))

@@ -18,16 +18,9 @@ export const SYSTEM_STREAM_CONFIG: StreamConfig = Object.freeze({
   deleteOnEmpty: Object.freeze({ minAgeSeconds: 0 }),
 })
 
-/** The configuration of a stream that was created in process without settings. */
-const LASTING_STREAM_CONFIG: StreamConfig = Object.freeze({
-  ...SYSTEM_STREAM_CONFIG,
-  retentionPolicy: 'infinite',
-})
-
 /**
  * Completes a stream's configuration: each leaf is the stream's own value, or the basin's default, or the
- * protocol's, except that the creating side may have another default for the retention. Streams without
- * settings share one object: there may be 100,000.
+ * protocol's, except that the creating side may have another default for the retention.
  */
 export function mergeStreamConfig(
   own: StreamConfigInput,
@@ -36,16 +29,9 @@ export function mergeStreamConfig(
 ): StreamConfig {
   const first = <Leaf>(leafOf: (config: StreamConfigInput) => Leaf) =>
     (leafOf(own) ?? leafOf(basinDefault) ?? leafOf(SYSTEM_STREAM_CONFIG)) as NonNullable<Leaf>
-  const retentionPolicy = own.retentionPolicy ?? basinDefault.retentionPolicy ?? defaultRetention
-  const { retentionPolicy: _, ...ownOthers } = own
-  const { retentionPolicy: __, ...defaultOthers } = basinDefault
-  if (Object.keys({ ...ownOthers, ...defaultOthers }).length === 0) {
-    if (retentionPolicy === 'infinite') return LASTING_STREAM_CONFIG
-    if (retentionPolicy === SYSTEM_STREAM_CONFIG.retentionPolicy) return SYSTEM_STREAM_CONFIG
-  }
   return {
     storageClass: first((config) => config.storageClass),
-    retentionPolicy,
+    retentionPolicy: own.retentionPolicy ?? basinDefault.retentionPolicy ?? defaultRetention,
     timestamping: {
       mode: first((config) => config.timestamping?.mode),
       uncapped: first((config) => config.timestamping?.uncapped),

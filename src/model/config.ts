@@ -59,21 +59,21 @@ export interface StreamConfigInput {
    */
   readonly retentionPolicy?: RetentionPolicy | undefined
   /** How records get their timestamps. `client-prefer` and capped by default. */
-  readonly timestamping?:
-    | {
-        /** Which timestamps records get. */
-        readonly mode?: TimestampingMode | undefined
-        /** Whether a writer's timestamp may lie in the future. */
-        readonly uncapped?: boolean | undefined
-      }
-    | undefined
+  readonly timestamping?: TimestampingInput | undefined
   /** The time after which a stream without records is deleted. Never by default. */
-  readonly deleteOnEmpty?:
-    | {
-        /** Seconds since the last write after which an empty stream is deleted; 0 is never. */
-        readonly minAgeSeconds?: number | undefined
-      }
-    | undefined
+  readonly deleteOnEmpty?: DeleteOnEmptyInput | undefined
+}
+
+interface TimestampingInput {
+  /** Which timestamps records get. */
+  readonly mode?: TimestampingMode | undefined
+  /** Whether a writer's timestamp may lie in the future. */
+  readonly uncapped?: boolean | undefined
+}
+
+interface DeleteOnEmptyInput {
+  /** Seconds since the last write after which an empty stream is deleted; 0 is never. */
+  readonly minAgeSeconds?: number | undefined
 }
 
 /** The complete configuration of a basin. */
@@ -109,51 +109,29 @@ export interface BasinConfigInput {
   readonly createStreamOnRead?: boolean | undefined
 }
 
+/** Settings to change. An absent member stays as it is, `null` clears it, a value sets it. */
+type ChangeOf<Settings> = { readonly [Name in keyof Settings]?: Settings[Name] | null | undefined }
+
 /**
  * A change of a stream (docs/protocol.md "Reconfiguring"). Absent members stay as they are, `null` returns
- * them to the basin's default, a value sets them.
+ * them to the basin's default, a value sets them. A longer retention extends the records that are stored; a
+ * shorter one applies to later records only.
  */
-export interface StreamReconfiguration {
-  /** @internal The storage class, which only the wire protocol has. */
-  readonly storageClass?: StorageClass | null | undefined
-  /**
-   * How long a record is kept after its append. A longer one extends the records that are stored; a shorter
-   * one applies to later records only.
-   */
-  readonly retentionPolicy?: RetentionPolicy | null | undefined
+export interface StreamReconfiguration
+  extends ChangeOf<Omit<StreamConfigInput, 'timestamping' | 'deleteOnEmpty'>> {
   /** How records get their timestamps. */
-  readonly timestamping?:
-    | {
-        /** Which timestamps records get. */
-        readonly mode?: TimestampingMode | null | undefined
-        /** Whether a writer's timestamp may lie in the future. */
-        readonly uncapped?: boolean | null | undefined
-      }
-    | null
-    | undefined
+  readonly timestamping?: ChangeOf<TimestampingInput> | null | undefined
   /** The rule for deleting a stream without records. */
-  readonly deleteOnEmpty?:
-    | {
-        /** Seconds since the last write after which an empty stream is deleted; 0 is never. */
-        readonly minAgeSeconds?: number | null | undefined
-      }
-    | null
-    | undefined
+  readonly deleteOnEmpty?: ChangeOf<DeleteOnEmptyInput> | null | undefined
 }
 
-/** A change of a basin. Absent members stay as they are, `null` clears them, a value sets them. */
-export interface BasinReconfiguration {
-  /** The defaults of new streams. Existing streams keep their configuration. */
+/**
+ * A change of a basin. Absent members stay as they are, `null` clears the cipher and the defaults and keeps
+ * the others, a value sets them. Existing streams keep their configuration and their cipher.
+ */
+export interface BasinReconfiguration extends ChangeOf<Omit<BasinConfigInput, 'defaultStreamConfig'>> {
+  /** The defaults of new streams. */
   readonly defaultStreamConfig?: StreamReconfiguration | null | undefined
-  /** The cipher of new streams. Existing streams keep theirs. */
-  readonly streamCipher?: Cipher | null | undefined
-  /**
-   * Whether an append creates a missing stream: over HTTP, for holders of access tokens, and with
-   * `autoCreate: false`. Otherwise every append does. `null` keeps the value.
-   */
-  readonly createStreamOnAppend?: boolean | null | undefined
-  /** Whether reads and tail checks create a missing stream. `null` keeps the value. */
-  readonly createStreamOnRead?: boolean | null | undefined
 }
 
 /** Throws unless the value is a {@link RetentionPolicy}. */

@@ -1,4 +1,4 @@
-import { decodeBase64 } from './base64.ts'
+import { decodeBase64, encodeBase64 } from './base64.ts'
 import type { Cipher } from './config.ts'
 import { HeadwaterError } from './errors.ts'
 
@@ -31,7 +31,7 @@ export class EncryptionKey {
 /** The key of a stream with this cipher. Throws `encryption_key_invalid` if it is missing or malformed. */
 export function requiredKey(givenKey: RedactedKey | undefined, cipher: Cipher): EncryptionKey {
   if (givenKey === undefined) throw badKey(`missing encryption key for stream cipher '${cipher}'`)
-  return givenKey.key((given) => new EncryptionKey(given))
+  return givenKey.key()
 }
 
 function keyBytes(given: EncryptionKeyInput | undefined): Uint8Array {
@@ -63,13 +63,12 @@ export type EncryptionKeyInput = string | Uint8Array
 
 /**
  * An encryption key as the caller passed it. It is validated when a stream needs it; a plain stream ignores
- * it. Separate from `EncryptionKey`, which loads with the ciphers. The key material is private, so that logs
- * and errors cannot reveal it.
+ * it. The key material is private, so that logs and errors cannot reveal it.
  */
 export class RedactedKey {
   /** Undefined if the value is not a key. */
   readonly #given: EncryptionKeyInput | undefined
-  #key: object | undefined
+  #key: EncryptionKey | undefined
 
   constructor(given: EncryptionKeyInput) {
     if (typeof given === 'string') this.#given = given
@@ -84,8 +83,17 @@ export class RedactedKey {
   }
 
   /** The validated key, made once: ciphers cache derived keys by this object. */
-  key<Key extends object>(make: (given: EncryptionKeyInput | undefined) => Key): Key {
-    this.#key ??= make(this.#given)
-    return this.#key as Key
+  key(): EncryptionKey {
+    this.#key ??= new EncryptionKey(this.#given)
+    return this.#key
+  }
+
+  /** The text of a header with the key; undefined for a malformed one, as if none was given. */
+  headerText(): string | undefined {
+    const given = this.#given
+    // A key that is too long becomes a text that is too long.
+    const text =
+      given instanceof Uint8Array ? encodeBase64(given.subarray(0, KEY_CHARACTERS_MAX)) : given?.trim()
+    return text !== undefined && /^[A-Za-z0-9+/=]{1,44}$/.test(text) ? text : undefined
   }
 }

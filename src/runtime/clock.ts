@@ -1,15 +1,4 @@
-/**
- * The source of time and timers. `headwater/testing` has a virtual one.
- *
- * ```ts
- * const clock: Clock = {
- *   now: () => Date.now() + 1000,
- *   schedule: (delayMs, callback, options) => systemClock.schedule(delayMs, callback, options),
- * }
- * const cancel = clock.schedule(60_000, () => console.log('a minute later'), { background: true })
- * if (!clock.isVirtual) cancel()
- * ```
- */
+/** The source of time and timers. `headwater/testing` has a virtual one. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number
@@ -71,10 +60,6 @@ const externalWork = new Set<Promise<unknown>>()
 /**
  * Returns the same promise and makes virtual clocks wait for it before they advance. The work must not wait
  * for a clock itself.
- *
- * ```ts
- * const { rows } = await trackExternalWork(database.query('SELECT 1'))
- * ```
  */
 export function trackExternalWork<Result>(work: Promise<Result>): Promise<Result> {
   externalWork.add(work)

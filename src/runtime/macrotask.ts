@@ -2,11 +2,6 @@
  * Resolves in a later turn of the event loop, after all microtasks: with `setImmediate` if there is one,
  * otherwise with a message, because browsers delay nested `setTimeout(0)` by 4 ms. Chosen when the module
  * loads, so that fake timers of a test runner, installed later, do not stop it.
- *
- * ```ts
- * // Lets the process answer others before it goes on.
- * await macrotask()
- * ```
  */
 export const macrotask: () => Promise<void> = chooseMacrotask()
 

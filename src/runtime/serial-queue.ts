@@ -2,13 +2,6 @@ import { isPromise, type MaybePromise } from './maybe-promise.ts'
 
 /**
  * Runs asynchronous tasks one at a time, in the order of the calls. A task that fails does not stop the next.
- *
- * ```ts
- * const queue = new SerialQueue()
- * await queue.run(() => session.commit([{ kind: 'delete', collection: 'settings', key: 'theme' }]))
- * // Nothing is pending, so the check runs before `runAtOnce` returns.
- * await queue.runAtOnce(() => session.check())
- * ```
  */
 export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve()

@@ -25,13 +25,6 @@ export interface AppendPlan {
 /**
  * Decides about a group of appends, in order: each is accepted if its log has the expected head after those
  * before it. Changes nothing itself.
- *
- * ```ts
- * const { logs, conflicts } = planAppends(requests, heads)
- * for (const { logId, blocks, head } of logs)
- *   rows.push({ logId, data: blocks.map(({ data }) => data), head })
- * for (const [request, conflict] of conflicts) console.log(request.logId, conflict.message)
- * ```
  */
 export function planAppends(requests: readonly AppendRequest[], heads: Pick<LogHeads, 'headOf'>): AppendPlan {
   const logs: LogAppends[] = []

@@ -1,9 +1,7 @@
 import type { RetentionExtension, Trim } from '../core/retention.ts'
 import type { WriteState } from '../core/sequence.ts'
 import type { StreamPosition } from '../model/position.ts'
-import type { StorageContext } from './context.ts'
-
-export type { StorageContext } from './context.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /**
  * The storage contract. A storage keeps a **catalog** of small documents and the **logs** of the streams. It
@@ -19,6 +17,24 @@ export interface Storage {
   readonly manifest: StorageManifest
   /** Opens the storage and creates what is missing. Rejects with {@link StorageFailure} if it cannot. */
   open(context: StorageContext): Promise<StorageSession>
+}
+
+/** The surroundings that an engine passes to a storage. */
+export interface StorageContext {
+  /** The source of all times and timers of the storage. */
+  readonly clock: Clock
+  /**
+   * Called after another engine appended to a log, changed its epoch, created or deleted it. May also be
+   * called for changes by this engine. Must not be called synchronously within a call of the engine.
+   */
+  readonly onLogChanged: (logId: string) => void
+  /**
+   * Called when the storage may have lost confirmed appends, such as after a failover, before a call returns
+   * anything newer. The engine then compares what it knows with the storage.
+   */
+  readonly onHistoryChanged?: (() => void) | undefined
+  /** Receives errors and warnings that belong to no call. */
+  readonly onBackgroundError?: ((error: unknown) => void) | undefined
 }
 
 /**

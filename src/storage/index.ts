@@ -28,9 +28,7 @@ export { macrotask } from '../runtime/macrotask.ts'
 export { SerialQueue } from '../runtime/serial-queue.ts'
 export { type AppendPlan, type LogAppends, planAppends } from './append-plan.ts'
 export { BlockCollector, type BlockSummary } from './block-collector.ts'
-export { type BlockPage, cutBlock, cutRecords, pagesOf, wantedPages, wantsPart } from './block-pages.ts'
 export { mergeableAppends, mergedBlock, splitBlock } from './block-sizes.ts'
-export { ChangeNotifier } from './change-notifier.ts'
 export {
   type CommitPlan,
   type DocumentUpdate,
@@ -42,6 +40,7 @@ export {
   serializeChanges,
 } from './commit-plan.ts'
 export type * from './contract.ts'
+export { cutBlock, cutRecords, wantsPart } from './cut-block.ts'
 export { type KeyBounds, keyBounds, randomVersion } from './document-keys.ts'
 export { StorageConflict, StorageFailure, type StorageFailureKind, storageClosed } from './errors.ts'
 export { GroupCommit, type PendingItem } from './group-commit.ts'
@@ -57,7 +56,6 @@ export {
   withWriteStateChange,
   writeStateChange,
 } from './heads.ts'
-export { lowerBound, OrderedList } from './ordered-list.ts'
-export { RecentMap } from './recent-map.ts'
+export { lowerBound, OrderedList, RecentMap } from './ordered-list.ts'
 export { SEALED_BLOCK_BYTES_MAX } from './sealed-block.ts'
-export { SessionCalls } from './session-calls.ts'
+export { ChangeNotifier, SessionCalls } from './session-calls.ts'

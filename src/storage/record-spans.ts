@@ -1,4 +1,3 @@
-import type { StreamPosition } from '../model/position.ts'
 import { HEADER_METERED_BYTES, RECORD_METERED_BYTES } from '../model/record.ts'
 import {
   BlockReader,
@@ -77,22 +76,6 @@ export function readSpan(reader: BlockReader, start: number, end: number): Recor
   }
   reader.assertAt(end)
   return { seqNum, timestamp, meteredBytes: RECORD_METERED_BYTES + headerBytes + bodyBytes, start, end }
-}
-
-/** The position of the record that begins at `start`. Throws `RangeError` if there is none. */
-export function positionAt(data: Uint8Array, start: number): StreamPosition {
-  const reader = new BlockReader(data)
-  reader.offset = start + 1
-  const end = reader.end()
-  let seqNum = 0
-  let timestamp = 0
-  while (reader.offset < end) {
-    const tag = reader.byte()
-    if (tag === TAG_SEQ_NUM) seqNum = reader.varint()
-    else if (tag === TAG_TIMESTAMP) timestamp = reader.varint()
-    else break
-  }
-  return { seqNum, timestamp }
 }
 
 /** Returns the length of the name and the value. */

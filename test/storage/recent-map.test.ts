@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { RecentMap } from '../../src/storage/recent-map.ts'
+import { RecentMap } from '../../src/storage/ordered-list.ts'
 
 it('keeps the entries that were set most recently', () => {
   const map = new RecentMap<string, number>(2)

@@ -2,7 +2,7 @@ import type { AppendRequest } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { GroupCommit, type PendingItem } from '../../../src/storage/group-commit.ts'
 import { hasNewTrim } from '../../../src/storage/heads.ts'
-import { RecentMap } from '../../../src/storage/recent-map.ts'
+import { RecentMap } from '../../../src/storage/ordered-list.ts'
 import {
   type AppendPlan,
   appendWithRead,

@@ -1,7 +1,7 @@
 import { concatBytes } from '../../../src/model/bytes.ts'
 import { BlockCollector } from '../../../src/storage/block-collector.ts'
-import { cutBlock, wantsPart } from '../../../src/storage/block-pages.ts'
 import type { ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
+import { cutBlock, wantsPart } from '../../../src/storage/cut-block.ts'
 import { type BlockEntry, blockKey, blockRange, decodeBlock, partKey, storeDamaged } from './layout.ts'
 import type { OrderedKeyValueStore } from './store.ts'
 import type { LogEntries } from './transaction.ts'

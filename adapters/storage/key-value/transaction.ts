@@ -1,5 +1,5 @@
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { RecentMap } from '../../../src/storage/recent-map.ts'
+import { RecentMap } from '../../../src/storage/ordered-list.ts'
 import { decodeLog, dueKey, encodeLog, type KeyValueLog, logKey } from './layout.ts'
 import type { KeyValueBatch, OrderedKeyValueStore } from './store.ts'
 

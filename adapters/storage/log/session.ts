@@ -1,4 +1,3 @@
-import { ChangeNotifier } from '../../../src/storage/change-notifier.ts'
 import { type SerializedChange, serializeChanges } from '../../../src/storage/commit-plan.ts'
 import type {
   AppendRequest,
@@ -16,7 +15,7 @@ import type {
 } from '../../../src/storage/contract.ts'
 import { storageClosed } from '../../../src/storage/errors.ts'
 import { copyHead, hasNewTrim } from '../../../src/storage/heads.ts'
-import { SessionCalls } from '../../../src/storage/session-calls.ts'
+import { ChangeNotifier, SessionCalls } from '../../../src/storage/session-calls.ts'
 import type { CallKind, Committer } from './committer.ts'
 import type { LogReader } from './reader.ts'
 import type { Space } from './space.ts'

@@ -1,7 +1,6 @@
 import { compareUtf8, utf8 } from '../../../src/model/bytes.ts'
 import type { ListRange } from '../../../src/storage/contract.ts'
-import { lowerBound, OrderedList } from '../../../src/storage/ordered-list.ts'
-import { RecentMap } from '../../../src/storage/recent-map.ts'
+import { lowerBound, OrderedList, RecentMap } from '../../../src/storage/ordered-list.ts'
 import { ByteReader, type ByteWriter } from './bytes.ts'
 
 /** Entries that were decoded stay decoded as long as they are among so many. */

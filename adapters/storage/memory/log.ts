@@ -1,9 +1,9 @@
 import { extendedExpiry, isExpired } from '../../../src/core/retention.ts'
 import { UNBUFFERED_BYTES_MAX } from '../../../src/model/bytes.ts'
 import { BlockCollector } from '../../../src/storage/block-collector.ts'
-import { cutRecords, wantsPart } from '../../../src/storage/block-pages.ts'
 import { splitBlock } from '../../../src/storage/block-sizes.ts'
 import type { Head, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
+import { cutRecords, wantsPart } from '../../../src/storage/cut-block.ts'
 import { lowerBound } from '../../../src/storage/ordered-list.ts'
 
 /** The bytes that are searched for a record. */

@@ -1,4 +1,3 @@
-import { ChangeNotifier } from '../../../src/storage/change-notifier.ts'
 import { planCommit } from '../../../src/storage/commit-plan.ts'
 import type {
   AppendRequest,
@@ -15,6 +14,7 @@ import type {
 } from '../../../src/storage/contract.ts'
 import { storageClosed } from '../../../src/storage/errors.ts'
 import { copyHead } from '../../../src/storage/heads.ts'
+import { ChangeNotifier } from '../../../src/storage/session-calls.ts'
 import { MemoryCatalog } from './catalog.ts'
 import { MemoryLogs } from './logs.ts'
 

@@ -1,9 +1,9 @@
 import { concatBytes } from '../../../src/model/bytes.ts'
 import { planAppends } from '../../../src/storage/append-plan.ts'
 import { BlockCollector, type BlockSummary } from '../../../src/storage/block-collector.ts'
-import { cutBlock } from '../../../src/storage/block-pages.ts'
 import type { LogHeads, LogUpdate } from '../../../src/storage/commit-plan.ts'
 import type { AppendRequest, Head, ReadRange, StoredBlock } from '../../../src/storage/contract.ts'
+import { cutBlock } from '../../../src/storage/cut-block.ts'
 import type { StorageConflict } from '../../../src/storage/errors.ts'
 import type { SqliteRow, SqliteTables, SqliteValue } from './database.ts'
 

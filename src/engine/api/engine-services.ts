@@ -1,4 +1,4 @@
-import type { StreamContext } from '../../api/stream-context.ts'
+import type { StreamContext } from '../../api/append-session.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { LazyModule } from '../../runtime/lazy-module.ts'
