@@ -40,8 +40,6 @@ export class StatementWriter {
   readonly #queues = new Map<string, AppendQueue>()
   /** The statements by number of blocks. */
   readonly #statements: (string | Statement)[] = []
-  /** Those that replace the write state too. */
-  readonly #withWriteState: (string | Statement)[] = []
 
   /** Calls `onAppended` after durable appends to a log. It must not throw. */
   constructor(database: Database, tables: Tables, onAppended: (logId: string) => void) {
@@ -91,25 +89,21 @@ export class StatementWriter {
     const { logId, expected } = requests[0]!
     const { head } = requests.at(-1)!
     const rows = mergeBlocks(requests)
-    const isSingle = rows.length === 1
-    const writeState = writeStateOf(head)
-    const { rows: appended, isRepeated } = await this.#database.run(
-      this.#statement(rows.length, writeState !== undefined),
-      [
-        utf8(logId),
-        expected.epoch,
-        expected.seqNum,
-        expected.appendId,
-        head.tail.seqNum,
-        head.appendId,
-        stateOf(head),
-        rows.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
-        head.trims.at(-1)?.point ?? null,
-        head.trims[0]?.at ?? null,
-        ...(isSingle ? ownParametersOf(rows[0]!) : rows.flatMap(parametersOf)),
-        ...(writeState === undefined ? [] : [writeState]),
-      ],
-    )
+    this.#statements[rows.length] ??= appendStatement(this.#tables, rows.length)
+    const { rows: appended, isRepeated } = await this.#database.run(this.#statements[rows.length]!, [
+      utf8(logId),
+      expected.epoch,
+      expected.seqNum,
+      expected.appendId,
+      head.tail.seqNum,
+      head.appendId,
+      stateOf(head),
+      writeStateOf(head),
+      rows.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
+      head.trims.at(-1)?.point ?? null,
+      head.trims[0]?.at ?? null,
+      ...rows.flatMap(parametersOf),
+    ])
     if (appended.length > 0) return
     // The first attempt may have been committed although its connection was lost.
     if (isRepeated && (await this.#hasAppended(logId, rows.at(-1)!))) return
@@ -124,12 +118,6 @@ export class StatementWriter {
       [utf8(logId), endSeqNum, appendId],
     )
     return found.length > 0
-  }
-
-  #statement(count: number, hasWriteState: boolean): string | Statement {
-    const statements = hasWriteState ? this.#withWriteState : this.#statements
-    statements[count] ??= appendStatement(this.#tables, count, hasWriteState)
-    return statements[count]
   }
 }
 
@@ -147,10 +135,8 @@ function groupLength(waiting: readonly Entry[]): number {
   return end === -1 ? waiting.length : end
 }
 
-const FIRST_PARAMETERS = 10
+const HEAD_PARAMETERS = 11
 const BLOCK_COLUMNS = ['bigint', 'bigint', 'bigint', 'bigint', 'bigint', 'bigint', 'text', 'bytea'] as const
-/** See {@link ownParametersOf}. */
-const OWN_PARAMETERS = 5
 /** Statements with more blocks are rare, so the server does not keep their plans. */
 const PREPARED_BLOCKS_MAX = 4
 
@@ -160,45 +146,25 @@ function parametersOf(row: BlockRow): unknown[] {
   return [endSeqNum, firstSeqNum, firstTimestamp, lastTimestamp, meteredBytes, expiresAt, appendId, data]
 }
 
-/** The parameters of a single block without those that it has in common with the head. */
-function ownParametersOf({
-  firstSeqNum,
-  firstTimestamp,
-  lastTimestamp,
-  expiresAt,
-  data,
-}: BlockRow): unknown[] {
-  return [firstSeqNum, firstTimestamp, lastTimestamp, expiresAt, data]
-}
-
 /** Replaces the expected head and adds the blocks. Returns a row for each block, none after a conflict. */
-function appendStatement(
-  { logs, blocks }: Tables,
-  count: number,
-  hasWriteState: boolean,
-): string | Statement {
-  const ownParameters = count === 1 ? OWN_PARAMETERS : count * BLOCK_COLUMNS.length
-  const writeState = hasWriteState ? `write_state = $${FIRST_PARAMETERS + ownParameters + 1},` : ''
+function appendStatement({ logs, blocks }: Tables, count: number): string | Statement {
+  const rows = Array.from({ length: count }, (_, row) => {
+    const first = HEAD_PARAMETERS + 1 + row * BLOCK_COLUMNS.length
+    return `(${BLOCK_COLUMNS.map((type, column) => `$${first + column}::${type}`).join(', ')})`
+  })
   const text = `WITH head AS (
-      UPDATE ${logs} SET seq_num = $5, append_id = $6, state = $7, ${writeState} metered_bytes = metered_bytes + $8,
-        trimmed_to = $9, due_at = CASE WHEN trimmed_to IS DISTINCT FROM $9
-          THEN COALESCE(LEAST(due_at, $10), due_at, $10) ELSE due_at END
+      UPDATE ${logs} SET seq_num = $5, append_id = $6, state = $7, write_state = COALESCE($8, write_state),
+        metered_bytes = metered_bytes + $9, trimmed_to = $10,
+        due_at = CASE WHEN trimmed_to IS DISTINCT FROM $10
+          THEN COALESCE(LEAST(due_at, $11), due_at, $11) ELSE due_at END
       WHERE id = $1 AND epoch = $2 AND seq_num = $3 AND append_id = $4 AND NOT is_deleted
       RETURNING id
     )
     INSERT INTO ${blocks} (log, end_seq_num, first_seq_num, first_timestamp, last_timestamp, metered_bytes,
       expires_at, append_id, data)
-    SELECT head.id, ${count === 1 ? '$5, $11, $12, $13, $8, $14, $6, $15 FROM head' : blocksOf(count)}
+    SELECT head.id, b.* FROM head, (VALUES ${rows.join(', ')}) AS b
     RETURNING 1`
   return count <= PREPARED_BLOCKS_MAX ? prepared(text) : text
-}
-
-function blocksOf(count: number): string {
-  const rows = Array.from({ length: count }, (_, row) => {
-    const first = FIRST_PARAMETERS + 1 + row * BLOCK_COLUMNS.length
-    return `(${BLOCK_COLUMNS.map((type, column) => `$${first + column}::${type}`).join(', ')})`
-  })
-  return `b.* FROM head, (VALUES ${rows.join(', ')}) AS b`
 }
 
 /** A row of blocks: the records of one append, or of several. */

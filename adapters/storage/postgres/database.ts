@@ -1,5 +1,5 @@
 import { type Clock, trackExternalWork } from '../../../src/runtime/clock.ts'
-import { secureRandom } from '../../../src/runtime/ids.ts'
+import { idFrom, secureRandom } from '../../../src/runtime/ids.ts'
 import type { ConnectionSource, PostgresRow } from './client.ts'
 import {
   databaseFailure,
@@ -151,26 +151,16 @@ export class Database {
 /** A statement that is run often, so that a server that can keeps its plan. */
 export interface Statement {
   readonly text: string
-  /** Follows from the text: behind some poolers, processes find the statements that others have prepared. */
   readonly name: string
 }
 
+/** Behind a pooler, no process takes a statement that another one prepared for its own. */
+const PROCESS_ID = idFrom(secureRandom)
+let statements = 0
+
 /** Planning takes a server longer than a small statement itself. */
 export function prepared(text: string): Statement {
-  return { text, name: `headwater_${hashOf(text)}` }
-}
-
-/** 53 bits, because names are cut at 63 bytes (cyrb53). */
-function hashOf(text: string): string {
-  let [a, b] = [0xdeadbeef, 0x41c6ce57]
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i)
-    a = Math.imul(a ^ unit, 2_654_435_761)
-    b = Math.imul(b ^ unit, 1_597_334_677)
-  }
-  a = Math.imul(a ^ (a >>> 16), 2_246_822_507) ^ Math.imul(b ^ (b >>> 13), 3_266_489_909)
-  b = Math.imul(b ^ (b >>> 16), 2_246_822_507) ^ Math.imul(a ^ (a >>> 13), 3_266_489_909)
-  return (2 ** 32 * (b & 0x1f_ffff) + (a >>> 0)).toString(36)
+  return { text, name: `headwater_${PROCESS_ID}_${++statements}` }
 }
 
 /**

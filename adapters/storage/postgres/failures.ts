@@ -12,8 +12,6 @@ export type ErrorKind =
 /** Codes of `SQLSTATE` (PostgreSQL, appendix A). */
 export const DIVISION_BY_ZERO = '22012'
 export const UNIQUE_VIOLATION = '23505'
-/** Also what a statement ends with that exceeds `statement_timeout`. */
-export const QUERY_CANCELED = '57014'
 
 const RETRIED = new Set([
   '40001', // serialization failure
@@ -36,6 +34,8 @@ const NOT_PREPARED = new Set(['26000', '42P05', '0A000'])
 const UNREACHABLE_FOR_GOOD = /^(28|3D|ENOTFOUND$)/
 /** The database does not exist. */
 const NO_DATABASE = '3D000'
+/** What servers reply that know only a part of PostgreSQL's syntax, functions, settings and types. */
+export const UNKNOWN_TO_SERVER = ['42601', '42883', '42703', '42704', '0A000', '22023', '42804', 'XX000']
 /** Undefined table, undefined schema. */
 export const NO_TABLES = ['42P01', '3F000']
 

@@ -15,8 +15,8 @@ export function stateOf({ tail, trimPoint, fencingToken, appendedAt, trims }: He
 }
 
 /** The column `write_state`. */
-export function writeStateOf({ writeState }: Head): string | undefined {
-  return writeState && JSON.stringify(writeState)
+export function writeStateOf({ writeState }: Head): string | null {
+  return writeState === undefined ? null : JSON.stringify(writeState)
 }
 
 /** The columns of a head. */

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import type { ConnectionSource } from './client.ts'
 import { poolConnections, startListening } from './client.ts'
-import { isRefusedStartup, sqlStateOf, unwrittenFailure } from './failures.ts'
+import { isRefusedStartup, unwrittenFailure } from './failures.ts'
 
 export interface PoolOptions {
   readonly connectionString: string
@@ -35,8 +35,8 @@ export async function openPool(options: PoolOptions): Promise<ConnectionSource> 
     query_timeout: statementTimeoutMs + REPLY_GRACE_MS,
   }
   const timeouts = { statement_timeout: statementTimeoutMs, lock_timeout: lockTimeoutMs }
-  const newPool = (more: object) => {
-    const pool = new Pool({ ...common, ...more, connectionString, max: connectionsMax })
+  const newPool = (settings: object) => {
+    const pool = new Pool({ ...common, ...settings, connectionString, max: connectionsMax })
     // A lost connection that nothing uses: the pool replaces it.
     pool.on('error', () => {})
     return pool
@@ -61,33 +61,16 @@ export async function openPool(options: PoolOptions): Promise<ConnectionSource> 
   }
 }
 
-/** A pool with as many settings as the server accepts. It need not be reachable yet. */
-async function acceptedPool(newPool: (more: object) => Pool, timeouts: object): Promise<Pool> {
+/** A pool with the settings, or without where a pooler refuses them. It need not be reachable yet. */
+async function acceptedPool(newPool: (settings: object) => Pool, timeouts: object): Promise<Pool> {
   const pool = newPool({ ...timeouts, options: optionsOf(SETTINGS) })
-  try {
-    if (await confirmsDurably(poolConnections(pool))) return pool
-  } catch (error) {
-    if (isRefusedStartup(error)) {
-      await pool.end()
-      return poolerPool(newPool, timeouts)
-    }
-    // Unknown, so it is turned on.
-  }
-  await pool.end()
-  return newPool({ ...timeouts, options: optionsOf({ ...SETTINGS, synchronous_commit: 'on' }) })
-}
-
-/** A pool for poolers that refuse session settings; the role of the database can have them instead. */
-async function poolerPool(newPool: (more: object) => Pool, timeouts: object): Promise<Pool> {
-  const pool = newPool(timeouts)
   try {
     const lease = await poolConnections(pool).acquire()
     lease.release(false)
   } catch (error) {
-    if (isRefusedStartup(error)) {
-      await pool.end()
-      return newPool({})
-    }
+    if (!isRefusedStartup(error)) return pool
+    await pool.end()
+    return newPool({})
   }
   return pool
 }
@@ -97,24 +80,6 @@ function optionsOf(settings: Readonly<Record<string, string>>): string {
   return Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
     .join(' ')
-}
-
-/** Whether the server confirms commits once they are durable. Rejects if it does not answer. */
-async function confirmsDurably({ acquire }: Pick<ConnectionSource, 'acquire'>): Promise<boolean> {
-  const text = "SELECT current_setting('synchronous_commit', true) AS value"
-  const lease = await acquire()
-  let isBroken = true
-  try {
-    const [row] = await lease.run(text, [], undefined)
-    isBroken = false
-    return row?.value !== 'off'
-  } catch (error) {
-    // A server that does not understand the question has no other way to commit.
-    if (/^(42|0A)/.test(sqlStateOf(error) ?? '')) return true
-    throw error
-  } finally {
-    lease.release(isBroken)
-  }
 }
 
 async function importPg(): Promise<Pick<typeof import('pg'), 'Pool' | 'Client'>> {

@@ -4,14 +4,13 @@ import type { Reclaimed, ReclaimLimits } from '../../../src/storage/contract.ts'
 import { COMMIT_KEPT_MS } from './catalog.ts'
 import { bytesOf, numberOf, type PostgresRow } from './client.ts'
 import type { Database } from './database.ts'
-import { QUERY_CANCELED } from './failures.ts'
 import { HEAD_COLUMNS, headOf } from './heads.ts'
 import type { Tables } from './schema.ts'
 
 /** Logs with blocks to free that are looked up at once. */
 const LOGS_MAX = 100
-/** Blocks that one statement frees at first. */
-const STATEMENT_BLOCKS_MAX = 1_000
+/** Blocks that one statement frees: few, so that slow databases need less time than a statement may take. */
+const STATEMENT_BLOCKS_MAX = 200
 
 /** Blocks to free, as `b`. `$1` is the largest number of them, and `values` begin at `$2`. */
 interface Selection {
@@ -53,7 +52,6 @@ class Reclaiming {
   readonly #tables: Tables
   readonly #limits: ReclaimLimits
   #left: number
-  #statementBlocks = STATEMENT_BLOCKS_MAX
 
   constructor(database: Database, tables: Tables, limits: ReclaimLimits) {
     this.#database = database
@@ -153,10 +151,10 @@ class Reclaiming {
   /** Frees at most as many of the selected blocks as are left. Returns whether there may be more. */
   async #free(selection: Selection): Promise<boolean> {
     while (this.#left > 0) {
-      const most = Math.min(this.#left, this.#statementBlocks)
+      const most = Math.min(this.#left, STATEMENT_BLOCKS_MAX)
       const count = await this.#freeSome(selection, most)
       // Another process may have freed what this one selected, and not the rest.
-      if (count !== undefined && count < most && !(await this.#exists(selection))) return false
+      if (count < most && !(await this.#exists(selection))) return false
     }
     return true
   }
@@ -171,8 +169,8 @@ class Reclaiming {
     return isExtendable ? `${blocks} AS b JOIN ${logs} AS l ON l.id = b.log` : `${blocks} AS b`
   }
 
-  /** Returns how many blocks were freed, or undefined if the server gave up because they are too many. */
-  async #freeSome(selection: Selection, most: number): Promise<number | undefined> {
+  /** Returns how many blocks were freed. */
+  async #freeSome(selection: Selection, most: number): Promise<number> {
     const { logs, blocks } = this.#tables
     const { where, values, order, isExtendable } = selection
     const statement = `WITH due AS (
@@ -188,13 +186,7 @@ class Reclaiming {
          FROM sums WHERE l.id = sums.log RETURNING l.id, l.is_deleted
        )
        SELECT sums.log, sums.blocks, counted.is_deleted FROM sums LEFT JOIN counted ON counted.id = sums.log`
-    const expected = most > 1 ? [QUERY_CANCELED] : []
-    const { rows, rejectedWith } = await this.#database.run(statement, [most, ...values], expected)
-    if (rejectedWith !== undefined) {
-      // The statement timeout: the next run begins with a full statement again.
-      this.#statementBlocks = Math.ceil(most / 8)
-      return undefined
-    }
+    const rows = await this.#database.query(statement, [most, ...values])
     let count = 0
     for (const row of rows) {
       count += numberOf(row.blocks)

@@ -1,7 +1,7 @@
 import { utf8Length } from '../../../src/model/bytes.ts'
 import { invalid } from '../../../src/model/errors.ts'
 import type { Database } from './database.ts'
-import { NO_TABLES, unwrittenFailure } from './failures.ts'
+import { NO_TABLES, UNKNOWN_TO_SERVER, unwrittenFailure } from './failures.ts'
 
 /** The tables of one schema, quoted. */
 export interface Tables {
@@ -38,99 +38,77 @@ export function tablesOf(schema: string): Tables {
   }
 }
 
-/**
- * The statements that lead from one version of the tables to the next. Each is a statement of its own, has
- * no effect when it is repeated, and must leave the tables usable for processes of the version before.
- * Persisted: keep stable.
- */
-const MIGRATIONS: readonly ((tables: Tables) => readonly string[])[] = [
-  ({ documents, logs, blocks, commits, leases }) => [
-    // `value` is JSON; null where a commit checked that there is no document. Keys are UTF-8: text excludes
-    // U+0000, and bytes have the same order under every collation.
-    `CREATE TABLE IF NOT EXISTS ${documents} (
-      collection text NOT NULL, key bytea NOT NULL, value text, version bigint NOT NULL,
-      PRIMARY KEY (collection, key)
-    )`,
-    // The first columns identify the head, and `state` is the rest of it as JSON. `due_at` is when a trim, or
-    // the deletion, left blocks to free; `trimmed_to` is the point of the last trim.
-    `CREATE TABLE IF NOT EXISTS ${logs} (
-      id bytea PRIMARY KEY, epoch bigint NOT NULL, seq_num bigint NOT NULL, append_id text NOT NULL,
-      state text NOT NULL, metered_bytes bigint NOT NULL, is_deleted boolean NOT NULL, trimmed_to bigint, due_at bigint
-    )`,
-    `CREATE INDEX IF NOT EXISTS logs_due ON ${logs} (due_at) WHERE due_at IS NOT NULL`,
-    // `append_id` is the last append in the block.
-    `CREATE TABLE IF NOT EXISTS ${blocks} (
-      log bytea NOT NULL, end_seq_num bigint NOT NULL, first_seq_num bigint NOT NULL,
-      first_timestamp bigint NOT NULL, last_timestamp bigint NOT NULL, metered_bytes bigint NOT NULL,
-      expires_at bigint, append_id text NOT NULL, data bytea NOT NULL,
-      PRIMARY KEY (log, end_seq_num)
-    )`,
-    `CREATE INDEX IF NOT EXISTS blocks_expiry ON ${blocks} (expires_at) WHERE expires_at IS NOT NULL`,
-    // Commits of the last hour: after a lost connection, one is looked up by its id.
-    `CREATE TABLE IF NOT EXISTS ${commits} (id text PRIMARY KEY, committed_at bigint NOT NULL)`,
-    `CREATE INDEX IF NOT EXISTS commits_by_time ON ${commits} (committed_at)`,
-    `CREATE TABLE IF NOT EXISTS ${leases} (
-      name text PRIMARY KEY, holder text NOT NULL, expires_at timestamptz NOT NULL
-    )`,
-  ],
-  // The extensions of the head as JSON: beside the state, which processes of the version before replace.
-  ({ logs }) => [`ALTER TABLE ${logs} ADD COLUMN IF NOT EXISTS extensions text`],
-  // The write state of the head as JSON, beside the state for the same reason.
-  ({ logs }) => [`ALTER TABLE ${logs} ADD COLUMN IF NOT EXISTS write_state text`],
+/** The version of the tables. Persisted: keep stable. */
+const VERSION = 1
+
+/** Each has no effect when it is repeated. */
+const CREATION = ({ format, documents, logs, blocks, commits, leases }: Tables): readonly string[] => [
+  // `value` is JSON; null where a commit checked that there is no document. Keys are UTF-8: text excludes
+  // U+0000, and bytes have the same order under every collation.
+  `CREATE TABLE IF NOT EXISTS ${documents} (
+    collection text NOT NULL, key bytea NOT NULL, value text, version bigint NOT NULL,
+    PRIMARY KEY (collection, key)
+  )`,
+  // The first columns identify the head. `state`, `extensions` and `write_state` are the rest of it as JSON.
+  // `due_at` is when a trim, or the deletion, left blocks to free; `trimmed_to` is the point of the last
+  // trim. Every append replaces the row: with free space on the page, that takes no index entry.
+  `CREATE TABLE IF NOT EXISTS ${logs} (
+    id bytea PRIMARY KEY, epoch bigint NOT NULL, seq_num bigint NOT NULL, append_id text NOT NULL,
+    state text NOT NULL, extensions text, write_state text, metered_bytes bigint NOT NULL,
+    is_deleted boolean NOT NULL, trimmed_to bigint, due_at bigint
+  ) WITH (fillfactor = 50)`,
+  `CREATE INDEX IF NOT EXISTS logs_due ON ${logs} (due_at) WHERE due_at IS NOT NULL`,
+  // `append_id` is the last append in the block.
+  `CREATE TABLE IF NOT EXISTS ${blocks} (
+    log bytea NOT NULL, end_seq_num bigint NOT NULL, first_seq_num bigint NOT NULL,
+    first_timestamp bigint NOT NULL, last_timestamp bigint NOT NULL, metered_bytes bigint NOT NULL,
+    expires_at bigint, append_id text NOT NULL, data bytea NOT NULL,
+    PRIMARY KEY (log, end_seq_num)
+  )`,
+  `CREATE INDEX IF NOT EXISTS blocks_expiry ON ${blocks} (expires_at) WHERE expires_at IS NOT NULL`,
+  // Commits of the last hour: after a lost connection, one is looked up by its id.
+  `CREATE TABLE IF NOT EXISTS ${commits} (id text PRIMARY KEY, committed_at bigint NOT NULL)`,
+  `CREATE INDEX IF NOT EXISTS commits_by_time ON ${commits} (committed_at)`,
+  `CREATE TABLE IF NOT EXISTS ${leases} (
+    name text PRIMARY KEY, holder text NOT NULL, expires_at timestamptz NOT NULL
+  )`,
+  // Last, because it says that the others are there.
+  `CREATE TABLE IF NOT EXISTS ${format} (id bigint PRIMARY KEY, version bigint NOT NULL)`,
+  `INSERT INTO ${format} VALUES (1, ${VERSION}) ON CONFLICT (id) DO NOTHING`,
 ]
-
-const VERSION = MIGRATIONS.length
-
-/**
- * The settings that make the tables faster, on servers that know them. Every append replaces the row of its
- * log: with free space on the page, that takes no index entry. LZ4 costs an append much less than the default
- * compression.
- */
-const TUNING = ({ logs, blocks }: Tables): readonly string[] => [
-  `ALTER TABLE ${logs} SET (fillfactor = 50)`,
-  `ALTER TABLE ${blocks} ALTER COLUMN data SET COMPRESSION lz4`,
-]
-
-/** The error codes of a server that does not know a statement or a setting. */
-const UNKNOWN_TO_SERVER = ['0A000', '22023', '42601', '42704']
 
 /** The error codes of creating an object that another process creates at the same time. */
 const ALREADY_CREATED = ['23505', '42P06', '42P07', '42710', 'XX000']
 
 /**
- * Creates or upgrades the tables. Safe while other processes do the same: every statement may run twice, and
- * only one process advances the version. Rejects with `StorageFailure` if the tables are of a newer version.
+ * Creates the tables, also while other processes do the same. Rejects with `StorageFailure` if the tables are
+ * of another version.
  */
-export async function migrate(database: Database, tables: Tables): Promise<void> {
-  let version = await versionOf(database, tables)
-  if (version === undefined) {
+export async function createTables(database: Database, tables: Tables): Promise<void> {
+  if ((await versionOf(database, tables)) === undefined) {
     // Creating it takes a privilege, even if it exists.
-    const schemas = await database.query('SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1', [
-      tables.name,
-    ])
+    const found = 'SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1'
+    const schemas = await database.query(found, [tables.name])
     if (schemas.length === 0) await create(database, `CREATE SCHEMA IF NOT EXISTS ${tables.schema}`)
-    await create(
-      database,
-      `CREATE TABLE IF NOT EXISTS ${tables.format} (id bigint PRIMARY KEY, version bigint NOT NULL)`,
-    )
-    await database.query(`INSERT INTO ${tables.format} VALUES (1, 0) ON CONFLICT (id) DO NOTHING`)
-    version = (await versionOf(database, tables)) ?? 0
+    for (const statement of CREATION(tables)) await create(database, statement)
+    // Faster than the default compression, where the server has it.
+    const compression = `ALTER TABLE ${tables.blocks} ALTER COLUMN data SET COMPRESSION lz4`
+    await database.run(compression, [], UNKNOWN_TO_SERVER)
   }
-  if (version > VERSION) {
-    throw unwrittenFailure(
-      'blocked',
-      `the tables in schema ${tables.schema} have version ${version}; this version of headwater reads ${VERSION}`,
-    )
-  }
-  for (; version < VERSION; version++) {
-    for (const statement of MIGRATIONS[version]!(tables)) await create(database, statement)
-    if (version === 0)
-      for (const statement of TUNING(tables)) await database.run(statement, [], UNKNOWN_TO_SERVER)
-    await database.query(`UPDATE ${tables.format} SET version = $2 WHERE id = 1 AND version = $1`, [
-      version,
-      version + 1,
-    ])
-  }
+  await assertVersion(database, tables)
+}
+
+/** Rejects with `StorageFailure` unless the tables exist and have this version. */
+export async function assertVersion(database: Database, tables: Tables): Promise<void> {
+  const version = await versionOf(database, tables)
+  if (version === VERSION) return
+  const { schema } = tables
+  throw version === undefined
+    ? unwrittenFailure('denied', `schema ${schema} has no tables: open it once without \`readOnly\``)
+    : unwrittenFailure(
+        'blocked',
+        `the tables in schema ${schema} have version ${version}; this version of headwater reads ${VERSION}`,
+      )
 }
 
 async function versionOf(database: Database, tables: Tables): Promise<number | undefined> {

@@ -5,28 +5,12 @@ import { type ConnectionSource, connectionsOf, type PostgresClient } from './cli
 import { Database, History } from './database.ts'
 import { openPool } from './pool.ts'
 import { assertPrivileges, assertWritable } from './privileges.ts'
-import { migrate, type Tables, tablesOf } from './schema.ts'
+import { assertVersion, createTables, type Tables, tablesOf } from './schema.ts'
 import { ServerClock } from './server-clock.ts'
 import { PostgresSession } from './session.ts'
 
 /**
  * Options of `postgres`. Requires `connectionString` or `client`.
- *
- * ```ts
- * const storage = postgres({
- *   connectionString: 'postgres://localhost/app',
- *   schema: 'streams',
- *   connectionsMax: 20,
- *   // A pooler in between does not pass notifications on.
- *   listen: true,
- *   listenConnectionString: 'postgres://localhost:5433/app',
- *   statementTimeoutMs: 10_000,
- *   lockTimeoutMs: 5000,
- *   retryMs: 10_000,
- *   clockOffsetMsMax: 60_000,
- *   readOnly: false,
- * })
- * ```
  */
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`, with the parameters of `pg`, such as `sslmode`. */
@@ -91,29 +75,20 @@ const POSTGRES_OPTIONS: MembersOf<PostgresOptions> = {
  */
 export function postgres(options: PostgresOptions): Storage {
   assertOptions(options, POSTGRES_OPTIONS)
-  const { connectionString, client, schema = 'headwater', listen = true, retryMs = 30_000 } = options
-  const { readOnly = false } = options
+  const { connectionString, client, schema = 'headwater', listen = true, readOnly = false } = options
   if ((connectionString === undefined) === (client === undefined)) {
     throw invalid('postgres requires either `connectionString` or `client`', 'connectionString')
   }
   const { connectionsMax = 10, statementTimeoutMs = 30_000, lockTimeoutMs = 5_000 } = options
   assertPositive({ connectionsMax, statementTimeoutMs, lockTimeoutMs })
-  if (!(retryMs >= 0)) throw invalid('`retryMs` must be a number of milliseconds, at least 0', 'retryMs')
-  const { clockOffsetMsMax = 300_000 } = options
-  if (!(clockOffsetMsMax >= 0)) {
-    throw invalid('`clockOffsetMsMax` must be a number of milliseconds, at least 0', 'clockOffsetMsMax')
-  }
+  const { retryMs = 30_000, clockOffsetMsMax = 300_000 } = options
+  assertMilliseconds({ retryMs, clockOffsetMsMax })
   const tables = tablesOf(schema)
   const connect = async (): Promise<ConnectionSource> => {
-    if (client !== undefined) return connectionsOf(client)
-    const { listenConnectionString = connectionString! } = options
-    return openPool({
-      connectionString: connectionString!,
-      listenConnectionString,
-      connectionsMax,
-      statementTimeoutMs,
-      lockTimeoutMs,
-    })
+    if (connectionString === undefined) return connectionsOf(client!)
+    const { listenConnectionString = connectionString } = options
+    const timeouts = { statementTimeoutMs, lockTimeoutMs }
+    return openPool({ connectionString, listenConnectionString, connectionsMax, ...timeouts })
   }
   return {
     manifest: {
@@ -144,9 +119,13 @@ async function openSession(
   const database = new Database(connections, context.clock, options.retryMs, history)
   const serverClock = context.clock.isVirtual === true ? undefined : new ServerClock(database, context)
   try {
-    await (readOnly ? assertPrivileges(database, tables, true) : assertWritable(database))
-    await migrate(database, tables)
-    if (!readOnly) await assertPrivileges(database, tables, false)
+    if (readOnly) {
+      await assertVersion(database, tables)
+    } else {
+      await assertWritable(database)
+      await createTables(database, tables)
+      await assertPrivileges(database, tables)
+    }
     await serverClock?.assertWithin(options.clockOffsetMsMax)
   } catch (error) {
     await database.close()
@@ -162,6 +141,12 @@ async function openSession(
 /** Quotes and other odd characters are escaped. Schemas with the same beginning may share a channel. */
 function channelOf({ name }: Tables): string {
   return `headwater_${encodeURIComponent(name)}`.slice(0, 63)
+}
+
+function assertMilliseconds(numbers: Readonly<Record<string, number>>): void {
+  for (const [name, value] of Object.entries(numbers)) {
+    if (!(value >= 0)) throw invalid(`\`${name}\` must be a number of milliseconds, at least 0`, name)
+  }
 }
 
 function assertPositive(numbers: Readonly<Record<string, number>>): void {
