@@ -1,6 +1,7 @@
+import { readlinkSync } from 'node:fs'
 import { open, readdir, readFile, readlink, stat, unlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { threadId } from 'node:worker_threads'
 import { StorageFailure } from '../../../src/storage/errors.ts'
@@ -25,10 +26,11 @@ export interface DirectoryLock {
  */
 interface Owner {
   readonly pid: number
-  /** The start of the process in clock ticks since boot, because pids are used again. Empty if unknown. */
+  /** The start of the thread in clock ticks since boot, because ids are used again. Empty if unknown. */
   readonly started: string
   /** The boot id of the kernel; empty if unknown. */
   readonly boot: string
+  /** The id of the thread in the kernel, or in the process where the system does not tell it. */
   readonly thread: number
   readonly host: string
 }
@@ -116,27 +118,34 @@ function ownerOf(name: string): Owner | undefined {
 }
 
 async function currentOwner(): Promise<Owner> {
-  const boot = (await bootId()) ?? ''
-  return {
-    pid: process.pid,
-    started: (await startOf(process.pid)) ?? '',
-    boot,
-    thread: threadId,
-    host: hostname(),
+  const { pid } = process
+  const thread = kernelThread() ?? threadId
+  const [boot = '', started = ''] = await Promise.all([bootId(), startOf(pid, thread)])
+  return { pid, started, boot, thread, host: hostname() }
+}
+
+/** The id of this thread on Linux. Synchronous, because other threads do what is asynchronous. */
+function kernelThread(): number | undefined {
+  try {
+    return Number(basename(readlinkSync('/proc/thread-self')))
+  } catch (error) {
+    ignoreMissing(error as NodeJS.ErrnoException)
+    return undefined
   }
 }
 
 type Liveness = 'alive' | 'dead' | 'unknown'
 
 /**
- * An owner is dead if it ran on this host, before this boot of it or as a process that does not exist any
- * more. Containers are hosts of their own, so two that run at the same time must not have the same host name.
+ * An owner is dead if it ran on this host, before this boot of it or as a process or a thread that does not
+ * exist any more: development servers replace the threads that run an app. Containers are hosts of their own,
+ * so two that run at the same time must not have the same host name.
  */
 async function livenessOf(owner: Owner, own: Owner): Promise<Liveness> {
   if (owner.host !== own.host) return 'unknown'
   if (owner.boot !== own.boot) return owner.boot === '' || own.boot === '' ? 'unknown' : 'dead'
   if (!mayExist(owner.pid)) return 'dead'
-  const started = await startOf(owner.pid)
+  const started = await startOf(owner.pid, owner.thread)
   if (started === undefined || owner.started === '') return owner.pid === own.pid ? 'alive' : 'unknown'
   return started === owner.started ? 'alive' : 'dead'
 }
@@ -162,14 +171,17 @@ async function bootId(): Promise<string | undefined> {
   return file?.dev === processes?.dev ? boot?.trim() : undefined
 }
 
-/** The start of a process, or that it is a zombie. Undefined where the system does not tell. */
-async function startOf(pid: number): Promise<string | undefined> {
+/** The start of a thread, or that it has ended. Undefined where the system does not tell. */
+async function startOf(pid: number, thread: number): Promise<string | undefined> {
   // A container may see the `/proc` of another one, with other pids.
   if ((await readlink('/proc/self').catch(ignoreMissing)) !== String(process.pid)) return undefined
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(ignoreMissing)
+  const read = (path: string) => readFile(`/proc/${pid}/${path}`, 'utf8').catch(ignoreMissing)
+  if ((await read('stat')) === undefined) return undefined
+  const text = await read(`task/${thread}/stat`)
+  if (text === undefined) return 'ended'
   // The program name, in parentheses, may contain anything: count the fields after it.
-  const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ')
-  return fields?.[0] === 'Z' || fields?.[0] === 'X' ? 'ended' : fields?.[19]
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return fields[0] === 'Z' || fields[0] === 'X' ? 'ended' : fields[19]
 }
 
 /** The file does not exist, or the runtime does not permit reading it. */

@@ -56,6 +56,22 @@ test('a directory that another thread has open is blocked, and the error names t
   await session.close()
 })
 
+test.runIf(onLinux)(
+  `the lock of a thread that was terminated is taken over${linuxOnly}`,
+  { tags: ['slow'] },
+  async () => {
+    const base = await temporaryDirectory()
+    const directory = join(base, 'data')
+    const program = await bundleProgram(new URL('./children/holder.ts', import.meta.url), base)
+    const worker = new Worker(program, { argv: [directory, 'worker'] })
+    expect(await once(worker, 'message')).toEqual(['open'])
+    await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
+    await worker.terminate()
+    await (await open(directory)).close()
+    expect(await readdir(directory)).toEqual([])
+  },
+)
+
 interface OwnerFields {
   readonly pid: string
   readonly started: string
