@@ -30,6 +30,7 @@ const WHOLE = [HEADER, BASIN, stream(), record(), SECOND, END, ALL_END]
 /** The whole export with other lines in place of line `number`. */
 const instead = (number: number, ...lines: readonly string[]) => WHOLE.toSpliced(number - 1, 1, ...lines)
 
+const LONGER = stream({ tail: { seq_num: 3, timestamp: 9 } })
 const FAR_TAIL = { tail: { seq_num: 200_000_000, timestamp: 9 } }
 const EMPTY_NAME = [
   ['', 'a'],
@@ -67,7 +68,13 @@ const ROWS: readonly Row[] = [
   ['a sequence number twice', 5, [record()], 'the record is out of order'],
   ['a sequence number at the tail', 5, [record({ seq_num: 2, timestamp: 9 })], 'the record is out of order'],
   ['a sequence number before the start', 3, [stream({ start: 1 })], 'the record is out of order', 4],
-  ['a time that decreases', 5, [record({ seq_num: 1, timestamp: 4 })], 'the record is out of order'],
+  [
+    'a time that decreases',
+    3,
+    [LONGER, record(), record({ seq_num: 1, timestamp: 4 })],
+    'the record is out of order',
+    5,
+  ],
   ['another time than the tail', 5, [record({ seq_num: 1, timestamp: 8 })], 'the record is out of order'],
   ['a number of 2^53', 4, ['{"seq_num":0,"timestamp":9007199254740992}'], '`timestamp` must be an integer'],
   ['a number of 2^64', 4, ['{"seq_num":18446744073709551616,"timestamp":1}'], '`seq_num` must be an integer'],
