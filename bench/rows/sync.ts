@@ -1,7 +1,4 @@
-import type { Contestant, Measurement } from '../harness/measurement.ts'
-
-/** The records of all devices in a turn. */
-const appended = 10_000
+import type { Measurement } from '../harness/measurement.ts'
 
 export const syncRows: Readonly<Record<string, Measurement>> = {
   'synced-latency': {
@@ -17,29 +14,4 @@ export const syncRows: Readonly<Record<string, Measurement>> = {
       },
     ],
   },
-  'outbox-10': outboxes(10),
-}
-
-function devices(side: string, devices: number): Contestant {
-  return { program: 'devices', side, params: { devices } }
-}
-
-function outboxes(number: number): Measurement {
-  return {
-    work: `sync: ${number} devices with an outbox, one stream, 10 × 256 B in flight each, memory`,
-    each: 'a record',
-    exactly: appended,
-    ours: devices('outboxes', number),
-    rivals: [
-      {
-        against: 'as many clients that append with `matchSeqNum` until it succeeds',
-        contestant: devices('conditional', number),
-        atLeast: 0.5,
-      },
-      {
-        against: 'appends without a condition, which may be stored twice',
-        contestant: devices('unconditional', number),
-      },
-    ],
-  }
 }
