@@ -7,6 +7,8 @@ export interface LinkEvent {
   readonly received: ReceivedBatch
   /** The time of a heartbeat by the clock of the server, if it is known. */
   readonly sentAt: number | undefined
+  /** Whether the server is about to stop, and the client should continue over another connection. */
+  readonly advisesReconnect?: boolean | undefined
 }
 
 /** A connection that failed, or was not opened. */

@@ -2,7 +2,7 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SharedSignal } from '../../src/runtime/abort.ts'
 import { FRAME_PAYLOAD_MAX, FrameDecoder, type MessageFrame } from '../../src/wire/frame.ts'
-import { type HeaderPrefix, sessionContentType } from '../../src/wire/headers.ts'
+import { type HeaderPrefix, STREAM_ID_HEADER, sessionContentType } from '../../src/wire/headers.ts'
 import { Malformed } from '../../src/wire/json.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import { decodeReadBatch } from '../../src/wire/protobuf.ts'
@@ -17,6 +17,8 @@ import type { RemoteTarget } from './stream-target.ts'
 
 /** One connection of a read session. */
 export interface ReadLink {
+  /** The identity of the stream, if the server sends one. */
+  readonly streamId: string | undefined
   /**
    * Resolves to undefined at the end of the response. Rejects with {@link LinkFailure}, and with the reason
    * of a signal.
@@ -25,12 +27,17 @@ export interface ReadLink {
   close(): void
 }
 
-/** Opens a connection in the first form that the server accepts. */
+/**
+ * Opens a connection in the first form that the server accepts.
+ *
+ * @param streamId The identity that the stream must have, if it is known.
+ */
 export async function openLink(
   core: ClientCore,
   target: RemoteTarget,
   query: ReadQuery,
   signal: SharedSignal,
+  streamId?: string | undefined,
 ): Promise<ReadLink | Failure> {
   const { readForms, sender, settings } = core
   const { waitMs } = query
@@ -41,7 +48,7 @@ export async function openLink(
   let failure: Failure | undefined
   for (const form of [...readForms.candidates]) {
     const mediaType = mediaTypeOf(form, settings.headerPrefix)
-    const opened = await sender.open(readCall(target, sentQuery, mediaType), signal)
+    const opened = await sender.open(readCall(target, sentQuery, mediaType, streamId), signal)
     if ('error' in opened) {
       // A read that waits does not end for want of records, but one read does.
       const isOneRead = waitMs !== 0 && emptyAt(query, opened.error) !== undefined
@@ -54,7 +61,7 @@ export async function openLink(
       readForms.candidates = [form]
       if (isProbe) {
         opened.exchange.end()
-        return openLink(core, target, query, signal)
+        return openLink(core, target, query, signal, streamId)
       }
       return new Link(opened, form === 'events' ? events(opened) : frames(opened, core), signal, core)
     }
@@ -80,11 +87,17 @@ function mediaTypeOf(form: ReadForm, prefix: HeaderPrefix): string {
   return form === 'events' ? EVENT_STREAM : sessionContentType(prefix)
 }
 
-function readCall({ path, basin, recordHeaders }: RemoteTarget, query: ReadQuery, mediaType: string): Call {
+function readCall(
+  { path, basin, recordHeaders }: RemoteTarget,
+  query: ReadQuery,
+  mediaType: string,
+  streamId: string | undefined,
+): Call {
   const common = {
     method: 'GET',
     path: `${path}/records${queryText(readQueryParts(query, 'session'))}`,
     basin,
+    headers: streamId === undefined ? undefined : { [STREAM_ID_HEADER]: streamId },
     isRepeatable: true,
   } as const
   return mediaType === EVENT_STREAM
@@ -109,6 +122,10 @@ class Link implements ReadLink {
     this.#events = events
     this.#signal = signal
     this.#core = core
+  }
+
+  get streamId(): string | undefined {
+    return this.#opened.response.headers.get(STREAM_ID_HEADER) ?? undefined
   }
 
   async next(): Promise<LinkEvent | undefined> {
@@ -147,7 +164,8 @@ async function* frames(
       if (frame.kind === 'terminal') {
         throw new LinkFailure(endOf(failureOf(frame.status, frame.body, true)))
       }
-      yield { received: decodeReadBatch(await messageOf(frame, core)), sentAt: undefined }
+      const received = decodeReadBatch(await messageOf(frame, core))
+      yield { received, sentAt: undefined, advisesReconnect: frame.reconnectAdvised }
     }
   }
   if (decoder.isWithinFrame) throw new LinkFailure(connectionFailure(new Error('truncated response'), false))

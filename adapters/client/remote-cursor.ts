@@ -20,7 +20,8 @@ const LASTING_MS = 10_000
 
 /**
  * A read session over as many connections as it takes. Each continues after the last record that was
- * received. It fails when the server says so, or after too many connections in succession that bring nothing.
+ * received, in the same stream. It fails when the server says so, or after too many connections in succession
+ * that bring nothing.
  */
 export class RemoteCursor implements RecordCursor {
   readonly #core: ClientCore
@@ -34,12 +35,16 @@ export class RemoteCursor implements RecordCursor {
   /** Received while the session was opened. */
   #first: LinkEvent | undefined
   #wasOpened = false
+  /** The identity of the stream that is read, if the server sends one. */
+  #streamId: string | undefined
   #connectedAt = 0
   /** Whether the server has said that nothing will follow: the stream is closed. */
   #isClosed = false
   /** Failures since records were received, or since a connection lasted. */
   #failures = 0
   #renewedToken = false
+  /** Whether the connection replaces one that the server advised to leave. It is not left before it has lasted. */
+  #followsAdvice = false
 
   private constructor(
     core: ClientCore,
@@ -136,9 +141,17 @@ export class RemoteCursor implements RecordCursor {
         if (tail !== undefined) this.#progress.locate(tail)
         // Only events at the tail have one that is closed.
         this.#isClosed = tail?.closed === true
-        if (event.received.records.length > 0 || this.#hasLasted()) {
+        const hasLasted = this.#hasLasted()
+        if (event.received.records.length > 0 || hasLasted) {
           this.#failures = 0
           this.#renewedToken = false
+        }
+        if (hasLasted) this.#followsAdvice = false
+        // The end of what is stored needs no other connection.
+        const isAtEnd = tail !== undefined && this.#query.waitMs === 0
+        if (event.advisesReconnect && !this.#followsAdvice && !isAtEnd) {
+          this.#drop()
+          this.#followsAdvice = true
         }
         return event
       } catch (error) {
@@ -162,16 +175,17 @@ export class RemoteCursor implements RecordCursor {
   /** Opens a connection. Resolves to false if there is nothing to read. */
   async #connect(): Promise<boolean> {
     const query = this.#progress.rest()
-    const opened = await openLink(this.#core, this.#target, query, this.#closing)
+    const opened = await openLink(this.#core, this.#target, query, this.#closing, this.#streamId)
     if (!('error' in opened)) {
       this.#link = opened
+      this.#streamId ??= opened.streamId
       this.#wasOpened = true
       this.#connectedAt = this.#core.settings.clock.now()
       return true
     }
     const { error } = opened
     if (emptyAt(query, error) !== undefined) return false
-    // The stream was deleted, and there may be another one, without the records before.
+    // The stream was deleted, and there may be another one.
     const isGone = error.code === 'range_not_satisfiable' || isStreamMissing(error)
     if (this.#wasOpened && isGone) throw deletedUnderReadError()
     throw new LinkFailure(opened)

@@ -97,6 +97,7 @@ export class HttpCore {
   async #call(request: ApiRequest, method: Method): Promise<Reply> {
     const { exchange, settings } = request
     let reply: Reply
+    let streamId: string | undefined
     try {
       const authorizing = this.#authorize(request, method)
       let hw = authorizing as Engine
@@ -108,7 +109,10 @@ export class HttpCore {
       if (coding !== undefined && contentCodingOf(coding) === undefined) {
         const message = `the request body has an unsupported \`content-encoding\`; supported: ${SUPPORTED_CODINGS}`
         reply = rejection(415, 'unsupported_encoding', message, { 'accept-encoding': SUPPORTED_CODINGS })
-      } else reply = await method.endpoint(request, hw, this.#owner)
+      } else {
+        reply = await method.endpoint(request, hw, this.#owner)
+        streamId = request.streamId
+      }
     } catch (error) {
       if (exchange.signal.aborted && error === exchange.signal.reason) reply = CLIENT_LEFT
       else {
@@ -117,7 +121,7 @@ export class HttpCore {
         reply = own ?? errorReply(error)
       }
     }
-    return finishReply(reply, exchange, settings)
+    return finishReply(reply, exchange, settings, streamId)
   }
 
   /**

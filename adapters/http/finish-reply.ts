@@ -2,29 +2,32 @@ import { utf8, utf8Length } from '../../src/model/bytes.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { Compression } from '../../src/wire/codec.ts'
 import { compress, RESPONSE_COMPRESSION_BYTES_MIN, responseCodingOf } from '../../src/wire/compression.ts'
+import { STREAM_ID_HEADER } from '../../src/wire/headers.ts'
 import { corsHeaders } from './cors.ts'
 import type { RequestExchange } from './exchange.ts'
 import type { HandlerSettings } from './options.ts'
 import type { Reply } from './reply.ts'
 
 /**
- * Adds CORS headers, and compresses a body that is long enough if `Accept-Encoding` allows it. Streams are
- * not compressed. For `HEAD`, the body is left out.
+ * Adds CORS headers and the identity of the stream that was used, and compresses a body that is long enough if
+ * `Accept-Encoding` allows it. Streams are not compressed. For `HEAD`, the body is left out.
  */
 export function finishReply(
   reply: Reply,
   exchange: RequestExchange,
   settings: HandlerSettings,
+  streamId?: string | undefined,
 ): MaybePromise<Reply> {
   const { allowedOrigins, commonHeaders, exposedHeaders } = settings
   // Errors need the headers too: without them, a page cannot even read the status.
   const cors = allowedOrigins.length === 0 ? undefined : corsHeaders(exchange, allowedOrigins, exposedHeaders)
   const { status, headers, body, encodings } = reply
+  const identity = streamId === undefined ? undefined : { [STREAM_ID_HEADER]: streamId }
   // Member by member: spreading the reply costs more than everything else that is done for a short one.
   const plain =
-    cors === undefined && commonHeaders === undefined
+    cors === undefined && commonHeaders === undefined && identity === undefined
       ? reply
-      : { status, headers: { ...commonHeaders, ...headers, ...cors }, body, encodings }
+      : { status, headers: { ...commonHeaders, ...headers, ...identity, ...cors }, body, encodings }
   const finished = isLong(plain) ? negotiated(plain, exchange, settings) : plain
   return exchange.method === 'HEAD' ? withoutBody(finished) : finished
 }

@@ -14,10 +14,11 @@ import {
 } from '../../src/model/validation.ts'
 import { RejectingQuota } from '../../src/runtime/rejecting-quota.ts'
 import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/compression.ts'
-import { APPEND_HEADER, HEADER_PREFIXES, vendorHeaderName } from '../../src/wire/headers.ts'
+import { APPEND_HEADER, HEADER_PREFIXES, STREAM_ID_HEADER, vendorHeaderName } from '../../src/wire/headers.ts'
 import { type AllowedOrigins, assertCors } from './cors.ts'
 import type { RequestExchange } from './exchange.ts'
 import { hostNameOf } from './hosts.ts'
+import { SessionDrain } from './session-drain.ts'
 
 /**
  * Options of a handler.
@@ -197,6 +198,7 @@ export interface HandlerSettings {
   readonly retention: RetentionPolicy | undefined
   readonly limits: Readonly<Record<keyof HandlerLimits, number>>
   readonly pendingBodies: RejectingQuota
+  readonly drain: SessionDrain
   /** The prefix without a trailing slash; `''` if there is none. */
   readonly prefix: string
   readonly page: HtmlPage | undefined
@@ -235,12 +237,20 @@ export function handlerSettings(
     connection: {},
     allowedOrigins: cors === true ? 'any' : cors || [],
     compression: options.compression ?? true,
-    exposedHeaders: [...provisionResults, APPEND_HEADER, 'retry-after', 'retry-after-ms', 'allow'].join(', '),
+    exposedHeaders: [
+      ...provisionResults,
+      APPEND_HEADER,
+      STREAM_ID_HEADER,
+      'retry-after',
+      'retry-after-ms',
+      'allow',
+    ].join(', '),
     allowedHosts: options.allowedHosts?.map(hostNameOf),
     basinDomains: basinDomains.map((domain) => domain.toLowerCase()),
     basin: options.basin,
     retention: options.retention,
     limits,
+    drain: new SessionDrain(),
     pendingBodies: new RejectingQuota('limits.pendingBodyBytes', limits.pendingBodyBytes),
     prefix: prefix === '' ? '' : encodedPath(prefix),
     page: options.page,

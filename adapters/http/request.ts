@@ -9,6 +9,7 @@ import {
   HEADER_PREFIXES,
   type HeaderPrefix,
   parseDataFormat,
+  STREAM_ID_HEADER,
   usedHeaderPrefix,
   type VendorHeader,
   vendorHeader,
@@ -45,6 +46,12 @@ export function permitted(endpoint: Endpoint, ...operations: readonly Operation[
   return { endpoint, operations }
 }
 
+interface StreamUse {
+  /** Whether the request has the encryption key of the records. True by default. */
+  readonly takesKey?: boolean | undefined
+  readonly identity?: Parameters<Engine['streamOf']>[2]
+}
+
 type NameProblem = (name: string) => string | undefined
 
 /** A request whose route is known. Names are decoded and validated when they are first used. */
@@ -55,6 +62,8 @@ export class ApiRequest {
   readonly sessions: Set<OpenSession>
   /** The engine with the caller's permissions; set once the request is authorized, if that needed a token. */
   caller: Engine | undefined
+  /** The identity of the stream that the request has used. */
+  streamId: string | undefined
   readonly #match: RouteMatch<unknown>
   #basin: string | undefined
   #stream: string | undefined
@@ -196,12 +205,26 @@ export class ApiRequest {
    * allows that, with the configuration in the header `svc-stream-config`. Throws 400 `bad_path`, 400
    * `bad_header`, 422 `invalid`.
    */
-  streamOf(hw: Engine, { takesKey = true } = {}): EngineStream {
+  streamOf(hw: Engine, { takesKey = true, identity }: StreamUse = {}): EngineStream {
     const { basin, stream } = this
     const encryptionKey = takesKey ? this.encryptionKey : undefined
     const header = this.vendorHeader('stream-config')
     const config = header === undefined ? undefined : decodeStreamConfigHeader(header)
-    return hw.streamOf({ basin, stream }, { config, encryptionKey })
+    return hw.streamOf({ basin, stream }, { config, encryptionKey }, identity)
+  }
+
+  /**
+   * Returns the stream in the path, as {@link streamOf} does: the one that the header `headwater-stream-id`
+   * names, if there is one. The reply states the identity of the stream that is used.
+   */
+  identifiedStreamOf(hw: Engine, { takesKey }: Pick<StreamUse, 'takesKey'> = {}): EngineStream {
+    const onResolved = (id: string) => {
+      this.streamId = id
+    }
+    return this.streamOf(hw, {
+      takesKey,
+      identity: { id: this.exchange.header(STREAM_ID_HEADER), onResolved },
+    })
   }
 
   /** Reports an error whose details the client does not see. */

@@ -1,9 +1,11 @@
 import type { ReadCursor, ReadEvent } from '../../src/index.ts'
+import type { HeadwaterError } from '../../src/model/errors.ts'
 import { andThen, LATER, type MaybePromise, type Receiver } from '../../src/runtime/maybe-promise.ts'
 import { type ErrorBody, errorBody } from '../../src/wire/errors.ts'
 import type { OpenSession } from './open-sessions.ts'
 import type { NextChunk, ReplyChunks, ReplyStream } from './reply.ts'
 import type { ApiRequest } from './request.ts'
+import type { DrainableSession } from './session-drain.ts'
 
 /** How the events of a read session are written. */
 export interface SessionEncoding {
@@ -11,6 +13,8 @@ export interface SessionEncoding {
   event(event: ReadEvent): MaybePromise<Uint8Array | readonly Uint8Array[]>
   /** Undefined ends the body without a word. */
   failure(error: ErrorBody): Uint8Array | undefined
+  /** Makes all further events advise the client to reconnect. Undefined if events cannot. */
+  advise?(): void
   /** Marks a clean end. */
   readonly end?: Uint8Array | undefined
 }
@@ -23,7 +27,7 @@ const DONE = { done: true, value: undefined } as const
  * The body of a read session. Each `next` writes one event and nothing is read ahead, so the client sets the
  * pace.
  */
-export class SessionBody implements ReplyStream, ReplyChunks {
+export class SessionBody implements ReplyStream, ReplyChunks, DrainableSession {
   /** Undefined if there is nothing to deliver. */
   readonly #cursor: ReadCursor | undefined
   readonly #encoding: SessionEncoding
@@ -46,6 +50,7 @@ export class SessionBody implements ReplyStream, ReplyChunks {
     this.#encoding = encoding
     this.#request = request
     if (cursor === undefined) return
+    request.settings.drain.add(this)
     this.#listed = { cursor, exchange: request.exchange, protocol, openedAt: Date.now() }
     request.sessions.add(this.#listed)
   }
@@ -76,6 +81,16 @@ export class SessionBody implements ReplyStream, ReplyChunks {
     } catch (error) {
       return this.#failure(error)
     }
+  }
+
+  advise(): void {
+    if (this.#encoding.advise === undefined) return
+    this.#encoding.advise()
+    this.#cursor?.beat()
+  }
+
+  end(error: HeadwaterError): void {
+    this.#cursor?.fail(error)
   }
 
   async return(): Promise<Chunk> {
@@ -121,6 +136,7 @@ export class SessionBody implements ReplyStream, ReplyChunks {
 
   #close(): void {
     this.#isOver = true
+    this.#request.settings.drain.delete(this)
     if (this.#listed !== undefined) this.#request.sessions.delete(this.#listed)
     this.#cursor?.close()
   }

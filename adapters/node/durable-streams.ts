@@ -15,6 +15,7 @@ import { LazyHttpCore } from '../http/lazy-core.ts'
 import type { HandlerOptions } from '../http/options.ts'
 import type { Reply } from '../http/reply.ts'
 import type { Router } from '../http/router.ts'
+import type { SessionDrain } from '../http/session-drain.ts'
 
 /**
  * The part of a handler that serves the Durable Streams protocol. Tokens, CORS and limits are those of the
@@ -43,10 +44,12 @@ export function withDurableStreams(
   engine: Engine | (() => Promise<Engine>),
   streams: DurableStreamsMount,
   shared: HandlerOptions,
+  drain: SessionDrain,
 ): ExchangeHandler {
   const { auth, getToken, cors, compression, allowedHosts, retention, limits, prefix, onError } = shared
   const common = { auth, getToken, cors, compression, allowedHosts, retention, limits, prefix, onError }
-  const settings = durableStreamsSettings({ ...common, ...streams })
+  const own = durableStreamsSettings({ ...common, ...streams })
+  const settings = { ...own, http: { ...own.http, drain } }
   if (settings.root === '') throw invalid('`durableStreams.path` must not be `/` here', 'durableStreams.path')
   const { root } = settings
   const mount = settings.http.prefix

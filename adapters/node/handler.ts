@@ -66,6 +66,22 @@ export const NODE_HANDLER_OPTIONS = {
 /** A request listener of Node's HTTP servers, and middleware of frameworks that use `next`. */
 export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: (error?: unknown) => void) => void
 
+/** A handler whose sessions can be ended before a server of your own stops. */
+export interface DrainableNodeHandler extends NodeHandler {
+  /**
+   * Ends all sessions: clients are advised to reconnect, and those that stay get the error `server_draining`
+   * after a second. Sessions that begin later are rejected with it. Resolves when none is open, within 2
+   * seconds.
+   *
+   * ```ts
+   * server.close()
+   * await handler.drain()
+   * await hw.close()
+   * ```
+   */
+  drain(): Promise<void>
+}
+
 /**
  * Returns a handler for Node's `http` and `http2` servers, and for frameworks on top of them:
  *
@@ -82,7 +98,7 @@ export type NodeHandler = (req: NodeRequest, res: NodeResponse, next?: (error?: 
 export function toNodeHandler(
   hw: Engine | (() => Promise<Engine>),
   options: NodeHandlerOptions = {},
-): NodeHandler {
+): DrainableNodeHandler {
   return nodeHandlerOf(hw, options, NODE_HANDLER_OPTIONS)
 }
 
@@ -91,23 +107,32 @@ export function nodeHandlerOf(
   hw: Engine | (() => Promise<Engine>),
   options: NodeHandlerOptions,
   members: Members,
-): NodeHandler {
+): DrainableNodeHandler & { drain(graceMs?: number): Promise<void> } {
   const settings = handlerSettings(options, members)
   const lingerMs = durationOf('lingerMs', options.limits?.lingerMs ?? LINGER_MS)
   const engine = typeof hw === 'function' ? openOnce(hw) : hw
   const router = protocolRouter(settings)
   const core = coreOf(engine, settings, router)
   const { durableStreams, ...shared } = options
+  const { drain } = settings
   const served: ExchangeHandler =
     durableStreams === undefined
       ? core
-      : withDurableStreams(core, router, engine, durableStreams, { ...shared, limits: settings.limits })
-  return nodeHandler((exchange) => served.handle(exchange), {
+      : withDurableStreams(
+          core,
+          router,
+          engine,
+          durableStreams,
+          { ...shared, limits: settings.limits },
+          drain,
+        )
+  const handler = nodeHandler((exchange) => served.handle(exchange), {
     serves: (path) => served.serves(path),
     openShare: (end) => core.engine?.openShare(end),
     lingerMs,
     onError: settings.onError,
   })
+  return Object.assign(handler, { drain: (graceMs?: number) => drain.drain(graceMs) })
 }
 
 /** The bridge between Node's objects and a function that replies to exchanges. */

@@ -105,8 +105,8 @@ export interface NodeServer {
   /** Counts what is open now. */
   counts(): ConnectionCounts
   /**
-   * Stops accepting, asks clients to leave, waits up to `graceMs` (10,000 by default) for requests in flight,
-   * then drops the rest. Resolves when nothing is open. Later calls return the same promise. `signal` ends
+   * Stops accepting, asks clients to leave, ends sessions after a second (`server_draining`), waits up to
+   * `graceMs` (10,000 by default) for requests in flight, then drops the rest. Resolves when nothing is open. Later calls return the same promise. `signal` ends
    * the wait of the call, which rejects with its reason, and not what the call began.
    */
   close(options?: {
@@ -132,11 +132,20 @@ export interface NodeServer {
  * ```
  */
 export async function serve(hw: Engine, options: ServeOptions = {}): Promise<NodeServer> {
-  return serveHandler(nodeHandlerOf(hw, options, SERVE_OPTIONS), options)
+  const handler = nodeHandlerOf(hw, options, SERVE_OPTIONS)
+  return serveHandler(handler, options, handler.drain)
 }
 
-/** Serves any request listener in the same way. */
-export async function serveHandler(handler: NodeHandler, options: ListenOptions = {}): Promise<NodeServer> {
+/**
+ * Serves any request listener in the same way.
+ *
+ * @param drain Ends its sessions, before the server drops connections after `graceMs`.
+ */
+export async function serveHandler(
+  handler: NodeHandler,
+  options: ListenOptions = {},
+  drain: (graceMs: number) => Promise<void> = async () => {},
+): Promise<NodeServer> {
   const { port = 0, host = '127.0.0.1', tls } = options
   const handshakeMs = durationOf('handshakeMs', options.limits?.handshakeMs ?? HANDSHAKE_MS)
   const headersMs = durationOf('headersMs', options.limits?.headersMs ?? HEADERS_MS)
@@ -184,7 +193,7 @@ export async function serveHandler(handler: NodeHandler, options: ListenOptions 
   const close: NodeServer['close'] = (options = {}) => {
     assertOptions(options, { graceMs: 'number', signal: assertSignal })
     const { graceMs = SHUTDOWN_GRACE_MS, signal } = options
-    closed ??= shutDown(http1, connections, graceMs)
+    closed ??= shutDown(http1, connections, drain, graceMs)
     return unlessAborted(signal, closed)
   }
   return {
@@ -208,11 +217,17 @@ function listen(server: HttpServer, port: number, host: string): Promise<Address
   })
 }
 
-async function shutDown(server: HttpServer, connections: Connections, graceMs: number): Promise<void> {
+async function shutDown(
+  server: HttpServer,
+  connections: Connections,
+  drain: (graceMs: number) => Promise<void>,
+  graceMs: number,
+): Promise<void> {
   const timer = setTimeout(() => connections.destroyAll(), graceMs)
   try {
     const stopped = new Promise((resolve) => server.close(resolve))
-    await Promise.all([stopped, connections.drain()])
+    // Clients are asked to leave first, so that those who reconnect open another connection.
+    await Promise.all([stopped, connections.drain(), drain(graceMs)])
   } finally {
     clearTimeout(timer)
   }

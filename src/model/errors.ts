@@ -76,6 +76,8 @@ export const ERROR_KINDS = {
   reducer_failed: final(500),
   /** A basin, stream or access token of this name exists. Choose another name. */
   resource_already_exists: final(409),
+  /** The server is about to stop, and has not done what was asked. Connect again. */
+  server_draining: retry(503),
   /** The storage failed or holds damaged data. Check the state before retrying, and see `cause`. */
   storage: uncertain(500),
   /** The disk is full or the storage quota is exceeded. Free space, then retry. */

@@ -112,6 +112,13 @@ export function parseDataFormat(value: string | undefined, name: string): DataFo
  */
 export const APPEND_HEADER = 'headwater-append'
 
+/**
+ * The header of replies to appends and reads: the identity of the stream, which no other one ever had. A
+ * request that has it concerns this very stream, and none that was created later under its name
+ * (docs/protocol.md "Stream identity").
+ */
+export const STREAM_ID_HEADER = 'headwater-stream-id'
+
 /** The value of the header of a response: how the batch was stored. */
 export type AppendHeaderReply = 'stored' | 'duplicate'
 

@@ -144,6 +144,14 @@ export function readBatchFrame(
   return frame
 }
 
+/** Copies a frame, or its parts, with the advice to reconnect. */
+export function withReconnectAdvice(frame: Uint8Array | readonly Uint8Array[]): readonly Uint8Array[] {
+  const [head, ...others] = frame instanceof Uint8Array ? [frame] : frame
+  const advised = new Uint8Array(head!)
+  advised[PREFIX_LENGTH]! |= FLAG_RECONNECT_ADVISED
+  return [advised, ...others]
+}
+
 /** Batches from this size on are sent without being copied into a frame, in bytes. */
 const UNCOPIED_BYTES_MIN = 65_536
 

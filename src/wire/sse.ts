@@ -19,6 +19,14 @@ export function batchEvent(delivered: DeliveredSoFar, batchJson: string): string
   return `event: batch\nid: ${delivered.lastSeqNum},${delivered.count},${delivered.bytes}\ndata: ${batchJson}\n\n`
 }
 
+/**
+ * A block that is no event: a client that reconnects begins at this sequence number. An `EventSource` keeps its
+ * URL, whose start may mean another record by then, and a heartbeat has no id.
+ */
+export function startBlock(nextSeqNum: number): string {
+  return `id: ${nextSeqNum - 1},0,0\n\n`
+}
+
 /** The event of a heartbeat. `pingJson` is the JSON text of time and tail, in one line. */
 export function pingEvent(pingJson: string): string {
   return `event: ping\ndata: ${pingJson}\n\n`
@@ -29,14 +37,17 @@ export function errorEvent(bodyText: string): string {
   return `event: error\ndata: ${bodyText}\n\n`
 }
 
+/** The id of the block before the first record of a stream, which no other server of the protocol has. */
+const START_OF_STREAM = '-1,0,0'
 /** Captures the digits without leading zeros. Every 64-bit number has at most twenty. */
 const ID_PATTERN = /^0*(\d{1,20}),0*(\d{1,20}),0*(\d{1,20})$/
 
 /**
- * Parses a `Last-Event-ID` header. Throws `bad_header` unless it is three unsigned 64-bit numbers, and 422
- * `invalid` if its sequence number is beyond 2^53 - 1. The other two saturate.
+ * Parses a `Last-Event-ID` header. Throws `bad_header` unless it is three unsigned 64-bit numbers, or `-1,0,0`,
+ * and 422 `invalid` if its sequence number is beyond 2^53 - 1. The other two saturate.
  */
 export function parseLastEventId(value: string): DeliveredSoFar {
+  if (value === START_OF_STREAM) return { lastSeqNum: -1, count: 0, bytes: 0 }
   const digits = ID_PATTERN.exec(value)?.slice(1)
   if (digits === undefined || digits.some((number) => BigInt(number) >= 2n ** 64n)) {
     throw new HeadwaterError('bad_header', 'Last-Event-ID must be three comma-separated integers', {
@@ -55,6 +66,7 @@ export function parseLastEventId(value: string): DeliveredSoFar {
  * The contents of the id of an event: its last sequence number, and the records and bytes delivered up to it.
  */
 export interface DeliveredSoFar {
+  /** -1 before the first record of the stream. */
   readonly lastSeqNum: number
   readonly count: number
   readonly bytes: number

@@ -140,6 +140,26 @@ describe('sessions in Node', () => {
     expect(String(failure)).toContain('no acknowledgement within 10 seconds')
   })
 
+  it('end reads if another stream has taken the name before they resume', async () => {
+    const { server, engine } = await startServer()
+    const relay = await startRelay(() => server.port)
+    const clock = testClock()
+    const { stream } = await connected(relay.url, { clock })
+    const ofEngine = engine.basin('basin').stream('stream')
+    await ofEngine.append(['1', '2', '3'])
+    const events = stream.follow({ seqNum: 0 }).batches()
+    expect(bodies((await events.next()).value!)).toEqual(['1', '2', '3'])
+    const next = failureOf(events.next())
+    relay.cut()
+    await expect.poll(() => server.counts().requests).toBe(0)
+    await ofEngine.delete()
+    await engine.basin('basin').createStream('stream')
+    await ofEngine.append(['new', 'new', 'new', 'new3', 'new4'])
+    await expect.poll(() => clock.pending).toBeGreaterThan(0)
+    await clock.advance('1s')
+    expect(await next).toMatchObject({ code: 'stream_deleted' })
+  })
+
   it('resume reads after a lost connection', async () => {
     const { server } = await startServer()
     const relay = await startRelay(() => server.port)

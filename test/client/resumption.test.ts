@@ -52,6 +52,40 @@ describe.each(['frames', 'events'] as const)('read sessions in %s', (form) => {
     await whileTimePasses(clock, following)
     expect(seen).toEqual(Array.from({ length: 60 }, (_, i) => body(i)))
   })
+
+  it('end if another stream has taken the name meanwhile, although it has more records', async () => {
+    const { clock, engine, network, stream, ofEngine } = await connected()
+    await ofEngine.append('a'.repeat(5_000))
+    // The client learns which form the server sends.
+    await stream.read().toArray()
+    network.cut(8_000, { nth: 1 })
+    const seen: string[] = []
+    const following = stream.follow({ seqNum: 0 })
+    const reading = async () => {
+      for await (const { body } of following) seen.push(body[0]!)
+    }
+    const failure = failureOf(reading())
+    await clock.settle()
+    await ofEngine.append('b'.repeat(5_000))
+    await ofEngine.delete()
+    await engine.basin('basin').createStream('stream')
+    await ofEngine.append(['new', 'newer', 'newest'])
+    expect(await whileTimePasses(clock, failure)).toMatchObject({ code: 'stream_deleted' })
+    expect(seen).toEqual(['a'])
+  })
+
+  it('are not complete if another stream ends where the connection was lost', async () => {
+    const { clock, engine, network, stream, ofEngine } = await connected()
+    for (const body of ['a', 'b']) await ofEngine.append(body.repeat(600_000))
+    await stream.read({ count: 0 }).toArray()
+    network.cut(1_000_000, { nth: 1 })
+    const failure = failureOf(stream.read().toArray())
+    await clock.settle()
+    await ofEngine.delete()
+    await engine.basin('basin').createStream('stream')
+    await ofEngine.append('new')
+    expect(await whileTimePasses(clock, failure)).toMatchObject({ code: 'stream_deleted' })
+  })
 })
 
 it.each([

@@ -76,13 +76,13 @@ describe('SSE', () => {
   test('pings again after 5 to 15 s of silence', async () => {
     const { read, clock } = await start()
     const reader = new BodyReader(await read(''))
-    const pings = () => parseSse(reader.text).length
+    const pings = () => parseSse(reader.text).filter(({ event }) => event === 'ping')
     await clock.advance(4_999)
-    expect(pings()).toBe(1)
+    expect(pings()).toHaveLength(1)
     await clock.advance(10_001)
-    expect(pings()).toBeGreaterThanOrEqual(2)
+    expect(pings().length).toBeGreaterThanOrEqual(2)
     await clock.advance('10m')
-    const times = parseSse(reader.text).map(({ data }) => JSON.parse(data).timestamp as number)
+    const times = pings().map(({ data }) => JSON.parse(data).timestamp as number)
     const gaps = times.slice(1).map((time, i) => time - times[i]!)
     expect(gaps.length).toBeGreaterThan(40)
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(5_000)
@@ -155,6 +155,54 @@ describe('SSE', () => {
     await reader.cancel()
     expect(await pending).toEqual({ done: true, value: undefined })
     expectNothingOpen()
+  })
+})
+
+describe.each([[], ['a', 'b', 'c']])('SSE at the tail of %j', (...records) => {
+  async function startAtTail(headers: Record<string, string> = {}) {
+    const service = await startWithStream()
+    const stream = service.hw.basin(BASIN).stream('s')
+    if (records.length > 0) await stream.append(records)
+    const read = (query: string, more: Record<string, string> = {}) =>
+      service.call('GET', `${RECORDS}${query}`, { headers: { ...SSE, ...more } })
+    const reader = new BodyReader(await read('', headers))
+    await service.clock.settle()
+    return { ...service, stream, read, reader }
+  }
+
+  test('begins with an id that is no event, then the ping without one', async () => {
+    const { clock, reader, stream } = await startAtTail()
+    const [, ping] = reader.text.split('\n\n')
+    expect(reader.text).toBe(`id: ${records.length - 1},0,0\n\n${ping}\n\n`)
+    expect(ping).toMatch(/^event: ping\ndata: [^\n]*$/)
+    await stream.append('d')
+    await clock.advance('20s')
+    const ids = parseSse(reader.text).map(({ event, id }) => [event, id])
+    expect(ids.slice(2, 4)).toEqual([
+      ['batch', `${records.length},1,9`],
+      ['ping', undefined],
+    ])
+    await reader.cancel()
+  })
+
+  test('resumes with that id where the lost response would have gone on', async () => {
+    const { reader, read, stream } = await startAtTail()
+    await reader.cancel()
+    await stream.append(['meanwhile', 'and more'])
+    const lastEventId = /^id: (.*)$/m.exec(reader.text)![1]!
+    const resumed = await (await read('?count=2', { 'last-event-id': lastEventId })).text()
+    const [batch] = parseSse(resumed)
+    expect(JSON.parse(batch!.data).records.map(({ body }: { body: string }) => body)).toEqual([
+      'meanwhile',
+      'and more',
+    ])
+  })
+
+  test('leaves a client that has resumed the id that it has', async () => {
+    const { reader } = await startAtTail({ 'last-event-id': `${records.length - 1},0,0` })
+    expect(reader.text).toMatch(/^event: ping/)
+    expect(reader.text).not.toMatch(/^id:/m)
+    await reader.cancel()
   })
 })
 

@@ -14,6 +14,7 @@ const OUTCOMES: Partial<Record<ErrorCode, readonly [without: string, withRecords
   permission_denied: ['denied', 'denied'],
   range_not_satisfiable: ['retry', 'replaced'],
   rate_limited: ['retry', 'retry'],
+  server_draining: ['retry', 'retry'],
   storage: ['retry', 'retry'],
   storage_full: ['retry', 'retry'],
   stream_deleted: ['retry', 'retry'],

@@ -9,6 +9,7 @@ import {
   parseLastEventId,
   pingEvent,
   resumeQuery,
+  startBlock,
 } from '../../src/wire/sse.ts'
 import { titled } from '../support/titled.ts'
 import { outcomeOf } from './outcome.ts'
@@ -30,6 +31,17 @@ describe('events', () => {
     const id = /^id: (.*)$/m.exec(batchEvent(numbers, '{}'))![1]!
     expect(id).toMatch(/^[0-9]+,[0-9]+,[0-9]+$/)
     expect(parseLastEventId(id)).toEqual(numbers)
+  })
+})
+
+it.each([0, 1, 7])('a block that is no event lets a read resume at %i', (seqNum) => {
+  const block = startBlock(seqNum)
+  expect(new EventParser().push(block)).toEqual([])
+  const delivered = parseLastEventId(/^id: (.*)\n\n$/.exec(block)![1]!)
+  expect(resumeQuery({ tailOffset: 0, count: 3, bytes: 50 }, delivered)).toEqual({
+    seqNum,
+    count: 3,
+    bytes: 50,
   })
 })
 
@@ -61,6 +73,8 @@ describe('parseLastEventId', () => {
         ' 1,2,3',
         '1,2,3 ',
         '-1,2,3',
+        '-1,0,1',
+        '-2,0,0',
         '+1,2,3',
         '1.0,2,3',
         '1e3,2,3',

@@ -227,7 +227,7 @@ async function serveCommand(args: ServeArguments, context: CliContext): Promise<
   const rootTokenInForce = new Promise<void>((resolve) => {
     admitRequests = resolve
   })
-  let server: NodeServer | undefined
+  let server: DrainableServer | undefined
   try {
     // The port comes first, because a start that fails must not replace the token. Requests wait for it.
     server = await listen(hw, { ...args, tls, signIn }, rootTokenInForce, onError, context)
@@ -268,9 +268,19 @@ async function missingDirectories(location: StorageLocation): Promise<string> {
   return (await isMissing(dirname(resolve(location.path)))) ? ' (created, with its parents)' : ' (created)'
 }
 
-/** Closes both concurrently: open read sessions end with the engine, not within the server's grace period. */
-async function closeAll(server: NodeServer | undefined, hw: Engine): Promise<void> {
-  await Promise.all([server?.close(), hw.close()])
+interface DrainableServer extends Pick<NodeServer, 'close' | 'url'> {
+  /** Ends all sessions once `close` was called. */
+  drain(): Promise<void>
+}
+
+/** Closes the engine once sessions have ended: reads that wait end with it, not with the server's grace period. */
+async function closeAll(server: DrainableServer | undefined, hw: Engine): Promise<void> {
+  const closed = server?.close()
+  const closeEngine = async () => {
+    await server?.drain()
+    await hw.close()
+  }
+  await Promise.all([closed, closeEngine()])
 }
 
 function warnings({ auth, host }: ServeArguments, given: GivenRootToken | undefined): string[] {
@@ -323,7 +333,7 @@ async function listen(
   rootTokenInForce: Promise<void>,
   onError: (error: unknown) => void,
   context: CliContext,
-): Promise<NodeServer> {
+): Promise<DrainableServer> {
   const { host, port, tls, log, auth: requiresToken, allowedOrigins, allowedHosts, retention } = args
   const auth = requiresToken ? 'token' : 'none'
   const getToken = async (exchange: RequestExchange) => {
@@ -345,7 +355,8 @@ async function listen(
     })
     const handler = args.signIn.around(served)
     const logged = log === undefined ? handler : withRequestLog(handler, log, context)
-    return await serveHandler(logged, { host, port, ...(tls && { tls }) })
+    const server = await serveHandler(logged, { host, port, ...(tls && { tls }) }, served.drain)
+    return { url: server.url, close: server.close, drain: served.drain }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     const address = `port ${port} of ${quoteArg(host)}`

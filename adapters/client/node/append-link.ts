@@ -27,6 +27,8 @@ import { type FrameMemory, FrameUpload } from './frame-upload.ts'
 export interface AppendLinkListener {
   /** Receives each ack, in the order of the batches. */
   onAck(ack: AppendAck): void
+  /** Called when the server is about to stop: further batches should use another connection. */
+  onAdvice(): void
   /**
    * Called once with the reason, unless `end` was called. `isLost` if the session may be continued over
    * another connection.
@@ -88,10 +90,12 @@ export class AppendLink {
             // The token has ended: what is not acknowledged may be stored.
             const isRevoked = error.code === 'authn'
             const isLost =
-              (isTransient && error.mayHaveEffects) || (isRevoked && this.#core.sender.renewToken())
+              (isTransient && (error.mayHaveEffects || error.code === 'server_draining')) ||
+              (isRevoked && this.#core.sender.renewToken())
             this.#end(isRevoked ? withEffects(error, true) : error, isLost)
             return
           }
+          if (frame.reconnectAdvised && !this.#isOver) this.#listener?.onAdvice()
           this.#ack(decodeAppendAck(await messageOf(frame)))
         }
       }

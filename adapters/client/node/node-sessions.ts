@@ -76,6 +76,8 @@ class StreamAppender implements SessionAppender {
   /** Batches without an ack, in order. */
   readonly #pending: Pending[] = []
   #link: BatchLink | undefined
+  /** Whether the connection takes no further batches: it is left once those that were sent are acknowledged. */
+  #isLeaving = false
   #isReconnecting = false
   #isReleased = false
 
@@ -94,8 +96,8 @@ class StreamAppender implements SessionAppender {
       }
       const pending: Pending = { batch, acked, failed, wasSent: false }
       this.#pending.push(pending)
-      if (this.#link !== undefined) this.#send(pending, this.#link)
-      else void this.#reconnect()
+      if (this.#link === undefined) void this.#reconnect()
+      else if (!this.#isLeaving) this.#send(pending, this.#link)
       started()
     })
   }
@@ -108,8 +110,15 @@ class StreamAppender implements SessionAppender {
 
   #use(link: BatchLink): void {
     this.#link = link
+    this.#isLeaving = false
     link.start({
-      onAck: (ack) => this.#pending.shift()?.acked(ack),
+      onAck: (ack) => {
+        this.#pending.shift()?.acked(ack)
+        if (this.#isLeaving) this.#leave(link)
+      },
+      onAdvice: () => {
+        this.#isLeaving = true
+      },
       onEnd: (error, isLost) => this.#ended(link, error, isLost),
     })
     for (const pending of this.#pending) this.#send(pending, link)
@@ -120,10 +129,21 @@ class StreamAppender implements SessionAppender {
     link.send(pending.batch)
   }
 
+  /** Leaves a connection that owes no acks. Batches that wait are sent over another one. */
+  #leave(link: BatchLink): void {
+    const [first] = this.#pending
+    if (this.#link !== link || first?.wasSent) return
+    this.#link = undefined
+    link.end()
+    if (first !== undefined) void this.#reconnect()
+  }
+
   #ended(link: BatchLink, error: HeadwaterError, isLost: boolean): void {
     if (this.#link !== link) return
     this.#link = undefined
     if (this.#isReleased) return
+    // What the server did not acknowledge, it did not take.
+    if (error.code === 'server_draining') for (const pending of this.#pending) pending.wasSent = false
     if (!isLost) this.#fail(error)
     else if (this.#pending.length > 0) void this.#reconnect(error)
   }

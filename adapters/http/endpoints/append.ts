@@ -23,7 +23,7 @@ import type { ApiRequest, Endpoint } from '../request.ts'
 
 /** Appends one batch, or opens an append session. Errors in the body come before those of the stream. */
 export const append: Endpoint = async (request, hw) => {
-  const stream = request.streamOf(hw)
+  const stream = request.identifiedStreamOf(hw)
   const { exchange } = request
   const contentType = exchange.header('content-type')
   const kind = mediaKind(contentType)
@@ -56,6 +56,8 @@ type Chunks = AsyncIterator<Uint8Array, undefined>
  * request.
  */
 async function appendSession(request: ApiRequest, stream: Stream): Promise<Reply> {
+  const { drain, pendingBodies } = request.settings
+  drain.assertOpen()
   const chunks = request.exchange.chunks()
   const session = await stream.appendSession()
   const acks = new AckFrames((error) => request.report(error))
@@ -67,66 +69,93 @@ async function appendSession(request: ApiRequest, stream: Stream): Promise<Reply
       void macrotask().then(() => acks.cut(error))
     },
   })
-  void takeInputs(chunks, session, acks, request.settings.pendingBodies).finally(() => failing.unsubscribe())
+  const inputs = new Inputs(chunks, session, acks, pendingBodies)
+  const drained = {
+    advise: () => acks.advise(),
+    end: (error: HeadwaterError) => inputs.stop(error),
+  }
+  drain.add(drained)
+  void inputs.take().finally(() => {
+    drain.delete(drained)
+    failing.unsubscribe()
+  })
   return streamReply(sessionContentType(request.headerPrefix), acks)
 }
 
-/**
- * Takes inputs until the client has sent everything or has left, or the session has failed. Never rejects.
- */
-async function takeInputs(
-  chunks: Chunks,
-  session: AppendSession,
-  acks: AckFrames,
-  pendingBodies: RejectingQuota,
-): Promise<void> {
-  try {
-    await takeFrames(chunks, session, acks, pendingBodies)
-    acks.end()
-  } catch (error) {
-    acks.end(error)
-  } finally {
-    await acks.over
-    await session.close().catch(() => {})
-  }
-}
+/** The inputs of an append session. */
+class Inputs {
+  readonly #chunks: Chunks
+  readonly #session: AppendSession
+  readonly #acks: AckFrames
+  readonly #pendingBodies: RejectingQuota
+  /** Why no further inputs are taken. */
+  #stopped: HeadwaterError | undefined
 
-async function takeFrames(
-  chunks: Chunks,
-  session: AppendSession,
-  acks: AckFrames,
-  pendingBodies: RejectingQuota,
-): Promise<void> {
-  // Also ends a pending `next`.
-  void acks.over.then(() => chunks.return?.())
-  const decoder = new FrameDecoder()
-  let reserved = 0
-  try {
-    for (;;) {
-      const chunk = await chunks.next().catch((reason: unknown) => {
-        acks.abandon(reason)
-        return undefined
-      })
-      if (chunk === undefined || acks.isOver) return
-      if (chunk.done) break
-      for (const frame of decoder.decode(chunk.value)) {
-        // Awaited only if need be: a session has many small batches.
-        const input = inputOf(frame)
-        const { inputs, conditions } = isPromise(input) ? await input : input
-        const room = acks.room()
-        if (room !== undefined) await room
-        if (acks.isOver) return
-        const submitting = session.submit(inputs, conditions)
-        // The session has encoded or copied the bytes.
-        decoder.reclaim()
-        acks.add(await submitting)
-      }
-      pendingBodies.acquire(decoder.heldBytes - reserved)
-      reserved = decoder.heldBytes
+  constructor(chunks: Chunks, session: AppendSession, acks: AckFrames, pendingBodies: RejectingQuota) {
+    this.#chunks = chunks
+    this.#session = session
+    this.#acks = acks
+    this.#pendingBodies = pendingBodies
+  }
+
+  /**
+   * Takes inputs until the client has sent everything or has left, or the session has failed. Never rejects.
+   */
+  async take(): Promise<void> {
+    try {
+      await this.#takeFrames()
+      this.#acks.end(this.#stopped)
+    } catch (error) {
+      this.#acks.end(error)
+    } finally {
+      await this.#acks.over
+      await this.#session.close().catch(() => {})
     }
-    decoder.end()
-  } finally {
-    pendingBodies.release(reserved)
+  }
+
+  /** Takes no further inputs: the session ends with the error once those that were taken are acknowledged. */
+  stop(error: HeadwaterError): void {
+    this.#stopped = error
+    // Also ends a pending `next`.
+    void this.#chunks.return?.()
+  }
+
+  async #takeFrames(): Promise<void> {
+    const acks = this.#acks
+    void acks.over.then(() => this.#chunks.return?.())
+    const decoder = new FrameDecoder()
+    let reserved = 0
+    try {
+      for (;;) {
+        const chunk = await this.#chunks.next().catch((reason: unknown) => {
+          acks.abandon(reason)
+          return undefined
+        })
+        if (chunk === undefined || this.#isOver) return
+        if (chunk.done) break
+        for (const frame of decoder.decode(chunk.value)) {
+          // Awaited only if need be: a session has many small batches.
+          const input = inputOf(frame)
+          const { inputs, conditions } = isPromise(input) ? await input : input
+          const room = acks.room()
+          if (room !== undefined) await room
+          if (this.#isOver) return
+          const submitting = this.#session.submit(inputs, conditions)
+          // The session has encoded or copied the bytes.
+          decoder.reclaim()
+          acks.add(await submitting)
+        }
+        this.#pendingBodies.acquire(decoder.heldBytes - reserved)
+        reserved = decoder.heldBytes
+      }
+      decoder.end()
+    } finally {
+      this.#pendingBodies.release(reserved)
+    }
+  }
+
+  get #isOver(): boolean {
+    return this.#acks.isOver || this.#stopped !== undefined
   }
 }
 
@@ -153,6 +182,7 @@ class AckFrames implements AsyncIterableIterator<Uint8Array> {
   #unread = 0
   #isOver = false
   #isRead = false
+  #advisesReconnect = false
   #abandoned: { readonly reason: unknown } | undefined
   #resolveOver!: () => void
   #wakeReader: (() => void) | undefined
@@ -169,11 +199,17 @@ class AckFrames implements AsyncIterableIterator<Uint8Array> {
     return this.#isOver
   }
 
+  /** Makes all further acks advise the client to reconnect. */
+  advise(): void {
+    this.#advisesReconnect = true
+  }
+
   add(ticket: AppendTicket): void {
     this.#unread++
     this.#enqueue(async () => {
       try {
-        this.#push(encodeMessageFrame(encodeAppendAck(await ticket.ack())))
+        const ack = encodeAppendAck(await ticket.ack())
+        this.#push(encodeMessageFrame(ack, { reconnectAdvised: this.#advisesReconnect }))
       } catch (error) {
         this.#fail(error)
       }

@@ -1,6 +1,7 @@
-import type { EngineStream, ReadBatch, ReadQuery } from '../../../src/index.ts'
+import type { EngineStream, ReadBatch, ReadEvent, ReadQuery } from '../../../src/index.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
+import { andThen } from '../../../src/runtime/maybe-promise.ts'
 import type { Compression } from '../../../src/wire/codec.ts'
 import { type DataFormat, sessionContentType } from '../../../src/wire/headers.ts'
 import { pingJson, readBatchJson, sharedBatchJson, tailJson } from '../../../src/wire/json-records.ts'
@@ -13,6 +14,7 @@ import {
   largeBatchFrame,
   readBatchFrame,
   sessionCompressionOf,
+  withReconnectAdvice,
 } from '../../../src/wire/session-frames.ts'
 import {
   batchEvent,
@@ -21,6 +23,7 @@ import {
   parseLastEventId,
   pingEvent,
   resumeQuery,
+  startBlock,
 } from '../../../src/wire/sse.ts'
 import { jsonReply, protobufReply, type Reply, streamReply } from '../reply.ts'
 import type { ApiRequest, Endpoint } from '../request.ts'
@@ -31,7 +34,7 @@ export const read: Endpoint = async (request, hw) => {
   // Errors in the names come before those in the query.
   const { basin: _basin, stream: _stream } = request
   const meaning = wellFormedQuery(request.query)
-  const stream = request.streamOf(hw)
+  const stream = request.identifiedStreamOf(hw)
   const form = readForm(request.exchange.header('content-type'), request.exchange.header('accept'))
   if (form === 'session') return openFrameSession(request, stream, meaning())
   const format = request.dataFormat
@@ -46,7 +49,7 @@ export const read: Endpoint = async (request, hw) => {
 }
 
 export const checkTail: Endpoint = async (request, hw) =>
-  jsonReply(tailJson(await request.streamOf(hw, { takesKey: false }).checkTail()))
+  jsonReply(tailJson(await request.identifiedStreamOf(hw, { takesKey: false }).checkTail()))
 
 /** A reconnecting `EventSource` continues after the last event it has received. */
 function resumed(request: ApiRequest, meaning: () => ReadQuery): ReadQuery {
@@ -89,7 +92,8 @@ function openEventSession(
   query: ReadQuery,
   format: DataFormat,
 ): Promise<Reply> {
-  return openSession(request, stream, query, EVENT_STREAM, eventEncoding(format))
+  const isResumed = request.exchange.header('last-event-id') !== undefined
+  return openSession(request, stream, query, EVENT_STREAM, eventEncoding(format, isResumed))
 }
 
 async function openSession(
@@ -99,6 +103,7 @@ async function openSession(
   contentType: string,
   encoding: SessionEncoding,
 ): Promise<Reply> {
+  request.settings.drain.assertOpen()
   const cursor = await stream.openCursor(query, { heartbeats: true, ...request.readPolicy })
   const protocol = contentType === EVENT_STREAM ? 'events' : 'frames'
   return streamReply(contentType, new SessionBody(cursor, encoding, request, protocol))
@@ -107,11 +112,16 @@ async function openSession(
 const EVENT_STREAM = 'text/event-stream'
 
 function frameEncoding(compression: Compression | undefined): SessionEncoding {
+  let advisesReconnect = false
+  const frameOf = (event: ReadEvent) => {
+    if (event.kind === 'heartbeat') return heartbeatFrame(event.tail)
+    const parts = compression === undefined ? largeBatchFrame(event.batch) : undefined
+    return parts ?? readBatchFrame(event.batch, compression)
+  }
   return {
-    event(event) {
-      if (event.kind === 'heartbeat') return heartbeatFrame(event.tail)
-      const parts = compression === undefined ? largeBatchFrame(event.batch) : undefined
-      return parts ?? readBatchFrame(event.batch, compression)
+    event: (event) => (advisesReconnect ? andThen(frameOf(event), withReconnectAdvice) : frameOf(event)),
+    advise() {
+      advisesReconnect = true
     },
     failure: ({ status, text }) => encodeTerminalFrame(status, text),
   }
@@ -119,12 +129,21 @@ function frameEncoding(compression: Compression | undefined): SessionEncoding {
 
 const DONE_CHUNK = utf8(DONE_EVENT)
 
-function eventEncoding(format: DataFormat): SessionEncoding {
+function eventEncoding(format: DataFormat, isResumed: boolean): SessionEncoding {
   let count = 0
   let bytes = 0
+  // A client that resumes has an id, which also states what it was sent.
+  let hasId = isResumed
   return {
     event(event) {
-      if (event.kind === 'heartbeat') return utf8(pingEvent(pingJson(event.timestamp, event.tail)))
+      const isFirst = !hasId
+      hasId = true
+      if (event.kind === 'heartbeat') {
+        const { timestamp, tail } = event
+        const ping = pingEvent(pingJson(timestamp, tail))
+        // Nothing was delivered, so the read has begun at the tail.
+        return utf8(isFirst ? startBlock(tail.seqNum) + ping : ping)
+      }
       const { batch } = event
       count += batch.count
       bytes += batch.meteredBytes

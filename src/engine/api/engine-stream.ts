@@ -23,10 +23,11 @@ import type { Caller } from '../access/caller.ts'
 import type { ReadCursor } from '../log/read-cursor.ts'
 import type { MemoryReservation } from '../service/admission.ts'
 import type { StreamDescription } from '../service/read-service.ts'
-import type { StreamTarget } from '../streams/target.ts'
+import type { ExpectedIdentity, StreamTarget } from '../streams/target.ts'
 import type { EngineServices } from './engine-services.ts'
 
 interface HandleOptions extends Pick<StreamOptions, 'config'> {
+  readonly identity?: ExpectedIdentity | undefined
   readonly encryptionKey?: EncryptionKeyInput | RedactedKey | undefined
 }
 
@@ -42,16 +43,23 @@ export class EngineStream extends Stream {
     caller: Caller,
     ref: StreamRef,
     always: boolean,
-    { config, encryptionKey: key }: HandleOptions,
+    { config, encryptionKey: key, identity }: HandleOptions,
   ) {
     super(ref.basin, ref.stream, services.streamContext)
     this.#services = services
     this.#caller = caller
     this.#target = {
       ref,
-      creation: { always, config, defaultRetention: caller.defaultRetention },
+      // A stream that is expected to be an existing one is not created.
+      creation: {
+        always,
+        never: identity?.id !== undefined,
+        config,
+        defaultRetention: caller.defaultRetention,
+      },
       key: key === undefined || key instanceof RedactedKey ? key : new RedactedKey(key),
       connection: caller.connection,
+      identity,
     }
   }
 

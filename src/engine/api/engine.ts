@@ -40,7 +40,7 @@ import type { ReadShare } from '../log/read-budget.ts'
 import type { BasinPlacement } from '../service/basin-service.ts'
 import type { EngineStats } from '../service/stats.ts'
 import type { UsageCounters } from '../service/usage.ts'
-import type { UsageConnection } from '../streams/target.ts'
+import type { ExpectedIdentity, UsageConnection } from '../streams/target.ts'
 import { EngineBasin } from './engine-basin.ts'
 import type { EngineServices } from './engine-services.ts'
 import { EngineStream } from './engine-stream.ts'
@@ -137,9 +137,9 @@ export class Engine extends Headwater {
   }
 
   /** @internal Like the method of a basin, without an object for it. An append creates no stream unasked. */
-  streamOf(ref: StreamRef, options: StreamOptions): EngineStream {
+  streamOf(ref: StreamRef, options: StreamOptions, identity?: ExpectedIdentity): EngineStream {
     assertMembers(options, STREAM_OPTIONS, 'options')
-    return new EngineStream(this.#services, this.#caller, ref, false, options)
+    return new EngineStream(this.#services, this.#caller, ref, false, { ...options, identity })
   }
 
   override async createBasin(

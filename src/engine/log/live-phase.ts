@@ -141,6 +141,13 @@ export class LivePhase implements Follower {
     return { kind: 'heartbeat', timestamp, tail: streamTailOf(this.#log.head) }
   }
 
+  /** Makes a heartbeat due at once, unless the read has none. */
+  beat(): void {
+    if (!this.#options.heartbeats) return
+    this.#nextHeartbeatAt = Number.NEGATIVE_INFINITY
+    this.wake()
+  }
+
   close(): void {
     this.#unfollow?.()
     this.#timer?.cancel()

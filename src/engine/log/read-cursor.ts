@@ -132,6 +132,11 @@ export class ReadCursor implements RecordCursor {
     this.#options.onClose()
   }
 
+  /** Sends a heartbeat now if the read waits at the tail. */
+  beat(): void {
+    this.#live.beat()
+  }
+
   /** Ends the read. The pending `next`, or else the next one, rejects with `error`. */
   fail(error: unknown): void {
     if (this.#phase === 'closed') return

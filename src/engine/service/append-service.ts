@@ -6,7 +6,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { AppendGroup, type AppendListener } from '../log/append-entry.ts'
 import type { StreamLease, StreamLog } from '../log/stream-log.ts'
 import { newAttempts, type StreamTable } from '../streams/table.ts'
-import type { StreamTarget } from '../streams/target.ts'
+import { assertIsTarget, type StreamTarget } from '../streams/target.ts'
 import type { Admission, MemoryReservation } from './admission.ts'
 import type { UsageRecorder } from './usage.ts'
 
@@ -176,6 +176,7 @@ class PendingAppend implements AppendListener {
     this.#startedAt = startedAt
     this.#started?.()
     try {
+      assertIsTarget(this.#target, this.#log.document.logId)
       this.#log.append(this.#batch, this.#target.key, this, this.#group)
     } catch (error) {
       // Before the caller learns of it: the next append of the group may follow in the same turn.

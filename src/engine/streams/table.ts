@@ -8,7 +8,7 @@ import { closedError, deletedError } from '../log/errors.ts'
 import type { RecordCodec } from '../log/record-codec.ts'
 import { type StreamLease, StreamLog, type StreamLogOptions } from '../log/stream-log.ts'
 import { streamNotFound } from './errors.ts'
-import type { CreationPolicy } from './target.ts'
+import { assertIsTarget, type CreationPolicy, type ExpectedIdentity } from './target.ts'
 
 /** How often a name is resolved for one call, while others delete and create the stream again. */
 const ATTEMPTS_MAX = 10
@@ -21,6 +21,7 @@ export type Purpose = 'append' | 'read'
 export interface OpenRequest {
   readonly ref: StreamRef
   readonly creation: CreationPolicy
+  readonly identity?: ExpectedIdentity | undefined
 }
 
 /** The attempts that a call has left to resolve a name. */
@@ -132,13 +133,14 @@ export class StreamTable {
 
   /**
    * Leases the stream, with the head that the storage has now: it stays the one object for its log until
-   * `release` is called.
+   * `release` is called. Rejects with `stream_not_found` if it is not the expected one.
    */
   async lease(request: OpenRequest, purpose: Purpose): Promise<StreamLease> {
     const attempts = newAttempts()
     for (;;) {
       const lease = await this.open(request, purpose, (log) => log.lease(), attempts)
       try {
+        assertIsTarget(request, lease.log.document.logId)
         if (await lease.log.refresh()) return lease
       } catch (error) {
         lease.release()

@@ -1,6 +1,7 @@
 import type { RetentionPolicy, StreamConfigInput } from '../../model/config.ts'
 import type { RedactedKey } from '../../model/encryption-key.ts'
 import type { StreamRef } from '../../model/names.ts'
+import { streamNotFound } from './errors.ts'
 
 /**
  * Identifies a connection in the usage metrics, which count appends by connection: any object, compared by
@@ -15,6 +16,23 @@ export interface StreamTarget {
   /** The key for streams with a cipher; plain streams ignore it. */
   readonly key: RedactedKey | undefined
   readonly connection: UsageConnection
+  readonly identity?: ExpectedIdentity | undefined
+}
+
+/** Tells a stream from those that had its name before, or will have it. */
+export interface ExpectedIdentity {
+  /** The identity that the stream must have; another stream of the name is not found. Undefined for any. */
+  readonly id: string | undefined
+  /** Receives the identity of the stream that is used, whatever becomes of the call. */
+  readonly onResolved: (id: string) => void
+}
+
+/** Throws `stream_not_found` if the stream that has the name of the target is another one. */
+export function assertIsTarget(target: Pick<StreamTarget, 'ref' | 'identity'>, logId: string): void {
+  const { ref, identity } = target
+  if (identity === undefined) return
+  if (identity.id !== undefined && identity.id !== logId) throw streamNotFound(ref)
+  identity.onResolved(logId)
 }
 
 /** The policy for a data operation whose stream does not exist (docs/protocol.md "Automatic creation"). */

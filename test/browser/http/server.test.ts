@@ -83,6 +83,23 @@ inChromium('the server and pages of another origin', (browser) => {
     await service.idle()
   })
 
+  it('EventSource loses nothing if the connection is dropped before the first batch', async () => {
+    const service = await startWithStream('before')
+    const page = await browser.page()
+    const { listen, events } = await scriptIn<typeof EventSources>(page, 'event-source')
+    await listen(`${service.urlOf(BASIN)}/v1/streams/s/records`)
+    const bodies = async () =>
+      (await events()).flatMap(({ data }) =>
+        JSON.parse(data).records.map(({ body }: { body: string }) => body),
+      )
+    await expect.poll(() => service.hw.stats().waitingReads).toBe(1)
+    await service.restart()
+    await service.stream.append(['meanwhile', 'and more'])
+    await expect.poll(bodies).toEqual(['meanwhile', 'and more'])
+    await page.close()
+    await service.idle()
+  })
+
   it('serves the published client', async () => {
     const service = await startService()
     const script = await scriptIn<typeof PublishedClient>(await browser.page(), 'published-client')

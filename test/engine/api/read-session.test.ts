@@ -168,6 +168,18 @@ onEveryKindOfStorage(() =>
       expect([state.end, summary()]).toEqual(['stream_deleted', ['old|1', 'beat@1']])
     })
 
+    it('never continue in the next stream of the name, although their consumer has paused', async () => {
+      engine = await openEngine()
+      const { stream, hw } = engine
+      await stream.append(['1', '2', '3'])
+      const batches = stream.follow({ seqNum: 0 }).batches()
+      expect(bodies((await batches.next()).value!)).toEqual(['1', '2', '3'])
+      await hw.basin('basin').stream('stream').delete()
+      await hw.basin('basin').createStream('stream')
+      await stream.append(['new', 'new', 'new', 'new3', 'new4'])
+      expect(await outcomeOf(batches.next())).toBe('stream_deleted')
+    })
+
     it('stop reading at once when an observable is unsubscribed', async () => {
       engine = await openEngine()
       const { stream, clock, hw } = engine
