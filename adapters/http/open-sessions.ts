@@ -3,6 +3,7 @@ import type { RequestExchange } from './exchange.ts'
 
 /** A read session that is open. */
 export interface OpenSession {
+  /** @internal */
   readonly cursor: ReadCursor
   readonly exchange: RequestExchange
   readonly protocol: 'events' | 'frames' | 'durable-streams'

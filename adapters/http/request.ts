@@ -109,8 +109,8 @@ export class ApiRequest {
   }
 
   /**
-   * The resource that the address of the request names. Invalid names are omitted, because their errors come
-   * after the permission check.
+   * @internal The resource that the address of the request names. Invalid names are omitted, because their
+   * errors come after the permission check.
    */
   get resource(): Resource {
     const { pattern, parameters: names } = this.#match
@@ -201,8 +201,8 @@ export class ApiRequest {
   }
 
   /**
-   * Returns the stream in the path. An append or a session creates it if the configuration of its basin
-   * allows that, with the configuration in the header `svc-stream-config`. Throws 400 `bad_path`, 400
+   * @internal Returns the stream in the path. An append or a session creates it if the configuration of its
+   * basin allows that, with the configuration in the header `svc-stream-config`. Throws 400 `bad_path`, 400
    * `bad_header`, 422 `invalid`.
    */
   streamOf(hw: Engine, { takesKey = true, identity }: StreamUse = {}): EngineStream {

@@ -6,20 +6,17 @@ import { encodeRecords } from '../../storage/block-codec.ts'
 import type { Head, StorageSession, StoredBlock } from '../../storage/contract.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { identityOf } from '../../storage/heads.ts'
+import type { AppendGroup, AppendListener, AppendSink, BlockEncoder } from './append-group.ts'
 import {
   type AppendEntry,
-  type AppendGroup,
-  type AppendListener,
-  type AppendSink,
   type AppendTarget,
-  type BlockEncoder,
   CONFLICTED,
   DISCARDED,
   QUEUED,
+  recoverAppends,
   settleAppends,
   type WriteAttempt,
-} from './append-entry.ts'
-import { recoverAppends } from './append-recovery.ts'
+} from './append-recovery.ts'
 import { fromStorage } from './errors.ts'
 
 export interface AppendPipelineOptions {

@@ -1,18 +1,106 @@
+import { discardedError } from '../../api/errors.ts'
 import { type Attempt, resolveAttempts } from '../../core/resolve-attempts.ts'
+import { streamTailOf } from '../../core/sequence.ts'
+import type { AppendBatch } from '../../model/append-input.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
-import type { Head } from '../../storage/contract.ts'
+import type { StreamPosition } from '../../model/position.ts'
+import type { SequencedRecord } from '../../model/record.ts'
+import type { Head, StoredBlock } from '../../storage/contract.ts'
+import type { StreamDocument } from '../../storage/documents.ts'
 import { identityOf, isSameHead } from '../../storage/heads.ts'
-import {
-  type AppendEntry,
-  type AppendState,
-  type AppendTarget,
-  DISCARDED,
-  QUEUED,
-  rejectAppend,
-  settleAppends,
-} from './append-entry.ts'
+import type { AppendGroup, AppendListener, BlockEncoder } from './append-group.ts'
 import { conflictError, deletedError, fromStorage, withoutEffects } from './errors.ts'
 
+/** The stream that a pipeline appends to. */
+export interface AppendTarget {
+  readonly document: StreamDocument
+  /** The last head known to be durable. */
+  readonly head: Head
+  /** Reads head and configuration from the storage. Resolves to false when the log no longer exists. */
+  reload(): Promise<boolean>
+  /** The head is read again before the next use. */
+  markStale(): void
+  /** Called in order, once an append is durable and before its acknowledgement. */
+  onDurable(attempt: WriteAttempt): void
+}
+
+/** An append in the pipeline. */
+export interface AppendEntry {
+  readonly batch: AppendBatch
+  readonly group: AppendGroup | undefined
+  readonly encode: BlockEncoder
+  readonly listener: AppendListener
+  /** How often it was the first append to conflict with one of another engine. */
+  conflicts: number
+  /** Whether the head was read again after the append was called. */
+  sawReload: boolean
+  state: AppendState
+}
+
+/** A write that the storage was asked for. `kind` changes in place, so that an append makes one object. */
+export interface WriteAttempt {
+  kind: 'writing' | 'written'
+  readonly start: StreamPosition
+  readonly end: StreamPosition
+  readonly block: StoredBlock
+  /** The records of the block, if they are few and not encrypted. */
+  readonly records: readonly SequencedRecord[] | undefined
+  /** The head after the append. */
+  readonly head: Head
+}
+
+/** An outcome without a write, which is reported only once the head that it rests on is durable. */
+interface Answer {
+  /** The head that it rests on. */
+  readonly against: Head
+  /** Whether the storage had this head after the append was called. */
+  readonly isFinal: boolean
+}
+
+export type AppendState =
+  | { readonly kind: 'queued' }
+  | WriteAttempt
+  | (Answer & { readonly kind: 'refused'; readonly error: HeadwaterError })
+  /** Stored by an earlier append. */
+  | (Answer & { readonly kind: 'duplicate'; readonly start: StreamPosition; readonly end: StreamPosition })
+  /** It was skipped, because an earlier append of its group was rejected. */
+  | { readonly kind: 'discarded' }
+  /** The storage has another head than expected: nothing was written. */
+  | { readonly kind: 'conflicted' }
+  /** The storage failed: the append may or may not have been written. */
+  | { readonly kind: 'failed'; readonly error: HeadwaterError; readonly attempt: WriteAttempt }
+
+export const QUEUED: AppendState = { kind: 'queued' }
+export const DISCARDED: AppendState = { kind: 'discarded' }
+export const CONFLICTED: AppendState = { kind: 'conflicted' }
+
+/** Publishes and acknowledges the written appends, and rejects the others, in order. */
+export function settleAppends(entries: readonly AppendEntry[], target: AppendTarget): void {
+  for (const { state } of entries) if (state.kind === 'written') target.onDurable(state)
+  const { head } = target
+  // Most streams are not closed, and a call costs more than the comparison.
+  const tail = head.writeState === undefined ? head.tail : streamTailOf(head)
+  for (const entry of entries) {
+    const { state } = entry
+    if (state.kind === 'written') {
+      const { start, end } = state
+      entry.listener.acked({ start, end, tail })
+    } else if (state.kind === 'duplicate') {
+      const { start, end } = state
+      entry.listener.acked({ start, end, tail, duplicate: true })
+    } else {
+      const hasError = state.kind === 'failed' || state.kind === 'refused'
+      rejectAppend(entry, hasError ? state.error : discardedError(entry.group?.failure))
+    }
+  }
+}
+
+export function rejectAppend({ group, listener }: AppendEntry, error: HeadwaterError): void {
+  group?.fail(error)
+  listener.failed(error)
+}
+
+/** How often an append is sequenced again because other engines were faster. */
 const CONFLICTS_MAX = 100
 
 /**

@@ -6,7 +6,7 @@ import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 import type { StoredBlock } from '../../storage/contract.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import { spansOf } from '../../storage/record-spans.ts'
-import type { AppendGroup, AppendListener, AppendSink } from './append-entry.ts'
+import type { AppendGroup, AppendListener, AppendSink } from './append-group.ts'
 import { decodeStored } from './errors.ts'
 import type { LiveBatch } from './live-tail.ts'
 

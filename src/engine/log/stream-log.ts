@@ -7,15 +7,9 @@ import type { Head, StorageSession, StoredBlock } from '../../storage/contract.t
 import type { StreamDocument } from '../../storage/documents.ts'
 import { identityOf } from '../../storage/heads.ts'
 import { RecordBatch } from '../../storage/record-batch.ts'
-import type {
-  AppendGroup,
-  AppendListener,
-  AppendSink,
-  AppendTarget,
-  BlockEncoder,
-  WriteAttempt,
-} from './append-entry.ts'
+import type { AppendGroup, AppendListener, AppendSink, BlockEncoder } from './append-group.ts'
 import { AppendPipeline, type AppendPipelineOptions } from './append-pipeline.ts'
+import type { AppendTarget, WriteAttempt } from './append-recovery.ts'
 import { BlockSource, type ReadAhead } from './block-source.ts'
 import { conflictError, lostRecordsError } from './errors.ts'
 import { type Follower, type LiveBatch, LiveTail, type LiveTailLimits, liveBatch } from './live-tail.ts'
