@@ -74,8 +74,8 @@ export class BackgroundWork {
   }
 
   /**
-   * Starts the periodic run again. In workerd, the timers and the messages of a request that has ended never arrive, so a run that it began
-   * may never complete either.
+   * Starts the periodic run again. In workerd, the timers and the messages of a request that has ended never
+   * arrive, so a run that it began may never complete either.
    */
   restart(): void {
     if (this.#isClosed) return
@@ -99,8 +99,8 @@ export class BackgroundWork {
   }
 
   /**
-   * Frees trimmed and deleted records at this time, in milliseconds, or soon after. Requests before a run that
-   * is already scheduled share that run.
+   * Frees trimmed and deleted records at this time, in milliseconds, or soon after. Requests before a run
+   * that is already scheduled share that run.
    */
   reclaimAt(time: number): void {
     if (this.#isClosed) return
