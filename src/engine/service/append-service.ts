@@ -168,7 +168,7 @@ class PendingAppend implements AppendListener {
   }
 
   failed(error: unknown): void {
-    if (this.#attempts.left > 0 && isGone(error) && !this.#log.isDeletedHere) this.open()
+    if (isGone(error) && !this.#log.isDeletedHere && this.#attempts.left-- > 0) this.open()
     else this.#fail((isGone(error) && this.#log.loss) || error)
   }
 

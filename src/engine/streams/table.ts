@@ -101,13 +101,15 @@ export class StreamTable {
     const name = streamKey(ref.basin, ref.stream)
     // Other look-ups may wait for a creation, which may wait for this one.
     const key = `${purpose}\0${creation.never ? 'never' : ''}\0${name}`
-    for (let hasWaited = false; attempts.left-- > 0; hasWaited = true) {
+    // A wait for the look-ups of others is no attempt: as many may fail as calls came earlier.
+    for (let hasWaited = false; attempts.left > 0; hasWaited = true) {
       this.#assertOpen(purpose)
       let lookUp = this.#lookUps.get(key)
       const isOwn = lookUp === undefined
       if (lookUp === undefined) {
         const log = this.#find(name)
         if (log !== undefined) return use(log)
+        attempts.left--
         lookUp = this.#begin(request, purpose, name)
         this.#lookUps.set(key, lookUp)
       }
@@ -147,6 +149,7 @@ export class StreamTable {
         throw error
       }
       lease.release()
+      attempts.left--
     }
   }
 

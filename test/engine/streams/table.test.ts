@@ -120,6 +120,17 @@ describe('the table of streams', () => {
 })
 
 describe('looking up a stream', () => {
+  it('fails each call for its own reason, however many calls for the name wait', async () => {
+    const hw = await open({ storage: testStorage(), clock: testClock(), autoCreate: false })
+    await hw.ensureBasin('basin')
+    const append = (config: object) => outcomeOf(hw.basin('basin').stream('s', { config }).append('a'))
+    const appends = Array.from({ length: 30 }, (_, i) => append(i % 2 === 0 ? {} : { unknown: 1 }))
+    expect(await Promise.all(appends)).toEqual(
+      appends.map((_, i) => (i % 2 === 0 ? 'stream_not_found' : 'invalid')),
+    )
+    await hw.close()
+  })
+
   it.each(['append', 'read'] as const)(
     'finds a stream that was created after a shared lookup began: %s',
     async (purpose) => {
