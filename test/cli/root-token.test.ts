@@ -125,27 +125,6 @@ describe('the root token', () => {
     release()
     expect(await statuses).toEqual([200, 401])
   })
-
-  it('is not created with --no-auth', async () => {
-    const storages = testStorages({ storage: memory() })
-    const opened = await started(['--no-auth'], { storages })
-    expect(await opened.status()).toBe(200)
-    await opened.stop()
-    expect(rootTokenOf((await started([], { storages })).text)).not.toBe('')
-  })
-
-  it('must not be a token that was issued on the storage', async () => {
-    const storage = memory()
-    const hw = await open({ storage })
-    onTestFinished(() => hw.close())
-    const token = await hw.issueAccessToken({ id: 'a', scope: { ops: ['read'] } })
-    const { exitCode, out, err } = run([...SERVE, '--root-token', token], {
-      storages: testStorages({ storage }),
-    })
-    expect(await exitCode).toBe(2)
-    expect(out).toEqual([])
-    expect(err).toEqual(['headwater: `--root-token`: the root token must not be a token that was issued'])
-  })
 })
 
 /** A storage whose commits wait for `release`. */

@@ -1,7 +1,6 @@
 // @module-tag slow
 
 import { connect as connectHttp2 } from 'node:http2'
-import { connect } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { serve } from '../../adapters/node/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
@@ -9,6 +8,7 @@ import { open } from '../../src/index.ts'
 import { MIB } from '../../src/model/limits.ts'
 import { macrotask } from '../../src/runtime/macrotask.ts'
 import { testClock } from '../support/index.ts'
+import { Raw, request } from './raw.ts'
 import { until } from './support.ts'
 
 /** A server with 16 MiB for reads, and a stream of 8 batches of 1 MiB. */
@@ -32,29 +32,25 @@ const PATH = '/v1/streams/stream/records?seq_num=0'
 /** Requests and never reads. Not a unary read, whose reply fits into the buffers of the kernel. */
 type Request = (url: string) => void
 
-const onHttp1 = (headers: string): Request => {
-  return (url) => {
-    const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1' })
-    socket.on('error', () => {})
-    onTestFinished(() => void socket.destroy())
-    socket.write(`GET ${PATH} HTTP/1.1\r\nhost: localhost\r\nsvc-basin: basin\r\n${headers}\r\n`)
-  }
+const onHttp1: Request = (url) => {
+  const raw = new Raw(Number(new URL(url).port))
+  raw.send(request('GET', PATH, { 'svc-basin': 'basin', accept: 'text/event-stream' })).socket.pause()
 }
 
 const onHttp2: Request = (url) => {
   const session = connectHttp2(url)
   session.on('error', () => {})
   onTestFinished(() => session.destroy())
-  const request = session.request({ ':path': PATH, 'svc-basin': 'basin', 'content-type': 'svcs/proto' })
-  request.on('error', () => {})
+  const stream = session.request({ ':path': PATH, 'svc-basin': 'basin', 'content-type': 'svcs/proto' })
+  stream.on('error', () => {})
 }
 
 it.each<[string, Request]>([
-  ['event streams', onHttp1('accept: text/event-stream\r\n')],
+  ['event streams', onHttp1],
   ['binary sessions over HTTP/2', onHttp2],
-])('breaks off unread %s when other reads need their memory', async (_, request) => {
+])('breaks off unread %s when other reads need their memory', async (_, send) => {
   const { hw, clock, server, errors } = await startServer()
-  for (let count = 0; count < UNREAD; count++) request(server.url)
+  for (let count = 0; count < UNREAD; count++) send(server.url)
   // Unread requests hold the memory, and others wait for it.
   await until(() => server.counts().requests === UNREAD && hw.stats().readBufferBytes > 8 * MIB)
   let isRead = false
