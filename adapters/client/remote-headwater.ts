@@ -65,7 +65,7 @@ export class RemoteHeadwater extends Headwater {
     const { sender } = this.#core
     const signal = begin(sender, options)
     // The clock of the server decides whether an expiry is in the past.
-    const text = accessTokenText(newAccessToken(token, Number.NEGATIVE_INFINITY))
+    const text = accessTokenText(newAccessToken(token))
     const call = jsonCall('POST', '/access-tokens', { text, isRepeatable: false, signal })
     return sender.json(call, issuedTokenOf)
   }

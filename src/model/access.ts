@@ -192,26 +192,6 @@ const SCOPE: MembersOf<AccessScopeInput> = {
   }),
 }
 
-/** The members of {@link AccessTokenInput}; {@link newAccessToken} checks their values. */
-const ACCESS_TOKEN_INPUT: MembersOf<AccessTokenInput> = {
-  id: unchecked,
-  expiresAt: unchecked,
-  expiresAtText: 'string',
-  autoPrefixStreams: unchecked,
-  scope: unchecked,
-}
-
-/**
- * Copies the members of a token to issue and completes its scope, so that later changes by the caller have no
- * effect. Throws `invalid` for unknown members and for a malformed scope.
- */
-export function copyAccessTokenInput(input: AccessTokenInput): AccessTokenInput {
-  assertMembers(input, ACCESS_TOKEN_INPUT, 'token')
-  const { id, expiresAt, expiresAtText, autoPrefixStreams, scope } = input
-  assertText(id, 'id')
-  return { id, expiresAt, expiresAtText, autoPrefixStreams, scope: accessScope(scope) }
-}
-
 /** A validated token to issue, which shares no object with its input. */
 export interface NewAccessToken {
   /** 1 to 96 bytes. */
@@ -225,29 +205,30 @@ export interface NewAccessToken {
   readonly scope: AccessScope
 }
 
+/** The members of {@link AccessTokenInput}. */
+const ACCESS_TOKEN_INPUT: MembersOf<AccessTokenInput> = {
+  id: unchecked,
+  expiresAt: unchecked,
+  expiresAtText: 'string',
+  autoPrefixStreams: 'boolean',
+  scope: unchecked,
+}
+
 /**
- * Validates a token to issue; reads each member once, because a caller may pass an object with getters. `now`
- * is in milliseconds. Throws `invalid`.
+ * Validates a token to issue; reads each member once, because a caller may pass an object with getters. Throws
+ * `invalid`.
  */
-export function newAccessToken(input: AccessTokenInput, now: number): NewAccessToken {
+export function newAccessToken(input: AccessTokenInput): NewAccessToken {
   assertMembers(input, ACCESS_TOKEN_INPUT, 'token')
   const { id, expiresAt, expiresAtText, autoPrefixStreams = false } = input
-  if (typeof id !== 'string') throw invalid('`id` must be a string', 'id')
-  const expiresAtMs = expiresAt == null ? null : expiryOf(expiresAt)
+  assertText(id, 'id')
+  assertValid(accessTokenIdProblem(id), 'id')
   const scope = accessScope(input.scope)
-  const token = { id, expiresAt: expiresAtMs, expiresAtText, autoPrefixStreams, scope }
-  assertValid(accessTokenIdProblem(token.id), 'id')
-  if (typeof autoPrefixStreams !== 'boolean') {
-    throw invalid('`autoPrefixStreams` must be true or false', 'autoPrefixStreams')
-  }
-  if (expiresAtMs !== null && expiresAtMs <= now) {
-    throw invalid('`expiresAt` must be in the future', 'expiresAt')
-  }
-  const { streams } = token.scope
-  if (autoPrefixStreams && !(streams !== null && 'prefix' in streams)) {
+  if (autoPrefixStreams && !(scope.streams !== null && 'prefix' in scope.streams)) {
     throw invalid('Auto prefixing is only allowed for streams with prefix matching', 'autoPrefixStreams')
   }
-  return token
+  const expiresAtMs = expiresAt == null ? null : expiryOf(expiresAt)
+  return { id, expiresAt: expiresAtMs, expiresAtText, autoPrefixStreams, scope }
 }
 
 /**

@@ -17,6 +17,7 @@ import {
   type Header,
   isCommandShaped,
   meteredBytesOf,
+  NO_HEADERS,
   parseCommand,
 } from './record.ts'
 import {
@@ -192,9 +193,6 @@ export function batchSizeError(count: number): HeadwaterError {
 }
 
 type RecordParts = Exclude<RecordInput, BytesOrText>
-
-/** Shared by the many records without headers. */
-const NO_HEADERS: readonly Header[] = Object.freeze([])
 
 /** Validates and meters one record, and copies its bytes and texts into `shared`. Throws `invalid`. */
 export function appendRecord(input: RecordInput, shared = new SharedBytes()): AppendRecord {

@@ -167,10 +167,13 @@ export function withoutStorageClass<Config extends StreamConfigInput>(config: Co
   return rest as Config
 }
 
+/** The rule of a cipher, or of none. */
+export const isCipher: Check = orNull(oneOf(['aegis-256', 'aes-256-gcm']))
+
 const BASIN_CONFIG: MembersOf<BasinReconfiguration> = {
   // Its members are named without their path, like those of a stream's configuration.
   defaultStreamConfig: orNull((value) => assertStreamConfig(value as StreamReconfiguration)),
-  streamCipher: orNull(oneOf(['aegis-256', 'aes-256-gcm'])),
+  streamCipher: isCipher,
   createStreamOnAppend: orNull('boolean'),
   createStreamOnRead: orNull('boolean'),
 }

@@ -1,6 +1,6 @@
-import type { RecordInput } from './append-input.ts'
+import { isFencingToken, type RecordInput } from './append-input.ts'
 import { isWellFormed, utf8Length } from './bytes.ts'
-import type { Cipher, StreamConfigInput } from './config.ts'
+import { assertStreamConfig, type Cipher, isCipher, type StreamConfigInput } from './config.ts'
 import type { EncryptionKeyInput } from './encryption-key.ts'
 import { invalid } from './errors.ts'
 import { METADATA_BYTES_MAX, METADATA_ENTRIES_MAX } from './limits.ts'
@@ -52,15 +52,6 @@ export interface StreamCreation {
   readonly encryptionKey?: EncryptionKeyInput | undefined
 }
 
-/** The members of {@link StreamCreation}, which are validated where they are used. */
-export const STREAM_CREATION: MembersOf<StreamCreation> = {
-  metadata: unchecked,
-  expiry: unchecked,
-  fork: unchecked,
-  records: unchecked,
-  encryptionKey: unchecked,
-}
-
 /** The rule of the member `metadata`. */
 const assertMetadata: Check = (value, field) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -102,7 +93,8 @@ const assertFork: Check = (value, field) => {
   }
 }
 
-const RULES: MembersOf<StreamCreation> = {
+/** The members of {@link StreamCreation}. Records and keys are checked where they are used. */
+export const STREAM_CREATION: MembersOf<StreamCreation> = {
   metadata: assertMetadata,
   expiry: assertExpiry,
   fork: assertFork,
@@ -110,9 +102,9 @@ const RULES: MembersOf<StreamCreation> = {
   encryptionKey: unchecked,
 }
 
-/** Throws `invalid` for a creation with an invalid member. Records are checked where they are used. */
+/** Throws `invalid` for a creation with an invalid member. */
 export function assertStreamCreation({ metadata, expiry, fork }: StreamCreation): void {
-  assertMembers({ metadata, expiry, fork }, RULES, 'options')
+  assertMembers({ metadata, expiry, fork }, STREAM_CREATION, 'options')
 }
 
 /** A stream that continues another one whose records before `start` are gone. */
@@ -133,12 +125,15 @@ export interface RestoredStream {
   readonly expiry?: StreamCreation['expiry'] | undefined
 }
 
-/** The members of {@link RestoredStream}, which are validated where they are used. */
+/** The members of {@link RestoredStream}. */
 export const RESTORED_STREAM: MembersOf<RestoredStream> = {
-  config: unchecked,
-  start: { seqNum: unchecked, timestamp: unchecked },
-  fencingToken: unchecked,
-  cipher: unchecked,
-  metadata: unchecked,
-  expiry: unchecked,
+  config: (value) => assertStreamConfig(value as StreamConfigInput),
+  start: {
+    seqNum: assertInteger,
+    timestamp: (value, field) => assertInteger(millisecondsOf(value as Time), field),
+  },
+  fencingToken: isFencingToken,
+  cipher: isCipher,
+  metadata: assertMetadata,
+  expiry: assertExpiry,
 }

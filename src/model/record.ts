@@ -6,6 +6,9 @@ import { fencingTokenProblem } from './names.ts'
 /** The name and value of a header as bytes. Names may repeat; their order is kept. */
 export type Header = readonly [name: Uint8Array, value: Uint8Array]
 
+/** Shared by the many records without headers. */
+export const NO_HEADERS: readonly Header[] = Object.freeze([])
+
 /**
  * A stored record with bytes (docs/protocol.md "Records"). Its byte arrays are shared and must not be written
  * to.

@@ -1,4 +1,5 @@
-import { commandOf, type Header, type SequencedRecord } from '../model/record.ts'
+import { EMPTY_BYTES } from '../model/bytes.ts'
+import { commandOf, type Header, NO_HEADERS, type SequencedRecord } from '../model/record.ts'
 
 /** Field numbers and wire types; see {@link encodeRecords}. */
 export const TAG_RECORD = (1 << 3) | 2
@@ -49,10 +50,6 @@ export function decodeRecords(data: Uint8Array): SequencedRecord[] {
   }
   return records
 }
-
-const NO_BYTES: Uint8Array = new Uint8Array(0)
-/** Shared by the many records without headers. */
-const NO_HEADERS: readonly Header[] = Object.freeze([])
 
 function recordSize(record: SequencedRecord): number {
   let size = 0
@@ -150,7 +147,7 @@ function readRecord(reader: BlockReader, end: number): SequencedRecord {
   let seqNum = 0
   let timestamp = 0
   let headers: Header[] | undefined
-  let body: Uint8Array = NO_BYTES
+  let body: Uint8Array = EMPTY_BYTES
   while (reader.offset < end) {
     switch (reader.byte()) {
       case TAG_SEQ_NUM:
@@ -180,8 +177,8 @@ function readRecord(reader: BlockReader, end: number): SequencedRecord {
 
 function readHeader(reader: BlockReader): Header {
   const end = reader.end()
-  let name: Uint8Array = NO_BYTES
-  let value: Uint8Array = NO_BYTES
+  let name: Uint8Array = EMPTY_BYTES
+  let value: Uint8Array = EMPTY_BYTES
   while (reader.offset < end) {
     const tag = reader.byte()
     if (tag === TAG_NAME) name = reader.bytes()

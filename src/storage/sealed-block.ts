@@ -1,7 +1,7 @@
 import { EMPTY_BYTES } from '../model/bytes.ts'
 import type { Cipher } from '../model/config.ts'
 import { BATCH_ENCODED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
-import { type Header, isCommandShaped, meteredBytesOf, type SequencedRecord } from '../model/record.ts'
+import { isCommandShaped, meteredBytesOf, NO_HEADERS, type SequencedRecord } from '../model/record.ts'
 import { decodeRecords, encodeRecords } from './block-codec.ts'
 
 /**
@@ -48,7 +48,6 @@ export const SEALED_FORMATS: Readonly<Record<Cipher, Format>> = {
   'aes-256-gcm': { id: 2, nonceBytes: 12, tagBytes: 16 },
 }
 
-const NO_HEADERS: readonly Header[] = []
 const MARK = 0x07
 const PREFIX_BYTES = 14
 

@@ -63,7 +63,7 @@ it.each([
   [{ start: { seqNum: -1, timestamp: 0 } }, 'start.seqNum'],
   [{ start: { seqNum: 0, timestamp: 0.5 } }, 'start.timestamp'],
   [{ start: START, fencingToken: 'x'.repeat(37) }, 'fencingToken'],
-  [{ start: START, cipher: 'rot13' as 'aes-256-gcm' }, 'streamCipher'],
+  [{ start: START, cipher: 'rot13' as 'aes-256-gcm' }, 'cipher'],
 ])('rejects %j', async (restored, field) => {
   const hw = await opened(testStorage())
   await hw.createBasin('basin-a')

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
+import type { AccountMetricSet, BasinMetricSet, MetricInterval, MetricUnit } from '../../src/model/metrics.ts'
 import {
   advanceTo,
   append,
@@ -12,8 +12,8 @@ import {
   ofBasin,
   ofStream,
   openUsage,
+  rangeOf,
   recordAppend,
-  START,
   type TestUsage,
   upkeep,
 } from './support.ts'
@@ -28,6 +28,8 @@ beforeEach(async () => {
   await createBasin(test, 'basin-one')
   await createStream(test, A)
 })
+
+const TWO_HOURS = [0, 2 * HOUR] as const
 
 /** Usage of two hours. */
 async function recordTwoHours(): Promise<void> {
@@ -70,157 +72,58 @@ async function recordTwoHours(): Promise<void> {
 }
 
 describe('each metric set', () => {
-  type Values = readonly (readonly [seconds: number, value: number])[]
-  type Expected = readonly [name: string, values: Values]
+  it.each<[AccountMetricSet, MetricUnit, object]>([
+    ['account-ops', 'operations', { 'list-basins': '0:1 1h:1', 'create-basin': '0:1' }],
+  ])('of the account: %s counts %s by the hour', async (set, unit, expected) => {
+    await recordTwoHours()
+    expect(await ofAccount(test, set, TWO_HOURS)).toEqual(expected)
+    const metrics = await test.usage.metrics.account({ set, ...rangeOf(TWO_HOURS) })
+    for (const metric of metrics)
+      expect(metric).toMatchObject({ kind: 'accumulation', unit, interval: 'hour' })
+  })
 
-  async function query(level: string, query: MetricsQuery): Promise<readonly Metric[]> {
-    const { metrics } = test.usage
-    if (level === 'account') return metrics.account(query as Parameters<typeof metrics.account>[0])
-    if (level === 'basin') return metrics.basin('basin-one', query as Parameters<typeof metrics.basin>[1])
-    return metrics.stream(A, query as Parameters<typeof metrics.stream>[1])
-  }
-
-  it.each<[string, MetricsQuery['set'], 'operations' | 'bytes', 'minute' | 'hour', readonly Expected[]]>([
+  it.each<[BasinMetricSet, MetricUnit, MetricInterval, object]>([
     [
-      'account',
-      'account-ops',
-      'operations',
-      'hour',
-      [
-        [
-          'list-basins',
-          [
-            [0, 1],
-            [HOUR, 1],
-          ],
-        ],
-        ['create-basin', [[0, 1]]],
-      ],
-    ],
-    [
-      'basin',
       'basin-ops',
       'operations',
       'hour',
-      [
-        [
-          'list-streams',
-          [
-            [0, 1],
-            [HOUR, 1],
-          ],
-        ],
-        ['check-tail', [[0, 2]]],
-        ['basin-metrics', [[0, 1]]],
-      ],
+      { 'list-streams': '0:1 1h:1', 'check-tail': '0:2', 'basin-metrics': '0:1' },
     ],
-    [
-      'basin',
-      'append-ops',
-      'operations',
-      'minute',
-      [
-        [
-          'standard',
-          [
-            [0, 3],
-            [MINUTE, 1],
-            [3 * MINUTE, 1],
-          ],
-        ],
-        ['express', [[0, 1]]],
-      ],
-    ],
-    [
-      'basin',
-      'append-throughput',
-      'bytes',
-      'minute',
-      [
-        [
-          'standard',
-          [
-            [0, 50],
-            [MINUTE, 10],
-            [3 * MINUTE, 5],
-          ],
-        ],
-        ['express', [[0, 15]]],
-      ],
-    ],
-    [
-      'basin',
-      'read-ops',
-      'operations',
-      'minute',
-      [
-        ['unary', [[0, 1]]],
-        [
-          'streaming',
-          [
-            [0, 2],
-            [MINUTE, 1],
-            [2 * MINUTE, 1],
-            [3 * MINUTE, 1],
-          ],
-        ],
-      ],
-    ],
-    ['basin', 'read-throughput', 'bytes', 'minute', [['read_bytes', [[0, 120]]]]],
-  ])('of %s: %s counts %s by %s', async (level, set, unit, interval, expected) => {
+    ['append-ops', 'operations', 'minute', { standard: '0:3 1m:1 3m:1', express: '0:1' }],
+    ['append-throughput', 'bytes', 'minute', { standard: '0:50 1m:10 3m:5', express: '0:15' }],
+    ['read-ops', 'operations', 'minute', { unary: '0:1', streaming: '0:2 1m:1 2m:1 3m:1' }],
+    ['read-throughput', 'bytes', 'minute', { read_bytes: '0:120' }],
+  ])('of a basin: %s counts %s by the %s', async (set, unit, interval, expected) => {
     await recordTwoHours()
-    const range = { start: START * 1000, end: (START + 2 * HOUR) * 1000 }
-    const metrics = await query(level, { set, ...range })
-    expect(metrics).toEqual(
-      expected.map(([name, values]) => ({
-        kind: 'accumulation',
-        name,
-        unit,
-        interval,
-        values: values.map(([seconds, value]) => [(START + seconds) * 1000, value]),
-      })),
-    )
+    expect(await ofBasin(test, 'basin-one', set, TWO_HOURS)).toEqual(expected)
+    const metrics = await test.usage.metrics.basin('basin-one', { set, ...rangeOf(TWO_HOURS) })
+    expect(metrics.map(({ name }) => name)).toEqual(Object.keys(expected))
+    for (const metric of metrics) expect(metric).toMatchObject({ kind: 'accumulation', unit, interval })
   })
 
-  it.each<[string, MetricsQuery['set'], Metric]>([
-    ['account', 'active-basins', { kind: 'label', name: 'active_basins', values: ['basin-one'] }],
-    [
-      'basin',
-      'storage',
-      { kind: 'gauge', name: 'metered_size', unit: 'bytes', values: [[(START + 2 * HOUR) * 1000, 5]] },
-    ],
-    [
-      'stream',
-      'storage',
-      { kind: 'gauge', name: 'metered_size', unit: 'bytes', values: [[(START + 2 * HOUR) * 1000, 5]] },
-    ],
-  ])('of %s: %s shows the present', async (level, set, expected) => {
+  it('of what there is shows the present', async () => {
     await recordTwoHours()
-    const now = (START + 2 * HOUR) * 1000
-    expect(await query(level, { set, start: now, end: now })).toEqual([expected])
+    const { metrics } = test.usage
+    const now = rangeOf([2 * HOUR, 2 * HOUR])
+    const gauge = { kind: 'gauge', name: 'metered_size', unit: 'bytes', values: [[now.start, 5]] }
+    expect(await metrics.basin('basin-one', { set: 'storage', ...now })).toEqual([gauge])
+    expect(await metrics.stream(A, { set: 'storage', ...now })).toEqual([gauge])
+    const label = { kind: 'label', name: 'active_basins', values: ['basin-one'] }
+    expect(await metrics.account({ set: 'active-basins', ...now })).toEqual([label])
   })
-
-  it.each(['append-ops', 'append-throughput', 'read-ops', 'read-throughput'] as const)(
-    'names its metrics without usage: %s',
-    async (set) => {
-      for (const values of Object.values(await ofBasin(test, 'basin-one', set, [0, 0]))) {
-        expect(values).toEqual([])
-      }
-    },
-  )
 
   it('counts an open streaming read', async () => {
     test.usage.streamingRead('basin-one')
     await advanceTo(test, 2 * MINUTE + 1)
     const { streaming } = await ofBasin(test, 'basin-one', 'read-ops', [0, 2 * MINUTE + 1], 'hour')
-    expect(streaming).toEqual([[0, 3]])
+    expect(streaming).toEqual('0:3')
   })
 
   it('separates basins by their full names', async () => {
     await createBasin(test, 'basin-on')
     test.usage.delivered('basin-on', 3)
-    expect(await ofBasin(test, 'basin-on', 'read-throughput', [0, 1])).toEqual({ read_bytes: [[0, 3]] })
-    expect(await ofBasin(test, 'basin-one', 'read-throughput', [0, 1])).toEqual({ read_bytes: [] })
+    expect(await ofBasin(test, 'basin-on', 'read-throughput', [0, 1])).toEqual({ read_bytes: '0:3' })
+    expect(await ofBasin(test, 'basin-one', 'read-throughput', [0, 1])).toEqual({ read_bytes: '' })
   })
 })
 
@@ -234,19 +137,11 @@ describe('the intervals of a query', () => {
       test.usage.delivered('basin-one', 1)
     }
     await advanceTo(test, 2 * DAY)
-    const lastHours = [
-      [HOUR, 1],
-      [23 * HOUR, 1],
-      [DAY, 1],
-      [DAY + HOUR, 1],
-    ]
+    const lastHours = '1h:1 23h:1 1d:1 25h:1'
     const range = [0, 2 * DAY] as const
-    expect(await of('minute', range)).toEqual([[0, 2], [MINUTE, 1], [HOUR - MINUTE, 1], ...lastHours])
-    expect(await of('hour', range)).toEqual([[0, 4], ...lastHours])
-    expect(await of('day', range)).toEqual([
-      [0, 6],
-      [DAY, 2],
-    ])
+    expect(await of('minute', range)).toBe(`0:2 1m:1 59m:1 ${lastHours}`)
+    expect(await of('hour', range)).toBe(`0:4 ${lastHours}`)
+    expect(await of('day', range)).toEqual('0:6 1d:2')
   })
 
   it('are kept for 3 days by minute, 40 by hour and 400 by day, with the same totals', async () => {
@@ -254,20 +149,16 @@ describe('the intervals of a query', () => {
       await advanceTo(test, seconds)
       test.usage.delivered('basin-one', 1)
     }
-    const byHour = [
-      [0, 2],
-      [HOUR, 1],
-      [5 * HOUR, 1],
-    ]
-    const byMinute = [[0, 1], [MINUTE, 1], ...byHour.slice(1)]
-    const byDay = [[0, 4]]
+    const byHour = '0:2 1h:1 5h:1'
+    const byMinute = '0:1 1m:1 1h:1 5h:1'
+    const byDay = '0:4'
     for (const [days, minutes, hours, total] of [
       [3, byMinute, byHour, byDay],
       [4, byHour, byHour, byDay],
       [40, byHour, byHour, byDay],
       [42, byDay, byDay, byDay],
       [399, byDay, byDay, byDay],
-      [511, [], [], []],
+      [511, '', '', ''],
     ] as const) {
       await advanceTo(test, days * DAY)
       await upkeep(test)
@@ -282,19 +173,19 @@ describe('the intervals of a query', () => {
     await test.usage.close()
     await advanceTo(test, 50 * DAY)
     test = await openUsage(test)
-    expect(await of('minute', [0, DAY])).toEqual([[0, 7]])
-    expect(await ofAccount(test, 'account-ops', [0, DAY], 'day')).toEqual({ 'list-basins': [[0, 1]] })
+    expect(await of('minute', [0, DAY])).toEqual('0:7')
+    expect(await ofAccount(test, 'account-ops', [0, DAY], 'day')).toEqual({ 'list-basins': '0:1' })
   })
 })
 
 describe('unknown names', () => {
   it('have no usage', async () => {
     const range = [0, 1] as const
-    expect(await ofBasin(test, 'no-basin', 'append-ops', range)).toEqual({ standard: [], express: [] })
+    expect(await ofBasin(test, 'no-basin', 'append-ops', range)).toEqual({ standard: '', express: '' })
     expect(await ofBasin(test, 'no-basin', 'basin-ops', range)).toEqual({})
-    expect(await ofBasin(test, 'no-basin', 'storage', range)).toEqual({ metered_size: [] })
-    expect(await ofStream(test, { basin: 'no-basin', stream: 'a' }, range)).toEqual([])
-    expect(await ofStream(test, { basin: 'basin-one', stream: 'none' }, range)).toEqual([])
+    expect(await ofBasin(test, 'no-basin', 'storage', range)).toEqual({ metered_size: '' })
+    expect(await ofStream(test, { basin: 'no-basin', stream: 'a' }, range)).toBe('')
+    expect(await ofStream(test, { basin: 'basin-one', stream: 'none' }, range)).toBe('')
   })
 
   it('leave no documents behind when they are asked for', async () => {
@@ -308,8 +199,8 @@ describe('unknown names', () => {
     test.usage.operation('list-streams', 'gone-basin')
     test.usage.operation('basin-metrics', 'gone-basin')
     expect(await ofBasin(test, 'gone-basin', 'basin-ops', [0, 1])).toEqual({
-      'list-streams': [[0, 1]],
-      'basin-metrics': [[0, 1]],
+      'list-streams': '0:1',
+      'basin-metrics': '0:1',
     })
   })
 

@@ -20,6 +20,9 @@ export const MINUTE = 60
 export const HOUR = 3_600
 export const DAY = 86_400
 
+/** The beginning and the end, in seconds since the start. */
+type Range = readonly [from: number, to: number]
+
 /** The usage meter without an engine. */
 export interface TestUsage {
   readonly usage: UsageMeter
@@ -165,58 +168,55 @@ export function recordAppend(
 
 // Results ----------------------------------------------------------------------------------------
 
-type Values = readonly MetricPoint[]
+/** Values with their times since the start: `0:7 90s:1 5m:2 3h:1 4d:9`. */
+function shown(values: readonly MetricPoint[]): string {
+  return values.map(([time, value]) => `${timeText(time / 1000 - START)}:${value}`).join(' ')
+}
 
-/** The values of each metric by name, with times in seconds since the start. */
-function valuesOf(metrics: readonly Metric[]): Record<string, Values> {
+function timeText(seconds: number): string {
+  if (seconds === 0) return '0'
+  if (seconds % DAY === 0) return `${seconds / DAY}d`
+  if (seconds % HOUR === 0) return `${seconds / HOUR}h`
+  return seconds % MINUTE === 0 ? `${seconds / MINUTE}m` : `${seconds}s`
+}
+
+/** The values of each metric by name. */
+function valuesOf(metrics: readonly Metric[]): Record<string, string> {
   return Object.fromEntries(
-    metrics.map((metric) => [
-      metric.name,
-      metric.kind === 'accumulation' || metric.kind === 'gauge'
-        ? metric.values.map(([time, value]) => [time / 1000 - START, value] as const)
-        : [],
-    ]),
+    metrics.map((metric) => [metric.name, shown(metric.kind === 'label' ? [] : metric.values)]),
   )
 }
 
 /** The bounds of a query, given in seconds since the start. */
-function rangeOf([from, to]: readonly [from: number, to: number]) {
+export function rangeOf([from, to]: Range) {
   return { start: (START + from) * 1000, end: (START + to) * 1000 }
 }
 
-/** The beginning and the end, in seconds since the start. */
 export async function ofBasin(
   { usage }: TestUsage,
   basin: string,
   set: BasinMetricSet,
-  range: readonly [from: number, to: number],
+  range: Range,
   interval?: MetricInterval,
-): Promise<Record<string, Values>> {
+): Promise<Record<string, string>> {
   return valuesOf(await usage.metrics.basin(basin, { set, ...rangeOf(range), interval }))
 }
 
 export async function ofAccount(
   { usage }: TestUsage,
   set: AccountMetricSet,
-  range: readonly [from: number, to: number],
+  range: Range,
   interval?: MetricInterval,
-): Promise<Record<string, Values>> {
+): Promise<Record<string, string>> {
   return valuesOf(await usage.metrics.account({ set, ...rangeOf(range), interval }))
 }
 
-export async function ofStream(
-  { usage }: TestUsage,
-  ref: StreamRef,
-  range: readonly [from: number, to: number],
-): Promise<Values> {
+export async function ofStream({ usage }: TestUsage, ref: StreamRef, range: Range): Promise<string> {
   const metrics = await usage.metrics.stream(ref, { set: 'storage', ...rangeOf(range) })
   return valuesOf(metrics).metered_size!
 }
 
-export async function activeBasins(
-  { usage }: TestUsage,
-  range: readonly [from: number, to: number],
-): Promise<readonly string[]> {
+export async function activeBasins({ usage }: TestUsage, range: Range): Promise<readonly string[]> {
   const query = { set: 'active-basins', ...rangeOf(range) } as const
   const [metric] = await usage.metrics.account(query)
   if (metric?.kind !== 'label' || metric.name !== 'active_basins') throw new Error('not a label')

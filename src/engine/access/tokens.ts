@@ -2,10 +2,9 @@ import { exceeds, type Grant, isEmptyScope, OWNER } from '../../core/permission.
 import { isExpired } from '../../core/retention.ts'
 import {
   type AccessTokenInfo,
-  type AccessTokenInput,
   accessTokenIdProblem,
   accessTokenPrefixProblem,
-  newAccessToken,
+  type NewAccessToken,
 } from '../../model/access.ts'
 import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
 import type { ListQuery, Page } from '../../model/info.ts'
@@ -151,10 +150,10 @@ export class Tokens {
    * Resolves to the token, which is not stored and cannot be shown again. Without an issuer the owner issues
    * it.
    */
-  async issue(given: AccessTokenInput, issuer?: Identity): Promise<string> {
-    const now = this.#clock.now()
-    const input = newAccessToken(given, now)
+  async issue(input: NewAccessToken, issuer?: Identity): Promise<string> {
     const { id, expiresAtText, autoPrefixStreams, scope } = input
+    const now = this.#clock.now()
+    if (isExpired(input.expiresAt, now)) throw invalid('`expiresAt` must be in the future', 'expiresAt')
     if (isEmptyScope(scope)) throw invalid('Access token permissions cannot be empty', 'scope')
     const grant = issuer?.grant ?? OWNER
     const expiresAt = input.expiresAt ?? grant.expiresAt

@@ -11,7 +11,7 @@ import type { Resource } from '../../core/permission.ts'
 import {
   type AccessTokenInfo,
   type AccessTokenInput,
-  copyAccessTokenInput,
+  newAccessToken,
   type Operation,
 } from '../../model/access.ts'
 import type { BasinConfigInput } from '../../model/config.ts'
@@ -192,7 +192,7 @@ export class Engine extends Headwater {
   override async issueAccessToken(token: AccessTokenInput, options?: CallOptions): Promise<string> {
     return this.#caller.run('issue-access-token', {}, options, async (permit) => {
       const tokens = await this.#tokens()
-      const input = copyAccessTokenInput(token)
+      const input = newAccessToken(token)
       permit.authorize(['issue-access-token'], { tokenId: input.id })
       return tokens.issue(input, permit.identity)
     })

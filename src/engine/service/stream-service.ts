@@ -2,7 +2,6 @@ import { mergeStreamConfig, reconfiguredStream } from '../../core/config.ts'
 import type { Expiry } from '../../core/lifetime.ts'
 import { decideCreate, decideEnsure, sameConfig, streamCreationKey } from '../../core/provision.ts'
 import {
-  assertBasinConfig,
   assertStreamConfig,
   type RetentionPolicy,
   type StreamConfig,
@@ -18,7 +17,6 @@ import {
 import { assertValid, invalid } from '../../model/errors.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../../model/info.ts'
 import {
-  fencingTokenProblem,
   requestTokenProblem,
   type StreamRef,
   streamNameProblem,
@@ -129,13 +127,9 @@ export class StreamService {
     const { config = {}, start, fencingToken = '', cipher, metadata, expiry } = restored
     if (start === undefined) throw invalid('`start` is required', 'start')
     assertValid(streamNameProblem(ref.stream), 'stream')
-    assertStreamConfig(config)
     const tail: StreamPosition = { seqNum: start.seqNum, timestamp: millisecondsOf(start.timestamp) }
     assertInteger(tail.seqNum, 'start.seqNum')
     assertInteger(tail.timestamp, 'start.timestamp')
-    assertValid(fencingTokenProblem(fencingToken), 'fencingToken')
-    assertBasinConfig({ streamCipher: cipher })
-    assertStreamCreation({ metadata, expiry })
     return catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
       const basin = await catalog.activeBasin(ref.basin)
       if ((await deadlines.find(ref)) !== undefined) throw streamExists(ref)

@@ -233,11 +233,11 @@ fuzzBody<AccessTokenInput>('an access token', {
     '"op_groups": "ops": "exact": "prefix": "account": "read": "append"',
   /** The model accepts what it has made of a token. */
   verify(input) {
-    const issued = outcomeOf(() => newAccessToken(input, 0))
+    const issued = outcomeOf(() => newAccessToken(input))
     if ('error' in issued) expect(issued.error).toSatisfy(withCode('invalid'))
     else {
       const { id, autoPrefixStreams, scope } = issued.value
-      newAccessToken({ id, autoPrefixStreams, scope }, 0)
+      newAccessToken({ id, autoPrefixStreams, scope })
     }
   },
 })
