@@ -94,6 +94,13 @@ export class LineSink {
     }
   }
 
+  /** Drops the buffered lines: a new file that has no others is removed. */
+  async discard(): Promise<void> {
+    this.#buffered = []
+    this.#bufferedBytes = 0
+    await this.#sink.close()
+  }
+
   async #flush(): Promise<void> {
     if (this.#bufferedBytes === 0) return
     const lines = concatBytes(this.#buffered)

@@ -59,11 +59,6 @@ async function exportCommand(args: ExportArguments, context: CliContext): Promis
   const counts = await withService({ ...args, mustExist: true }, context, (service) =>
     exportTo(service, args, context),
   )
-  const { basins, streams } = args.filter
-  if (counts?.basins === 0 && 'exact' in basins) throw new CliError(1, `basin ${basins.exact} does not exist`)
-  if (counts?.streams === 0 && 'exact' in streams) {
-    throw new CliError(1, `stream ${streams.exact} does not exist`)
-  }
   if (counts !== undefined && !args.quiet) context.printError(`Exported ${transferSummary(counts)}`)
 }
 
@@ -76,6 +71,11 @@ async function exportTo(
   let counts: ExportCounts | undefined
   try {
     counts = point?.isComplete ? point.counts : await writeLines(service, args, context, { sink, point })
+    const missing = missingName(args, counts)
+    if (missing !== undefined) {
+      await sink.discard()
+      throw new CliError(1, `${missing} does not exist`)
+    }
   } catch (error) {
     // The first error is the one to report.
     await sink.close().catch(() => {})
@@ -84,6 +84,14 @@ async function exportTo(
   // The sink buffers: the export has succeeded only when this has.
   await sink.close()
   return counts
+}
+
+/** The basin or the stream that is to be exported alone, if there is none of this name. */
+function missingName({ filter }: ExportArguments, counts: ExportCounts | undefined): string | undefined {
+  const { basins, streams } = filter
+  if (counts?.basins === 0 && 'exact' in basins) return `basin ${basins.exact}`
+  if (counts?.streams === 0 && 'exact' in streams) return `stream ${streams.exact}`
+  return undefined
 }
 
 async function writeLines(
