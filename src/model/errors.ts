@@ -82,6 +82,8 @@ export const ERROR_KINDS = {
   storage: uncertain(500),
   /** The disk is full or the storage quota is exceeded. Free space, then retry. */
   storage_full: uncertain(500),
+  /** A newer version of headwater has upgraded the storage. Reload the page, or update the program. */
+  storage_upgraded: final(503),
   /** The stream is closed; `seqNum` is its tail. Append to another stream. */
   stream_closed: final(409),
   /** The stream of an open read was deleted. Create it again if it is still needed. */

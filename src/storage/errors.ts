@@ -26,9 +26,10 @@ export class StorageConflict extends Error {
  * - `closed`: the storage is closed;
  * - `blocked`: another process has it open;
  * - `denied`: a privilege is missing, or the storage is read-only;
- * - `corrupt`: stored data is damaged.
+ * - `corrupt`: stored data is damaged;
+ * - `upgraded`: a newer version of the library has changed the format, and this one cannot use it any more.
  */
-export type StorageFailureKind = 'io' | 'quota' | 'closed' | 'blocked' | 'denied' | 'corrupt'
+export type StorageFailureKind = 'io' | 'quota' | 'closed' | 'blocked' | 'denied' | 'corrupt' | 'upgraded'
 
 /** Any failure of a storage other than a conflict. */
 export class StorageFailure extends Error {

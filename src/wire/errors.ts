@@ -35,6 +35,7 @@ const WIRE_CODES: { readonly [Code in ErrorCode]?: ErrorCode } = {
   outbox_full: 'rate_limited',
   outcome_unknown: 'other',
   storage_full: 'storage',
+  storage_upgraded: 'unavailable',
   stream_deleted: 'unavailable',
   undecodable_record: 'bad_json',
   unsupported: 'unavailable',

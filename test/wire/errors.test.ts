@@ -11,6 +11,7 @@ const IN_PROCESS_ONLY: [ErrorCode, number, string][] = [
   ['outcome_unknown', 500, 'other'],
   ['reducer_failed', 500, 'other'],
   ['storage_full', 500, 'storage'],
+  ['storage_upgraded', 503, 'unavailable'],
   ['stream_deleted', 503, 'unavailable'],
   ['undecodable_record', 400, 'bad_json'],
   ['unsupported', 503, 'unavailable'],

@@ -22,13 +22,16 @@ const OPEN_MS_MAX = 10_000
 export class DatabaseConnection {
   readonly #name: string
   readonly #clock: Clock
+  readonly #onUpgrade: () => void
   #database: Promise<IndexedDatabase> | undefined
   /** Read transactions that have not ended. */
   readonly #reads = new Set<Promise<void>>()
 
-  constructor(name: string, clock: Clock) {
+  /** @param onUpgrade Called when a newer version of the library upgrades the database. */
+  constructor(name: string, clock: Clock, onUpgrade: () => void) {
     this.#name = name
     this.#clock = clock
+    this.#onUpgrade = onUpgrade
   }
 
   /** Rejects with `StorageFailure`. */
@@ -89,7 +92,11 @@ export class DatabaseConnection {
 
   #current(): Promise<IndexedDatabase> {
     if (this.#database !== undefined) return this.#database
-    const database = openDatabase(this.#name, this.#clock, () => this.#discard(database))
+    const onLost = (isUpgrade: boolean) => {
+      this.#discard(database)
+      if (isUpgrade) this.#onUpgrade()
+    }
+    const database = openDatabase(this.#name, this.#clock, onLost)
     this.#database = database
     database.catch(() => this.#discard(database))
     return database
@@ -112,7 +119,11 @@ export class DatabaseConnection {
 }
 
 /** Calls `onLost` when the connection is lost, and when it blocks an upgrade or deletion. */
-function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<IndexedDatabase> {
+function openDatabase(
+  name: string,
+  clock: Clock,
+  onLost: (isUpgrade: boolean) => void,
+): Promise<IndexedDatabase> {
   return new Promise((resolve, reject) => {
     let isBlocked = false
     let isLate = false
@@ -134,8 +145,9 @@ function openDatabase(name: string, clock: Clock, onLost: () => void): Promise<I
         blocked: () => {
           isBlocked = true
         },
-        blocking: onLost,
-        terminated: onLost,
+        // A deletion has no new version.
+        blocking: (_, newVersion) => onLost(newVersion !== null),
+        terminated: () => onLost(false),
       })
     } catch (error) {
       // IndexedDB is missing, or not permitted in this page.
@@ -163,7 +175,7 @@ function openFailure(error: unknown): unknown {
   const message =
     'a newer version of headwater has upgraded the database ' +
     `beyond schema version ${SCHEMA_VERSION}; reload the page to use it`
-  return new StorageFailure('blocked', message, { nothingWritten: true, cause: error })
+  return new StorageFailure('upgraded', message, { nothingWritten: true, cause: error })
 }
 
 function unavailable(error: unknown): StorageFailure {

@@ -30,9 +30,10 @@ async function reclaimPages(connection: DatabaseConnection, limits: ReclaimLimit
 /** Opens one engine's access to a database. */
 export async function openSession(
   { name, durability, space }: DatabaseOptions,
-  { clock, onLogChanged }: StorageContext,
+  { clock, onLogChanged, onHistoryChanged }: StorageContext,
 ): Promise<StorageSession> {
-  const connection = new DatabaseConnection(name, clock)
+  // What is in use is read again, and ends if this version of the library cannot.
+  const connection = new DatabaseConnection(name, clock, () => onHistoryChanged?.())
   await connection.open()
   const calls = new SessionCalls()
   const reserve = new SpaceReserve(connection)

@@ -118,6 +118,7 @@ const INJECTED_KINDS: readonly InjectedKind[] = [
   'blocked',
   'denied',
   'corrupt',
+  'upgraded',
   'conflict',
 ]
 const DELAY_OPTIONS = { ...FAULT_POINT, after: 'boolean' } satisfies MembersOf<DelayOptions<'read'>>

@@ -1,3 +1,4 @@
+import { HeadwaterError } from '../../model/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { StorageManifest } from '../../storage/contract.ts'
 import type { StreamLog } from './stream-log.ts'
@@ -39,6 +40,8 @@ export class ChangeWatch {
       () => this.#failed.delete(log),
       (error: unknown) => {
         this.#options.onBackgroundError(error)
+        // No later attempt can succeed, and followers would wait for nothing.
+        if (HeadwaterError.is(error) && error.code === 'storage_upgraded') return log.fail(error)
         this.#failed.add(log)
         if (!this.#isClosed) this.#cancelRetry ??= this.#options.clock.schedule(RETRY_MS, () => this.#retry())
       },

@@ -56,6 +56,11 @@ export function fromStorage(failure: unknown, message?: string): HeadwaterError 
   const { kind, nothingWritten } = failure
   const details = { mayHaveEffects: !nothingWritten, cause: failure }
   if (kind === 'closed') return new HeadwaterError('closed', 'the storage is closed', details)
+  if (kind === 'upgraded') {
+    const remedy = 'reload the page, or update the program'
+    const upgraded = `a newer version of headwater has upgraded the storage; ${remedy}`
+    return new HeadwaterError('storage_upgraded', upgraded, details)
+  }
   const code = kind === 'quota' ? 'storage_full' : 'storage'
   const reason = kind === 'quota' ? 'is full; trim or delete streams' : `failed (${kind})`
   return new HeadwaterError(code, message ?? `the storage ${reason}`, details)

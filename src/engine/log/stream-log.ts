@@ -207,6 +207,12 @@ export class StreamLog implements AppendTarget, AppendSink {
     this.#options.onDeleted(this)
   }
 
+  /** Ends the log, which cannot be used any more: its sessions end with the error. */
+  fail(error: HeadwaterError): void {
+    this.loss = error
+    this.markDeleted()
+  }
+
   /**
    * Makes `head` as recent as the storage's, without a request if only this engine can change it. False if
    * deleted.
@@ -322,8 +328,7 @@ export class StreamLog implements AppendTarget, AppendSink {
     if (head === undefined || this.head !== known || this.isDeleted) return head
     const ahead = head.tail.seqNum - known.tail.seqNum
     if (ahead < 0 || (ahead === 0 && head.appendId !== known.appendId) || head.isReplaced) {
-      this.loss = lostRecordsError(known.tail.seqNum)
-      this.markDeleted()
+      this.fail(lostRecordsError(known.tail.seqNum))
       this.#options.onLost(this)
     }
     return head

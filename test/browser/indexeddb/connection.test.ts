@@ -35,10 +35,10 @@ inChromium('IndexedDB in Chromium', (browser) => {
       await tab.put(1)
       expect(await other.holdOpen('given up', SCHEMA_VERSION + 1)).toBe(SCHEMA_VERSION + 1)
       expect(await tab.put(2)).toMatchObject({
-        kind: 'blocked',
+        kind: 'upgraded',
         message: expect.stringContaining('newer version'),
       })
-      expect(await tab.get()).toMatchObject({ kind: 'blocked' })
+      expect(await tab.get()).toMatchObject({ kind: 'upgraded' })
       await tab.close()
     })
   })

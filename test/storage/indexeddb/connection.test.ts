@@ -204,7 +204,7 @@ describe('an attempt that may have succeeded', () => {
   it.each([
     ['UnknownError', 'io'],
     ['QuotaExceededError', 'quota'],
-    ['VersionError', 'blocked'],
+    ['VersionError', 'upgraded'],
   ])('leaves the outcome of appends unknown if the database cannot be reopened (%s)', async (error, kind) => {
     const [session] = await openTwo()
     const writers = [await LogWriter.create(session, 'a'), await LogWriter.create(session, 'b')]

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import { SCHEMA_VERSION } from '../../../adapters/storage/indexeddb/schema.ts'
 import { virtualClock } from '../../../adapters/testing/index.ts'
+import { open } from '../../../src/index.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { makeVersion1 } from './version-1.ts'
 import { checkVersion1 } from './version-1-check.ts'
@@ -27,7 +28,7 @@ describe('the schema', () => {
     onTestFinished(() => newer.close())
     await expect(indexedDb('newer').open(context)).rejects.toMatchObject({
       name: 'StorageFailure',
-      kind: 'blocked',
+      kind: 'upgraded',
       nothingWritten: true,
       message: expect.stringContaining('newer version'),
     })
@@ -39,8 +40,26 @@ describe('the schema', () => {
     const newer = await openDB('given up', SCHEMA_VERSION + 1)
     onTestFinished(() => newer.close())
     for (const call of [() => session.get('streams', 'a'), () => session.commit([])]) {
-      await expect(call()).rejects.toMatchObject({ kind: 'blocked' })
+      await expect(call()).rejects.toMatchObject({ kind: 'upgraded' })
     }
+  })
+
+  it('an engine with old code says so after an upgrade, and its followers end with it', async () => {
+    const clock = virtualClock()
+    const hw = await open({ storage: indexedDb('outdated'), clock, onBackgroundError: () => {} })
+    onTestFinished(() => hw.close().catch(() => {}))
+    const stream = hw.basin('basin').stream('stream')
+    await stream.append('before')
+    const batches = stream.follow({ seqNum: 0 }).batches()
+    await batches.next()
+    const next = batches.next()
+    const newer = await openDB('outdated', SCHEMA_VERSION + 1)
+    onTestFinished(() => newer.close())
+    const upgraded = { code: 'storage_upgraded', message: expect.stringContaining('reload the page') }
+    await expect(next).rejects.toMatchObject(upgraded)
+    await expect(stream.append('after')).rejects.toMatchObject(upgraded)
+    await expect(stream.readBatch()).rejects.toMatchObject(upgraded)
+    await expect(open({ storage: indexedDb('outdated'), clock })).rejects.toMatchObject(upgraded)
   })
 
   it('a session does not block the deletion of the database, and continues with an empty one', async () => {
