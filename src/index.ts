@@ -18,7 +18,7 @@ export type { EngineBasin } from './engine/api/engine-basin.ts'
 export type { EngineStream } from './engine/api/engine-stream.ts'
 export type { CipherSuite } from './engine/encryption/cipher-suite.ts'
 /** @internal */
-export type { ReadCursor } from './engine/log/read-cursor.ts'
+export type { ReadCursor } from './engine/log/follow.ts'
 export { open } from './engine/open.ts'
 export type { OpenOptions } from './engine/options.ts'
 /** @internal */

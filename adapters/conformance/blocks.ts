@@ -72,7 +72,7 @@ export function block(spec: BlockSpec): StoredBlock {
 export function recordsOfBlocks(blocks: readonly StoredBlock[]): SequencedRecord[] {
   const all: SequencedRecord[] = []
   let end = 0
-  for (const { data, expiresAt: _, release: _release, ...numbers } of blocks) {
+  for (const { data, expiresAt: _, ...numbers } of blocks) {
     const records = decodeRecords(data)
     ok(records.length > 0, 'a block has no records')
     equal(

@@ -1,4 +1,3 @@
-import type { LATER, MaybePromise, Receiver } from '../../src/runtime/maybe-promise.ts'
 import type { Compression } from '../../src/wire/codec.ts'
 import { errorBody } from '../../src/wire/errors.ts'
 
@@ -12,29 +11,13 @@ export interface Reply {
   readonly encodings?: Map<Compression, Promise<Uint8Array>> | undefined
 }
 
-/** A body that is produced while it is sent. An async iterable is one. */
-export interface ReplyStream {
-  [Symbol.asyncIterator](): ReplyChunks
+/** A body produced while it is sent. `return` is called when the client leaves, even during `next`. */
+export interface ReplyStream extends AsyncIterable<Uint8Array> {
   /**
    * Set by the bridge. Called when the memory of a client that does not read is needed: what was not sent is
    * dropped, and the response is cut short.
    */
   onEvicted?: (() => void) | undefined
-}
-
-/** The next chunk of a body, or its end. */
-export type NextChunk = IteratorResult<Uint8Array, unknown> & {
-  /** A callback for bridges that know when nothing refers to the chunk and those before it. At most once. */
-  readonly onSent?: (() => void) | undefined
-}
-
-/** An async iterator, except that `next` may return a chunk that is ready without a promise. */
-export interface ReplyChunks {
-  next(): MaybePromise<NextChunk>
-  /** Does the same as `next()`, but may also return `LATER` and call `receive` with the chunk. */
-  next(receive: Receiver<NextChunk>): MaybePromise<NextChunk> | typeof LATER
-  /** Called when the client leaves, even during a pending `next`. */
-  return?(): Promise<unknown>
 }
 
 const JSON_HEADERS = { 'content-type': 'application/json' }

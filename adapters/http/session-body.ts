@@ -1,9 +1,9 @@
 import type { ReadCursor, ReadEvent } from '../../src/index.ts'
 import type { HeadwaterError } from '../../src/model/errors.ts'
-import { andThen, LATER, type MaybePromise, type Receiver } from '../../src/runtime/maybe-promise.ts'
+import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import { type ErrorBody, errorBody } from '../../src/wire/errors.ts'
 import type { OpenSession } from './open-sessions.ts'
-import type { NextChunk, ReplyChunks, ReplyStream } from './reply.ts'
+import type { ReplyStream } from './reply.ts'
 import type { ApiRequest } from './request.ts'
 import type { DrainableSession } from './session-drain.ts'
 
@@ -19,7 +19,7 @@ export interface SessionEncoding {
   readonly end?: Uint8Array | undefined
 }
 
-type Chunk = NextChunk
+type Chunk = IteratorResult<Uint8Array, undefined>
 
 const DONE = { done: true, value: undefined } as const
 
@@ -27,7 +27,9 @@ const DONE = { done: true, value: undefined } as const
  * The body of a read session. Each `next` writes one event and nothing is read ahead, so the client sets the
  * pace.
  */
-export class SessionBody implements ReplyStream, ReplyChunks, DrainableSession {
+export class SessionBody
+  implements ReplyStream, AsyncIterableIterator<Uint8Array, undefined>, DrainableSession
+{
   /** Undefined if there is nothing to deliver. */
   readonly #cursor: ReadCursor | undefined
   readonly #encoding: SessionEncoding
@@ -36,9 +38,7 @@ export class SessionBody implements ReplyStream, ReplyChunks, DrainableSession {
   readonly #listed: OpenSession | undefined
   /** The parts of the last event that are not written yet. */
   #parts: readonly Uint8Array[] = []
-  #onSent: (() => void) | undefined
   #isOver = false
-  #receive: Receiver<Chunk> | undefined
 
   constructor(
     cursor: ReadCursor | undefined,
@@ -59,27 +59,19 @@ export class SessionBody implements ReplyStream, ReplyChunks, DrainableSession {
     if (this.#cursor !== undefined) this.#cursor.onEvicted = callback
   }
 
-  next(): MaybePromise<Chunk>
-  next(receive: Receiver<Chunk>): MaybePromise<Chunk> | typeof LATER
-  next(receive?: Receiver<Chunk>): MaybePromise<Chunk> | typeof LATER {
-    if (this.#isOver) return DONE
+  async next(): Promise<Chunk> {
     if (this.#parts.length > 0) return this.#nextPart()
-    if (receive === undefined) return this.#afterEvent(this.#cursor?.next())
-    this.#receive = receive
-    const event = this.#cursor?.next(this.#onEvent)
-    return event === LATER ? LATER : this.#afterEvent(event)
-  }
-
-  readonly #onEvent = (event: MaybePromise<ReadEvent | undefined>): void =>
-    this.#receive!(this.#afterEvent(event))
-
-  #afterEvent(event: MaybePromise<ReadEvent | undefined>): MaybePromise<Chunk> {
+    if (this.#isOver) return DONE
     try {
-      const isReady = event === undefined || 'kind' in event
-      const chunk = isReady ? this.#chunkOf(event) : event.then((event) => this.#chunkOf(event))
-      return 'then' in chunk ? chunk.catch((error: unknown) => this.#failure(error)) : chunk
+      const event = await this.#cursor?.next()
+      if (event === undefined) return this.#last(this.#encoding.end)
+      const encoded = await this.#encoding.event(event)
+      if (encoded instanceof Uint8Array) return { done: false, value: encoded }
+      this.#parts = encoded
+      return this.#nextPart()
     } catch (error) {
-      return this.#failure(error)
+      if (!this.#isOver) this.#request.report(error)
+      return this.#last(this.#encoding.failure(errorBody(error)))
     }
   }
 
@@ -102,30 +94,10 @@ export class SessionBody implements ReplyStream, ReplyChunks, DrainableSession {
     return this
   }
 
-  #chunkOf(event: ReadEvent | undefined): MaybePromise<Chunk> {
-    if (event === undefined) return this.#last(this.#encoding.end)
-    const encoded = this.#encoding.event(event)
-    if (encoded instanceof Uint8Array) return { done: false, value: encoded }
-    return andThen(encoded, (encoded) => this.#begin(encoded, event))
-  }
-
-  #begin(encoded: Uint8Array | readonly Uint8Array[], event: ReadEvent): Chunk {
-    if (encoded instanceof Uint8Array) return { done: false, value: encoded }
-    this.#parts = encoded
-    // No other session has the batches of a stored block.
-    this.#onSent = event.kind === 'batch' ? event.batch.release : undefined
-    return this.#nextPart()
-  }
-
   #nextPart(): Chunk {
     const [value, ...parts] = this.#parts
     this.#parts = parts
-    return { done: false, value: value!, onSent: parts.length === 0 ? this.#onSent : undefined }
-  }
-
-  #failure(error: unknown): Chunk {
-    if (!this.#isOver) this.#request.report(error)
-    return this.#last(this.#encoding.failure(errorBody(error)))
+    return { done: false, value: value! }
   }
 
   #last(value: Uint8Array | undefined): Chunk {

@@ -1,10 +1,9 @@
 import { ServerResponse } from 'node:http'
-import { constants, Http2ServerResponse } from 'node:http2'
+import { constants } from 'node:http2'
 import type { Writable } from 'node:stream'
-import { isPromise, LATER, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
-import { isNode } from '../../src/runtime/node.ts'
+import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { RequestExchange } from '../http/exchange.ts'
-import type { NextChunk, Reply, ReplyChunks } from '../http/reply.ts'
+import type { Reply } from '../http/reply.ts'
 import { onClientLeft } from './client-watch.ts'
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './protocols.ts'
 
@@ -57,7 +56,7 @@ export function writeWhole(
   const length = Buffer.byteLength(content)
   if (openShare !== undefined && length >= COUNTED_BYTES_MIN) {
     const share = openShare(() => abortResponse(res))
-    share?.correct(length)
+    share?.resize(length)
     http1.once('close', () => share?.close())
   }
   http1.writeHead(status, isBodiless ? headers : { ...headers, 'content-length': length })
@@ -65,19 +64,19 @@ export function writeWhole(
 }
 
 /** Opens the memory of a response that is not sent yet; `end` drops it. Undefined without an engine. */
-export type OpenShare = (end: () => void) => { correct(bytes: number): void; close(): void } | undefined
+export type OpenShare = (end: () => void) => { resize(bytes: number): void; close(): void } | undefined
 
 /**
- * Writes the chunks of a body at the pace of its client. The frame of an async function would keep the last
- * chunk while nothing follows.
+ * Writes the chunks of a body at the pace of its client. No function refers to a chunk while the next one is
+ * waited for: thousands of responses wait.
  */
 class ChunkWriter {
-  readonly #chunks: ReplyChunks
+  readonly #chunks: AsyncIterator<Uint8Array>
   readonly #res: ServerResponse
   readonly #onError: (error: unknown) => void
   #isOver = false
 
-  constructor(chunks: ReplyChunks, res: ServerResponse, onError: (error: unknown) => void) {
+  constructor(chunks: AsyncIterator<Uint8Array>, res: ServerResponse, onError: (error: unknown) => void) {
     this.#chunks = chunks
     this.#res = res
     this.#onError = onError
@@ -85,43 +84,30 @@ class ChunkWriter {
 
   start(): void {
     onClientLeft(this.#res.req, this.#res, () => this.#leave())
-    this.#advance()
+    this.#run().catch((error: unknown) => {
+      if (this.#isOver) return
+      this.#isOver = true
+      this.#onError(error)
+      abortResponse(this.#res)
+    })
   }
 
-  /** Writes the chunks that are ready, and continues when more are, or when the client has caught up. */
-  readonly #advance = (ready?: MaybePromise<NextChunk>): void => {
-    if (this.#isOver) return
-    try {
-      for (
-        let next: typeof ready | typeof LATER = ready ?? this.#chunks.next(this.#advance);
-        next !== LATER;
-        next = this.#chunks.next(this.#advance)
-      ) {
-        if (isPromise(next)) {
-          next.then(this.#advance, this.#fail)
-          return
-        }
-        if (next.done) {
-          this.#isOver = true
-          this.#res.end()
-          return
-        }
-        if (isClosed(this.#res)) return
-        if (!writeChunk(this.#res, next.value, next.onSent)) {
-          outletOf(this.#res).once('drain', this.#advance)
-          return
-        }
-      }
-    } catch (error) {
-      this.#fail(error)
+  async #run(): Promise<void> {
+    let hasMore = true
+    while (hasMore) hasMore = await this.#write(await this.#chunks.next())
+  }
+
+  /** Writes a chunk, or the end. Whether there may be more, once the client has caught up. */
+  #write({ done, value }: IteratorResult<Uint8Array>): MaybePromise<boolean> {
+    if (this.#isOver) return false
+    if (done) {
+      this.#isOver = true
+      this.#res.end()
+      return false
     }
-  }
-
-  readonly #fail = (error: unknown): void => {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#onError(error)
-    abortResponse(this.#res)
+    if (isClosed(this.#res)) return false
+    if (writeChunk(this.#res, value)) return true
+    return new Promise((resolve) => outletOf(this.#res).once('drain', () => resolve(true)))
   }
 
   #leave(): void {
@@ -132,7 +118,6 @@ class ChunkWriter {
   }
 }
 
-const IS_NODE = isNode()
 /** Larger chunks are not worth a copy. */
 const COPIED_BYTES_MAX = 16_384
 
@@ -140,7 +125,7 @@ const COPIED_BYTES_MAX = 16_384
  * Writes a small chunk of an HTTP/1.1 response with one write of its socket. Node's `write` makes four, which
  * cost more than everything else that is done for an event; it is used if a framework has replaced it.
  */
-function writeChunk(res: ServerResponse, chunk: Uint8Array, onSent?: () => void): boolean {
+function writeChunk(res: ServerResponse, chunk: Uint8Array): boolean {
   const { socket } = res
   const isCopied =
     chunk.length > 0 &&
@@ -149,18 +134,7 @@ function writeChunk(res: ServerResponse, chunk: Uint8Array, onSent?: () => void)
     // A pipelined response has no socket before its turn.
     socket !== null &&
     res.write === ServerResponse.prototype.write
-  if (isCopied) return socket.write(encodeChunk(chunk))
-  if (onSent === undefined || !isWrittenByNode(res)) return res.write(chunk)
-  return res.write(chunk, (error) => {
-    // After a failure, parts of the connection may still refer to the chunk.
-    if (!error) onSent()
-  })
-}
-
-/** Other runtimes may call back before a chunk is sent, and what a framework uses instead may keep it. */
-function isWrittenByNode({ write }: ServerResponse | Http2ServerResponse): boolean {
-  if (!IS_NODE) return false
-  return write === ServerResponse.prototype.write || write === Http2ServerResponse.prototype.write
+  return isCopied ? socket.write(encodeChunk(chunk)) : res.write(chunk)
 }
 
 /** The followers of a stream send the same chunks one after the other. */

@@ -1,5 +1,5 @@
 import { Observable } from 'rxjs'
-import { isPromise, LATER, type MaybePromise } from '../runtime/maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import type { CursorIterator } from './record-cursor.ts'
 
 /**
@@ -17,28 +17,25 @@ export function observe<Item, Value>(
       subscriber.next(value)
       return subscriber.closed
     }
-    const fail = (error: unknown) => subscriber.error(error)
-    const run = (arrived: MaybePromise<IteratorResult<Item, void>>) => {
-      try {
-        let result: typeof arrived | typeof LATER = arrived
-        while (result !== LATER) {
-          if (isPromise(result)) {
-            result.then(run, fail)
-            return
-          }
-          if (result.done) {
-            subscriber.complete()
-            return
-          }
-          emit(result.value, next)
-          if (subscriber.closed) return
-          result = iterator.take(run)
+    /** Emits an item and those available after it. Returns what to wait for; undefined at the end. */
+    const emitFrom = (first: IteratorResult<Item, void>) => {
+      let taken: MaybePromise<IteratorResult<Item, void>> = first
+      while (!isPromise(taken)) {
+        if (taken.done) {
+          subscriber.complete()
+          return undefined
         }
-      } catch (error) {
-        fail(error)
+        emit(taken.value, next)
+        if (subscriber.closed) return undefined
+        taken = iterator.take()
       }
+      return taken
     }
-    run(iterator.take())
+    const run = async () => {
+      let taken: MaybePromise<IteratorResult<Item, void>> | undefined = iterator.take()
+      while (taken !== undefined) taken = emitFrom(await taken)
+    }
+    run().catch((error: unknown) => subscriber.error(error))
     return () => void iterator.return()
   })
 }

@@ -1,7 +1,7 @@
 import type { ReadPolicy } from '../core/read-plan.ts'
 import type { StreamTail } from '../model/position.ts'
 import { onAbort, unlessAborted } from '../runtime/abort.ts'
-import { isPromise, LATER, type MaybePromise, type Receiver } from '../runtime/maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
 import { SerialQueue } from '../runtime/serial-queue.ts'
 import type { ReadBatch } from '../storage/record-batch.ts'
 
@@ -19,10 +19,8 @@ export type ReadEvent = { readonly kind: 'batch'; readonly batch: ReadBatch } | 
 
 /** An open read: what sessions are made of, in the engine as in the client. */
 export interface RecordCursor {
-  /** Resolves to the next event, or to undefined at the end of the read. One call at a time. */
+  /** The next event, without a promise if it is available; undefined at the end. One call at a time. */
   next(): MaybePromise<ReadEvent | undefined>
-  /** Does the same as `next()`, but may also return `LATER` and call `receive` with the event. */
-  next(receive: Receiver<ReadEvent | undefined>): MaybePromise<ReadEvent | undefined> | typeof LATER
   /** Ends the read and frees what it holds. A pending `next` resolves to undefined. */
   close(): void
 }
@@ -79,7 +77,6 @@ export class CursorIterator<Item> extends ClosableIterator<Item> {
   #isAborted = false
   #cursor: RecordCursor | undefined
   #ignoreSignal: (() => void) | undefined
-  #receive: Receiver<IteratorResult<Item, void>> | undefined
 
   constructor(
     open: () => Promise<RecordCursor | undefined>,
@@ -100,18 +97,10 @@ export class CursorIterator<Item> extends ClosableIterator<Item> {
    * Does what `next` does, without a promise if an item is available: followers take many batches in one
    * turn. One call at a time, of this method or of `next`.
    */
-  take(): MaybePromise<IteratorResult<Item, void>>
-  /** Does the same as `take()`, but may also return `LATER` and call `receive` with the result. */
-  take(receive: Receiver<IteratorResult<Item, void>>): MaybePromise<IteratorResult<Item, void>> | typeof LATER
-  take(
-    receive?: Receiver<IteratorResult<Item, void>>,
-  ): MaybePromise<IteratorResult<Item, void>> | typeof LATER {
+  take(): MaybePromise<IteratorResult<Item, void>> {
     if (!this.#isOpened) return this.#openCursor().then(() => this.take(), this.#fail)
-    const cursor = this.#isEnded ? undefined : this.#cursor
-    if (cursor === undefined || receive === undefined) return this.#resultOf(cursor?.next())
-    this.#receive = receive
-    const event = cursor.next(this.#onEvent)
-    return event === LATER ? LATER : this.#resultOf(event)
+    const event = this.#isEnded ? undefined : this.#cursor?.next()
+    return isPromise(event) ? event.then(this.#convert, this.#fail) : this.#convert(event)
   }
 
   async return(): Promise<IteratorResult<Item, void>> {
@@ -120,22 +109,15 @@ export class CursorIterator<Item> extends ClosableIterator<Item> {
     return { done: true, value: undefined }
   }
 
-  readonly #onEvent = (event: MaybePromise<ReadEvent | undefined>): void =>
-    this.#receive!(this.#resultOf(event))
-
-  #resultOf(event: MaybePromise<ReadEvent | undefined>): MaybePromise<IteratorResult<Item, void>> {
+  readonly #convert = (event: ReadEvent | undefined): MaybePromise<IteratorResult<Item, void>> => {
     try {
-      const result = isPromise(event) ? event.then(this.#convert) : this.#convert(event)
-      return isPromise(result) ? result.then(undefined, this.#fail) : result
+      if (event === undefined) return this.#finish()
+      const item = this.#itemOf(event)
+      if (!isPromise(item)) return this.#result(item)
+      return item.then((value) => this.#result(value)).catch(this.#fail)
     } catch (error) {
       return this.#fail(error)
     }
-  }
-
-  readonly #convert = (event: ReadEvent | undefined): MaybePromise<IteratorResult<Item, void>> => {
-    if (event === undefined) return this.#finish()
-    const item = this.#itemOf(event)
-    return isPromise(item) ? item.then((value) => this.#result(value)) : this.#result(item)
   }
 
   #result(value: Item): IteratorResult<Item, void> {

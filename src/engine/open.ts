@@ -5,7 +5,6 @@ import { LazyModule } from '../runtime/lazy-module.ts'
 import type { StorageSession } from '../storage/contract.ts'
 import { Caller } from './access/caller.ts'
 import { Engine } from './api/engine.ts'
-import { ReadAhead } from './log/block-source.ts'
 import { acquireSession, closedError } from './log/errors.ts'
 import { ReadBudget } from './log/read-budget.ts'
 import { engineSettings, type OpenOptions } from './options.ts'
@@ -39,7 +38,7 @@ import { StreamTable } from './streams/table.ts'
 export async function open(options: OpenOptions): Promise<Engine> {
   const settings = engineSettings(options)
   const { storage, random, limits, trimGraceMs, ciphers, onBackgroundError } = settings
-  const { shared, notifications, readsIntoNewMemory } = storage.manifest
+  const { shared, notifications } = storage.manifest
   const closing = new SharedSignal()
   let hint = (_logId: string): void => {}
   let onHistoryChanged = (): void => {}
@@ -70,13 +69,11 @@ export async function open(options: OpenOptions): Promise<Engine> {
     session,
     clock,
     limits,
-    readAhead: new ReadAhead(readBudget),
     shared,
     isShared,
     notifications,
     newAppendId: settings.newAppendId,
     trimGraceMs,
-    readsIntoNewMemory,
     loadDocument: (basin, stream) => deadlines.find({ basin, stream }).then((found) => found?.value),
     isOverdue: (log) => deadlines.isOverdue(log),
     codecFor: (document) => ciphers.codecFor(document),

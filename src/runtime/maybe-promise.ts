@@ -13,12 +13,3 @@ export function andThen<Value, Result>(
 export function isPromise<Value>(value: MaybePromise<Value>): value is Promise<Value> {
   return typeof (value as Partial<Promise<Value>> | undefined)?.then === 'function'
 }
-
-/**
- * The result of a call that will pass its actual result to a callback later. Thousands of followers wait at
- * the same time, and a callback costs a fraction of a promise.
- */
-export const LATER = Symbol('later')
-
-/** Receives what the call would have returned. Must not throw. */
-export type Receiver<Value> = (value: MaybePromise<Value>) => void

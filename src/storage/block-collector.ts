@@ -1,7 +1,7 @@
 import type { ReadRange, StoredBlock } from './contract.ts'
 
 /** A block without its data. */
-export type BlockSummary = Omit<StoredBlock, 'data' | 'release'>
+export type BlockSummary = Omit<StoredBlock, 'data'>
 
 /** Selects the blocks that a read returns. They are added in the order of the log. */
 export class BlockCollector<Block extends BlockSummary = BlockSummary> {

@@ -366,11 +366,6 @@ export interface StoredBlock {
    * not be modified, unless it was read from a storage that reads into new memory.
    */
   readonly data: Uint8Array
-  /**
-   * Releases the memory of `data`, so that the storage can read into it again. May be called once, when
-   * nothing refers to `data`, or never.
-   */
-  readonly release?: (() => void) | undefined
 }
 
 /** Selects blocks of a log. */

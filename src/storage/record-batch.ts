@@ -86,8 +86,6 @@ interface BatchSummary {
   readonly count: number
   readonly meteredBytes: number
   readonly lastSeqNum: number
-  /** See `StoredBlock`. */
-  readonly release?: (() => void) | undefined
 }
 
 /**
@@ -106,15 +104,13 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
   readonly meteredBytes: number
   /** The sequence number of the last record that was read, commands included; -1 if there is none. */
   readonly lastSeqNum: number
-  /** @internal Gives the memory of `data` back, for the only user of the batch. See `StoredBlock`. */
-  readonly release: (() => void) | undefined
   readonly #batch: BatchRecords
   readonly #format: RecordFormat
 
   /** @internal */
   constructor(
     batch: BatchRecords,
-    { count, meteredBytes, lastSeqNum, release }: BatchSummary,
+    { count, meteredBytes, lastSeqNum }: BatchSummary,
     tail?: StreamTail,
     format: RecordFormat = 'bytes',
   ) {
@@ -122,7 +118,6 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
     this.count = count
     this.meteredBytes = meteredBytes
     this.lastSeqNum = lastSeqNum
-    this.release = release
     this.tail = tail
     this.#format = format
   }

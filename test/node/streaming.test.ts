@@ -105,7 +105,7 @@ describe('bodies', () => {
     const written: number[] = []
     const handler = nodeHandler(async () => ok(chunksOf(SIZES)), {
       serves: () => true,
-      openShare: () => ({ correct() {}, close() {} }),
+      openShare: () => ({ resize() {}, close() {} }),
       lingerMs: 0,
       onError: () => {},
     })

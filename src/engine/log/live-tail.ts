@@ -53,7 +53,6 @@ export class LiveTail {
   readonly #limits: LiveTailLimits
   #batches: LiveBatch[] = []
   #bytes = 0
-  #lastRead: { readonly blocks: readonly Uint8Array[]; readonly batch: RecordBatch } | undefined
   readonly #followers = new Set<Follower>()
   #isWaking = false
 
@@ -113,25 +112,6 @@ export class LiveTail {
     return undefined
   }
 
-  /**
-   * Returns the records of stored blocks. Followers that lag together read the same blocks one after another,
-   * and share what the first one decodes. Kept until the next read, or until a follower has caught up.
-   */
-  recordsOf(blocks: readonly Uint8Array[]): RecordBatch {
-    const isSame =
-      this.#lastRead?.blocks.length === blocks.length &&
-      this.#lastRead.blocks.every((block, index) => block === blocks[index])
-    if (isSame) return this.#lastRead!.batch
-    const batch = new RecordBatch(undefined, blocks)
-    if (this.followers > 1) this.#lastRead = { blocks, batch }
-    return batch
-  }
-
-  /** Drops what {@link recordsOf} keeps: a follower has caught up, or has ended. */
-  forgetRead(): void {
-    this.#lastRead = undefined
-  }
-
   readonly wake = (): void => {
     this.#isWaking = false
     for (const follower of this.#followers) follower.wake()
@@ -141,6 +121,5 @@ export class LiveTail {
   clear(): void {
     this.#batches = []
     this.#bytes = 0
-    this.#lastRead = undefined
   }
 }

@@ -1,14 +1,17 @@
 import { HeadwaterError } from '../../model/errors.ts'
 import { READ_METERED_BYTES_MAX, READ_RECORDS_MAX } from '../../model/limits.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import { macrotask } from '../../runtime/macrotask.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'
-import { ReadScheduler, SMALL_BYTES } from './read-scheduler.ts'
 
-/** A read without progress for this long may be ended to free its memory, in milliseconds. */
+/** Batches of up to this many metered bytes are small. */
+export const SMALL_BYTES = 65_536
+/** A consumer that has not asked for more for this long gives back what its read holds, in milliseconds. */
 const STALL_MS = 1_000
-/** How long a new read waits behind reads in progress, in milliseconds. */
-const WAIT_MAX_MS = 30_000
 const CHECK_MS = 250
+/** The part of the memory that only small reads use: at least what one may hold until its size is known. */
+const RESERVED_PART = 8
+const RESERVED_BYTES_MIN = readCost(2 * READ_METERED_BYTES_MAX, READ_RECORDS_MAX)
 
 /**
  * Estimates the memory of a read that holds this many metered bytes and records: the stored blocks, and one
@@ -20,197 +23,162 @@ export function readCost(meteredBytes: number, count: number): number {
   )
 }
 
-/** The most memory that a small read holds. */
-const SMALL_COST = readCost(SMALL_BYTES, READ_RECORDS_MAX)
-/** The part of the memory that only small reads use: at least what one may hold until its size is known. */
-const RESERVED_PART = 8
-const RESERVED_BYTES_MIN = readCost(2 * READ_METERED_BYTES_MAX, READ_RECORDS_MAX)
-
-/** The memory of one read. */
+/** What one read holds of the memory of all. */
 export interface ReadShare {
   /**
-   * Replaces what the read holds with `bytes`. Returns a promise if that must wait for other reads; it never
-   * settles once the share is closed. A read that is expected to be small waits for other small ones only.
+   * Holds `bytes` in place of what it held. Returns a promise if others have to give something back first; it
+   * never settles once the share is closed. Small reads wait for small ones only.
    */
-  hold(bytes: number, isSmall?: boolean): MaybePromise<void>
-  /**
-   * Corrects the held bytes, without waiting. Returns false, and holds nothing, if the read was expected to
-   * be small and there is no room for what it is: it must drop it, and wait.
-   */
-  correct(bytes: number): boolean
-  /** Records that the consumer has finished the last batch. */
-  moved(): void
-  /** Returns everything. A second call does nothing. */
+  acquire(bytes: number, isSmall: boolean): MaybePromise<void>
+  /** Changes what it holds, without waiting. */
+  resize(bytes: number): void
+  /** The consumer has got something: until `resume`, what is held depends on its pace. */
+  pause(): void
+  /** The consumer asks for more. */
+  resume(): void
+  /** Gives everything back. A second call does nothing. */
   close(): void
 }
 
 /**
  * The memory that the open reads of an engine hold together: blocks read from the storage, and batches that
- * their consumers have not finished. When it is used up, further reads wait, and those without progress for a
- * second must give back what they hold. A part is reserved for small reads, which would otherwise wait for
- * large ones.
+ * their consumers have not finished. When it is used up, reads wait in the order of their arrival, and
+ * consumers that stall give back what their reads hold. Small reads have a queue of their own and a reserved
+ * part, because they would otherwise wait for large ones.
  */
 export class ReadBudget {
-  readonly scheduler = new ReadScheduler()
   readonly #limit: number
   /** The limit of large reads. */
   readonly #largeLimit: number
-  /** @internal */
-  readonly clock: Clock
+  readonly #clock: Clock
   #used = 0
   /** The shares of all open reads, including those that hold nothing. */
   readonly #shares = new Set<Share>()
-  /** Reads that ask for their next batch. They precede new ones, until those have waited for too long. */
-  readonly #moving = new Set<Share>()
-  readonly #waiting = new Set<Share>()
-  /** Small reads, which precede all others. */
   readonly #small = new Set<Share>()
-  /** How many reads the three sets have. */
-  #queued = 0
+  readonly #large = new Set<Share>()
   #cancelCheck: (() => void) | undefined
+  #turn: Promise<void> = Promise.resolve()
 
   constructor(limit: number, clock: Clock) {
     this.#limit = limit
     this.#largeLimit = limit - Math.max(limit / RESERVED_PART, RESERVED_BYTES_MIN)
-    this.clock = clock
+    this.#clock = clock
   }
 
   get used(): number {
     return this.#used
   }
 
-  /** Whether more than half is used: reads should take little at a time. */
+  /** Whether more than half is used: nothing should be read ahead. */
   get isShort(): boolean {
     return this.#used > this.#limit / 2
   }
 
   /**
-   * Opens the share of a read. `end` is called with the reason if the read must release its memory: it closes
-   * the share, or corrects what it holds, unless the read is moving at that time.
+   * Opens the share of a read, whose consumer is to ask for something. `giveBack` is called with the reason
+   * if it stalls and others wait: it closes the share, or resizes it to nothing.
    */
-  open(end: (reason: HeadwaterError) => void): ReadShare {
-    const share = new Share(this, end)
+  open(giveBack: (reason: HeadwaterError) => void): ReadShare {
+    const share = new Share(this, this.#clock, giveBack)
     this.#shares.add(share)
     return share
   }
 
   /**
-   * Acquires `bytes` for a small read that ends at once, until `release`. Returns false, and acquires
-   * nothing, if it would have to wait.
+   * Resolves in a turn of the event loop of its own, in order of arrival. Encoding and writing a large batch
+   * takes milliseconds, for which appends, timers and other connections would wait.
    */
-  tryAcquire(bytes: number): boolean {
-    if (this.#queued > 0 || (this.#used > 0 && this.#used + bytes > this.#limit)) return false
-    this.#used += bytes
-    return true
-  }
-
-  /** Releases bytes of `tryAcquire`. */
-  release(bytes: number): void {
-    this.#used -= bytes
-    if (this.#queued > 0) this.#admit()
+  nextTurn(): Promise<void> {
+    this.#turn = this.#turn.then(macrotask)
+    return this.#turn
   }
 
   /** @internal */
-  hold(share: Share, bytes: number, isSmall: boolean): MaybePromise<void> {
+  acquire(share: Share, bytes: number, isSmall: boolean): MaybePromise<void> {
     if (!this.#shares.has(share)) return undefined
-    const large = share.since > 0 ? this.#moving : this.#waiting
-    share.isSmall = isSmall
-    share.since = this.clock.now()
-    const others = this.#used - share.bytes
-    const limit = isSmall ? this.#limit : this.#largeLimit
-    const fits = this.#queued === 0 && (others === 0 || others + bytes <= limit)
-    this.#used = fits ? others + bytes : others
-    share.bytes = fits ? bytes : 0
-    if (fits) return undefined
+    this.#used -= share.bytes
+    share.bytes = 0
     share.wanted = bytes
-    if (share.queue === undefined) this.#queued++
-    share.queue = isSmall ? this.#small : large
-    share.queue.add(share)
-    this.#admit()
-    if (share.queue === undefined) return undefined
-    return new Promise((resolve) => {
-      share.resolve = resolve
-      this.#check()
+    const queue = isSmall ? this.#small : this.#large
+    const isFirst = this.#small.size === 0 && queue.size === 0
+    if (isFirst && this.#fits(share, isSmall ? this.#limit : this.#largeLimit)) {
+      this.#grant(share, queue)
+      return undefined
+    }
+    queue.add(share)
+    const admitted = new Promise<void>((resolve) => {
+      share.admitted = resolve
     })
+    // What it has given up may be enough for others.
+    this.#admit()
+    this.#check()
+    return admitted
   }
 
-  /** @internal Replaces what a share holds, without waiting. */
-  correct(share: Share, bytes: number): boolean {
-    this.#used -= share.bytes
-    const isKept = !share.isSmall || bytes <= SMALL_COST || this.#fits(bytes, false)
-    share.bytes = isKept && this.#shares.has(share) ? bytes : 0
-    this.#used += share.bytes
-    if (this.#queued > 0) this.#admit()
-    return isKept
+  /** @internal */
+  resize(share: Share, bytes: number): void {
+    if (!this.#shares.has(share)) return
+    this.#used += bytes - share.bytes
+    share.bytes = bytes
+    this.#admit()
   }
 
   /** @internal */
   close(share: Share): void {
-    if (share.queue?.delete(share)) this.#queued--
+    this.#small.delete(share)
+    this.#large.delete(share)
+    this.resize(share, 0)
     this.#shares.delete(share)
-    this.correct(share, 0)
-    this.#admit()
-  }
-
-  #fits(bytes: number, isSmall: boolean): boolean {
-    return this.#used === 0 || this.#used + bytes <= (isSmall ? this.#limit : this.#largeLimit)
-  }
-
-  /** Returns the queue to serve: without room for a small read there is none for a large one. */
-  #queue(): Set<Share> {
-    if (this.#small.size > 0) return this.#small
-    const [oldest] = this.#waiting
-    const isOverdue = oldest !== undefined && this.clock.now() - oldest.since >= WAIT_MAX_MS
-    return this.#moving.size === 0 || isOverdue ? this.#waiting : this.#moving
   }
 
   #admit(): void {
-    for (;;) {
-      const [share] = this.#queue()
-      if (share === undefined) {
-        this.#cancelCheck?.()
-        this.#cancelCheck = undefined
-        return
-      }
-      if (!this.#fits(share.wanted, share.isSmall)) return
-      share.queue!.delete(share)
-      this.#queued--
-      share.queue = undefined
-      share.since = this.clock.now()
-      // It holds nothing while it waits.
-      share.bytes = share.wanted
-      this.#used += share.bytes
-      share.resolve?.()
-      share.resolve = undefined
+    for (const share of this.#small) {
+      if (!this.#fits(share, this.#limit)) return
+      this.#grant(share, this.#small)
     }
+    for (const share of this.#large) {
+      if (!this.#fits(share, this.#largeLimit)) return
+      this.#grant(share, this.#large)
+    }
+    this.#cancelCheck?.()
+    this.#cancelCheck = undefined
   }
 
-  /** Makes room for the waiting reads, now and at intervals. */
+  #fits(share: Share, limit: number): boolean {
+    return this.#used === 0 || this.#used + share.wanted <= limit
+  }
+
+  #grant(share: Share, queue: Set<Share>): void {
+    queue.delete(share)
+    share.bytes = share.wanted
+    this.#used += share.bytes
+    share.admitted?.()
+    share.admitted = undefined
+  }
+
+  /** Makes room for the reads that wait, now and at intervals. */
   #check(): void {
     if (this.#cancelCheck !== undefined) return
-    this.#endStalled()
-    this.#admit()
-    if (this.#queued === 0) return
-    this.#cancelCheck = this.clock.schedule(CHECK_MS, () => {
+    this.#reclaim()
+    if (this.#small.size + this.#large.size === 0) return
+    this.#cancelCheck = this.#clock.schedule(CHECK_MS, () => {
       this.#cancelCheck = undefined
       this.#check()
     })
   }
 
-  /** Ends the reads that have stalled longest, as many as the waiting reads need. */
-  #endStalled(): void {
-    const large = [...this.#moving, ...this.#waiting]
-    let needed = this.#used - (large.length === 0 ? this.#limit : this.#largeLimit)
-    for (const { wanted } of [...this.#small, ...large]) needed += wanted
-    const latest = this.clock.now() - STALL_MS
+  /** Takes from the consumers that have stalled longest as much as the waiting reads need. */
+  #reclaim(): void {
+    let missing = this.#used - (this.#large.size === 0 ? this.#limit : this.#largeLimit)
+    for (const { wanted } of [...this.#small, ...this.#large]) missing += wanted
+    const latest = this.#clock.now() - STALL_MS
     const stalled = [...this.#shares]
-      .filter(({ bytes, since }) => bytes > 0 && since <= latest)
-      .sort((a, b) => a.since - b.since)
-    for (const share of stalled) {
-      if (needed <= 0) return
-      const { bytes } = share
-      share.end(this.#tooSlow())
-      needed -= bytes - share.bytes
+      .filter(({ bytes, pausedAt }) => bytes > 0 && pausedAt !== undefined && pausedAt <= latest)
+      .sort((one, other) => one.pausedAt! - other.pausedAt!)
+    for (const { bytes, giveBack } of stalled) {
+      if (missing <= 0) return
+      missing -= bytes
+      giveBack(this.#tooSlow())
     }
   }
 
@@ -224,35 +192,39 @@ export class ReadBudget {
   }
 }
 
+/** The budget changes all members but `pausedAt`. */
 class Share implements ReadShare {
   readonly #budget: ReadBudget
-  readonly end: (reason: HeadwaterError) => void
-  /** The bytes that the read holds. Only the budget changes this and the members below. */
+  readonly #clock: Clock
+  readonly giveBack: (reason: HeadwaterError) => void
   bytes = 0
-  /** The time at which the read last made progress, or began to wait; 0 if it has done neither. */
-  since = 0
-  /** The queue in which it waits for `wanted` bytes. */
-  queue: Set<Share> | undefined = undefined
+  /** The bytes that it waits for, and what to call then. */
   wanted = 0
-  resolve: (() => void) | undefined = undefined
-  /** Whether what it holds, or waits for, was expected to be little. */
-  isSmall = false
+  admitted: (() => void) | undefined = undefined
+  /** Since when its consumer has not asked for more; undefined while something is being read for it. */
+  pausedAt: number | undefined
 
-  constructor(budget: ReadBudget, end: (reason: HeadwaterError) => void) {
+  constructor(budget: ReadBudget, clock: Clock, giveBack: (reason: HeadwaterError) => void) {
     this.#budget = budget
-    this.end = end
+    this.#clock = clock
+    this.giveBack = giveBack
+    this.pausedAt = clock.now()
   }
 
-  hold(bytes: number, isSmall = false): MaybePromise<void> {
-    return this.#budget.hold(this, bytes, isSmall)
+  acquire(bytes: number, isSmall: boolean): MaybePromise<void> {
+    return this.#budget.acquire(this, bytes, isSmall)
   }
 
-  correct(bytes: number): boolean {
-    return this.#budget.correct(this, bytes)
+  resize(bytes: number): void {
+    this.#budget.resize(this, bytes)
   }
 
-  moved(): void {
-    this.since = this.#budget.clock.now()
+  pause(): void {
+    this.pausedAt = this.#clock.now()
+  }
+
+  resume(): void {
+    this.pausedAt = undefined
   }
 
   close(): void {

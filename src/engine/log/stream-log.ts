@@ -1,19 +1,15 @@
-import type { ReadLimits } from '../../core/read-plan.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { RedactedKey } from '../../model/encryption-key.ts'
 import type { HeadwaterError } from '../../model/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import type { Head, StorageSession, StoredBlock } from '../../storage/contract.ts'
+import type { Head, ReadRange, StorageSession, StoredBlock } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import { identityOf } from '../../storage/heads.ts'
-import { RecordBatch } from '../../storage/record-batch.ts'
 import type { AppendGroup, AppendListener, AppendSink, BlockEncoder } from './append-group.ts'
 import { AppendPipeline, type AppendPipelineOptions } from './append-pipeline.ts'
 import type { AppendTarget, WriteAttempt } from './append-recovery.ts'
-import { BlockSource, type ReadAhead } from './block-source.ts'
 import { conflictError, lostRecordsError } from './errors.ts'
 import { type Follower, type LiveBatch, LiveTail, type LiveTailLimits, liveBatch } from './live-tail.ts'
-import type { ReadShare } from './read-budget.ts'
 import type { RecordCodec } from './record-codec.ts'
 
 const RELOADS_MAX = 10
@@ -24,9 +20,6 @@ export interface StreamLogOptions extends AppendPipelineOptions {
   readonly session: Pick<StorageSession, 'append' | 'head' | 'read'>
   readonly clock: Clock
   readonly limits: LiveTailLimits
-  readonly readAhead: ReadAhead
-  /** See `StorageManifest`. */
-  readonly readsIntoNewMemory?: boolean | undefined
   readonly loadDocument: (basin: string, stream: string) => Promise<StreamDocument | undefined>
   /** Called when an append has trimmed records. */
   readonly onTrim: () => void
@@ -69,7 +62,7 @@ export class StreamLog implements AppendTarget, AppendSink {
   wasUsed = false
   /** The latest read that is known to be recorded, in milliseconds: see `core/lifetime.ts`. */
   readAt: number | undefined
-  /** See `RecordSizes`. */
+  /** The metered bytes of a record: the mean of those that were appended or read last. */
   recordBytes = RECORD_BYTES
   #leases = 0
   /** How often it was marked as stale, and how often before the latest reload began. */
@@ -154,32 +147,14 @@ export class StreamLog implements AppendTarget, AppendSink {
     return this.#live?.at(seqNum)
   }
 
-  /**
-   * Returns the records of stored blocks, or of parts. Reads that follow share them (see
-   * `LiveTail.recordsOf`), and call `forgetRead` when they have caught up or end.
-   */
-  recordsOf(blocks: readonly Uint8Array[], follows: boolean): RecordBatch {
-    const isOwned = this.#options.readsIntoNewMemory
-    // What callers own cannot be shared.
-    const shared = follows && !isOwned ? this.#live?.recordsOf(blocks) : undefined
-    return shared ?? new RecordBatch(undefined, blocks, isOwned)
-  }
-
-  /** Reads the blocks from `from` on, up to the one that reaches a limit. */
-  readBlocks(from: number, endSeqNum: number, { count, bytes }: ReadLimits): Promise<readonly StoredBlock[]> {
-    const range = { from: { seqNum: from }, endSeqNum, bytesMax: bytes, recordsMax: count }
+  /** Reads the blocks of a range. */
+  readBlocks(range: ReadRange): Promise<readonly StoredBlock[]> {
     return this.#options.session.read(this.document.logId, range)
   }
 
-  /** A follower has caught up, or ends. */
-  forgetRead(): void {
-    this.#live?.forgetRead()
-  }
-
-  /** The stored blocks, for one read. */
-  blockSource(share: ReadShare): BlockSource {
-    const { session, readAhead } = this.#options
-    return new BlockSource(session, readAhead, this.document.logId, this.codec, share, this)
+  /** Tells the end of a log from a deleted one, which reads as empty. */
+  async exists(): Promise<boolean> {
+    return (await this.#options.session.head(this.document.logId)) !== undefined
   }
 
   /** This engine has changed the configuration. */

@@ -16,10 +16,9 @@ import { type AnySignal, onAbort, type SharedSignal, unlessAborted } from '../..
 import type { Clock } from '../../runtime/clock.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
 import { closedError } from '../log/errors.ts'
+import { ReadCursor } from '../log/follow.ts'
 import type { ReadBudget } from '../log/read-budget.ts'
-import { ReadCursor } from '../log/read-cursor.ts'
 import type { RecordReader } from '../log/record-codec.ts'
-import { isSmallRead, storedBatch } from '../log/stored-batch.ts'
 import type { StreamLease, StreamLog } from '../log/stream-log.ts'
 import type { StreamTable } from '../streams/table.ts'
 import type { StreamTarget } from '../streams/target.ts'
@@ -105,10 +104,6 @@ export class ReadService {
     const { basin } = target.ref
     if (!(opened instanceof ReadCursor)) {
       usage.unaryRead(basin)
-      if (opened instanceof ReadBatch) {
-        usage.delivered(basin, opened.meteredBytes)
-        return opened
-      }
       const empty = mergeBatches([])
       // Published clients of the hosted service get no tail here.
       return policy.allowsEmpty === 'always' ? empty.withTail(opened) : empty
@@ -160,14 +155,13 @@ export class ReadService {
     for (const cursor of [...this.#open]) cursor.fail(closedError())
   }
 
-  /** Resolves to the tail when there is nothing to read, and to the batch of a small unary read. */
+  /** Resolves to the tail when there is nothing to read. */
   async #openCursor(
     target: StreamTarget,
     query: ReadQuery,
     kind: ReadKind,
     options: OpenReadOptions,
-    startsOver = false,
-  ): Promise<ReadCursor | ReadBatch | StreamTail> {
+  ): Promise<ReadCursor | StreamTail> {
     assertReadQuery(query)
     const endSession = this.#context.admission.openSession()
     let lease: StreamLease | undefined
@@ -188,15 +182,7 @@ export class ReadService {
         return streamTailOf(log.head)
       }
       if (outcome.kind === 'unsatisfiable') throw unsatisfiable(log.head.tail)
-      const { plan } = outcome
-      if (kind === 'unary' && !startsOver && isSmallRead(log, plan)) {
-        const batch = await storedBatch(log, plan, this.#context.readBudget, clock.now())
-        release()
-        if (batch !== undefined && !this.#context.closing.aborted) return batch
-        // The plan is of another state of the stream.
-        return this.#openCursor(target, query, kind, options, true)
-      }
-      return await this.#locate({ log, release }, reader, kind, plan, options)
+      return await this.#locate({ log, release }, reader, kind, outcome.plan, options)
     } catch (error) {
       release()
       throw error

@@ -65,8 +65,11 @@ it('drops what a loop that pauses has not delivered, and reads it again', async 
   // Until a batch is the first of several that were read ahead together.
   for (let batch = 0; batch < 5; batch++) lastSeqNum = (await paused.next()).value!.lastSeqNum
   const others = Array.from({ length: 10 }, () => stream.read({ seqNum: 0, count: records }).batches())
-  const reading = Promise.all(others.map((session) => session.next()))
-  await clock.advance('2s')
+  let isRead = false
+  const reading = Promise.all(others.map((session) => session.next())).finally(() => {
+    isRead = true
+  })
+  while (!isRead) await clock.advance('1s')
   await reading
   asked.length = 0
   for (const session of others) await session.return()

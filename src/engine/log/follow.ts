@@ -1,0 +1,369 @@
+import { deletedUnderReadError } from '../../api/errors.ts'
+import type { ReadEvent, RecordCursor } from '../../api/record-cursor.ts'
+import {
+  admit,
+  admitsAll,
+  afterDelivering,
+  isExhausted,
+  type ReadLimits,
+  type ReadPlan,
+} from '../../core/read-plan.ts'
+import { extendedExpiry, isExpired } from '../../core/retention.ts'
+import { streamTailOf } from '../../core/sequence.ts'
+import type { HeadwaterError } from '../../model/errors.ts'
+import type { StreamTail } from '../../model/position.ts'
+import { andThen, isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
+import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
+import { type Follower, type LiveBatch, withData } from './live-tail.ts'
+import { type ReadBudget, type ReadShare, readCost, SMALL_BYTES } from './read-budget.ts'
+import { HistoryReader } from './read-history.ts'
+import type { RecordReader } from './record-codec.ts'
+import type { StreamLog } from './stream-log.ts'
+import { WaitTimer, type WaitTimerOptions } from './wait-timer.ts'
+
+export interface ReadCursorOptions extends WaitTimerOptions {
+  readonly reader: RecordReader
+  readonly budget: ReadBudget
+  /** Counts what is delivered. */
+  readonly meter?: { delivered(basin: string, meteredBytes: number): void } | undefined
+  /** Called once, when the read ends. */
+  readonly onClose: () => void
+}
+
+/** Settles the promise that a call of the cursor has returned. */
+interface Pending<Result> {
+  readonly resolve: (result: MaybePromise<Result>) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * One open read. It moves only when `next` is called, so its consumer sets the pace. It reads history from
+ * the storage and then, if the plan waits, follows live: it delivers appends as they become durable. When it
+ * falls behind, it reads history again. Closing frees everything.
+ */
+export class ReadCursor implements RecordCursor, Follower {
+  /**
+   * Ends the read when others need the memory of a consumer that pauses: called before the error is reported.
+   * If undefined, the read drops what it holds, and continues when its consumer asks again.
+   */
+  onEvicted: (() => void) | undefined
+  readonly #log: StreamLog
+  readonly #plan: ReadPlan
+  readonly #options: ReadCursorOptions
+  readonly #history: HistoryReader
+  readonly #timer: WaitTimer
+  readonly #share: ReadShare
+  #phase: 'history' | 'live' | 'closed' = 'history'
+  /** The sequence number of the next record to deliver. */
+  #position: number
+  /** The limits that remain. */
+  #limits: ReadLimits
+  /** The end of the history: the tail when the read was opened or when it last fell behind. */
+  #end: number
+  #unfollow: (() => void) | undefined
+  /** The call that waits for the storage, a cipher or memory. */
+  #pending: Pending<undefined> | undefined
+  /** The call that waits at the tail. */
+  #waiting: Pending<ReadEvent | undefined> | undefined
+  #failure: { readonly error: unknown } | undefined
+
+  constructor(log: StreamLog, plan: ReadPlan, options: ReadCursorOptions) {
+    const { reader, clock, budget } = options
+    this.#log = log
+    this.#plan = plan
+    this.#options = options
+    this.#position = plan.floor
+    this.#limits = plan.limits
+    this.#end = log.head.tail.seqNum
+    this.#share = budget.open((reason) => this.#giveBack(reason))
+    const { extensions } = log.head
+    const openedAt = clock.now()
+    this.#history = new HistoryReader(log, {
+      reader,
+      budget,
+      share: this.#share,
+      isExpired: (block) => isExpired(extendedExpiry(block, extensions), openedAt),
+    })
+    this.#timer = new WaitTimer(plan.waitMs, options)
+  }
+
+  /** The tail of the stream, as far as is known. */
+  get tail(): StreamTail {
+    return streamTailOf(this.#log.head)
+  }
+
+  /** The stream that is read, the sequence number of the next record to deliver, and the tail. */
+  get state() {
+    const { document, head } = this.#log
+    const { basin, name: stream } = document
+    return { basin, stream, position: this.#position, tail: head.tail.seqNum }
+  }
+
+  /** Whether it waits at the tail. */
+  get isWaiting(): boolean {
+    return this.#waiting !== undefined
+  }
+
+  /**
+   * Moves to the start of the read. Resolves to whether there is a stored record to deliver; to undefined if
+   * the read was closed meanwhile. Called once, before `next`.
+   */
+  locate(): Promise<boolean | undefined> {
+    return this.#unlessClosed(async () => {
+      this.#position = await this.#history.locate(this.#plan, this.#end)
+      return this.#position < this.#end
+    })
+  }
+
+  /**
+   * The next batch or heartbeat; undefined at the end. One call at a time. A rejection closes the cursor:
+   * `stream_deleted` when the stream is deleted, `closed` when the engine closes, `storage` when the storage
+   * fails.
+   */
+  next(): MaybePromise<ReadEvent | undefined> {
+    if (this.#isClosed()) return this.#over()
+    if (this.#phase === 'live') return this.#follow()
+    const caughtUp = this.#unlessClosed(() => this.#catchUp())
+    return caughtUp.then((event) => (event === 'caught up' ? this.next() : event))
+  }
+
+  /** The next batch of the records stored when the read was opened; undefined at their end. Does not wait. */
+  nextStored(): Promise<ReadBatch | undefined> {
+    if (this.#phase !== 'history') return this.#over()
+    return this.#unlessClosed(() => this.#nextBatchOfHistory())
+  }
+
+  /**
+   * Ends the read. A pending `next` resolves to undefined at once. May be called at any time and more than
+   * once.
+   */
+  close(): void {
+    if (this.#isClosed()) return
+    this.#release()
+    this.#pending?.resolve(undefined)
+    this.#waiting?.resolve(undefined)
+  }
+
+  /** Ends the read. The pending `next`, or else the next one, rejects with `error`. */
+  fail(error: unknown): void {
+    if (this.#isClosed()) return
+    this.#release()
+    const call = this.#pending ?? this.#waiting
+    if (call === undefined) this.#failure = { error }
+    else call.reject(error)
+  }
+
+  /** Sends a heartbeat now if the read waits at the tail, unless it has none. */
+  beat(): void {
+    this.#timer.beat()
+    this.wake()
+  }
+
+  /** Called after appends, and by the timer. */
+  wake(): void {
+    const waiting = this.#waiting
+    if (waiting === undefined) return
+    this.#waiting = undefined
+    try {
+      const event = this.#nextLive()
+      if (event === 'nothing') this.#wait(waiting)
+      else waiting.resolve(event)
+    } catch (error) {
+      this.#release()
+      waiting.reject(error)
+    }
+  }
+
+  /** The next event at the tail. */
+  #follow(): MaybePromise<ReadEvent | undefined> {
+    try {
+      const event = this.#nextLive()
+      if (event !== 'nothing') return event
+    } catch (error) {
+      this.#release()
+      return Promise.reject(error)
+    }
+    this.#share.resize(0)
+    return new Promise((resolve, reject) => this.#wait({ resolve, reject }))
+  }
+
+  #wait(call: Pending<ReadEvent | undefined>): void {
+    this.#waiting = call
+    this.#timer.schedule(() => this.wake())
+  }
+
+  /** What is due at the tail. */
+  #nextLive(): MaybePromise<ReadEvent | undefined> | 'nothing' {
+    const { head, isDeleted, loss } = this.#log
+    const isBehind = this.#position < head.tail.seqNum
+    const live = isBehind ? this.#log.liveBatchAt(this.#position) : undefined
+    if (live !== undefined) return this.#takeLive(live)
+    if (isDeleted) throw loss ?? deletedUnderReadError()
+    if (isBehind) {
+      // The next record is in the storage only.
+      this.#end = head.tail.seqNum
+      this.#phase = 'history'
+      return this.next()
+    }
+    const due = head.writeState?.closed ? 'end' : this.#timer.due()
+    if (due === undefined) return 'nothing'
+    if (due === 'heartbeat') return this.#heartbeat()
+    this.#release()
+    return undefined
+  }
+
+  #takeLive(live: LiveBatch): MaybePromise<ReadEvent | undefined> {
+    const { count, meteredBytes } = live.batch
+    const held = this.#share.acquire(readCost(meteredBytes, count), meteredBytes <= SMALL_BYTES)
+    const opened = this.#openLive(live)
+    if (!isPromise(held) && !isPromise(opened)) return this.#deliverLive(opened, live)
+    return this.#unlessClosed(async () => {
+      const [batch] = await Promise.all([opened, held])
+      return this.#isClosed() ? undefined : this.#deliverLive(batch, live)
+    })
+  }
+
+  /** The records of a live batch that the limits admit. Undefined if that is none. */
+  #openLive(live: LiveBatch): MaybePromise<ReadBatch | undefined> {
+    const { reader } = this.#options
+    const limits = this.#limits
+    const { firstSeqNum, endSeqNum, lastTimestamp } = live.block
+    const { count, meteredBytes } = live.batch
+    if (admitsAll(limits, { count, meteredBytes, lastTimestamp })) return reader.openLive(live)
+    const opening = reader.open(live.block, { from: firstSeqNum, endSeqNum, limits })
+    return andThen(opening, (block) => block && admittedPart(withData(live, block.data), limits))
+  }
+
+  #deliverLive(batch: ReadBatch | undefined, live: LiveBatch): ReadEvent | undefined {
+    if (batch === undefined) {
+      this.#release()
+      return undefined
+    }
+    this.#position = live.block.endSeqNum
+    this.#deliver(batch, batch.count < live.batch.count)
+    return { kind: 'batch', batch }
+  }
+
+  /**
+   * The next event on the way to the tail, or that it is reached. The heartbeat of a new follower is made
+   * together with the comparison of the tail: a turn later, its tail may be that of an append that was not
+   * delivered.
+   */
+  async #catchUp(): Promise<ReadEvent | 'caught up' | undefined> {
+    const { waitMs, chasesTail } = this.#plan
+    for (;;) {
+      const batch = await this.#nextBatchOfHistory()
+      if (batch !== undefined) return { kind: 'batch', batch }
+      if (this.#isClosed()) return undefined
+      if (waitMs === 0 && !chasesTail) break
+      // Follow, then read the tail: an append in between is seen one way or the other.
+      if (waitMs > 0) this.#unfollow ??= this.#log.follow(this)
+      const exists = await this.#log.refresh()
+      if (this.#isClosed()) return undefined
+      if (!exists) throw this.#log.loss ?? deletedUnderReadError()
+      const { tail } = this.#log.head
+      if (tail.seqNum <= this.#end) {
+        if (waitMs === 0 || !this.#timer.begin()) break
+        this.#history.forget()
+        this.#share.resize(0)
+        this.#phase = 'live'
+        return this.#heartbeat() ?? 'caught up'
+      }
+      this.#end = tail.seqNum
+    }
+    this.#release()
+    return undefined
+  }
+
+  async #nextBatchOfHistory(): Promise<ReadBatch | undefined> {
+    const { batch, next, ended } = await this.#history.next(this.#position, this.#end, this.#limits)
+    if (batch !== undefined && batch.meteredBytes > SMALL_BYTES) await this.#options.budget.nextTurn()
+    // What was read may continue another history than what was delivered.
+    const isGone = this.#log.isDeleted || (this.#log.isStale && !(await this.#log.refresh()))
+    if (this.#isClosed()) return undefined
+    if (isGone) throw this.#log.loss ?? deletedUnderReadError()
+    this.#position = next
+    if (batch === undefined) {
+      if (ended) this.#release()
+      return undefined
+    }
+    this.#deliver(batch, ended)
+    const { tail } = this
+    return batch.lastSeqNum + 1 === tail.seqNum ? batch.withTail(tail) : batch
+  }
+
+  #deliver({ count, meteredBytes }: ReadBatch, isLast: boolean): void {
+    this.#limits = afterDelivering(this.#limits, count, meteredBytes)
+    this.#options.meter?.delivered(this.#log.document.basin, meteredBytes)
+    this.#share.pause()
+    if (isLast || isExhausted(this.#limits)) this.#release()
+    else this.#timer.postpone()
+  }
+
+  /** A heartbeat to send now; undefined for a read without heartbeats. */
+  #heartbeat(): ReadEvent | undefined {
+    const timestamp = this.#timer.heartbeat()
+    return timestamp === undefined ? undefined : { kind: 'heartbeat', timestamp, tail: this.tail }
+  }
+
+  /** The consumer has stalled, and others need the memory. */
+  #giveBack(reason: HeadwaterError): void {
+    if (this.onEvicted === undefined) {
+      this.#history.forget()
+      this.#share.resize(0)
+    } else {
+      this.fail(reason)
+      this.onEvicted()
+    }
+  }
+
+  /**
+   * Settles as the work does, or resolves to undefined as soon as the read is closed: a later result is
+   * dropped. A failure closes the read.
+   */
+  #unlessClosed<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+    if (this.#isClosed()) return Promise.resolve(undefined)
+    return new Promise((resolve, reject) => {
+      this.#share.resume()
+      this.#pending = { resolve, reject }
+      work().then(
+        (result) => {
+          this.#pending = undefined
+          this.#share.pause()
+          resolve(result)
+        },
+        (error: unknown) => this.fail(error),
+      )
+    })
+  }
+
+  /** Frees everything. */
+  #release(): void {
+    this.#phase = 'closed'
+    this.#unfollow?.()
+    this.#timer.cancel()
+    this.#history.forget()
+    this.#share.close()
+    this.#options.onClose()
+  }
+
+  #isClosed(): boolean {
+    return this.#phase === 'closed'
+  }
+
+  /** How a closed read reports that it is over. */
+  async #over(): Promise<undefined> {
+    const failure = this.#failure
+    this.#failure = undefined
+    if (failure !== undefined) throw failure.error
+  }
+}
+
+/** The first records of a batch that the limits admit. Undefined if that is none. */
+function admittedPart(batch: ReadBatch, limits: ReadLimits): ReadBatch | undefined {
+  const admitted = admit(limits, batch.records)
+  if (admitted.count === 0) return undefined
+  const records = batch.records.slice(0, admitted.count)
+  const summary = { ...admitted, lastSeqNum: records.at(-1)!.seqNum }
+  return new ReadBatch(new RecordBatch(records), summary, batch.tail)
+}
