@@ -20,7 +20,7 @@ export const TAG_VALUE = (2 << 3) | 2
  * - the concatenation of two blocks is the block of their records, so small appends are merged by copying
  *   bytes.
  *
- * `test/wire/block-oracle.test.ts` compares it with the generated code of `@bufbuild/protobuf`, and
+ * `test/campaigns/fuzz/records.test.ts` compares it with the generated code of `@bufbuild/protobuf`, and
  * `npm run bench -- codec` measures the gain.
  */
 export function encodeRecords(records: readonly SequencedRecord[]): Uint8Array {

@@ -81,6 +81,17 @@ describe('records within the bounds', () => {
   })
 })
 
+describe('the remaining bounds', () => {
+  it.each<[string, Partial<ReadLimits>, boolean]>([
+    ['without bounds', {}, false],
+    ['above 0', { count: 1, bytes: 1 }, false],
+    ['with `count` 0', { count: 0 }, true],
+    ['with `bytes` 0', { bytes: 0 }, true],
+  ])('%s: exhausted is %3$s', (_, limits, expected) => {
+    expect(isExhausted({ ...NONE, ...limits })).toBe(expected)
+  })
+})
+
 describe('any bounds over any records', () => {
   const bound = (max: number) => fc.oneof(fc.nat(max), fc.constant(ALL))
   const limits = fc.record({ count: bound(8), bytes: bound(120), until: bound(60) })

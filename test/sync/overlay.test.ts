@@ -56,7 +56,7 @@ test('no record is shown twice or disappears, at whatever pace outbox and view r
   // may be ahead of it.
   const step = fc.constantFrom('append', 'know', 'confirm', 'examine', 'reach')
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+    fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
       let [appended, known, confirmed, examined, reached] = [0, 0, 0, 0, 0]
       let overlay: Overlay<string> = EMPTY_OVERLAY
       for (const kind of steps) {
@@ -74,8 +74,8 @@ test('no record is shown twice or disappears, at whatever pace outbox and view r
         }
         const confirmedShown = Array.from({ length: reached }, (_, number) => number)
         const all = [...confirmedShown, ...shown(overlay)]
-        expect(new Set(all).size).toBe(all.length)
-        for (let number = 0; number < known; number++) expect(all).toContain(number)
+        const missing = Array.from({ length: known }, (_, number) => number).filter((n) => !all.includes(n))
+        expect([new Set(all).size, missing]).toEqual([all.length, []])
       }
     }),
   )
