@@ -25,7 +25,6 @@ export interface Service {
 export async function startService(
   options: {
     storage?: Storage
-    port?: number
     clock?: Clock
     limits?: Partial<EngineLimits>
     demandsTokens?: boolean
@@ -33,7 +32,7 @@ export async function startService(
     onRequest?: (exchange: RequestExchange) => void
   } = {},
 ): Promise<Service> {
-  const { storage = testStorage(), port = 0, demandsTokens = false, limits = {} } = options
+  const { storage = testStorage(), demandsTokens = false, limits = {} } = options
   const hw = await open({
     storage,
     limits,
@@ -43,7 +42,7 @@ export async function startService(
   const errors: unknown[] = []
   const onError = (error: unknown) => void errors.push(error)
   const auth = demandsTokens ? 'token' : 'none'
-  const server = await serveObserved(hw, { port, auth, onError }, { onRequest: options.onRequest })
+  const server = await serveObserved(hw, { auth, onError }, { onRequest: options.onRequest })
   return {
     hw,
     server,

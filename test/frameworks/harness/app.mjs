@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { Client } from './client.mjs'
-import { until } from './until.mjs'
 
 const BASIN = 'checks-basin'
 const START_MS_MAX = 180_000
+const INTERVAL_MS = 20
 
 /** Killed with this process, whose signals they do not get. */
 const running = new Set()
@@ -173,4 +173,15 @@ export async function freePort() {
   const { port } = server.address()
   server.close()
   return port
+}
+
+/** Waits until `condition` returns a truthy value, and resolves to it. */
+export async function until(subject, condition, timeoutMs = 10_000) {
+  const deadline = performance.now() + timeoutMs
+  for (;;) {
+    const value = await condition()
+    if (value) return value
+    if (performance.now() > deadline) throw new Error(`waited ${timeoutMs} ms for ${subject}`)
+    await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS))
+  }
 }

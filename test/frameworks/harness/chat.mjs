@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { App } from './app.mjs'
-import { launchChromium } from './chromium.mjs'
-import { until } from './until.mjs'
+import { chromium } from 'playwright-core'
+import { App, until } from './app.mjs'
 
 /** What the stand-in for a model answers: `gated-model.js`. */
 export const ANSWER =
@@ -12,6 +12,7 @@ export const ANSWER =
   'Open it in a second tab: both show the same answer. ' +
   'Stop the server and start it again: what was written is still there, and the rest follows.'
 const SHOWN_MS_MAX = 120_000
+const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
 /** What the app of docs/ai-chat.md has to pass. */
 export const CHAT_CHECKS = {
@@ -113,4 +114,12 @@ async function openChat(browser, url) {
       await page.getByRole('button', { name: 'Ask' }).click()
     },
   }
+}
+
+/** Starts Chromium, or the browser in the environment variable `CHROMIUM_PATH`. */
+async function launchChromium() {
+  const { CHROMIUM_PATH } = process.env
+  const executablePath = (CHROMIUM_PATH ? [CHROMIUM_PATH] : PLACES).find((path) => existsSync(path))
+  assert.ok(executablePath, 'Chromium was not found; set CHROMIUM_PATH')
+  return await chromium.launch({ executablePath, args: ['--no-sandbox'], headless: true })
 }
