@@ -4,12 +4,7 @@ import { LIST_QUERY, type ListQuery, type Page } from '../model/info.ts'
 import { assertMembers, type MembersOf } from '../model/validation.ts'
 
 /** Selects the items of a `listAll` method. */
-export interface ListAllQuery {
-  /** The prefix of the names to list. */
-  readonly prefix?: string | undefined
-  /** The name after which the list begins. */
-  readonly startAfter?: string | undefined
-}
+export type ListAllQuery = Pick<ListQuery, 'prefix' | 'startAfter'>
 
 const { prefix, startAfter } = LIST_QUERY
 const LIST_ALL_QUERY: MembersOf<ListAllQuery> = { prefix, startAfter }

@@ -211,16 +211,10 @@ export abstract class Stream {
    * Makes a session that reads what the stream holds now, from the first record unless the query says where,
    * and then ends. An empty stream yields nothing. Nothing happens before the session is used.
    */
-  read(
-    query?: ReadQuery,
-    options?: Omit<ReadOptions, 'as'> & { readonly as?: 'string' | undefined },
-  ): SessionOf<'string'>
-  read(query: ReadQuery | undefined, options: ReadOptions & { readonly as: 'bytes' }): SessionOf<'bytes'>
-  read<Format extends RecordFormat>(
-    query: ReadQuery | undefined,
-    options: ReadOptions<Format>,
-  ): SessionOf<Format>
-  read(query: ReadQuery = {}, options: ReadOptions = {}): SessionOf<RecordFormat> {
+  read<Format extends RecordFormat = 'string'>(
+    query: ReadQuery = {},
+    options: ReadOptions<Format> = {},
+  ): SessionOf<Format> {
     return this.#session(() => historyQuery(query), options)
   }
 
@@ -232,16 +226,10 @@ export abstract class Stream {
    * for await (const { body } of stream.follow({ seqNum: 0 })) console.log(body)
    * ```
    */
-  follow(
-    query?: ReadQuery,
-    options?: Omit<ReadOptions, 'as'> & { readonly as?: 'string' | undefined },
-  ): SessionOf<'string'>
-  follow(query: ReadQuery | undefined, options: ReadOptions & { readonly as: 'bytes' }): SessionOf<'bytes'>
-  follow<Format extends RecordFormat>(
-    query: ReadQuery | undefined,
-    options: ReadOptions<Format>,
-  ): SessionOf<Format>
-  follow(query: ReadQuery = {}, options: ReadOptions = {}): SessionOf<RecordFormat> {
+  follow<Format extends RecordFormat = 'string'>(
+    query: ReadQuery = {},
+    options: ReadOptions<Format> = {},
+  ): SessionOf<Format> {
     return this.#session(() => followQuery(query), options)
   }
 
@@ -253,21 +241,12 @@ export abstract class Stream {
    * Errors, in addition to those of `read`: `rate_limited` when the read makes no progress while
    * `limits.readBufferBytes` is used up.
    */
-  readBatch(
-    query?: ReadQuery,
-    options?: Omit<ReadOptions, 'as'> & { readonly as?: 'string' | undefined },
-  ): Promise<ReadBatch<'string'>>
-  readBatch(
-    query: ReadQuery | undefined,
-    options: ReadOptions & { readonly as: 'bytes' },
-  ): Promise<ReadBatch<'bytes'>>
-  readBatch<Format extends RecordFormat>(
-    query: ReadQuery | undefined,
-    options: ReadOptions<Format>,
-  ): Promise<ReadBatch<Format>>
-  async readBatch(query: ReadQuery = {}, options: ReadOptions = {}): Promise<ReadBatch<RecordFormat>> {
+  async readBatch<Format extends RecordFormat = 'string'>(
+    query: ReadQuery = {},
+    options: ReadOptions<Format> = {},
+  ): Promise<ReadBatch<Format>> {
     assertMembers(options, READ_OPTIONS, 'options')
-    const { as = 'string', commands = true, create, signal } = options
+    const { as = 'string' as Format, commands = true, create, signal } = options
     const batch = await this.readUnary(historyQuery(query), { create, signal, allowsEmpty: 'always' })
     return (commands ? batch : batch.withoutCommands()).as(as)
   }
@@ -293,8 +272,7 @@ export abstract class Stream {
     query?: ReadQuery,
     options?: ReadOptions<Format>,
   ): ReadableStream<RecordAs<Format>> {
-    const session = this.follow<Format>(query, options ?? ({} as ReadOptions<Format>))
-    return readableOf<RecordAs<Format>>(session[Symbol.asyncIterator]())
+    return readableOf(this.follow(query, options)[Symbol.asyncIterator]())
   }
 
   /**
@@ -305,9 +283,12 @@ export abstract class Stream {
     return writableTo(inputSink(this, options, this.context.closing))
   }
 
-  #session(queryOf: () => ReadQuery, options: ReadOptions): SessionOf<RecordFormat> {
+  #session<Format extends RecordFormat>(
+    queryOf: () => ReadQuery,
+    options: ReadOptions<Format>,
+  ): SessionOf<Format> {
     assertMembers(options, READ_OPTIONS, 'options')
-    const { as = 'string', commands = true, create, signal } = options
+    const { as = 'string' as Format, commands = true, create, signal } = options
     return new ReadSession(
       (heartbeats) => this.openCursor(queryOf(), { heartbeats, create, allowsEmpty: 'always' }),
       commands ? (batch) => batch.as(as) : (batch) => batch.withoutCommands().as(as),

@@ -9,11 +9,7 @@ export type Header = readonly [name: Uint8Array, value: Uint8Array]
 /** Shared by the many records without headers. */
 export const NO_HEADERS: readonly Header[] = Object.freeze([])
 
-/**
- * A stored record with bytes (docs/protocol.md "Records"). Its byte arrays are shared and must not be written
- * to.
- */
-export interface SequencedRecord {
+interface StoredRecord<Content> {
   /** The position in the stream, from 0. */
   readonly seqNum: number
   /**
@@ -22,29 +18,21 @@ export interface SequencedRecord {
    */
   readonly timestamp: number
   /** The headers in the order in which they were appended. */
-  readonly headers: readonly Header[]
+  readonly headers: readonly (readonly [name: Content, value: Content])[]
   /** The content. */
-  readonly body: Uint8Array
+  readonly body: Content
   /** The effect of the record, if it is a command record (docs/protocol.md "Command records"). */
   readonly command?: Command | undefined
 }
 
+/**
+ * A stored record with bytes (docs/protocol.md "Records"). Its byte arrays are shared and must not be written
+ * to.
+ */
+export type SequencedRecord = StoredRecord<Uint8Array>
+
 /** A stored record with strings: UTF-8, with U+FFFD for each ill-formed part. */
-export interface TextRecord {
-  /** The position in the stream, from 0. */
-  readonly seqNum: number
-  /**
-   * Milliseconds since the Unix epoch unless the writer uses another unit; never less than the previous
-   * record's.
-   */
-  readonly timestamp: number
-  /** The headers in the order in which they were appended. */
-  readonly headers: readonly (readonly [name: string, value: string])[]
-  /** The content. */
-  readonly body: string
-  /** The effect of the record, if it is a command record (docs/protocol.md "Command records"). */
-  readonly command?: Command | undefined
-}
+export type TextRecord = StoredRecord<string>
 
 /** How a read returns bodies and headers. */
 export type RecordFormat = 'string' | 'bytes'

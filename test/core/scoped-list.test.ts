@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { listLimit, pageOf } from '../../src/core/listing.ts'
-import { scopedQuery, withinSet } from '../../src/core/permission.ts'
+import { listLimit, pageOf, scopedQuery, withinSet } from '../../src/core/listing.ts'
 import type { ResourceSet } from '../../src/model/access.ts'
 import { EMPTY_PAGE, type ListQuery, type Page } from '../../src/model/info.ts'
 import { arbitraryName, arbitrarySet } from './access-scopes.ts'

@@ -1,3 +1,4 @@
+import { scopedQuery, withinSet } from '../../core/listing.ts'
 import {
   covers,
   type Grant,
@@ -5,9 +6,7 @@ import {
   prefixedName,
   prefixedQuery,
   type Resource,
-  scopedQuery,
   shownName,
-  withinSet,
 } from '../../core/permission.ts'
 import { OPERATIONS, type Operation, type ResourceKind } from '../../model/access.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
