@@ -1,5 +1,3 @@
-// @module-tag slow
-
 import { describe, expect, it } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import { faultyStorage } from '../../adapters/testing/index.ts'
