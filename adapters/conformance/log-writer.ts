@@ -12,6 +12,8 @@ import { equal, ok } from './assertions.ts'
 import { type BlockSpec, block, checkRead, type ExpectedBlock, NOW, seqNumsOf, WHOLE_LOG } from './blocks.ts'
 
 export interface AppendSpec extends Omit<BlockSpec, 'firstSeqNum'> {
+  /** Number of blocks, each as the other members say. 1 by default. */
+  readonly blocks?: number | undefined
   readonly trimPoint?: number | undefined
   readonly trimmedAt?: number | undefined
   readonly fencingToken?: string | undefined
@@ -70,14 +72,19 @@ export class LogWriter {
   request(spec: AppendSpec = {}): AppendRequest {
     const { head } = this
     const writeState = spec.writeState ?? head.writeState
-    const added = block({ ...spec, firstSeqNum: head.tail.seqNum })
+    const blocks: StoredBlock[] = []
+    for (let i = 0; i < (spec.blocks ?? 1); i++) {
+      const firstSeqNum = blocks.at(-1)?.endSeqNum ?? head.tail.seqNum
+      blocks.push(block({ ...spec, firstSeqNum }))
+    }
+    const { endSeqNum, lastTimestamp } = blocks.at(-1)!
     this.head = {
       epoch: head.epoch,
-      tail: { seqNum: added.endSeqNum, timestamp: added.lastTimestamp },
+      tail: { seqNum: endSeqNum, timestamp: lastTimestamp },
       trimPoint: spec.trimPoint ?? head.trimPoint,
       fencingToken: spec.fencingToken ?? head.fencingToken,
       appendId: `append-${++appends}`,
-      appendedAt: NOW + added.endSeqNum,
+      appendedAt: NOW + endSeqNum,
       trims:
         spec.trimPoint === undefined || spec.trimPoint === head.trimPoint
           ? head.trims
@@ -85,11 +92,11 @@ export class LogWriter {
       ...(head.extensions && { extensions: head.extensions }),
       ...(writeState && { writeState }),
     }
-    this.written.push({ block: added, mayBeFreed: false })
+    for (const block of blocks) this.written.push({ block, mayBeFreed: false })
     return {
       logId: this.logId,
       expected: identityOf(head),
-      block: added,
+      blocks,
       head: this.head,
     }
   }
@@ -101,9 +108,10 @@ export class LogWriter {
     this.head = { ...this.head, epoch, extensions }
   }
 
+  /** Resolves to the first block. */
   append(spec: AppendSpec = {}): Promise<StoredBlock> {
     const request = this.request(spec)
-    const appended = this.session.append(request).then(() => request.block)
+    const appended = this.session.append(request).then(() => request.blocks[0]!)
     // A failing test may leave appends that it does not await: their rejections are not news.
     appended.catch(() => {})
     return appended

@@ -1,7 +1,13 @@
-import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX, INTEGER_MAX } from '../../src/model/limits.ts'
+import {
+  BATCH_METERED_BYTES_MAX,
+  BATCH_RECORDS_MAX,
+  INTEGER_MAX,
+  LARGE_APPEND_BYTES_MAX,
+  MIB,
+} from '../../src/model/limits.ts'
 import { emptyHead } from '../../src/storage/heads.ts'
 import { conflicts, equal, ok, winners } from './assertions.ts'
-import { NOW, WHOLE_LOG } from './blocks.ts'
+import { checkRead, NOW, WHOLE_LOG } from './blocks.ts'
 import type { Cases } from './harness.ts'
 import { LogWriter, reclaimAll } from './log-writer.ts'
 
@@ -61,6 +67,23 @@ export const logCases: Cases = {
     await log.append({ count: BATCH_RECORDS_MAX, bodyBytes: 1000 })
     await log.append({ count: BATCH_RECORDS_MAX, bodyBytes: 0 })
     await log.check()
+  },
+  async 'an append of several blocks is stored whole, or not at all'(harness) {
+    const log = await harness.log()
+    await log.append()
+    const wrong = new LogWriter(log.session, 'a', { ...log.head, appendId: 'another' })
+    await conflicts(wrong.append({ blocks: 3 }), 'append of three blocks')
+    await log.check()
+    await Promise.all([
+      log.append({ blocks: 3, count: 5 }),
+      log.append({ blocks: LARGE_APPEND_BYTES_MAX / MIB, bodyBytes: BATCH_METERED_BYTES_MAX - 8 }),
+      log.append({ blocks: 2, count: BATCH_RECORDS_MAX, bodyBytes: 0 }),
+      log.append(),
+    ])
+    const recovered = await harness.crash()
+    await log.check(recovered)
+    const unsplit = { ...WHOLE_LOG, unsplit: true }
+    checkRead(log.written, unsplit, await recovered.read('a', unsplit))
   },
   async 'an append that expects another tail or epoch conflicts and writes nothing'(harness) {
     const log = await harness.log()

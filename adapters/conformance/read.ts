@@ -179,11 +179,12 @@ export const readCases: Cases = {
   async 'a view of a larger buffer is stored without the rest of the buffer'(harness) {
     const log = await harness.log()
     const request = log.request({ count: 2 })
-    const { data } = request.block
+    const [whole] = request.blocks
+    const { data } = whole!
     const buffer = new Uint8Array(data.length + 20).fill(0xee)
     buffer.set(data, 10)
     const view = buffer.subarray(10, 10 + data.length)
-    await log.session.append({ ...request, block: { ...request.block, data: view } })
+    await log.session.append({ ...request, blocks: [{ ...whole!, data: view }] })
     equal((await read(log, {}))[0]?.data, data, 'bytes')
   },
 }

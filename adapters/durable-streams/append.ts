@@ -8,6 +8,7 @@ import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
 import { assertContentType, isSameType } from './content.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
+import { recordsOfMessage } from './messages.ts'
 import { offsetOf } from './offsets.ts'
 import { type DescribedStream, describedStream, stateForAppend } from './state.ts'
 
@@ -26,7 +27,7 @@ export async function append(request: ApiRequest, hw: Engine): Promise<Reply> {
   let ack: AppendAck
   try {
     const isPlain = producer === undefined && streamSeq === undefined
-    ack = await stream.append(records, isPlain ? undefined : { producer, streamSeq })
+    ack = await stream.appendLarge(records, isPlain ? undefined : { producer, streamSeq })
   } catch (error) {
     const outcome = producer && earlierOutcome(error)
     if (outcome === undefined) throw error
@@ -84,7 +85,7 @@ function recordsOf(
     if (tail.closed) throw new DurableStreamsError(409, 'the stream is closed', headersOf(tail.seqNum, true))
     throw new DurableStreamsError(409, `the stream has content type ${contentType}`)
   }
-  const records = content.recordsOf(body)
+  const records = content.messagesOf(body).flatMap(recordsOfMessage)
   if (records.length === 0) throw new DurableStreamsError(400, 'the array must not be empty')
   return closes ? [...records, closeRecord()] : records
 }

@@ -1,48 +1,49 @@
-import type { ReadBatch } from '../../src/index.ts'
+import type { SequencedRecord } from '../../src/index.ts'
 import { encodeBase64 } from '../../src/model/base64.ts'
 import { concatBytes, lossyTextOf, textOf } from '../../src/model/bytes.ts'
-import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
+import { LARGE_APPEND_RECORDS_MAX } from '../../src/model/limits.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
+import { messagesOf } from './messages.ts'
 
 /** The content type of streams without one, such as those created over the wire protocol. */
 export const DEFAULT_CONTENT_TYPE = 'application/octet-stream'
 
 /** The conversion between the records of a stream and bodies and events, for its content type. */
 export interface Content {
-  /** The records of a body. Throws 400 if it is malformed. */
-  recordsOf(body: Uint8Array): readonly (Uint8Array | string)[]
-  /** The body of a response with the records of a batch that has no commands. */
-  bodyOf(batch: ReadBatch): string | Uint8Array
-  /** The data of the event with the records of a batch that has no commands. */
-  eventDataOf(batch: ReadBatch): string
+  /** The messages of a body. Throws 400 if it is malformed. */
+  messagesOf(body: Uint8Array): readonly (Uint8Array | string)[]
+  /** The body of a response with records that are no commands. */
+  bodyOf(records: readonly SequencedRecord[]): string | Uint8Array
+  /** The data of the event with records that are no commands. */
+  eventDataOf(records: readonly SequencedRecord[]): string
   /** Whether events contain base64. */
   readonly isBase64: boolean
   /** The body of a response without records. */
   readonly empty: string
 }
 
-const bodiesOf = (batch: ReadBatch): readonly Uint8Array[] => batch.records.map(({ body }) => body)
+const bytesOf = (records: readonly SequencedRecord[]) => concatBytes(records.map(({ body }) => body))
 
 const JSON_CONTENT: Content = {
-  recordsOf: jsonMessages,
-  bodyOf: (batch) => jsonArray(bodiesOf(batch)),
-  eventDataOf: (batch) => jsonArray(bodiesOf(batch)),
+  messagesOf: jsonMessages,
+  bodyOf: (records) => jsonArray(messagesOf(records)),
+  eventDataOf: (records) => jsonArray(messagesOf(records)),
   isBase64: false,
   empty: '[]',
 }
 
 const TEXT_CONTENT: Content = {
-  recordsOf: (body) => [body],
-  bodyOf: (batch) => concatBytes(bodiesOf(batch)),
-  eventDataOf: (batch) => lossyTextOf(concatBytes(bodiesOf(batch))),
+  messagesOf: (body) => [body],
+  bodyOf: bytesOf,
+  eventDataOf: (records) => lossyTextOf(bytesOf(records)),
   isBase64: false,
   empty: '',
 }
 
 const BINARY_CONTENT: Content = {
   ...TEXT_CONTENT,
-  eventDataOf: (batch) => encodeBase64(concatBytes(bodiesOf(batch))),
+  eventDataOf: (records) => encodeBase64(bytesOf(records)),
   isBase64: true,
 }
 
@@ -79,7 +80,7 @@ export function contentHeaders(contentType: string): Record<string, string> {
 
 /**
  * The messages of a JSON body: the elements of an array, or else one value. They are pieces of the text, so
- * that numbers and the order of members stay as they are. Stops after one more than a batch may have. Throws
+ * that numbers and the order of members stay as they are. Stops after one more than an append may have. Throws
  * 400 if the body is not JSON.
  */
 export function jsonMessages(body: Uint8Array): readonly string[] {
@@ -132,7 +133,7 @@ function elementsOf(array: string): readonly string[] {
     if (!isEnd && (character !== ',' || depth > 1)) continue
     const element = array.slice(start, match.index).trim()
     if (element !== '') elements.push(element)
-    if (isEnd || elements.length > BATCH_RECORDS_MAX) break
+    if (isEnd || elements.length > LARGE_APPEND_RECORDS_MAX) break
     start = match.index + 1
   }
   return elements

@@ -9,6 +9,7 @@ import type { ApiRequest } from '../http/request.ts'
 import { bodyOf, headerIntegerOf, isClosing } from './append.ts'
 import { assertContentType, contentOf, DEFAULT_CONTENT_TYPE, isSameType } from './content.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
+import { isContinued } from './messages.ts'
 import { parseOffset } from './offsets.ts'
 import { streamInPath } from './paths.ts'
 import {
@@ -154,7 +155,7 @@ function recordsOf(
   point: ForkPoint | undefined,
   body: Uint8Array,
 ): readonly (Uint8Array | string)[] {
-  const own = body.length === 0 ? [] : contentOf(contentType).recordsOf(body)
+  const own = body.length === 0 ? [] : contentOf(contentType).messagesOf(body)
   return point?.part === undefined ? own : [point.part, ...own]
 }
 
@@ -192,7 +193,8 @@ async function forkPoint(
     const batch = await stream.readUnary({ seqNum: next }, { allowsEmpty: 'always' })
     if (batch.count === 0) break
     for (const record of batch.withoutCommands().records) {
-      const size = countsMessages ? 1 : record.body.length
+      // A message in parts ends with the last one.
+      const size = !countsMessages ? record.body.length : isContinued(record) ? 0 : 1
       if (left < size) return { seqNum: record.seqNum, part: record.body.slice(0, left) }
       left -= size
       if (left === 0) return { seqNum: record.seqNum + 1, part: undefined }

@@ -1,9 +1,14 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
+import {
+  BATCH_METERED_BYTES_MAX,
+  BATCH_RECORDS_MAX,
+  LARGE_APPEND_RECORDS_MAX,
+} from '../../src/model/limits.ts'
 import { errorBody } from '../../src/wire/errors.ts'
 import { BODY_LENGTH } from '../http/body.ts'
 import type { Reply } from '../http/reply.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
+import { APPEND_BYTES_MAX } from './messages.ts'
 import { offsetOf } from './offsets.ts'
 
 const CODES: Readonly<Record<number, string>> = {
@@ -14,11 +19,12 @@ const CODES: Readonly<Record<number, string>> = {
   413: 'too_large',
 }
 
-/** The reply to an append that exceeds a batch: appending several batches would not be atomic. */
+/** The reply to an append or a creation that is too large: to divide it would not be atomic. */
 const TOO_LARGE = JSON.stringify({
   code: CODES[413],
   message:
-    `an append has at most ${BATCH_RECORDS_MAX} messages and ${BATCH_METERED_BYTES_MAX} bytes, ` +
+    `a POST has at most ${LARGE_APPEND_RECORDS_MAX} messages and ${APPEND_BYTES_MAX} bytes, ` +
+    `and a PUT ${BATCH_RECORDS_MAX} messages and ${BATCH_METERED_BYTES_MAX} bytes, ` +
     'where each message counts 8 bytes more; divide it into several',
 })
 

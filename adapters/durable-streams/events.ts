@@ -1,9 +1,11 @@
-import type { ReadBatch, ReadCursor, ReadEvent } from '../../src/index.ts'
+import type { ReadBatch, ReadCursor, ReadEvent, SequencedRecord } from '../../src/index.ts'
 import { utf8 } from '../../src/model/bytes.ts'
 import { type Reply, streamReply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
 import { SessionBody, type SessionEncoding } from '../http/session-body.ts'
 import type { Content } from './content.ts'
+import { HeldBytes } from './held-bytes.ts'
+import { missingParts } from './messages.ts'
 import { offsetOf } from './offsets.ts'
 import { assertAvailable, goneError, type ReadPosition } from './state.ts'
 
@@ -25,7 +27,7 @@ export async function eventStream(
   await assertAvailable(position)
   const cursor = await stream.openCursor({ seqNum }, { heartbeats: true })
   if (cursor !== undefined) endAfter(cursor, sseMs)
-  const encoding = new EventEncoding(position, cursors)
+  const encoding = new EventEncoding(position, cursors, new HeldBytes(request.settings))
   const reply = streamReply(
     'text/event-stream',
     new SessionBody(cursor, encoding, request, 'durable-streams'),
@@ -57,8 +59,12 @@ class EventEncoding implements SessionEncoding {
   #next: number | undefined
   /** The sequence number in the last control event. */
   #known = -1
+  /** The records of a message in parts that is not complete, and those before it. */
+  #parts: SequencedRecord[] = []
+  readonly #held: HeldBytes
 
-  constructor({ state, seqNum, isExact }: ReadPosition, cursors: () => string) {
+  constructor({ state, seqNum, isExact }: ReadPosition, cursors: () => string, held: HeldBytes) {
+    this.#held = held
     this.#content = state.content
     this.#cursors = cursors
     this.#next = isExact ? seqNum : undefined
@@ -68,19 +74,43 @@ class EventEncoding implements SessionEncoding {
 
   event(event: ReadEvent): Uint8Array {
     this.end = undefined
+    // The event before it was sent.
+    if (this.#parts.length === 0) this.#held.release()
     if (event.kind === 'heartbeat') {
       const { seqNum, closed } = event.tail
       this.#advance(seqNum, seqNum)
-      if (closed) return utf8(closedEvent(seqNum))
+      // At the tail, what is left of a message in parts will not come.
+      const data = this.#takeParts()
+      if (closed) return utf8(data + closedEvent(seqNum))
       // Keeps the connection open.
-      if (seqNum === this.#known) return COMMENT
+      if (seqNum === this.#known && data === '') return COMMENT
       this.#known = seqNum
-      return utf8(controlEvent(seqNum, this.#cursors(), true))
+      return utf8(data + controlEvent(seqNum, this.#cursors(), true))
     }
     const { batch } = event
-    this.#known = batch.lastSeqNum + 1
-    this.#advance(this.#known - batch.count, this.#known)
-    return sharedEvents(batch, this.#content, this.#cursors())
+    const next = batch.lastSeqNum + 1
+    this.#advance(next - batch.count, next)
+    const isComplete = missingParts(batch.records.at(-1)) === 0
+    if (isComplete && this.#parts.length === 0) {
+      this.#known = next
+      return sharedEvents(batch, this.#content, this.#cursors())
+    }
+    this.#held.acquire(batch.meteredBytes)
+    this.#parts.push(...batch.withoutCommands().records)
+    if (!isComplete) return COMMENT
+    this.#known = next
+    return utf8(this.#takeParts() + controlAfter(batch, this.#cursors()))
+  }
+
+  close(): void {
+    this.#held.release()
+  }
+
+  /** The event with the records that were kept. */
+  #takeParts(): string {
+    const records = this.#parts
+    this.#parts = []
+    return records.length === 0 ? '' : dataEvent(this.#content.eventDataOf(records))
   }
 
   /** Ends the response of a client that has fallen behind a trim, rather than leave out records silently. */
@@ -109,11 +139,8 @@ function sharedEvents(batch: ReadBatch, content: Content, cursor: string): Uint8
   const known = lastEvents.get(batch)
   if (known?.cursor === cursor && known.content === content) return known.chunk
   const visible = batch.withoutCommands()
-  const next = batch.lastSeqNum + 1
-  const data = visible.records.length === 0 ? '' : dataEvent(content.eventDataOf(visible))
-  const isUpToDate = batch.tail?.seqNum === next
-  const isLast = isUpToDate && batch.tail?.closed === true
-  const chunk = utf8(data + (isLast ? closedEvent(next) : controlEvent(next, cursor, isUpToDate)))
+  const data = visible.records.length === 0 ? '' : dataEvent(content.eventDataOf(visible.records))
+  const chunk = utf8(data + controlAfter(batch, cursor))
   lastEvents.set(batch, { content, cursor, chunk })
   return chunk
 }
@@ -127,6 +154,14 @@ function dataEvent(data: string): string {
     .split(/\r\n|\n|\r/)
     .map((line) => (line.startsWith(' ') ? `data: ${line}` : `data:${line}`))
   return `event: data\n${lines.join('\n')}\n\n`
+}
+
+/** The control event after the records of a batch. */
+function controlAfter(batch: ReadBatch, cursor: string): string {
+  const next = batch.lastSeqNum + 1
+  const isUpToDate = batch.tail?.seqNum === next
+  const isLast = isUpToDate && batch.tail?.closed === true
+  return isLast ? closedEvent(next) : controlEvent(next, cursor, isUpToDate)
 }
 
 function controlEvent(seqNum: number, cursor: string, isUpToDate: boolean): string {

@@ -8,6 +8,7 @@ import {
   type HandlerSettings,
   handlerSettings,
 } from '../http/options.ts'
+import { APPEND_BYTES_MAX } from './messages.ts'
 
 /**
  * Options of a handler for the Durable Streams protocol; the others are those of `createHandler`.
@@ -99,7 +100,11 @@ const SSE_MS = 60_000
 export function durableStreamsSettings(options: DurableStreamsOptions): DurableStreamsSettings {
   assertOptions(options, DURABLE_STREAMS_OPTIONS)
   const { basin, path = DEFAULT_PATH, longPollMs = LONG_POLL_MS, sseMs = SSE_MS, ...shared } = options
-  const http = handlerSettings({ ...shared, retention: shared.retention ?? 'infinite' })
+  const http = handlerSettings(
+    { ...shared, retention: shared.retention ?? 'infinite' },
+    undefined,
+    APPEND_BYTES_MAX,
+  )
   const problem = basin === undefined ? '`basin` is required' : basinNameProblem(basin)
   if (problem !== undefined) throw invalid(problem, 'basin')
   if (!(longPollMs >= 0 && longPollMs <= UNARY_WAIT_MS_MAX)) {

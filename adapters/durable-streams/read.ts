@@ -1,9 +1,13 @@
-import type { Engine, ReadBatch } from '../../src/index.ts'
+import type { Engine, SequencedRecord } from '../../src/index.ts'
+import { utf8 } from '../../src/model/bytes.ts'
+import { RECORD_METERED_BYTES_MAX } from '../../src/model/limits.ts'
 import type { Reply } from '../http/reply.ts'
 import type { ApiRequest } from '../http/request.ts'
 import { contentHeaders } from './content.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
 import { eventStream } from './events.ts'
+import { HeldBody, HeldBytes } from './held-bytes.ts'
+import { missingParts } from './messages.ts'
 import { offsetOf, parseStart, type StartOffset } from './offsets.ts'
 import type { DurableStreamsSettings } from './options.ts'
 import {
@@ -61,8 +65,11 @@ function atTail({ content, contentType, tail }: DescribedStream): Reply {
 
 /** One response with records. */
 interface Chunk {
-  readonly batch: ReadBatch
-  /** The sequence number after it. */
+  /** The records that were read, without commands. */
+  readonly records: readonly SequencedRecord[]
+  /** How many parts of the last message follow them, which the response includes. */
+  readonly missing: number
+  /** The sequence number after the response. */
   readonly next: number
   readonly isUpToDate: boolean
   /** Set if it ends with the last record of a closed stream. */
@@ -83,14 +90,46 @@ async function readChunk(
   if (batch.count === 0) {
     if (isExact && seqNum < tail.seqNum) throw goneError(tail.seqNum)
     const isLast = tail.closed === true
-    return { batch, next: Math.max(seqNum, tail.seqNum), isUpToDate: true, isLast }
+    return { records: [], missing: 0, next: Math.max(seqNum, tail.seqNum), isUpToDate: true, isLast }
   }
   const first = batch.lastSeqNum + 1 - batch.count
   if (isExact && first > seqNum) throw goneError(first)
-  const next = batch.lastSeqNum + 1
-  const isUpToDate = next >= tail.seqNum
-  const isLast = isUpToDate && tail.closed === true
-  return { batch: batch.withoutCommands(), next, isUpToDate, isLast }
+  const end = batch.lastSeqNum + 1
+  const parts = missingParts(batch.records.at(-1))
+  // The tail of a batch may be its end, within an append.
+  const latest = end + parts <= tail.seqNum ? tail : (await stream.describe(['read'])).tail
+  // The parts of a message are appended together: what claims to be one without the others is none.
+  const missing = end + parts <= latest.seqNum ? parts : 0
+  const next = end + missing
+  const isUpToDate = next >= latest.seqNum
+  const isLast = isUpToDate && latest.closed === true
+  return { records: batch.withoutCommands().records, missing, next, isUpToDate, isLast }
+}
+
+/** The body of a response, with the last message complete. */
+async function bodyOf(
+  { settings }: ApiRequest,
+  { stream, state: { content } }: ReadPosition,
+  { records, missing, next }: Chunk,
+): Promise<NonNullable<Reply['body']>> {
+  if (missing === 0) return content.bodyOf(records)
+  const held = new HeldBytes(settings)
+  try {
+    held.acquire(missing * RECORD_METERED_BYTES_MAX)
+    const all = [...records]
+    for (let seqNum = next - missing; seqNum < next; ) {
+      const batch = await stream.readUnary({ seqNum, count: next - seqNum }, { allowsEmpty: 'always' })
+      const first = batch.lastSeqNum + 1 - batch.count
+      if (batch.count === 0 || first > seqNum) throw goneError(batch.count === 0 ? next : first)
+      all.push(...batch.withoutCommands().records)
+      seqNum = batch.lastSeqNum + 1
+    }
+    const body = content.bodyOf(all)
+    return new HeldBody(typeof body === 'string' ? utf8(body) : body, held)
+  } catch (error) {
+    held.release()
+    throw error
+  }
 }
 
 async function catchUp(
@@ -99,7 +138,8 @@ async function catchUp(
   settings: DurableStreamsSettings,
 ): Promise<Reply> {
   const { state, seqNum } = position
-  const { batch, next, isUpToDate, isLast } = await readChunk(position, seqNum)
+  const chunk = await readChunk(position, seqNum)
+  const { next, isUpToDate, isLast } = chunk
   const etag = etagOf(state, seqNum, next, isUpToDate)
   const headers = {
     etag,
@@ -113,7 +153,7 @@ async function catchUp(
   return {
     status: 200,
     headers: { ...headers, ...contentHeaders(state.contentType) },
-    body: state.content.bodyOf(batch),
+    body: await bodyOf(request, position, chunk),
   }
 }
 
@@ -142,14 +182,15 @@ async function longPoll(
   const end = hw.now() + longPollMs
   for (let { seqNum } = position; ; ) {
     const waitMs = Math.max(0, end - hw.now())
-    const { batch, next, isUpToDate, isLast } = await readChunk(position, seqNum, { waitMs, signal })
+    const chunk = await readChunk(position, seqNum, { waitMs, signal })
+    const { next, isUpToDate, isLast } = chunk
     const headers = {
       'stream-next-offset': offsetOf(next),
       'stream-cursor': cursors(hw.now()),
       ...(isUpToDate && { 'stream-up-to-date': 'true' }),
       ...(isLast && CLOSED),
     }
-    if (batch.records.length > 0) {
+    if (chunk.records.length > 0) {
       return {
         status: 200,
         headers: {
@@ -158,7 +199,7 @@ async function longPoll(
           'cache-control': cacheControl,
           ...contentHeaders(state.contentType),
         },
-        body: state.content.bodyOf(batch),
+        body: await bodyOf(request, position, chunk),
       }
     }
     // A long poll does not end for commands, which are not visible to the client.

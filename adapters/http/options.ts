@@ -109,7 +109,7 @@ export interface HandlerOptions {
 export interface HandlerLimits {
   /**
    * The longest body of a request, except append sessions, in bytes before and after decompression. Default
-   * and maximum 2 MiB.
+   * and maximum 2 MiB; 16 MiB for the Durable Streams protocol.
    */
   readonly bodyBytes?: number | undefined
   /**
@@ -215,17 +215,22 @@ function encodedPath(prefix: string): string {
   return new URL(prefix.startsWith('/') ? prefix : `/${prefix}`, 'http://localhost').pathname
 }
 
-/** Throws `invalid` for invalid options. */
+/**
+ * Throws `invalid` for invalid options.
+ *
+ * @param bodyBytesMax The default and maximum of `limits.bodyBytes`.
+ */
 export function handlerSettings(
   options: HandlerOptions,
   members: Members = HANDLER_OPTIONS,
+  bodyBytesMax = REQUEST_BODY_BYTES_MAX,
 ): HandlerSettings {
   assertOptions(options, members)
   const { auth = 'token', basinDomains = ['localhost'] } = options
   const cors = options.cors ?? (auth === 'token' && options.getToken === undefined)
   const basinProblem = options.basin === undefined ? undefined : basinNameProblem(options.basin)
   if (basinProblem !== undefined) throw invalid(basinProblem, 'basin')
-  const limits = limitsOf(options.limits)
+  const limits = limitsOf(options.limits, bodyBytesMax)
   const provisionResults = HEADER_PREFIXES.map((prefix) => vendorHeaderName(prefix, 'provision-result'))
   const onError = options.onError ?? logError
   const reported = new WeakSet<object>()
@@ -282,10 +287,13 @@ function logError(error: unknown): void {
   console.error(error)
 }
 
-function limitsOf(limits: HandlerLimits = {}): Readonly<Record<keyof HandlerLimits, number>> {
-  const { bodyBytes = REQUEST_BODY_BYTES_MAX, pendingBodyBytes = 256 * MIB } = limits
-  if (!(bodyBytes >= 0 && bodyBytes <= REQUEST_BODY_BYTES_MAX)) {
-    const message = `limits.bodyBytes must be from 0 to ${REQUEST_BODY_BYTES_MAX}, not ${bodyBytes}`
+function limitsOf(
+  limits: HandlerLimits = {},
+  bodyBytesMax: number,
+): Readonly<Record<keyof HandlerLimits, number>> {
+  const { bodyBytes = bodyBytesMax, pendingBodyBytes = 256 * MIB } = limits
+  if (!(bodyBytes >= 0 && bodyBytes <= bodyBytesMax)) {
+    const message = `limits.bodyBytes must be from 0 to ${bodyBytesMax}, not ${bodyBytes}`
     throw invalid(message, 'limits.bodyBytes')
   }
   if (!(pendingBodyBytes >= REQUEST_BODY_BYTES_MAX)) {

@@ -17,6 +17,8 @@ export interface SessionEncoding {
   advise?(): void
   /** Marks a clean end. */
   readonly end?: Uint8Array | undefined
+  /** Called when the body ends, for whatever reason. */
+  close?(): void
 }
 
 type Chunk = IteratorResult<Uint8Array, undefined>
@@ -107,8 +109,10 @@ export class SessionBody
   }
 
   #close(): void {
+    if (this.#isOver) return
     this.#isOver = true
     this.#request.settings.drain.delete(this)
+    this.#encoding.close?.()
     if (this.#listed !== undefined) this.#request.sessions.delete(this.#listed)
     this.#cursor?.close()
   }

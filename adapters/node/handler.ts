@@ -113,7 +113,7 @@ export function nodeHandlerOf(
   const engine = typeof hw === 'function' ? openOnce(hw) : hw
   const router = protocolRouter(settings)
   const core = coreOf(engine, settings, router)
-  const { durableStreams, ...shared } = options
+  const { durableStreams, limits: { lingerMs: _, ...limits } = {}, ...shared } = options
   const { drain } = settings
   const served: ExchangeHandler =
     durableStreams === undefined
@@ -123,7 +123,7 @@ export function nodeHandlerOf(
           router,
           engine,
           durableStreams,
-          { ...shared, limits: settings.limits },
+          { ...shared, limits },
           drain,
         )
   const handler = nodeHandler((exchange) => served.handle(exchange), {

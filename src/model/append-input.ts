@@ -4,6 +4,9 @@ import {
   BATCH_ENCODED_BYTES_MAX,
   BATCH_METERED_BYTES_MAX,
   BATCH_RECORDS_MAX,
+  LARGE_APPEND_BYTES_MAX,
+  LARGE_APPEND_RECORDS_MAX,
+  MIB,
   PRODUCER_ID_BYTES_MAX,
   RECORD_HEADERS_MAX,
   RECORD_METERED_BYTES_MAX,
@@ -136,12 +139,37 @@ export interface AppendInput {
   readonly conditions: AppendConditions
 }
 
-/** A validated and metered batch, with bytes of its own, that is ready for sequencing. */
-export interface AppendBatch extends AppendConditions {
-  /** The records, 1 to 1,000. */
+/** Records that become one stored block: 1 to 1,000. */
+export interface BatchPart {
   readonly records: readonly AppendRecord[]
   /** The sum of the records' metered sizes. */
   readonly meteredBytes: number
+}
+
+/** A validated and metered batch, with bytes of its own, that is ready for sequencing. */
+export interface AppendBatch extends AppendConditions, BatchPart {
+  /** All records in order, in parts within the limits of a batch; absent if the batch itself is within them. */
+  readonly parts?: readonly BatchPart[] | undefined
+}
+
+/** What a batch may have at most. */
+interface BatchLimits {
+  readonly records: number
+  readonly meteredBytes: number
+  readonly encodedBytes: number
+}
+
+const BATCH_LIMITS: BatchLimits = {
+  records: BATCH_RECORDS_MAX,
+  meteredBytes: BATCH_METERED_BYTES_MAX,
+  encodedBytes: BATCH_ENCODED_BYTES_MAX,
+}
+
+/** The encoding is limited by the metered size, of which it is a small multiple. */
+const LARGE_LIMITS: BatchLimits = {
+  records: LARGE_APPEND_RECORDS_MAX,
+  meteredBytes: LARGE_APPEND_BYTES_MAX,
+  encodedBytes: Number.POSITIVE_INFINITY,
 }
 
 /**
@@ -151,6 +179,46 @@ export interface AppendBatch extends AppendConditions {
 export function appendBatch(
   input: RecordInput | readonly RecordInput[],
   conditions?: AppendConditions,
+): AppendBatch {
+  return checkedBatch(input, conditions, BATCH_LIMITS)
+}
+
+/**
+ * Does what {@link appendBatch} does for appends of up to `LARGE_APPEND_RECORDS_MAX` records and
+ * `LARGE_APPEND_BYTES_MAX` metered bytes, for protocols whose messages may be larger than a record.
+ */
+export function largeAppendBatch(input: readonly RecordInput[], conditions?: AppendConditions): AppendBatch {
+  const batch = checkedBatch(input, conditions, LARGE_LIMITS)
+  const parts = partsWithin(batch.records, BATCH_LIMITS)
+  return parts.length === 1 ? batch : { ...batch, parts }
+}
+
+function partsWithin(records: readonly AppendRecord[], limits: BatchLimits): BatchPart[] {
+  const parts: BatchPart[] = []
+  let start = 0
+  let size = { meteredBytes: 0, encodedBytes: 0 }
+  records.forEach((record, index) => {
+    const meteredBytes = size.meteredBytes + record.meteredBytes
+    const encodedBytes = size.encodedBytes + record.encodedBytesMax
+    const fits =
+      index - start < limits.records &&
+      meteredBytes <= limits.meteredBytes &&
+      encodedBytes <= limits.encodedBytes
+    if (fits) {
+      size = { meteredBytes, encodedBytes }
+      return
+    }
+    parts.push({ records: records.slice(start, index), meteredBytes: size.meteredBytes })
+    start = index
+    size = { meteredBytes: record.meteredBytes, encodedBytes: record.encodedBytesMax }
+  })
+  return [...parts, { records: records.slice(start), meteredBytes: size.meteredBytes }]
+}
+
+function checkedBatch(
+  input: RecordInput | readonly RecordInput[],
+  conditions: AppendConditions | undefined,
+  limits: BatchLimits,
 ): AppendBatch {
   const records: AppendRecord[] = []
   const shared = new SharedBytes()
@@ -165,13 +233,13 @@ export function appendBatch(
     meteredBytes += record.meteredBytes
     records.push(record)
     // A batch that is far too long is rejected below without keeping all of its records.
-    if (records.length > BATCH_RECORDS_MAX) break
+    if (records.length > limits.records) break
   }
   const count = records.length
-  if (count === 0 || count > BATCH_RECORDS_MAX || meteredBytes > BATCH_METERED_BYTES_MAX) {
-    throw batchSizeError(count)
+  if (count === 0 || count > limits.records || meteredBytes > limits.meteredBytes) {
+    throw batchSizeError(count, limits)
   }
-  if (encodedBytes > BATCH_ENCODED_BYTES_MAX) throw tooLargeEncoded('record batch')
+  if (encodedBytes > limits.encodedBytes) throw tooLargeEncoded('record batch')
   if (conditions !== undefined) assertMembers(conditions, APPEND_OPTIONS, 'options')
   return {
     records,
@@ -185,11 +253,11 @@ export function appendBatch(
 }
 
 /** The error for a batch that is empty, has too many records, or else is too large. */
-export function batchSizeError(count: number): HeadwaterError {
+export function batchSizeError(count: number, limits = BATCH_LIMITS): HeadwaterError {
   if (count === 0) return invalid('record batch must not be empty', 'records')
-  return count > BATCH_RECORDS_MAX
-    ? invalid(`record batch must not exceed ${BATCH_RECORDS_MAX} records`, 'records')
-    : invalid('record batch must not exceed a metered size of 1 MiB', 'records')
+  return count > limits.records
+    ? invalid(`record batch must not exceed ${limits.records} records`, 'records')
+    : invalid(`record batch must not exceed a metered size of ${limits.meteredBytes / MIB} MiB`, 'records')
 }
 
 type RecordParts = Exclude<RecordInput, BytesOrText>

@@ -36,6 +36,14 @@ export const RECORD_METERED_BYTES_MAX = MIB
  */
 export const BATCH_ENCODED_BYTES_MAX = 2 * MIB - 128
 
+/**
+ * The most records of an append that exceeds the limits of a batch: those of the Durable Streams protocol do,
+ * as one message of it may be several records. It is stored as several blocks.
+ */
+export const LARGE_APPEND_RECORDS_MAX = 16_000
+/** The largest metered size of such an append: a body of 16 MiB, and the overhead of its records. */
+export const LARGE_APPEND_BYTES_MAX = 17 * MIB
+
 /** The most producers that a stream knows. */
 export const PRODUCERS_MAX = 1_000
 

@@ -1,4 +1,4 @@
-import { mergeableAppends, mergedBlock } from './block-sizes.ts'
+import { mergeableBlocks, mergedBlock } from './block-sizes.ts'
 import type { LogHeads } from './commit-plan.ts'
 import type { AppendRequest, Head, StoredBlock } from './contract.ts'
 import type { StorageConflict } from './errors.ts'
@@ -40,7 +40,8 @@ export function planAppends(requests: readonly AppendRequest[], heads: Pick<LogH
       } else conflicts.set(request, conflict)
     }
     if (head === undefined || accepted.length === 0) continue
-    const blocks = mergeableAppends(accepted).map((group) => mergedBlock(group.map(({ block }) => block)))
+    const added = accepted.flatMap(({ blocks }) => blocks)
+    const blocks = mergeableBlocks(added).map((group) => mergedBlock(group))
     logs.push({ logId, blocks, head })
   }
   return { logs, conflicts }

@@ -3,12 +3,16 @@ import { BATCH_ENCODED_BYTES_MAX, BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } f
 import type { AppendRequest, StoredBlock } from './contract.ts'
 import { blockOf, type RecordSpan, spansOf } from './record-spans.ts'
 
-/** Groups consecutive appends to a log. The blocks of a group may be merged into one. */
-export function mergeableAppends(requests: readonly AppendRequest[]): readonly AppendRequest[][] {
-  const groups: AppendRequest[][] = []
+/** The length of the data of an append, in bytes. */
+export function appendedBytes({ blocks }: AppendRequest): number {
+  return blocks.reduce((sum, { data }) => sum + data.length, 0)
+}
+
+/** Groups consecutive blocks of a log. Those of a group may be merged into one. */
+export function mergeableBlocks<Block extends StoredBlock>(blocks: readonly Block[]): readonly Block[][] {
+  const groups: Block[][] = []
   let size = { records: 0, meteredBytes: 0, bytes: 0 }
-  for (const request of requests) {
-    const { block } = request
+  for (const block of blocks) {
     const records = block.endSeqNum - block.firstSeqNum
     const joined = {
       records: size.records + records,
@@ -17,12 +21,12 @@ export function mergeableAppends(requests: readonly AppendRequest[]): readonly A
     }
     const current = groups.at(-1) ?? []
     const fits =
-      current[0]?.block.expiresAt === block.expiresAt &&
+      current[0]?.expiresAt === block.expiresAt &&
       joined.records <= BATCH_RECORDS_MAX &&
       joined.meteredBytes <= BATCH_METERED_BYTES_MAX &&
       joined.bytes <= BATCH_ENCODED_BYTES_MAX
-    if (fits) current.push(request)
-    else groups.push([request])
+    if (fits) current.push(block)
+    else groups.push([block])
     size = fits ? joined : { records, meteredBytes: block.meteredBytes, bytes: block.data.length }
   }
   return groups

@@ -93,7 +93,7 @@ export interface StorageSession {
   head(logId: string, known?: HeadIdentity): Promise<Head | undefined>
 
   /**
-   * Adds a block and replaces the head, atomically, if the log exists and its head is still `expected`.
+   * Adds blocks and replaces the head, atomically, if the log exists and its head is still `expected`.
    * Durable, as the manifest says, before it resolves.
    *
    * A caller may append to a log before earlier appends have resolved. They take effect in the order of the
@@ -333,14 +333,17 @@ export interface AppendRequest {
   readonly logId: string
   /** The head that the append is sequenced against. */
   readonly expected: HeadIdentity
-  /** The records to add. */
-  readonly block: StoredBlock
+  /**
+   * The records to add: consecutive blocks, at least one. Only an append that exceeds the limits of a batch
+   * has more (`LARGE_APPEND_BYTES_MAX` in `model/limits.ts`).
+   */
+  readonly blocks: readonly StoredBlock[]
   /** The head after this append, with the expected epoch. */
   readonly head: Head
 }
 
 /**
- * Consecutive records of a log: the batch of one append. A storage may merge adjacent blocks with the same
+ * Consecutive records of a log: the batch of one append, or a part of a large one. A storage may merge adjacent blocks with the same
  * `expiresAt`: it concatenates their `data` and adds up their numbers, within 1,000 records, 1 MiB metered
  * and `BATCH_ENCODED_BYTES_MAX` bytes of `data` (`model/limits.ts`). It may also return a part of a block, or
  * several, cut between records (as `splitBlock` does), unless the read asks for `unsplit` blocks.
@@ -362,7 +365,7 @@ export interface StoredBlock {
    */
   readonly expiresAt: number | null
   /**
-   * Opaque to the storage. At most `SEALED_BLOCK_BYTES_MAX` bytes for one append (`sealed-block.ts`). Must
+   * Opaque to the storage. At most `SEALED_BLOCK_BYTES_MAX` bytes as it is appended (`sealed-block.ts`). Must
    * not be modified, unless it was read from a storage that reads into new memory.
    */
   readonly data: Uint8Array
@@ -379,8 +382,8 @@ export interface ReadRange {
   /** Stops once the records of the returned blocks reach this. No limit by default. */
   readonly recordsMax?: number | undefined
   /**
-   * Whether the records of one append must be in one block, for callers that tell appends apart. False by
-   * default.
+   * Whether the records of one appended block must be in one block, for callers that tell appends apart.
+   * False by default.
    */
   readonly unsplit?: boolean | undefined
 }

@@ -28,7 +28,7 @@ export { macrotask } from '../runtime/macrotask.ts'
 export { SerialQueue } from '../runtime/serial-queue.ts'
 export { type AppendPlan, type LogAppends, planAppends } from './append-plan.ts'
 export { BlockCollector, type BlockSummary } from './block-collector.ts'
-export { mergeableAppends, mergedBlock, splitBlock } from './block-sizes.ts'
+export { appendedBytes, mergeableBlocks, mergedBlock, splitBlock } from './block-sizes.ts'
 export {
   type CommitPlan,
   type DocumentUpdate,

@@ -150,25 +150,24 @@ describe('stored content', () => {
 })
 
 describe('limits', () => {
-  it('reject a body that no batch can hold with 413, and store nothing of it', async () => {
+  it('reject the first body of a stream that no batch can hold with 413, and create nothing', async () => {
     const { call } = await startService()
-    await call('PUT', 's', { headers: { 'content-type': 'application/octet-stream' } })
     const headers = { 'content-type': 'application/octet-stream' }
     for (const bytes of [1_048_569, 3 * 1_048_576]) {
-      const response = await call('POST', 's', { headers, body: new Uint8Array(bytes) })
+      const response = await call('PUT', 's', { headers, body: new Uint8Array(bytes) })
       expect([bytes, response.status]).toEqual([bytes, 413])
       expect(await response.json()).toEqual({
         code: 'too_large',
         message:
-          'an append has at most 1000 messages and 1048576 bytes, where each message counts 8 bytes more; ' +
-          'divide it into several',
+          'a POST has at most 16000 messages and 16777216 bytes, and a PUT 1000 messages and 1048576 bytes, ' +
+          'where each message counts 8 bytes more; divide it into several',
       })
     }
-    expect((await call('POST', 's', { headers, body: new Uint8Array(1_048_568) })).status).toBe(204)
+    expect((await call('PUT', 's', { headers, body: new Uint8Array(1_048_568) })).status).toBe(201)
     await call('PUT', 'j', { headers: JSON_TYPE })
     const messages = (count: number) => JSON.stringify(Array.from({ length: count }, (_, index) => index))
-    expect((await call('POST', 'j', { headers: JSON_TYPE, body: messages(1_001) })).status).toBe(413)
-    expect((await call('POST', 'j', { headers: JSON_TYPE, body: messages(1_000) })).status).toBe(204)
+    expect((await call('POST', 'j', { headers: JSON_TYPE, body: messages(16_001) })).status).toBe(413)
+    expect((await call('POST', 'j', { headers: JSON_TYPE, body: messages(2_500) })).status).toBe(204)
     expect(await (await call('GET', 'j')).json()).toHaveLength(1_000)
     expect((await call('PUT', 'k', { headers: JSON_TYPE, body: messages(1_001) })).status).toBe(413)
     expect((await call('HEAD', 'k')).status).toBe(404)

@@ -17,11 +17,12 @@ describe('memory', () => {
     const writer = await LogWriter.create(session, 'a')
     const request = writer.request()
     const buffer = new Uint8Array(1_000_000)
-    buffer.set(request.block.data, 1000)
-    const data = buffer.subarray(1000, 1000 + request.block.data.length)
-    await session.append({ ...request, block: { ...request.block, data } })
+    const [block] = request.blocks
+    buffer.set(block!.data, 1000)
+    const data = buffer.subarray(1000, 1000 + block!.data.length)
+    await session.append({ ...request, blocks: [{ ...block!, data }] })
     const [stored] = await session.read('a', WHOLE_LOG)
-    expect(stored).toEqual(request.block)
+    expect(stored).toEqual(block)
     expect(stored!.data.buffer.byteLength).toBeLessThan(10_000)
   })
 

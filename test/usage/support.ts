@@ -110,15 +110,17 @@ export async function store(
   await session.append({
     logId,
     expected: identityOf(head),
-    block: {
-      firstSeqNum: seqNum,
-      endSeqNum: seqNum + 1,
-      firstTimestamp: 0,
-      lastTimestamp: 0,
-      meteredBytes,
-      expiresAt: null,
-      data: new Uint8Array(1),
-    },
+    blocks: [
+      {
+        firstSeqNum: seqNum,
+        endSeqNum: seqNum + 1,
+        firstTimestamp: 0,
+        lastTimestamp: 0,
+        meteredBytes,
+        expiresAt: null,
+        data: new Uint8Array(1),
+      },
+    ],
     head: { ...head, tail: { seqNum: seqNum + 1, timestamp: 0 }, appendId: `test:${++appends}`, ...more },
   })
 }

@@ -1,3 +1,4 @@
+import { appendedBytes } from '../../../src/storage/block-sizes.ts'
 import type { AppendRequest } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
 import { GroupCommit, type PendingItem } from '../../../src/storage/group-commit.ts'
@@ -40,7 +41,7 @@ export class AppendWriter {
   readonly #recent = new RecentMap<string, LogState>(RECENT_LOGS_MAX)
   readonly #group = new GroupCommit<AppendRequest>(
     (entries) => this.#write(entries),
-    ({ block }) => block.data.length,
+    appendedBytes,
     GROUP_BYTES_MAX,
   )
 

@@ -18,7 +18,7 @@ export interface LogWrite extends RescheduledLog {
  * damaged.
  */
 export function writeWithAppends(logId: string, row: LogRow, appends: readonly AppendRequest[]): LogWrite {
-  const added = appends.map(({ block }) => block)
+  const added = appends.flatMap(({ blocks }) => blocks)
   const { tail, pages } = splitOffPages(logId, [...readBlocks(logId, row.tail), ...added])
   const next: LogRow = {
     ...row,

@@ -1,4 +1,5 @@
 import { trackExternalWork } from '../../../src/runtime/clock.ts'
+import { appendedBytes } from '../../../src/storage/block-sizes.ts'
 import type {
   Reclaimed,
   ReclaimLimits,
@@ -42,7 +43,7 @@ export async function openSession(
   })
   const writer = new AppendWriter(connection, reserve, durability, (requests) => {
     channel.announce(requests.map(({ logId }) => logId))
-    space.recordWritten(requests.reduce((sum, { block }) => sum + block.data.length, 0))
+    space.recordWritten(requests.reduce((sum, request) => sum + appendedBytes(request), 0))
   })
   const withdrawals = new Set<() => void>()
 

@@ -125,7 +125,7 @@ export function planTailInsert(
   appends: readonly AppendRequest[],
 ): { readonly insert: TailInsert; readonly after: LogState } | undefined {
   const { revision, freedBelow } = before
-  const blocks = appends.map(({ block }) => block)
+  const blocks = appends.flatMap(({ blocks }) => blocks)
   const { head } = appends.at(-1)!
   const size = blocks.reduce((sum, block) => sum + sizeInPage(block), 0)
   const firstSeqNum = before.head.tail.seqNum

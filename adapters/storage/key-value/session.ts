@@ -1,5 +1,6 @@
 import { concatBytes, lossyTextOf } from '../../../src/model/bytes.ts'
 import { SerialQueue } from '../../../src/runtime/serial-queue.ts'
+import { appendedBytes } from '../../../src/storage/block-sizes.ts'
 import {
   type DocumentVersions,
   planCommit,
@@ -54,7 +55,7 @@ export class KeyValueSession implements StorageSession {
     this.#onClosed = onClosed
     this.#appends = new GroupCommit(
       (group) => this.#writes.run(() => appendGroup(store, this.#logs, valueBytesMax, group)),
-      ({ block }) => block.data.length,
+      appendedBytes,
       GROUP_BYTES_MAX,
     )
   }

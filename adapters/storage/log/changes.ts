@@ -10,8 +10,10 @@ import type { ByteReader, ByteWriter } from './bytes.ts'
  * at each opening.
  */
 export type Change =
-  /** Adds a block that the next block of the log continues: an append of more than one block. */
+  /** Adds a piece of a block that the next piece of the log continues. */
   | { readonly kind: 'part'; readonly log: string; readonly block: BlockSummary }
+  /** Adds a complete block of an append that has further ones. */
+  | { readonly kind: 'block'; readonly log: string; readonly block: BlockSummary }
   | {
       readonly kind: 'append'
       readonly log: string
@@ -45,6 +47,9 @@ export type Change =
   /** Frees all blocks that end at or below `below`. */
   | { readonly kind: 'free'; readonly log: string; readonly below: number; readonly meteredBytes: number }
 
+/** A change that adds a block, whose data its frame holds. */
+type BlockChange = Extract<Change, { readonly kind: 'part' | 'block' | 'append' }>
+
 /** Persisted: keep stable. */
 const KINDS = {
   part: 1,
@@ -55,7 +60,12 @@ const KINDS = {
   'set-epoch': 6,
   'delete-log': 7,
   free: 8,
+  block: 10,
 } as const satisfies Record<Change['kind'], number>
+
+export function isBlockChange(change: Change): change is BlockChange {
+  return change.kind === 'append' || change.kind === 'part' || change.kind === 'block'
+}
 
 /** An append that changes the write state: few do. */
 const APPEND_WITH_WRITE_STATE = 9
@@ -74,6 +84,7 @@ export function writeChange(writer: ByteWriter, change: Change): void {
   writer.string(change.log)
   switch (change.kind) {
     case 'part':
+    case 'block':
       writeSummary(writer, change.block)
       return
     case 'append':
@@ -106,6 +117,8 @@ export function readChange(reader: ByteReader): Change {
   switch (kind) {
     case KINDS.part:
       return { kind: 'part', log: reader.string(), block: readSummary(reader) }
+    case KINDS.block:
+      return { kind: 'block', log: reader.string(), block: readSummary(reader) }
     case KINDS.append:
     case APPEND_WITH_WRITE_STATE:
       return {

@@ -6,7 +6,7 @@ import { cutRecords, wantsPart } from '../../../src/storage/cut-block.ts'
 import { lowerBound, RecentMap } from '../../../src/storage/ordered-list.ts'
 import { type Medium, MissingFile } from '../media/medium.ts'
 import { ByteReader } from './bytes.ts'
-import { readChange } from './changes.ts'
+import { isBlockChange, readChange } from './changes.ts'
 import { decodeOrThrowCorrupt, fileName, readFrame, readUncheckedFrame } from './format.ts'
 import type { JournalFile } from './journal.ts'
 import { type ChunkBlock, type ChunkPlace, readChunks, readIndex } from './segment.ts'
@@ -149,8 +149,7 @@ export function decodeJournalBlock(
 ): ChunkBlock {
   const { payload, data, dataCrc } = (isCopied ? readUncheckedFrame : readFrame)(bytes, offset, salt)
   const change = readChange(new ByteReader(payload))
-  const isBlock = change.kind === 'append' || change.kind === 'part'
-  if (!isBlock || change.log !== log || change.block.firstSeqNum !== block.firstSeqNum) {
+  if (!isBlockChange(change) || change.log !== log || change.block.firstSeqNum !== block.firstSeqNum) {
     throw new RangeError('the frame is that of another block')
   }
   return {

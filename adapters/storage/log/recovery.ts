@@ -2,7 +2,7 @@ import type { BlockSummary } from '../../../src/storage/block-collector.ts'
 import type { Durability } from '../../../src/storage/contract.ts'
 import type { Medium, MediumFile, ReadableMedium } from '../media/medium.ts'
 import { ByteReader } from './bytes.ts'
-import { readChange } from './changes.ts'
+import { isBlockChange, readChange } from './changes.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import {
   corrupt,
@@ -259,7 +259,7 @@ function applyGroup(
     decodeOrThrowCorrupt(name, place.offset, () => {
       for (const reader = new ByteReader(payload); reader.left > 0; ) {
         const change = readChange(reader)
-        if (onBlock && (change.kind === 'append' || change.kind === 'part')) onBlock(change.block, data)
+        if (onBlock && isBlockChange(change)) onBlock(change.block, data)
         state.apply(change, place)
       }
     })

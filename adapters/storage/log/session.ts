@@ -1,3 +1,4 @@
+import { appendedBytes } from '../../../src/storage/block-sizes.ts'
 import { type SerializedChange, serializeChanges } from '../../../src/storage/commit-plan.ts'
 import type {
   AppendRequest,
@@ -84,8 +85,8 @@ export class LogSession implements StorageSession {
   }
 
   async append(request: AppendRequest): Promise<void> {
-    const { block, head, logId } = request
-    const bytes = block.data.length + OVERHEAD_BYTES
+    const { head, logId } = request
+    const bytes = appendedBytes(request) + OVERHEAD_BYTES
     const kind = hasNewTrim(head) && bytes <= TRIM_BYTES_MAX ? 'frees' : 'adds'
     return this.#commit(kind, bytes, (stage) => stage.append(request), [logId])
   }

@@ -41,18 +41,21 @@ export class Stage implements DocumentVersions, LogHeads {
   }
 
   /** Throws `StorageConflict` if the log does not have the expected head. */
-  append({ logId, expected, head, block }: AppendRequest): Staged {
+  append({ logId, expected, head, blocks }: AppendRequest): Staged {
     const before = this.headOf(logId)
     assertExpectedHead(logId, before, expected)
     const writeState = writeStateChange(before!.writeState, head.writeState)
-    const last: Change = { kind: 'append', log: logId, block, head, writeState }
     const heads = new Map([[logId, { ...head, extensions: before!.extensions }]])
-    if (block.data.length <= CHUNK_DATA_BYTES)
-      return { frames: [{ changes: [last], data: block.data }], heads }
-    const pieces = splitBlock(block, CHUNK_DATA_BYTES)
-    const frames = pieces.map((piece, index): StagedFrame => {
-      const isLast = index === pieces.length - 1
-      const change: Change = isLast ? { ...last, block: piece } : { kind: 'part', log: logId, block: piece }
+    const added = blocks.flatMap((block) => {
+      const pieces = splitBlock(block, CHUNK_DATA_BYTES)
+      return pieces.map((piece, index) => ({ piece, isContinued: index < pieces.length - 1 }))
+    })
+    const frames = added.map(({ piece, isContinued }, index): StagedFrame => {
+      const part = { log: logId, block: piece }
+      const isLast = index === added.length - 1
+      const change: Change = isLast
+        ? { kind: 'append', ...part, head, writeState }
+        : { kind: isContinued ? 'part' : 'block', ...part }
       return { changes: [change], data: piece.data }
     })
     return { frames, heads }

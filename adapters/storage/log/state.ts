@@ -149,6 +149,9 @@ export class State {
       case 'part':
         this.#addBlock(change.log, this.#log(change.log), change.block, place, true)
         return
+      case 'block':
+        this.#addBlock(change.log, this.#log(change.log), change.block, place, false)
+        return
       case 'append': {
         const log = this.#log(change.log)
         this.#addBlock(change.log, log, change.block, place, false)

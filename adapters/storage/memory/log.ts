@@ -27,10 +27,12 @@ export class MemoryLog {
     this.head = head
   }
 
-  append(block: StoredBlock, head: Head): void {
-    this.#blocks.push(inSmallBuffer(block))
-    this.meteredBytes += block.meteredBytes
-    if (block.expiresAt !== null) this.nextExpiry = Math.min(this.nextExpiry, block.expiresAt)
+  append(blocks: readonly StoredBlock[], head: Head): void {
+    for (const block of blocks) {
+      this.#blocks.push(inSmallBuffer(block))
+      this.meteredBytes += block.meteredBytes
+      if (block.expiresAt !== null) this.nextExpiry = Math.min(this.nextExpiry, block.expiresAt)
+    }
     this.head = head
   }
 

@@ -28,10 +28,10 @@ export class MemoryLogs implements LogHeads {
     return this.#logs.get(logId)?.read(range) ?? []
   }
 
-  append({ logId, expected, block, head }: AppendRequest): void {
+  append({ logId, expected, blocks, head }: AppendRequest): void {
     const log = this.#logs.get(logId)
     assertExpectedHead(logId, log?.head, expected)
-    log!.append(block, head)
+    log!.append(blocks, head)
     this.#updateDeadlines(log!)
   }
 

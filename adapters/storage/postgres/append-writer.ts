@@ -1,6 +1,6 @@
 import { concatBytes, utf8 } from '../../../src/model/bytes.ts'
 import { macrotask } from '../../../src/runtime/macrotask.ts'
-import { mergeableAppends, mergedBlock } from '../../../src/storage/block-sizes.ts'
+import { appendedBytes, mergeableBlocks, mergedBlock } from '../../../src/storage/block-sizes.ts'
 import type { AppendRequest, StoredBlock } from '../../../src/storage/contract.ts'
 import { StorageConflict } from '../../../src/storage/errors.ts'
 import { identityOf, isSameHead } from '../../../src/storage/heads.ts'
@@ -125,7 +125,7 @@ export class StatementWriter {
 function groupLength(waiting: readonly Entry[]): number {
   let bytes = 0
   const end = waiting.findIndex(({ request }, index) => {
-    bytes += request.block.data.length
+    bytes += appendedBytes(request)
     if (index === 0) return false
     const { head } = waiting[index - 1]!.request
     return (
@@ -175,11 +175,11 @@ interface BlockRow extends StoredBlock {
 
 /** Joins the blocks of consecutive appends, as far as the contract allows. */
 function mergeBlocks(requests: readonly AppendRequest[]): BlockRow[] {
-  return mergeableAppends(requests).map((group) => {
-    const block = mergedBlock(
-      group.map(({ block }) => block),
-      concatBytes,
-    )
-    return { ...block, appendId: group.at(-1)!.head.appendId }
+  const rows = requests.flatMap(({ blocks, head: { appendId } }) =>
+    blocks.map((block): BlockRow => ({ ...block, appendId })),
+  )
+  return mergeableBlocks(rows).map((group) => {
+    const { appendId } = group.at(-1)!
+    return { ...mergedBlock(group, concatBytes), appendId }
   })
 }

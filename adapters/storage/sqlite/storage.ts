@@ -1,6 +1,7 @@
 import { lossyTextOf, utf8 } from '../../../src/model/bytes.ts'
 import { trackExternalWork } from '../../../src/runtime/clock.ts'
 import { macrotask } from '../../../src/runtime/macrotask.ts'
+import { appendedBytes } from '../../../src/storage/block-sizes.ts'
 import { type DocumentUpdate, type DocumentVersions, planCommit } from '../../../src/storage/commit-plan.ts'
 import type {
   AppendRequest,
@@ -71,7 +72,7 @@ class SqliteSession implements StorageSession {
     this.#logs = new SqliteLogs(tables)
     this.#appends = new GroupCommit(
       (group) => this.#appendGroup(group),
-      ({ block }) => block.data.length,
+      appendedBytes,
       GROUP_BYTES_MAX,
       // Requests that have already arrived share the commit.
       isBlocking ? () => trackExternalWork(macrotask()) : undefined,

@@ -8,7 +8,13 @@ import {
 import type { CursorOptions } from '../../api/record-cursor.ts'
 import { Stream } from '../../api/stream.ts'
 import type { Operation } from '../../model/access.ts'
-import { type AppendBatch, appendBatch, type RecordInput } from '../../model/append-input.ts'
+import {
+  type AppendBatch,
+  type AppendConditions,
+  appendBatch,
+  largeAppendBatch,
+  type RecordInput,
+} from '../../model/append-input.ts'
 import type { StreamConfig, StreamReconfiguration } from '../../model/config.ts'
 import type { RestoredStream } from '../../model/creation.ts'
 import { type EncryptionKeyInput, RedactedKey } from '../../model/encryption-key.ts'
@@ -108,9 +114,20 @@ export class EngineStream extends Stream {
     records: RecordInput | readonly RecordInput[],
     options?: AppendOptions,
   ): Promise<AppendAck> {
+    return this.#append(() => appendBatch(records, options), options?.signal)
+  }
+
+  /**
+   * @internal Appends atomically what may exceed the limits of a batch (`LARGE_APPEND_BYTES_MAX`), for other
+   * protocols.
+   */
+  appendLarge(records: readonly RecordInput[], conditions?: AppendConditions): Promise<AppendAck> {
+    return this.#append(() => largeAppendBatch(records, conditions))
+  }
+
+  #append(check: () => AppendBatch, signal?: AbortSignal): Promise<AppendAck> {
     try {
-      const batch = appendBatch(records, options)
-      const signal = options?.signal
+      const batch = check()
       signal?.throwIfAborted()
       const { admission, appends } = this.#services
       const caller = this.#caller

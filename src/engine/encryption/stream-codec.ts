@@ -1,5 +1,5 @@
 import { admit, admitsAll } from '../../core/read-plan.ts'
-import type { AppendBatch } from '../../model/append-input.ts'
+import type { AppendBatch, BatchPart } from '../../model/append-input.ts'
 import { EMPTY_BYTES, equalSecrets, utf8 } from '../../model/bytes.ts'
 import { type EncryptionKey, type RedactedKey, requiredKey } from '../../model/encryption-key.ts'
 import type { StreamPosition } from '../../model/position.ts'
@@ -88,7 +88,14 @@ class StreamCodec implements RecordCodec {
     })
   }
 
-  #seal({ records, meteredBytes }: AppendBatch, key: EncryptionKey): MaybePromise<BlockEncoder> {
+  #seal(batch: AppendBatch, key: EncryptionKey): MaybePromise<BlockEncoder> {
+    if (batch.parts === undefined) return this.#sealPart(batch, key)
+    return Promise.all(batch.parts.map((part) => this.#sealPart(part, key))).then(
+      (encoders) => (sequenced, part) => encoders[part]!(sequenced, part),
+    )
+  }
+
+  #sealPart({ records, meteredBytes }: BatchPart, key: EncryptionKey): MaybePromise<BlockEncoder> {
     const cipher = this.#cipher.name
     const encoder =
       (sealed: Sealed | undefined): BlockEncoder =>

@@ -2,8 +2,11 @@ import type { AppendBatch } from '../../model/append-input.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { SequencedRecord } from '../../model/record.ts'
 
-/** Encodes the block of an append once its records have sequence numbers and timestamps. */
-export type BlockEncoder = (records: readonly SequencedRecord[]) => Uint8Array
+/**
+ * Encodes a block of an append once its records have sequence numbers and timestamps. `part` is the index of
+ * the block.
+ */
+export type BlockEncoder = (records: readonly SequencedRecord[], part: number) => Uint8Array
 
 /** Receives the outcome of one append. Callbacks, because every promise on the way would cost a turn. */
 export interface AppendListener {

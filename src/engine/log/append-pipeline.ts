@@ -1,6 +1,7 @@
 import { addTrim, expiryOf } from '../../core/retention.ts'
 import { sequence } from '../../core/sequence.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
+import type { SequencedRecord } from '../../model/record.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { encodeRecords } from '../../storage/block-codec.ts'
 import type { Head, StorageSession, StoredBlock } from '../../storage/contract.ts'
@@ -146,28 +147,20 @@ export class AppendPipeline implements AppendSink {
       extensions: ahead.extensions,
       writeState: next.writeState,
     }
-    const block: StoredBlock = {
-      firstSeqNum: start.seqNum,
-      endSeqNum: end.seqNum,
-      firstTimestamp: start.timestamp,
-      lastTimestamp: end.timestamp,
-      meteredBytes: entry.batch.meteredBytes,
-      expiresAt: expiryOf(document.config.retentionPolicy, now),
-      data: entry.encode(records),
-    }
-    const areKept = records.length <= KEPT_MAX && entry.encode === encodeRecords
+    const blocks = blocksOf(entry, records, expiryOf(document.config.retentionPolicy, now))
+    const areKept = blocks.length === 1 && records.length <= KEPT_MAX && entry.encode === encodeRecords
     const attempt: WriteAttempt = {
       kind: 'writing',
       start,
       end,
-      block,
+      blocks,
       records: areKept ? records : undefined,
       head,
     }
     entry.state = attempt
     this.#ahead = head
     this.#writing++
-    session.append({ logId: document.logId, expected: identityOf(ahead), block, head }).then(
+    session.append({ logId: document.logId, expected: identityOf(ahead), blocks, head }).then(
       () => {
         this.#writing--
         this.#window = Math.min(2 * this.#window, WINDOW_MAX)
@@ -234,5 +227,40 @@ export class AppendPipeline implements AppendSink {
   #onSettled(): void {
     this.#isSettling = false
     if (this.#entries.length > 0) this.#advance()
+  }
+}
+
+/** The blocks of an append: one, or one for each part of a large batch. */
+function blocksOf(
+  { batch, encode }: AppendEntry,
+  records: readonly SequencedRecord[],
+  expiresAt: number | null,
+): readonly StoredBlock[] {
+  const { parts } = batch
+  if (parts === undefined) return [blockOf(records, batch.meteredBytes, expiresAt, encode(records, 0))]
+  let start = 0
+  return parts.map((part, index) => {
+    const own = records.slice(start, start + part.records.length)
+    start += own.length
+    return blockOf(own, part.meteredBytes, expiresAt, encode(own, index))
+  })
+}
+
+function blockOf(
+  records: readonly SequencedRecord[],
+  meteredBytes: number,
+  expiresAt: number | null,
+  data: Uint8Array,
+): StoredBlock {
+  const first = records[0]!
+  const last = records.at(-1)!
+  return {
+    firstSeqNum: first.seqNum,
+    endSeqNum: last.seqNum + 1,
+    firstTimestamp: first.timestamp,
+    lastTimestamp: last.timestamp,
+    meteredBytes,
+    expiresAt,
+    data,
   }
 }

@@ -42,7 +42,8 @@ export interface WriteAttempt {
   kind: 'writing' | 'written'
   readonly start: StreamPosition
   readonly end: StreamPosition
-  readonly block: StoredBlock
+  /** One, or several of a large append. */
+  readonly blocks: readonly StoredBlock[]
   /** The records of the block, if they are few and not encrypted. */
   readonly records: readonly SequencedRecord[] | undefined
   /** The head after the append. */

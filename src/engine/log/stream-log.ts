@@ -225,11 +225,14 @@ export class StreamLog implements AppendTarget, AppendSink {
     this.#live?.wake()
   }
 
-  onDurable({ block, records, head }: WriteAttempt): void {
+  onDurable({ blocks, records, head }: WriteAttempt): void {
     const trimmed = head.trimPoint !== this.head.trimPoint
     if (head.tail.seqNum > this.head.tail.seqNum) this.head = head
-    this.recordBytes = block.meteredBytes / (block.endSeqNum - block.firstSeqNum)
-    this.#live?.publish(liveBatch(block, head, records))
+    const [{ meteredBytes, endSeqNum, firstSeqNum }] = blocks as readonly [StoredBlock]
+    this.recordBytes = meteredBytes / (endSeqNum - firstSeqNum)
+    if (this.#live !== undefined) {
+      for (const block of blocks) this.#live.publish(liveBatch(block, head, records))
+    }
     if (trimmed) this.#options.onTrim()
   }
 

@@ -1,3 +1,4 @@
+import { invalid } from '../../model/errors.ts'
 import { ByteSemaphore } from '../../runtime/byte-semaphore.ts'
 import { RejectingQuota } from '../../runtime/rejecting-quota.ts'
 import { closedError } from '../log/errors.ts'
@@ -30,6 +31,7 @@ export class Admission {
   /** Every append that has not settled, in flight or not. */
   readonly #pendingBytes: RejectingQuota
   readonly #inFlightBytes: ByteSemaphore
+  readonly #appendBytesMax: number
   readonly #sessions: RejectingQuota
   readonly #calls = new Set<Promise<unknown>>()
   #isClosed = false
@@ -41,6 +43,7 @@ export class Admission {
       appendInFlightBytes,
     )
     this.#inFlightBytes = new ByteSemaphore(appendInFlightBytes)
+    this.#appendBytesMax = appendInFlightBytes
     this.#sessions = new RejectingQuota('limits.openSessions', openSessions)
   }
 
@@ -62,11 +65,15 @@ export class Admission {
   }
 
   /**
-   * Throws `rate_limited` when too many bytes wait, and `closed` after `close`. Must precede anything
-   * asynchronous: an append that waits occupies memory, and `close` waits for it.
+   * Throws `rate_limited` when too many bytes wait, `invalid` for an append that could never be in flight, and
+   * `closed` after `close`. Must precede anything asynchronous: an append that waits occupies memory, and `close` waits for it.
    */
   reserve(meteredBytes: number): MemoryReservation {
     if (this.#isClosed) throw closedError()
+    if (meteredBytes > this.#appendBytesMax) {
+      const limit = `\`limits.appendInFlightBytes\` is ${this.#appendBytesMax}`
+      throw invalid(`${limit}; the append has a metered size of ${meteredBytes} bytes`, 'records')
+    }
     this.#pendingBytes.acquire(meteredBytes)
     return new AppendReservation(this.#pendingBytes, this.#inFlightBytes, meteredBytes)
   }

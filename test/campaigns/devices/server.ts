@@ -43,7 +43,11 @@ export class SimulatedServer {
     const recorded = wrapped(memory(), {}, (session) => ({
       append: async (request) => {
         await session.append(request)
-        this.#record(request.logId, decodeRecords(request.block.data), request.head.trimPoint)
+        this.#record(
+          request.logId,
+          request.blocks.flatMap(({ data }) => decodeRecords(data)),
+          request.head.trimPoint,
+        )
       },
     }))
     this.#storage = sabotage(recorded)

@@ -23,8 +23,8 @@ const errorOf = (promise: Promise<unknown>): Promise<HeadwaterError> =>
 /** Fails the appends that begin at a sequence number, without writing them. */
 const failAt =
   (seqNum: number, nothingWritten: boolean) =>
-  ({ block }: AppendRequest): void => {
-    if (block.firstSeqNum === seqNum) throw new StorageFailure('io', 'lost', { nothingWritten })
+  ({ blocks }: AppendRequest): void => {
+    if (blocks[0]!.firstSeqNum === seqNum) throw new StorageFailure('io', 'lost', { nothingWritten })
   }
 
 onEveryKindOfStorage(() =>

@@ -93,7 +93,7 @@ describe('an encrypted stream returns the same bytes as a plain one', () => {
   async function expectAsOnPlainStream(suite: CipherSuite, records: RecordInput[]): Promise<void> {
     const sizes: number[] = []
     const storage = gated(testStorage())
-    storage.onAppend = ({ block }) => sizes.push(block.data.length)
+    storage.onAppend = ({ blocks: [block] }) => sizes.push(block!.data.length)
     const engine = await openEncrypted(suite, { storage })
     const following = engine.with().follow({ seqNum: 0 }, { as: 'bytes' }).batches()
     const live = following.next()

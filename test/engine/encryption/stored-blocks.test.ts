@@ -73,7 +73,7 @@ describe.each(CIPHERS)('what %s stores', (_, suite) => {
 
     expect(storage.appends).toHaveLength(4)
     const stored = [
-      ...storage.appends.map(({ block }) => Buffer.from(block.data).toString('latin1')),
+      ...storage.appends.map(({ blocks: [block] }) => Buffer.from(block!.data).toString('latin1')),
       ...storage.appends.map((request) => JSON.stringify(request)),
       ...storage.documents,
     ].join('\n')
@@ -86,7 +86,8 @@ describe.each(CIPHERS)('what %s stores', (_, suite) => {
   it('has commands, positions and metered sizes in plain text', async () => {
     const { storage, ...engine } = await watched(suite)
     await engine.with().append([fenceRecord('token'), 'ordinary', trimRecord(1)])
-    const { block, head } = storage.appends[0]!
+    const { blocks, head } = storage.appends[0]!
+    const block = blocks[0]!
     expect(head).toMatchObject({ fencingToken: 'token', trimPoint: 1 })
     const [segment] = decodeSegments(block.data)
     expect(segment!.meteredBytes).toBe(block.meteredBytes)
@@ -121,8 +122,8 @@ describe.each(CIPHERS)('what %s stores', (_, suite) => {
       }))
       const engine = await openEncrypted(suite, { storage, random: seeded() })
       for (let i = 0; i < 2; i++) await engine.with().append('a')
-      for (const { block } of appends) {
-        nonces.add(Buffer.from(decodeSegments(block.data)[0]!.sealed!.nonce).toString('hex'))
+      for (const { blocks } of appends) {
+        nonces.add(Buffer.from(decodeSegments(blocks[0]!.data)[0]!.sealed!.nonce).toString('hex'))
       }
     }
     expect(nonces.size).toBe(4)

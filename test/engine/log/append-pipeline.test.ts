@@ -50,8 +50,8 @@ describe.each([true, false])('the append pipeline on a storage with shared: %s',
     engine = await openEngine({ storage })
     const { stream, clock } = engine
     storage.holding = true
-    storage.onAppend = ({ block }) => {
-      if (new TextDecoder().decode(block.data).includes('lost')) {
+    storage.onAppend = ({ blocks: [block] }) => {
+      if (new TextDecoder().decode(block!.data).includes('lost')) {
         throw new StorageFailure('io', 'disk on fire', { nothingWritten: true })
       }
     }

@@ -16,7 +16,7 @@ import {
 } from '../../support/index.ts'
 
 const text = (request: AppendRequest) =>
-  decodeRecords(request.block.data)
+  decodeRecords(request.blocks[0]!.data)
     .map(({ body }) => new TextDecoder().decode(body))
     .join()
 

@@ -84,11 +84,12 @@ async function checkLog(
   const begun = reclaims.filter(({ calledAt }) => calledAt <= count)
   const now = Math.max(0, ...begun.map((limits) => limits.now))
   const trimmed = begun.length > 0 ? Math.max(...appends.map((attempt) => attempt.head.trimPoint)) : 0
-  const expected = attempts.flatMap(({ block }): ExpectedBlock[] => {
-    if (block === undefined) return []
-    const isExpired = block.expiresAt !== null && block.expiresAt <= now
-    return [{ block, mayBeFreed: isExpired || block.endSeqNum <= trimmed }]
-  })
+  const expected = attempts.flatMap(({ blocks }) =>
+    blocks.map((block): ExpectedBlock => {
+      const isExpired = block.expiresAt !== null && block.expiresAt <= now
+      return { block, mayBeFreed: isExpired || block.endSeqNum <= trimmed }
+    }),
+  )
   const blocks = await session.read(logId, WHOLE_LOG)
   checkRead(expected, WHOLE_LOG, blocks)
   const bytes = blocks.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0)

@@ -357,7 +357,7 @@ class Calls {
   }
 
   async create(logId: string): Promise<void> {
-    const creation = begin(this.#disk, { head: emptyHead(1, NOW), parent: undefined, block: undefined })
+    const creation = begin(this.#disk, { head: emptyHead(1, NOW), parent: undefined, blocks: [] })
     this.#history.logs.push({ logId, appends: [creation], deletion: undefined })
     const call = this.#session.commit([
       { kind: 'create-log', logId, epoch: 1, createdAt: NOW },
@@ -381,7 +381,7 @@ class Calls {
     if (current === undefined) return
     const { appends } = this.#log(logId)
     const request = new LogWriter(this.#session, logId, current.head).request(spec)
-    const attempt = begin(this.#disk, { head: request.head, parent: current, block: request.block })
+    const attempt = begin(this.#disk, { head: request.head, parent: current, blocks: request.blocks })
     appends.push(attempt)
     await recordOutcome(this.#disk, attempt, this.#session.append(request))
   }
@@ -390,7 +390,7 @@ class Calls {
     const current = await this.#current(logId)
     if (current === undefined) return
     const epoch = current.head.epoch + 1
-    const attempt = begin(this.#disk, { head: { ...current.head, epoch }, parent: current, block: undefined })
+    const attempt = begin(this.#disk, { head: { ...current.head, epoch }, parent: current, blocks: [] })
     this.#log(logId).appends.push(attempt)
     await recordOutcome(this.#disk, attempt, this.#session.commit([{ kind: 'set-epoch', logId, epoch }]))
   }

@@ -20,7 +20,7 @@ export interface AppendAttempt extends Attempt {
   readonly head: Head
   /** The attempt that it was sequenced after; undefined: the creation. */
   readonly parent: AppendAttempt | undefined
-  readonly block: StoredBlock | undefined
+  readonly blocks: readonly StoredBlock[]
 }
 
 export interface LogHistory {
@@ -114,7 +114,7 @@ async function createLog(
   history: History,
   logId: string,
 ): Promise<void> {
-  const creation = begin(disk, { head: emptyHead(1, NOW), parent: undefined, block: undefined })
+  const creation = begin(disk, { head: emptyHead(1, NOW), parent: undefined, blocks: [] })
   const call = session.commit([
     { kind: 'create-log', logId, epoch: 1, createdAt: NOW },
     { kind: 'put', collection: 'settings', key: logId, value: 'its log exists', expect: null },
@@ -145,7 +145,7 @@ async function useLog(
   if (prng.chance(0.06)) {
     // Unique, so that the head identifies which of several attempts succeeded.
     const epoch = stored.epoch + 1 + prng.below(1_000_000)
-    const attempt = begin(disk, { head: { ...stored, epoch }, parent: current, block: undefined })
+    const attempt = begin(disk, { head: { ...stored, epoch }, parent: current, blocks: [] })
     log.appends.push(attempt)
     await recordOutcome(disk, attempt, session.commit([{ kind: 'set-epoch', logId: log.logId, epoch }]))
     return
@@ -157,6 +157,7 @@ async function useLog(
     const { tail, trimPoint } = writer.head
     const request = writer.request({
       count: 1 + prng.below(3),
+      blocks: prng.chance(0.2) ? 2 + prng.below(3) : 1,
       tag: String(prng.below(1_000_000)),
       bodyBytes: prng.chance(0.1) ? prng.below(2000) : undefined,
       expiresAt: prng.pick([null, null, NOW + prng.below(100)]),
@@ -165,7 +166,7 @@ async function useLog(
         : {}),
       ...(prng.chance(0.1) ? { fencingToken: `token-${prng.below(1_000_000)}` } : {}),
     })
-    parent = begin(disk, { head: request.head, parent, block: request.block })
+    parent = begin(disk, { head: request.head, parent, blocks: request.blocks })
     log.appends.push(parent)
     calls.push(recordOutcome(disk, parent, session.append(request)))
   }

@@ -35,15 +35,17 @@ function append(seqNum: number, appendId: string): AppendRequest {
     logId: 'log',
     expected: { epoch: 1, seqNum, appendId: IDS[seqNum]! },
     head,
-    block: {
-      firstSeqNum: seqNum,
-      endSeqNum: seqNum + 1,
-      firstTimestamp: timestamp,
-      lastTimestamp: timestamp,
-      meteredBytes: 10,
-      expiresAt: 5,
-      data: new Uint8Array(10),
-    },
+    blocks: [
+      {
+        firstSeqNum: seqNum,
+        endSeqNum: seqNum + 1,
+        firstTimestamp: timestamp,
+        lastTimestamp: timestamp,
+        meteredBytes: 10,
+        expiresAt: 5,
+        data: new Uint8Array(10),
+      },
+    ],
   }
 }
 

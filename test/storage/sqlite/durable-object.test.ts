@@ -109,7 +109,7 @@ describe('durableObject', () => {
       storage.failure = new Error(`${code}: it failed`)
       const request = {
         logId: 'log',
-        block: { data: new Uint8Array(1) },
+        blocks: [{ data: new Uint8Array(1) }],
       } as unknown as AppendRequest
       for (const work of [
         session.commit([CHANGE]),

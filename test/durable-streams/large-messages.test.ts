@@ -1,0 +1,201 @@
+// @module-tag slow
+
+import { describe, expect, it } from 'vitest'
+import { APPEND_BYTES_MAX } from '../../adapters/durable-streams/messages.ts'
+import { BASIN, type Call, startService } from './support.ts'
+
+const MIB = 1_048_576
+const KEY = { 'svc-encryption-key': Buffer.alloc(32, 7).toString('base64') }
+
+/** Text of a number of bytes, of which no piece looks like another, and some characters have several bytes. */
+function textOf(bytes: number): string {
+  let text = ''
+  for (let index = 0; text.length < bytes / 2; index++) text += `${index} é `
+  return text
+}
+
+const TYPES: readonly (readonly [string, (text: string) => string])[] = [
+  ['application/octet-stream', (text) => text],
+  ['text/plain', (text) => text],
+  ['application/json', (text) => JSON.stringify(text)],
+]
+
+/** What a client that follows the offsets receives: the messages of each response. */
+async function pagesOf(call: Call, type: string, headers = {}): Promise<string[]> {
+  const pages: string[] = []
+  for (let offset = '-1'; ; ) {
+    const response = await call('GET', `s?offset=${offset}`, { headers })
+    expect(response.status).toBe(200)
+    const text = await response.text()
+    pages.push(type === 'application/json' ? JSON.parse(text).join('') : text)
+    offset = response.headers.get('stream-next-offset')!
+    if (response.headers.get('stream-up-to-date') === 'true') return pages
+  }
+}
+
+describe.each(TYPES)('a message of %s that exceeds a record', (type, encode) => {
+  it.each([
+    ['plain', {}],
+    ['encrypted', KEY],
+  ])('is appended atomically to a stream that is %s, and is in one response', async (mode, key) => {
+    const { hw, call } = await startService()
+    if (mode === 'encrypted') await hw.createBasin(BASIN, { streamCipher: 'aes-256-gcm' })
+    const headers = { ...key, 'content-type': type }
+    await call('PUT', 's', { headers })
+    // The first response would end within the large message.
+    const messages = [textOf(700_000), textOf(2.5 * MIB), 'small', textOf(MIB), 'last']
+    for (const message of messages) {
+      expect((await call('POST', 's', { headers, body: encode(message) })).status).toBe(204)
+    }
+    const pages = await pagesOf(call, type, key)
+    expect(pages.join('') === messages.join('')).toBe(true)
+    const ends = messages.map((_, index) => messages.slice(0, index + 1).join('').length)
+    let length = 0
+    for (const page of pages) {
+      length += page.length
+      expect(ends).toContain(length)
+    }
+  })
+
+  it.each(['long-poll', 'sse'])('reaches a client that follows by %s in one piece', async (live) => {
+    const { clock, call } = await startService()
+    const headers = { 'content-type': type }
+    await call('PUT', 's', { headers })
+    const message = textOf(2.5 * MIB)
+    const polled = call('GET', `s?offset=-1&live=${live}`)
+    await clock.settle()
+    if (live === 'long-poll') {
+      await call('POST', 's', { headers, body: encode(message) })
+      const text = await (await polled).text()
+      expect((type === 'application/json' ? JSON.parse(text)[0] : text) === message).toBe(true)
+      return
+    }
+    const response = await polled
+    const following = dataEvents(response, 2)
+    await clock.settle()
+    await call('POST', 's', { headers, body: encode(message) })
+    await call('POST', 's', { headers, body: encode('small') })
+    const events = await following
+    const isBase64 = response.headers.get('stream-sse-data-encoding') === 'base64'
+    const texts = events.map((event) => (isBase64 ? Buffer.from(event, 'base64').toString() : event))
+    const received = texts.map((text) => (type === 'application/json' ? JSON.parse(text)[0] : text))
+    expect([received.length, received[0] === message, received[1]]).toEqual([2, true, 'small'])
+  })
+})
+
+/** The data of the first events of a response. */
+async function dataEvents(response: Response, count: number): Promise<string[]> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const chunk of response.body!) {
+    text += decoder.decode(chunk, { stream: true })
+    const events = text.split('\n\n').slice(0, -1)
+    const data = events.filter((event) => event.startsWith('event: data\n'))
+    if (data.length >= count) return data.map((event) => event.slice('event: data\ndata:'.length))
+  }
+  throw new Error('the response has ended')
+}
+
+describe('an append', () => {
+  const BYTES = { 'content-type': 'application/octet-stream' }
+
+  it('of several records names the part in each, for clients of other protocols', async () => {
+    const { hw, call } = await startService()
+    await call('PUT', 's', { headers: BYTES })
+    await call('POST', 's', { headers: BYTES, body: new Uint8Array(2.5 * MIB) })
+    const records = await hw.basin(BASIN).stream('s').read().toArray()
+    expect(records.map(({ headers }) => headers)).toEqual([
+      [['durable-streams-part', '1/3']],
+      [['durable-streams-part', '2/3']],
+      [['durable-streams-part', '3/3']],
+    ])
+  })
+
+  it('has up to 16 MiB, and is stored by a producer once', async () => {
+    const { call } = await startService()
+    await call('PUT', 's', { headers: BYTES })
+    const body = new Uint8Array(APPEND_BYTES_MAX).fill(7)
+    const producer = { ...BYTES, 'producer-id': 'p', 'producer-epoch': '0', 'producer-seq': '0' }
+    const statuses = []
+    for (let i = 0; i < 2; i++) statuses.push((await call('POST', 's', { headers: producer, body })).status)
+    expect(statuses).toEqual([200, 204])
+    const response = await call('GET', 's')
+    expect(Buffer.compare(Buffer.from(await response.arrayBuffer()), body)).toBe(0)
+    const tooLong = await call('POST', 's', { headers: BYTES, body: new Uint8Array(APPEND_BYTES_MAX + 1) })
+    expect(tooLong.status).toBe(413)
+    expect((await call('HEAD', 's')).headers.get('stream-next-offset')).toBe(
+      response.headers.get('stream-next-offset'),
+    )
+  })
+
+  it('that the memory limits of the engine do not admit is 413', async () => {
+    const { call } = await startService({}, { limits: { appendInFlightBytes: 2 * MIB } })
+    await call('PUT', 's', { headers: BYTES })
+    const bodies = [2.5 * MIB, 1.5 * MIB].map((bytes) => new Uint8Array(bytes))
+    const statuses = []
+    for (const body of bodies) statuses.push((await call('POST', 's', { headers: BYTES, body })).status)
+    expect(statuses).toEqual([413, 204])
+  })
+
+  it('that is refused stores none of its records', async () => {
+    const { hw, call } = await startService()
+    await call('PUT', 's', { headers: BYTES })
+    await hw.basin(BASIN).stream('s').append('before')
+    expect((await call('POST', 's', { headers: { ...BYTES, 'stream-seq': 'b' }, body: 'x' })).status).toBe(
+      204,
+    )
+    const body = new Uint8Array(3 * MIB)
+    expect((await call('POST', 's', { headers: { ...BYTES, 'stream-seq': 'a' }, body })).status).toBe(409)
+    expect(await (await call('GET', 's')).text()).toBe('beforex')
+  })
+})
+
+describe('the memory of responses with large messages', () => {
+  const headers = { 'content-type': 'application/octet-stream' }
+
+  it('counts as pending bodies until they are sent or their client leaves', async () => {
+    const service = await startService()
+    const call = service.with({ limits: { pendingBodyBytes: 2 * MIB } })
+    await call('PUT', 's', { headers })
+    await call('POST', 's', { headers, body: new Uint8Array(3 * MIB) })
+    const first = await call('GET', 's')
+    expect((await call('GET', 's')).status).toBe(429)
+    await first.body!.cancel()
+    expect((await (await call('GET', 's')).arrayBuffer()).byteLength).toBe(3 * MIB)
+    expect((await call('GET', 's')).status).toBe(200)
+  })
+})
+
+describe('a record that another protocol calls a part of a message', () => {
+  it('hides no other record', async () => {
+    const { hw, clock, call } = await startService()
+    await call('PUT', 's', { headers: { 'content-type': 'text/plain' } })
+    const stream = hw.basin(BASIN).stream('s')
+    const partOf = (value: string, body: string) =>
+      ({ body, headers: [['durable-streams-part', value]] }) as const
+    await stream.append([
+      partOf('1/9', 'a'),
+      partOf('3/2', 'b'),
+      partOf('1/99', 'c'),
+      'd',
+      partOf('1/3', 'e'),
+    ])
+    expect(await (await call('GET', 's')).text()).toBe('abcde')
+    const response = await call('GET', 's?offset=-1&live=sse')
+    const events = dataEvents(response, 1)
+    await clock.settle()
+    await clock.advance(20_000)
+    expect(await events).toEqual(['abcde'])
+  })
+
+  it('is left out of a JSON stream if the beginning of its message was trimmed', async () => {
+    const { hw, call } = await startService()
+    const headers = { 'content-type': 'application/json' }
+    await call('PUT', 's', { headers })
+    await call('POST', 's', { headers, body: `[${JSON.stringify('x'.repeat(1.5 * MIB))},2]` })
+    const stream = hw.basin(BASIN).stream('s')
+    await stream.trim(1)
+    await stream.append('3')
+    expect(await (await call('GET', 's')).json()).toEqual([2, 3])
+  })
+})
