@@ -42,6 +42,18 @@ function append(chunks: Iterable<string>, world: Partial<CliContext>, ...options
   return { ...run(['append', 'app/s', ...options], { ...world, input: () => input }), hasEnded }
 }
 
+/** Lets the time pass that a writer waits before it repeats a request. */
+async function advanceUntil({ exitCode, advance }: ReturnType<typeof run>): Promise<void> {
+  let isOver = false
+  void exitCode.finally(() => {
+    isOver = true
+  })
+  await vi.waitUntil(() => {
+    if (!isOver) advance(1_000)
+    return isOver
+  })
+}
+
 function* encoded(chunks: Iterable<string>) {
   for (const chunk of chunks) yield Buffer.from(chunk)
 }
@@ -168,23 +180,69 @@ describe('append to a server', () => {
     expect(await records()).toEqual(['a', 'b', 'c'])
   })
 
-  it('does not repeat a request that was stored before the connection broke', async () => {
+  const broken = () => new TypeError('fetch failed', { cause: new Error('read ECONNRESET') })
+
+  it.each([
+    ['after', 'stored'],
+    ['before', 'lost'],
+  ])('repeats what was sent when the connection broke %s it was stored', async (when) => {
     const { fetch, requests, records } = await server(async (send, index) => {
-      const response = await send()
-      if (index === 0) return response
-      throw new TypeError('fetch failed', { cause: new Error('read ECONNRESET') })
+      if (index % 2 === 0) return send()
+      if (when === 'after') await send()
+      throw broken()
     })
     const writer = append(numbered(5), { fetch })
+    await advanceUntil(writer)
+    expect(await writer.exitCode).toBe(0)
+    expect(writer.err.at(-1)).toBe('Appended 5 records to app/s: sequence number 0 to 4')
+    expect(writer.err[0]).toMatch(/read ECONNRESET.*; trying again for 60 s, Ctrl\+C stops$/)
+    expect(requests.count).toBeGreaterThan(5)
+    expect(await records()).toEqual(numbered(5).map((line) => line.trim()))
+  })
+
+  it.each([
+    ['of another kind', undefined, 'the request may have taken effect'],
+    ['with `--retry-for 0`', '0', 'the request may have taken effect'],
+  ])('names what is unknown when the connection to a server %s broke', async (_, retryFor, reason) => {
+    const { fetch, records } = await server(async (send, index) => {
+      const response = await send()
+      if (index < 2 || response.status === 412) return response
+      throw broken()
+    })
+    const others: CliContext['fetch'] = (request) => {
+      const headers = new Headers(request.headers)
+      headers.delete('headwater-append')
+      return fetch(new Request(request, { headers }))
+    }
+    const options = retryFor === undefined ? [] : ['--retry-for', retryFor]
+    const writer = append(numbered(5), { fetch: retryFor === undefined ? others : fetch }, ...options)
+    await advanceUntil(writer)
     expect(await writer.exitCode).toBe(1)
     expect(writer.err).toEqual([
-      'Appended 1 record to app/s: sequence number 0, before it stopped',
-      `headwater: cannot reach ${URL}: read ECONNRESET; the request may have taken effect`,
+      expect.stringMatching(/^Appended \d records? to app\/s: sequence number 0.*, before it stopped$/),
+      expect.stringMatching(
+        /^Whether what was sent then is stored, from record \d to \d of the input, is unknown$/,
+      ),
+      `headwater: cannot reach ${URL}: read ECONNRESET; ${reason}`,
     ])
-    expect(requests.count).toBe(2)
-    // Batches that waited for the first request are sent together.
     const stored = await records()
     expect(stored).toEqual(Array.from(stored, (_, index) => `line ${index}`))
-    expect(stored.length).toBeGreaterThan(1)
+  })
+
+  it('continues as another producer when another run takes its id', async () => {
+    vi.spyOn(Math, 'random').mockReturnValueOnce(0.5)
+    onTestFinished(() => void vi.restoreAllMocks())
+    const { fetch, stream, records } = await server(async (send, index) => {
+      if (index === 2) {
+        const producer = { id: 'headwater-append-32', epoch: Number.MAX_SAFE_INTEGER / 2 + 0.5, seq: 0 }
+        await stream.append('of another run', { producer })
+      }
+      return send()
+    })
+    const writer = append(numbered(5), { fetch })
+    expect(await writer.exitCode).toBe(0)
+    const lines = numbered(5).map((line) => line.trim())
+    expect(await records()).toEqual([...lines.slice(0, 2), 'of another run', ...lines.slice(2)])
   })
 
   it('stops reading an input that has not ended when a request fails', async () => {
@@ -193,9 +251,10 @@ describe('append to a server', () => {
     })
     const input = new Readable({ read() {} })
     input.push('one\n')
-    const { exitCode, err } = run(['append', 'app/s'], { fetch, input: () => input })
+    const { exitCode, err } = run(['append', 'app/s', '--retry-for', '0'], { fetch, input: () => input })
     expect(await exitCode).toBe(1)
     expect(err).toEqual([
+      'Whether what was sent then is stored, from record 1 to 1 of the input, is unknown',
       `headwater: cannot reach ${URL}: read ECONNRESET; the request may have taken effect`,
     ])
   })
@@ -206,10 +265,12 @@ describe('append to a server', () => {
     )
     const writer = append(numbered(5), { fetch })
     await vi.waitUntil(() => requests.count === 2)
-    await writer.hasEnded
     writer.signals.emit('SIGINT')
     expect(await writer.exitCode).toBe(130)
-    expect(writer.err).toEqual(['Appended 1 record to app/s: sequence number 0, before it stopped'])
+    expect(writer.err).toEqual([
+      'Appended 1 record to app/s: sequence number 0, before it stopped',
+      'Whether what was sent then is stored, from record 2 to 2 of the input, is unknown',
+    ])
     expect(requests.count).toBe(2)
   })
 })

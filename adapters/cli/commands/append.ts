@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises'
-import type { AppendAck, AppendSession, Header } from '../../../src/index.ts'
-import type { AppendConditions } from '../../../src/model/append-input.ts'
+import type { AppendAck, Header } from '../../../src/index.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { appendAckJson } from '../../../src/wire/json-records.ts'
+import { appendBatches } from '../append-batches.ts'
 import { type ByteSource, descriptorSource, fileSource, streamSource } from '../byte-source.ts'
 import { command, flag, integerArgument, positional, type Values, withValue } from '../command.ts'
 import type { CliContext } from '../context.ts'
@@ -124,7 +124,7 @@ export const APPEND = command({
     'Each line is a record without its line break (LF or CRLF). Lines of a pipe are appended as they arrive.',
     'A missing stream is created with the first record. With --json, a line is',
     '{"body": "...", "headers": [["name", "value"]], "timestamp": 1767225600000}, all optional.',
-    'While the server of a pipe is down, its lines wait in the pipe. What may be stored already is not repeated.',
+    'While the server of a pipe is down, its lines wait in the pipe, and what was sent is repeated: it is stored once.',
     'TEXT is a template with --count or --rate only; see `headwater help format`.',
   ],
   definitions: DEFINITIONS,
@@ -147,6 +147,10 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
     const end = last.end.seqNum - 1
     const range = first.start.seqNum === end ? `${end}` : `${first.start.seqNum} to ${end}`
     return `Appended ${countText(appended.records, 'record')} to ${nameText(name)}: sequence number ${range}`
+  }
+  let sent = 0
+  const onUnknown = (records: number) => {
+    sent = records
   }
   try {
     await withHeadwater(
@@ -178,9 +182,12 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
                 : reader.batches(source.input, signal)
           const open = async () => {
             await create?.()
-            return streamOf(hw, name, encryptionKey).appendSession()
+            return streamOf(hw, name, encryptionKey)
           }
-          await appendBatches(open, batches, { fencingToken, matchSeqNum }, { onAck, onFailure: stop })
+          // A condition makes a batch repeatable without a producer.
+          const isRepeatable = waiting.mayWait && args.target.kind === 'service' && matchSeqNum === undefined
+          const events = { open, onAck, onFailure: stop, onUnknown }
+          await appendBatches(batches, { fencingToken, matchSeqNum }, isRepeatable, events)
         } finally {
           bar.stop()
           stop()
@@ -193,6 +200,11 @@ async function run(args: AppendArguments, context: CliContext): Promise<void> {
     )
   } catch (error) {
     if (last !== undefined && !quiet) context.printError(`${summary()}, before it stopped`)
+    if (sent > appended.records) {
+      const first = (appended.records + 1).toLocaleString('en-US')
+      const range = `from record ${first} to ${sent.toLocaleString('en-US')} of the input`
+      context.printError(`Whether what was sent then is stored, ${range}, is unknown`)
+    }
     throw waiting.reported(error)
   }
   if (json && first !== undefined && last !== undefined) {
@@ -213,6 +225,10 @@ class ServerWait {
   constructor(ms: number, context: CliContext) {
     this.#ms = ms
     this.#context = context
+  }
+
+  get mayWait(): boolean {
+    return this.#ms > 0
   }
 
   /** The client repeats only what cannot be stored already, with back-off. */
@@ -240,39 +256,6 @@ class ServerWait {
   reported(error: unknown): unknown {
     this.end()
     return this.#given.signal.aborted ? this.#given.signal.reason : error
-  }
-}
-
-interface AppendEvents {
-  /** Receives each batch in order, once it is durable. */
-  readonly onAck: (ack: AppendAck, batch: InputBatch) => void
-  /** Stops the input after a batch that failed. */
-  readonly onFailure: () => void
-}
-
-/**
- * Appends batches in order, several at a time. Rejects with the first failure, after the acks before it.
- *
- * @param open Opens the session when the first batch is there: a refused line must leave no empty stream.
- */
-async function appendBatches(
-  open: () => Promise<AppendSession>,
-  batches: AsyncIterable<InputBatch>,
-  conditions: AppendConditions,
-  { onAck, onFailure }: AppendEvents,
-): Promise<void> {
-  let session: AppendSession | undefined
-  let { matchSeqNum } = conditions
-  try {
-    for await (const batch of batches) {
-      session ??= await open()
-      const { records } = batch
-      const ticket = await session.submit(records, { ...conditions, matchSeqNum })
-      if (matchSeqNum !== undefined) matchSeqNum += records.length
-      ticket.ack().then((ack) => onAck(ack, batch), onFailure)
-    }
-  } finally {
-    await session?.close()
   }
 }
 
