@@ -124,7 +124,7 @@ export const APPEND = command({
     'Each line is a record without its line break (LF or CRLF). Lines of a pipe are appended as they arrive.',
     'A missing stream is created with the first record. With --json, a line is',
     '{"body": "...", "headers": [["name", "value"]], "timestamp": 1767225600000}, all optional.',
-    'While the server of a pipe is down, its lines wait in the pipe, and what was sent is repeated: it is stored once.',
+    'While the server of a pipe is down, its lines wait in the pipe. What was in flight is repeated, and stored once.',
     'TEXT is a template with --count or --rate only; see `headwater help format`.',
   ],
   definitions: DEFINITIONS,
