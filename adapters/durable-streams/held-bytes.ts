@@ -1,5 +1,5 @@
 import type { HandlerSettings } from '../http/options.ts'
-import type { NextChunk, ReplyChunks, ReplyStream } from '../http/reply.ts'
+import type { ReplyStream } from '../http/reply.ts'
 
 /** The memory of a message in parts that one response holds, within the limit of pending bodies. */
 export class HeldBytes {
@@ -29,7 +29,7 @@ export class HeldBytes {
 const PIECE_BYTES = 65_536
 
 /** A body that is sent in pieces, and held until its last one is taken or the client leaves. */
-export class HeldBody implements ReplyStream, ReplyChunks {
+export class HeldBody implements ReplyStream, AsyncIterator<Uint8Array, undefined> {
   readonly #held: HeldBytes
   #rest: Uint8Array
 
@@ -38,19 +38,17 @@ export class HeldBody implements ReplyStream, ReplyChunks {
     this.#held = held
   }
 
-  next(): NextChunk {
-    if (this.#rest.length === 0) {
-      this.#held.release()
-      return { done: true, value: undefined }
-    }
+  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    if (this.#rest.length === 0) return this.return()
     const value = this.#rest.subarray(0, PIECE_BYTES)
     this.#rest = this.#rest.subarray(PIECE_BYTES)
     return { done: false, value }
   }
 
-  async return(): Promise<void> {
+  async return(): Promise<IteratorReturnResult<undefined>> {
     this.#rest = this.#rest.subarray(0, 0)
     this.#held.release()
+    return { done: true, value: undefined }
   }
 
   [Symbol.asyncIterator](): this {
