@@ -118,14 +118,7 @@ export function nodeHandlerOf(
   const served: ExchangeHandler =
     durableStreams === undefined
       ? core
-      : withDurableStreams(
-          core,
-          router,
-          engine,
-          durableStreams,
-          { ...shared, limits },
-          drain,
-        )
+      : withDurableStreams(core, router, engine, durableStreams, { ...shared, limits }, drain)
   const handler = nodeHandler((exchange) => served.handle(exchange), {
     serves: (path) => served.serves(path),
     openShare: (end) => core.engine?.openShare(end),
