@@ -199,6 +199,29 @@ it('no fork is created without its last records if they are removed meanwhile', 
   expect(await basin.stream('fork').exists()).toBe(false)
 })
 
+it('no fork is created of a stream that is replaced before the fork appears', async () => {
+  let replace: (() => Promise<unknown>) | undefined
+  const storage = wrapped(memory(), {}, (session) => ({
+    async commit(changes) {
+      const publishes = changes.some((change) => 'key' in change && change.key.endsWith('\0fork'))
+      const before = publishes ? replace : undefined
+      if (before !== undefined) replace = undefined
+      await before?.()
+      await session.commit(changes)
+    },
+  }))
+  const { hw, stream } = await openEngine({ storage })
+  const basin = hw.basin('basin')
+  await stream.append('old')
+  replace = () => stream.delete().then(() => stream.append('new'))
+  const forked = basin.createStream('fork', {}, { fork: { stream: 'stream' } })
+  expect(await outcomeOf(forked)).toBe('stream_not_found')
+  expect(await basin.stream('fork').exists()).toBe(false)
+  // It is not counted, so the name is free at once.
+  await stream.delete()
+  expect(await stream.exists()).toBe(false)
+})
+
 describe('a creation with records that fails', () => {
   /** The number of logs, and how the publication of the stream `new` fails. */
   async function start() {
