@@ -137,6 +137,8 @@ export interface Settings {
   /** Whether sessions use HTTP/2, in Node. */
   readonly http2: boolean
   readonly headerPrefix: HeaderPrefix
+  /** Whether the browser would report expected outcomes, such as a missing stream, as failed requests. */
+  readonly isPage: boolean
   readonly autoCreate: boolean
   /** Whether basins and streams that are created without a retention keep their records forever. */
   readonly keepsForever: boolean
@@ -174,6 +176,8 @@ export function settingsOf(options: ConnectOptions): Settings {
     fetch: fetch ?? ((request) => globalThis.fetch(request)),
     http2: options.http2 ?? fetch === undefined,
     headerPrefix,
+    // Servers with the other prefix may not permit pages a header that they do not know.
+    isPage: isPage() && headerPrefix === 'svc',
     autoCreate: options.autoCreate ?? true,
     keepsForever: options.defaultRetention !== 'server',
     clock,
@@ -185,6 +189,10 @@ export function settingsOf(options: ConnectOptions): Settings {
     compression: options.compression ?? (fetch === undefined && !isLocal(url)),
     limits: { appendWaitingBytes, sessionInFlightBytes },
   }
+}
+
+function isPage(): boolean {
+  return 'document' in globalThis || 'WorkerGlobalScope' in globalThis
 }
 
 /** Whether the text can be sent as a token. */

@@ -3,7 +3,7 @@ import type { StreamConfigInput } from '../../src/model/config.ts'
 import { RedactedKey } from '../../src/model/encryption-key.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { type AnySignal, onAbort, type SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
-import { type VendorHeader, vendorHeaderName } from '../../src/wire/headers.ts'
+import { STATUS_HEADER, type VendorHeader, vendorHeaderName } from '../../src/wire/headers.ts'
 import { Malformed, parseJson } from '../../src/wire/json.ts'
 import { streamConfigText } from '../../src/wire/json-resources.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
@@ -93,7 +93,7 @@ export class Sender implements CallSender {
       const response = await this.#authorized(call, exchange, (request) =>
         upload === undefined ? sessions.fetch(request) : sessions.duplex(request, upload),
       )
-      if (response.ok) return { response, exchange }
+      if (isSuccess(response)) return { response, exchange }
       const failure = await this.#failed(call, response, exchange)
       exchange.end()
       return failure
@@ -121,7 +121,7 @@ export class Sender implements CallSender {
       const response = await this.#authorized(call, exchange, async (request) =>
         this.settings.fetch(request.toRequest()),
       )
-      if (!response.ok) return await this.#failed(call, response, exchange)
+      if (!isSuccess(response)) return await this.#failed(call, response, exchange)
       const { headers } = response
       const body = await exchange.body(response)
       const type = mediaTypeEssence(headers.get('content-type'))
@@ -169,6 +169,7 @@ export class Sender implements CallSender {
     token: string | undefined,
   ): Record<string, string> {
     const headers: Record<string, string> = { ...own, accept: accept ?? 'application/json' }
+    if (this.settings.isPage) headers[STATUS_HEADER] = 'ok'
     if (token !== undefined) headers.authorization = `Bearer ${token}`
     if (contentType !== undefined) headers['content-type'] = contentType
     const values = { ...vendor, basin }
@@ -224,7 +225,8 @@ export class Sender implements CallSender {
 
   async #failed(call: Call, response: IncomingResponse, exchange: Exchange): Promise<Failure> {
     const isSafe = call.method === 'GET'
-    const { status, headers, type } = response
+    const { headers, type } = response
+    const status = Number(headers.get(STATUS_HEADER) ?? response.status)
     if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
       const error = unexpectedResponse('it redirects; pass the final address as `url`', false)
       return { error, isTransient: false, retryAfterMs: 0 }
@@ -250,6 +252,11 @@ export class Sender implements CallSender {
 function headerText(value: string | RedactedKey | StreamConfigInput | undefined): string | undefined {
   if (typeof value !== 'object') return value
   return value instanceof RedactedKey ? value.headerText() : streamConfigText(value)
+}
+
+/** Whether a response is not an expected outcome that the server has sent as a success. */
+function isSuccess({ ok, headers }: IncomingResponse): boolean {
+  return ok && headers.get(STATUS_HEADER) === null
 }
 
 /** Whether a successful reply can be one of the protocol: a page of a captive portal or a gateway is not. */

@@ -2,11 +2,21 @@ import { utf8, utf8Length } from '../../src/model/bytes.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { Compression } from '../../src/wire/codec.ts'
 import { compress, RESPONSE_COMPRESSION_BYTES_MIN, responseCodingOf } from '../../src/wire/compression.ts'
-import { STREAM_ID_HEADER } from '../../src/wire/headers.ts'
+import { STATUS_HEADER, STREAM_ID_HEADER } from '../../src/wire/headers.ts'
 import { corsHeaders } from './cors.ts'
 import type { RequestExchange } from './exchange.ts'
 import type { HandlerSettings } from './options.ts'
 import type { Reply } from './reply.ts'
+
+/** The statuses that a client expects, as of a stream that does not exist yet. */
+const EXPECTED_STATUSES = [404, 409, 412, 416]
+
+/** Moves an expected status into a header if the request asks for that. */
+function withExpectedStatus(reply: Reply, exchange: RequestExchange): Reply {
+  const { status, headers, body } = reply
+  if (!EXPECTED_STATUSES.includes(status) || exchange.header(STATUS_HEADER) === undefined) return reply
+  return { status: 200, headers: { ...headers, [STATUS_HEADER]: String(status) }, body }
+}
 
 /**
  * Adds CORS headers and the identity of the stream that was used, and compresses a body that is long enough if
@@ -21,12 +31,12 @@ export function finishReply(
   const { allowedOrigins, commonHeaders, exposedHeaders } = settings
   // Errors need the headers too: without them, a page cannot even read the status.
   const cors = allowedOrigins.length === 0 ? undefined : corsHeaders(exchange, allowedOrigins, exposedHeaders)
-  const { status, headers, body, encodings } = reply
+  const { status, headers, body, encodings } = withExpectedStatus(reply, exchange)
   const identity = streamId === undefined ? undefined : { [STREAM_ID_HEADER]: streamId }
   // Member by member: spreading the reply costs more than everything else that is done for a short one.
   const plain =
     cors === undefined && commonHeaders === undefined && identity === undefined
-      ? reply
+      ? { status, headers, body, encodings }
       : { status, headers: { ...commonHeaders, ...headers, ...identity, ...cors }, body, encodings }
   const finished = isLong(plain) ? negotiated(plain, exchange, settings) : plain
   return exchange.method === 'HEAD' ? withoutBody(finished) : finished

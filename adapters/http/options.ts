@@ -14,7 +14,13 @@ import {
 } from '../../src/model/validation.ts'
 import { RejectingQuota } from '../../src/runtime/rejecting-quota.ts'
 import { REQUEST_BODY_BYTES_MAX } from '../../src/wire/compression.ts'
-import { APPEND_HEADER, HEADER_PREFIXES, STREAM_ID_HEADER, vendorHeaderName } from '../../src/wire/headers.ts'
+import {
+  APPEND_HEADER,
+  HEADER_PREFIXES,
+  STATUS_HEADER,
+  STREAM_ID_HEADER,
+  vendorHeaderName,
+} from '../../src/wire/headers.ts'
 import { type AllowedOrigins, assertCors } from './cors.ts'
 import type { RequestExchange } from './exchange.ts'
 import { hostNameOf } from './hosts.ts'
@@ -246,6 +252,7 @@ export function handlerSettings(
       ...provisionResults,
       APPEND_HEADER,
       STREAM_ID_HEADER,
+      STATUS_HEADER,
       'retry-after',
       'retry-after-ms',
       'allow',

@@ -61,6 +61,12 @@ function expectNoProblems(page: Page, url: string): void {
     if (!message.text().startsWith('Failed to load resource')) problems.push(message.text())
   })
   page.on('pageerror', (error) => problems.push(String(error)))
+  page.on('response', (response) => {
+    // What is only missing, such as a stream on a first start, is no failed request.
+    if ([404, 409, 412, 416].includes(response.status())) {
+      problems.push(`${response.status()} ${response.url()}`)
+    }
+  })
   page.on('request', (request) => {
     if (!request.url().startsWith(url)) problems.push(`request to ${request.url()}`)
   })
