@@ -2,7 +2,6 @@ import { describe, expect, test, vi } from 'vitest'
 import { memory } from '../../adapters/storage/memory/index.ts'
 import type { Engine } from '../../src/index.ts'
 import {
-  foldPadded,
   foldText,
   logOf,
   numbered,
@@ -32,24 +31,6 @@ describe('several tabs', () => {
     expect(snapshots).toHaveLength(1)
     expect((await snapshotsOf(hw).checkTail()).seqNum).toBe(1)
     expect(await reopened(logOf(other))).toEqual({ value: textOf(numbered(10)), calls: 0 })
-  })
-
-  test('never mix the parts of large snapshots', { tags: ['slow'] }, async () => {
-    const engines = await tabs(3)
-    const [hw] = engines as [Engine]
-    await logOf(hw).append('first')
-    const folds = engines.map((engine) => foldPadded(logOf(engine), 1_500_000, { onSnapshotError: () => {} }))
-    await Promise.all(folds.map((each) => each.loaded()))
-    for (let round = 0; round < 5; round++) {
-      const { end } = await logOf(hw).append(String(round))
-      await Promise.all(folds.map((each) => each.reached(end.seqNum)))
-    }
-    await Promise.all(folds.map((each) => each.close()))
-    const [newest] = await storedSnapshots(hw)
-    expect(newest?.position).toBe(6)
-    const restored = foldPadded(logOf(hw), 0)
-    expect(await restored.loaded()).toEqual(folds[0]!.value)
-    await restored.close()
   })
 
   test('with two versions of an app keep the snapshot of the one that was opened last', async () => {

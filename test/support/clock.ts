@@ -14,8 +14,8 @@ const AWAKE_MS = 4_200_000
 /** A virtual clock whose time of day can differ from what its timers measure. */
 export interface TestClock extends VirtualClock {
   /**
-   * Changes the time of day by milliseconds, while timers stand still: the machine has slept, or its clock was
-   * set. A negative number sets it back.
+   * Changes the time of day by milliseconds, while timers stand still: the machine has slept, or its clock
+   * was set. A negative number sets it back.
    */
   jump(ms: number): void
 }
