@@ -5,7 +5,7 @@ import { type Cases, type ConformanceOptions, Harness } from './harness.ts'
 import { exclusiveCases, lifecycleCases, reopenCases } from './lifecycle.ts'
 import { logCases } from './logs.ts'
 import { randomCases } from './random.ts'
-import { newMemoryCases, readCases } from './read.ts'
+import { readCases } from './read.ts'
 import { reclaimCases } from './reclaim.ts'
 import { electionCases, notificationCases, sharedCases } from './shared.ts'
 import { writeStateCases } from './write-state.ts'
@@ -60,18 +60,16 @@ export function conformanceSuite(options: ConformanceOptions): ConformanceTest[]
 
 /** Each with the reason to leave its tests out, if there is one. */
 function topicsOf(options: ConformanceOptions): [topic: string, cases: Cases, skip?: string | undefined][] {
-  const { durability, shared, notifications, readsIntoNewMemory } = options.manifest
+  const { durability, shared, notifications } = options.manifest
   const isShared = shared ? undefined : 'the storage is not shared'
   const isExclusive = shared ? 'the storage is shared' : undefined
   const notifies = notifications === 'reliable' ? undefined : `notifications are '${notifications}'`
-  const copies = readsIntoNewMemory ? undefined : 'the storage may return memory that it keeps'
   const keeps = options.keepsDataWhenClosed ?? durability !== 'none'
   return [
     ['catalog', catalogCases],
     ['logs', logCases],
     ['logs', writeStateCases],
     ['read', readCases],
-    ['read', newMemoryCases, copies],
     ['reclaim', reclaimCases],
     ['shared', sharedCases, isShared],
     ['shared', notificationCases, isShared ?? notifies],

@@ -189,14 +189,6 @@ export const readCases: Cases = {
   },
 }
 
-export const newMemoryCases: Cases = {
-  async 'bytes that were read may be modified'(harness) {
-    const log = await threesOf(harness, 10)
-    for (const { data } of await log.session.read('a', WHOLE_LOG)) data.fill(0)
-    equal(await log.session.read('a', WHOLE_LOG), blocksOf(log), 'blocks read again')
-  },
-}
-
 /** A log with blocks of three records each that a storage must not merge. */
 async function threesOf(harness: Harness, count: number, bodyBytes?: number): Promise<LogWriter> {
   const log = await harness.log()

@@ -58,11 +58,6 @@ export interface StorageManifest {
    * - `none`: the engine only polls.
    */
   readonly notifications: 'reliable' | 'hint' | 'none'
-  /**
-   * Whether nothing else refers to the memory of the blocks that `read` returns. The engine then passes it to
-   * callers without a defensive copy. False by default.
-   */
-  readonly readsIntoNewMemory?: boolean | undefined
 }
 
 /** An open storage. After `close`, every call rejects with {@link StorageFailure} of kind `closed`. */
@@ -112,9 +107,9 @@ export interface StorageSession {
    * stops after the block that reaches `bytesMax` or `recordsMax`. Of the first block, a storage should
    * return only the records that the read wants.
    *
-   * May return trimmed and expired blocks, which the engine filters, and views of bytes that it keeps: unless
-   * the manifest says `readsIntoNewMemory`, nothing writes to them. A missing log reads as empty. Rejects
-   * with {@link StorageFailure} of kind `corrupt` if a block is damaged: never skips it.
+   * May return trimmed and expired blocks, which the engine filters, and views of bytes that it keeps:
+   * nothing writes to them. A missing log reads as empty. Rejects with {@link StorageFailure} of kind
+   * `corrupt` if a block is damaged: never skips it.
    */
   read(logId: string, range: ReadRange): Promise<StoredBlock[]>
 
@@ -366,7 +361,7 @@ export interface StoredBlock {
   readonly expiresAt: number | null
   /**
    * Opaque to the storage. At most `SEALED_BLOCK_BYTES_MAX` bytes as it is appended (`sealed-block.ts`). Must
-   * not be modified, unless it was read from a storage that reads into new memory.
+   * not be modified.
    */
   readonly data: Uint8Array
 }

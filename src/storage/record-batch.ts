@@ -38,17 +38,10 @@ export class RecordBatch implements BatchRecords {
   /**
    * Takes records, blocks whose concatenation is the batch, or both. Joins the blocks only when `data` is
    * read, which in-process readers never do.
-   *
-   * @param isOwned Whether nothing else refers to the memory of the blocks, so that `copy` need not copy it.
    */
-  constructor(
-    records: readonly SequencedRecord[] | undefined,
-    blocks?: readonly Uint8Array[],
-    isOwned?: boolean,
-  ) {
+  constructor(records: readonly SequencedRecord[] | undefined, blocks?: readonly Uint8Array[]) {
     this.#records = records
     this.#blocks = blocks
-    if (isOwned) this.#copy = this
   }
 
   of(records: readonly SequencedRecord[]): RecordBatch {

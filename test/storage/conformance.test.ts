@@ -32,7 +32,6 @@ interface Target {
   readonly clock?: Clock
 }
 
-const KEEPS_MEMORY = 'the storage may return memory that it keeps'
 const SHARED = 'the storage is shared'
 const EXCLUSIVE = 'the storage is not shared'
 const HINTS = "notifications are 'hint'"
@@ -46,7 +45,7 @@ const TARGETS: Target[] = [
     title: 'memory',
     unopened: memory,
     make: async () => over(memory()),
-    skips: [KEEPS_MEMORY, SHARED],
+    skips: [SHARED],
     clock: virtualClock(),
   },
   {
@@ -56,7 +55,7 @@ const TARGETS: Target[] = [
       const name = `conformance-${databases++}`
       return { ...reopened(() => indexedDb(name)), dispose: () => deleteDB(name) }
     },
-    skips: [KEEPS_MEMORY, SHARED, HINTS],
+    skips: [SHARED, HINTS],
   },
   { title: 'a directory', unopened: () => filesystem('unopened'), make: directoryFixture, skips: [SHARED] },
   {
@@ -66,14 +65,9 @@ const TARGETS: Target[] = [
     skips: [SHARED],
     tags: ['slow'],
   },
-  orderedMapTarget('an ordered map that processes share', { shared: true }, [
-    KEEPS_MEMORY,
-    SHARED,
-    NO_NOTIFICATIONS,
-  ]),
+  orderedMapTarget('an ordered map that processes share', { shared: true }, [SHARED, NO_NOTIFICATIONS]),
   {
     ...orderedMapTarget('an ordered map with one writer and small values', { valueBytesMax: 65_536 }, [
-      KEEPS_MEMORY,
       EXCLUSIVE,
     ]),
     tags: ['slow'],

@@ -59,7 +59,6 @@ export function filesystem(directory: string, options: FilesystemOptions = {}): 
       durability,
       shared: true,
       notifications: 'reliable',
-      readsIntoNewMemory: true,
     },
     open: (context) => openDirectory(path, { durability }, context),
   }

@@ -96,7 +96,6 @@ export function postgres(options: PostgresOptions): Storage {
       durability: 'power-loss',
       shared: true,
       notifications: listen ? 'hint' : 'none',
-      readsIntoNewMemory: true,
     },
     open: async (context) =>
       openSession(await connect(), tables, context, { listen, retryMs, readOnly, clockOffsetMsMax }),

@@ -40,7 +40,7 @@ export interface SqliteStorageOptions extends Pick<StorageManifest, 'name' | 'du
  */
 export function sqliteStorage({ name, durability, shared, open }: SqliteStorageOptions): Storage {
   return {
-    manifest: { name, durability, shared, notifications: 'none', readsIntoNewMemory: true },
+    manifest: { name, durability, shared, notifications: 'none' },
     async open() {
       const database = await open()
       try {
