@@ -277,7 +277,8 @@ export class ReadCursor implements RecordCursor, Follower {
 
   async #nextBatchOfHistory(): Promise<ReadBatch | undefined> {
     const { batch, next, ended } = await this.#history.next(this.#position, this.#end, this.#limits)
-    if (batch !== undefined && batch.meteredBytes > SMALL_BYTES) await this.#options.budget.nextTurn()
+    const bytes = batch?.meteredBytes ?? 0
+    if (bytes > SMALL_BYTES) await this.#options.budget.turnFor(bytes)
     // What was read may continue another history than what was delivered.
     const isGone = this.#log.isDeleted || (this.#log.isStale && !(await this.#log.refresh()))
     if (this.#isClosed()) return undefined

@@ -6,6 +6,8 @@ import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 
 /** Batches of up to this many metered bytes are small. */
 export const SMALL_BYTES = 65_536
+/** How much of all large batches is delivered in one turn of the event loop, in metered bytes. */
+const TURN_BYTES = READ_METERED_BYTES_MAX
 /** A consumer that has not asked for more for this long gives back what its read holds, in milliseconds. */
 const STALL_MS = 1_000
 const CHECK_MS = 250
@@ -57,7 +59,9 @@ export class ReadBudget {
   readonly #small = new Set<Share>()
   readonly #large = new Set<Share>()
   #cancelCheck: (() => void) | undefined
+  /** The last turn that large batches wait for, and the bytes that are delivered in it. */
   #turn: Promise<void> = Promise.resolve()
+  #turnBytes = 0
 
   constructor(limit: number, clock: Clock) {
     this.#limit = limit
@@ -85,11 +89,16 @@ export class ReadBudget {
   }
 
   /**
-   * Resolves in a turn of the event loop of its own, in order of arrival. Encoding and writing a large batch
-   * takes milliseconds, for which appends, timers and other connections would wait.
+   * Resolves in the turn of the event loop in which a large batch may be delivered: in order of arrival, up to
+   * 1 MiB in each. Encoding and writing that much takes milliseconds, for which appends, timers and other
+   * connections wait.
    */
-  nextTurn(): Promise<void> {
-    this.#turn = this.#turn.then(macrotask)
+  turnFor(bytes: number): Promise<void> {
+    this.#turnBytes += bytes
+    if (this.#turnBytes > TURN_BYTES) {
+      this.#turnBytes = bytes
+      this.#turn = this.#turn.then(macrotask)
+    }
     return this.#turn
   }
 
