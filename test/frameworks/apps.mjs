@@ -14,8 +14,6 @@ const WORKER = {
   install: WITH_OPTIONAL,
   start: ['sh', '-c', 'exec npx workerd serve config.capnp --socket-addr "http=127.0.0.1:$PORT"'],
   stats: '/stats',
-  // A client that has left is noticed when the next heartbeat is sent.
-  leaveMs: 20_000,
   limitations: { 'cancelled long poll': endsWithItsWait },
 }
 const BUNDLED_WORKER = ['npx', 'esbuild', 'main.js', '--bundle', '--format=esm', '--outfile=bundle.js']

@@ -26,9 +26,8 @@ export class App {
 
   /**
    * Starts a command in a directory, with the environment variable `PORT`. `start` is the command and its
-   * arguments; `http2` makes all requests over HTTP/2 with prior knowledge; `leaveMs` is how long it takes
-   * to notice that a client has left; `stats` is the path at which the app itself serves what its engine has
-   * open; a `chat` has neither a handler at `/streams` nor a token.
+   * arguments; `http2` makes all requests over HTTP/2 with prior knowledge; `stats` is the path at which the
+   * app itself serves what its engine has open; a `chat` has neither a handler at `/streams` nor a token.
    */
   static async start(mode, directory, givenPort) {
     for (let attempt = 1; ; attempt++) {
@@ -70,11 +69,10 @@ export class App {
     return app
   }
 
-  constructor(url, directory, { http2 = false, leaveMs, stats }) {
+  constructor(url, directory, { http2 = false, stats }) {
     this.url = url
     /** The copy of the app. */
     this.directory = directory
-    this.leaveMs = leaveMs
     this.http2 = http2
     this.statsPath = stats
     this.basin = BASIN
@@ -176,7 +174,7 @@ export async function freePort() {
 }
 
 /** Waits until `condition` returns a truthy value, and resolves to it. */
-export async function until(subject, condition, timeoutMs = 10_000) {
+export async function until(subject, condition, timeoutMs = 120_000) {
   const deadline = performance.now() + timeoutMs
   for (;;) {
     const value = await condition()

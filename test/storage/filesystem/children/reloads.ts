@@ -72,6 +72,8 @@ function descriptors(): number {
 await load(0)
 const before = descriptors()
 for (let reload = 1; reload < RELOADS; reload++) await load(reload)
+// The follower of the first engine receives what all others have appended.
+while (received < RELOADS) await setImmediate()
 for (let i = 0; i < 20; i++) {
   await setImmediate()
   collectGarbage()
