@@ -49,6 +49,7 @@ export function permitted(endpoint: Endpoint, ...operations: readonly Operation[
 interface StreamUse {
   /** Whether the request has the encryption key of the records. True by default. */
   readonly takesKey?: boolean | undefined
+  /** @internal */
   readonly identity?: Parameters<Engine['streamOf']>[2]
 }
 
@@ -214,8 +215,8 @@ export class ApiRequest {
   }
 
   /**
-   * Returns the stream in the path, as {@link streamOf} does: the one that the header `headwater-stream-id`
-   * names, if there is one. The reply states the identity of the stream that is used.
+   * @internal Returns the stream in the path, as {@link streamOf} does: the one that the header
+   * `headwater-stream-id` names, if there is one. The reply states the identity of the stream that is used.
    */
   identifiedStreamOf(hw: Engine, { takesKey }: Pick<StreamUse, 'takesKey'> = {}): EngineStream {
     const onResolved = (id: string) => {

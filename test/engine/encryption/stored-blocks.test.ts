@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { type CipherSuite, fenceRecord, type HeadwaterError, trimRecord } from '../../../src/index.ts'
+import {
+  type CipherSuite,
+  fenceRecord,
+  type HeadwaterError,
+  type OpenOptions,
+  trimRecord,
+} from '../../../src/index.ts'
 import { encodeRecords } from '../../../src/storage/block-codec.ts'
 import type { AppendRequest, StoredBlock } from '../../../src/storage/contract.ts'
 import {
@@ -15,8 +21,17 @@ const KEY = { encryptionKey: key(1) }
 const FRAME_BYTES = 14
 const PLAIN = encodeRecords([{ seqNum: 0, timestamp: 1_000_000, headers: [], body: new Uint8Array([97]) }])
 
+/** The same random numbers each time. */
+function seeded(): () => number {
+  let state = 1
+  return () => {
+    state = (state * 48_271) % 2_147_483_647
+    return state / 2_147_483_647
+  }
+}
+
 /** Opens an engine whose storage is watched, and may be changed by the test. */
-async function watched(suite: CipherSuite) {
+async function watched(suite: CipherSuite, options: Partial<OpenOptions> = {}) {
   const storage = {
     appends: [] as AppendRequest[],
     documents: [] as string[],
@@ -41,7 +56,7 @@ async function watched(suite: CipherSuite) {
       return storage.change(storage.blocks)
     },
   }))
-  const engine = await openEncrypted(suite, { storage: inner })
+  const engine = await openEncrypted(suite, { ...options, storage: inner })
   const read = () =>
     engine
       .with()
@@ -106,23 +121,10 @@ describe.each(CIPHERS)('what %s stores', (_, suite) => {
 
   it('differs each time for the same records, even with a seeded random source', async () => {
     const nonces = new Set<string>()
-    const seeded =
-      (state = 1) =>
-      () => {
-        state = (state * 48_271) % 2_147_483_647
-        return state / 2_147_483_647
-      }
     for (let run = 0; run < 2; run++) {
-      const appends: AppendRequest[] = []
-      const storage = wrapped(testStorage(), {}, (session) => ({
-        append: (request) => {
-          appends.push(request)
-          return session.append(request)
-        },
-      }))
-      const engine = await openEncrypted(suite, { storage, random: seeded() })
+      const { storage, ...engine } = await watched(suite, { random: seeded() })
       for (let i = 0; i < 2; i++) await engine.with().append('a')
-      for (const { blocks } of appends) {
+      for (const { blocks } of storage.appends) {
         nonces.add(Buffer.from(decodeSegments(blocks[0]!.data)[0]!.sealed!.nonce).toString('hex'))
       }
     }
