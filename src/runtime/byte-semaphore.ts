@@ -1,3 +1,5 @@
+import { Fifo } from './fifo.ts'
+
 /**
  * Limits the bytes in flight. Acquirers wait in the order of their calls; an amount larger than the limit is
  * admitted alone. Takes callbacks, because promises would admit a waiter a turn later and let another call
@@ -6,7 +8,7 @@
 export class ByteSemaphore {
   readonly #limit: number
   #used = 0
-  readonly #waiters: Waiter[] = []
+  readonly #waiters = new Fifo<Waiter>()
   #isAdmitting = false
 
   constructor(limit: number) {
@@ -45,7 +47,7 @@ export class ByteSemaphore {
     if (this.#isAdmitting) return
     this.#isAdmitting = true
     try {
-      while (this.#waiters.length > 0 && this.#fits(this.#waiters[0]!.bytes)) {
+      while (this.#waiters.length > 0 && this.#fits(this.#waiters.first!.bytes)) {
         const next = this.#waiters.shift()!
         this.#used += next.bytes
         next.admitted()

@@ -2,6 +2,7 @@ import type { AppendBatch } from '../../../src/model/append-input.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import type { AppendAck } from '../../../src/model/info.ts'
 import { SharedSignal } from '../../../src/runtime/abort.ts'
+import { Fifo } from '../../../src/runtime/fifo.ts'
 import { FRAME_PAYLOAD_MAX, FrameDecoder, type MessageFrame } from '../../../src/wire/frame.ts'
 import { sessionContentType } from '../../../src/wire/headers.ts'
 import { Malformed } from '../../../src/wire/json.ts'
@@ -42,7 +43,7 @@ export class AppendLink {
   readonly #opened: OpenResponse
   readonly #body: FrameUpload
   /** Batches without an ack, in order. */
-  readonly #sent: SentBatch[] = []
+  readonly #sent = new Fifo<SentBatch>()
   #listener: AppendLinkListener | undefined
   #isOver = false
   /** Cancels the timer for all acks. An ack moves `#dueAt`; the timer is scheduled again when it fires. */

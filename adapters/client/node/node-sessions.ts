@@ -3,6 +3,7 @@ import { discardedError } from '../../../src/api/errors.ts'
 import type { AppendBatch } from '../../../src/model/append-input.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import type { AppendAck } from '../../../src/model/info.ts'
+import { Fifo } from '../../../src/runtime/fifo.ts'
 import type { AppendRequests } from '../append-requests.ts'
 import type { ClientCore } from '../core.ts'
 import { NotDuplex, unexpectedResponse, withEffects } from '../errors.ts'
@@ -74,7 +75,7 @@ class StreamAppender implements SessionAppender {
   readonly #requests: Pick<AppendRequests, 'repeat'>
   readonly #open: () => Promise<BatchLink>
   /** Batches without an ack, in order. */
-  readonly #pending: Pending[] = []
+  readonly #pending = new Fifo<Pending>()
   #link: BatchLink | undefined
   /** Whether the connection takes no further batches: it is left once those that were sent are acknowledged. */
   #isLeaving = false
@@ -151,7 +152,7 @@ class StreamAppender implements SessionAppender {
   /** The first batch fails, and nothing is known to be stored of those behind it. */
   #fail(error: unknown): void {
     this.group.fail(error)
-    const [first, ...behind] = this.#pending.splice(0)
+    const [first, ...behind] = this.#pending.clear()
     if (first === undefined) return
     const isUnknown = first.wasSent && !(HeadwaterError.is(error) && !error.mayHaveEffects)
     first.failed(HeadwaterError.is(error) ? withEffects(error, isUnknown) : error)
@@ -163,7 +164,7 @@ class StreamAppender implements SessionAppender {
     if (this.#isReconnecting) return
     this.#isReconnecting = true
     try {
-      for (let first = this.#pending[0]; first?.wasSent === true; first = this.#pending[0]) {
+      for (let first = this.#pending.first; first?.wasSent === true; first = this.#pending.first) {
         if (first.batch.matchSeqNum === undefined) throw lost
         const ack = await this.#requests.repeat(first.batch)
         this.#pending.shift()
