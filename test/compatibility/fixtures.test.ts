@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { filesystem, verifyDirectory } from '../../adapters/storage/filesystem/index.ts'
+import { DATABASE_VERSION } from '../../adapters/storage/indexeddb/connection.ts'
 import { indexedDb } from '../../adapters/storage/indexeddb/index.ts'
-import { SCHEMA_VERSION } from '../../adapters/storage/indexeddb/schema.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
 import { virtualClock } from '../../adapters/testing/index.ts'
 import { CONTENTS, readContents, writeContents } from './contents.ts'
@@ -49,14 +49,14 @@ describe('a directory', () => {
 })
 
 describe('a database in a browser', () => {
-  it.each(INDEXEDDB)('of schema version %i is opened, and keeps everything', async (version, fixture) => {
+  it.each(INDEXEDDB)('of version %i is opened, and keeps everything', async (version, fixture) => {
     const name = `fixture-${version}`
     await restoreDatabase(name, fixture.data as DatabaseDump)
     expect(await readContents(indexedDb(name), clockOf(fixture))).toEqual(CONTENTS)
   })
 
-  it('has a fixture of the present schema', () => {
-    expect(INDEXEDDB.map(([version]) => version)).toContain(SCHEMA_VERSION)
+  it('has a fixture of the present version', () => {
+    expect(INDEXEDDB.map(([version]) => version)).toContain(DATABASE_VERSION)
   })
 })
 

@@ -43,6 +43,11 @@ export class ChangeChannel {
     if (this.#cancelTimer === undefined) this.#flush()
   }
 
+  /** Announces no more changes of other sessions. */
+  mute(): void {
+    if (this.#channel !== undefined) this.#channel.onmessage = null
+  }
+
   close(): void {
     this.#cancelTimer?.()
     this.#post()

@@ -1,16 +1,23 @@
-import { openDB, unwrap } from 'idb'
+import { type DBSchema, type IDBPDatabase, openDB } from 'idb'
 import type { Clock } from '../../../src/runtime/clock.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
+import { FORMAT } from '../key-value/layout.ts'
 import { indexedDbFailure, isConnectionError, isRefused, withUnknownOutcome } from './failures.ts'
-import {
-  type IndexedDatabase,
-  type ReadTransaction,
-  SCHEMA_VERSION,
-  type Schema,
-  type StoreName,
-  upgrade,
-  type WriteTransaction,
-} from './schema.ts'
+
+/** The version of the database: that of the layout of its entries, so that an upgrade reaches every tab. */
+export const DATABASE_VERSION = Number(FORMAT)
+
+/** The object stores. Persisted: a change needs another version. */
+interface Schema extends DBSchema {
+  /** The entries of `key-value/layout.ts`. */
+  entries: { key: Uint8Array<ArrayBuffer>; value: Uint8Array }
+  /** Random bytes that occupy space; see `reserve.ts`. */
+  reserve: { key: typeof RESERVE; value: Uint8Array }
+}
+
+export const RESERVE = 'bytes'
+
+export type IndexedDatabase = IDBPDatabase<Schema>
 
 /** How long other tabs may block opening the database, in milliseconds. */
 const OPEN_MS_MAX = 10_000
@@ -39,44 +46,24 @@ export class DatabaseConnection {
     await this.#current()
   }
 
-  /**
-   * Runs `work`, and again on a new connection if this one turns out to be lost. Work that writes must detect
-   * whether the first run succeeded. Rejects with `StorageConflict` or `StorageFailure`.
-   */
-  async run<Result>(
-    work: (db: IndexedDatabase) => Promise<Result>,
-    mode: 'read' | 'write' = 'write',
+  /** Runs reads on one snapshot of the entries. Rejects with `StorageFailure`. */
+  read<Result>(
+    work: (entries: ReturnType<typeof readEntries>['entries']) => Promise<Result>,
   ): Promise<Result> {
-    const database = this.#current()
-    const db = await database
-    const isCertain = (error: unknown) => mode === 'read' || isRefused(error)
-    let nothingWritten: boolean
-    try {
-      return await work(db)
-    } catch (error) {
-      nothingWritten = isCertain(error)
-      if (!isConnectionError(error)) throw indexedDbFailure(error, nothingWritten)
-      this.#discard(database)
-    }
-    const reopened = await this.#reopen(nothingWritten)
-    try {
-      return await work(reopened)
-    } catch (error) {
-      throw indexedDbFailure(error, nothingWritten && isCertain(error))
-    }
+    return this.#run((db) => {
+      const { entries, ended } = readEntries(db)
+      this.#reads.add(ended)
+      void ended.then(() => this.#reads.delete(ended))
+      return work(entries)
+    }, true)
   }
 
-  /** Runs reads on one snapshot of the database. Rejects with `StorageFailure`. */
-  read<Result>(
-    stores: readonly StoreName[],
-    work: (transaction: ReadTransaction) => Promise<Result>,
-  ): Promise<Result> {
-    return this.run((db) => {
-      const transaction: ReadTransaction = db.transaction([...stores], 'readonly')
-      const ended: Promise<void> = transaction.done.catch(() => {}).finally(() => this.#reads.delete(ended))
-      this.#reads.add(ended)
-      return work(transaction)
-    }, 'read')
+  /**
+   * Runs one transaction, and again on a new connection if this one turns out to be lost. The second run is
+   * told if the first one may have succeeded. Rejects with `StorageFailure`.
+   */
+  write<Result>(work: (db: IndexedDatabase, mayBeWritten: boolean) => Promise<Result>): Promise<Result> {
+    return this.#run(work, false)
   }
 
   /**
@@ -88,6 +75,29 @@ export class DatabaseConnection {
     const database = this.#database
     this.#database = undefined
     await database?.then((db) => db.close()).catch(() => {})
+  }
+
+  async #run<Result>(
+    work: (db: IndexedDatabase, mayBeWritten: boolean) => Promise<Result>,
+    isRead: boolean,
+  ): Promise<Result> {
+    const database = this.#current()
+    const db = await database
+    let nothingWritten: boolean
+    try {
+      return await work(db, false)
+    } catch (error) {
+      nothingWritten = isRead || isRefused(error)
+      if (!isConnectionError(error)) throw indexedDbFailure(error, nothingWritten)
+      this.#discard(database)
+    }
+    const reopened = await this.#reopen(nothingWritten)
+    try {
+      return await work(reopened, !nothingWritten)
+    } catch (error) {
+      const failure = indexedDbFailure(error, isRead || isRefused(error))
+      throw nothingWritten ? failure : withUnknownOutcome(failure)
+    }
   }
 
   #current(): Promise<IndexedDatabase> {
@@ -118,6 +128,12 @@ export class DatabaseConnection {
   }
 }
 
+/** Begins a transaction that reads entries. `ended` resolves at its end, even if it fails. */
+export function readEntries(db: IndexedDatabase) {
+  const { store, done } = db.transaction('entries', 'readonly')
+  return { entries: store, ended: done.catch(() => {}) }
+}
+
 /** Calls `onLost` when the connection is lost, and when it blocks an upgrade or deletion. */
 function openDatabase(
   name: string,
@@ -125,25 +141,24 @@ function openDatabase(
   onLost: (isUpgrade: boolean) => void,
 ): Promise<IndexedDatabase> {
   return new Promise((resolve, reject) => {
-    let isBlocked = false
     let isLate = false
     const cancel = clock.schedule(OPEN_MS_MAX, () => {
       isLate = true
-      const reason = isBlocked
-        ? 'another tab with an older version of headwater keeps it open'
-        : 'the browser did not respond; another tab may be deleting or upgrading it'
-      reject(new StorageFailure('blocked', `cannot open the database: ${reason}`, { nothingWritten: true }))
+      const message =
+        'cannot open the database: another tab with an older version of headwater keeps it open, ' +
+        'or is deleting or upgrading it'
+      reject(new StorageFailure('blocked', message, { nothingWritten: true }))
     })
     let opening: Promise<IndexedDatabase>
     try {
-      opening = openDB<Schema>(name, SCHEMA_VERSION, {
-        upgrade(db, oldVersion, _, transaction) {
+      opening = openDB<Schema>(name, DATABASE_VERSION, {
+        upgrade(db, _from, _to, { done }) {
           // No other connection blocks it now.
           cancel()
-          upgrade(db, oldVersion, transaction)
-        },
-        blocked: () => {
-          isBlocked = true
+          // If it fails, so does the opening.
+          done.catch(() => {})
+          db.createObjectStore('entries')
+          db.createObjectStore('reserve')
         },
         // A deletion has no new version.
         blocking: (_, newVersion) => onLost(newVersion !== null),
@@ -174,59 +189,10 @@ function openFailure(error: unknown): unknown {
   if (!isNewer) return indexedDbFailure(error, true)
   const message =
     'a newer version of headwater has upgraded the database ' +
-    `beyond schema version ${SCHEMA_VERSION}; reload the page to use it`
+    `beyond version ${DATABASE_VERSION}; reload the page to use it`
   return new StorageFailure('upgraded', message, { nothingWritten: true, cause: error })
 }
 
 function unavailable(error: unknown): StorageFailure {
   return new StorageFailure('io', 'IndexedDB is not available', { nothingWritten: true, cause: error })
-}
-
-/** `strict` waits for the disk, `relaxed` for the operating system. */
-export type TransactionDurability = 'strict' | 'relaxed'
-
-/** Runs `work` in one transaction. Resolves when it is durable. If `work` rejects, nothing is changed. */
-export async function write<Result>(
-  db: IndexedDatabase,
-  stores: readonly StoreName[],
-  durability: TransactionDurability,
-  work: (transaction: WriteTransaction, raw: IDBTransaction) => Promise<Result>,
-): Promise<Result> {
-  const transaction: WriteTransaction = db.transaction([...stores], 'readwrite', { durability })
-  const raw = unwrap(transaction)
-  // `done` rejects before the abort is complete, and loses its cause.
-  transaction.done.catch(() => {})
-  const completed = completionOf(raw)
-  let result: Result
-  try {
-    result = await work(transaction, raw)
-  } catch (error) {
-    abort(raw)
-    // A failed request aborts its transaction, and all other requests then fail with an unspecific error.
-    const cause = await completed.then(() => undefined, causeOf)
-    throw cause ?? error
-  }
-  await completed
-  return result
-}
-
-/** Resolves when the transaction is complete. A failed one may fire nothing but `abort`. */
-export function completionOf(transaction: IDBTransaction): Promise<void> {
-  return new Promise((resolve, reject) => {
-    transaction.oncomplete = () => resolve()
-    transaction.onabort = () =>
-      reject(transaction.error ?? new DOMException('the transaction was aborted', 'AbortError'))
-  })
-}
-
-function abort(transaction: IDBTransaction): void {
-  try {
-    transaction.abort()
-  } catch {
-    // It has already ended.
-  }
-}
-
-function causeOf(error: unknown): unknown {
-  return error instanceof DOMException && error.name === 'AbortError' ? undefined : error
 }

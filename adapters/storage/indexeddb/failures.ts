@@ -1,4 +1,4 @@
-import { StorageConflict, StorageFailure, type StorageFailureKind } from '../../../src/storage/errors.ts'
+import { StorageFailure, type StorageFailureKind } from '../../../src/storage/errors.ts'
 
 /** The kinds by the name of the browser's error. */
 const KINDS: Readonly<Record<string, StorageFailureKind>> = {
@@ -14,8 +14,8 @@ const KINDS: Readonly<Record<string, StorageFailureKind>> = {
 const CONNECTION_ERRORS = ['InvalidStateError', 'AbortError', 'UnknownError', 'TransactionInactiveError']
 
 /** Converts an error of the browser. `nothingWritten` applies unless the kind of error implies it anyway. */
-export function indexedDbFailure(error: unknown, nothingWritten: boolean): StorageFailure | StorageConflict {
-  if (StorageFailure.is(error) || StorageConflict.is(error)) return error
+export function indexedDbFailure(error: unknown, nothingWritten: boolean): StorageFailure {
+  if (StorageFailure.is(error)) return error
   const name = nameOf(error)
   const kind = KINDS[name] ?? 'io'
   const reason = error instanceof Error ? error.message : String(error)
@@ -44,8 +44,14 @@ export function isRefused(error: unknown): boolean {
   return nameOf(error) === 'InvalidStateError'
 }
 
-export function corruptDatabase(what: string, cause?: unknown): StorageFailure {
-  return new StorageFailure('corrupt', `the database is damaged: ${what}`, { nothingWritten: true, cause })
+/** Whether the error means that the quota was hit and nothing was written. */
+export function isQuotaFailure(error: unknown): boolean {
+  return StorageFailure.is(error) && error.kind === 'quota' && error.nothingWritten
+}
+
+/** Why a transaction was aborted. A failed commit may fire nothing but `abort`. */
+export function abortReason({ error }: IDBTransaction): DOMException {
+  return error ?? new DOMException('the transaction was aborted', 'AbortError')
 }
 
 function nameOf(error: unknown): string {

@@ -1,10 +1,16 @@
 import type { Observable } from 'rxjs'
 import { invalid } from '../../../src/model/errors.ts'
 import { assertOptions, type MembersOf, oneOf } from '../../../src/model/validation.ts'
-import type { Durability, Storage } from '../../../src/storage/contract.ts'
-import { canBroadcast } from './change-channel.ts'
-import { openSession } from './session.ts'
+import { appendedBytes } from '../../../src/storage/block-sizes.ts'
+import type { Durability, Storage, StorageContext, StorageSession } from '../../../src/storage/contract.ts'
+import { KeyValueSession } from '../key-value/session.ts'
+import { contendForBackgroundLock } from './background-lock.ts'
+import { ChangeChannel, canBroadcast } from './change-channel.ts'
+import { DatabaseConnection } from './connection.ts'
+import { isQuotaFailure } from './failures.ts'
+import { SpaceReserve } from './reserve.ts'
 import { type LowSpace, measureUsage, persist, SpaceMonitor, type StorageUsage } from './space.ts'
+import { IndexedDbStore } from './store.ts'
 
 /**
  * Options of `indexedDb`.
@@ -81,10 +87,78 @@ export function indexedDb(name: string, options: IndexedDbOptions = {}): Indexed
       shared: true,
       notifications: canBroadcast() ? 'hint' : 'none',
     },
-    open: (context) =>
-      openSession({ name, durability: durability === 'power-loss' ? 'strict' : 'relaxed', space }, context),
+    open: (context) => openSession({ name, durability, space }, context),
     lowSpace$: space.low$,
     usage: measureUsage,
     persist,
+  }
+}
+
+interface DatabaseOptions {
+  readonly name: string
+  readonly durability: Durability
+  readonly space: SpaceMonitor
+}
+
+/** A session of the key-value storage, which also tells other tabs and the monitor of space what it writes. */
+async function openSession(
+  { name, durability, space }: DatabaseOptions,
+  context: StorageContext,
+): Promise<StorageSession> {
+  // What is in use is read again, and ends if this version of the library cannot.
+  const connection = new DatabaseConnection(name, context.clock, () => context.onHistoryChanged?.())
+  await connection.open()
+  const reserve = new SpaceReserve(connection)
+  await reserve.allocate()
+  const store = new IndexedDbStore(connection, reserve, durability === 'power-loss' ? 'strict' : 'relaxed')
+  // Chromium stores values of 64 KiB and more in files, which makes a large one faster than its parts.
+  const session = new KeyValueSession(store, { isShared: true, valueBytesMax: Number.POSITIVE_INFINITY })
+  const channel = new ChangeChannel(name, context.clock, context.onLogChanged)
+  const withdrawals = new Set<() => void>()
+  let isClosed = false
+
+  async function writing<Result>(call: Promise<Result>): Promise<Result> {
+    try {
+      return await call
+    } catch (error) {
+      if (isQuotaFailure(error)) space.recordFull()
+      throw error
+    }
+  }
+
+  return {
+    get: (collection, key) => session.get(collection, key),
+    list: (collection, range) => session.list(collection, range),
+    head: (logId) => session.head(logId),
+    read: (logId, range) => session.read(logId, range),
+    measure: (logIds) => session.measure(logIds),
+    reclaim: (limits) => writing(session.reclaim(limits)),
+    isFull: () => session.isFull(),
+    async commit(changes) {
+      const logIds = changes.flatMap((change) => ('logId' in change ? [change.logId] : []))
+      await writing(session.commit(changes))
+      channel.announce(logIds)
+    },
+    async append(request) {
+      await writing(session.append(request))
+      channel.announce([request.logId])
+      space.recordWritten(appendedBytes(request))
+    },
+    electForBackgroundWork(onElected) {
+      if (isClosed) return () => {}
+      const end = contendForBackgroundLock(name, onElected)
+      const withdraw = () => {
+        if (withdrawals.delete(withdraw)) end()
+      }
+      withdrawals.add(withdraw)
+      return withdraw
+    },
+    async close() {
+      isClosed = true
+      for (const withdraw of withdrawals) withdraw()
+      channel.mute()
+      await session.close()
+      channel.close()
+    },
   }
 }

@@ -1,6 +1,8 @@
 import { type AppendPlan, planAppends } from '../../../src/storage/append-plan.ts'
 import type { AppendRequest, StoredBlock } from '../../../src/storage/contract.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
 import type { PendingItem } from '../../../src/storage/group-commit.ts'
+import { hasNewTrim } from '../../../src/storage/heads.ts'
 import { blockKey, encodeBlock, encodeExpiry, expiryKey, INLINE_BYTES_MAX, partKey } from './layout.ts'
 import type { OrderedKeyValueStore } from './store.ts'
 import { Draft, type LogEntries, transact } from './transaction.ts'
@@ -17,7 +19,7 @@ export async function appendGroup(
   let refusals = new Map<Append, unknown>()
   try {
     await transact(store, logs, async () => {
-      const draft = new Draft()
+      const draft = new Draft(group.length === 1 && hasNewTrim(group[0]!.item.head))
       refusals = new Map()
       for (const [logId, appends] of byLog(group)) {
         try {
@@ -35,6 +37,11 @@ export async function appendGroup(
       return draft
     })
   } catch (error) {
+    // On its own, a small append or a trim may find space.
+    if (isFull(error) && group.length > 1) {
+      for (const append of group) await appendGroup(store, logs, valueBytesMax, [append])
+      return
+    }
     // A refusal may rest on appends of the group that failed.
     for (const { reject } of group) reject(error)
     return
@@ -43,6 +50,10 @@ export async function appendGroup(
     if (refusals.has(append)) append.reject(refusals.get(append))
     else append.resolve()
   }
+}
+
+function isFull(error: unknown): boolean {
+  return StorageFailure.is(error) && error.kind === 'quota' && error.nothingWritten
 }
 
 function byLog(group: readonly Append[]): Map<string, Append[]> {

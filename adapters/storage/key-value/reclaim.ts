@@ -65,7 +65,7 @@ async function take(
   let step: Step | undefined
   await transact(store, logs, async () => {
     step = await next()
-    return step?.draft ?? new Draft()
+    return step?.draft ?? new Draft(true)
   })
   return step
 }
@@ -85,7 +85,7 @@ async function expiredStep(
     if (blocks === undefined) byLog.set(block.logId, [block])
     else blocks.push(block)
   }
-  const draft = new Draft()
+  const draft = new Draft(true)
   for (const [logId, blocks] of byLog) {
     const entry = await logs.current(logId)
     const expired = await extend(store, draft, entry.log?.head, blocks, now)
@@ -136,7 +136,7 @@ async function dueStep(
   const point = log && reclaimablePoint(log.head.trims, trimmedBefore)
   const found = await store.scan({ ...blockRange(logId, -1, point), limit })
   const isLast = found.length < limit
-  const draft = new Draft()
+  const draft = new Draft(true)
   const freed = deleteBlocks(
     draft,
     logId,

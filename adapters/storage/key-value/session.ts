@@ -42,12 +42,12 @@ export class KeyValueSession implements StorageSession {
   readonly #calls = new SessionCalls()
   readonly #writes = new SerialQueue()
   readonly #appends: GroupCommit<AppendRequest>
-  readonly #onClosed: () => void
+  readonly #onClosed: (() => void) | undefined
   #isFull = false
 
   constructor(
     store: OrderedKeyValueStore,
-    options: { readonly isShared: boolean; readonly valueBytesMax: number; readonly onClosed: () => void },
+    options: { readonly isShared: boolean; readonly valueBytesMax: number; readonly onClosed?: () => void },
   ) {
     const { isShared, valueBytesMax, onClosed } = options
     this.#store = store
@@ -135,7 +135,7 @@ export class KeyValueSession implements StorageSession {
       try {
         await this.#store.close()
       } finally {
-        this.#onClosed()
+        this.#onClosed?.()
       }
     })
   }
@@ -179,7 +179,7 @@ async function draftCommit(
     headOf: (logId) => entries.get(logId)!.log?.head,
     hasRemains: (logId) => entries.get(logId)!.value !== undefined,
   })
-  const draft = new Draft()
+  const draft = new Draft(changes.some(({ kind }) => kind === 'delete' || kind === 'delete-log'))
   for (const name of expected) {
     const { key, value } = documents.get(name)!
     draft.expected.push([key, value])

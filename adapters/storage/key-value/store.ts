@@ -25,6 +25,11 @@ export interface KeyValueBatch {
   readonly puts: readonly KeyValue[]
   /** Keys to delete, with or without a value. */
   readonly deletes: readonly Uint8Array[]
+  /**
+   * Whether it trims, deletes or frees something, so that a store without space should make an exception of
+   * it. False by default.
+   */
+  readonly frees?: boolean | undefined
 }
 
 /**

@@ -59,6 +59,11 @@ export class Draft implements KeyValueBatch {
   readonly puts: [Uint8Array, Uint8Array][] = []
   readonly deletes: Uint8Array[] = []
   readonly entries = new Map<string, LogEntry>()
+  readonly frees: boolean
+
+  constructor(frees: boolean) {
+    this.frees = frees
+  }
 
   /** Replaces the entry of a log, expecting the one that was read, and moves it in the index of due logs. */
   putLog(logId: string, before: LogEntry, log: KeyValueLog | undefined): void {
@@ -116,12 +121,12 @@ export async function transact(
 }
 
 async function isApplied(store: OrderedKeyValueStore, logs: LogEntries, batch: Draft): Promise<boolean> {
-  const { expected, puts, deletes } = batch
+  const { expected, puts, deletes, frees } = batch
   const isEmpty = puts.length + deletes.length === 0
   // What was read from a shared store was read at several moments.
   if (isEmpty && (logs.isExclusive || expected.length === 0)) return true
   try {
-    return await store.transact({ expected, puts, deletes })
+    return await store.transact({ expected, puts, deletes, frees })
   } catch (error) {
     logs.forget()
     throw error

@@ -1,7 +1,7 @@
 // @module-tag slow
 
 import { describe, expect, it } from 'vitest'
-import { SCHEMA_VERSION } from '../../../adapters/storage/indexeddb/schema.ts'
+import { DATABASE_VERSION } from '../../../adapters/storage/indexeddb/connection.ts'
 import type * as Connections from '../pages/indexeddb-connections.ts'
 import type * as Raw from '../pages/indexeddb-raw.ts'
 import { inChromium, scriptIn } from '../support.ts'
@@ -13,11 +13,12 @@ inChromium('IndexedDB in Chromium', (browser) => {
   /** Another tab, which uses the database without headwater. */
   const otherTab = async () => scriptIn<typeof Raw>(await browser.page(), 'indexeddb-raw')
 
-  describe('upgrades', () => {
-    it('that another tab blocks time out, and succeed once it closes the database', async () => {
-      const [tab, other] = [await storage(), await otherTab()]
-      await tab.makeVersion1('blocked')
+  describe('opening', () => {
+    it('times out while another tab blocks it, and succeeds once that closes the database', async () => {
+      const [tab, other, third] = [await storage(), await otherTab(), await otherTab()]
       expect(await other.holdOpen('blocked')).toBe(1)
+      await expect(third.remove('blocked')).rejects.toThrow('open elsewhere')
+      // Waits for the deletion, which waits for the other tab.
       expect(await tab.open('blocked', 5)).toEqual({
         kind: 'blocked',
         nothingWritten: true,
@@ -25,15 +26,16 @@ inChromium('IndexedDB in Chromium', (browser) => {
       })
       await other.release()
       expect(await tab.open('blocked')).toEqual(DONE)
-      await tab.checkUpgraded()
       await tab.close()
     })
+  })
 
+  describe('upgrades', () => {
     it('are not blocked by another tab, whose later calls explain why they fail', async () => {
       const [tab, other] = [await storage(), await otherTab()]
       await tab.open('given up')
       await tab.put(1)
-      expect(await other.holdOpen('given up', SCHEMA_VERSION + 1)).toBe(SCHEMA_VERSION + 1)
+      expect(await other.holdOpen('given up', DATABASE_VERSION + 1)).toBe(DATABASE_VERSION + 1)
       expect(await tab.put(2)).toMatchObject({
         kind: 'upgraded',
         message: expect.stringContaining('newer version'),

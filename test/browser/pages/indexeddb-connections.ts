@@ -4,8 +4,6 @@ import { indexedDb } from '../../../adapters/storage/indexeddb/index.ts'
 import { systemClock } from '../../../src/index.ts'
 import type { StorageSession } from '../../../src/storage/contract.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { makeVersion1 } from '../../storage/indexeddb/version-1.ts'
-import { checkVersion1 } from '../../storage/indexeddb/version-1-check.ts'
 
 /** The outcome of a call: `done`, or the failure. */
 interface Outcome {
@@ -56,13 +54,6 @@ export async function get(): Promise<unknown> {
     }),
   )
   return outcome.kind === 'done' ? value : outcome
-}
-
-export { makeVersion1 }
-
-/** Rejects if data is missing. */
-export function checkUpgraded(): Promise<void> {
-  return checkVersion1(session)
 }
 
 const databases: IDBDatabase[] = []
