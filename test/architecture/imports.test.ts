@@ -44,7 +44,7 @@ const OF_CLIENTS = ['src/api', 'src/wire', ...OF_ALL]
 const OF_STREAMS = ['src/sync', 'src/api', ...OF_ALL]
 const ADAPTERS: Readonly<Record<string, readonly string[]>> = {
   'adapters/storage/memory': OF_STORAGES,
-  'adapters/storage/indexeddb': OF_STORAGES,
+  'adapters/storage/indexeddb': ['adapters/storage/key-value', ...OF_STORAGES],
   'adapters/storage/sqlite': OF_STORAGES,
   'adapters/storage/key-value': OF_STORAGES,
   'adapters/storage/index.ts': ['adapters/storage/key-value', 'src/'],
