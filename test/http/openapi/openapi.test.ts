@@ -430,7 +430,7 @@ describe('the replies to', () => {
       [403, 'POST', at('a/b'), { headers: produced(0, 0), body: 'one' }],
       [400, 'POST', at('a/b'), { headers: text }],
       [404, 'POST', at('missing'), { headers: text, body: 'x' }],
-      [413, 'POST', at('a/b'), { headers: text, body: 'x'.repeat(1_100_000) }],
+      [413, 'POST', at('a/b'), { headers: text, body: 'x'.repeat(17_000_000) }],
       [200, 'GET', `${at('a/b')}?offset=-1`],
       [200, 'GET', `${at('a/b')}?offset=now`],
       [204, 'GET', `${at('a/b')}?offset=now&live=long-poll`],
