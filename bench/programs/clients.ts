@@ -4,6 +4,7 @@ import { AppendInput, AppendRecord, S2, type S2Stream } from '@s2-dev/streamstor
 import type * as Client from '../../adapters/client/index.ts'
 import type { Stream } from '../../src/index.ts'
 import { Child } from '../harness/child.ts'
+import { openHeadwater, streamNumber } from '../harness/headwater.ts'
 import { host, type Prepared, type Sides } from '../harness/host.ts'
 import { bodiesFrom, bodyOf } from '../harness/records.ts'
 
@@ -31,7 +32,49 @@ interface Performer {
 
 type Connect = (url: string) => Promise<Performer>
 
-host({ ...sidesOf('headwater', headwater), ...sidesOf('published', published) })
+type Submit = Awaited<ReturnType<Performer['openSession']>>['submit']
+
+host({
+  ...sidesOf('headwater', headwater),
+  ...sidesOf('published', published),
+
+  'headwater in flight': (place: Place) =>
+    withServer(headwater, 'server', place, async (client) => {
+      const session = await client.openSession()
+      return { turn: (count) => appendAtOnce(session.submit, count), close: () => session.close() }
+    }),
+
+  async 'engine in flight'() {
+    const engine = await openHeadwater()
+    const session = await sessionOf(streamNumber(engine, 0))
+    return {
+      turn: (count) => appendAtOnce(session.submit, count),
+      async close() {
+        await session.close()
+        await engine.close()
+      },
+    }
+  },
+})
+
+const SMALL = bodiesFrom(0, 1, 16)
+
+/** Appends small batches without waiting for any of them. */
+async function appendAtOnce(submit: Submit, count: number): Promise<void> {
+  const acked = Array.from({ length: count }, () => submit(SMALL).then((ack) => ack()))
+  await Promise.all(acked)
+}
+
+async function sessionOf(stream: Stream): ReturnType<Performer['openSession']> {
+  const session = await stream.appendSession()
+  return {
+    async submit(bodies) {
+      const ticket = await session.submit(bodies)
+      return () => ticket.ack()
+    },
+    close: () => session.close(),
+  }
+}
 
 /** The client runs in the process of the side, which is measured, and the server in another. */
 function sidesOf(name: string, connect: Connect): Sides {
@@ -84,16 +127,7 @@ async function headwater(url: string): Promise<Performer> {
   const client = await connect({ url })
   const stream: Stream = client.basin('my-basin').stream('streams/1')
   return {
-    async openSession() {
-      const session = await stream.appendSession()
-      return {
-        async submit(bodies) {
-          const ticket = await session.submit(bodies)
-          return () => ticket.ack()
-        },
-        close: () => session.close(),
-      }
-    },
+    openSession: () => sessionOf(stream),
     async read() {
       let [count, bytes] = [0, 0]
       for await (const { body } of stream.read({}, { as: 'bytes' })) {
