@@ -1,5 +1,6 @@
 import { host } from '../harness/host.ts'
 import { appendSession } from '../load/append-session.ts'
+import { burst } from '../load/burst.ts'
 import { type Address, closedLoop } from '../load/closed-loop.ts'
 import { fanout } from '../load/followers.ts'
 import { encodeRequest, missingBytesOfResponse, type Request } from '../load/http.ts'
@@ -16,6 +17,7 @@ host({
     closedLoop(address, connections, encodeCommand(command), missingBytesOfReply),
   'append session': appendSession,
   downloads,
+  burst,
   fanout,
 })
 

@@ -54,6 +54,8 @@ const markedAppend = {
   body: JSON.stringify({ records: [{ body: `${MARK}${BODY.slice(1)}` }] }),
 }
 const fanout = { side: 'fanout', params: { followers: 1_000, follow, append: markedAppend } }
+const burstRead = { ...readRequest, path: `${RECORDS_PATH}?seq_num=0&count=10` }
+const download = { ...follow, path: '/v1/streams/streams%2F1/records?seq_num=0' }
 export const httpRows: Readonly<Record<string, Measurement>> = {
   'http-append': {
     needsPeers: true,
@@ -117,6 +119,21 @@ export const httpRows: Readonly<Record<string, Measurement>> = {
         atLeast: 0.8,
       },
     ],
+  },
+  // What others wait for while many clients begin to read and stop at once.
+  'burst-max': {
+    work: 'HTTP: the slowest read of 10 records, or append, while 500 connections request {size} × 64 KiB as SSE and never read, memory',
+    each: 'a request',
+    size: 800,
+    exactly: 1,
+    isFresh: true,
+    ours: {
+      program: 'headwater-server',
+      side: 'filled server',
+      params: { bytes: 65_536 },
+      load: { side: 'burst', params: { connections: 500, download, others: [burstRead, appendRequest] } },
+    },
+    rivals: [{ against: '', atMostMicroseconds: 250_000 }],
   },
 }
 
