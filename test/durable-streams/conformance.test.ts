@@ -5,6 +5,8 @@ import { memory } from '../../adapters/storage/memory/index.ts'
 import { postgres } from '../../adapters/storage/postgres/index.ts'
 import { type Engine, open, type Storage } from '../../src/index.ts'
 import { Cluster, HAS_POSTGRES, withoutPostgres } from '../storage/postgres/cluster.ts'
+// The suite imports fast-check itself: this sets the seed of its properties.
+import '../support/seeded-properties.ts'
 
 const LONG_POLL_MS = 500
 
