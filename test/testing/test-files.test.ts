@@ -15,6 +15,7 @@ const SLEEPS = [
   /\.waitForTimeout\(/,
   /\bscheduler\.wait\(/,
   /\bAtomics\.wait\(/,
+  /\bpg_sleep\b/,
 ]
 
 function sleeps(text: string): boolean {
@@ -33,6 +34,7 @@ test.each([
   ['new Promise((done: () => void) => void setTimeout(() => done(), ms))', true],
   ["import { setTimeout as sleep } from 'node:timers/promises'", true],
   ['await page.waitForTimeout(10)', true],
+  ["await client.query('SELECT pg_sleep(1)')", true],
   ['await new Promise((resolve) => setTimeout(resolve))', false],
   ['const timer = setTimeout(() => child.kill(), 10_000)', false],
 ])('%s: %s', (text, expected) => {

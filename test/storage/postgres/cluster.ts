@@ -99,13 +99,14 @@ export class Cluster {
     const standby = new Cluster(await reservedPort(), directory, this.#options)
     await standby.run()
     if (!isSynchronous) return standby
-    await this.#execute(
-      "ALTER SYSTEM SET synchronous_standby_names = '*'",
-      'SELECT pg_reload_conf()',
-      // Until every process has read the setting; the commit then waits for the copy to catch up.
-      'SELECT pg_sleep(0.5)',
-      "SELECT pg_logical_emit_message(true, 'headwater', 'caught up')",
-    )
+    await this.#execute("ALTER SYSTEM SET synchronous_standby_names = '*'", 'SELECT pg_reload_conf()')
+    // A new connection shows what the server has read, after which it has told its processes to read it too.
+    await this.#until("current_setting('synchronous_standby_names') = '*'")
+    // The process that makes checkpoints reads the setting before it makes one, and lets commits wait.
+    await this.query('CHECKPOINT')
+    await this.#until("EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync')")
+    // The commit waits for the copy to catch up.
+    await this.query("SELECT pg_logical_emit_message(true, 'headwater', 'caught up')")
     return standby
   }
 
@@ -117,10 +118,7 @@ export class Cluster {
   /** Resolves once a copy has everything that the other server has committed by now. */
   async catchUpWith(other: Cluster): Promise<void> {
     const [end] = await other.query('SELECT pg_current_wal_lsn() AS lsn')
-    for (;;) {
-      const [reached] = await this.query(`SELECT pg_last_wal_replay_lsn() >= '${end?.lsn}' AS is_reached`)
-      if (reached?.is_reached === true) return
-    }
+    await this.#until(`pg_last_wal_replay_lsn() >= '${end?.lsn}'`)
   }
 
   /** Shuts the server down without writing anything more, as a crash does. */
@@ -151,6 +149,14 @@ export class Cluster {
       return (await client.query(statement)).rows
     } finally {
       await client.end()
+    }
+  }
+
+  /** Resolves once a condition holds on a new connection. */
+  async #until(condition: string): Promise<void> {
+    for (;;) {
+      const [row] = await this.query(`SELECT ${condition} AS holds`)
+      if (row?.holds === true) return
     }
   }
 
