@@ -1,13 +1,13 @@
-import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterEachFile } from '../../support/after-file.ts'
 
 const directories: string[] = []
 
-/** A new directory, removed after the tests of the file. */
+/** The real path of a new directory, removed after the tests of the file. */
 export async function temporaryDirectory(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'headwater-filesystem-'))
+  const directory = await realpath(await mkdtemp(join(tmpdir(), 'headwater-filesystem-')))
   directories.push(directory)
   return directory
 }

@@ -21,7 +21,7 @@ test('a directory that another process has open is blocked, and the error names 
   const { holder, directory } = await held()
   await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked', nothingWritten: true })
   await expect(open(directory)).rejects.toThrow(
-    new RegExp(`^${directory} is open in process ${holder.pid} on ${hostname()}, since 20\\d\\d-[^ ]*Z$`),
+    `${directory} is open in process ${holder.pid} on ${hostname()}, since 20`,
   )
   process.kill(holder.pid, 'SIGSTOP')
   await expect(open(directory)).rejects.toMatchObject({ kind: 'blocked' })
@@ -102,8 +102,9 @@ test.runIf(onLinux).each<[string, 'taken over' | 'kept', Partial<OwnerFields>]>(
 test('an error about an owner that may have ended names the file to remove', async () => {
   const directory = await temporaryDirectory()
   const name = await leftLock(directory, { host: 'else where' })
-  const message = `on else where, since .*\\. If that does not run any more, remove ${join(directory, name)}$`
-  await expect(open(directory)).rejects.toThrow(new RegExp(message))
+  await expect(open(directory)).rejects.toThrow('on else where, since ')
+  const advice = `If that does not run any more, remove ${join(directory, name)}`
+  await expect(open(directory)).rejects.toThrow(advice)
   await rename(join(directory, name), join(directory, 'lock-without-an-owner'))
   await expect(open(directory)).rejects.toThrow(`remove ${join(directory, 'lock-without-an-owner')}`)
 })
