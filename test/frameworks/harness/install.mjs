@@ -36,7 +36,7 @@ export async function install(name, directory, tarball, { packages, install, edi
 }
 
 /** The version of each package for runtimes that npm installs: they are no dependencies of an app. */
-const RUNTIMES = { bun: '1.4.5', deno: '2.9.6', node: '24' }
+const RUNTIMES = { bun: '1.4.5', deno: '2.9.6', node: '24.21.0' }
 const installedRuntimes = new Map()
 
 /** Installs a runtime, once. Resolves to the folder of its command. */
