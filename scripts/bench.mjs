@@ -16,6 +16,6 @@ buildSync({
   platform: 'node',
   format: 'esm',
   packages: 'external',
-  logLevel: 'error',
+  logLevel: 'warning',
 })
 run(process.execPath, [inProject('bench', 'dist', 'index.js'), ...process.argv.slice(2)])

@@ -13,6 +13,6 @@ await build({
   platform: 'node',
   format: 'esm',
   packages: 'external',
-  logLevel: 'error',
+  logLevel: 'warning',
 })
 run(process.execPath, [outfile, inProject('test', 'compatibility', 'fixtures')])

@@ -25,7 +25,7 @@ await build({
   bundle: true,
   format: 'esm',
   external: ['cloudflare:*'],
-  logLevel: 'error',
+  logLevel: 'warning',
 })
 
 /** Starts workerd on the same objects, passes a function that sends requests to `use`, and kills workerd. */
