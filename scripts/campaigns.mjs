@@ -11,7 +11,7 @@ const seed = values.seed ?? String(randomInt(1, 1_000_000_000))
 const vitest = [
   process.execPath,
   inProject('node_modules', 'vitest', 'vitest.mjs'),
-  ...['run', '--project', 'all'],
+  'run',
   // Properties take forty times as long as otherwise.
   ...['--testTimeout', '3600000'],
 ]
@@ -19,7 +19,8 @@ const script = (name, ...args) => ['npm', 'run', name, '--', ...args]
 
 const PARTS = {
   properties: [...vitest, '--tags-filter', '!nightly'],
-  nightly: [...vitest, '--tags-filter', 'nightly', '--exclude', 'test/campaigns/**'],
+  nightly: [...vitest, '--project', 'all', '--tags-filter', 'nightly', '--exclude', 'test/campaigns/**'],
+  postgres: script('test:postgres', '--testTimeout', '3600000'),
   sim: script('sim', '--seeds', '5000', '--seed', seed),
   devices: script('devices', '--seeds', '3000', '--seed', seed),
   fuzz: script('fuzz', '--inputs', '20000', '--seed', seed),

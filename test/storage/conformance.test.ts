@@ -118,8 +118,8 @@ describe.each(TARGETS.map((target) => [target.title, target] as const))('%s', (_
     make,
     keepsDataWhenClosed: true,
     notificationMsMax: 60_000,
-    seeds: [1],
-    randomOperations: 50,
+    seeds: [Number(process.env.FAST_CHECK_SEED ?? 1)],
+    randomOperations: Number(process.env.FAST_CHECK_RUNS ?? 50),
     clock,
   })
   for (const { title, skip, run } of suite) {

@@ -49,7 +49,13 @@ describe.runIf(HAS_POSTGRES)(`PostgreSQL${withoutPostgres}`, () => {
         dispose: async () => void (await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)),
       }
     }
-    const options = { manifest, make, seeds: [1], randomOperations: 50, notificationMsMax: 60_000 }
+    const options = {
+      manifest,
+      make,
+      seeds: [Number(process.env.FAST_CHECK_SEED ?? 1)],
+      randomOperations: Number(process.env.FAST_CHECK_RUNS ?? 50),
+      notificationMsMax: 60_000,
+    }
     for (const { title, skip, run } of conformanceSuite(options)) {
       if (skip === undefined && titles.test(title)) test(title, run)
     }
