@@ -25,22 +25,16 @@ if (!existsSync(inProject('dist', 'types', 'src', 'index.d.ts'))) build()
 
 // Verdaccio needs a newer Node than the package.
 const tools = install('tools', ['verdaccio@6.10.4', 'bun@1.4.5', 'deno@2.9.6', 'node@24.21.0'])
-const port = await freePort()
-const registry = `http://127.0.0.1:${port}/`
-const config = writeConfig()
-const server = spawn(
-  tools('node'),
-  [tools('verdaccio'), '--config', config, '--listen', `127.0.0.1:${port}`],
-  { stdio: ['ignore', 'ignore', 'inherit'] },
-)
+let server
 process.on('exit', () => {
-  server.kill()
+  server?.kill()
   rmSync(directory, { recursive: true, force: true })
 })
-await untilReady(`${registry}-/ping`)
+const address = await startRegistry(writeConfig())
+const registry = `http://${address}/`
 
 const npmrc = join(directory, 'npmrc')
-writeFileSync(npmrc, `registry=${registry}\n//127.0.0.1:${port}/:_authToken=none\n`)
+writeFileSync(npmrc, `registry=${registry}\n//${address}/:_authToken=none\n`)
 /** Caches of this machine know another package of the name. */
 const env = {
   ...process.env,
@@ -192,6 +186,23 @@ function run(cwd, command, args, env) {
   const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, env, encoding: 'utf8' })
   if (status !== 0) throw new Error(error?.message ?? `${command} ${args.join(' ')}\n${stdout}${stderr}`)
   return stdout
+}
+
+/** Starts Verdaccio, and resolves to its host and port. */
+async function startRegistry(config) {
+  for (let attempt = 1; ; attempt++) {
+    const address = `127.0.0.1:${await freePort()}`
+    server = spawn(tools('node'), [tools('verdaccio'), '--config', config, '--listen', address], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    })
+    try {
+      await untilReady(`http://${address}/-/ping`)
+      return address
+    } catch (error) {
+      // Another program may have got the port before Verdaccio.
+      if (attempt === 3) throw error
+    }
+  }
 }
 
 async function freePort() {

@@ -12,18 +12,22 @@ const ROLL_BYTES = 3000
 test('appends work again once a roll succeeds', async () => {
   const disk = new SimulatedDisk(new Prng(1))
   let isFailing = true
+  let failures = 0
   const files = hookedFiles(disk, (operation, name, mode) => {
     const isCheckpoint = operation === 'open' && mode === 'create' && name.startsWith('checkpoint')
-    if (isCheckpoint && isFailing) throw systemError('EIO')
+    if (!isCheckpoint || !isFailing) return
+    failures++
+    throw systemError('EIO')
   })
   const session = await openSimulated(files, ROLL_BYTES)
   const writer = await LogWriter.create(session, 'a')
   expect(await appendUntilRefused(writer)).toMatchObject({ kind: 'io' })
-  await settled()
+  // The refused call makes the storage try again, in the background.
+  const before = failures
+  await until(() => failures > before)
   isFailing = false
-  // The refused call makes the storage try again.
   await appendUntilRefused(writer)
-  await settled()
+  await until(() => journalBytes(disk) < ROLL_BYTES)
   await session.check!()
   await writer.append()
   expect(journalBytes(disk)).toBeLessThan(ROLL_BYTES)
@@ -46,9 +50,9 @@ async function appendUntilRefused(writer: LogWriter): Promise<StorageFailure> {
   throw new Error('no append was refused')
 }
 
-/** Waits for the work in the background. */
-async function settled(): Promise<void> {
-  for (let i = 0; i < 100; i++) await new Promise((resolve) => setImmediate(resolve))
+/** Waits for work in the background. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
 }
 
 function journalBytes(disk: SimulatedDisk): number {
