@@ -14,26 +14,29 @@ export class Compatibility {
   readonly unsupported = new Set<string>()
   /** Probability of each fault. */
   rate: number
-  readonly #prng: Prng
+  /** One per connection: connections share time, so that common draws would depend on their order. */
+  readonly #prngs: Prng[] = []
+  readonly #seed: number
 
   constructor(seed: number, rate: number) {
-    this.#prng = new Prng(seed)
+    this.#seed = seed
     this.rate = rate
   }
 
-  actionOf(statement: string): StatementAction {
-    const action = this.#draw(statement)
+  actionOf(statement: string, connection: number): StatementAction {
+    this.#prngs[connection] ??= new Prng(this.#seed * 1_000_003 + connection)
+    const action = this.#draw(statement, this.#prngs[connection])
     if (action.kind !== 'forward') this.faults.set(action.kind, (this.faults.get(action.kind) ?? 0) + 1)
     return action
   }
 
-  #draw(statement: string): StatementAction {
+  #draw(statement: string, prng: Prng): StatementAction {
     const unsupported = UNSUPPORTED.exec(statement)?.[0]
     if (unsupported !== undefined) {
       this.unsupported.add(unsupported)
       return { kind: 'reject', code: '0A000', message: `unimplemented: ${unsupported}` }
     }
-    for (const action of FAULTS) if (this.#prng.chance(this.rate)) return action
+    for (const action of FAULTS) if (prng.chance(this.rate)) return action
     return FORWARD
   }
 }

@@ -22,7 +22,7 @@ describe.runIf(HAS_POSTGRES)(`PostgreSQL${withoutPostgres}`, () => {
     pool = new Pool({ connectionString: cluster.connectionString })
     proxy = await WireProxy.start({
       port: () => cluster.port,
-      actionOf: (statement) => compatibility.actionOf(statement),
+      actionOf: (statement, connection) => compatibility.actionOf(statement, connection),
       isPooler: true,
     })
     if (HAS_PGBOUNCER) pooler = await PgBouncer.start(cluster.port)

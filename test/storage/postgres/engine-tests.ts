@@ -16,7 +16,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const cluster = await Cluster.start()
   const proxy = await WireProxy.start({
     port: () => cluster.port,
-    actionOf: (statement) => compatibility.actionOf(statement),
+    actionOf: (statement, connection) => compatibility.actionOf(statement, connection),
   })
   project.provide('postgres', proxy.connectionString)
   return async () => {

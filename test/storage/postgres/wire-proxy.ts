@@ -16,7 +16,8 @@ export type StatementAction =
 export interface ProxyOptions {
   /** The port of the server; called for each connection. */
   readonly port: () => number
-  readonly actionOf: (statement: string) => StatementAction
+  /** Decides on a statement of a connection; connections are numbered from 0. */
+  readonly actionOf: (statement: string, connection: number) => StatementAction
   /**
    * Whether to reject settings in the startup message, and statements that were prepared earlier, as poolers
    * in transaction mode do. Default: false.
@@ -41,6 +42,8 @@ export class WireProxy {
   readonly refused = new Set<'settings' | 'prepared statement'>()
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
+  /** The number of connections so far. */
+  #connections = 0
   #late: { statements: number; readonly deliver: () => void }[] = []
 
   private constructor(server: Server) {
@@ -92,7 +95,7 @@ export class WireProxy {
       socket.on('error', () => {})
       socket.on('close', () => this.#sockets.delete(socket))
     }
-    new Connection(client, server, options, this)
+    new Connection(client, server, options, this, this.#connections++)
   }
 }
 
@@ -109,13 +112,15 @@ class Connection {
   #isCutAfter = false
   #isLate = false
   readonly #proxy: WireProxy
+  readonly #number: number
   /** The texts of prepared statements. */
   readonly #prepared = new Map<string, string>()
   /** Whether the next statement was prepared by an earlier one. */
   #isPrepared = false
 
-  constructor(client: Socket, server: Socket, options: ProxyOptions, proxy: WireProxy) {
+  constructor(client: Socket, server: Socket, options: ProxyOptions, proxy: WireProxy, number: number) {
     this.#proxy = proxy
+    this.#number = number
     this.#client = client
     this.#server = server
     this.#options = options
@@ -181,7 +186,7 @@ class Connection {
     this.#text = ''
     this.#isPrepared = false
     if (isRefused) this.#proxy.refused.add('prepared statement')
-    this.#decide(statement, isRefused ? NOT_PREPARED : this.#options.actionOf(text))
+    this.#decide(statement, isRefused ? NOT_PREPARED : this.#options.actionOf(text, this.#number))
   }
 
   #decide(statement: Buffer, action: StatementAction): void {
