@@ -71,13 +71,7 @@ export interface DrainableNodeHandler extends NodeHandler {
   /**
    * Ends all sessions: clients are advised to reconnect, and those that stay get the error `server_draining`
    * after a second. Sessions that begin later are rejected with it. Resolves when none is open, within 2
-   * seconds.
-   *
-   * ```ts
-   * server.close()
-   * await handler.drain()
-   * await hw.close()
-   * ```
+   * seconds. Call it between `server.close()` and `hw.close()`.
    */
   drain(): Promise<void>
 }

@@ -37,7 +37,7 @@ export const STORAGE_OPERATIONS: readonly string[] = Object.keys(OPERATIONS)
  * The arguments of a call.
  *
  * ```ts
- * const isLarge = (...[{ block }]: StorageArguments<'append'>) => block.data.length > 65_536
+ * const isLarge = (...[{ blocks }]: StorageArguments<'append'>) => blocks.length > 1
  * faultyStorage(storage).fail('append', { when: isLarge })
  * ```
  */
