@@ -1,11 +1,13 @@
 import { type DBSchema, type IDBPDatabase, openDB } from 'idb'
 import type { Clock } from '../../../src/runtime/clock.ts'
 import { StorageFailure } from '../../../src/storage/errors.ts'
-import { FORMAT } from '../key-value/layout.ts'
 import { indexedDbFailure, isConnectionError, isRefused, withUnknownOutcome } from './failures.ts'
 
-/** The version of the database: that of the layout of its entries, so that an upgrade reaches every tab. */
-export const DATABASE_VERSION = Number(FORMAT)
+/**
+ * The version of the database, which rises with every format of its entries, so that an upgrade reaches every
+ * tab. Previews of the first format used lower ones.
+ */
+export const DATABASE_VERSION = 5
 
 /** The object stores. Persisted: a change needs another version. */
 interface Schema extends DBSchema {
@@ -149,14 +151,21 @@ function openDatabase(
         'or is deleting or upgrading it'
       reject(new StorageFailure('blocked', message, { nothingWritten: true }))
     })
+    let isPreview = false
     let opening: Promise<IndexedDatabase>
     try {
       opening = openDB<Schema>(name, DATABASE_VERSION, {
-        upgrade(db, _from, _to, { done }) {
+        upgrade(db, from, _to, transaction) {
           // No other connection blocks it now.
           cancel()
           // If it fails, so does the opening.
-          done.catch(() => {})
+          transaction.done.catch(() => {})
+          isPreview = from > 0
+          if (isPreview) {
+            // Leaves the database as it was.
+            transaction.abort()
+            return
+          }
           db.createObjectStore('entries')
           db.createObjectStore('reserve')
         },
@@ -178,10 +187,17 @@ function openDatabase(
       },
       (error) => {
         cancel()
-        reject(openFailure(error))
+        reject(isPreview ? previewFailure(name, error) : openFailure(error))
       },
     )
   })
+}
+
+function previewFailure(name: string, cause: unknown): StorageFailure {
+  const message =
+    `the database ${JSON.stringify(name)} is of an earlier preview of headwater, which cannot be upgraded; ` +
+    `delete it with \`indexedDB.deleteDatabase(${JSON.stringify(name)})\``
+  return new StorageFailure('blocked', message, { nothingWritten: true, cause })
 }
 
 function openFailure(error: unknown): unknown {

@@ -224,6 +224,26 @@ describe('another version of the database', () => {
     await expect(open({ storage: indexedDb('outdated'), clock })).rejects.toMatchObject(upgraded)
   })
 
+  it.each([1, 4])(
+    'opening rejects if an earlier preview made the database (%i), which stays as it was',
+    async (version) => {
+      const name = `preview ${version}`
+      const preview = await openDB(name, version, { upgrade: (db) => void db.createObjectStore('entries') })
+      await preview.put('entries', 'kept', 'key')
+      preview.close()
+      await expect(open({ storage: indexedDb(name) })).rejects.toMatchObject({
+        code: 'storage',
+        message: expect.stringContaining(`indexedDB.deleteDatabase("${name}")`),
+        cause: { kind: 'blocked', nothingWritten: true },
+      })
+      const kept = await openDB(name, version)
+      expect(await kept.get('entries', 'key')).toBe('kept')
+      kept.close()
+      await remove(name)
+      await openSession(name)
+    },
+  )
+
   it('a session does not block the deletion of the database, and continues with an empty one', async () => {
     const session = await openSession('deleted')
     await session.commit([{ kind: 'put', collection: 'streams', key: 'a', value: 1 }])
