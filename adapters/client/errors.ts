@@ -1,4 +1,4 @@
-import { type ErrorCode, type ErrorDetails, HeadwaterError } from '../../src/model/errors.ts'
+import { ERROR_KINDS, type ErrorCode, type ErrorDetails, HeadwaterError } from '../../src/model/errors.ts'
 import type { StreamTail } from '../../src/model/position.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import { decodeError } from '../../src/wire/errors.ts'
@@ -82,6 +82,21 @@ export function failureOf(
   const isTransient =
     error.retryable && (status === undefined || TRANSIENT.includes(status) || status === 409)
   return { error, isTransient, retryAfterMs }
+}
+
+/**
+ * The failure of a reply that the server has sent to a page as a success, if something in between hides the
+ * header that has the status, for example a gateway with CORS headers of its own. Undefined for a success.
+ *
+ * @param isSafe Whether the request changes nothing.
+ * @param mayBeTail Whether a tail is a success of the request. It looks like the failure of a read beyond it.
+ */
+export function hiddenFailureOf(text: string, isSafe: boolean, mayBeTail: boolean): Failure | undefined {
+  const received = decodeError(text)
+  if (received === undefined || (mayBeTail && received.code === 'range_not_satisfiable')) return undefined
+  // The server has one code for these replies that the library does not have: `not_found`, of unknown paths.
+  const status = received.code === undefined ? 404 : ERROR_KINDS[received.code].status
+  return failureOf(status, text, isSafe)
 }
 
 const CODES_BY_STATUS: Readonly<Record<number, ErrorCode>> = {

@@ -14,6 +14,7 @@ import {
   decoded,
   type Failure,
   failureOf,
+  hiddenFailureOf,
   mayBeSent,
   notOfTheProtocol,
   unexpectedResponse,
@@ -93,8 +94,10 @@ export class Sender implements CallSender {
       const response = await this.#authorized(call, exchange, (request) =>
         upload === undefined ? sessions.fetch(request) : sessions.duplex(request, upload),
       )
-      if (isSuccess(response)) return { response, exchange }
-      const failure = await this.#failed(call, response, exchange)
+      const failure = isSuccess(response)
+        ? await this.#hiddenInSession(call, response, exchange)
+        : await this.#failed(call, response, exchange)
+      if (failure === undefined) return { response, exchange }
       exchange.end()
       return failure
     } catch (error) {
@@ -125,9 +128,11 @@ export class Sender implements CallSender {
       const { headers } = response
       const body = await exchange.body(response)
       const type = mediaTypeEssence(headers.get('content-type'))
+      const hidden = this.#hidden(call, type, body)
+      if (hidden !== undefined) return hidden
       if (isExpected(type, body, call)) return { headers, body }
-      const problem = `status ${response.status} with the content type ${type}`
-      return notOfTheProtocol(problem, call.method !== 'GET')
+      const content = type === undefined ? 'a body without a content type' : `a body of the type ${type}`
+      return notOfTheProtocol(`status ${response.status} with ${content}`, call.method !== 'GET')
     } catch (error) {
       return this.#lost(call, error, call.signal)
     } finally {
@@ -231,10 +236,27 @@ export class Sender implements CallSender {
       const error = unexpectedResponse('it redirects; pass the final address as `url`', false)
       return { error, isTransient: false, retryAfterMs: 0 }
     }
-    const isJson = mediaTypeEssence(headers.get('content-type'))?.endsWith('json') ?? false
+    const isJson = isJsonType(mediaTypeEssence(headers.get('content-type')))
     const body = isJson ? await exchange.body(response) : EMPTY_BYTES
     const retryAfterMs = retryAfterMsOf(headers, this.settings.clock.now())
     return failureOf(status, lossyTextOf(body), isSafe, retryAfterMs)
+  }
+
+  /** The failure that the body of a reply without the header of the status tells. */
+  #hidden(call: Call, type: string | undefined, body: Uint8Array): Failure | undefined {
+    if (!this.settings.isPage || !isJsonType(type)) return undefined
+    return hiddenFailureOf(lossyTextOf(body), call.method === 'GET', acceptsJson(call))
+  }
+
+  /** The same for a session, whose body is not to be read if it is one. */
+  async #hiddenInSession(
+    call: Call,
+    response: IncomingResponse,
+    exchange: Exchange,
+  ): Promise<Failure | undefined> {
+    const type = mediaTypeEssence(response.headers.get('content-type'))
+    if (!this.settings.isPage || !isJsonType(type)) return undefined
+    return this.#hidden(call, type, await exchange.body(response))
   }
 
   /** Throws the reason of a signal that ended the request. */
@@ -260,13 +282,19 @@ function isSuccess({ ok, headers }: IncomingResponse): boolean {
 }
 
 /** Whether a successful reply can be one of the protocol: a page of a captive portal or a gateway is not. */
-function isExpected(
-  type: string | undefined,
-  body: Uint8Array,
-  { accept = 'application/json' }: Call,
-): boolean {
-  if (type === undefined || (body.length === 0 && type !== 'text/html')) return true
-  return accept.endsWith('json') ? type.endsWith('json') : type === accept
+function isExpected(type: string | undefined, body: Uint8Array, call: Call): boolean {
+  if (body.length === 0) return type !== 'text/html'
+  // Deletions and revocations have no result.
+  if (call.method === 'DELETE') return false
+  return acceptsJson(call) ? isJsonType(type) : type === call.accept
+}
+
+function acceptsJson({ accept = 'application/json' }: Call): boolean {
+  return isJsonType(accept)
+}
+
+function isJsonType(type: string | undefined): boolean {
+  return type?.endsWith('json') ?? false
 }
 
 /** Whether the app has given a token: pages of gateways and bodies of errors are none. */

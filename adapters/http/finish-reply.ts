@@ -11,11 +11,25 @@ import type { Reply } from './reply.ts'
 /** The statuses that a client expects, as of a stream that does not exist yet. */
 const EXPECTED_STATUSES = [404, 409, 412, 416]
 
-/** Moves an expected status into a header if the request asks for that. */
+/**
+ * Moves an expected status into a header if the request asks for that. The failure must not be stored as the
+ * success that it looks like then, nor serve a request that does not ask.
+ */
 function withExpectedStatus(reply: Reply, exchange: RequestExchange): Reply {
   const { status, headers, body } = reply
   if (!EXPECTED_STATUSES.includes(status) || exchange.header(STATUS_HEADER) === undefined) return reply
-  return { status: 200, headers: { ...headers, [STATUS_HEADER]: String(status) }, body }
+  const uncached = {
+    ...headers,
+    [STATUS_HEADER]: String(status),
+    'cache-control': 'no-store',
+    vary: varyOf(headers, STATUS_HEADER),
+  }
+  return { status: 200, headers: uncached, body }
+}
+
+/** The header `vary` of a reply that depends on one more header of the request. */
+function varyOf(headers: Reply['headers'], name: string): string {
+  return headers?.vary === undefined ? name : `${headers.vary}, ${name}`
 }
 
 /**
@@ -31,14 +45,15 @@ export function finishReply(
   const { allowedOrigins, commonHeaders, exposedHeaders } = settings
   // Errors need the headers too: without them, a page cannot even read the status.
   const cors = allowedOrigins.length === 0 ? undefined : corsHeaders(exchange, allowedOrigins, exposedHeaders)
-  const { status, headers, body, encodings } = withExpectedStatus(reply, exchange)
+  const { status, headers, body, encodings } = reply
   const identity = streamId === undefined ? undefined : { [STREAM_ID_HEADER]: streamId }
   // Member by member: spreading the reply costs more than everything else that is done for a short one.
   const plain =
     cors === undefined && commonHeaders === undefined && identity === undefined
       ? { status, headers, body, encodings }
       : { status, headers: { ...commonHeaders, ...headers, ...identity, ...cors }, body, encodings }
-  const finished = isLong(plain) ? negotiated(plain, exchange, settings) : plain
+  const asked = withExpectedStatus(plain, exchange)
+  const finished = isLong(asked) ? negotiated(asked, exchange, settings) : asked
   return exchange.method === 'HEAD' ? withoutBody(finished) : finished
 }
 
@@ -75,11 +90,7 @@ function negotiated(
   // Next sends the body of a route handler without its `content-encoding`, and compresses it itself. Its
   // requests have a `nextUrl`.
   if (!settings.compression || 'nextUrl' in exchange.source) return reply
-  const vary = reply.headers?.vary
-  const headers = {
-    ...reply.headers,
-    vary: vary === undefined ? 'accept-encoding' : `${vary}, accept-encoding`,
-  }
+  const headers = { ...reply.headers, vary: varyOf(reply.headers, 'accept-encoding') }
   const plain = { ...reply, headers }
   // With equal weights, the form that takes no WebAssembly; text is as small in it.
   const preferred = reply.encodings && 'gzip'

@@ -111,7 +111,8 @@ function errorOf(body: JsonObject): ReceivedError {
     const message = 'the stream has another fencing token'
     return { ...own('fencing_token_mismatch', message), field: 'fencingToken', fencingToken }
   }
-  if (body.tail !== undefined && body.code === undefined) {
+  // A batch of records has its tail too.
+  if (body.tail !== undefined && body.code === undefined && body.records === undefined) {
     const message = 'no record is available at the requested start'
     return { ...own('range_not_satisfiable', message), tail: positionOf(body.tail) }
   }

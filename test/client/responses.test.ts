@@ -65,6 +65,48 @@ describe('a response that the protocol does not allow', () => {
     expect(await failureOf(stream.delete())).toMatchObject({ code: 'unavailable', mayHaveEffects: true })
   })
 
+  it.each<[string, () => Response]>([
+    ['a page without a content type', () => new Response(new TextEncoder().encode(NOT_JSON))],
+    ['an empty page', () => new Response('', { headers: { 'content-type': 'text/html' } })],
+    ['JSON', () => json({})],
+    ['an error', () => json({ code: 'access_token_not_found', message: 'no such token' })],
+  ])('is no success of a call without a result: %s', async (_, respond) => {
+    const { hw, stream } = await connectTo(respond, { retries: 0 })
+    const deletions = [
+      () => hw.revokeAccessToken('token'),
+      () => hw.basin('basin').delete(),
+      () => stream.delete(),
+    ]
+    for (const remove of deletions) {
+      expect(await failureOf(remove())).toMatchObject({
+        code: 'unavailable',
+        message: expect.stringMatching(/^unexpected response/),
+        retryable: true,
+        mayHaveEffects: true,
+      })
+    }
+  })
+
+  it.each<[string, () => Response]>([
+    ['no content', () => new Response(null, { status: 204 })],
+    ['an empty body', () => new Response(null, { status: 202 })],
+    ['an empty text', () => new Response('', { headers: { 'content-type': 'text/plain' } })],
+  ])('is none of a call without a result with %s', async (_, respond) => {
+    const { hw } = await connectTo(respond)
+    await expect(hw.revokeAccessToken('token')).resolves.toBeUndefined()
+  })
+
+  it('is retried if a body has no content type', async () => {
+    const text = '{"tail":{"seq_num":1,"timestamp":2}}'
+    const untyped = () => new Response(new TextEncoder().encode(text))
+    const { stream, requests, clock } = await connectTo(
+      () => (requests.length === 1 ? untyped() : jsonText(text)),
+      { retries: 1 },
+    )
+    expect(await whileTimePasses(clock, stream.checkTail())).toEqual({ seqNum: 1, timestamp: 2 })
+    expect(requests).toHaveLength(2)
+  })
+
   it('is cut off at 16 MiB', async () => {
     let isCancelled = false
     const { stream } = await connectTo(() => {

@@ -19,6 +19,9 @@ it.each([
     expect([plain.status, plain.headers.get(STATUS)]).toEqual([status, null])
     expect([asked.status, asked.headers.get(STATUS)]).toEqual([200, String(status)])
     expect(await asked.text()).toBe(await plain.text())
+    expect(plain.headers.get('cache-control')).toBeNull()
+    expect(asked.headers.get('cache-control')).toBe('no-store')
+    expect(asked.headers.get('vary')?.split(', ')).toContain(STATUS)
   },
 )
 
@@ -27,4 +30,11 @@ it('other failures are failures, and successes have no such header', async () =>
   const headers = { [STATUS]: 'ok' }
   expect((await call('GET', `${RECORDS}?seq_num=x`, { headers })).status).toBe(400)
   expect((await call('GET', `${RECORDS}/tail`, { headers })).headers.get(STATUS)).toBeNull()
+})
+
+it('a failure in a header keeps what else the reply varies with', async () => {
+  const { with: handlerWith } = await startWithStream()
+  const call = handlerWith({ auth: 'none', cors: true })
+  const reply = await call('GET', '/v1/streams/missing/records', { headers: { [STATUS]: 'ok' } })
+  expect(reply.headers.get('vary')).toBe(`origin, ${STATUS}`)
 })
