@@ -108,6 +108,14 @@ describe('a unary read', () => {
     await hw.close()
   })
 
+  it('at the tail counts as one unary read alone', async () => {
+    const { hw, stream } = await openEngine()
+    await stream.append('a')
+    await stream.readBatch({ seqNum: 1 })
+    expect(await hw.counters()).toMatchObject({ unaryReads: 1, streamingReads: 0 })
+    await hw.close()
+  })
+
   it('that waits for an append counts its bytes', async () => {
     const { hw, clock, stream } = await openEngine()
     const reading = stream.readBatch({ seqNum: 0, waitMs: 10_000 })

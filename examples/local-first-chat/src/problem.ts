@@ -9,6 +9,7 @@ const STORAGE: Readonly<Record<StorageFailureKind, string>> = {
   closed: 'The storage was closed. Reload the page.',
   denied: 'This page may not write to its storage.',
   corrupt: 'The stored data is damaged and cannot be read.',
+  upgraded: 'Another tab has a newer version of this page. Reload this one.',
 }
 
 /** Explains an error to the user. */

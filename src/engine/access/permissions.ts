@@ -121,7 +121,11 @@ export class TokenPermit implements Permit {
     const ref = this.resolveRef(target.ref)
     // A basin's configuration grants streams with that configuration, not with one of the caller's choice.
     const isConfigDenied = config !== undefined && !permits(this.identity.grant, 'create-stream', ref)
-    return { ...target, ref, creation: isConfigDenied ? { always, isConfigDenied } : target.creation }
+    return {
+      ...target,
+      ref,
+      creation: { ...target.creation, ...(isConfigDenied && { config: undefined, isConfigDenied }) },
+    }
   }
 
   /** Authorizes an append. Returns the target with the permissions applied. Throws as the others do. */

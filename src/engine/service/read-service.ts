@@ -177,7 +177,7 @@ export class ReadService {
       const { clock, trimGraceMs } = this.#context
       const outcome = planRead(query, kind, log.head, options, clock.now() - trimGraceMs)
       if (outcome.kind === 'empty') {
-        this.#context.usage.streamingRead(target.ref.basin)()
+        if (kind === 'session') this.#context.usage.streamingRead(target.ref.basin)()
         release()
         return streamTailOf(log.head)
       }
