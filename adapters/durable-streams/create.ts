@@ -1,4 +1,4 @@
-import type { Engine, EngineStream, StreamDescription } from '../../src/index.ts'
+import type { Engine, EngineStream, SequencedRecord, StreamDescription } from '../../src/index.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { streamNameProblem } from '../../src/model/names.ts'
 import { closeRecord } from '../../src/model/record.ts'
@@ -9,7 +9,7 @@ import type { ApiRequest } from '../http/request.ts'
 import { bodyOf, headerIntegerOf, isClosing } from './append.ts'
 import { assertContentType, contentOf, DEFAULT_CONTENT_TYPE, isSameType } from './content.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
-import { isContinued } from './messages.ts'
+import { messageRecords, openParts } from './messages.ts'
 import { parseOffset } from './offsets.ts'
 import { streamInPath } from './paths.ts'
 import {
@@ -189,17 +189,24 @@ async function forkPoint(
   if (seqNum === undefined || within === 0) return { seqNum, part: undefined }
   const countsMessages = content.empty !== ''
   let left = within
+  let open: readonly SequencedRecord[] = []
   for (let next = seqNum; next < tail.seqNum; ) {
     const batch = await stream.readUnary({ seqNum: next }, { allowsEmpty: 'always' })
     if (batch.count === 0) break
-    for (const record of batch.withoutCommands().records) {
-      // A message in parts ends with the last one.
-      const size = !countsMessages ? record.body.length : isContinued(record) ? 0 : 1
-      if (left < size) return { seqNum: record.seqNum, part: record.body.slice(0, left) }
-      left -= size
-      if (left === 0) return { seqNum: record.seqNum + 1, part: undefined }
-    }
     next = batch.lastSeqNum + 1
+    const records = [...open, ...batch.withoutCommands().records]
+    // What is left of a message in parts at the tail will not come.
+    const complete =
+      countsMessages && next < tail.seqNum ? records.length - openParts(records) : records.length
+    open = records.slice(complete)
+    const counted = records.slice(0, complete)
+    for (const message of countsMessages ? messageRecords(counted) : counted.map((record) => [record])) {
+      const last = message.at(-1)!
+      const size = countsMessages ? 1 : last.body.length
+      if (left < size) return { seqNum: last.seqNum, part: last.body.slice(0, left) }
+      left -= size
+      if (left === 0) return { seqNum: last.seqNum + 1, part: undefined }
+    }
   }
   const unit = countsMessages ? 'messages' : 'bytes'
   throw new DurableStreamsError(400, `${BEYOND}: \`stream-fork-sub-offset\` exceeds the ${unit} after it`)

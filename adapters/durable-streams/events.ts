@@ -5,7 +5,7 @@ import type { ApiRequest } from '../http/request.ts'
 import { SessionBody, type SessionEncoding } from '../http/session-body.ts'
 import type { Content } from './content.ts'
 import { HeldBytes } from './held-bytes.ts'
-import { missingParts } from './messages.ts'
+import { openParts } from './messages.ts'
 import { offsetOf } from './offsets.ts'
 import { assertAvailable, goneError, type ReadPosition } from './state.ts'
 
@@ -59,8 +59,8 @@ class EventEncoding implements SessionEncoding {
   #next: number | undefined
   /** The sequence number in the last control event. */
   #known = -1
-  /** The records of a message in parts that is not complete, and those before it. */
-  #parts: SequencedRecord[] = []
+  /** The first parts of a message that is not complete: fewer than the parts of the largest message. */
+  #parts: readonly SequencedRecord[] = []
   readonly #held: HeldBytes
 
   constructor({ state, seqNum, isExact }: ReadPosition, cursors: () => string, held: HeldBytes) {
@@ -75,12 +75,13 @@ class EventEncoding implements SessionEncoding {
   event(event: ReadEvent): Uint8Array {
     this.end = undefined
     // The event before it was sent.
-    if (this.#parts.length === 0) this.#held.release()
+    this.#held.release()
     if (event.kind === 'heartbeat') {
       const { seqNum, closed } = event.tail
       this.#advance(seqNum, seqNum)
       // At the tail, what is left of a message in parts will not come.
-      const data = this.#takeParts()
+      const data = this.#dataOf(this.#parts)
+      this.#parts = []
       if (closed) return utf8(data + closedEvent(seqNum))
       // Keeps the connection open.
       if (seqNum === this.#known && data === '') return COMMENT
@@ -90,26 +91,32 @@ class EventEncoding implements SessionEncoding {
     const { batch } = event
     const next = batch.lastSeqNum + 1
     this.#advance(next - batch.count, next)
-    const isComplete = missingParts(batch.records.at(-1)) === 0
-    if (isComplete && this.#parts.length === 0) {
+    const isFirst = this.#parts.length === 0
+    const open = openParts(isFirst ? batch.records : [...this.#parts, ...batch.records])
+    if (isFirst && open === 0) {
       this.#known = next
       return sharedEvents(batch, this.#content, this.#cursors())
     }
-    this.#held.acquire(batch.meteredBytes)
-    this.#parts.push(...batch.withoutCommands().records)
-    if (!isComplete) return COMMENT
-    this.#known = next
-    return utf8(this.#takeParts() + controlAfter(batch, this.#cursors()))
+    const records = [...this.#parts, ...batch.withoutCommands().records]
+    this.#held.acquire(records.reduce((bytes, { body }) => bytes + body.length, 0))
+    const complete = records.slice(0, records.length - open)
+    this.#parts = records.slice(complete.length)
+    const [first] = this.#parts
+    if (first !== undefined && complete.length === 0) return COMMENT
+    // A client that reconnects needs the message that is not complete from its beginning.
+    this.#known = first?.seqNum ?? next
+    const control =
+      first === undefined
+        ? controlAfter(batch, this.#cursors())
+        : controlEvent(first.seqNum, this.#cursors(), false)
+    return utf8(this.#dataOf(complete) + control)
   }
 
   close(): void {
     this.#held.release()
   }
 
-  /** The event with the records that were kept. */
-  #takeParts(): string {
-    const records = this.#parts
-    this.#parts = []
+  #dataOf(records: readonly SequencedRecord[]): string {
     return records.length === 0 ? '' : dataEvent(this.#content.eventDataOf(records))
   }
 

@@ -13,7 +13,7 @@ export class HeldBytes {
   /** Adds bytes. Throws `rate_limited` if the responses and requests of all clients hold too many. */
   acquire(bytes: number): void {
     const { limits, pendingBodies } = this.#settings
-    // A response alone never exceeds the limit: it would be rejected forever.
+    // A response alone never exceeds the limit: it would be rejected forever. The largest message bounds it.
     const held = Math.min(this.#bytes + bytes, limits.pendingBodyBytes)
     pendingBodies.acquire(held - this.#bytes)
     this.#bytes = held

@@ -45,35 +45,56 @@ function partOf({ headers }: SequencedRecord): Part | undefined {
   return part.number <= part.count && part.count <= PARTS_MAX ? part : undefined
 }
 
-/** How many records follow the last one of a read that are parts of the same message. */
+/** How many records that are parts of the same message should follow the last one of a read. */
 export function missingParts(last: SequencedRecord | undefined): number {
   const part = last && partOf(last)
   return part === undefined ? 0 : part.count - part.number
 }
 
-/** Whether the message of a record continues in the next record. */
-export function isContinued(record: SequencedRecord): boolean {
-  return missingParts(record) > 0
+/** Whether a record is the next part of the message of the record before it. */
+export function isContinuation(before: SequencedRecord, record: SequencedRecord): boolean {
+  const part = partOf(record)
+  const last = part && partOf(before)
+  return last !== undefined && part!.number === last.number + 1 && part!.count === last.count
+}
+
+/** How many records follow `start` without a gap in their numbers as parts of the same message. */
+function continuations(records: readonly SequencedRecord[], start: number): number {
+  let index = start + 1
+  while (index < records.length && isContinuation(records[index - 1]!, records[index]!)) index++
+  return index - start - 1
+}
+
+/** How many records at the end are the first parts of a message that the next records may complete. */
+export function openParts(records: readonly SequencedRecord[]): number {
+  let start = records.length - 1
+  if (missingParts(records[start]) === 0) return 0
+  while (start > 0 && isContinuation(records[start - 1]!, records[start]!)) start--
+  return partOf(records[start]!)!.number === 1 ? records.length - start : 0
 }
 
 /**
- * The messages in records. A message whose first parts were trimmed is left out, because a piece of it could
- * pass for another message.
+ * The records of each message. Another protocol can append records that claim to be parts: those that do not
+ * form a whole message are messages of their own, so that they take no record after them along. A message
+ * whose first parts were trimmed is left out, because a piece of it could pass for another message.
  */
-export function messagesOf(records: readonly SequencedRecord[]): readonly Uint8Array[] {
-  const messages: Uint8Array[] = []
-  let parts: Uint8Array[] = []
-  for (const record of records) {
-    const part = partOf(record)
-    if (part === undefined) {
-      parts = []
-      messages.push(record.body)
-    } else if (part.number === parts.length + 1) {
-      parts.push(record.body)
-      if (part.number < part.count) continue
-      messages.push(concatBytes(parts))
-      parts = []
-    } else parts = []
+export function messageRecords(records: readonly SequencedRecord[]): readonly (readonly SequencedRecord[])[] {
+  const messages: (readonly SequencedRecord[])[] = []
+  const [first] = records
+  const isTrimmed = first !== undefined && (partOf(first)?.number ?? 1) > 1
+  for (let start = isTrimmed ? 1 + continuations(records, 0) : 0; start < records.length; ) {
+    const part = partOf(records[start]!)
+    const isWhole = part?.number === 1 && continuations(records, start) === part.count - 1
+    const end = start + (isWhole ? part.count : 1)
+    messages.push(records.slice(start, end))
+    start = end
   }
   return messages
+}
+
+/** The messages in records. */
+export function messagesOf(records: readonly SequencedRecord[]): readonly Uint8Array[] {
+  return messageRecords(records).map((parts) =>
+    parts.length === 1 ? parts[0]!.body : concatBytes(parts.map(({ body }) => body)),
+  )
 }

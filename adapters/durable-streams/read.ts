@@ -7,7 +7,7 @@ import { contentHeaders } from './content.ts'
 import { DurableStreamsError } from './durable-streams-error.ts'
 import { eventStream } from './events.ts'
 import { HeldBody, HeldBytes } from './held-bytes.ts'
-import { missingParts } from './messages.ts'
+import { isContinuation, missingParts } from './messages.ts'
 import { offsetOf, parseStart, type StartOffset } from './offsets.ts'
 import type { DurableStreamsSettings } from './options.ts'
 import {
@@ -65,10 +65,10 @@ function atTail({ content, contentType, tail }: DescribedStream): Reply {
 
 /** One response with records. */
 interface Chunk {
-  /** The records that were read, without commands. */
+  /** The records that were read, without commands, with the last message complete. */
   readonly records: readonly SequencedRecord[]
-  /** How many parts of the last message follow them, which the response includes. */
-  readonly missing: number
+  /** The memory of what exceeds a read; undefined if nothing does. */
+  readonly held: HeldBytes | undefined
   /** The sequence number after the response. */
   readonly next: number
   readonly isUpToDate: boolean
@@ -80,6 +80,7 @@ const CLOSED = { 'stream-closed': 'true' }
 
 /** Rejects with 410 if records at the position were removed. */
 async function readChunk(
+  request: ApiRequest,
   { stream, state, isExact }: ReadPosition,
   seqNum: number,
   wait?: { readonly waitMs: number; readonly signal: AbortSignal },
@@ -90,41 +91,80 @@ async function readChunk(
   if (batch.count === 0) {
     if (isExact && seqNum < tail.seqNum) throw goneError(tail.seqNum)
     const isLast = tail.closed === true
-    return { records: [], missing: 0, next: Math.max(seqNum, tail.seqNum), isUpToDate: true, isLast }
+    return { records: [], held: undefined, next: Math.max(seqNum, tail.seqNum), isUpToDate: true, isLast }
   }
   const first = batch.lastSeqNum + 1 - batch.count
   if (isExact && first > seqNum) throw goneError(first)
   const end = batch.lastSeqNum + 1
-  const parts = missingParts(batch.records.at(-1))
+  const missing = missingParts(batch.records.at(-1))
   // The tail of a batch may be its end, within an append.
-  const latest = end + parts <= tail.seqNum ? tail : (await stream.describe(['read'])).tail
+  const latest = end + missing <= tail.seqNum ? tail : (await stream.describe(['read'])).tail
   // The parts of a message are appended together: what claims to be one without the others is none.
-  const missing = end + parts <= latest.seqNum ? parts : 0
-  const next = end + missing
+  const canContinue = missing > 0 && end + missing <= latest.seqNum
+  const { parts, held } = canContinue
+    ? await restOf(request, stream, batch.records.at(-1)!, missing)
+    : NO_REST
+  const { records } = batch.withoutCommands()
+  const next = end + parts.length
   const isUpToDate = next >= latest.seqNum
   const isLast = isUpToDate && latest.closed === true
-  return { records: batch.withoutCommands().records, missing, next, isUpToDate, isLast }
+  const all = parts.length === 0 ? records : [...records, ...parts]
+  return { records: all, held, next, isUpToDate, isLast }
 }
 
-/** The body of a response, with the last message complete. */
-async function bodyOf(
+/** The parts of a message after those of a read. */
+interface Rest {
+  readonly parts: readonly SequencedRecord[]
+  /** The memory of the parts, if there are any. */
+  readonly held: HeldBytes | undefined
+}
+
+const NO_REST: Rest = { parts: [], held: undefined }
+
+/**
+ * Reads the missing parts after the last record of a read, up to the first record that is none: another
+ * protocol may have written what only claims to be continued.
+ */
+async function restOf(
   { settings }: ApiRequest,
-  { stream, state: { content } }: ReadPosition,
-  { records, missing, next }: Chunk,
-): Promise<NonNullable<Reply['body']>> {
-  if (missing === 0) return content.bodyOf(records)
+  stream: ReadPosition['stream'],
+  last: SequencedRecord,
+  missing: number,
+): Promise<Rest> {
   const held = new HeldBytes(settings)
   try {
     held.acquire(missing * RECORD_METERED_BYTES_MAX)
-    const all = [...records]
-    for (let seqNum = next - missing; seqNum < next; ) {
-      const batch = await stream.readUnary({ seqNum, count: next - seqNum }, { allowsEmpty: 'always' })
+    const parts: SequencedRecord[] = []
+    for (let before = last; parts.length < missing; ) {
+      const seqNum = before.seqNum + 1
+      const query = { seqNum, count: missing - parts.length }
+      const batch = await stream.readUnary(query, { allowsEmpty: 'always' })
       const first = batch.lastSeqNum + 1 - batch.count
-      if (batch.count === 0 || first > seqNum) throw goneError(batch.count === 0 ? next : first)
-      all.push(...batch.withoutCommands().records)
-      seqNum = batch.lastSeqNum + 1
+      if (batch.count === 0 || first > seqNum) {
+        throw goneError(batch.count === 0 ? last.seqNum + 1 + missing : first)
+      }
+      for (const record of batch.records) {
+        if (!isContinuation(before, record)) {
+          if (parts.length > 0) return { parts, held }
+          held.release()
+          return NO_REST
+        }
+        parts.push(record)
+        before = record
+      }
     }
-    const body = content.bodyOf(all)
+    return { parts, held }
+  } catch (error) {
+    held.release()
+    throw error
+  }
+}
+
+/** The body of a response, which releases its memory once it is sent. */
+function bodyOf({ state: { content } }: ReadPosition, { records, held }: Chunk): NonNullable<Reply['body']> {
+  if (held === undefined) return content.bodyOf(records)
+  try {
+    const body = content.bodyOf(records)
     return new HeldBody(typeof body === 'string' ? utf8(body) : body, held)
   } catch (error) {
     held.release()
@@ -138,7 +178,7 @@ async function catchUp(
   settings: DurableStreamsSettings,
 ): Promise<Reply> {
   const { state, seqNum } = position
-  const chunk = await readChunk(position, seqNum)
+  const chunk = await readChunk(request, position, seqNum)
   const { next, isUpToDate, isLast } = chunk
   const etag = etagOf(state, seqNum, next, isUpToDate)
   const headers = {
@@ -149,11 +189,14 @@ async function catchUp(
     ...(isUpToDate && { 'stream-up-to-date': 'true' }),
     ...(isLast && CLOSED),
   }
-  if (isKnown(request, etag)) return { status: 304, headers }
+  if (isKnown(request, etag)) {
+    chunk.held?.release()
+    return { status: 304, headers }
+  }
   return {
     status: 200,
     headers: { ...headers, ...contentHeaders(state.contentType) },
-    body: await bodyOf(request, position, chunk),
+    body: bodyOf(position, chunk),
   }
 }
 
@@ -182,7 +225,7 @@ async function longPoll(
   const end = hw.now() + longPollMs
   for (let { seqNum } = position; ; ) {
     const waitMs = Math.max(0, end - hw.now())
-    const chunk = await readChunk(position, seqNum, { waitMs, signal })
+    const chunk = await readChunk(request, position, seqNum, { waitMs, signal })
     const { next, isUpToDate, isLast } = chunk
     const headers = {
       'stream-next-offset': offsetOf(next),
@@ -199,7 +242,7 @@ async function longPoll(
           'cache-control': cacheControl,
           ...contentHeaders(state.contentType),
         },
-        body: await bodyOf(request, position, chunk),
+        body: bodyOf(position, chunk),
       }
     }
     // A long poll does not end for commands, which are not visible to the client.

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { APPEND_BYTES_MAX } from '../../adapters/durable-streams/messages.ts'
+import type { RecordInput } from '../../src/index.ts'
 import { BASIN, type Call, startService } from './support.ts'
 
 const MIB = 1_048_576
@@ -166,6 +167,131 @@ describe('the memory of responses with large messages', () => {
   })
 })
 
+/** A record with a number of a part, or without one. */
+function recordOf(part: string, body: string): RecordInput {
+  return { body, headers: part === '' ? [] : [['durable-streams-part', part]] }
+}
+
+const FORGED: readonly (readonly [string, readonly (readonly [string, string])[], readonly string[]])[] = [
+  ['is the first of a message that does not come', [['1/3', '"f"']], ['f']],
+  [
+    'is a first part again',
+    [
+      ['1/2', '"f"'],
+      ['1/2', '"g"'],
+    ],
+    ['f', 'g'],
+  ],
+  [
+    'states another count than the one before',
+    [
+      ['1/2', '"f"'],
+      ['2/3', '"g"'],
+    ],
+    ['f', 'g'],
+  ],
+  [
+    'is one of several without the last',
+    [
+      ['1/3', '"f"'],
+      ['2/3', '"g"'],
+    ],
+    ['f', 'g'],
+  ],
+  [
+    'skips a number',
+    [
+      ['1/4', '"f"'],
+      ['3/4', '"g"'],
+    ],
+    ['f', 'g'],
+  ],
+  [
+    'has no part before it',
+    [
+      ['', '"f"'],
+      ['2/3', '"g"'],
+    ],
+    ['f', 'g'],
+  ],
+]
+
+/** Honest messages: one in parts and one without. */
+const HONEST = [recordOf('1/2', '"a'), recordOf('2/2', 'b"'), recordOf('', '"c"')]
+const HONEST_MESSAGES = ['ab', 'c']
+
+describe.each(FORGED)('a record that claims to be a part but %s', (_, forged, expected) => {
+  const headers = { 'content-type': 'application/json' }
+  const FILL = 1000
+  const isHonest = (message: unknown) => message !== 0 && !expected.includes(String(message))
+
+  async function startForged(fill: number) {
+    const service = await startService()
+    const created = await service.call('PUT', 's', { headers })
+    const stream = service.hw.basin(BASIN).stream('s')
+    const fillers = Array.from({ length: fill }, () => '0')
+    if (fill > 0) await stream.append(fillers)
+    for (const [part, body] of forged) await stream.append([recordOf(part, body)])
+    await stream.append(HONEST)
+    return { ...service, beginning: created.headers.get('stream-next-offset')! }
+  }
+
+  it('is a message of its own', async () => {
+    const { call } = await startForged(0)
+    expect(await (await call('GET', 's')).json()).toEqual([...expected, ...HONEST_MESSAGES])
+  })
+
+  it.each([1, 2, 3])('takes no message along when a response ends %i records after filler', async (room) => {
+    const { clock, call } = await startForged(FILL - room)
+    const messages: unknown[] = []
+    for (let offset = '-1', isLast = false; !isLast; ) {
+      const response = await call('GET', `s?offset=${offset}`)
+      messages.push(...((await response.json()) as unknown[]))
+      offset = response.headers.get('stream-next-offset')!
+      isLast = response.headers.get('stream-up-to-date') === 'true'
+    }
+    expect(messages.filter(isHonest)).toEqual(HONEST_MESSAGES)
+    const following = dataEvents(await call('GET', 's?offset=-1&live=sse'), 2)
+    await clock.settle()
+    const events = (await following).flatMap((event) => JSON.parse(event) as unknown[])
+    expect(events.filter(isHonest)).toEqual(HONEST_MESSAGES)
+  })
+
+  it('counts as a message where a fork ends', async () => {
+    const { call, beginning } = await startForged(0)
+    const all = [...expected, ...HONEST_MESSAGES]
+    for (let count = 1; count <= all.length; count++) {
+      const fork = {
+        'stream-forked-from': '/v1/stream/s',
+        'stream-fork-offset': beginning,
+        'stream-fork-sub-offset': String(count),
+      }
+      expect((await call('PUT', `fork-${count}`, { headers: { ...headers, ...fork } })).status).toBe(201)
+      expect(await (await call('GET', `fork-${count}`)).json()).toEqual(all.slice(0, count))
+    }
+  })
+})
+
+describe('an event stream of records that each claim to begin a message', () => {
+  it.each(['1/2', '1/17'])('delivers each with the next one and holds only the last (%s)', async (part) => {
+    const service = await startService()
+    const call = service.with({ limits: { pendingBodyBytes: 2 * MIB } })
+    const headers = { 'content-type': 'text/plain' }
+    await call('PUT', 's', { headers })
+    await call('PUT', 'other', { headers })
+    const stream = service.hw.basin(BASIN).stream('s')
+    const following = dataEvents(await call('GET', 's?offset=-1&live=sse'), 19)
+    for (let index = 0; index < 20; index++) {
+      await stream.append([recordOf(part, String(index).padEnd(800_000, '.'))])
+      await service.clock.settle()
+      const body = 'x'.repeat(100_000)
+      expect((await call('POST', 'other', { headers, body })).status).toBe(204)
+    }
+    const received = (await following).map((event) => Number.parseInt(event, 10))
+    expect(received).toEqual(Array.from({ length: 19 }, (_, index) => index))
+  })
+})
+
 describe('a record that another protocol calls a part of a message', () => {
   it('hides no other record', async () => {
     const { hw, clock, call } = await startService()
@@ -182,10 +308,10 @@ describe('a record that another protocol calls a part of a message', () => {
     ])
     expect(await (await call('GET', 's')).text()).toBe('abcde')
     const response = await call('GET', 's?offset=-1&live=sse')
-    const events = dataEvents(response, 1)
+    const events = dataEvents(response, 2)
     await clock.settle()
     await clock.advance(20_000)
-    expect(await events).toEqual(['abcde'])
+    expect(await events).toEqual(['abcd', 'e'])
   })
 
   it('is left out of a JSON stream if the beginning of its message was trimmed', async () => {
