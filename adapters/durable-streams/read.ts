@@ -221,11 +221,13 @@ async function longPoll(
   { longPollMs, cacheControl }: DurableStreamsSettings,
 ): Promise<Reply> {
   const { state } = position
-  const { signal } = request.exchange
+  const { exchange, settings } = request
   const end = hw.now() + longPollMs
   for (let { seqNum } = position; ; ) {
     const waitMs = Math.max(0, end - hw.now())
-    const chunk = await readChunk(request, position, seqNum, { waitMs, signal })
+    const chunk = await settings.drain.wait(exchange.signal, waitMs, (ms, signal) =>
+      readChunk(request, position, seqNum, { waitMs: ms, signal }),
+    )
     const { next, isUpToDate, isLast } = chunk
     const headers = {
       'stream-next-offset': offsetOf(next),

@@ -1,4 +1,5 @@
 import { HeadwaterError } from '../../src/model/errors.ts'
+import { onAbort } from '../../src/runtime/abort.ts'
 
 /** How long clients may take to leave by themselves once they are advised to, in milliseconds. */
 const LEAVE_MS = 1_000
@@ -31,6 +32,31 @@ export class SessionDrain {
   delete(session: DrainableSession): void {
     this.#sessions.delete(session)
     if (this.#sessions.size === 0) this.#onEmpty?.()
+  }
+
+  /**
+   * Calls `read`, which waits. Once the server is about to stop, it aborts that call and makes another that
+   * hardly waits, so that the reply is that of a wait in vain. `left` aborts both.
+   */
+  async wait<Result>(
+    left: AbortSignal,
+    waitMs: number,
+    read: (waitMs: number, signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    const waiting = new AbortController()
+    const stop = () => waiting.abort()
+    const session = { advise: stop, end: stop }
+    const unlisten = onAbort(left, stop)
+    this.add(session)
+    try {
+      return await read(waitMs, waiting.signal)
+    } catch (error) {
+      if (!waiting.signal.aborted) throw error
+      return await read(Math.min(waitMs, 1), left)
+    } finally {
+      unlisten()
+      this.delete(session)
+    }
   }
 
   /** Throws `server_draining` once the server is about to stop. */

@@ -148,6 +148,29 @@ describe('a server that is about to stop', () => {
   })
 })
 
+describe('a long poll at a server that is about to stop', () => {
+  async function startPolls() {
+    const { engine } = await openEngine()
+    const server = await serve(engine, { auth: 'none', durableStreams: { basin: 'basin', path: '/ds' } })
+    onTestFinished(() => server.close({ graceMs: 0 }))
+    return { engine, server }
+  }
+
+  it.each([
+    ['unary read', `${RECORDS}?seq_num=1&wait=60`, 200, '{"records":[]}'],
+    ['Durable Streams read', '/ds/polled?live=long-poll&offset=now', 204, ''],
+  ])('ends at once as after its wait: %s', async (_kind, path, status, body) => {
+    const { engine, server } = await startPolls()
+    await fetch(`${server.url}/ds/polled`, { method: 'PUT', headers: { 'content-type': 'text/plain' } })
+    const waiting = fetch(server.url + path, { headers: { 'svc-basin': 'basin' } })
+    await until(() => engine.stats().openReads === 1)
+    // The server would wait for the poll.
+    await server.close({ graceMs: 600_000 })
+    const reply = await waiting
+    expect([reply.status, await reply.text()]).toEqual([status, body])
+  })
+})
+
 describe('a client whose server is replaced', () => {
   async function startPair(options: Partial<ConnectOptions> = {}) {
     const { engine, stream } = await openEngine()

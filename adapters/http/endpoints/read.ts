@@ -41,8 +41,12 @@ export const read: Endpoint = async (request, hw) => {
   if (form === 'event-stream') return openEventSession(request, stream, resumed(request, meaning), format)
   const query = meaning()
   // Only a read that waits outlasts its client by much.
-  const signal = query.waitMs ? request.exchange.signal : undefined
-  const batch = await stream.readUnary(query, { signal, ...request.readPolicy })
+  const { exchange, settings, readPolicy } = request
+  const batch = await (query.waitMs
+    ? settings.drain.wait(exchange.signal, query.waitMs, (waitMs, signal) =>
+        stream.readUnary({ ...query, waitMs }, { signal, ...readPolicy }),
+      )
+    : stream.readUnary(query, readPolicy))
   if (form === 'protobuf') return protobufReply(encodeReadBatch(batch))
   // Readers that wait receive the same live batch.
   return jsonReply(query.waitMs ? sharedBatchJson(batch, format) : readBatchJson(batch, format))
