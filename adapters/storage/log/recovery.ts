@@ -45,7 +45,9 @@ export async function recover(medium: Medium, space: Space, durability: Durabili
     await space.write('frees', () => medium.resume(name, last.lastGroup, last.end))
   }
   const next = last?.nextGroup ?? 1
-  const journal = new Journal(medium, durability, journals, found.nextJournal, next)
+  // That of a torn journal, if there was one: journals have no gaps.
+  const nextFile = last === undefined ? found.first : last.number + 1
+  const journal = new Journal(medium, durability, journals, nextFile, next)
   await removeUnused(medium, state, found.first)
   state.scheduleChanged()
   return { state, journal, checkpointBytes: found.checkpointBytes }
@@ -76,8 +78,6 @@ export class FoundFiles {
   readonly segments: readonly number[]
   /** Journals whose creation was not completed. */
   readonly torn: string[] = []
-  /** No journal had this number. */
-  readonly nextJournal: number
 
   constructor(files: readonly MediumFile[]) {
     this.#bytes = new Map(files.map(({ name, bytes }) => [name, bytes]))
@@ -91,7 +91,6 @@ export class FoundFiles {
     this.first = this.checkpoint ?? 1
     this.journals = numbersOf('journal').filter((number) => number >= this.first)
     this.segments = numbersOf('segment')
-    this.nextJournal = (this.journals.at(-1) ?? this.first - 1) + 1
   }
 
   bytesOf(kind: FileKind, number: number): number | undefined {
@@ -114,7 +113,7 @@ export class FoundFiles {
 
 /** A journal as an opening finds it. */
 interface FoundJournal extends JournalFile {
-  /** Where its last group begins. */
+  /** Where its last group begins; 0 without one. */
   readonly lastGroup: number
   /** Whether everything before its end is durable, and nothing follows. */
   readonly isDurable: boolean
@@ -198,9 +197,10 @@ async function readJournal(
 ): Promise<FoundJournal> {
   const { name, length } = reader
   let offset = HEADER_BYTES
-  let lastGroup = HEADER_BYTES
+  let lastGroup = 0
   let nextGroup = firstGroup
-  let flags = GROUP_CLOSED
+  // Without a group, nothing tells that the creation of the journal is durable.
+  let flags = 0
   while (offset < length) {
     const header = decodeGroupHeader(await reader.bytes(offset, GROUP_HEADER_BYTES), salt)
     const bytes = header === undefined ? 0 : GROUP_HEADER_BYTES + header.bytes
