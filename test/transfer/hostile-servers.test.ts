@@ -13,6 +13,8 @@ type Fetch = NonNullable<ConnectOptions['fetch']>
 const RECORDS = 2_500
 const MIB = 1024 * 1024
 
+const PROTOBUF = { headers: { 'content-type': 'application/protobuf' } }
+
 /** A server with one stream, whose second and later responses with records a test replaces. */
 async function hostileSource(respond: (send: () => Promise<Response>, seqNum: number) => Promise<Response>) {
   let reads = 0
@@ -48,7 +50,7 @@ function batch(records: readonly TestRecord[]): Response {
       body: utf8('x'),
     })),
   })
-  return new Response(toBinary(ReadBatchSchema, message) as Uint8Array<ArrayBuffer>)
+  return new Response(toBinary(ReadBatchSchema, message) as Uint8Array<ArrayBuffer>, PROTOBUF)
 }
 
 /** A body without an end, which counts what is read of it. */
@@ -100,7 +102,11 @@ describe('a copy from a server that misbehaves ends with an error, and the targe
     ],
     ['the batch before, again', (seqNum) => batch([{ seqNum: seqNum - 1 }]), /records are out of order/],
     ['no records', () => batch([]), /no records/],
-    ['half of a message', () => new Response(Uint8Array.of(0x0a, 0x20, 0x01)), /unexpected response/],
+    [
+      'half of a message',
+      () => new Response(Uint8Array.of(0x0a, 0x20, 0x01), PROTOBUF),
+      /unexpected response/,
+    ],
     ['a page of HTML', () => new Response('<html>'), /unexpected response/],
   ])('%s', async (_, respond, message) => {
     const source = await hostileSource(async (_send, seqNum) => respond(seqNum))
@@ -112,7 +118,7 @@ describe('a copy from a server that misbehaves ends with an error, and the targe
   })
 
   it.each<[string, Uint8Array, ResponseInit]>([
-    ['a body', new Uint8Array(MIB), {}],
+    ['a body', new Uint8Array(MIB), PROTOBUF],
     ['an error', utf8('"'.repeat(MIB)), { status: 400, headers: { 'content-type': 'application/json' } }],
   ])('%s that never ends, of which at most 18 MiB are read', async (_, chunk, init) => {
     const { body, counts } = endless(chunk)

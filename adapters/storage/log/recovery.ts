@@ -113,7 +113,7 @@ export class FoundFiles {
 
 /** A journal as an opening finds it. */
 interface FoundJournal extends JournalFile {
-  /** Where its last group begins; 0 without one. */
+  /** Where its last group begins. */
   readonly lastGroup: number
   /** Whether everything before its end is durable, and nothing follows. */
   readonly isDurable: boolean
@@ -197,10 +197,9 @@ async function readJournal(
 ): Promise<FoundJournal> {
   const { name, length } = reader
   let offset = HEADER_BYTES
-  let lastGroup = 0
+  let lastGroup = HEADER_BYTES
   let nextGroup = firstGroup
-  // Without a group, nothing tells that the creation of the journal is durable.
-  let flags = 0
+  let flags = GROUP_CLOSED
   while (offset < length) {
     const header = decodeGroupHeader(await reader.bytes(offset, GROUP_HEADER_BYTES), salt)
     const bytes = header === undefined ? 0 : GROUP_HEADER_BYTES + header.bytes

@@ -106,8 +106,6 @@ class DirectoryMedium implements Medium {
       const filled = await file.read(piece, lastPiece)
       await file.write(piece.subarray(0, filled), lastPiece)
       await file.datasync()
-      // An earlier process may have ended before the names of its files were durable.
-      await this.#files.syncDirectory()
     })
   }
 
