@@ -1,6 +1,7 @@
 import type { AppendAck, AppendSession, Stream } from '../../src/index.ts'
 import type { AppendConditions, ProducerBatch, RecordInput } from '../../src/model/append-input.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
+import { idFrom, secureRandom } from '../../src/runtime/ids.ts'
 import type { InputBatch } from './input-reader.ts'
 
 interface AppendEvents {
@@ -27,7 +28,7 @@ export async function appendBatches(
   { open, onAck, onFailure, onUnknown }: AppendEvents,
 ): Promise<void> {
   let stream: Stream | undefined
-  let idempotent: IdempotentAppends | undefined
+  let producer = isRepeatable ? newProducer() : undefined
   let session: AppendSession | undefined
   let { matchSeqNum } = conditions
   let sent = 0
@@ -36,16 +37,16 @@ export async function appendBatches(
       for await (const batch of batches) {
         const { records } = batch
         sent += records.length
-        if (stream === undefined) {
-          stream = await open()
-          if (isRepeatable) idempotent = new IdempotentAppends(stream)
+        stream ??= await open()
+        if (producer !== undefined) {
+          const ack = await appendOnce(stream, records, { fencingToken: conditions.fencingToken, producer })
+          if (ack !== undefined) {
+            producer = { ...producer, seq: producer.seq + 1 }
+            onAck(ack, batch)
+            continue
+          }
+          producer = undefined
         }
-        const ack = await idempotent?.append(records, conditions)
-        if (ack !== undefined) {
-          onAck(ack, batch)
-          continue
-        }
-        idempotent = undefined
         session ??= await stream.appendSession()
         const ticket = await session.submit(records, { ...conditions, matchSeqNum })
         if (matchSeqNum !== undefined) matchSeqNum += records.length
@@ -61,55 +62,27 @@ export async function appendBatches(
 }
 
 /**
- * The producer ids that all runs of the program share. A stream knows a limited number of producers for days,
- * so a run must not have an id of its own.
+ * A producer of one run. Nobody else knows its id before the first append, and no reader sees it: whoever knew
+ * it could store a batch in place of the next one, which would then be acknowledged as a duplicate.
  */
-const PRODUCER_IDS = 64
-
-/** Appends batches of which the server stores each once, because they are those of a producer. */
-class IdempotentAppends {
-  readonly #stream: Stream
-  #producer = newProducer()
-  #hasAppended = false
-
-  constructor(stream: Stream) {
-    this.#stream = stream
-  }
-
-  /** Appends a batch. Resolves to undefined if it is the first one and the server knows no producers. */
-  async append(
-    records: readonly RecordInput[],
-    { fencingToken }: Pick<AppendConditions, 'fencingToken'>,
-  ): Promise<AppendAck | undefined> {
-    for (;;) {
-      const producer = this.#producer
-      try {
-        const ack = await this.#stream.append(records, { fencingToken, producer })
-        this.#producer = { ...producer, seq: producer.seq + 1 }
-        this.#hasAppended = true
-        return ack
-      } catch (error) {
-        if (!HeadwaterError.is(error) || error.mayHaveEffects) throw error
-        if (error.code === 'producer_fenced') {
-          // Another run has taken the id.
-          this.#producer = newProducer(error.producerEpoch)
-          continue
-        }
-        const isUnknown = error.code === 'unsupported' || error.code === 'too_many_producers'
-        if (isUnknown && !this.#hasAppended) return undefined
-        throw error
-      }
-    }
-  }
+function newProducer(): ProducerBatch {
+  return { id: `headwater-append-${idFrom(secureRandom)}`, epoch: 0, seq: 0 }
 }
 
-/** The runs that begin within this many milliseconds have epochs in any order, but hardly the same one. */
-const EPOCH_MS = 10_000
-const EPOCHS = 2 ** 24
-
-/** A producer with an epoch of its own, which is greater than `above` and those of runs that are over. */
-function newProducer(above = 0): ProducerBatch {
-  const id = `headwater-append-${Math.floor(Math.random() * PRODUCER_IDS)}`
-  const first = Math.max(Math.floor(Date.now() / EPOCH_MS) * EPOCHS, above + 1)
-  return { id, epoch: first + Math.floor(Math.random() * EPOCHS), seq: 0 }
+/**
+ * Appends a batch that is stored once. Resolves to undefined if it is the first one and the server takes no
+ * producer, or no further one for the stream.
+ */
+async function appendOnce(
+  stream: Stream,
+  records: readonly RecordInput[],
+  conditions: Pick<AppendConditions, 'fencingToken'> & { readonly producer: ProducerBatch },
+): Promise<AppendAck | undefined> {
+  try {
+    return await stream.append(records, conditions)
+  } catch (error) {
+    if (!HeadwaterError.is(error) || error.mayHaveEffects || conditions.producer.seq > 0) throw error
+    if (error.code === 'unsupported' || error.code === 'too_many_producers') return undefined
+    throw error
+  }
 }

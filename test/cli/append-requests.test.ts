@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { CliContext } from '../../adapters/cli/context.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { memory } from '../../adapters/storage/memory/index.ts'
-import { open } from '../../src/index.ts'
+import { type HeadwaterError, open, type ProducerBatch, type Stream } from '../../src/index.ts'
 import { fakeTerminal, run } from './run.ts'
 
 const URL = 'http://127.0.0.1:8787'
@@ -52,6 +52,18 @@ async function advanceUntil({ exitCode, advance }: ReturnType<typeof run>): Prom
     if (!isOver) advance(1_000)
     return isOver
   })
+}
+
+/** Stores a record as the next batch of a producer, which the errors of the server give away if it exists. */
+async function forgeNext(stream: Stream, id: string): Promise<void> {
+  const failureOf = (producer: ProducerBatch) =>
+    stream.append('forged', { producer }).then(
+      () => undefined,
+      (error: HeadwaterError) => error,
+    )
+  const epoch = (await failureOf({ id, epoch: 0, seq: 1 }))?.producerEpoch ?? 0
+  const seq = (await failureOf({ id, epoch, seq: 1_000 }))?.expectedSeq ?? 0
+  await stream.append('forged', { producer: { id, epoch, seq } })
 }
 
 function* encoded(chunks: Iterable<string>) {
@@ -231,20 +243,62 @@ describe('append to a server', () => {
     expect(stored).toEqual(Array.from(stored, (_, index) => `line ${index}`))
   })
 
-  it('continues as another producer when another run takes its id', async () => {
-    vi.spyOn(Math, 'random').mockReturnValueOnce(0.5)
-    onTestFinished(() => void vi.restoreAllMocks())
+  it('stores every line when another writer appends as producers whose ids it can guess', async () => {
     const { fetch, stream, records } = await server(async (send, index) => {
-      if (index === 2) {
-        const producer = { id: 'headwater-append-32', epoch: Number.MAX_SAFE_INTEGER / 2 + 0.5, seq: 0 }
-        await stream.append('of another run', { producer })
-      }
+      if (index === 1) for (let i = 0; i < 64; i++) await forgeNext(stream, `headwater-append-${i}`)
       return send()
     })
-    const writer = append(numbered(5), { fetch })
+    const writer = append(numbered(3), { fetch })
     expect(await writer.exitCode).toBe(0)
-    const lines = numbered(5).map((line) => line.trim())
-    expect(await records()).toEqual([...lines.slice(0, 2), 'of another run', ...lines.slice(2)])
+    expect((await records()).filter((body) => body !== 'forged')).toEqual(['line 0', 'line 1', 'line 2'])
+  })
+
+  it('appends when another writer has used up the epochs of the ids that it can guess', async () => {
+    const { fetch, stream, records } = await server()
+    for (let i = 0; i < 64; i++) {
+      const producer = { id: `headwater-append-${i}`, epoch: Number.MAX_SAFE_INTEGER, seq: 0 }
+      await stream.append('forged', { producer })
+    }
+    expect(await append(numbered(1), { fetch }).exitCode).toBe(0)
+    expect((await records()).at(-1)).toBe('line 0')
+  })
+
+  it('appends as one producer a run, with 128 random bits in its id', async () => {
+    const { fetch } = await server()
+    const ids: unknown[] = []
+    const recorded: CliContext['fetch'] = (request) => {
+      const header = request.headers.get('headwater-append')
+      if (header !== null) ids.push(new URLSearchParams(header).get('producer'))
+      return fetch(request)
+    }
+    for (let runs = 0; runs < 2; runs++) {
+      expect(await append(numbered(3), { fetch: recorded }).exitCode).toBe(0)
+    }
+    expect(ids).toEqual(Array(6).fill(expect.stringMatching(/^headwater-append-[0-9a-f]{32}$/)))
+    expect(new Set(ids.slice(0, 3)).size).toBe(1)
+    expect(new Set(ids).size).toBe(2)
+  })
+
+  it('appends without a producer to a stream that has too many', { tags: ['slow'] }, async () => {
+    let isBreaking = false
+    const { fetch, stream, requests, records } = await server(async (send) => {
+      const response = await send()
+      if (isBreaking && response.ok) throw broken()
+      return response
+    })
+    for (let i = 0; i < 1_000; i++) await stream.append('x', { producer: { id: `p${i}`, epoch: 0, seq: 0 } })
+    const writer = append(['one\n', 'two\n'], { fetch })
+    expect(await writer.exitCode).toBe(0)
+    // The first request is refused, because of its producer.
+    expect(requests.count).toBe(3)
+    isBreaking = true
+    const failing = append(['three\n'], { fetch })
+    await advanceUntil(failing)
+    expect(await failing.exitCode).toBe(1)
+    expect(failing.err).toContain(
+      'Whether what was sent then is stored, from record 1 to 1 of the input, is unknown',
+    )
+    expect((await records()).slice(1_000)).toEqual(['one', 'two', 'three'])
   })
 
   it('stops reading an input that has not ended when a request fails', async () => {
