@@ -91,7 +91,8 @@ export default defineConfig({
   test: {
     // Many tests wait for processes, servers and disks. One worker a core leaves a third of the time unused.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
-    // Loading what a file imports takes longer than its tests. Helpers that keep something use `afterEachFile`.
+    // Loading what a file imports takes longer than its tests. Helpers that keep something use
+    // `afterEachFile`.
     isolate: false,
     tags: [
       { name: 'slow', description: 'takes over 250 ms, or needs more than Node: runs in `.ci/run`' },

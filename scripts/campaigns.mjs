@@ -1,5 +1,5 @@
-// `npm run campaigns` searches for failures in a few hours: it runs everything that takes long, with seeds that
-// no run had before. `npm run campaigns -- --seed N` repeats a run. All parts run; then it prints their
+// `npm run campaigns` searches for failures in a few hours: it runs everything that takes long, with seeds
+// that no run had before. `npm run campaigns -- --seed N` repeats a run. All parts run; then it prints their
 // seconds.
 import { spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'

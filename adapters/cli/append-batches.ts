@@ -62,8 +62,8 @@ export async function appendBatches(
 }
 
 /**
- * A producer of one run. Nobody else knows its id before the first append, and no reader sees it: whoever knew
- * it could store a batch in place of the next one, which would then be acknowledged as a duplicate.
+ * A producer of one run. Nobody else knows its id before the first append, and no reader sees it: whoever
+ * knew it could store a batch in place of the next one, which would then be acknowledged as a duplicate.
  */
 function newProducer(): ProducerBatch {
   return { id: `headwater-append-${idFrom(secureRandom)}`, epoch: 0, seq: 0 }

@@ -43,7 +43,10 @@ export class RemoteCursor implements RecordCursor {
   /** Failures since records were received, or since a connection lasted. */
   #failures = 0
   #renewedToken = false
-  /** Whether the connection replaces one that the server advised to leave. It is not left before it has lasted. */
+  /**
+   * Whether the connection replaces one that the server advised to leave. It is not left before it has
+   * lasted.
+   */
   #followsAdvice = false
 
   private constructor(

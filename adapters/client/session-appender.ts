@@ -10,7 +10,8 @@ import type { RemoteTarget } from './stream-target.ts'
 
 /**
  * Opens the appender of a session: over HTTP/2 where the runtime and the server have it. Rejects with
- * `stream_not_found` unless the stream exists or is created, if it `looksFirst`; else the first append finds out.
+ * `stream_not_found` unless the stream exists or is created, if it `looksFirst`; else the first append finds
+ * out.
  */
 async function openAppender(
   core: ClientCore,

@@ -80,8 +80,8 @@ export function contentHeaders(contentType: string): Record<string, string> {
 
 /**
  * The messages of a JSON body: the elements of an array, or else one value. They are pieces of the text, so
- * that numbers and the order of members stay as they are. Stops after one more than an append may have. Throws
- * 400 if the body is not JSON.
+ * that numbers and the order of members stay as they are. Stops after one more than an append may have.
+ * Throws 400 if the body is not JSON.
  */
 export function jsonMessages(body: Uint8Array): readonly string[] {
   const text = textOf(body)

@@ -33,8 +33,8 @@ function varyOf(headers: Reply['headers'], name: string): string {
 }
 
 /**
- * Adds CORS headers and the identity of the stream that was used, and compresses a body that is long enough if
- * `Accept-Encoding` allows it. Streams are not compressed. For `HEAD`, the body is left out.
+ * Adds CORS headers and the identity of the stream that was used, and compresses a body that is long enough
+ * if `Accept-Encoding` allows it. Streams are not compressed. For `HEAD`, the body is left out.
  */
 export function finishReply(
   reply: Reply,

@@ -106,8 +106,9 @@ export interface NodeServer {
   counts(): ConnectionCounts
   /**
    * Stops accepting, asks clients to leave, ends sessions after a second (`server_draining`), waits up to
-   * `graceMs` (10,000 by default) for requests in flight, then drops the rest. Resolves when nothing is open. Later calls return the same promise. `signal` ends
-   * the wait of the call, which rejects with its reason, and not what the call began.
+   * `graceMs` (10,000 by default) for requests in flight, then drops the rest. Resolves when nothing is open.
+   * Later calls return the same promise. `signal` ends the wait of the call, which rejects with its reason,
+   * and not what the call began.
    */
   close(options?: {
     readonly graceMs?: number | undefined

@@ -215,8 +215,8 @@ const ACCESS_TOKEN_INPUT: MembersOf<AccessTokenInput> = {
 }
 
 /**
- * Validates a token to issue; reads each member once, because a caller may pass an object with getters. Throws
- * `invalid`.
+ * Validates a token to issue; reads each member once, because a caller may pass an object with getters.
+ * Throws `invalid`.
  */
 export function newAccessToken(input: AccessTokenInput): NewAccessToken {
   assertMembers(input, ACCESS_TOKEN_INPUT, 'token')

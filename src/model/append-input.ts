@@ -148,7 +148,9 @@ export interface BatchPart {
 
 /** A validated and metered batch, with bytes of its own, that is ready for sequencing. */
 export interface AppendBatch extends AppendConditions, BatchPart {
-  /** All records in order, in parts within the limits of a batch; absent if the batch itself is within them. */
+  /**
+   * All records in order, in parts within the limits of a batch; absent if the batch itself is within them.
+   */
   readonly parts?: readonly BatchPart[] | undefined
 }
 

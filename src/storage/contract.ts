@@ -338,10 +338,11 @@ export interface AppendRequest {
 }
 
 /**
- * Consecutive records of a log: the batch of one append, or a part of a large one. A storage may merge adjacent blocks with the same
- * `expiresAt`: it concatenates their `data` and adds up their numbers, within 1,000 records, 1 MiB metered
- * and `BATCH_ENCODED_BYTES_MAX` bytes of `data` (`model/limits.ts`). It may also return a part of a block, or
- * several, cut between records (as `splitBlock` does), unless the read asks for `unsplit` blocks.
+ * Consecutive records of a log: the batch of one append, or a part of a large one. A storage may merge
+ * adjacent blocks with the same `expiresAt`: it concatenates their `data` and adds up their numbers, within
+ * 1,000 records, 1 MiB metered and `BATCH_ENCODED_BYTES_MAX` bytes of `data` (`model/limits.ts`). It may also
+ * return a part of a block, or several, cut between records (as `splitBlock` does), unless the read asks for
+ * `unsplit` blocks.
  */
 export interface StoredBlock {
   /** Sequence number of the first record. */

@@ -120,9 +120,9 @@ export const APPEND_HEADER = 'headwater-append'
 export const STREAM_ID_HEADER = 'headwater-stream-id'
 
 /**
- * The header of a request whose expected outcomes are not to be failures: browsers report a request for a stream
- * that does not exist yet as an error. The reply is 200 then, and its header of this name has the status
- * (docs/protocol.md "Expected outcomes").
+ * The header of a request whose expected outcomes are not to be failures: browsers report a request for a
+ * stream that does not exist yet as an error. The reply is 200 then, and its header of this name has the
+ * status (docs/protocol.md "Expected outcomes").
  */
 export const STATUS_HEADER = 'headwater-status'
 

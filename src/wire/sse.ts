@@ -20,8 +20,8 @@ export function batchEvent(delivered: DeliveredSoFar, batchJson: string): string
 }
 
 /**
- * A block that is no event: a client that reconnects begins at this sequence number. An `EventSource` keeps its
- * URL, whose start may mean another record by then, and a heartbeat has no id.
+ * A block that is no event: a client that reconnects begins at this sequence number. An `EventSource` keeps
+ * its URL, whose start may mean another record by then, and a heartbeat has no id.
  */
 export function startBlock(nextSeqNum: number): string {
   return `id: ${nextSeqNum - 1},0,0\n\n`
@@ -43,8 +43,8 @@ const START_OF_STREAM = '-1,0,0'
 const ID_PATTERN = /^0*(\d{1,20}),0*(\d{1,20}),0*(\d{1,20})$/
 
 /**
- * Parses a `Last-Event-ID` header. Throws `bad_header` unless it is three unsigned 64-bit numbers, or `-1,0,0`,
- * and 422 `invalid` if its sequence number is beyond 2^53 - 1. The other two saturate.
+ * Parses a `Last-Event-ID` header. Throws `bad_header` unless it is three unsigned 64-bit numbers, or
+ * `-1,0,0`, and 422 `invalid` if its sequence number is beyond 2^53 - 1. The other two saturate.
  */
 export function parseLastEventId(value: string): DeliveredSoFar {
   if (value === START_OF_STREAM) return { lastSeqNum: -1, count: 0, bytes: 0 }

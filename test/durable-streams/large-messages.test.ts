@@ -8,7 +8,9 @@ import { BASIN, type Call, startService } from './support.ts'
 const MIB = 1_048_576
 const KEY = { 'svc-encryption-key': Buffer.alloc(32, 7).toString('base64') }
 
-/** Text of a number of bytes, of which no piece looks like another, and some characters have several bytes. */
+/**
+ * Text of a number of bytes, of which no piece looks like another, and some characters have several bytes.
+ */
 function textOf(bytes: number): string {
   let text = ''
   for (let index = 0; text.length < bytes / 2; index++) text += `${index} é `

@@ -34,7 +34,9 @@ const CLIENTS = [
 ] as const
 
 describe.each(CLIENTS)('a client that leaves %s', (title, send) => {
-  /** A server, with the errors that it reports and those of its responses, which frameworks such as Koa log. */
+  /**
+   * A server, with the errors that it reports and those of its responses, which frameworks such as Koa log.
+   */
   async function start(handler: Handle) {
     const logged: unknown[] = []
     const { server, errors } = await startServer((exchange) => {

@@ -37,7 +37,9 @@ const EMPTY_NAME = [
   ['b', 'c'],
 ]
 
-/** What is wrong, the line and what is in its place, and the problem; behind it, the line that is reported. */
+/**
+ * What is wrong, the line and what is in its place, and the problem; behind it, the line that is reported.
+ */
 type Row = readonly [title: string, line: number, by: readonly string[], problem: string, reported?: number]
 
 const ROWS: readonly Row[] = [

@@ -109,7 +109,9 @@ describe('usage is stored', () => {
   })
 })
 
-/** A storage whose calls fail on request, and so do its commits of usage, before or after they took effect. */
+/**
+ * A storage whose calls fail on request, and so do its commits of usage, before or after they took effect.
+ */
 function failing() {
   const failure = new StorageFailure('io', 'the disk is gone', { nothingWritten: false })
   const control = {

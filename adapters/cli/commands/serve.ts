@@ -273,7 +273,10 @@ interface DrainableServer extends Pick<NodeServer, 'close' | 'url'> {
   drain(): Promise<void>
 }
 
-/** Closes the engine once sessions have ended: reads that wait end with it, not with the server's grace period. */
+/**
+ * Closes the engine once sessions have ended: reads that wait end with it, not with the server's grace
+ * period.
+ */
 async function closeAll(server: DrainableServer | undefined, hw: Engine): Promise<void> {
   const closed = server?.close()
   const closeEngine = async () => {

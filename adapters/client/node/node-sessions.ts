@@ -77,7 +77,9 @@ class StreamAppender implements SessionAppender {
   /** Batches without an ack, in order. */
   readonly #pending = new Fifo<Pending>()
   #link: BatchLink | undefined
-  /** Whether the connection takes no further batches: it is left once those that were sent are acknowledged. */
+  /**
+   * Whether the connection takes no further batches: it is left once those that were sent are acknowledged.
+   */
   #isLeaving = false
   #isReconnecting = false
   #isReleased = false

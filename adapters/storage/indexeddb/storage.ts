@@ -100,7 +100,9 @@ interface DatabaseOptions {
   readonly space: SpaceMonitor
 }
 
-/** A session of the key-value storage, which also tells other tabs and the monitor of space what it writes. */
+/**
+ * A session of the key-value storage, which also tells other tabs and the monitor of space what it writes.
+ */
 async function openSession(
   { name, durability, space }: DatabaseOptions,
   context: StorageContext,

@@ -61,8 +61,9 @@ export class IndexedDbStore implements OrderedKeyValueStore {
 /**
  * Writes a batch in one transaction, and resolves to whether its expectations held.
  *
- * All requests are sent at once, which saves a round trip: if a value is not the expected one, the transaction
- * is aborted and changes nothing. With the raw API, because promises take a tenth of the time of an append.
+ * All requests are sent at once, which saves a round trip: if a value is not the expected one, the
+ * transaction is aborted and changes nothing. With the raw API, because promises take a tenth of the time of
+ * an append.
  */
 function write(
   db: IndexedDatabase,

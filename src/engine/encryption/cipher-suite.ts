@@ -76,7 +76,9 @@ export class StreamCipher {
     })
   }
 
-  /** Fails with `decryption_failed` (docs/protocol.md "Decryption errors"); with `other` if the suite fails. */
+  /**
+   * Fails with `decryption_failed` (docs/protocol.md "Decryption errors"); with `other` if the suite fails.
+   */
   open(key: EncryptionKey, { nonce, ciphertext }: Sealed): MaybePromise<Uint8Array> {
     const { tagBytes } = SEALED_FORMATS[this.name]
     const opening = mapFailures('opened', () =>

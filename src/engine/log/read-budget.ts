@@ -89,8 +89,8 @@ export class ReadBudget {
   }
 
   /**
-   * Resolves in the turn of the event loop in which a large batch may be delivered: in order of arrival, up to
-   * 1 MiB in each. Encoding and writing that much takes milliseconds, for which appends, timers and other
+   * Resolves in the turn of the event loop in which a large batch may be delivered: in order of arrival, up
+   * to 1 MiB in each. Encoding and writing that much takes milliseconds, for which appends, timers and other
    * connections wait.
    */
   turnFor(bytes: number): Promise<void> {

@@ -65,8 +65,9 @@ export class Admission {
   }
 
   /**
-   * Throws `rate_limited` when too many bytes wait, `invalid` for an append that could never be in flight, and
-   * `closed` after `close`. Must precede anything asynchronous: an append that waits occupies memory, and `close` waits for it.
+   * Throws `rate_limited` when too many bytes wait, `invalid` for an append that could never be in flight,
+   * and `closed` after `close`. Must precede anything asynchronous: an append that waits occupies memory, and
+   * `close` waits for it.
    */
   reserve(meteredBytes: number): MemoryReservation {
     if (this.#isClosed) throw closedError()

@@ -83,7 +83,10 @@ export interface UsageMeter extends UsageRecorder {
   readonly metrics: MetricsService
   /** Totals since the engine was opened. */
   counters(): UsageCounters
-  /** Starts storing what was recorded, once a minute, and the hourly work. A further call replaces lost timers. */
+  /**
+   * Starts storing what was recorded, once a minute, and the hourly work. A further call replaces lost
+   * timers.
+   */
   start(): void
   /** Stores what was recorded and stops. */
   close(): Promise<void>

@@ -66,7 +66,9 @@ async function watched(suite: CipherSuite, options: Partial<OpenOptions> = {}) {
 }
 
 describe.each(CIPHERS)('what %s stores', (_, suite) => {
-  /** What to look for: a text as it is, in hexadecimal digits and in base64 at each of its three alignments. */
+  /**
+   * What to look for: a text as it is, in hexadecimal digits and in base64 at each of its three alignments.
+   */
   function traces(secret: Uint8Array): string[] {
     const base64 = [0, 1, 2].map((skip) => Buffer.from(secret.subarray(skip)).toString('base64').slice(0, 12))
     return [Buffer.from(secret).toString('latin1'), Buffer.from(secret).toString('hex'), ...base64]
