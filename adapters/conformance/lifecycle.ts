@@ -58,7 +58,7 @@ export const exclusiveCases: Cases = {
 
 const EVERYTHING = { prefix: '', after: '', limit: 100 }
 
-/** What is there after closing, or a crash, and opening again. */
+/** The data after closing, or a crash, and opening again. */
 export const reopenCases: Cases = {
   async 'data survives closing and opening again'(harness) {
     const log = await harness.log()

@@ -36,7 +36,7 @@ export class SessionDrain {
 
   /**
    * Calls `read`, which waits. Once the server is about to stop, it aborts that call and makes another that
-   * hardly waits, so that the reply is that of a wait in vain. `left` aborts both.
+   * waits for 1 ms, so that the reply is that of a wait without an append. `left` aborts both.
    */
   async wait<Result>(
     left: AbortSignal,

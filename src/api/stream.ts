@@ -236,10 +236,7 @@ export abstract class Stream {
   /**
    * Reads one batch, from the first record unless the query says where: at most 1,000 records and 1 MiB
    * metered. With `waitMs` (at most 60,000) it waits at the tail for the first append. Empty if there is
-   * nothing to read.
-   *
-   * Errors, in addition to those of `read`: `rate_limited` when the read makes no progress while
-   * `limits.readBufferBytes` is used up.
+   * nothing to read. Errors are those of `read`.
    */
   async readBatch<Format extends RecordFormat = 'string'>(
     query: ReadQuery = {},

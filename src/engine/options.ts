@@ -42,8 +42,8 @@ export interface EngineLimits {
   readonly followerLagBytes: number
   /**
    * Bytes that open reads hold together: what is read ahead, and what is not sent or consumed yet. Beyond it
-   * reads wait, and those without progress for a second end with `rate_limited`. At least 16 MiB; 256 MiB
-   * by default.
+   * reads wait, and one whose consumer has paused for a second gives its bytes back: it reads them again in
+   * this process, and ends with `rate_limited` over HTTP. At least 16 MiB; 256 MiB by default.
    */
   readonly readBufferBytes: number
   /**

@@ -180,3 +180,15 @@ function editDistance(a: string, b: string): number {
   }
   return row[b.length]!
 }
+
+/**
+ * Returns a copy of what a call was given, which its caller may change while the call waits. What cannot be
+ * copied, such as a function, is returned as it is, and rejected when it is validated.
+ */
+export function ownCopy<Value>(value: Value): Value {
+  try {
+    return structuredClone(value)
+  } catch {
+    return value
+  }
+}

@@ -34,7 +34,7 @@ const NOT_PREPARED = new Set(['26000', '42P05', '0A000'])
 const UNREACHABLE_FOR_GOOD = /^(28|3D|ENOTFOUND$)/
 /** The database does not exist. */
 const NO_DATABASE = '3D000'
-/** What servers reply that know only a part of PostgreSQL's syntax, functions, settings and types. */
+/** The codes of servers that know only a part of PostgreSQL's syntax, functions, settings and types. */
 export const UNKNOWN_TO_SERVER = ['42601', '42883', '42703', '42704', '0A000', '22023', '42804', 'XX000']
 /** Undefined table, undefined schema. */
 export const NO_TABLES = ['42P01', '3F000']

@@ -13,10 +13,9 @@ import {
 } from '../../model/info.ts'
 import type { BasinMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
 import type { StreamRef } from '../../model/names.ts'
-import { assertMembers, assertText, notText } from '../../model/validation.ts'
+import { assertMembers, assertText, notText, ownCopy } from '../../model/validation.ts'
 import type { AlternativeOperations, Caller } from '../access/caller.ts'
 import type { Permit } from '../access/permissions.ts'
-import type { InitialContent } from '../streams/fork.ts'
 import type { StreamTarget } from '../streams/target.ts'
 import type { EngineServices } from './engine-services.ts'
 import { EngineStream } from './engine-stream.ts'
@@ -51,40 +50,29 @@ export class EngineBasin extends Basin {
     config: StreamConfigInput = {},
     options: CreateStreamOptions = {},
   ): Promise<Provisioned<StreamInfo>> {
+    assertMembers(options, CREATE_STREAM_OPTIONS, 'options')
+    const { records, encryptionKey, signal, requestToken, metadata, expiry, fork } = options
     const ref = this.#ref(name)
-    return this.#caller.run(
-      'create-stream',
-      ref,
-      options,
-      async (permit) => {
-        const { defaultRetention } = this.#caller
-        const content = this.#contentOf(permit, ref, options)
-        const { streams } = this.#services
-        const resolved = permit.resolveRef(ref)
-        return shown(permit, await streams.create(resolved, config, options, defaultRetention, content))
-      },
-      CREATE_STREAM_OPTIONS,
-    )
-  }
-
-  /** Returns the initial content of a new stream. Throws `permission_denied`, and `invalid` for records. */
-  #contentOf(
-    permit: Permit,
-    ref: StreamRef,
-    { fork, records, encryptionKey }: CreateStreamOptions,
-  ): InitialContent | undefined {
-    if (fork === undefined && records === undefined) return undefined
+    const own = ownCopy({ config, request: { requestToken, metadata, expiry, fork } })
     const batch = records && appendBatch(records)
-    if (batch !== undefined) {
-      permit.authorize(['append'], ref)
-      permit.authorizeCommands(ref, batch)
-    }
     const key = encryptionKey === undefined ? undefined : new RedactedKey(encryptionKey)
-    return {
-      fork: fork && { target: this.#sourceOf(permit, fork.stream, key), seqNum: fork.seqNum },
-      records: batch,
-      key,
-    }
+    return this.#caller.run('create-stream', ref, { signal }, async (permit) => {
+      const from = own.request.fork
+      const source = from && { target: this.#sourceOf(permit, from.stream, key), seqNum: from.seqNum }
+      if (batch !== undefined) {
+        permit.authorize(['append'], ref)
+        permit.authorizeCommands(ref, batch)
+      }
+      const content = source || batch ? { fork: source, records: batch, key } : undefined
+      const created = await this.#services.streams.create(
+        permit.resolveRef(ref),
+        own.config,
+        own.request,
+        this.#caller.defaultRetention,
+        content,
+      )
+      return shown(permit, created)
+    })
   }
 
   #sourceOf(permit: Permit, stream: string, key: RedactedKey | undefined): StreamTarget {
@@ -102,17 +90,13 @@ export class EngineBasin extends Basin {
     options?: CallOptions,
   ): Promise<Provisioned<StreamInfo>> {
     const ref = this.#ref(name)
+    const own = ownCopy(config)
     return this.#caller.run(ENSURE_STREAM, ref, options, async (permit) => {
       const { defaultRetention } = this.#caller
       const resolved = permit.resolveRef(ref)
-      const provisioned = await this.#services.streams.ensure(
-        resolved,
-        config,
-        defaultRetention,
-        (change) => {
-          permit.authorize([change === 'create' ? 'create-stream' : 'reconfigure-stream'], ref)
-        },
-      )
+      const provisioned = await this.#services.streams.ensure(resolved, own, defaultRetention, (change) => {
+        permit.authorize([change === 'create' ? 'create-stream' : 'reconfigure-stream'], ref)
+      })
       return shown(permit, provisioned)
     })
   }
@@ -147,8 +131,9 @@ export class EngineBasin extends Basin {
     change: BasinReconfiguration,
     options?: CallOptions,
   ): Promise<BasinConfig> {
+    const own = ownCopy(change)
     return this.#caller.run('reconfigure-basin', { basin: this.name }, options, () =>
-      this.#services.basins.reconfigure(this.name, change, this.#caller.defaultRetention),
+      this.#services.basins.reconfigure(this.name, own, this.#caller.defaultRetention),
     )
   }
 

@@ -23,6 +23,7 @@ import type { Metric, MetricsQuery, StreamMetricSet } from '../../model/metrics.
 import type { StreamRef } from '../../model/names.ts'
 import type { StreamTail } from '../../model/position.ts'
 import type { ReadQuery } from '../../model/read-query.ts'
+import { ownCopy } from '../../model/validation.ts'
 import { type AnySignal, onAnyAbort, type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import type { Caller } from '../access/caller.ts'
@@ -103,10 +104,11 @@ export class EngineStream extends Stream {
     const { ref, creation } = this.#target
     const { defaultRetention } = this.#caller
     this.#caller.assertOwner()
+    const own = ownCopy(restored)
     await this.#caller.run('create-stream', ref, options, async () => {
       const { basins, streams } = this.#services
       if (creation.always) await basins.createIfMissing(ref.basin, defaultRetention)
-      return streams.restore(ref, restored, defaultRetention)
+      return streams.restore(ref, own, defaultRetention)
     })
   }
 
@@ -256,8 +258,9 @@ export class EngineStream extends Stream {
     options?: CallOptions,
   ): Promise<StreamConfig> {
     const { ref } = this.#target
+    const own = ownCopy(change)
     return this.#caller.run('reconfigure-stream', ref, options, (permit) =>
-      this.#services.streams.reconfigure(permit.resolveRef(ref), change, this.#caller.defaultRetention),
+      this.#services.streams.reconfigure(permit.resolveRef(ref), own, this.#caller.defaultRetention),
     )
   }
 

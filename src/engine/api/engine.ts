@@ -30,7 +30,7 @@ import {
 } from '../../model/info.ts'
 import type { AccountMetricSet, Metric, MetricsQuery } from '../../model/metrics.ts'
 import { locationNameProblem, type StreamRef } from '../../model/names.ts'
-import { assertMembers, type MembersOf, notText, orNull } from '../../model/validation.ts'
+import { assertMembers, type MembersOf, notText, orNull, ownCopy } from '../../model/validation.ts'
 import { unlessAborted } from '../../runtime/abort.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 import type { AlternativeOperations, Caller } from '../access/caller.ts'
@@ -147,11 +147,12 @@ export class Engine extends Headwater {
     config: BasinConfigInput = {},
     options: CreateBasinOptions = {},
   ): Promise<Provisioned<BasinInfo>> {
+    const own = ownCopy(config)
     return this.#caller.run(
       'create-basin',
       { basin: name },
       options,
-      () => this.#services.basins.create(name, config, options, this.#caller.defaultRetention),
+      () => this.#services.basins.create(name, own, options, this.#caller.defaultRetention),
       CREATE_BASIN_OPTIONS,
     )
   }
@@ -161,12 +162,13 @@ export class Engine extends Headwater {
     config: BasinConfigInput = {},
     options: EnsureBasinOptions = {},
   ): Promise<Provisioned<BasinInfo>> {
+    const own = ownCopy(config)
     return this.#caller.run(
       ENSURE_BASIN,
       { basin: name },
       options,
       (permit) =>
-        this.#services.basins.ensure(name, config, options, this.#caller.defaultRetention, (change) => {
+        this.#services.basins.ensure(name, own, options, this.#caller.defaultRetention, (change) => {
           permit.authorize([change === 'create' ? 'create-basin' : 'reconfigure-basin'], { basin: name })
         }),
       ENSURE_BASIN_OPTIONS,

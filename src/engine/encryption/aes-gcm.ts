@@ -3,7 +3,7 @@ import { trackExternalWork } from '../../runtime/clock.ts'
 import { type NodeCrypto, nodeCrypto } from '../../runtime/node.ts'
 import type { CipherSuite } from './cipher-suite.ts'
 
-/** AES-256-GCM of the runtime. Requires that `cipherProblem` finds none. */
+/** AES-256-GCM of the runtime, which must have it. */
 export function aesGcm(): CipherSuite {
   const node = nodeCrypto()
   return node === undefined ? aesGcmOfWeb(globalThis.crypto.subtle) : aesGcmOfNode(node)
