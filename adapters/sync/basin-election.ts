@@ -71,6 +71,7 @@ export class BasinElection {
       if (this.#permitted.has(stream)) member.onElected(true)
       else if (this.#isLeader) member.onMessage(this.#idleMessage(stream))
       return {
+        stand: () => {},
         post: (message) => this.#post(stream, election, message),
         leave: () => {
           if (this.#members.get(stream) === member) this.#members.delete(stream)

@@ -1,4 +1,4 @@
-import { onBrowserPause } from './page-events.ts'
+import { contendForLock } from '../../src/runtime/page-lock.ts'
 
 /** A candidate for work that only one should do. */
 interface Candidate {
@@ -10,87 +10,110 @@ interface Candidate {
 
 /** A candidate's part in an election. */
 export interface Membership {
-  /** Sends a message to all other candidates, a value that can be cloned. Does nothing after `leave`. */
+  /** Stands for election, or withdraws. A member that does not stand still receives messages. */
+  stand(isStanding: boolean): void
+  /** Sends a message to all other members, a value that can be cloned. Does nothing after `leave`. */
   post(message: unknown): void
-  /** Withdraws the candidate permanently. It receives no further calls. */
+  /** Withdraws for good. The candidate receives no further calls. */
   leave(): void
 }
 
 /**
- * Elects one of the candidates with a name at a time, where they can know of each other. Nothing may depend
- * on there being only one: candidates in other processes are not known, and a paused one may still believe
- * that it is elected. Never throws, and calls back in a later microtask.
+ * Elects one of the candidates with a name at a time, where they can know of each other. A candidate stands
+ * from the beginning unless `stands` is false. Nothing may depend on there being only one: candidates in other
+ * processes are not known, and a paused one may still believe that it is elected. Never throws, and calls back
+ * in a later microtask.
  */
-export type Coordinator = (name: string, candidate: Candidate) => Membership
+export type Coordinator = (name: string, candidate: Candidate, stands?: boolean) => Membership
 
 /** Elects among the tabs and workers of an origin in a browser, and elsewhere among those of a thread. */
-export const coordinate: Coordinator = (name, candidate) => {
+export const coordinate: Coordinator = (name, candidate, stands = true) => {
   const { locks } = globalThis.navigator ?? {}
   // Node has locks too, but no tabs.
   const isBrowser = 'document' in globalThis || 'WorkerGlobalScope' in globalThis
   if (!isBrowser || locks === undefined || typeof BroadcastChannel !== 'function') {
-    return coordinateInThread(name, candidate)
+    return coordinateInThread(name, candidate, stands)
   }
-  return coordinateTabs(locks, name, candidate)
+  return coordinateTabs(locks, name, candidate, stands)
 }
 
 const REGISTRY = Symbol.for('headwater.sync.candidates')
 
-/** The candidates of this thread by name, for all copies of this module. The first of a name is elected. */
-function candidates(): Map<string, Candidate[]> {
-  const holder = globalThis as { [REGISTRY]?: Map<string, Candidate[]> | undefined }
+interface ThreadMember extends Candidate {
+  stands: boolean
+  isElected: boolean
+}
+
+/** The members of this thread by name, for all copies of this module, in the order of their arrival. */
+function membersByName(): Map<string, ThreadMember[]> {
+  const holder = globalThis as { [REGISTRY]?: Map<string, ThreadMember[]> | undefined }
   holder[REGISTRY] ??= new Map()
   return holder[REGISTRY]
 }
 
 /** Elects among the candidates of this thread. */
-export const coordinateInThread: Coordinator = (name, { onElected, onMessage }) => {
-  const all = candidates()
-  const others = all.get(name) ?? []
-  all.set(name, others)
+export const coordinateInThread: Coordinator = (name, { onElected, onMessage }, stands = true) => {
+  const byName = membersByName()
+  const members = byName.get(name) ?? []
+  byName.set(name, members)
   let hasLeft = false
-  const self: Candidate = {
+  const self: ThreadMember = {
+    stands: false,
+    isElected: false,
     onElected: (isElected) => queueMicrotask(() => hasLeft || onElected(isElected)),
     onMessage: (message) => queueMicrotask(() => hasLeft || onMessage(message)),
   }
-  others.push(self)
-  if (others[0] === self) self.onElected(true)
+  members.push(self)
+  const stand = (isStanding: boolean) => {
+    self.stands = isStanding
+    if (!isStanding && self.isElected) {
+      self.isElected = false
+      self.onElected(false)
+    }
+    if (members.some(({ isElected }) => isElected)) return
+    const next = members.find((member) => member.stands)
+    if (next === undefined) return
+    next.isElected = true
+    next.onElected(true)
+  }
+  stand(stands)
   return {
+    stand: (isStanding) => hasLeft || stand(isStanding),
     post: (message) => {
       if (hasLeft) return
-      for (const other of others) if (other !== self) other.onMessage(message)
+      for (const other of members) if (other !== self) other.onMessage(message)
     },
     leave: () => {
       if (hasLeft) return
       hasLeft = true
-      const wasElected = others[0] === self
-      others.splice(others.indexOf(self), 1)
-      if (others.length === 0) all.delete(name)
-      else if (wasElected) others[0]!.onElected(true)
+      members.splice(members.indexOf(self), 1)
+      stand(false)
+      if (members.length === 0) byName.delete(name)
     },
   }
 }
 
-/**
- * Elects among the tabs and workers of an origin: the holder of a Web Lock. A page that is frozen or enters
- * the back/forward cache releases it, because it would keep the work from pages that run.
- */
-function coordinateTabs(locks: LockManager, name: string, { onElected, onMessage }: Candidate): Membership {
+/** Elects among the tabs and workers of an origin by a Web Lock. */
+function coordinateTabs(
+  locks: LockManager,
+  name: string,
+  { onElected, onMessage }: Candidate,
+  stands: boolean,
+): Membership {
   const channel = new BroadcastChannel(name)
   channel.onmessage = ({ data }) => onMessage(data)
-  let release: (() => void) | undefined
-  const request = () => {
-    release ??= holdLock(locks, name, onElected)
+  let hasLeft = false
+  let withdraw: (() => void) | undefined
+  const stand = (isStanding: boolean) => {
+    if (isStanding) withdraw ??= contendForLock(locks, name, (isElected) => hasLeft || onElected(isElected))
+    else {
+      withdraw?.()
+      withdraw = undefined
+    }
   }
-  const pause = () => {
-    if (release === undefined) return
-    release()
-    release = undefined
-    onElected(false)
-  }
-  request()
-  const stopListening = onBrowserPause(pause, request)
+  if (stands) stand(true)
   return {
+    stand,
     post: (message) => {
       try {
         channel.postMessage(message)
@@ -99,31 +122,9 @@ function coordinateTabs(locks: LockManager, name: string, { onElected, onMessage
       }
     },
     leave: () => {
-      stopListening()
-      release?.()
+      hasLeft = true
+      stand(false)
       channel.close()
     },
-  }
-}
-
-/** Requests the lock and holds it until the returned function is called. */
-function holdLock(locks: LockManager, name: string, onElected: (isElected: boolean) => void): () => void {
-  const request = new AbortController()
-  let release: () => void = () => {}
-  const hold = () => {
-    // The lock can be granted before the abort takes effect.
-    if (request.signal.aborted) return
-    onElected(true)
-    return new Promise<void>((resolve) => {
-      release = resolve
-    })
-  }
-  locks.request(name, { signal: request.signal }, hold).catch(() => {
-    // Pages that must not use locks do the work without.
-    if (!request.signal.aborted) onElected(true)
-  })
-  return () => {
-    request.abort()
-    release()
   }
 }

@@ -25,6 +25,8 @@ export interface ConnectionOptions {
   readonly identity: string
   /** The start of a copy that has no records yet. */
   readonly from: MirrorStart
+  /** Whether to create the remote stream if it is missing and nothing was copied. */
+  readonly create?: boolean | undefined
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly onState: (state: MirrorState) => void
@@ -161,11 +163,13 @@ export class MirrorConnection {
   }
 
   async #connect(end: CopyEnd): Promise<void> {
-    const { remote, from } = this.#options
+    const { remote, from, create } = this.#options
     const waitMs = Number.POSITIVE_INFINITY
     const query = this.#next === 0 ? startQuery(from) : { seqNum: comparedFrom(end), waitMs }
     this.#waitingSince = this.#clock.now()
-    const opening = remote.openCursor(query, { heartbeats: true, retry: false, allowsEmpty: 'always' })
+    const options = { heartbeats: true, retry: false, allowsEmpty: 'always' } as const
+    // A copy with records is one of a stream that was deleted.
+    const opening = remote.openCursor(query, { ...options, create: create === true && this.#next === 0 })
     this.#cursor = await unlessAborted(this.#ending, opening, (late) => late?.close())
   }
 

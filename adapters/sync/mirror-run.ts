@@ -21,6 +21,7 @@ export interface MirrorRunOptions {
   readonly remote: Stream
   readonly copy: LocalCopy
   readonly from: MirrorStart
+  readonly create: boolean | undefined
   readonly random: () => number
   readonly clock: Clock
   readonly state: StateCell<MirrorState>
@@ -156,10 +157,19 @@ export class MirrorRun {
 
   /** Runs one connection. */
   async #connect(identity: string, signal: AbortSignal): Promise<ConnectionEnd> {
-    const { clock, copy, from, remote } = this.#options
+    const { clock, copy, create, from, remote } = this.#options
     const onState = (state: MirrorState) => this.#setState(state)
     try {
-      this.#connection = new MirrorConnection({ remote, copy, identity, from, clock, signal, onState })
+      this.#connection = new MirrorConnection({
+        remote,
+        copy,
+        identity,
+        from,
+        create,
+        clock,
+        signal,
+        onState,
+      })
       return await this.#connection.run()
     } catch (error) {
       return this.#endOfLocal(error)

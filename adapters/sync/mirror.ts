@@ -34,6 +34,8 @@ export interface MirrorOptions {
    * a read. By default, the first record. A start beyond the tail is moved to the tail.
    */
   readonly from?: MirrorStart | undefined
+  /** @internal Whether to create the remote stream if it is missing and nothing was copied. False by default. */
+  readonly create?: boolean | undefined
   /** Closes the mirror when it aborts. */
   readonly signal?: AbortSignal | undefined
   /** Returns random numbers in [0, 1), for pauses between attempts. `Math.random` by default. */
@@ -48,6 +50,7 @@ export interface MirrorOptions {
 
 const MIRROR_OPTIONS: MembersOf<MirrorOptions> = {
   from: assertStart,
+  create: 'boolean',
   signal: assertSignal,
   random: 'function',
   coordinator: 'function',
@@ -105,6 +108,7 @@ export class Mirror {
       remote,
       copy: this.#copy,
       from,
+      create: options.create,
       random,
       clock: local.context.clock,
       state: this.#state,

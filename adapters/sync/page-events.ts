@@ -21,21 +21,6 @@ export const browserWakeUps: WakeUps = (callback, lose = () => {}) => {
   ])
 }
 
-/**
- * Calls back before the page is frozen, put into the back/forward cache or left, and when it continues.
- * Workers receive no event when they are paused with their page. Returns a function that stops it.
- */
-export function onBrowserPause(pause: () => void, resume: () => void): () => void {
-  const { document } = globalThis
-  return listen([
-    [document, 'freeze', pause],
-    [document, 'resume', resume],
-    // Not every browser fires `freeze` for pages in the back/forward cache.
-    [globalThis, 'pagehide', pause],
-    [globalThis, 'pageshow', resume],
-  ])
-}
-
 function listen(listeners: readonly Listener[]): () => void {
   for (const [target, type, callback] of listeners) target?.addEventListener?.(type, callback)
   return () => {

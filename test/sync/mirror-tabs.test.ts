@@ -16,6 +16,7 @@ const alone: Coordinator = (_, { onElected }) => {
   let hasLeft = false
   queueMicrotask(() => hasLeft || onElected(true))
   return {
+    stand: () => {},
     post: () => {},
     leave: () => {
       hasLeft = true
@@ -34,7 +35,11 @@ function pausable() {
       candidate.onElected(false)
       membership = join()
     }
-    return { post: (message) => membership.post(message), leave: () => membership.leave() }
+    return {
+      stand: (isStanding) => membership.stand(isStanding),
+      post: (message) => membership.post(message),
+      leave: () => membership.leave(),
+    }
   }
   return { coordinator, pause: () => pause() }
 }

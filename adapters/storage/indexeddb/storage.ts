@@ -1,10 +1,10 @@
 import type { Observable } from 'rxjs'
 import { invalid } from '../../../src/model/errors.ts'
 import { assertOptions, type MembersOf, oneOf } from '../../../src/model/validation.ts'
+import { contendForLock } from '../../../src/runtime/page-lock.ts'
 import { appendedBytes } from '../../../src/storage/block-sizes.ts'
 import type { Durability, Storage, StorageContext, StorageSession } from '../../../src/storage/contract.ts'
 import { KeyValueSession } from '../key-value/session.ts'
-import { contendForBackgroundLock } from './background-lock.ts'
 import { ChangeChannel, canBroadcast } from './change-channel.ts'
 import { DatabaseConnection } from './connection.ts'
 import { isQuotaFailure } from './failures.ts'
@@ -148,7 +148,12 @@ async function openSession(
     },
     electForBackgroundWork(onElected) {
       if (isClosed) return () => {}
-      const end = contendForBackgroundLock(name, onElected)
+      const { locks } = globalThis.navigator ?? {}
+      if (locks === undefined) {
+        onElected(true)
+        return () => {}
+      }
+      const end = contendForLock(locks, `headwater ${name} background`, onElected)
       const withdraw = () => {
         if (withdrawals.delete(withdraw)) end()
       }
