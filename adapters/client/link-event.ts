@@ -1,5 +1,5 @@
 import { deletedUnderReadError } from '../../src/api/errors.ts'
-import type { ReceivedBatch } from '../../src/wire/received-batch.ts'
+import type { ReceivedBatch } from '../../src/storage/record-batch.ts'
 import type { Failure } from './errors.ts'
 
 /** A message to a read session: records, or a heartbeat without records. */

@@ -1,11 +1,10 @@
 import type { StreamTail } from '../../src/model/position.ts'
 import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
-import type { ReadBatch } from '../../src/storage/record-batch.ts'
+import { ReadBatch } from '../../src/storage/record-batch.ts'
 import { objectOf } from '../../src/wire/json.ts'
 import { positionOf } from '../../src/wire/json-records.ts'
 import { decodeReadBatch } from '../../src/wire/protobuf.ts'
 import { queryText, readQueryParts } from '../../src/wire/query.ts'
-import { batchOf } from '../../src/wire/received-batch.ts'
 import { jsonCall } from './call.ts'
 import type { ClientCore } from './core.ts'
 import { decoded, emptyAt } from './errors.ts'
@@ -35,12 +34,12 @@ export async function readBatch(
     return decoded(false, () => {
       const received = decodeReadBatch(body)
       new ReceivedRange(query).take(received)
-      return batchOf(received)
+      return ReadBatch.received(received)
     })
   } catch (error) {
     const tail = emptyAt(query, error)
     if (tail === undefined) throw error
-    return batchOf({ records: [], tail })
+    return ReadBatch.received({ records: [], tail })
   }
 }
 

@@ -3,8 +3,8 @@ import type { StreamPosition } from '../../src/model/position.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import { meteredBytesOf } from '../../src/model/record.ts'
 import { millisecondsOf } from '../../src/model/validation.ts'
+import type { ReceivedBatch } from '../../src/storage/record-batch.ts'
 import { Malformed } from '../../src/wire/json.ts'
-import type { ReceivedBatch } from '../../src/wire/received-batch.ts'
 
 /**
  * How far a read has come. It checks that a server sends what was asked for, each record once and in order.

@@ -3,7 +3,7 @@ import type { CursorOptions, ReadEvent, RecordCursor } from '../../src/api/recor
 import { isStreamMissing } from '../../src/model/errors.ts'
 import { assertReadQuery, type ReadQuery } from '../../src/model/read-query.ts'
 import { SharedSignal } from '../../src/runtime/abort.ts'
-import { batchOf } from '../../src/wire/received-batch.ts'
+import { ReadBatch } from '../../src/storage/record-batch.ts'
 import type { ClientCore } from './core.ts'
 import { connectionFailure, decoded, emptyAt } from './errors.ts'
 import { type LinkEvent, LinkFailure } from './link-event.ts'
@@ -89,7 +89,7 @@ export class RemoteCursor implements RecordCursor {
         this.#first = undefined
         if (event === undefined || this.#closing.aborted) break
         const { received, sentAt } = event
-        if (received.records.length > 0) return { kind: 'batch', batch: batchOf(received) }
+        if (received.records.length > 0) return { kind: 'batch', batch: ReadBatch.received(received) }
         const { tail } = received
         if (this.#heartbeats && tail !== undefined) {
           return { kind: 'heartbeat', timestamp: sentAt ?? this.#core.settings.clock.now(), tail }

@@ -122,6 +122,19 @@ export function isCommandShaped(headers: readonly Header[]): boolean {
   return headers.length === 1 && headers[0]![0].length === 0
 }
 
+/** Makes a stored record, with the command that it is, if any. */
+export function sequencedRecord(
+  seqNum: number,
+  timestamp: number,
+  headers: readonly Header[],
+  body: Uint8Array,
+): SequencedRecord {
+  const command = headers.length === 1 ? commandOf(headers, body) : undefined
+  return command === undefined
+    ? { seqNum, timestamp, headers, body }
+    : { seqNum, timestamp, headers, body, command }
+}
+
 /** The meaning of a stored record; undefined if it is no command. */
 export function commandOf(headers: readonly Header[], body: Uint8Array): Command | undefined {
   if (!isCommandShaped(headers)) return undefined

@@ -1,62 +1,116 @@
 import { EMPTY_BYTES } from '../model/bytes.ts'
-import { commandOf, type Header, NO_HEADERS, type SequencedRecord } from '../model/record.ts'
-
-/** Field numbers and wire types; see {@link encodeRecords}. */
-export const TAG_RECORD = (1 << 3) | 2
-export const TAG_SEQ_NUM = 1 << 3
-export const TAG_TIMESTAMP = 2 << 3
-export const TAG_HEADER = (3 << 3) | 2
-export const TAG_BODY = (4 << 3) | 2
-export const TAG_NAME = (1 << 3) | 2
-export const TAG_VALUE = (2 << 3) | 2
+import { INTEGER_MAX } from '../model/limits.ts'
+import { type Header, NO_HEADERS, type SequencedRecord, sequencedRecord } from '../model/record.ts'
 
 /**
- * Encodes records as a block: a `ReadBatch` message with only `records` (docs/protocol.md "Protobuf
- * messages"). Field numbers: 1 `seq_num`, 2 `timestamp`, 3 `headers` (1 `name`, 2 `value`), 4 `body`;
- * defaults are omitted. Persisted: keep stable.
- *
- * Written by hand for two properties:
+ * Records in protobuf (docs/protocol.md "Protobuf messages"), read and written by hand: the code that is
+ * generated of `proto` takes 4 to 5 times as long. `test/campaigns/fuzz/records.test.ts` compares the two.
+ * `wire/protobuf.ts` has the messages around them.
+ */
+
+/** The field `records` of the messages that have one. */
+export const TAG_RECORD = (1 << 3) | 2
+
+/** The tags of a message that is a record. */
+export interface RecordFields {
+  /** -1 if it has no sequence number. */
+  readonly seqNum: number
+  readonly timestamp: number
+  readonly header: number
+  readonly body: number
+  /** The largest number of a field. */
+  readonly last: number
+  /** Whether 0 is written. Otherwise it is the same as no number. */
+  readonly hasZero: boolean
+}
+
+export const SEQUENCED_RECORD: RecordFields = {
+  seqNum: 1 << 3,
+  timestamp: 2 << 3,
+  header: (3 << 3) | 2,
+  body: (4 << 3) | 2,
+  last: 4,
+  hasZero: false,
+}
+
+const TAG_NAME = (1 << 3) | 2
+const TAG_VALUE = (2 << 3) | 2
+const HEADER_LAST = 2
+
+/**
+ * Encodes records as a block: a `ReadBatch` message with only `records`. Persisted: keep stable. It has two
+ * properties:
  * - binary readers receive the stored bytes without decoding;
  * - the concatenation of two blocks is the block of their records, so small appends are merged by copying
  *   bytes.
- *
- * `test/campaigns/fuzz/records.test.ts` compares it with the generated code of `@bufbuild/protobuf`, which
- * takes 4 to 5 times as long.
  */
 export function encodeRecords(records: readonly SequencedRecord[]): Uint8Array {
-  let length = 0
-  const sizes = new Array<number>(records.length)
-  for (let i = 0; i < records.length; i++) {
-    const size = recordSize(records[i]!)
-    sizes[i] = size
-    length += 1 + varintSize(size) + size
-  }
-  const bytes = new Uint8Array(length)
-  let offset = 0
-  for (let i = 0; i < records.length; i++) {
-    bytes[offset++] = TAG_RECORD
-    offset = writeVarint(bytes, offset, sizes[i]!)
-    offset = writeRecord(bytes, offset, records[i]!)
-  }
-  return bytes
+  return encodeMessage(records, SEQUENCED_RECORD)
 }
 
 /** Decodes the records of a block, with views of `data`. Throws `RangeError` if `data` is not a block. */
 export function decodeRecords(data: Uint8Array): SequencedRecord[] {
-  const reader = new BlockReader(data)
+  const reader = new FieldReader(data)
   const records: SequencedRecord[] = []
-  while (reader.offset < data.length) {
-    records.push(readRecord(reader, reader.recordEnd()))
-  }
+  while (reader.offset < data.length) records.push(readBlockRecord(reader))
   return records
 }
 
-function recordSize(record: SequencedRecord): number {
-  let size = 0
-  if (record.seqNum !== 0) size += 1 + varintSize(record.seqNum)
-  if (record.timestamp !== 0) size += 1 + varintSize(record.timestamp)
-  if (record.headers.length > 0) size += headersSize(record.headers)
-  return size + bytesSize(record.body)
+/** Reads a record of a block, with its tag. Throws `RangeError`. */
+export function readBlockRecord(reader: FieldReader): SequencedRecord {
+  return readRecord(reader, reader.recordEnd(), SEQUENCED_RECORD, exactRecord)
+}
+
+/** Makes a record of its fields. Throws `RangeError` for a number that JavaScript cannot represent. */
+export const exactRecord: RecordMaker<SequencedRecord> = (seqNum = 0, timestamp = 0, headers, body) => {
+  if (seqNum > INTEGER_MAX || timestamp > INTEGER_MAX) throw malformed('number beyond 2^53 - 1')
+  return sequencedRecord(seqNum, timestamp, headers, body)
+}
+
+interface EncodableRecord {
+  readonly seqNum?: number
+  readonly timestamp: number | undefined
+  readonly headers: readonly Header[]
+  readonly body: Uint8Array
+}
+
+/**
+ * Encodes a message with records.
+ *
+ * @param others The other fields of the message.
+ * @param allocate Returns the memory for the message, of exactly this length.
+ */
+export function encodeMessage(
+  records: readonly EncodableRecord[],
+  fields: RecordFields,
+  others: Uint8Array = EMPTY_BYTES,
+  allocate: (length: number) => Uint8Array = (length) => new Uint8Array(length),
+): Uint8Array {
+  let length = others.length
+  const sizes = new Array<number>(records.length)
+  for (let i = 0; i < records.length; i++) {
+    const size = recordSize(records[i]!, fields)
+    sizes[i] = size
+    length += 1 + varintSize(size) + size
+  }
+  const bytes = allocate(length)
+  let offset = 0
+  for (let i = 0; i < records.length; i++) {
+    offset = writeNumber(bytes, offset, TAG_RECORD, sizes[i]!)
+    offset = writeRecord(bytes, offset, records[i]!, fields)
+  }
+  bytes.set(others, offset)
+  return bytes
+}
+
+function recordSize(record: EncodableRecord, { hasZero }: RecordFields): number {
+  const { seqNum, timestamp, headers, body } = record
+  let size = bytesSize(body)
+  if (seqNum || (hasZero && seqNum === 0)) size += 1 + varintSize(seqNum)
+  if (timestamp || (hasZero && timestamp === 0)) size += 1 + varintSize(timestamp)
+  // Iterating over the empty headers of most records would take longer than the rest does.
+  if (headers.length > 0) size += headersSize(headers)
+  return size
 }
 
 function headersSize(headers: readonly Header[]): number {
@@ -72,15 +126,15 @@ function headerSize([name, value]: Header): number {
   return bytesSize(name) + bytesSize(value)
 }
 
-function bytesSize(bytes: Uint8Array): number {
-  return bytes.length === 0 ? 0 : 1 + varintSize(bytes.length) + bytes.length
+function bytesSize({ length }: Uint8Array): number {
+  return length === 0 ? 0 : 1 + varintSize(length) + length
 }
 
 /** Smaller values take at most four bytes, and 32-bit operations suffice. */
 const LOW_BITS = 0x1000_0000
 
 /** The length of a number of up to 2^53 - 1 as a protobuf varint. */
-export function varintSize(value: number): number {
+function varintSize(value: number): number {
   if (value < 0x80) return 1
   if (value < 0x4000) return 2
   if (value < 0x20_0000) return 3
@@ -88,18 +142,51 @@ export function varintSize(value: number): number {
   return 4 + varintSize(Math.floor(value / LOW_BITS))
 }
 
-/** Writes a number of up to 2^53 - 1 as a protobuf varint. Returns its end. */
-export function writeVarint(bytes: Uint8Array, start: number, value: number): number {
+function writeRecord(
+  bytes: Uint8Array,
+  start: number,
+  { seqNum, timestamp, headers, body }: EncodableRecord,
+  fields: RecordFields,
+): number {
+  const { hasZero } = fields
   let offset = start
+  if (seqNum || (hasZero && seqNum === 0)) offset = writeNumber(bytes, offset, fields.seqNum, seqNum)
+  if (timestamp || (hasZero && timestamp === 0)) {
+    offset = writeNumber(bytes, offset, fields.timestamp, timestamp)
+  }
+  if (headers.length > 0) offset = writeHeaders(bytes, offset, headers, fields.header)
+  return writeBytes(bytes, offset, fields.body, body)
+}
+
+function writeHeaders(bytes: Uint8Array, start: number, headers: readonly Header[], tag: number): number {
+  let offset = start
+  for (const header of headers) {
+    offset = writeNumber(bytes, offset, tag, headerSize(header))
+    offset = writeBytes(bytes, offset, TAG_NAME, header[0])
+    offset = writeBytes(bytes, offset, TAG_VALUE, header[1])
+  }
+  return offset
+}
+
+function writeBytes(bytes: Uint8Array, start: number, tag: number, value: Uint8Array): number {
+  if (value.length === 0) return start
+  const offset = writeNumber(bytes, start, tag, value.length)
+  bytes.set(value, offset)
+  return offset + value.length
+}
+
+/** Writes a tag, and a number of up to 2^53 - 1 as a varint. Returns their end. */
+function writeNumber(bytes: Uint8Array, start: number, tag: number, value: number): number {
+  let offset = start
+  bytes[offset++] = tag
   let rest = value
   if (value >= LOW_BITS) {
     const high = Math.floor(value / LOW_BITS)
     const low = value - high * LOW_BITS
-    bytes[offset] = (low & 0x7f) | 0x80
-    bytes[offset + 1] = ((low >>> 7) & 0x7f) | 0x80
-    bytes[offset + 2] = ((low >>> 14) & 0x7f) | 0x80
-    bytes[offset + 3] = (low >>> 21) | 0x80
-    offset += 4
+    bytes[offset++] = (low & 0x7f) | 0x80
+    bytes[offset++] = ((low >>> 7) & 0x7f) | 0x80
+    bytes[offset++] = ((low >>> 14) & 0x7f) | 0x80
+    bytes[offset++] = (low >>> 21) | 0x80
     rest = high
   }
   while (rest >= 0x80) {
@@ -110,153 +197,118 @@ export function writeVarint(bytes: Uint8Array, start: number, value: number): nu
   return offset
 }
 
-function writeRecord(bytes: Uint8Array, start: number, record: SequencedRecord): number {
-  let offset = start
-  if (record.seqNum !== 0) {
-    bytes[offset++] = TAG_SEQ_NUM
-    offset = writeVarint(bytes, offset, record.seqNum)
-  }
-  if (record.timestamp !== 0) {
-    bytes[offset++] = TAG_TIMESTAMP
-    offset = writeVarint(bytes, offset, record.timestamp)
-  }
-  if (record.headers.length > 0) offset = writeHeaders(bytes, offset, record.headers)
-  return writeBytes(bytes, offset, TAG_BODY, record.body)
-}
+/** Makes a record of its fields. A number beyond 2^53 - 1 is `Infinity`, one that is absent undefined. */
+type RecordMaker<Made> = (
+  seqNum: number | undefined,
+  timestamp: number | undefined,
+  headers: readonly Header[],
+  body: Uint8Array,
+) => Made
 
-function writeHeaders(bytes: Uint8Array, start: number, headers: readonly Header[]): number {
-  let offset = start
-  for (const header of headers) {
-    bytes[offset++] = TAG_HEADER
-    offset = writeVarint(bytes, offset, headerSize(header))
-    offset = writeBytes(bytes, offset, TAG_NAME, header[0])
-    offset = writeBytes(bytes, offset, TAG_VALUE, header[1])
-  }
-  return offset
-}
-
-function writeBytes(bytes: Uint8Array, start: number, tag: number, value: Uint8Array): number {
-  if (value.length === 0) return start
-  bytes[start] = tag
-  const offset = writeVarint(bytes, start + 1, value.length)
-  bytes.set(value, offset)
-  return offset + value.length
-}
-
-function readRecord(reader: BlockReader, end: number): SequencedRecord {
-  let seqNum = 0
-  let timestamp = 0
+/** Reads a record that ends at `end`, with views of its bytes. */
+export function readRecord<Made>(
+  reader: FieldReader,
+  end: number,
+  fields: RecordFields,
+  make: RecordMaker<Made>,
+): Made {
+  let seqNum: number | undefined
+  let timestamp: number | undefined
   let headers: Header[] | undefined
   let body: Uint8Array = EMPTY_BYTES
   while (reader.offset < end) {
-    switch (reader.byte()) {
-      case TAG_SEQ_NUM:
-        seqNum = reader.varint()
-        break
-      case TAG_TIMESTAMP:
-        timestamp = reader.varint()
-        break
-      case TAG_HEADER:
-        headers ??= []
-        headers.push(readHeader(reader))
-        break
-      case TAG_BODY:
-        body = reader.bytes()
-        break
-      default:
-        throw notABlock('unexpected field of a record')
-    }
+    const tag = reader.tag()
+    if (tag === fields.body) body = reader.bytes()
+    else if (tag === fields.timestamp) timestamp = reader.varint()
+    else if (tag === fields.seqNum) seqNum = reader.varint()
+    else if (tag === fields.header) {
+      headers ??= []
+      headers.push(readHeader(reader))
+    } else reader.skip(tag, fields.last)
   }
   reader.assertAt(end)
-  if (headers === undefined) return { seqNum, timestamp, headers: NO_HEADERS, body }
-  const command = commandOf(headers, body)
-  return command === undefined
-    ? { seqNum, timestamp, headers, body }
-    : { seqNum, timestamp, headers, body, command }
+  return make(seqNum, timestamp, headers ?? NO_HEADERS, body)
 }
 
-function readHeader(reader: BlockReader): Header {
-  const end = reader.end()
+function readHeader(reader: FieldReader): Header {
+  const end = reader.fieldEnd()
   let name: Uint8Array = EMPTY_BYTES
   let value: Uint8Array = EMPTY_BYTES
   while (reader.offset < end) {
-    const tag = reader.byte()
+    const tag = reader.tag()
     if (tag === TAG_NAME) name = reader.bytes()
     else if (tag === TAG_VALUE) value = reader.bytes()
-    else throw notABlock('unexpected field of a header')
+    else reader.skip(tag, HEADER_LAST)
   }
   reader.assertAt(end)
   return [name, value]
 }
 
-/** Reads the fields of a block in order. Throws `RangeError` if they are truncated. */
-export class BlockReader {
+/** Reads the fields of a message in order. Throws `RangeError` if they are truncated. */
+export class FieldReader {
   offset = 0
-  readonly #data: Uint8Array
+  readonly data: Uint8Array
 
   constructor(data: Uint8Array) {
-    this.#data = data
+    this.data = data
   }
 
-  byte(): number {
-    const byte = this.#data[this.offset++]
-    if (byte === undefined) throw notABlock('truncated')
-    return byte
+  /** Reads the number of a field and its wire type. */
+  tag(): number {
+    const tag = this.varint()
+    if (tag > 0xffff_ffff) throw malformed('number of a field')
+    return tag
   }
 
+  /** Reads a number of up to 2^64 - 1: exact up to 2^53 - 1, `Infinity` beyond that. */
   varint(): number {
     let value = 0
     let scale = 1
-    for (let i = 0; i < 8; i++) {
-      const byte = this.byte()
+    for (let length = 1; length <= 10; length++) {
+      const byte = this.data[this.offset++]
+      if (byte === undefined) throw malformed('truncated')
       value += (byte & 0x7f) * scale
-      if (byte < 0x80) {
-        if (value > Number.MAX_SAFE_INTEGER) break
-        return value
-      }
+      if (byte < 0x80) return value > INTEGER_MAX ? Number.POSITIVE_INFINITY : value
       scale *= 128
     }
-    throw notABlock('number beyond 2^53 - 1')
+    throw malformed('number without an end')
   }
 
   /** Reads a length. Returns the offset of the end of the field. */
-  end(): number {
-    const end = this.varint() + this.offset
-    if (end > this.#data.length) throw notABlock('truncated')
+  fieldEnd(): number {
+    const length = this.varint()
+    const end = length + this.offset
+    if (end > this.data.length) throw malformed('truncated')
     return end
   }
 
   /** Reads the tag and the length of a record. Returns the offset of its end. */
   recordEnd(): number {
-    if (this.byte() !== TAG_RECORD) throw notABlock('unexpected field')
-    return this.end()
+    if (this.tag() !== TAG_RECORD) throw malformed('unexpected field')
+    return this.fieldEnd()
   }
 
   /** Throws if the fields of a record or header overran its end. */
   assertAt(end: number): void {
-    if (this.offset !== end) throw notABlock('a field overruns its message')
+    if (this.offset !== end) throw malformed('a field overruns its message')
   }
 
   /** Reads a length and that many bytes: a view. */
   bytes(): Uint8Array {
-    const end = this.end()
-    const { buffer, byteOffset } = this.#data
-    // Not `subarray`, which takes four times as long.
+    const end = this.fieldEnd()
+    const { buffer, byteOffset } = this.data
+    // Not `subarray`, which takes four times as long, and makes a Node `Buffer` of one.
     const bytes = new Uint8Array(buffer, byteOffset + this.offset, end - this.offset)
     this.offset = end
     return bytes
   }
 
-  /** Skips what {@link bytes} would return, and returns its length. */
-  skipBytes(): number {
-    const end = this.end()
-    const length = end - this.offset
-    this.offset = end
-    return length
+  /** Skips a field that the reader does not know. A block has none. */
+  skip(_tag: number, _last: number): void {
+    throw malformed('unexpected field')
   }
 }
 
-/** The error for data that is not a block. */
-export function notABlock(problem: string): RangeError {
-  return new RangeError(`not a block: ${problem}`)
+function malformed(problem: string): RangeError {
+  return new RangeError(`not a message of records: ${problem}`)
 }

@@ -1,7 +1,7 @@
 import { concatBytes } from '../model/bytes.ts'
 import { BATCH_ENCODED_BYTES_MAX, BATCH_METERED_BYTES_MAX, BATCH_RECORDS_MAX } from '../model/limits.ts'
 import type { AppendRequest, StoredBlock } from './contract.ts'
-import { blockOf, type RecordSpan, spansOf } from './record-spans.ts'
+import { blockOf, type RecordSpan, spansOf } from './cut-block.ts'
 
 /** The length of the data of an append, in bytes. */
 export function appendedBytes({ blocks }: AppendRequest): number {

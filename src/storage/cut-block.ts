@@ -1,6 +1,63 @@
-import { BlockReader, TAG_RECORD } from './block-codec.ts'
+import { meteredBytesOf } from '../model/record.ts'
+import { FieldReader, readBlockRecord } from './block-codec.ts'
 import type { ReadRange, StoredBlock } from './contract.ts'
-import { blockOf, type RecordSpan, readSpan } from './record-spans.ts'
+
+/** The position and size of a record in a block. */
+export interface RecordSpan {
+  readonly seqNum: number
+  readonly timestamp: number
+  readonly meteredBytes: number
+  /**
+   * Offset of the record and its tag in the block's data. The bytes between two such offsets are a block of
+   * their own.
+   */
+  readonly start: number
+  /** Exclusive. */
+  readonly end: number
+}
+
+/** Returns where the records of a block are. Throws `RangeError` if `data` is not a block. */
+export function recordSpans(data: Uint8Array): RecordSpan[] {
+  const reader = new FieldReader(data)
+  const spans: RecordSpan[] = []
+  while (reader.offset < data.length) spans.push(readSpan(reader))
+  return spans
+}
+
+function readSpan(reader: FieldReader): RecordSpan {
+  const start = reader.offset
+  const { seqNum, timestamp, headers, body } = readBlockRecord(reader)
+  return { seqNum, timestamp, meteredBytes: meteredBytesOf(headers, body), start, end: reader.offset }
+}
+
+/**
+ * The records of an unencrypted block. Throws `RangeError` if they do not match the metadata of the block.
+ */
+export function spansOf({ firstSeqNum, endSeqNum, data }: StoredBlock): RecordSpan[] {
+  const spans = recordSpans(data)
+  const isDense = spans.every(({ seqNum }, index) => seqNum === firstSeqNum + index)
+  if (!isDense || spans.length !== endSeqNum - firstSeqNum)
+    throw new RangeError('the records of a block do not match its metadata')
+  return spans
+}
+
+/** The block of consecutive records in `data`, of which it has a view. */
+export function blockOf(
+  data: Uint8Array,
+  spans: readonly RecordSpan[],
+  expiresAt: number | null,
+): StoredBlock {
+  const [first, last] = [spans[0]!, spans.at(-1)!]
+  return {
+    firstSeqNum: first.seqNum,
+    endSeqNum: last.seqNum + 1,
+    firstTimestamp: first.timestamp,
+    lastTimestamp: last.timestamp,
+    meteredBytes: spans.reduce((sum, { meteredBytes }) => sum + meteredBytes, 0),
+    expiresAt,
+    data: data.subarray(first.start, last.end),
+  }
+}
 
 /** The beginning of a block without its data. */
 type BlockRange = Pick<StoredBlock, 'firstSeqNum' | 'endSeqNum' | 'firstTimestamp' | 'meteredBytes'>
@@ -33,16 +90,13 @@ export function cutRecords(
   const spans: RecordSpan[] = []
   let meteredBytes = 0
   try {
-    const reader = new BlockReader(data)
+    const reader = new FieldReader(data)
     for (let seqNum = firstSeqNum; reader.offset < data.length && seqNum < endSeqNum; seqNum++) {
-      const start = reader.offset
-      if (reader.byte() !== TAG_RECORD) return undefined
-      const end = reader.end()
       if ('seqNum' in from && seqNum < from.seqNum) {
-        reader.offset = end
+        reader.offset = reader.recordEnd()
         continue
       }
-      const span = readSpan(reader, start, end)
+      const span = readSpan(reader)
       if (span.seqNum !== seqNum) return undefined
       if ('timestamp' in from && spans.length === 0 && span.timestamp < from.timestamp) continue
       spans.push(span)

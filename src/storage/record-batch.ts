@@ -11,24 +11,11 @@ import {
 } from '../model/record.ts'
 import { decodeRecords, encodeRecords } from './block-codec.ts'
 
-/** Consecutive records. */
-export interface BatchRecords {
-  readonly records: readonly SequencedRecord[]
-  /** The records with strings in place of bytes. */
-  readonly text: readonly TextRecord[]
-  /** The same records in memory that a caller may write to. Shared by all callers. */
-  readonly copy: BatchRecords
-  /** The records as a block: see `block-codec.ts`. */
-  readonly data: Uint8Array
-  /** Other records in the same form. */
-  of(records: readonly SequencedRecord[]): BatchRecords
-}
-
 /**
  * Consecutive records, as objects and as the bytes of a block. Each form is created on first use and then
  * kept, so that all readers of a batch share it.
  */
-export class RecordBatch implements BatchRecords {
+export class RecordBatch {
   #records: readonly SequencedRecord[] | undefined
   #text: readonly TextRecord[] | undefined
   /** Blocks whose concatenation is the batch. */
@@ -44,10 +31,14 @@ export class RecordBatch implements BatchRecords {
     this.#blocks = blocks
   }
 
-  of(records: readonly SequencedRecord[]): RecordBatch {
-    return new RecordBatch(records)
+  /** Makes a batch of records that belong to one reader, such as those of a response: its own copy. */
+  static received(records: readonly SequencedRecord[]): RecordBatch {
+    const batch = new RecordBatch(records)
+    batch.#copy = batch
+    return batch
   }
 
+  /** The same records in memory that a caller may write to. Shared by all callers. */
   get copy(): RecordBatch {
     this.#copy ??= new RecordBatch(
       undefined,
@@ -56,12 +47,18 @@ export class RecordBatch implements BatchRecords {
     return this.#copy
   }
 
+  /** Makes a batch of other records of the same owner. */
+  of(records: readonly SequencedRecord[]): RecordBatch {
+    return this.#copy === this ? RecordBatch.received(records) : new RecordBatch(records)
+  }
+
   get records(): readonly SequencedRecord[] {
     this.#records ??=
       this.#blocks!.length === 1 ? decodeRecords(this.#blocks![0]!) : this.#blocks!.flatMap(decodeRecords)
     return this.#records
   }
 
+  /** The records with strings in place of bytes. */
   get text(): readonly TextRecord[] {
     this.#text ??= this.records.map(textRecord)
     return this.#text
@@ -81,6 +78,12 @@ interface BatchSummary {
   readonly lastSeqNum: number
 }
 
+/** The records of a response and, if it has one, the tail of the stream. */
+export interface ReceivedBatch {
+  readonly records: readonly SequencedRecord[]
+  readonly tail: StreamTail | undefined
+}
+
 /**
  * Consecutive records of a read (docs/protocol.md "Unary reads"), with bodies and headers in the format of
  * the read.
@@ -97,12 +100,12 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
   readonly meteredBytes: number
   /** The sequence number of the last record that was read, commands included; -1 if there is none. */
   readonly lastSeqNum: number
-  readonly #batch: BatchRecords
+  readonly #batch: RecordBatch
   readonly #format: RecordFormat
 
   /** @internal */
   constructor(
-    batch: BatchRecords,
+    batch: RecordBatch,
     { count, meteredBytes, lastSeqNum }: BatchSummary,
     tail?: StreamTail,
     format: RecordFormat = 'bytes',
@@ -113,6 +116,13 @@ export class ReadBatch<Format extends RecordFormat = 'bytes'> {
     this.lastSeqNum = lastSeqNum
     this.tail = tail
     this.#format = format
+  }
+
+  /** @internal Makes a batch of what a client received. */
+  static received({ records, tail }: ReceivedBatch): ReadBatch {
+    const meteredBytes = records.reduce((sum, { headers, body }) => sum + meteredBytesOf(headers, body), 0)
+    const summary = { count: records.length, meteredBytes, lastSeqNum: records.at(-1)?.seqNum ?? -1 }
+    return new ReadBatch(RecordBatch.received(records), summary, tail)
   }
 
   /** The records, in order. Shared with other readers: do not write to their bytes. */

@@ -6,8 +6,8 @@ import type { AppendAck } from '../model/info.ts'
 import { BATCH_RECORDS_MAX, READ_RECORDS_MAX } from '../model/limits.ts'
 import { fencingTokenProblem } from '../model/names.ts'
 import type { StreamTail } from '../model/position.ts'
-import type { Header, SequencedRecord } from '../model/record.ts'
-import type { ReadBatch } from '../storage/record-batch.ts'
+import { type Header, type SequencedRecord, sequencedRecord } from '../model/record.ts'
+import type { ReadBatch, ReceivedBatch } from '../storage/record-batch.ts'
 import type { DataFormat } from './headers.ts'
 import {
   arrayOf,
@@ -21,7 +21,6 @@ import {
   safeIntegerOf,
   stringOf,
 } from './json.ts'
-import { type ReceivedBatch, receivedRecord, tooManyRecords } from './received-batch.ts'
 
 /** Records and positions as JSON, at both ends of the protocol. */
 
@@ -186,8 +185,13 @@ export function readBatchOf(value: unknown): ReceivedBatch {
   }
 }
 
+/** The problem of a batch that no server sends. */
+export function tooManyRecords(): Malformed {
+  return new Malformed(`a batch has more than ${READ_RECORDS_MAX} records`)
+}
+
 function recordOf({ seq_num, timestamp, headers, body }: JsonObject): SequencedRecord {
-  return receivedRecord(
+  return sequencedRecord(
     safeIntegerOf(seq_num, 'seq_num'),
     safeIntegerOf(timestamp, 'timestamp'),
     arrayOf(headers ?? [], 'headers').map((header): Header => {

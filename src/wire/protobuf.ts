@@ -1,22 +1,55 @@
-import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import { BinaryReader, type WireType } from '@bufbuild/protobuf/wire'
 import type { AppendBatch, AppendConditions, AppendInput, RecordInput } from '../model/append-input.ts'
 import { concatBytes, EMPTY_BYTES } from '../model/bytes.ts'
 import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
 import type { AppendAck } from '../model/info.ts'
 import { BATCH_RECORDS_MAX, INTEGER_MAX, READ_RECORDS_MAX } from '../model/limits.ts'
 import { STREAM_START, type StreamTail } from '../model/position.ts'
-import type { AppendRecord, Header, SequencedRecord } from '../model/record.ts'
+import { type Header, NO_HEADERS, type SequencedRecord } from '../model/record.ts'
 import { assertInteger } from '../model/validation.ts'
-import { TAG_NAME, TAG_RECORD, TAG_VALUE, varintSize, writeVarint } from '../storage/block-codec.ts'
-import type { ReadBatch } from '../storage/record-batch.ts'
+import {
+  encodeMessage,
+  exactRecord,
+  FieldReader,
+  type RecordFields,
+  readRecord,
+  SEQUENCED_RECORD,
+  TAG_RECORD,
+} from '../storage/block-codec.ts'
+import type { ReadBatch, ReceivedBatch } from '../storage/record-batch.ts'
+import {
+  AppendAckSchema,
+  AppendInputSchema,
+  ReadBatchSchema,
+  type StreamPosition,
+  type StreamPositionSchema,
+} from './gen/records_pb.ts'
 import { Malformed } from './json.ts'
-import { type ReceivedBatch, receivedRecord, tooManyRecords } from './received-batch.ts'
+import { tooManyRecords } from './json-records.ts'
 
 /**
- * The messages of the protocol (docs/protocol.md "Protobuf messages"), read and written field by field: the
- * generated code takes four times as long for records, and would be a third of the client in a page.
- * `test/wire/protobuf.test.ts` compares the two.
+ * The messages of the protocol (docs/protocol.md "Protobuf messages"). Records are read and written by
+ * `storage/block-codec.ts`, everything around them by generated code, which takes 4 to 5 times as long.
  */
+
+const APPEND_RECORD: RecordFields = {
+  seqNum: -1,
+  timestamp: 1 << 3,
+  header: (2 << 3) | 2,
+  body: (3 << 3) | 2,
+  last: 3,
+  hasZero: true,
+}
+
+/** The tags of the fields of messages that are no records, and the largest number of a field. */
+const APPEND_OTHERS: OtherFields = { tags: [2 << 3, (3 << 3) | 2], last: 3 }
+const READ_OTHERS: OtherFields = { tags: [(2 << 3) | 2], last: 2 }
+
+interface OtherFields {
+  readonly tags: readonly number[]
+  readonly last: number
+}
 
 /**
  * Decodes an `AppendInput` message. Byte arrays are views of `bytes`. Throws a `HeadwaterError` of the given
@@ -26,257 +59,122 @@ import { type ReceivedBatch, receivedRecord, tooManyRecords } from './received-b
  * than the limit of a batch is kept, for `appendBatch` to reject.
  */
 export function decodeAppendInput(bytes: Uint8Array, code: ErrorCode): AppendInput {
-  const reader = new MessageReader(bytes)
   const inputs: RecordInput[] = []
-  let matchSeqNum: number | undefined
-  let fencingToken: string | undefined
   let largestTimestamp = 0
-  try {
-    eachField(reader, reader.len, (field, type) => {
-      if (field === 1) {
-        const { timestamp, headers, body } = readRecord(
-          reader,
-          endOf(reader, type, reader.len),
-          APPEND_RECORD,
-        )
-        largestTimestamp = Math.max(largestTimestamp, timestamp ?? 0)
-        if (inputs.length <= BATCH_RECORDS_MAX) inputs.push({ timestamp, headers, body })
-      } else if (field === 2) matchSeqNum = integerOf(reader, type)
-      else if (field === 3) fencingToken = textOf(reader, type)
-      else return false
-      return true
-    })
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new HeadwaterError(code, `invalid AppendInput message: ${reason}`, { cause })
+  const keep = (_: unknown, timestamp: number | undefined, headers: readonly Header[], body: Uint8Array) => {
+    if (timestamp !== undefined && timestamp > largestTimestamp) largestTimestamp = timestamp
+    if (inputs.length > BATCH_RECORDS_MAX) return
+    inputs.push({ timestamp, headers: headers === NO_HEADERS ? undefined : headers, body })
   }
+  const conditions = orThrow(
+    () => {
+      const others = readRecords(bytes, APPEND_RECORD, APPEND_OTHERS, keep)
+      return others.length === 0 ? undefined : fromBinary(AppendInputSchema, others)
+    },
+    (cause) => new HeadwaterError(code, `invalid AppendInput message: ${problemOf(cause)}`, { cause }),
+  )
   assertInteger(largestTimestamp, 'timestamp')
+  const matchSeqNum = conditions?.matchSeqNum === undefined ? undefined : Number(conditions.matchSeqNum)
   if (matchSeqNum !== undefined) assertInteger(matchSeqNum, 'match_seq_num')
-  return { inputs, conditions: { matchSeqNum, fencingToken } }
+  return { inputs, conditions: { matchSeqNum, fencingToken: conditions?.fencingToken } }
 }
 
 /**
  * Decodes a `ReadBatch` message with views of `bytes`. Unknown fields are skipped. Throws {@link Malformed}.
  */
 export function decodeReadBatch(bytes: Uint8Array): ReceivedBatch {
-  return received(bytes, (reader) => {
+  return received(() => {
     const records: SequencedRecord[] = []
-    let tail: StreamTail | undefined
-    eachField(reader, reader.len, (field, type) => {
-      if (field === 1) {
-        const record = readRecord(reader, endOf(reader, type, reader.len), SEQUENCED_RECORD)
-        const { seqNum = 0, timestamp = 0, headers = NO_HEADERS, body } = record
-        if (records.length === READ_RECORDS_MAX) throw tooManyRecords()
-        records.push(receivedRecord(exact(seqNum), exact(timestamp), headers, body))
-      } else if (field === 2) tail = readPosition(reader, type)
-      else return false
-      return true
+    const others = readRecords(bytes, SEQUENCED_RECORD, READ_OTHERS, (...fields) => {
+      if (records.length === READ_RECORDS_MAX) throw tooManyRecords()
+      records.push(exactRecord(...fields))
     })
-    return { records, tail }
+    const tail = others.length === 0 ? undefined : fromBinary(ReadBatchSchema, others).tail
+    return { records, tail: tail && positionOf(tail) }
   })
 }
 
 /** Decodes an `AppendAck` message. Throws {@link Malformed}. */
 export function decodeAppendAck(bytes: Uint8Array): AppendAck {
-  return received(bytes, (reader) => {
-    const positions = [STREAM_START, STREAM_START, STREAM_START]
-    eachField(reader, reader.len, (field, type) => {
-      if (field < 1 || field > positions.length) return false
-      positions[field - 1] = readPosition(reader, type)
-      return true
-    })
-    const [start, end, tail] = positions as [StreamTail, StreamTail, StreamTail]
-    return { start, end, tail }
+  return received(() => {
+    const { start, end, tail } = fromBinary(AppendAckSchema, bytes)
+    return { start: positionOf(start), end: positionOf(end), tail: positionOf(tail) }
   })
 }
 
-function received<Message>(bytes: Uint8Array, read: (reader: MessageReader) => Message): Message {
+function received<Message>(decode: () => Message): Message {
+  return orThrow(decode, (error) =>
+    error instanceof Malformed ? error : new Malformed('a protobuf message is malformed', undefined, error),
+  )
+}
+
+function orThrow<Result>(decode: () => Result, errorOf: (cause: unknown) => Error): Result {
   try {
-    return read(new MessageReader(bytes))
-  } catch (error) {
-    throw error instanceof Malformed
-      ? error
-      : new Malformed('a protobuf message is malformed', undefined, error)
+    return decode()
+  } catch (cause) {
+    throw errorOf(cause)
   }
 }
 
-/** Visits the fields of a message up to `end`. `visit` returns false for a field that it does not know. */
-function eachField(
-  reader: MessageReader,
-  end: number,
-  visit: (field: number, type: WireType) => boolean,
-): void {
-  while (reader.pos < end) {
-    const tag = reader.combinedTag()
-    if (!visit(tag >>> 3, tag & 7)) reader.skip(tag & 7, tag >>> 3)
-  }
-  if (reader.pos !== end) throw new RangeError('a field overruns its message')
+function problemOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
-function readPosition(reader: MessageReader, wireType: WireType): StreamTail {
-  let seqNum = 0
-  let timestamp = 0
-  let closed = 0
-  eachField(reader, endOf(reader, wireType, reader.len), (field, type) => {
-    if (field === 1) seqNum = exact(integerOf(reader, type))
-    else if (field === 2) timestamp = exact(integerOf(reader, type))
-    else if (field === 15) closed = integerOf(reader, type)
-    else return false
-    return true
-  })
-  return closed === 0 ? { seqNum, timestamp } : { seqNum, timestamp, closed: true }
-}
-
-/** Throws for a number that {@link MessageReader.integer} could not represent. */
-function exact(number: number): number {
-  if (number > INTEGER_MAX) throw new RangeError('a number beyond 2^53 - 1')
-  return number
-}
-
-/** The numbers of the fields of a message that is a record; 0 for a field that it does not have. */
-interface RecordFields {
-  readonly seqNum: number
-  readonly timestamp: number
-  readonly headers: number
-  readonly body: number
-}
-
-const APPEND_RECORD: RecordFields = { seqNum: 0, timestamp: 1, headers: 2, body: 3 }
-const SEQUENCED_RECORD: RecordFields = { seqNum: 1, timestamp: 2, headers: 3, body: 4 }
-
-interface DecodedRecord {
-  readonly seqNum: number | undefined
-  readonly timestamp: number | undefined
-  readonly headers: readonly Header[] | undefined
-  readonly body: Uint8Array
-}
-
-const NO_HEADERS: readonly Header[] = []
-function readRecord(reader: MessageReader, end: number, fields: RecordFields): DecodedRecord {
-  let seqNum: number | undefined
-  let timestamp: number | undefined
-  let headers: Header[] | undefined
-  let body: Uint8Array = EMPTY_BYTES
-  while (reader.pos < end) {
-    const tag = reader.combinedTag()
-    const field = tag >>> 3
-    const type = tag & 7
-    if (field === fields.body) body = bytesOf(reader, type)
-    else if (field === fields.timestamp) timestamp = integerOf(reader, type)
-    else if (field === fields.seqNum) seqNum = integerOf(reader, type)
-    else if (field === fields.headers) {
-      headers ??= []
-      headers.push(readHeader(reader, endOf(reader, type, end)))
-    } else reader.skip(type, field)
-  }
-  if (reader.pos !== end) throw new RangeError('a record overruns its length')
-  return { seqNum, timestamp, headers, body }
-}
-
-function readHeader(reader: MessageReader, end: number): Header {
-  let name: Uint8Array = EMPTY_BYTES
-  let value: Uint8Array = EMPTY_BYTES
-  while (reader.pos < end) {
-    const tag = reader.combinedTag()
-    const field = tag >>> 3
-    const type = tag & 7
-    if (field === 1) name = bytesOf(reader, type)
-    else if (field === 2) value = bytesOf(reader, type)
-    else reader.skip(type, field)
-  }
-  if (reader.pos !== end) throw new RangeError('a header overruns its length')
-  return [name, value]
-}
-
-/** Reads the length of a nested message and returns the offset of its end. */
-function endOf(reader: BinaryReader, type: WireType, limit: number): number {
-  expectType(type, WireType.LengthDelimited)
-  const end = reader.uint32() + reader.pos
-  if (end > limit) throw new RangeError('a nested message is cut short')
-  return end
-}
-
-function bytesOf(reader: BinaryReader, type: WireType): Uint8Array {
-  expectType(type, WireType.LengthDelimited)
-  return reader.bytes()
-}
-
-function integerOf(reader: MessageReader, type: WireType): number {
-  expectType(type, WireType.Varint)
-  return reader.integer()
-}
-
-function textOf(reader: MessageReader, type: WireType): string {
-  expectType(type, WireType.LengthDelimited)
-  return reader.string(true)
-}
-
-function expectType(type: WireType, expected: WireType): void {
-  if (type !== expected) throw new RangeError('a field has the wrong wire type')
-}
-
-/** Allocates less than its base class for what every record has. */
-class MessageReader extends BinaryReader {
-  readonly #data: Uint8Array
-
-  constructor(bytes: Uint8Array) {
-    // Views of a Node `Buffer` would be `Buffer`s, whose `slice` does not copy.
-    const data = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    super(data)
-    this.#data = data
-  }
-
-  /** Reads a tag as one number. `tag` returns an array. */
-  combinedTag(): number {
-    const start = this.pos
-    const tag = this.uint32()
-    const isUsual = this.pos === start + 1 && tag >= 1 << 3 && (tag & 7) <= WireType.Bit32
-    if (isUsual) return tag
-    this.pos = start
-    const [field, type] = this.tag()
-    return ((field << 3) | type) >>> 0
-  }
-
-  override bytes(): Uint8Array<ArrayBuffer> {
-    const length = this.uint32()
-    const start = this.pos
-    this.pos += length
-    if (this.pos > this.len) throw new RangeError('premature EOF')
-    const { buffer, byteOffset } = this.#data
-    // Not `subarray`, which takes four times as long.
-    return new Uint8Array(buffer as ArrayBuffer, byteOffset + start, length)
-  }
-
-  /** Reads a number of up to 2^64 - 1: exact up to 2^53 - 1, `Infinity` beyond that. */
-  integer(): number {
-    let value = 0
-    let scale = 1
-    for (let length = 1; length <= 10; length++) {
-      if (this.pos >= this.len) throw new RangeError('premature EOF')
-      const byte = this.#data[this.pos++]!
-      value += (byte & 0x7f) * scale
-      if (byte < 0x80) return value > INTEGER_MAX ? Number.POSITIVE_INFINITY : value
-      scale *= 128
+/** Reads the records of a message, and returns its other known fields as a message of their own. */
+function readRecords(
+  bytes: Uint8Array,
+  record: RecordFields,
+  others: OtherFields,
+  make: Parameters<typeof readRecord<void>>[3],
+): Uint8Array {
+  const reader = new MessageReader(bytes)
+  const parts: Uint8Array[] = []
+  while (reader.offset < bytes.length) {
+    const start = reader.offset
+    const tag = reader.tag()
+    if (tag === TAG_RECORD) readRecord(reader, reader.fieldEnd(), record, make)
+    else {
+      const isOther = others.tags.includes(tag)
+      reader.skip(tag, isOther ? 0 : others.last)
+      if (isOther) parts.push(bytes.subarray(start, reader.offset))
     }
-    throw new RangeError('invalid varint')
   }
+  return parts.length === 0 ? EMPTY_BYTES : concatBytes(parts)
+}
+
+/** A reader that skips unknown fields, but not known ones of another wire type. */
+class MessageReader extends FieldReader {
+  override skip(tag: number, last: number): void {
+    const number = tag >>> 3
+    if (number <= last) throw new RangeError('a field has the wrong wire type')
+    const reader = new BinaryReader(this.data)
+    reader.pos = this.offset
+    reader.skip((tag & 7) as WireType, number)
+    this.offset = reader.pos
+    if (this.offset > this.data.length) throw new RangeError('premature EOF')
+  }
+}
+
+function positionOf(message: StreamPosition | undefined): StreamTail {
+  if (message === undefined) return STREAM_START
+  const position = { seqNum: exact(message.seqNum), timestamp: exact(message.timestamp) }
+  return message.closed ? { ...position, closed: true } : position
+}
+
+function exact(number: bigint): number {
+  if (number > INTEGER_MAX) throw new RangeError('a number beyond 2^53 - 1')
+  return Number(number)
+}
+
+function positionMessage(position: StreamTail): MessageInitShape<typeof StreamPositionSchema> {
+  const { seqNum, timestamp, closed = false } = position
+  return { seqNum: BigInt(seqNum), timestamp: BigInt(timestamp), closed }
 }
 
 /** Encodes an `AppendAck` message. All three positions are present, even if every number in them is 0. */
 export function encodeAppendAck({ start, end, tail }: AppendAck): Uint8Array {
-  const writer = new BinaryWriter()
-  writePosition(writer, 1, start)
-  writePosition(writer, 2, end)
-  writePosition(writer, 3, tail)
-  return writer.finish()
-}
-
-function writePosition(writer: BinaryWriter, field: number, { seqNum, timestamp, closed }: StreamTail): void {
-  writer.tag(field, WireType.LengthDelimited).fork()
-  if (seqNum !== 0) writer.tag(1, WireType.Varint).uint64(seqNum)
-  if (timestamp !== 0) writer.tag(2, WireType.Varint).uint64(timestamp)
-  if (closed) writer.tag(15, WireType.Varint).bool(true)
-  writer.join()
+  const ack = { start: positionMessage(start), end: positionMessage(end), tail: positionMessage(tail) }
+  return toBinary(AppendAckSchema, create(AppendAckSchema, ack))
 }
 
 /**
@@ -289,15 +187,8 @@ export function encodeReadBatch(batch: ReadBatch): Uint8Array {
 
 /** Encodes a heartbeat: a `ReadBatch` message with a tail and no records. */
 export function encodeHeartbeat(tail: StreamTail): Uint8Array {
-  const writer = new BinaryWriter()
-  writePosition(writer, 2, tail)
-  return writer.finish()
+  return toBinary(ReadBatchSchema, create(ReadBatchSchema, { tail: positionMessage(tail) }))
 }
-
-/** Tags of the fields of `AppendRecord`. */
-const TAG_TIMESTAMP = 1 << 3
-const TAG_HEADER = (2 << 3) | 2
-const TAG_BODY = (3 << 3) | 2
 
 /**
  * Encodes an `AppendInput` message: the records of a batch, under these conditions.
@@ -307,90 +198,16 @@ const TAG_BODY = (3 << 3) | 2
 export function encodeAppendInput(
   { records }: Pick<AppendBatch, 'records'>,
   { matchSeqNum, fencingToken }: AppendConditions,
-  allocate: (length: number) => Uint8Array = (length) => new Uint8Array(length),
+  allocate?: (length: number) => Uint8Array,
 ): Uint8Array {
-  const conditions = new BinaryWriter()
-  if (matchSeqNum !== undefined) conditions.tag(2, WireType.Varint).uint64(matchSeqNum)
-  if (fencingToken !== undefined) conditions.tag(3, WireType.LengthDelimited).string(fencingToken)
-  const others = conditions.finish()
-  const sizes = new Array<number>(records.length)
-  let length = others.length
-  for (let i = 0; i < records.length; i++) {
-    const size = recordSize(records[i]!)
-    sizes[i] = size
-    length += 1 + varintSize(size) + size
-  }
-  const writer = new Writer(allocate(length))
-  for (let i = 0; i < records.length; i++) {
-    writer.varint(TAG_RECORD, sizes[i]!)
-    writer.record(records[i]!)
-  }
-  writer.buffer.set(others, length - others.length)
-  return writer.buffer
+  return encodeMessage(records, APPEND_RECORD, encodedConditions(matchSeqNum, fencingToken), allocate)
 }
 
-class Writer {
-  readonly buffer: Uint8Array
-  #end = 0
-
-  constructor(buffer: Uint8Array) {
-    this.buffer = buffer
-  }
-
-  record({ timestamp, headers, body }: AppendRecord): void {
-    if (timestamp !== undefined) this.varint(TAG_TIMESTAMP, timestamp)
-    if (headers.length > 0) this.#headers(headers)
-    this.#bytesUnlessEmpty(TAG_BODY, body)
-  }
-
-  #headers(headers: readonly Header[]): void {
-    for (const header of headers) {
-      this.varint(TAG_HEADER, headerSize(header))
-      this.#bytesUnlessEmpty(TAG_NAME, header[0])
-      this.#bytesUnlessEmpty(TAG_VALUE, header[1])
-    }
-  }
-
-  varint(tag: number, value: number): void {
-    this.buffer[this.#end] = tag
-    this.#end = writeVarint(this.buffer, this.#end + 1, value)
-  }
-
-  bytes(tag: number, value: Uint8Array): void {
-    this.varint(tag, value.length)
-    this.buffer.set(value, this.#end)
-    this.#end += value.length
-  }
-
-  #bytesUnlessEmpty(tag: number, value: Uint8Array): void {
-    if (value.length > 0) this.bytes(tag, value)
-  }
-}
-
-function recordSize({ timestamp, headers, body }: AppendRecord): number {
-  let size = timestamp === undefined ? 0 : 1 + varintSize(timestamp)
-  // Iterating over the empty headers of most records would allocate more than the rest does.
-  if (headers.length > 0) size += headersSize(headers)
-  return size + sizeUnlessEmpty(body)
-}
-
-function headersSize(headers: readonly Header[]): number {
-  let size = 0
-  for (const header of headers) {
-    const inner = headerSize(header)
-    size += 1 + varintSize(inner) + inner
-  }
-  return size
-}
-
-function headerSize([name, value]: Header): number {
-  return sizeUnlessEmpty(name) + sizeUnlessEmpty(value)
-}
-
-function sizeUnlessEmpty(bytes: Uint8Array): number {
-  return bytes.length === 0 ? 0 : fieldSize(bytes)
-}
-
-function fieldSize({ length }: Uint8Array): number {
-  return 1 + varintSize(length) + length
+function encodedConditions(matchSeqNum: number | undefined, fencingToken: string | undefined): Uint8Array {
+  if (matchSeqNum === undefined && fencingToken === undefined) return EMPTY_BYTES
+  const conditions = create(AppendInputSchema, {
+    ...(matchSeqNum !== undefined && { matchSeqNum: BigInt(matchSeqNum) }),
+    ...(fencingToken !== undefined && { fencingToken }),
+  })
+  return toBinary(AppendInputSchema, conditions)
 }

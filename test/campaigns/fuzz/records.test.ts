@@ -5,12 +5,17 @@ import type { AppendInput } from '../../../src/model/append-input.ts'
 import { utf8 } from '../../../src/model/bytes.ts'
 import { BATCH_RECORDS_MAX } from '../../../src/model/limits.ts'
 import type { StreamPosition } from '../../../src/model/position.ts'
-import { type Header, meteredBytesOf, type SequencedRecord } from '../../../src/model/record.ts'
+import {
+  type Header,
+  meteredBytesOf,
+  type SequencedRecord,
+  sequencedRecord,
+} from '../../../src/model/record.ts'
 import { decodeRecords, encodeRecords } from '../../../src/storage/block-codec.ts'
-import { recordSpans } from '../../../src/storage/record-spans.ts'
+import { recordSpans } from '../../../src/storage/cut-block.ts'
 import { AppendInputSchema, ReadBatchSchema } from '../../../src/wire/gen/records_pb.ts'
 import { decodeAppendInput, decodeReadBatch } from '../../../src/wire/protobuf.ts'
-import { receivedRecord } from '../../../src/wire/received-batch.ts'
+
 import { checkBatch } from './check-batch.ts'
 import { varint } from './damage.ts'
 import { fuzzBytes } from './decoder.ts'
@@ -173,7 +178,7 @@ fuzzBytes('a batch in the response of a server', {
   decode: decodeReadBatch,
   means: ({ records, tail }) => ({
     records: records.map(({ seqNum, timestamp, headers, body }) =>
-      receivedRecord(seqNum, timestamp, headers, body),
+      sequencedRecord(seqNum, timestamp, headers, body),
     ),
     tail,
   }),
