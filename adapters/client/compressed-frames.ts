@@ -1,6 +1,6 @@
 import { trackExternalWork } from '../../src/runtime/clock.ts'
-import { CompressedDataError, type Compression } from '../../src/wire/codec.ts'
-import { nodeZlib, platformCodec } from '../../src/wire/codecs.ts'
+import { CompressedDataError, type Compression, nodeZlib } from '../../src/wire/codecs.ts'
+import { platformCodec } from '../../src/wire/compression.ts'
 import { Malformed } from '../../src/wire/json.ts'
 
 /**

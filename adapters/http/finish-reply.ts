@@ -1,6 +1,6 @@
 import { utf8, utf8Length } from '../../src/model/bytes.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
-import type { Compression } from '../../src/wire/codec.ts'
+import type { Compression } from '../../src/wire/codecs.ts'
 import { compress, RESPONSE_COMPRESSION_BYTES_MIN, responseCodingOf } from '../../src/wire/compression.ts'
 import { STATUS_HEADER, STREAM_ID_HEADER } from '../../src/wire/headers.ts'
 import { corsHeaders } from './cors.ts'

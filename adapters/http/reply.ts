@@ -1,4 +1,4 @@
-import type { Compression } from '../../src/wire/codec.ts'
+import type { Compression } from '../../src/wire/codecs.ts'
 import { errorBody } from '../../src/wire/errors.ts'
 
 /** A response in any runtime. */

@@ -1,19 +1,39 @@
 import { concatBytes } from '../model/bytes.ts'
-import { type Codec, CompressedDataError, type Compression, damaged, tooLarge } from './codec.ts'
-import { zstdFrames } from './zstd-frames.ts'
 
-/**
- * The codec of the runtime: of `node:zlib`, or else gzip of `CompressionStream`, which browsers and workers
- * have. Undefined for zstd where the runtime lacks it: before Node 22.15, and in browsers.
- */
-export function platformCodec(algorithm: Compression): Codec | undefined {
-  const zlib = nodeZlib()
-  if (algorithm === 'zstd') return zlib && nodeZstd(zlib)
-  return zlib === undefined ? streamGzip : nodeGzip(zlib)
+/** The compression algorithms of the protocol. */
+export type Compression = 'zstd' | 'gzip'
+
+/** A compression algorithm. Both directions take whole messages. */
+export interface Codec {
+  compress(data: Uint8Array): Promise<Uint8Array>
+  /**
+   * Rejects with {@link CompressedDataError} if the data is damaged or decompresses to more than `bytesMax`.
+   * Uses memory in proportion to `data` and `bytesMax`, whatever size the data declares.
+   */
+  decompress(data: Uint8Array, bytesMax: number): Promise<Uint8Array>
+}
+
+/** Compressed data that is damaged or too large. */
+export class CompressedDataError extends Error {
+  readonly reason: 'malformed' | 'too-large'
+
+  constructor(reason: 'malformed' | 'too-large', message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'CompressedDataError'
+    this.reason = reason
+  }
+}
+
+export function tooLarge(cause?: unknown): CompressedDataError {
+  return new CompressedDataError('too-large', 'decompresses to too much', cause)
+}
+
+export function damaged(cause?: unknown): CompressedDataError {
+  return new CompressedDataError('malformed', 'damaged compressed data', cause)
 }
 
 /** The part of `node:zlib` in use. Its zstd functions exist since Node 22.15. */
-interface NodeZlib {
+export interface NodeZlib {
   gzip(data: Uint8Array, callback: Callback<Uint8Array>): void
   gunzip(data: Uint8Array, options: Options & { info: true }, callback: Callback<Info>): void
   zstdCompress?(data: Uint8Array, callback: Callback<Uint8Array>): void
@@ -25,7 +45,7 @@ type Info = { buffer: Uint8Array; engine: { bytesWritten: number } }
 type NodeError = Error & { code?: string | undefined }
 type Callback<Result> = (error: NodeError | null, result: Result) => void
 
-const CHUNK_BYTES = 65_536
+export const CHUNK_BYTES = 65_536
 
 /** `node:zlib` if the runtime has it, without an import that bundlers for browsers would follow. */
 export function nodeZlib(): NodeZlib | undefined {
@@ -33,8 +53,8 @@ export function nodeZlib(): NodeZlib | undefined {
   return process?.getBuiltinModule?.('node:zlib') as NodeZlib | undefined
 }
 
-/** gzip on the runtime's thread pool. */
-function nodeGzip(zlib: NodeZlib): Codec {
+/** gzip on the thread pool of Node. */
+export function nodeGzip(zlib: NodeZlib): Codec {
   return {
     compress: async (data) => plain(await settled<Uint8Array>((callback) => zlib.gzip(data, callback))),
     async decompress(data, bytesMax) {
@@ -50,39 +70,18 @@ function nodeGzip(zlib: NodeZlib): Codec {
   }
 }
 
-/** zstd on the runtime's thread pool; undefined if the runtime lacks it. */
-function nodeZstd({ zstdCompress, zstdDecompress }: NodeZlib): Codec | undefined {
-  if (zstdCompress === undefined || zstdDecompress === undefined) return undefined
-  return {
-    compress: async (data) => plain(await settled<Uint8Array>((callback) => zstdCompress(data, callback))),
-    async decompress(data, bytesMax) {
-      const parts: Uint8Array[] = []
-      let budget = bytesMax
-      for (const frame of zstdFrames(data, bytesMax)) {
-        // To Node, 0 is no limit. The excess byte is rejected below.
-        const options = { maxOutputLength: Math.max(budget, 1), chunkSize: CHUNK_BYTES }
-        const part = await decompressed<Uint8Array>((callback) => zstdDecompress(frame, options, callback))
-        budget -= part.length
-        if (budget < 0) throw tooLarge()
-        parts.push(part)
-      }
-      return plain(concatBytes(parts))
-    },
-  }
-}
-
 /** A view without the `slice` of Node buffers, which does not copy. */
-function plain(data: Uint8Array): Uint8Array {
+export function plain(data: Uint8Array): Uint8Array {
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
 }
 
-function settled<Result>(start: (callback: Callback<Result>) => void): Promise<Result> {
+export function settled<Result>(start: (callback: Callback<Result>) => void): Promise<Result> {
   return new Promise((resolve, reject) => {
     start((error, result) => (error === null ? resolve(result) : reject(error)))
   })
 }
 
-async function decompressed<Result>(start: (callback: Callback<Result>) => void): Promise<Result> {
+export async function decompressed<Result>(start: (callback: Callback<Result>) => void): Promise<Result> {
   try {
     return await settled(start)
   } catch (error) {

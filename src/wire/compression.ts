@@ -1,11 +1,18 @@
 import { type ErrorCode, HeadwaterError } from '../model/errors.ts'
 import { trackExternalWork } from '../runtime/clock.ts'
-import { type Codec, CompressedDataError, type Compression } from './codec.ts'
-import { platformCodec } from './codecs.ts'
+import {
+  type Codec,
+  CompressedDataError,
+  type Compression,
+  nodeGzip,
+  nodeZlib,
+  streamGzip,
+} from './codecs.ts'
+import { nativeZstd, portableZstd } from './zstd.ts'
 
 /** Compresses one message at the default level of the algorithm. */
 export function compress(algorithm: Compression, data: Uint8Array): Promise<Uint8Array> {
-  return trackExternalWork(codecFor(algorithm).then((codec) => codec.compress(data)))
+  return trackExternalWork(codecFor(algorithm).compress(data))
 }
 
 /** The limit of a decompression, and the error if it is exceeded. */
@@ -27,7 +34,7 @@ export async function decompress(
   { bytesMax, code }: DecompressionLimits,
 ): Promise<Uint8Array> {
   try {
-    return await trackExternalWork(codecFor(algorithm).then((codec) => codec.decompress(data, bytesMax)))
+    return await trackExternalWork(codecFor(algorithm).decompress(data, bytesMax))
   } catch (cause) {
     if (!(cause instanceof CompressedDataError)) throw cause
     const message =
@@ -38,14 +45,23 @@ export async function decompress(
   }
 }
 
+/**
+ * The codec of the runtime: of `node:zlib`, or else gzip of `CompressionStream`, which browsers and workers
+ * have. Undefined for zstd where the runtime lacks it: before Node 22.15, and in browsers.
+ */
+export function platformCodec(algorithm: Compression): Codec | undefined {
+  const zlib = nodeZlib()
+  if (algorithm === 'zstd') return zlib && nativeZstd(zlib)
+  return zlib === undefined ? streamGzip : nodeGzip(zlib)
+}
+
 let zstd: Codec | undefined
 
 /** The codec of the runtime, or else that of a library. */
-async function codecFor(algorithm: Compression): Promise<Codec> {
+function codecFor(algorithm: Compression): Codec {
   const codec = platformCodec(algorithm) ?? zstd
   if (codec !== undefined) return codec
-  const { portableZstd } = await import('./zstd.ts')
-  zstd ??= portableZstd()
+  zstd = portableZstd()
   return zstd
 }
 

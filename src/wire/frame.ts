@@ -1,6 +1,13 @@
-import { EMPTY_BYTES, textOf } from '../model/bytes.ts'
+import { EMPTY_BYTES, textOf, utf8 } from '../model/bytes.ts'
 import { HeadwaterError } from '../model/errors.ts'
-import type { Compression } from './codec.ts'
+import type { StreamTail } from '../model/position.ts'
+import { isPromise, type MaybePromise } from '../runtime/maybe-promise.ts'
+import type { ReadBatch } from '../storage/record-batch.ts'
+import type { Compression } from './codecs.ts'
+import { compress, decompress } from './compression.ts'
+import { encodeHeartbeat, encodeReadBatch } from './protobuf.ts'
+
+/** Frames of binary sessions (docs/protocol.md "Frames"), at both ends of the protocol. */
 
 /** The largest length in the prefix of a frame: flag byte and payload (docs/protocol.md "Frames"). */
 const FRAME_LENGTH_MAX = 2_097_152
@@ -29,25 +36,22 @@ interface TerminalFrame {
 
 export type Frame = MessageFrame | TerminalFrame
 
-export const PREFIX_LENGTH = 3
-export const FLAG_TERMINAL = 0x80
+const PREFIX_LENGTH = 3
+const FLAG_TERMINAL = 0x80
 const FLAG_COMPRESSION = 0x60
-export const FLAG_ZSTD = 0x20
-export const FLAG_GZIP = 0x40
-export const FLAG_RECONNECT_ADVISED = 0x10
-export const STATUS_LENGTH = 2
+const FLAG_ZSTD = 0x20
+const FLAG_GZIP = 0x40
+const FLAG_RECONNECT_ADVISED = 0x10
+const STATUS_LENGTH = 2
 
 /** The first allocation for a frame that arrives in several chunks. It grows with the bytes that arrive. */
 const GATHER_LENGTH_MIN = 16_384
 /** How many times as long an allocation is as the bytes that have arrived. */
 const GATHER_GROWTH = 4
 
-/** Memory of a frame that is no longer used, for the next one of any session. At most as long as a frame. */
-let spare: Uint8Array = EMPTY_BYTES
-
 /**
  * Splits the bytes of a session into frames. Holds at most one incomplete frame, in at most four times the
- * memory of the bytes that have arrived, or in the memory of an earlier frame.
+ * memory of the bytes that have arrived.
  */
 export class FrameDecoder {
   /** The length in the prefix, as far as its bytes have arrived. */
@@ -56,8 +60,6 @@ export class FrameDecoder {
   /** The bytes of the frame (flag and payload) that have arrived. */
   #gathered: Uint8Array = EMPTY_BYTES
   #gatheredLength = 0
-  /** The memory of the last frame that did not arrive in one chunk. */
-  #lastGathered: Uint8Array = EMPTY_BYTES
   #ended = false
 
   /** The memory of the incomplete frame, in bytes. */
@@ -68,12 +70,6 @@ export class FrameDecoder {
   /** Whether a frame has begun and is not complete. */
   get isWithinFrame(): boolean {
     return this.#prefixLength > 0
-  }
-
-  /** Overwrites the payload of the last frame some time from now on. */
-  reclaim(): void {
-    if (this.#lastGathered.length > spare.length) spare = this.#lastGathered
-    this.#lastGathered = EMPTY_BYTES
   }
 
   /** Ends the session. Throws `bad_frame` if it ends within a frame. */
@@ -111,9 +107,8 @@ export class FrameDecoder {
   #gather(part: Uint8Array): void {
     const length = this.#gatheredLength + part.length
     if (length > this.#gathered.length) {
-      const grown =
-        takeSpare(this.#frameLength) ??
-        new Uint8Array(Math.min(this.#frameLength, Math.max(GATHER_LENGTH_MIN, GATHER_GROWTH * length)))
+      const room = Math.min(this.#frameLength, Math.max(GATHER_LENGTH_MIN, GATHER_GROWTH * length))
+      const grown = new Uint8Array(room)
       grown.set(this.#gathered.subarray(0, this.#gatheredLength))
       this.#gathered = grown
     }
@@ -126,8 +121,6 @@ export class FrameDecoder {
     if (this.#gatheredLength > 0) {
       this.#gather(lastPart)
       content = this.#gathered.subarray(0, this.#gatheredLength)
-      // The frame keeps this memory until `reclaim`, so the next one needs its own.
-      this.#lastGathered = this.#gathered
       this.#gathered = EMPTY_BYTES
     }
     this.#frameLength = 0
@@ -135,13 +128,6 @@ export class FrameDecoder {
     this.#gatheredLength = 0
     return content
   }
-}
-
-function takeSpare(length: number): Uint8Array | undefined {
-  if (spare.length < length) return undefined
-  const taken = spare
-  spare = EMPTY_BYTES
-  return taken
 }
 
 function checkLength(length: number): void {
@@ -175,4 +161,155 @@ function parseTerminal(payload: Uint8Array): TerminalFrame {
 
 function badFrame(message: string): HeadwaterError {
   return new HeadwaterError('bad_frame', message)
+}
+
+/**
+ * Frames a message (docs/protocol.md "Frames"). Throws `RangeError` if the payload is larger than {@link
+ * FRAME_PAYLOAD_MAX}.
+ */
+export function encodeMessageFrame(
+  payload: Uint8Array,
+  options: {
+    readonly compression?: Compression | undefined
+    readonly reconnectAdvised?: boolean | undefined
+  } = {},
+): Uint8Array {
+  const { compression, reconnectAdvised } = options
+  const compressed = compression === undefined ? 0 : compression === 'zstd' ? FLAG_ZSTD : FLAG_GZIP
+  const flag = compressed | (reconnectAdvised ? FLAG_RECONNECT_ADVISED : 0)
+  const frame = frameHead(flag, payload.length, payload.length)
+  frame.set(payload, PREFIX_LENGTH + 1)
+  return frame
+}
+
+/** Frames an error: its HTTP status and the JSON text of its body (docs/protocol.md "Terminal frames"). */
+export function encodeTerminalFrame(status: number, body: string): Uint8Array {
+  const text = utf8(body)
+  const length = STATUS_LENGTH + text.length
+  const frame = frameHead(FLAG_TERMINAL, length, length)
+  frame[PREFIX_LENGTH + 1] = status >> 8
+  frame[PREFIX_LENGTH + 2] = status
+  frame.set(text, PREFIX_LENGTH + 1 + STATUS_LENGTH)
+  return frame
+}
+
+/** The beginning of the frame of a message, whose payload of this length follows. Throws `RangeError`. */
+export function messageFrameHead(payloadLength: number): Uint8Array {
+  return frameHead(0, payloadLength, 0)
+}
+
+/** A frame with room for the first `room` bytes of its payload. */
+function frameHead(flag: number, payloadLength: number, room: number): Uint8Array {
+  if (payloadLength > FRAME_PAYLOAD_MAX) {
+    throw new RangeError(`a frame's payload must not exceed ${FRAME_PAYLOAD_MAX} bytes`)
+  }
+  const length = payloadLength + 1
+  const frame = new Uint8Array(PREFIX_LENGTH + 1 + room)
+  frame[0] = length >> 16
+  frame[1] = length >> 8
+  frame[2] = length
+  frame[PREFIX_LENGTH] = flag
+  return frame
+}
+
+/**
+ * Shorter messages are never compressed; others are, if the session has an algorithm (docs/protocol.md
+ * "Compressed frames").
+ */
+const COMPRESSION_BYTES_MIN = 1024
+
+/**
+ * The algorithm of the server's messages: zstd if `Accept-Encoding` contains it, else gzip, else none.
+ * Weights do not count, not even 0, and `*` stands for nothing. Pages have no zstd, although their browser
+ * says so.
+ */
+export function sessionCompressionOf(
+  acceptEncoding: string | undefined,
+  isOfPage = false,
+): Compression | undefined {
+  const names = (acceptEncoding ?? '').split(',').map((item) => item.split(';')[0]!.trim().toLowerCase())
+  return names.includes('zstd') && !isOfPage ? 'zstd' : names.includes('gzip') ? 'gzip' : undefined
+}
+
+/**
+ * Frames a protobuf message, compressed if the session has an algorithm and the message is long enough: at
+ * once if it is not compressed. Throws `RangeError` if it is longer than a frame may be.
+ */
+export function frameMessage(
+  message: Uint8Array,
+  compression: Compression | undefined,
+): MaybePromise<Uint8Array> {
+  const isLong = compression !== undefined && message.length >= COMPRESSION_BYTES_MIN
+  return isLong ? compressedFrame(message, compression) : encodeMessageFrame(message)
+}
+
+async function compressedFrame(message: Uint8Array, compression: Compression): Promise<Uint8Array> {
+  try {
+    return encodeMessageFrame(await compress(compression, message), { compression })
+  } catch {
+    // Compression is optional: a strict content security policy may prevent loading the codec.
+    return encodeMessageFrame(message)
+  }
+}
+
+/**
+ * The protobuf message of a frame: at once if it is not compressed. Rejects with `bad_frame` if it is damaged
+ * or decompresses to more than a frame may hold.
+ */
+export function messageOf(frame: MessageFrame): MaybePromise<Uint8Array> {
+  if (frame.compression === undefined) return frame.payload
+  return decompress(frame.compression, frame.payload, { bytesMax: FRAME_PAYLOAD_MAX, code: 'bad_frame' })
+}
+
+const frames = new WeakMap<ReadBatch, Map<Compression | undefined, MaybePromise<Uint8Array>>>()
+
+/**
+ * The session frame of a batch, made once for each batch and algorithm: all followers of a stream send the
+ * same bytes, which must not be written to.
+ */
+export function readBatchFrame(
+  batch: ReadBatch,
+  compression: Compression | undefined,
+): MaybePromise<Uint8Array> {
+  let framesOfBatch = frames.get(batch)
+  if (framesOfBatch === undefined) {
+    framesOfBatch = new Map()
+    frames.set(batch, framesOfBatch)
+  }
+  let frame = framesOfBatch.get(compression)
+  if (frame === undefined) {
+    frame = frameMessage(encodeReadBatch(batch), compression)
+    framesOfBatch.set(compression, frame)
+    // The next reader retries after a failure.
+    if (isPromise(frame)) frame.catch(() => framesOfBatch.delete(compression))
+  }
+  return frame
+}
+
+/** Copies a frame, or its parts, with the advice to reconnect. */
+export function withReconnectAdvice(frame: Uint8Array | readonly Uint8Array[]): readonly Uint8Array[] {
+  const [head, ...others] = frame instanceof Uint8Array ? [frame] : frame
+  const advised = new Uint8Array(head!)
+  advised[PREFIX_LENGTH]! |= FLAG_RECONNECT_ADVISED
+  return [advised, ...others]
+}
+
+/** Batches from this size on are sent without being copied into a frame, in bytes. */
+const UNCOPIED_BYTES_MIN = 65_536
+
+/**
+ * The parts of the session frame of a large batch, which share memory with it and must not be written to.
+ * Undefined if the batch is small: its frame is better made once and shared.
+ */
+export function largeBatchFrame(batch: ReadBatch): readonly Uint8Array[] | undefined {
+  const { data, tail } = batch
+  if (data.length < UNCOPIED_BYTES_MIN) return undefined
+  if (tail === undefined) return [messageFrameHead(data.length), data]
+  const end = encodeHeartbeat(tail)
+  return [messageFrameHead(data.length + end.length), data, end]
+}
+
+/** The session frame of a heartbeat, which is too short to be compressed. */
+export function heartbeatFrame(tail: StreamTail): Uint8Array {
+  return encodeMessageFrame(encodeHeartbeat(tail))
 }

@@ -2,8 +2,7 @@ import { beforeEach, expect, it, onTestFinished, vi } from 'vitest'
 import { connect } from '../../adapters/client/index.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { open } from '../../src/index.ts'
-import { FrameDecoder } from '../../src/wire/frame.ts'
-import { encodeMessageFrame } from '../../src/wire/session-frames.ts'
+import { encodeMessageFrame, FrameDecoder } from '../../src/wire/frame.ts'
 import { testStorage } from '../support/index.ts'
 
 const TEXT = 'text '.repeat(1_000)

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { ReadQuery, SequencedRecord } from '../../src/index.ts'
 import { encodeRecords } from '../../src/storage/block-codec.ts'
+import { encodeMessageFrame, encodeTerminalFrame } from '../../src/wire/frame.ts'
 import { encodeAppendAck, encodeHeartbeat } from '../../src/wire/protobuf.ts'
-import { encodeMessageFrame, encodeTerminalFrame } from '../../src/wire/session-frames.ts'
 import { connectTo, failureOf, whileTimePasses } from './network.ts'
 
 const FRAMES = { 'content-type': 'svcs/proto' }

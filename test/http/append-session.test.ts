@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { compress } from '../../src/wire/compression.ts'
-import { encodeMessageFrame, encodeTerminalFrame } from '../../src/wire/session-frames.ts'
+import { encodeMessageFrame, encodeTerminalFrame } from '../../src/wire/frame.ts'
 import { gated, testStorage } from '../support/index.ts'
 import { inputFrame, inputMessage } from './inputs.ts'
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createHandler } from '../../adapters/http/index.ts'
 import { compress } from '../../src/wire/compression.ts'
-import { encodeMessageFrame } from '../../src/wire/session-frames.ts'
+import { encodeMessageFrame } from '../../src/wire/frame.ts'
 import { HOSTILE_ZSTD, rawBlock, zstdFrame } from '../wire/zstd-data.ts'
 import { inputFrame, inputMessage } from './inputs.ts'
 import {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createHandler, type HtmlPage } from '../../adapters/http/index.ts'
-import type { Compression } from '../../src/wire/codec.ts'
+import type { Compression } from '../../src/wire/codecs.ts'
 import * as compression from '../../src/wire/compression.ts'
 import { bytesOf, startService } from './support.ts'
 

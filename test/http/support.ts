@@ -4,9 +4,8 @@ import { createHandler, type HandlerOptions } from '../../adapters/http/index.ts
 import type { VirtualClock } from '../../adapters/testing/index.ts'
 import { type Engine, type OpenOptions, open } from '../../src/index.ts'
 import { usageMetrics } from '../../src/usage/index.ts'
-import { type Frame, FrameDecoder } from '../../src/wire/frame.ts'
+import { type Frame, FrameDecoder, messageOf } from '../../src/wire/frame.ts'
 import { AppendAckSchema, ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
-import { messageOf } from '../../src/wire/session-frames.ts'
 import { testClock, testStorage } from '../support/index.ts'
 
 export const BASIN = 'test-basin'

@@ -3,8 +3,7 @@
 import { execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { FrameDecoder } from '../../src/wire/frame.ts'
-import { encodeMessageFrame } from '../../src/wire/session-frames.ts'
+import { encodeMessageFrame, FrameDecoder } from '../../src/wire/frame.ts'
 import { freshName, serviceOfFile, until } from './support.ts'
 
 const { server, hw } = await serviceOfFile()

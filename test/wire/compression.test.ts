@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { concatBytes, utf8 } from '../../src/model/bytes.ts'
-import type { Codec } from '../../src/wire/codec.ts'
-import { platformCodec, streamGzip } from '../../src/wire/codecs.ts'
-import { contentCodingOf, responseCodingOf } from '../../src/wire/compression.ts'
+import type { Codec } from '../../src/wire/codecs.ts'
+import { streamGzip } from '../../src/wire/codecs.ts'
+import { contentCodingOf, platformCodec, responseCodingOf } from '../../src/wire/compression.ts'
 import { loadZstdBinding, portableZstd } from '../../src/wire/zstd.ts'
 import { HOSTILE_ZSTD, rawBlock, rleBlock, skippableFrame, zstdFrame } from './zstd-data.ts'
 

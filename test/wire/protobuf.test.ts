@@ -6,7 +6,13 @@ import { utf8 } from '../../src/model/bytes.ts'
 import type { StreamPosition } from '../../src/model/position.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { ReadBatch, RecordBatch } from '../../src/storage/record-batch.ts'
-import { FrameDecoder, type MessageFrame } from '../../src/wire/frame.ts'
+import {
+  FrameDecoder,
+  heartbeatFrame,
+  type MessageFrame,
+  messageOf,
+  readBatchFrame,
+} from '../../src/wire/frame.ts'
 import { AppendAckSchema, AppendInputSchema, ReadBatchSchema } from '../../src/wire/gen/records_pb.ts'
 import { Malformed } from '../../src/wire/json.ts'
 import {
@@ -18,7 +24,6 @@ import {
   encodeHeartbeat,
   encodeReadBatch,
 } from '../../src/wire/protobuf.ts'
-import { heartbeatFrame, messageOf, readBatchFrame } from '../../src/wire/session-frames.ts'
 import { rejection } from '../model/rejection.ts'
 import { outcomeOf } from './outcome.ts'
 

@@ -1,7 +1,7 @@
 import type { ClientHttp2Stream } from 'node:http2'
 import type { AppendBatch } from '../../../src/model/append-input.ts'
+import { messageFrameHead } from '../../../src/wire/frame.ts'
 import { encodeAppendInput } from '../../../src/wire/protobuf.ts'
-import { messageFrameHead } from '../../../src/wire/session-frames.ts'
 
 /** Frames are collected in chunks of this length, which are written together. Longer ones have their own. */
 const CHUNK_BYTES = 128 * 1024

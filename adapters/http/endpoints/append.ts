@@ -6,7 +6,13 @@ import { macrotask } from '../../../src/runtime/macrotask.ts'
 import { andThen, isPromise, type MaybePromise } from '../../../src/runtime/maybe-promise.ts'
 import type { RejectingQuota } from '../../../src/runtime/rejecting-quota.ts'
 import { errorBody } from '../../../src/wire/errors.ts'
-import { type Frame, FrameDecoder } from '../../../src/wire/frame.ts'
+import {
+  encodeMessageFrame,
+  encodeTerminalFrame,
+  type Frame,
+  FrameDecoder,
+  messageOf,
+} from '../../../src/wire/frame.ts'
 import {
   APPEND_HEADER,
   type AppendHeaderReply,
@@ -16,7 +22,6 @@ import {
 import { appendAckJson, decodeAppendJson } from '../../../src/wire/json-records.ts'
 import { mediaKind, requireJson } from '../../../src/wire/media-type.ts'
 import { decodeAppendInput, encodeAppendAck } from '../../../src/wire/protobuf.ts'
-import { encodeMessageFrame, encodeTerminalFrame, messageOf } from '../../../src/wire/session-frames.ts'
 import { wholeBody } from '../body.ts'
 import { jsonReply, protobufReply, type Reply, streamReply } from '../reply.ts'
 import type { ApiRequest, Endpoint } from '../request.ts'
@@ -140,10 +145,7 @@ class Inputs {
           const room = acks.room()
           if (room !== undefined) await room
           if (this.#isOver) return
-          const submitting = this.#session.submit(inputs, conditions)
-          // The session has encoded or copied the bytes.
-          decoder.reclaim()
-          acks.add(await submitting)
+          acks.add(await this.#session.submit(inputs, conditions))
         }
         this.#pendingBodies.acquire(decoder.heldBytes - reserved)
         reserved = decoder.heldBytes

@@ -2,12 +2,7 @@ import type { EngineStream, ReadBatch, ReadEvent, ReadQuery } from '../../../src
 import { utf8 } from '../../../src/model/bytes.ts'
 import { HeadwaterError } from '../../../src/model/errors.ts'
 import { andThen } from '../../../src/runtime/maybe-promise.ts'
-import type { Compression } from '../../../src/wire/codec.ts'
-import { type DataFormat, sessionContentType } from '../../../src/wire/headers.ts'
-import { pingJson, readBatchJson, sharedBatchJson, tailJson } from '../../../src/wire/json-records.ts'
-import { readForm } from '../../../src/wire/media-type.ts'
-import { encodeReadBatch } from '../../../src/wire/protobuf.ts'
-import { decodeReadQuery } from '../../../src/wire/query.ts'
+import type { Compression } from '../../../src/wire/codecs.ts'
 import {
   encodeTerminalFrame,
   heartbeatFrame,
@@ -15,7 +10,12 @@ import {
   readBatchFrame,
   sessionCompressionOf,
   withReconnectAdvice,
-} from '../../../src/wire/session-frames.ts'
+} from '../../../src/wire/frame.ts'
+import { type DataFormat, sessionContentType } from '../../../src/wire/headers.ts'
+import { pingJson, readBatchJson, sharedBatchJson, tailJson } from '../../../src/wire/json-records.ts'
+import { readForm } from '../../../src/wire/media-type.ts'
+import { encodeReadBatch } from '../../../src/wire/protobuf.ts'
+import { decodeReadQuery } from '../../../src/wire/query.ts'
 import {
   batchEvent,
   DONE_EVENT,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { concatBytes } from '../../../src/model/bytes.ts'
-import { encodeMessageFrame } from '../../../src/wire/session-frames.ts'
+import { encodeMessageFrame } from '../../../src/wire/frame.ts'
 import { inputMessage } from '../../http/inputs.ts'
 import { HOSTILE_ZSTD, rawBlock, zstdFrame } from '../../wire/zstd-data.ts'
 

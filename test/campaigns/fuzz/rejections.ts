@@ -1,6 +1,6 @@
 import { TransferError } from '../../../adapters/transfer/transfer-error.ts'
 import { type ErrorCode, HeadwaterError } from '../../../src/model/errors.ts'
-import { CompressedDataError } from '../../../src/wire/codec.ts'
+import { CompressedDataError } from '../../../src/wire/codecs.ts'
 import { Malformed } from '../../../src/wire/json.ts'
 
 /** Whether a decoder is documented to throw this error. */

@@ -23,6 +23,7 @@ import {
 import { assertReadQuery, type ReadQuery } from '../../../src/model/read-query.ts'
 import { millisecondsOf, type Time } from '../../../src/model/validation.ts'
 import { contentCodingOf, responseCodingOf } from '../../../src/wire/compression.ts'
+import { sessionCompressionOf } from '../../../src/wire/frame.ts'
 import { HEADER_PREFIXES, usedHeaderPrefix } from '../../../src/wire/headers.ts'
 import { mediaKind, mediaTypeEssence, readForm, requireJson } from '../../../src/wire/media-type.ts'
 import {
@@ -31,7 +32,6 @@ import {
   decodeReadQuery,
   type PrefixRule,
 } from '../../../src/wire/query.ts'
-import { sessionCompressionOf } from '../../../src/wire/session-frames.ts'
 import { parseLastEventId, resumeQuery } from '../../../src/wire/sse.ts'
 import { fuzzText } from './decoder.ts'
 import { basinName, integer, streamName, text } from './models.ts'

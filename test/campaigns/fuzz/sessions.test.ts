@@ -8,8 +8,14 @@ import { HeadwaterError } from '../../../src/model/errors.ts'
 import type { SequencedRecord } from '../../../src/model/record.ts'
 import { encodeRecords } from '../../../src/storage/block-codec.ts'
 import { compress } from '../../../src/wire/compression.ts'
-import { FRAME_PAYLOAD_MAX, type Frame, FrameDecoder } from '../../../src/wire/frame.ts'
-import { encodeMessageFrame, encodeTerminalFrame, messageOf } from '../../../src/wire/session-frames.ts'
+import {
+  encodeMessageFrame,
+  encodeTerminalFrame,
+  FRAME_PAYLOAD_MAX,
+  type Frame,
+  FrameDecoder,
+  messageOf,
+} from '../../../src/wire/frame.ts'
 import { HOSTILE_ZSTD } from '../../wire/zstd-data.ts'
 import { chunksOf } from './chunks.ts'
 import { fuzzBytes } from './decoder.ts'
