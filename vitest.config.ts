@@ -44,7 +44,7 @@ const API_TESTS = ['test/engine/api/*.test.ts', 'test/engine/service/retention.t
 const POSTGRES_TESTS = [
   'test/engine/api/{append-session,evicted-streams,idempotent-appends,read,read-session,stream}.test.ts',
   'test/engine/service/{basin-service,cleanup,retention,stream-expiry}.test.ts',
-  'test/engine/service/tokens/tokens.test.ts',
+  'test/engine/access/tokens.test.ts',
   'test/transfer/restore-stream.test.ts',
   'test/usage/several-engines.test.ts',
 ]

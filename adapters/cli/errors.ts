@@ -1,4 +1,4 @@
-import { ROOT_TOKEN_CHARACTERS_MIN } from '../../src/engine/access/token-format.ts'
+import { ROOT_TOKEN_CHARACTERS_MIN } from '../../src/engine/access/tokens.ts'
 import { HeadwaterError } from '../../src/index.ts'
 import { StorageFailure } from '../../src/storage/errors.ts'
 import { TransferError } from '../transfer/transfer-error.ts'

@@ -1,4 +1,4 @@
-import { rootTokenProblem } from '../../src/engine/access/token-format.ts'
+import { rootTokenProblem } from '../../src/engine/access/tokens.ts'
 import { type Engine, HeadwaterError, type RetentionPolicy } from '../../src/index.ts'
 import { hasStreamResetLimits, STREAM_RESETS_OF_OLD_NODE } from '../node/limits.ts'
 import type { CliContext } from './context.ts'

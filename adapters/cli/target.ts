@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { TOKEN_CHARACTERS_MAX } from '../../src/engine/access/token-format.ts'
+import { TOKEN_CHARACTERS_MAX } from '../../src/engine/access/tokens.ts'
 import { type Headwater, HeadwaterError } from '../../src/index.ts'
 import { EncryptionKey } from '../../src/model/encryption-key.ts'
 import { type ConnectOptions, connect } from '../client/index.ts'

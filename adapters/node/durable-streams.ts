@@ -1,7 +1,7 @@
 import type { Engine } from '../../src/index.ts'
 import { invalid } from '../../src/model/errors.ts'
 import type { MembersOf } from '../../src/model/validation.ts'
-import { LazyModule } from '../../src/runtime/lazy-module.ts'
+import { loaded } from '../../src/runtime/loaded.ts'
 import type { MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import {
   DURABLE_STREAMS_OPTIONS,
@@ -48,8 +48,8 @@ export function withDurableStreams(
 ): ExchangeHandler {
   const { auth, getToken, cors, compression, allowedHosts, retention, limits, prefix, onError } = shared
   const common = { auth, getToken, cors, compression, allowedHosts, retention, limits, prefix, onError }
-  const own = durableStreamsSettings({ ...common, ...streams })
-  const settings = { ...own, http: { ...own.http, drain } }
+  const given = durableStreamsSettings({ ...common, ...streams })
+  const settings = { ...given, http: { ...given.http, drain } }
   if (settings.root === '') throw invalid('`durableStreams.path` must not be `/` here', 'durableStreams.path')
   const { root } = settings
   const mount = settings.http.prefix
@@ -58,14 +58,21 @@ export function withDurableStreams(
   const overlaps = wire.mayServeBelow(root) || (mount !== '' && wire.mayServeBelow(mount + root))
   const serves = (path: string) =>
     streamInMountedPath(path, root, mount) !== undefined && !(overlaps && core.serves(path))
-  const module = new LazyModule('the code of the Durable Streams protocol', async () => {
-    const { durableStreamsCore } = await import('../durable-streams/core.ts')
+  const load = async () => {
+    const importing = import('../durable-streams/core.ts')
+    const { durableStreamsCore } = await loaded('the code of the Durable Streams protocol', importing)
     if (typeof engine !== 'function') return durableStreamsCore(engine, settings)
     return new LazyHttpCore(engine, settings.http, router, (hw) => durableStreamsCore(hw, settings))
-  })
+  }
+  let loading: Promise<ExchangeHandler> | undefined
   const handle = (exchange: RequestExchange): MaybePromise<Reply> => {
     if (!serves(exchange.path)) return core.handle(exchange)
-    return module.part?.handle(exchange) ?? module.load().then((loaded) => loaded.handle(exchange))
+    loading ??= load().catch((error) => {
+      // The next request tries again.
+      loading = undefined
+      throw error
+    })
+    return loading.then((own) => own.handle(exchange))
   }
   return { serves: (path) => serves(path) || core.serves(path), handle }
 }

@@ -7,7 +7,7 @@ import {
 } from '../model/access.ts'
 import { utf8Length } from '../model/bytes.ts'
 import { invalid } from '../model/errors.ts'
-import type { ListQuery } from '../model/info.ts'
+import type { ListQuery, Page } from '../model/info.ts'
 import { STREAM_NAME_BYTES_MAX } from '../model/limits.ts'
 import type { NameRole } from '../model/names.ts'
 
@@ -139,6 +139,29 @@ function includes(outer: ResourceSet | null, inner: ResourceSet | null): boolean
   if (inner === null) return true
   if ('prefix' in inner) return outer !== null && 'prefix' in outer && inner.prefix.startsWith(outer.prefix)
   return inner.exact === '' || covers(outer, inner.exact)
+}
+
+/**
+ * Restricts a list query to a resource set; undefined if nothing can match (docs/protocol.md "Permissions").
+ */
+export function scopedQuery(set: ResourceSet | null, query: ListQuery): ListQuery | undefined {
+  if (set === null) return undefined
+  const { prefix = '' } = query
+  if ('prefix' in set) {
+    if (prefix.startsWith(set.prefix)) return query
+    return set.prefix.startsWith(prefix) ? { ...query, prefix: set.prefix } : undefined
+  }
+  return set.exact !== '' && set.exact.startsWith(prefix) ? { ...query, prefix: set.exact } : undefined
+}
+
+/** Removes names from a page that match the query of {@link scopedQuery} but not the resource set. */
+export function withinSet<Item>(
+  set: ResourceSet | null,
+  page: Page<Item>,
+  nameOf: (item: Item) => string,
+): Page<Item> {
+  if (set === null || 'prefix' in set) return page
+  return { items: page.items.filter((item) => covers(set, nameOf(item))), hasMore: false }
 }
 
 /**

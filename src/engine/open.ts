@@ -1,21 +1,20 @@
 import { HeadwaterError } from '../model/errors.ts'
 import { onAbort, SharedSignal, unlessAborted } from '../runtime/abort.ts'
 import { type Clock, offsetClock } from '../runtime/clock.ts'
-import { LazyModule } from '../runtime/lazy-module.ts'
 import type { StorageSession } from '../storage/contract.ts'
 import { Caller } from './access/caller.ts'
+import { Tokens } from './access/tokens.ts'
 import { Engine } from './api/engine.ts'
-import { acquireSession, closedError } from './log/errors.ts'
+import { acquireSession, closedError } from './errors.ts'
 import { ReadBudget } from './log/read-budget.ts'
 import { engineSettings, type OpenOptions } from './options.ts'
 import { Admission } from './service/admission.ts'
 import { AppendService } from './service/append-service.ts'
 import { BackgroundWork } from './service/background.ts'
 import { BasinService } from './service/basin-service.ts'
-import { Cleanup } from './service/cleanup.ts'
-import { ConfirmedClock } from './service/confirmed-clock.ts'
-import { Deadlines } from './service/deadlines.ts'
+import { Deadlines, firstDeadlines } from './service/deadlines.ts'
 import { ReadService } from './service/read-service.ts'
+import { ConfirmedClock, reclaim } from './service/reclaim.ts'
 import { statsOf } from './service/stats.ts'
 import { StreamChanges } from './service/stream-changes.ts'
 import { StreamService } from './service/stream-service.ts'
@@ -54,7 +53,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
   const clock = clockOf(settings.clock, session)
   let lostTails = 0
   const usage = settings.usage.open({ session, clock, onBackgroundError })
-  const catalog = new Catalog(session, clock)
+  const catalog = new Catalog({ session, clock, onBackgroundError, closing })
   const readBudget = new ReadBudget(limits.readBufferBytes, clock)
   const work = new BackgroundWork({
     electForBackgroundWork: session.electForBackgroundWork,
@@ -96,7 +95,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
     if (!closing.aborted) table.historyChanged()
   }
   const { newId } = settings
-  const creator = new StreamCreator({ catalog, usage, clock, newId })
+  const creator = new StreamCreator({ catalog, usage, clock, newId, firstDeadlines })
   const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
   const changes = new StreamChanges({ session, table, usage, work, clock })
   const deadlines = new Deadlines({ session, catalog, changes, clock, confirmedClock, onBackgroundError })
@@ -114,25 +113,11 @@ export async function open(options: OpenOptions): Promise<Engine> {
     closing,
   })
   const checkCipher = ciphers.check.bind(ciphers)
-  const basins = new BasinService({ catalog, clock, checkCipher, deletions: work })
+  const basins = new BasinService({ session, catalog, changes, usage, work, clock, checkCipher, closing })
   const find = deadlines.find.bind(deadlines)
   const builder = new StreamBuilder({ session, catalog, creator, table, reads, find })
   const streams = new StreamService({ catalog, creator, changes, builder, deadlines })
-  const tokens = new LazyModule('the code of the access tokens', async () => {
-    const { Tokens } = await import('./access/tokens.ts')
-    return new Tokens({ session, catalog, shared, isShared, clock, onBackgroundError, closing })
-  })
-  const cleanup = new Cleanup({
-    session,
-    changes,
-    deadlines,
-    usage,
-    clock,
-    confirmedClock,
-    trimGraceMs,
-    onBackgroundError,
-    closing,
-  })
+  const tokens = new Tokens({ session, catalog, shared, clock, onBackgroundError, closing })
 
   const closeAll = async () => {
     // Producers send what they have collected.
@@ -141,7 +126,7 @@ export async function open(options: OpenOptions): Promise<Engine> {
     await table.close(admission.close())
     await work.close()
     await usage.close()
-    tokens.part?.close()
+    tokens.close()
     await deadlines.recorded
     await session.close()
   }
@@ -154,8 +139,13 @@ export async function open(options: OpenOptions): Promise<Engine> {
     const ignore = onAbort(signal, () => close().catch(onBackgroundError))
     onAbort(closing, ignore)
   }
-  work.start(cleanup)
-  const caller = Caller.owner({ tokens, usage, clock, closing, admission })
+  work.start({
+    reclaim: () => reclaim({ session, confirmedClock, clock, trimGraceMs, usage }),
+    checkDeadlines: () => deadlines.checkDue(),
+    finishDeletions: () => basins.finishDeletions(),
+    deleteExpiredTokens: async () => tokens.deleteExpired(await confirmedClock.now()),
+  })
+  const caller = Caller.owner({ tokens, usage, closing, admission })
   return new Engine(
     {
       basins,

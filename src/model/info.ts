@@ -1,6 +1,7 @@
 import type { Cipher } from './config.ts'
 import type { StreamExpiry, StreamMetadata } from './creation.ts'
 import { invalid } from './errors.ts'
+import { LIST_LIMIT_MAX } from './limits.ts'
 import type { StreamPosition, StreamTail } from './position.ts'
 import type { MembersOf } from './validation.ts'
 
@@ -87,6 +88,20 @@ export const LIST_QUERY: MembersOf<ListQuery> = {
   limit: (value, field) => {
     if (!Number.isInteger(value)) throw invalid(`\`${field}\` must be an integer`, field)
   },
+}
+
+/** The size of a page: 1 to 1,000, and 1,000 for anything else (docs/protocol.md "Lists"). */
+export function listLimit(limit: number | undefined): number {
+  return limit === undefined || !(limit >= 1 && limit <= LIST_LIMIT_MAX) ? LIST_LIMIT_MAX : Math.floor(limit)
+}
+
+/** A page of up to `limit + 1` matches. The last one only shows that the list continues. */
+export function pageOf<Match, Item>(
+  matches: readonly Match[],
+  limit: number,
+  item: (match: Match) => Item,
+): Page<Item> {
+  return { items: matches.slice(0, limit).map(item), hasMore: matches.length > limit }
 }
 
 /** The positions of an append that is durable. */

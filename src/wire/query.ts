@@ -1,6 +1,5 @@
-import { listLimit } from '../core/listing.ts'
 import { HeadwaterError, invalid } from '../model/errors.ts'
-import type { ListQuery } from '../model/info.ts'
+import { type ListQuery, listLimit } from '../model/info.ts'
 import { INTEGER_MAX, LIST_LIMIT_MAX, UNARY_WAIT_MS_MAX, WAIT_SECONDS_MAX } from '../model/limits.ts'
 import { METRIC_INTERVALS, type MetricSet, type MetricsQuery } from '../model/metrics.ts'
 import type { NameRole } from '../model/names.ts'

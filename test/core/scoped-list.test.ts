@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { listLimit, pageOf, scopedQuery, withinSet } from '../../src/core/listing.ts'
+import { scopedQuery, withinSet } from '../../src/core/permission.ts'
 import type { ResourceSet } from '../../src/model/access.ts'
-import { EMPTY_PAGE, type ListQuery, type Page } from '../../src/model/info.ts'
+import { EMPTY_PAGE, type ListQuery, listLimit, type Page, pageOf } from '../../src/model/info.ts'
 import { arbitraryName, arbitrarySet } from './access-scopes.ts'
 
 /** Lists one page of names in order, as a storage does. */

@@ -55,7 +55,7 @@ const batchOf = (seq: number, epoch = 0) => ({ producer: { id: 'p', epoch, seq }
 const AFTER = { hasEffect: true } as const
 
 /** The code of the access tokens. */
-const TOKENS = '../../src/engine/access/tokens.ts'
+const CIPHERS = '../../src/engine/encryption/stream-codec.ts'
 let limitingSession: { close(): Promise<void> } | undefined
 
 /** Those of the wire, of folds and of outboxes are tested with those. */
@@ -230,12 +230,24 @@ const CASES: [code: ErrorCode, cause: string, prepare: Prepare, more?: More][] =
     'unavailable',
     'code that cannot be loaded',
     async ({ hw }) => {
-      vi.doMock(TOKENS, () => {
-        throw new TypeError('Failed to fetch dynamically imported module')
-      })
-      return () => hw.createRootToken()
+      await hw.basin('encrypted').createStream('another')
+      const stream = hw.basin('encrypted').stream('another', { encryptionKey: key(1) })
+      return () => {
+        // Not before: the observer needs the code too.
+        vi.doMock(CIPHERS, () => {
+          throw new TypeError('Failed to fetch dynamically imported module')
+        })
+        return stream.append('x')
+      }
     },
-    { heal: () => void vi.doUnmock(TOKENS) },
+    {
+      heal: () => void vi.doUnmock(CIPHERS),
+      retry: ({ hw }) =>
+        hw
+          .basin('encrypted')
+          .stream('another', { encryptionKey: key(1) })
+          .append('x'),
+    },
   ],
   [
     'undecodable_record',
@@ -264,10 +276,8 @@ async function openWorld(): Promise<World> {
   const stream = hw.basin('basin').stream('stream')
   const encrypted = hw.basin('encrypted').stream('stream', { encryptionKey: key(1) })
   for (const each of [stream, encrypted]) await each.append('first')
-  // Loads the code for it.
-  await observer.listAccessTokens()
   onTestFinished(async () => {
-    vi.doUnmock(TOKENS)
+    vi.doUnmock(CIPHERS)
     storage.heal()
     await Promise.all([hw.close(), observer.close()])
   })

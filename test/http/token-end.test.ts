@@ -21,7 +21,7 @@ import {
   Upload,
 } from './support.ts'
 
-const LIFETIME_MS = 60_000
+const LIFETIME_MS = 30_000
 const SESSION = { 'content-type': 'svcs/proto', accept: 'application/protobuf' }
 const ANY = { basins: { prefix: '' }, streams: { prefix: '' } }
 

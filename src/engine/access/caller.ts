@@ -1,25 +1,141 @@
 import { type CallOptions, signalOf } from '../../api/call-options.ts'
-import type { Resource } from '../../core/permission.ts'
-import type { Operation } from '../../model/access.ts'
+import {
+  covers,
+  OWNER,
+  permits,
+  prefixedName,
+  prefixedQuery,
+  type Resource,
+  scopedQuery,
+  shownName,
+  withinSet,
+} from '../../core/permission.ts'
+import { OPERATIONS, type Operation, type ResourceKind } from '../../model/access.ts'
 import type { AppendBatch } from '../../model/append-input.ts'
 import type { RetentionPolicy } from '../../model/config.ts'
+import { assertValid, invalid } from '../../model/errors.ts'
+import type { ListQuery, Page } from '../../model/info.ts'
+import { basinNameProblem, type StreamRef, streamNameProblem } from '../../model/names.ts'
 import { assertText, type Members } from '../../model/validation.ts'
 import { type SharedSignal, unlessAborted } from '../../runtime/abort.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { LazyModule } from '../../runtime/lazy-module.ts'
 import { SerialQueue } from '../../runtime/serial-queue.ts'
+import { permissionDenied } from '../errors.ts'
 import type { Admission } from '../service/admission.ts'
 import type { UsageRecorder } from '../service/usage.ts'
-import { permissionDenied } from '../streams/errors.ts'
 import type { StreamTarget, UsageConnection } from '../streams/target.ts'
-import { OWNER_PERMIT, type Permit, type TokenPermit } from './permissions.ts'
-import type { TokenWatch } from './token-watch.ts'
-import type { TokenLookup, Tokens } from './tokens.ts'
+import type { Identity, TokenLookup, Tokens, TokenWatch } from './tokens.ts'
+
+/** What a caller may do (docs/protocol.md "Permissions"), and its names of streams. */
+export class Permit {
+  /** The identity behind the token; undefined for the owner of the engine. */
+  readonly identity: Identity | undefined
+
+  constructor(identity: Identity | undefined) {
+    this.identity = identity
+  }
+
+  get #grant() {
+    return this.identity?.grant ?? OWNER
+  }
+
+  /**
+   * Throws `permission_denied` unless at least one of the operations is permitted on the resource, named as
+   * the caller names it.
+   */
+  authorize(operations: readonly Operation[], { basin, stream, tokenId }: Resource): void {
+    const grant = this.#grant
+    const named = { basin, stream: stream === undefined ? undefined : grant.streamPrefix + stream, tokenId }
+    let isPermitted = false
+    for (const operation of operations) {
+      if (!OPERATIONS.includes(operation)) throw invalid(`unknown operation \`${operation}\``, 'operation')
+      isPermitted ||= permits(grant, operation, named)
+    }
+    if (!isPermitted) {
+      throw permissionDenied(`the access token does not permit ${operations.join(' or ')}`)
+    }
+  }
+
+  /** Throws `permission_denied` unless the operation of each command in the batch is permitted. */
+  authorizeCommands(ref: StreamRef, { records }: AppendBatch): void {
+    if (this.identity === undefined) return
+    for (const { command } of records) {
+      // Closing takes no permission beyond that to append.
+      if (command && command.kind !== 'close') this.authorize([command.kind], ref)
+    }
+  }
+
+  /**
+   * Returns the stream that the caller means. Throws `invalid` for a name of a token's holder that breaks the
+   * rules, which could address another stream's document, and for one that is too long together with the
+   * token's prefix (docs/protocol.md "Automatic prefixes").
+   */
+  resolveRef(ref: StreamRef): StreamRef {
+    if (this.identity === undefined) return ref
+    const { basin, stream } = ref
+    assertValid(basinNameProblem(basin), 'basin')
+    assertValid(streamNameProblem(stream), 'stream')
+    const grant = this.#grant
+    if (grant.streamPrefix === '') return { basin, stream }
+    return { basin, stream: prefixedName(grant, stream), shownAs: stream }
+  }
+
+  /** Returns the target with the permissions applied. Throws `permission_denied`, and `invalid` for names. */
+  resolveTarget(target: StreamTarget): StreamTarget {
+    if (this.identity === undefined) return target
+    const { always, config } = target.creation
+    if (always) {
+      this.authorize(['create-basin'], { basin: target.ref.basin })
+      this.authorize(['create-stream'], target.ref)
+    }
+    const ref = this.resolveRef(target.ref)
+    // A basin's configuration grants streams with that configuration, not with one of the caller's choice.
+    const isConfigDenied = config !== undefined && !permits(this.#grant, 'create-stream', ref)
+    return {
+      ...target,
+      ref,
+      creation: { ...target.creation, ...(isConfigDenied && { config: undefined, isConfigDenied }) },
+    }
+  }
+
+  /** Authorizes an append. Returns the target with the permissions applied. Throws as the others do. */
+  resolveAppend(target: StreamTarget, batch: AppendBatch): StreamTarget {
+    this.authorize(['append'], target.ref)
+    const resolved = this.resolveTarget(target)
+    this.authorizeCommands(target.ref, batch)
+    return resolved
+  }
+
+  /** Returns the name by which the caller knows a stream. */
+  shownName(stream: string): string {
+    return shownName(this.#grant, stream)
+  }
+
+  /** Whether the caller may see the resource with this name. */
+  covers(kind: ResourceKind, name: string): boolean {
+    return covers(this.#grant.scope[kind], name)
+  }
+
+  /**
+   * Lists the resources that the caller may see, by their names in the storage. Resolves to undefined when it
+   * may see none of those queried.
+   */
+  async list<Item>(
+    kind: ResourceKind,
+    query: ListQuery,
+    list: (query: ListQuery) => Promise<Page<Item>>,
+    nameOf: (item: Item) => string,
+  ): Promise<Page<Item> | undefined> {
+    const set = this.#grant.scope[kind]
+    const scoped = scopedQuery(set, kind === 'streams' ? prefixedQuery(this.#grant, query) : query)
+    return scoped === undefined ? undefined : withinSet(set, await list(scoped), nameOf)
+  }
+}
+
+const OWNER_PERMIT = new Permit(undefined)
 
 export interface CallerContext {
-  readonly tokens: LazyModule<Tokens>
+  readonly tokens: Tokens
   readonly usage: UsageRecorder
-  readonly clock: Clock
   readonly closing: SharedSignal
   readonly admission: Admission
 }
@@ -73,8 +189,8 @@ export class Caller {
   }
 
   /** The owner of the engine, who keeps records forever by default. */
-  static owner(context: CallerContext, connection: UsageConnection = {}): Caller {
-    return new Caller(context, connection, 'infinite')
+  static owner(context: CallerContext): Caller {
+    return new Caller(context, {}, 'infinite')
   }
 
   /** The holder of a token, valid or not, which is looked up at each call. */
@@ -108,17 +224,6 @@ export class Caller {
     if (!this.isOwner) throw permissionDenied()
   }
 
-  /** Synchronous for the owner. Throws or rejects with `authn` or `permission_denied`. */
-  permit(operations: readonly Operation[], resource: Resource): Permit | Promise<Permit> {
-    if (this.isOwner) return OWNER_PERMIT
-    const permitted = (permit: TokenPermit): Permit => {
-      permit.authorize(operations, resource)
-      return permit
-    }
-    const permit = this.#current()
-    return permit ? permitted(permit) : this.#lookUp().then(permitted)
-  }
-
   /**
    * Validates the names and the options of a call, authorizes it, makes it and counts it. Of several
    * operations, at least one must be permitted here, and `call` authorizes the one that it performs. Rejects
@@ -134,15 +239,14 @@ export class Caller {
     for (const [field, name] of Object.entries(resource)) assertText(name, field)
     const signal = signalOf(options, members)
     signal?.throwIfAborted()
-    const checkedCall = (permitted: Permit) => {
+    const operations = typeof operation === 'string' ? [operation] : operation.anyOf
+    const callAsHolder = async () => {
+      const permit = await this.#authorized(operations, resource)
       // Nothing happens on behalf of a caller that gave up while its token was looked up.
       signal?.throwIfAborted()
-      return call(permitted)
+      return call(permit)
     }
-    const calling = this.track(() => {
-      const permit = this.permit(typeof operation === 'string' ? [operation] : operation.anyOf, resource)
-      return permit instanceof Promise ? permit.then(checkedCall) : call(permit)
-    })
+    const calling = this.track(() => (this.isOwner ? call(OWNER_PERMIT) : callAsHolder()))
     const result = await unlessAborted(signal, calling)
     const counted = typeof operation === 'string' ? operation : operation.counted(result)
     this.#context.usage.operation(counted, resource.basin)
@@ -191,11 +295,9 @@ export class Caller {
     open: (opened: OpenTarget) => Promise<Result>,
   ): Promise<Result> {
     signal?.throwIfAborted()
-    const permitting = Promise.resolve(this.permit([operation], target.ref))
-    const permit = await unlessAborted(signal, permitting)
+    const permit = await unlessAborted(signal, this.#authorized([operation], target.ref))
     const resolved = permit.resolveTarget(target)
-    // A permit was looked up, so the code of tokens is loaded.
-    const watching = this.#context.tokens.part!.watch(permit.identity!)
+    const watching = this.#context.tokens.watch(permit.identity!)
     const watch = await unlessAborted(signal, watching, (late) => late.release())
     try {
       return await open({ permit, target: resolved, watch })
@@ -209,20 +311,26 @@ export class Caller {
   async watch(): Promise<TokenWatch | undefined> {
     if (this.isOwner) return undefined
     const { identity } = this.#current() ?? (await this.#lookUp())
-    return this.#context.tokens.part!.watch(identity)
+    return this.#context.tokens.watch(identity!)
+  }
+
+  /** Rejects with `authn` or `permission_denied`. */
+  async #authorized(operations: readonly Operation[], resource: Resource): Promise<Permit> {
+    const permit = this.#current() ?? (await this.#lookUp())
+    permit.authorize(operations, resource)
+    return permit
   }
 
   /** The permit, if the token was looked up lately. */
-  #current(): TokenPermit | undefined {
+  #current(): Permit | undefined {
     const lookup = this.#lookup
-    return lookup && this.#context.tokens.part!.isCurrent(lookup) ? lookup.permit : undefined
+    return lookup && this.#context.tokens.isCurrent(lookup) ? new Permit(lookup.identity) : undefined
   }
 
-  async #lookUp(): Promise<TokenPermit> {
-    const tokens = this.#context.tokens.part ?? (await this.#context.tokens.load())
+  async #lookUp(): Promise<Permit> {
     const { token, isCached } = this.#holder!
-    const lookup = await tokens.lookUp(token)
+    const lookup = await this.#context.tokens.lookUp(token)
     if (isCached) this.#lookup = lookup
-    return lookup.permit
+    return new Permit(lookup.identity)
   }
 }

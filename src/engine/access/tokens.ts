@@ -6,142 +6,95 @@ import {
   accessTokenPrefixProblem,
   type NewAccessToken,
 } from '../../model/access.ts'
+import { equalSecrets, textOf, utf8 } from '../../model/bytes.ts'
 import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
 import type { ListQuery, Page } from '../../model/info.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { StorageSession } from '../../storage/contract.ts'
+import { ACCESS_TOKEN_ID_BYTES_MAX } from '../../model/limits.ts'
+import { SharedSignal } from '../../runtime/abort.ts'
+import { type Clock, trackExternalWork } from '../../runtime/clock.ts'
+import { nodeCrypto } from '../../runtime/node.ts'
+import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
 import { getDocument, putDocument, type TokenDocument, type Versioned } from '../../storage/documents.ts'
+import { authnError, permissionDenied, tokenEndedError } from '../errors.ts'
 import type { Catalog } from '../streams/catalog.ts'
-import { permissionDenied } from '../streams/errors.ts'
-import { type Identity, TokenPermit } from './permissions.ts'
-import {
-  idOfToken,
-  isSameDigest,
-  newRootToken,
-  newToken,
-  rootTokenProblem,
-  TOKEN_CHARACTERS_MAX,
-  tokenDigest,
-} from './token-format.ts'
-import {
-  authnError,
-  isUnchanged,
-  type TokenWatch,
-  TokenWatcher,
-  type TokenWatcherContext,
-} from './token-watch.ts'
 
 /** How long a caller may act on one look-up of its token, in milliseconds. */
 const LOOKUP_VALID_MS = 1_000
-/** How many look-ups are kept. */
-const LOOKUPS_MAX = 1_000
+/**
+ * How often the tokens of open sessions are checked, in milliseconds. A token that ended must be noticed
+ * within a second.
+ */
+const CHECK_MS = 500
+/** The time after which a check that has not completed is repeated, in milliseconds. */
+const CHECK_AGAIN_MS = 5_000
+/** How often expired tokens are looked for, in milliseconds. */
+const DELETE_EXPIRED_MS = 3_600_000
+/** How long an expired token stays listed, in milliseconds. */
+const EXPIRED_LISTED_MS = 86_400_000
+
+/** The permissions of an access token at the time of its look-up. */
+export interface Identity {
+  readonly grant: Grant
+  /** SHA-256 of the token, in hexadecimal. */
+  readonly digest: string
+  /** Holds while the token is neither revoked nor replaced. */
+  readonly unchanged: Extract<CatalogChange, { readonly kind: 'check' }>
+}
 
 /** The outcome of the look-up of a token. */
 export interface TokenLookup {
-  readonly permit: TokenPermit
+  readonly identity: Identity
   /** The time at which the look-up began, in milliseconds. */
   readonly at: number
   /** How often this engine had changed tokens by then. */
   readonly revision: number
 }
 
-interface TokensContext extends Omit<TokenWatcherContext, 'mayEndUnseen'> {
+/** Ends what a token opened when the token ends. */
+export interface TokenWatch {
+  /** Aborts with `authn` when the token is revoked or expires. */
+  readonly ended: SharedSignal
+  /** Stops watching. */
+  release(): void
+}
+
+/** A token of open sessions. */
+interface WatchedToken {
+  readonly identity: Identity
+  readonly ended: SharedSignal
+  sessions: number
+  /** The time at which the check in progress began. */
+  checkingSince: number | undefined
+}
+
+export interface TokensContext {
+  readonly session: StorageSession
   readonly catalog: Catalog
   /** Whether other engines may ever change tokens. */
   readonly shared: boolean
-  /** Whether other engines may change tokens now. Never false again once it was true. */
-  readonly isShared: () => boolean
+  readonly clock: Clock
+  readonly onBackgroundError: (error: unknown) => void
+  readonly closing: SharedSignal
 }
 
 /**
  * The access tokens of an engine (docs/protocol.md "Access tokens"): issues, revokes and lists them, looks up
- * what they permit, and watches those of open sessions. Only their digests are stored.
+ * what they permit, and watches those of open sessions, so that the sessions end with their token. Only their
+ * digests are stored.
  */
 export class Tokens {
-  readonly #session: StorageSession
-  readonly #catalog: Catalog
-  readonly #clock: Clock
-  readonly #isShared: () => boolean
-  readonly #watcher: TokenWatcher
-  /** The last look-ups, by digest. One that is outdated is found by the version of its document. */
-  readonly #lookups = new Map<string, TokenLookup>()
+  readonly #context: TokensContext
+  /** The tokens of open sessions, by digest. */
+  readonly #watched = new Map<string, WatchedToken>()
+  #cancelCheck: (() => void) | undefined
   /** How often this engine changed tokens. */
   #revision = 0
   /** Whether a change failed that may appear in the storage later. */
   #mayAppearLate = false
+  #expiredDeletedAt = Number.NEGATIVE_INFINITY
 
-  constructor({ catalog, shared, isShared, ...context }: TokensContext) {
-    this.#session = context.session
-    this.#catalog = catalog
-    this.#clock = context.clock
-    this.#isShared = () => this.#mayAppearLate || isShared()
-    this.#watcher = new TokenWatcher({ ...context, mayEndUnseen: () => this.#mayAppearLate || shared })
-  }
-
-  // Looking up
-
-  /** Rejects with the same `authn` error for malformed, unknown, revoked and expired tokens. */
-  async lookUp(token: string | undefined): Promise<TokenLookup> {
-    const isText = typeof token === 'string' && token !== ''
-    if (!isText || token.length > TOKEN_CHARACTERS_MAX) throw authnError()
-    const at = this.#clock.now()
-    const revision = this.#revision
-    const digest = await tokenDigest(token)
-    const known = this.#lookups.get(digest)
-    const permit =
-      known !== undefined && (await this.#stillHolds(known.permit))
-        ? known.permit
-        : new TokenPermit(await this.#identify(token, digest))
-    if (isExpired(permit.identity.grant.expiresAt, this.#clock.now())) throw authnError()
-    const lookup = { permit, at, revision }
-    // Else it may have been revoked meanwhile.
-    if (revision === this.#revision) this.#keep(digest, lookup)
-    return lookup
-  }
-
-  /**
-   * Whether a caller may act on a look-up: for a second, unless the token expires or this engine changes
-   * tokens.
-   */
-  isCurrent({ permit, at, revision }: TokenLookup): boolean {
-    const now = this.#clock.now()
-    const isRecent = Math.abs(now - at) < LOOKUP_VALID_MS
-    return isRecent && revision === this.#revision && !isExpired(permit.identity.grant.expiresAt, now)
-  }
-
-  /** Watches the token while a session is open. Rejects with `authn` if it changed since it was looked up. */
-  watch(identity: Identity): Promise<TokenWatch> {
-    return this.#watcher.watch(identity)
-  }
-
-  /** Other engines may have revoked it, and expired tokens are deleted without notice. */
-  async #stillHolds({ identity }: TokenPermit): Promise<boolean> {
-    const mayHaveEnded = this.#isShared() || identity.grant.expiresAt !== null
-    return !mayHaveEnded || isUnchanged(this.#session, identity)
-  }
-
-  #keep(digest: string, lookup: TokenLookup): void {
-    const isFull = this.#lookups.size >= LOOKUPS_MAX && !this.#lookups.has(digest)
-    if (isFull) this.#lookups.delete(this.#lookups.keys().next().value!)
-    this.#lookups.set(digest, lookup)
-  }
-
-  async #identify(token: string, digest: string): Promise<Identity> {
-    const issued = await this.#findIssued(token, digest)
-    if (issued !== undefined) {
-      const { key, value, version } = issued
-      return { grant: grantOf(value), digest, unchanged: unchanged('tokens', key, version) }
-    }
-    const root = await getDocument(this.#session, 'settings', 'root-token')
-    if (root === undefined || !isSameDigest(root.value.digest, digest)) throw authnError()
-    return { grant: OWNER, digest, unchanged: unchanged('settings', root.key, root.version) }
-  }
-
-  /** Resolves to the document of an issued token, expired or not. */
-  async #findIssued(token: string, digest: string): Promise<Versioned<TokenDocument> | undefined> {
-    const id = idOfToken(token)
-    const document = id === undefined ? undefined : await getDocument(this.#session, 'tokens', id)
-    return document && isSameDigest(document.value.digest, digest) ? document : undefined
+  constructor(context: TokensContext) {
+    this.#context = context
   }
 
   // Storing
@@ -151,8 +104,9 @@ export class Tokens {
    * it.
    */
   async issue(input: NewAccessToken, issuer?: Identity): Promise<string> {
+    const { session, catalog, clock } = this.#context
     const { id, expiresAtText, autoPrefixStreams, scope } = input
-    const now = this.#clock.now()
+    const now = clock.now()
     if (isExpired(input.expiresAt, now)) throw invalid('`expiresAt` must be in the future', 'expiresAt')
     if (isEmptyScope(scope)) throw invalid('Access token permissions cannot be empty', 'scope')
     const grant = issuer?.grant ?? OWNER
@@ -164,15 +118,15 @@ export class Tokens {
     const token = newToken(id)
     const document: TokenDocument = {
       id,
-      digest: await tokenDigest(token),
+      digest: await digestOf(token),
       expiresAt,
       ...(expiresAtText !== undefined && { expiresAtText }),
       autoPrefixStreams,
       scope,
     }
-    await this.#catalog.change(changeKey(id), async (commit) => {
-      if (issuer !== undefined && !(await isUnchanged(this.#session, issuer))) throw authnError()
-      const existing = await getDocument(this.#session, 'tokens', id)
+    await catalog.change(changeKey(id), async (commit) => {
+      if (issuer !== undefined && !(await this.#isUnchanged(issuer))) throw authnError()
+      const existing = await getDocument(session, 'tokens', id)
       // An expired token is kept for listing only.
       if (existing !== undefined && !isExpired(existing.value.expiresAt, now)) {
         throw new HeadwaterError('resource_already_exists', `access token \`${id}\` already exists`)
@@ -187,38 +141,41 @@ export class Tokens {
     const { prefix = '', startAfter = '' } = query
     assertValid(accessTokenPrefixProblem(prefix, 'prefix'), 'prefix')
     assertValid(accessTokenPrefixProblem(startAfter, 'start-after'), 'startAfter')
-    return this.#catalog.page('tokens', query, tokenInfo)
+    return this.#context.catalog.page('tokens', query, tokenInfo)
   }
 
   async revoke(id: string): Promise<void> {
+    const { session, catalog } = this.#context
     assertValid(accessTokenIdProblem(id), 'id')
-    const revoking = this.#catalog.change(changeKey(id), async (commit) => {
-      const existing = await this.#session.get('tokens', id)
+    const revoking = catalog.change(changeKey(id), async (commit) => {
+      const existing = await session.get('tokens', id)
       if (existing === undefined) {
         throw new HeadwaterError('access_token_not_found', `access token \`${id}\` not found`)
       }
       await commit([{ kind: 'delete', collection: 'tokens', key: id, expect: existing.version }])
     })
     await this.#changed(revoking)
-    this.#watcher.onRevoked(id)
+    this.#endWhere(({ grant }) => grant.tokenId === id)
   }
 
   /** Rejects with `invalid` unless it is 16 to 1,024 visible ASCII characters. */
   async setRoot(token: string): Promise<void> {
-    this.#watcher.onRootReplaced(await this.#changed(this.#storeRoot(token)))
+    const digest = await this.#changed(this.#storeRoot(token))
+    this.#endWhere((identity) => identity.grant.tokenId === null && identity.digest !== digest)
   }
 
   /** Resolves to the digest. */
   async #storeRoot(token: string): Promise<string> {
+    const { session, catalog } = this.#context
     const problem = rootTokenProblem(token)
     if (problem !== undefined) throw invalid(problem, 'token')
-    const digest = await tokenDigest(token)
+    const digest = await digestOf(token)
     // Else revoking the issued token would turn its holder into the root.
     if ((await this.#findIssued(token, digest)) !== undefined) {
       throw invalid('the root token must not be a token that was issued', 'token')
     }
-    await this.#catalog.change('root-token', async (commit) => {
-      const existing = await getDocument(this.#session, 'settings', 'root-token')
+    await catalog.change('root-token', async (commit) => {
+      const existing = await getDocument(session, 'settings', 'root-token')
       if (existing?.value.digest === digest) return
       await commit([putDocument('settings', 'root-token', { digest }, existing?.version ?? null)])
     })
@@ -227,10 +184,11 @@ export class Tokens {
 
   /** Resolves to a new root token, or to undefined when there is one already. */
   async createRoot(): Promise<string | undefined> {
-    const token = newRootToken()
-    const digest = await tokenDigest(token)
-    return this.#catalog.change('root-token', async (commit) => {
-      if ((await getDocument(this.#session, 'settings', 'root-token')) !== undefined) return undefined
+    const { session, catalog } = this.#context
+    const token = toBase64(randomSecret())
+    const digest = await digestOf(token)
+    return catalog.change('root-token', async (commit) => {
+      if ((await getDocument(session, 'settings', 'root-token')) !== undefined) return undefined
       await commit([putDocument('settings', 'root-token', { digest }, null)])
       return token
     })
@@ -242,16 +200,177 @@ export class Tokens {
       return await change
     } catch (error) {
       this.#mayAppearLate ||= !HeadwaterError.is(error) || error.mayHaveEffects
-      void this.#watcher.checkNow()
+      this.#scheduleCheck()
+      void this.#check(true)
       throw error
     } finally {
       this.#revision++
-      this.#lookups.clear()
     }
   }
 
+  /** Deletes tokens that expired more than a day ago, once an hour. `now` is the confirmed time. */
+  async deleteExpired(now: number): Promise<void> {
+    // The absolute difference, in case the clock was set back.
+    if (Math.abs(now - this.#expiredDeletedAt) < DELETE_EXPIRED_MS) return
+    const { session, catalog } = this.#context
+    await catalog.forEach('tokens', '', async ({ key, value, version }) => {
+      const { expiresAt } = value
+      if (expiresAt === null || expiresAt + EXPIRED_LISTED_MS > now) return undefined
+      // A token that was revoked or replaced meanwhile stays as it is.
+      await session.commit([{ kind: 'delete', collection: 'tokens', key, expect: version }])
+      return undefined
+    })
+    this.#expiredDeletedAt = now
+  }
+
+  // Looking up
+
+  /** Rejects with the same `authn` error for malformed, unknown, revoked and expired tokens. */
+  async lookUp(token: string | undefined): Promise<TokenLookup> {
+    const isText = typeof token === 'string' && token !== ''
+    if (!isText || token.length > TOKEN_CHARACTERS_MAX) throw authnError()
+    const at = this.#context.clock.now()
+    const revision = this.#revision
+    const identity = await this.#identify(token, await digestOf(token))
+    if (this.#hasExpired(identity)) throw authnError()
+    return { identity, at, revision }
+  }
+
+  /**
+   * Whether a caller may act on a look-up: for a second, unless the token expires or this engine changes
+   * tokens.
+   */
+  isCurrent({ identity, at, revision }: TokenLookup): boolean {
+    const isRecent = Math.abs(this.#context.clock.now() - at) < LOOKUP_VALID_MS
+    return isRecent && revision === this.#revision && !this.#hasExpired(identity)
+  }
+
+  async #identify(token: string, digest: string): Promise<Identity> {
+    const issued = await this.#findIssued(token, digest)
+    if (issued !== undefined) {
+      const { key, value, version } = issued
+      return { grant: grantOf(value), digest, unchanged: unchanged('tokens', key, version) }
+    }
+    const root = await getDocument(this.#context.session, 'settings', 'root-token')
+    if (root === undefined || !isSameDigest(root.value.digest, digest)) throw authnError()
+    return { grant: OWNER, digest, unchanged: unchanged('settings', root.key, root.version) }
+  }
+
+  /** Resolves to the document of an issued token, expired or not. */
+  async #findIssued(token: string, digest: string): Promise<Versioned<TokenDocument> | undefined> {
+    const id = idOfToken(token)
+    const document = id === undefined ? undefined : await getDocument(this.#context.session, 'tokens', id)
+    return document && isSameDigest(document.value.digest, digest) ? document : undefined
+  }
+
+  #hasExpired({ grant }: Identity): boolean {
+    return isExpired(grant.expiresAt, this.#context.clock.now())
+  }
+
+  /** Whether the token is still as it was when it was looked up. */
+  async #isUnchanged({ unchanged }: Identity): Promise<boolean> {
+    const document = await this.#context.session.get(unchanged.collection, unchanged.key)
+    return document?.version === unchanged.expect
+  }
+
+  // Watching
+
+  /** Watches the token while a session is open. Rejects with `authn` if it changed since it was looked up. */
+  async watch(identity: Identity): Promise<TokenWatch> {
+    const watched = this.#watched.get(identity.digest) ?? this.#add(identity)
+    watched.sessions++
+    let isWatching = true
+    const release = () => {
+      if (!isWatching) return
+      isWatching = false
+      watched.sessions--
+      if (watched.sessions === 0) this.#remove(watched)
+    }
+    try {
+      // Changes from now on are noticed; earlier ones are looked up.
+      const isValid = (await this.#isUnchanged(watched.identity)) && !this.#hasExpired(identity)
+      if (!isValid) throw authnError()
+    } catch (error) {
+      release()
+      throw error
+    }
+    return { ended: watched.ended, release }
+  }
+
   close(): void {
-    this.#watcher.close()
+    for (const watched of [...this.#watched.values()]) this.#remove(watched)
+  }
+
+  #add(identity: Identity): WatchedToken {
+    const watched = { identity, ended: new SharedSignal(), sessions: 0, checkingSince: undefined }
+    this.#watched.set(identity.digest, watched)
+    this.#scheduleCheck()
+    return watched
+  }
+
+  #remove(watched: WatchedToken): void {
+    if (this.#isWatched(watched)) this.#watched.delete(watched.identity.digest)
+    if (this.#watched.size > 0) return
+    this.#cancelCheck?.()
+    this.#cancelCheck = undefined
+  }
+
+  #isWatched(watched: WatchedToken): boolean {
+    return this.#watched.get(watched.identity.digest) === watched
+  }
+
+  #endWhere(matches: (identity: Identity) => boolean): void {
+    for (const watched of [...this.#watched.values()]) if (matches(watched.identity)) this.#end(watched)
+  }
+
+  #end(watched: WatchedToken): void {
+    this.#remove(watched)
+    watched.ended.abort(tokenEndedError())
+  }
+
+  /** Whether tokens may be revoked without a call of `revoke` or `setRoot`. */
+  #mayEndUnseen(): boolean {
+    return this.#mayAppearLate || this.#context.shared
+  }
+
+  #scheduleCheck(): void {
+    const { clock, closing } = this.#context
+    if (this.#cancelCheck !== undefined || this.#watched.size === 0) return
+    const mayExpire = [...this.#watched.values()].some(({ identity }) => identity.grant.expiresAt !== null)
+    // Else this engine knows of every way in which one of them ends.
+    if (!mayExpire && !this.#mayEndUnseen()) return
+    const check = () => {
+      this.#cancelCheck = undefined
+      void this.#check(this.#mayEndUnseen())
+      if (!closing.aborted) this.#scheduleCheck()
+    }
+    this.#cancelCheck = clock.schedule(CHECK_MS, check, { background: true })
+  }
+
+  /**
+   * Ends the sessions of tokens that have expired or, if `isLookedUp`, no longer exist: all are looked up at
+   * once, so that a slow look-up does not delay the others. Never rejects.
+   */
+  async #check(isLookedUp: boolean): Promise<void> {
+    const { clock, onBackgroundError, closing } = this.#context
+    const now = clock.now()
+    this.#endWhere((identity) => this.#hasExpired(identity))
+    if (!isLookedUp) return
+    const due = [...this.#watched.values()].filter(
+      ({ checkingSince }) => checkingSince === undefined || now - checkingSince >= CHECK_AGAIN_MS,
+    )
+    const lookUps = due.map(async (watched) => {
+      watched.checkingSince = now
+      try {
+        const isLeft = await this.#isUnchanged(watched.identity)
+        if (!isLeft && this.#isWatched(watched)) this.#end(watched)
+      } finally {
+        if (watched.checkingSince === now) watched.checkingSince = undefined
+      }
+    })
+    const failed = (await Promise.allSettled(lookUps)).find(({ status }) => status === 'rejected')
+    // One report for all of them; the next check tries again.
+    if (failed?.status === 'rejected' && !closing.aborted) onBackgroundError(failed.reason)
   }
 }
 
@@ -278,4 +397,79 @@ function tokenInfo(document: TokenDocument): AccessTokenInfo {
 
 function changeKey(id: string): string {
   return `token\0${id}`
+}
+
+// The text of a token
+
+const SECRET_BYTES = 32
+/** Longest token that is accepted, whether issued or a root token. */
+export const TOKEN_CHARACTERS_MAX = 1024
+export const ROOT_TOKEN_CHARACTERS_MIN = 16
+const ISSUED = /^[A-Za-z0-9+/]{44,}={0,2}$/
+const ISSUED_CHARACTERS_MAX = Math.ceil((SECRET_BYTES + ACCESS_TOKEN_ID_BYTES_MAX) / 3) * 4
+
+/**
+ * Makes an issued token: 256 random bits and the token's id, in base64. The id locates the document, so that
+ * no secret does.
+ */
+function newToken(id: string): string {
+  return toBase64(new Uint8Array([...randomSecret(), ...utf8(id)]))
+}
+
+/** Returns the id in an issued token, or undefined when the text cannot be one. */
+export function idOfToken(token: string): string | undefined {
+  if (token.length > ISSUED_CHARACTERS_MAX || !ISSUED.test(token) || token.length % 4 !== 0) return undefined
+  const characters = atob(token)
+  const bytes = new Uint8Array(characters.length)
+  // Not `Uint8Array.from`, which takes ten times as long.
+  for (let i = 0; i < bytes.length; i++) bytes[i] = characters.charCodeAt(i)
+  const id = textOf(bytes.subarray(SECRET_BYTES))
+  return id === undefined || accessTokenIdProblem(id) !== undefined ? undefined : id
+}
+
+/**
+ * Returns what is wrong with the text of a root token. Whether it was issued to somebody else only the
+ * storage knows.
+ */
+export function rootTokenProblem(token: string): string | undefined {
+  const isValid =
+    typeof token === 'string' &&
+    /^[!-~]*$/.test(token) &&
+    token.length >= ROOT_TOKEN_CHARACTERS_MIN &&
+    token.length <= TOKEN_CHARACTERS_MAX
+  if (isValid) return undefined
+  const range = `${ROOT_TOKEN_CHARACTERS_MIN} to ${TOKEN_CHARACTERS_MAX}`
+  return `the root token must have ${range} characters, visible ASCII without spaces`
+}
+
+/**
+ * Returns the SHA-256 of a token in hexadecimal: by `node:crypto` where the runtime has it, else by
+ * WebCrypto. Rejects with `unsupported` on an insecure page, where browsers provide neither.
+ */
+async function digestOf(token: string): Promise<string> {
+  const bytes = utf8(token)
+  const node = nodeCrypto()
+  if (node !== undefined) return node.createHash('sha256').update(bytes).digest('hex')
+  const subtle = globalThis.crypto?.subtle
+  if (subtle === undefined) {
+    throw new HeadwaterError(
+      'unsupported',
+      'access tokens need WebCrypto, which insecure pages lack: use https',
+    )
+  }
+  const digest = await trackExternalWork(subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>))
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/** Compares two digests in constant time. */
+function isSameDigest(one: string, other: string): boolean {
+  return equalSecrets(utf8(one), utf8(other))
+}
+
+function randomSecret(): Uint8Array {
+  return globalThis.crypto.getRandomValues(new Uint8Array(SECRET_BYTES))
+}
+
+function toBase64(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
 }

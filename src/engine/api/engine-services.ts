@@ -1,7 +1,6 @@
 import type { StreamContext } from '../../api/append-session.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import type { LazyModule } from '../../runtime/lazy-module.ts'
 import type { Tokens } from '../access/tokens.ts'
 import type { ReadBudget } from '../log/read-budget.ts'
 import type { Admission } from '../service/admission.ts'
@@ -22,7 +21,7 @@ export interface EngineServices {
   readonly appends: AppendService
   readonly reads: ReadService
   readonly readBudget: ReadBudget
-  readonly tokens: LazyModule<Tokens>
+  readonly tokens: Tokens
   readonly usage: UsageMeter
   readonly clock: Clock
   /** The context of the methods of streams that build on others. */

@@ -34,8 +34,7 @@ import { assertMembers, type MembersOf, notText, orNull, ownCopy } from '../../m
 import { unlessAborted } from '../../runtime/abort.ts'
 import type { MaybePromise } from '../../runtime/maybe-promise.ts'
 import type { AlternativeOperations, Caller } from '../access/caller.ts'
-import type { TokenWatch } from '../access/token-watch.ts'
-import type { Tokens } from '../access/tokens.ts'
+import type { TokenWatch } from '../access/tokens.ts'
 import type { ReadShare } from '../log/read-budget.ts'
 import type { BasinPlacement } from '../service/basin-service.ts'
 import type { EngineStats } from '../service/stats.ts'
@@ -193,10 +192,9 @@ export class Engine extends Headwater {
 
   override async issueAccessToken(token: AccessTokenInput, options?: CallOptions): Promise<string> {
     return this.#caller.run('issue-access-token', {}, options, async (permit) => {
-      const tokens = await this.#tokens()
       const input = newAccessToken(token)
       permit.authorize(['issue-access-token'], { tokenId: input.id })
-      return tokens.issue(input, permit.identity)
+      return this.#services.tokens.issue(input, permit.identity)
     })
   }
 
@@ -206,11 +204,10 @@ export class Engine extends Headwater {
   ): Promise<Page<AccessTokenInfo>> {
     assertMembers(query, LIST_QUERY, 'query')
     return this.#caller.run('list-access-tokens', {}, options, async (permit) => {
-      const tokens = await this.#tokens()
       const page = await permit.list(
         'accessTokens',
         query,
-        (scoped) => tokens.list(scoped),
+        (scoped) => this.#services.tokens.list(scoped),
         ({ id }) => id,
       )
       return page ?? EMPTY_PAGE
@@ -218,8 +215,8 @@ export class Engine extends Headwater {
   }
 
   override async revokeAccessToken(id: string, options?: CallOptions): Promise<void> {
-    return this.#caller.run('revoke-access-token', { tokenId: id }, options, async () =>
-      (await this.#tokens()).revoke(id),
+    return this.#caller.run('revoke-access-token', { tokenId: id }, options, () =>
+      this.#services.tokens.revoke(id),
     )
   }
 
@@ -228,12 +225,12 @@ export class Engine extends Headwater {
    * if there is one. Only for the owner of the engine.
    */
   async createRootToken(options?: CallOptions): Promise<string | undefined> {
-    return this.#callTokens(options, (tokens) => tokens.createRoot())
+    return this.#asOwner(options, () => this.#services.tokens.createRoot())
   }
 
   /** Replaces the root token: 16 to 1,024 characters of visible ASCII. Only for the owner of the engine. */
   async setRootToken(token: string, options?: CallOptions): Promise<void> {
-    return this.#callTokens(options, (tokens) => tokens.setRoot(token))
+    return this.#asOwner(options, () => this.#services.tokens.setRoot(token))
   }
 
   override async metrics(
@@ -320,18 +317,10 @@ export class Engine extends Headwater {
     if (this.#caller.isOwner) await this.close()
   }
 
-  /** The signal ends only the loading: a token that was created must reach the caller. */
-  #callTokens<Result>(
-    options: CallOptions | undefined,
-    call: (tokens: Tokens) => Promise<Result>,
-  ): Promise<Result> {
+  /** The signal does not end the call: a token that was created must reach the caller. */
+  #asOwner<Result>(options: CallOptions | undefined, call: () => Promise<Result>): Promise<Result> {
     this.#caller.assertOwner()
-    const signal = signalOf(options)
-    signal?.throwIfAborted()
-    return this.#caller.track(() => unlessAborted(signal, this.#tokens()).then(call))
-  }
-
-  #tokens(): Promise<Tokens> {
-    return this.#services.tokens.load()
+    signalOf(options)?.throwIfAborted()
+    return this.#caller.track(call)
   }
 }

@@ -1,6 +1,6 @@
 import type { Cipher } from '../../model/config.ts'
 import { type HeadwaterError, invalid } from '../../model/errors.ts'
-import { loaded } from '../../runtime/lazy-module.ts'
+import { loaded } from '../../runtime/loaded.ts'
 import { nodeCrypto } from '../../runtime/node.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import { PLAIN, type RecordCodec } from '../log/record-codec.ts'

@@ -21,8 +21,8 @@ import {
   type Sealed,
   type SealedSegment,
 } from '../../storage/sealed-block.ts'
+import { decodeStored } from '../errors.ts'
 import type { AppendGroup, AppendListener, AppendSink, BlockEncoder } from '../log/append-group.ts'
-import { decodeStored } from '../log/errors.ts'
 import { type LiveBatch, withData } from '../log/live-tail.ts'
 import type { RecordCodec, RecordReader, Wanted } from '../log/record-codec.ts'
 import { aesGcm } from './aes-gcm.ts'

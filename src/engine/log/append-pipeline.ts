@@ -7,6 +7,7 @@ import { encodeRecords } from '../../storage/block-codec.ts'
 import type { Head, StorageSession, StoredBlock } from '../../storage/contract.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { identityOf } from '../../storage/heads.ts'
+import { fromStorage } from '../errors.ts'
 import type { AppendGroup, AppendListener, AppendSink, BlockEncoder } from './append-group.ts'
 import {
   type AppendEntry,
@@ -18,7 +19,6 @@ import {
   settleAppends,
   type WriteAttempt,
 } from './append-recovery.ts'
-import { fromStorage } from './errors.ts'
 
 export interface AppendPipelineOptions {
   readonly session: Pick<StorageSession, 'append'>

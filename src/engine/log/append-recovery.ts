@@ -8,8 +8,8 @@ import type { SequencedRecord } from '../../model/record.ts'
 import type { Head, StoredBlock } from '../../storage/contract.ts'
 import type { StreamDocument } from '../../storage/documents.ts'
 import { identityOf, isSameHead } from '../../storage/heads.ts'
+import { conflictError, deletedError, fromStorage, withoutEffects } from '../errors.ts'
 import type { AppendGroup, AppendListener, BlockEncoder } from './append-group.ts'
-import { conflictError, deletedError, fromStorage, withoutEffects } from './errors.ts'
 
 /** The stream that a pipeline appends to. */
 export interface AppendTarget {

@@ -1,7 +1,7 @@
 import { invalid } from '../../model/errors.ts'
 import { ByteSemaphore } from '../../runtime/byte-semaphore.ts'
 import { RejectingQuota } from '../../runtime/rejecting-quota.ts'
-import { closedError } from '../log/errors.ts'
+import { closedError } from '../errors.ts'
 
 /** Limits that {@link Admission} enforces, for all callers of an engine together. */
 export interface AdmissionLimits {

@@ -2,7 +2,6 @@ import { HeadwaterError } from '../../model/errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { macrotask } from '../../runtime/macrotask.ts'
 import type { StorageSession } from '../../storage/contract.ts'
-import type { Cleanup } from './cleanup.ts'
 import type { UsageMeter } from './usage.ts'
 
 const INTERVAL_MS = 60_000
@@ -12,8 +11,16 @@ const RETRY_MS_MIN = 1_000
 /** Browsers delay the timers of hidden pages by up to a minute. */
 const OVERDUE_MS = 3 * INTERVAL_MS
 
-/** A bounded piece of work. Resolves to whether more is left. */
-type Task = () => Promise<boolean>
+/** What an engine does in the background. One task that fails does not keep the others from running. */
+export interface BackgroundTasks {
+  /** Frees records. Resolves to whether more is left. */
+  reclaim(): Promise<boolean>
+  /** Deletes streams that are empty or have expired. */
+  checkDeadlines(): Promise<void>
+  /** Completes the deletion of basins. */
+  finishDeletions(): Promise<void>
+  deleteExpiredTokens(): Promise<void>
+}
 
 export interface BackgroundContext {
   readonly electForBackgroundWork: StorageSession['electForBackgroundWork']
@@ -26,8 +33,8 @@ export interface BackgroundContext {
 }
 
 /**
- * Runs the tasks of {@link Cleanup} about every 60 s and on request. Tasks yield to other work between steps.
- * A task that fails is reported and runs again with the next run, which comes early if a full storage kept it
+ * Runs {@link BackgroundTasks} about every 60 s and on request. Tasks yield to other work between steps. A
+ * task that fails is reported and runs again with the next run, which comes early if a full storage kept it
  * from freeing space. Unless this engine is elected, it completes only deletions that were requested from it.
  */
 export class BackgroundWork {
@@ -35,7 +42,7 @@ export class BackgroundWork {
   overdueAt = 0
   readonly #context: BackgroundContext
   /** Set by `start`: it requests work itself. */
-  #cleanup!: Cleanup
+  #tasks!: BackgroundTasks
   #cancelInterval: (() => void) | undefined
   /** The latest time for which a run was requested. */
   #requestedAt = 0
@@ -53,8 +60,8 @@ export class BackgroundWork {
     this.#context = context
   }
 
-  start(cleanup: Cleanup): void {
-    this.#cleanup = cleanup
+  start(tasks: BackgroundTasks): void {
+    this.#tasks = tasks
     const { electForBackgroundWork, usage } = this.#context
     const onElected = (isElected: boolean) => {
       this.#isElected = isElected
@@ -84,12 +91,7 @@ export class BackgroundWork {
     this.#scheduled?.cancel()
     this.#scheduled = undefined
     this.#running = undefined
-    this.start(this.#cleanup)
-  }
-
-  /** Deletes the streams of a basin that is marked as deleting. Rejects if that fails. */
-  deleteStreams(basin: string): Promise<void> {
-    return this.#cleanup.deleteStreams(basin)
+    this.start(this.#tasks)
   }
 
   /** Completes the deletion of basins, now. */
@@ -174,41 +176,37 @@ export class BackgroundWork {
   }
 
   async #runTasks(): Promise<void> {
-    const cleanup = this.#cleanup
+    const { checkDeadlines, finishDeletions, deleteExpiredTokens } = this.#tasks
     if (this.#hasDeletions) {
       this.#hasDeletions = false
-      await this.#repeat(() => cleanup.finishDeletions())
+      await this.#attempt(finishDeletions)
     }
-    const tasks: readonly Task[] = [
-      () => this.#reclaim(),
-      () => cleanup.checkDeadlines(),
-      () => cleanup.finishDeletions(),
-      () => cleanup.deleteExpiredTokens(),
-    ]
-    for (const task of tasks) await this.#repeat(async () => this.#isElected && (await task()))
+    for (const task of [() => this.#reclaim(), checkDeadlines, finishDeletions, deleteExpiredTokens]) {
+      if (this.#isElected) await this.#attempt(task)
+    }
+  }
+
+  async #attempt(task: () => Promise<void>): Promise<void> {
+    if (this.#isClosed) return
+    try {
+      await task()
+    } catch (error) {
+      if (!this.#isClosed) this.#context.onBackgroundError(error)
+    }
   }
 
   /** A browser frees deleted records a moment later, and appends fail until then. */
-  async #reclaim(): Promise<boolean> {
+  async #reclaim(): Promise<void> {
     const { clock } = this.#context
     try {
-      const more = await this.#cleanup.reclaim()
+      while (this.#isElected && !this.#isClosed && (await this.#tasks.reclaim())) await macrotask()
       this.#retryMs = RETRY_MS_MIN
-      return more
     } catch (error) {
       if (HeadwaterError.is(error) && error.code === 'storage_full') {
         this.reclaimAt(clock.now() + this.#retryMs)
         this.#retryMs = Math.min(2 * this.#retryMs, INTERVAL_MS)
       }
       throw error
-    }
-  }
-
-  async #repeat(task: Task): Promise<void> {
-    try {
-      while (!this.#isClosed && (await task())) await macrotask()
-    } catch (error) {
-      if (!this.#isClosed) this.#context.onBackgroundError(error)
     }
   }
 }

@@ -11,10 +11,22 @@ import {
 import { assertValid, HeadwaterError, invalid } from '../../model/errors.ts'
 import { type BasinInfo, type ListQuery, LOCATION, type Page, type Provisioned } from '../../model/info.ts'
 import { basinNameProblem, basinPrefixProblem, requestTokenProblem } from '../../model/names.ts'
+import type { SharedSignal } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import type { BasinDocument } from '../../storage/documents.ts'
-import { type Catalog, putBasin } from '../streams/catalog.ts'
-import { assertNotDeleting } from '../streams/errors.ts'
+import { macrotask } from '../../runtime/macrotask.ts'
+import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
+import {
+  type BasinDocument,
+  listDocuments,
+  type StreamDocument,
+  streamKey,
+  type Versioned,
+} from '../../storage/documents.ts'
+import { StorageConflict } from '../../storage/errors.ts'
+import { assertNotDeleting, closedError, conflictError } from '../errors.ts'
+import { type Catalog, CONFLICTS_MAX, type Commit, putBasin } from '../streams/catalog.ts'
+import type { StreamChanges } from './stream-changes.ts'
+import type { UsageRecorder } from './usage.ts'
 
 /** The location of a basin, which the protocol can name. It never changes: there is only one. */
 export interface BasinPlacement {
@@ -36,13 +48,16 @@ export interface BasinServiceContext {
   readonly clock: Clock
   /** Throws `invalid` for a cipher that this engine cannot use. */
   readonly checkCipher: (cipher: Cipher) => void
-  readonly deletions: {
-    /** Deletes the streams of a basin that is marked as deleting. Rejects if that fails. */
-    deleteStreams(basin: string): Promise<void>
-    /** Completes the deletion of basins, now. */
-    finishDeletions(): void
-  }
+  readonly session: StorageSession
+  readonly changes: StreamChanges
+  readonly usage: UsageRecorder
+  /** `finishDeletions` has the method of the service called soon. */
+  readonly work: { finishDeletions(): void }
+  readonly closing: SharedSignal
 }
+
+/** How many streams of a basin are deleted together. */
+const STREAMS_DELETED = 100
 
 /** Basins and their configuration (docs/protocol.md "Basins and streams"). */
 export class BasinService {
@@ -143,17 +158,61 @@ export class BasinService {
    * more. Background work deletes the basin, and continues if this fails.
    */
   async delete(name: string): Promise<void> {
-    const { catalog, clock, deletions } = this.#context
+    const { catalog, clock, work } = this.#context
     await catalog.change(name, async (commit) => {
       const { value, version } = await catalog.existingBasin(name)
       if (value.deletedAt !== null) return
       await commit([putBasin({ ...value, deletedAt: clock.now() }, version)])
     })
     try {
-      await deletions.deleteStreams(name)
+      await this.#deleteStreams(name)
     } finally {
-      deletions.finishDeletions()
+      work.finishDeletions()
     }
+  }
+
+  /** Deletes the streams of basins that are being deleted, then the basins. Part of the background work. */
+  async finishDeletions(): Promise<void> {
+    const { session, catalog, usage } = this.#context
+    await catalog.forEach('basins', '', async ({ key, value, version }) => {
+      if (value.deletedAt === null) return undefined
+      // If some could not be deleted, the next run tries again.
+      await this.#deleteStreams(key)
+      await session.commit([{ kind: 'delete', collection: 'basins', key, expect: version }])
+      usage.basinDeleted(key)
+      return undefined
+    })
+  }
+
+  /**
+   * Deletes the streams of a basin that gets no more of them. Once it resolves, no engine acknowledges
+   * appends to them. Rejects if one cannot be deleted.
+   */
+  async #deleteStreams(basin: string): Promise<void> {
+    const { session, changes, closing } = this.#context
+    const range = { prefix: streamKey(basin, ''), after: '', limit: STREAMS_DELETED }
+    for (let attempts = 0; attempts < CONFLICTS_MAX; attempts++) {
+      const streams = await listDocuments(session, 'streams', range)
+      if (streams.length === 0) return
+      if (closing.aborted) throw closedError()
+      const isTogether = attempts === 0
+      const commit = isTogether
+        ? commitTogether(session)
+        : (removal: readonly CatalogChange[]) => session.commit(removal)
+      const remove = async (stream: Versioned<StreamDocument>) => {
+        try {
+          await changes.removeWithBasin(commit, stream)
+          attempts = -1
+        } catch (error) {
+          // One by one next, and the list shows whether it is left.
+          if (!isTogether && !StorageConflict.is(error)) throw error
+        }
+      }
+      const removals = await Promise.allSettled(streams.map(remove))
+      for (const removal of removals) if (removal.status === 'rejected') throw removal.reason
+      await macrotask()
+    }
+    throw conflictError()
   }
 
   /** The document of a basin to be created. */
@@ -169,6 +228,17 @@ export class BasinService {
         throw invalid(`${field} must be one of ${LOCATION.name}`, field)
       }
     }
+  }
+}
+
+/** Commits what is passed in one turn in one commit. */
+function commitTogether(session: StorageSession): Commit {
+  const all: CatalogChange[] = []
+  let committed: Promise<void> | undefined
+  return (changes) => {
+    all.push(...changes)
+    committed ??= Promise.resolve().then(() => session.commit(all))
+    return committed
   }
 }
 

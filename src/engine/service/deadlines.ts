@@ -1,6 +1,7 @@
 import {
   decideDeleteOnEmpty,
   decideExpiry,
+  firstCheckAt,
   isReadRecorded,
   type LifetimeDecision,
   streamExpiresAt,
@@ -10,8 +11,11 @@ import type { StreamRef } from '../../model/names.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange, Head, StorageSession } from '../../storage/contract.ts'
 import {
+  DEADLINE_KINDS,
   type DeadlineDocument,
   deadlineKey,
+  deadlinePrefix,
+  deadlineTimeOf,
   putDeadline,
   putStream,
   type StreamDocument,
@@ -19,11 +23,10 @@ import {
   type Versioned,
 } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
-import { conflictError } from '../log/errors.ts'
+import { conflictError, nameReserved } from '../errors.ts'
 import type { StreamLog } from '../log/stream-log.ts'
 import { type Catalog, CONFLICTS_MAX, type Commit } from '../streams/catalog.ts'
-import { nameReserved } from '../streams/errors.ts'
-import type { ConfirmedClock } from './confirmed-clock.ts'
+import type { ConfirmedClock } from './reclaim.ts'
 
 interface StreamRemoval {
   /** Deletes the stream if nothing was appended beyond `expectSeqNum`. */
@@ -43,9 +46,26 @@ export interface DeadlinesContext {
   readonly onBackgroundError: (error: unknown) => void
 }
 
+/** Schedules the first checks of a new stream. */
+export function firstDeadlines(document: StreamDocument): CatalogChange[] {
+  const { basin, name, logId, createdAt, expiry } = document
+  const whenEmpty = emptyDeadline(document, createdAt)
+  if (expiry === undefined) return whenEmpty
+  const at = streamExpiresAt(expiry, { createdAt, appendedAt: createdAt })
+  return [...whenEmpty, putDeadline(at, { basin, stream: name, logId, kind: 'expiry' })]
+}
+
+/** Schedules the first check of a stream with delete-on-empty. */
+export function emptyDeadline(document: StreamDocument, now: number): CatalogChange[] {
+  const { minAgeSeconds } = document.config.deleteOnEmpty
+  if (minAgeSeconds === 0) return []
+  const { basin, name, logId } = document
+  return [putDeadline(firstCheckAt(minAgeSeconds, now), { basin, stream: name, logId, kind: 'empty' })]
+}
+
 /**
  * Deletes streams that are empty or have expired, and what creations left that were not completed: when a
- * deadline has passed, which is stored with the stream (`streams/create.ts`), and when a stream is used.
+ * deadline has passed, which is stored with the stream, and when a stream is used.
  */
 export class Deadlines {
   readonly #context: DeadlinesContext
@@ -57,11 +77,25 @@ export class Deadlines {
 
   // Checks when a deadline has passed
 
+  /** Checks the streams whose deadlines have passed. Part of the background work. */
+  async checkDue(): Promise<void> {
+    const { catalog, confirmedClock } = this.#context
+    const now = await confirmedClock.now()
+    for (const kind of DEADLINE_KINDS) {
+      await catalog.forEach('deadlines', deadlinePrefix(kind), async (deadline) => {
+        // The deadlines of a kind are ordered by time.
+        if (deadlineTimeOf(deadline.key) > now) return 'stop'
+        await this.#check(deadline, now)
+        return undefined
+      })
+    }
+  }
+
   /**
    * Deletes the stream of a deadline that has passed if it is empty or expired, and otherwise moves the
    * deadline or removes it.
    */
-  async check(deadline: Versioned<DeadlineDocument>, now: number): Promise<void> {
+  async #check(deadline: Versioned<DeadlineDocument>, now: number): Promise<void> {
     const { session, changes } = this.#context
     const { basin, stream, logId, kind } = deadline.value
     const done: CatalogChange = {

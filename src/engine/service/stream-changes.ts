@@ -5,9 +5,9 @@ import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
 import { putStream, type StreamDocument, type Versioned } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
 import { type Commit, deleteStream } from '../streams/catalog.ts'
-import { emptyDeadline } from '../streams/create.ts'
 import { releaseSource } from '../streams/fork.ts'
 import type { StreamTable } from '../streams/table.ts'
+import { emptyDeadline } from './deadlines.ts'
 import type { UsageRecorder } from './usage.ts'
 
 export interface StreamChangesContext {

@@ -1,10 +1,11 @@
 import { basinConfig, withDefaultRetention } from '../../core/config.ts'
-import { listLimit, pageOf } from '../../core/listing.ts'
 import type { RetentionPolicy } from '../../model/config.ts'
 import { assertValid } from '../../model/errors.ts'
-import type { ListQuery, Page } from '../../model/info.ts'
+import { type ListQuery, listLimit, type Page, pageOf } from '../../model/info.ts'
 import { basinNameProblem, type StreamRef } from '../../model/names.ts'
+import type { SharedSignal } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import { macrotask } from '../../runtime/macrotask.ts'
 import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
 import {
   type BasinDocument,
@@ -17,23 +18,31 @@ import {
   type Versioned,
 } from '../../storage/documents.ts'
 import { StorageConflict } from '../../storage/errors.ts'
-import { conflictError } from '../log/errors.ts'
-import { assertNotDeleting, basinNotFound } from './errors.ts'
+import { assertNotDeleting, basinNotFound, conflictError } from '../errors.ts'
 
 export type Commit = StorageSession['commit']
 
 export const CONFLICTS_MAX = 20
+/** How many documents {@link Catalog.forEach} reads at once. */
+const PAGE_DOCUMENTS = 100
+
+export interface CatalogContext {
+  readonly session: StorageSession
+  readonly clock: Clock
+  readonly onBackgroundError: (error: unknown) => void
+  readonly closing: SharedSignal
+}
 
 /** Typed access to the documents of basins and streams, pages of documents, and serialized changes. */
 export class Catalog {
+  readonly #context: CatalogContext
   readonly #session: StorageSession
-  readonly #clock: Clock
   /** The latest change of each key that is being changed. */
   readonly #changes = new Map<string, Promise<unknown>>()
 
-  constructor(session: StorageSession, clock: Clock) {
-    this.#session = session
-    this.#clock = clock
+  constructor(context: CatalogContext) {
+    this.#context = context
+    this.#session = context.session
   }
 
   basin(name: string): Promise<Versioned<BasinDocument> | undefined> {
@@ -66,7 +75,7 @@ export class Catalog {
     await this.change(name, async (commit) => {
       if ((await this.basin(name)) !== undefined) return
       const config = withDefaultRetention(basinConfig({}), defaultRetention)
-      const createdAt = this.#clock.now()
+      const createdAt = this.#context.clock.now()
       await commit([putBasin({ name, createdAt, deletedAt: null, config, creationKey: null }, null)])
     })
   }
@@ -82,6 +91,33 @@ export class Catalog {
     const range = { prefix: keyPrefix + prefix, after: keyPrefix + startAfter, limit: size + 1 }
     const documents = await listDocuments(this.#session, collection, range)
     return pageOf(documents, size, ({ value }) => infoOf(value))
+  }
+
+  /**
+   * Calls `work` with each document of a collection whose key begins with `prefix`, in order, until it
+   * resolves to `'stop'` or the engine closes. Work that fails is reported, and the others go on. A conflict
+   * is no failure: another engine did the work, or the object was used.
+   */
+  async forEach<From extends keyof Documents>(
+    collection: From,
+    prefix: string,
+    work: (document: Versioned<Documents[From]>) => Promise<'stop' | undefined>,
+  ): Promise<void> {
+    const { session, onBackgroundError, closing } = this.#context
+    let after = ''
+    while (!closing.aborted) {
+      const documents = await listDocuments(session, collection, { prefix, after, limit: PAGE_DOCUMENTS })
+      for (const document of documents) {
+        try {
+          if ((await work(document)) === 'stop') return
+        } catch (error) {
+          if (!StorageConflict.is(error) && !closing.aborted) onBackgroundError(error)
+        }
+      }
+      if (documents.length < PAGE_DOCUMENTS) return
+      after = documents.at(-1)!.key
+      await macrotask()
+    }
   }
 
   /** Resolves once the changes of a key have settled that were made so far. */

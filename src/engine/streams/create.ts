@@ -1,5 +1,4 @@
 import { mergeStreamConfig } from '../../core/config.ts'
-import { firstCheckAt, streamExpiresAt } from '../../core/lifetime.ts'
 import { assertStreamConfig, type RetentionPolicy, type StreamConfigInput } from '../../model/config.ts'
 import { assertValid } from '../../model/errors.ts'
 import { type StreamRef, streamNameProblem } from '../../model/names.ts'
@@ -7,14 +6,13 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { CatalogChange, LogStart } from '../../storage/contract.ts'
 import {
   type BasinDocument,
-  putDeadline,
   putStream,
   type StreamDocument,
   streamKey,
   type Versioned,
 } from '../../storage/documents.ts'
+import { assertNotDeleting, noStreamToAppendTo, permissionDenied, streamNotFound } from '../errors.ts'
 import type { Catalog, Commit } from './catalog.ts'
-import { assertNotDeleting, noStreamToAppendTo, permissionDenied, streamNotFound } from './errors.ts'
 import type { CreationPolicy } from './target.ts'
 
 export interface StreamCreatorContext {
@@ -22,6 +20,8 @@ export interface StreamCreatorContext {
   readonly usage: { basinActive(basin: string): void }
   readonly clock: Clock
   readonly newId: () => string
+  /** Schedules the automatic deletion of a new stream. */
+  readonly firstDeadlines: (document: StreamDocument) => readonly CatalogChange[]
 }
 
 /** Creates streams: explicitly, and on first use. */
@@ -66,8 +66,7 @@ export class StreamCreator {
       { kind: 'check', collection: 'basins', key: basin.value.name, expect: basin.version },
       putStream(document, null),
       ...changes,
-      ...emptyDeadline(document, document.createdAt),
-      ...expiryDeadline(document),
+      ...this.#context.firstDeadlines(document),
     ])
     this.#context.usage.basinActive(document.basin)
   }
@@ -115,19 +114,4 @@ export class StreamCreator {
 /** Creates the log of a new stream, which may begin at a position. */
 export function createLog({ logId, epoch, createdAt }: StreamDocument, start?: LogStart): CatalogChange {
   return { kind: 'create-log', logId, epoch, createdAt, ...(start && { start }) }
-}
-
-/** Schedules the first check of a stream with delete-on-empty: see `service/deadlines.ts`. */
-export function emptyDeadline(document: StreamDocument, now: number): CatalogChange[] {
-  const { minAgeSeconds } = document.config.deleteOnEmpty
-  if (minAgeSeconds === 0) return []
-  const { basin, name, logId } = document
-  return [putDeadline(firstCheckAt(minAgeSeconds, now), { basin, stream: name, logId, kind: 'empty' })]
-}
-
-/** Schedules the first check whether a stream has expired. */
-function expiryDeadline({ basin, name, logId, createdAt, expiry }: StreamDocument): CatalogChange[] {
-  if (expiry === undefined) return []
-  const at = streamExpiresAt(expiry, { createdAt, appendedAt: createdAt })
-  return [putDeadline(at, { basin, stream: name, logId, kind: 'expiry' })]
 }

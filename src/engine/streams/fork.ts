@@ -20,10 +20,10 @@ import {
 import { StorageConflict } from '../../storage/errors.ts'
 import { emptyHead } from '../../storage/heads.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
+import { forkTrimmed, streamExists, streamNotFound } from '../errors.ts'
 import type { StreamLog } from '../log/stream-log.ts'
 import { type Catalog, type Commit, deleteStream } from './catalog.ts'
 import { createLog, type StreamCreator } from './create.ts'
-import { forkTrimmed, streamExists, streamNotFound } from './errors.ts'
 import type { StreamTable } from './table.ts'
 import type { StreamTarget } from './target.ts'
 

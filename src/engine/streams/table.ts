@@ -3,11 +3,10 @@ import type { SharedSignal } from '../../runtime/abort.ts'
 import type { Head, StorageSession } from '../../storage/contract.ts'
 import { type StreamDocument, streamKey } from '../../storage/documents.ts'
 import { emptyHead } from '../../storage/heads.ts'
+import { closedError, deletedError, streamNotFound } from '../errors.ts'
 import { ChangeWatch, type ChangeWatchOptions } from '../log/change-watch.ts'
-import { closedError, deletedError } from '../log/errors.ts'
 import type { RecordCodec } from '../log/record-codec.ts'
 import { type StreamLease, StreamLog, type StreamLogOptions } from '../log/stream-log.ts'
-import { streamNotFound } from './errors.ts'
 import { assertIsTarget, type CreationPolicy, type ExpectedIdentity } from './target.ts'
 
 /** How often a name is resolved for one call, while others delete and create the stream again. */

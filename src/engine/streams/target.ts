@@ -1,7 +1,7 @@
 import type { RetentionPolicy, StreamConfigInput } from '../../model/config.ts'
 import type { RedactedKey } from '../../model/encryption-key.ts'
 import type { StreamRef } from '../../model/names.ts'
-import { streamNotFound } from './errors.ts'
+import { streamNotFound } from '../errors.ts'
 
 /**
  * Identifies a connection in the usage metrics, which count appends by connection: any object, compared by

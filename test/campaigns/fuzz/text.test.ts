@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { printable, quoteArg } from '../../../adapters/cli/errors.ts'
-import { idOfToken, rootTokenProblem, TOKEN_CHARACTERS_MAX } from '../../../src/engine/access/token-format.ts'
+import { idOfToken, rootTokenProblem, TOKEN_CHARACTERS_MAX } from '../../../src/engine/access/tokens.ts'
 import { accessTokenIdProblem, resourceSetProblem } from '../../../src/model/access.ts'
 import { decodeBase64, encodeBase64, strictly, webBase64 } from '../../../src/model/base64.ts'
 import { utf8 } from '../../../src/model/bytes.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Engine, fenceRecord, trimRecord } from '../../../../src/index.ts'
-import type { AccessScopeInput } from '../../../../src/model/access.ts'
-import { readAll, testStorage, wrapped } from '../../../support/index.ts'
+import { type Engine, fenceRecord, trimRecord } from '../../../src/index.ts'
+import type { AccessScopeInput } from '../../../src/model/access.ts'
+import { readAll, testStorage, wrapped } from '../../support/index.ts'
 import { type AccessEngine, EVERYTHING, openWithTokens, outcome } from './support.ts'
 
 let engine: AccessEngine

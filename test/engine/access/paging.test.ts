@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { AccessTokenInput } from '../../../../src/index.ts'
-import type { ResourceSet } from '../../../../src/model/access.ts'
-import type { ListQuery, Page } from '../../../../src/model/info.ts'
-import { openEngine } from '../../../support/index.ts'
+import type { AccessTokenInput } from '../../../src/index.ts'
+import type { ResourceSet } from '../../../src/model/access.ts'
+import type { ListQuery, Page } from '../../../src/model/info.ts'
+import { openEngine } from '../../support/index.ts'
 
 const BASINS = ['a', 'ab', 'a-b', 'b', 'basin']
 /** Among them are the prefixes of callers themselves, and names whose order in UTF-16 is another. */

@@ -4,10 +4,10 @@ import {
   HeadwaterError,
   type OpenOptions,
   open,
-} from '../../../../src/index.ts'
-import type { AccessScopeInput } from '../../../../src/model/access.ts'
-import { usageMetrics } from '../../../../src/usage/index.ts'
-import { type TestClock, testClock, testStorage } from '../../../support/index.ts'
+} from '../../../src/index.ts'
+import type { AccessScopeInput } from '../../../src/model/access.ts'
+import { usageMetrics } from '../../../src/usage/index.ts'
+import { type TestClock, testClock, testStorage } from '../../support/index.ts'
 
 /** Every operation on every resource. */
 export const EVERYTHING: AccessScopeInput = {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Basin, Engine } from '../../../../src/index.ts'
-import { bodies, readAll } from '../../../support/index.ts'
+import type { Basin, Engine } from '../../../src/index.ts'
+import { bodies, readAll } from '../../support/index.ts'
 import { type AccessEngine, EVERYTHING, failure, openWithTokens, outcome } from './support.ts'
 
 let engine: AccessEngine

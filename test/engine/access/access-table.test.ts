@@ -1,8 +1,8 @@
-import { open } from '../../../../src/index.ts'
-import { usageMetrics } from '../../../../src/usage/index.ts'
-import { inProcess } from '../../../support/access-table/perform.ts'
-import { describeAccessTable } from '../../../support/access-table/run-table.ts'
-import { testClock, testStorage } from '../../../support/index.ts'
+import { open } from '../../../src/index.ts'
+import { usageMetrics } from '../../../src/usage/index.ts'
+import { inProcess } from '../../support/access-table/perform.ts'
+import { describeAccessTable } from '../../support/access-table/run-table.ts'
+import { testClock, testStorage } from '../../support/index.ts'
 
 describeAccessTable('the access table, in process', async () => {
   const clock = testClock()

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type AccessTokenInput, type Engine, open } from '../../../../src/index.ts'
-import type { ResourceSet } from '../../../../src/model/access.ts'
-import { letPass, testStorage } from '../../../support/index.ts'
+import { type AccessTokenInput, type Engine, open } from '../../../src/index.ts'
+import type { ResourceSet } from '../../../src/model/access.ts'
+import { letPass, testStorage } from '../../support/index.ts'
 import { type AccessEngine, EVERYTHING, openWithTokens, outcome, refusal } from './support.ts'
 
 let engine: AccessEngine

@@ -1,17 +1,16 @@
 import { expect, it, onTestFinished } from 'vitest'
-import { memory } from '../../../../adapters/storage/memory/index.ts'
-import { type Engine, open } from '../../../../src/index.ts'
-import type { CatalogChange, Collection } from '../../../../src/storage/contract.ts'
-import { StorageFailure } from '../../../../src/storage/errors.ts'
-import { wrapped } from '../../../support/index.ts'
+import { memory } from '../../../adapters/storage/memory/index.ts'
+import { type Engine, open } from '../../../src/index.ts'
+import type { CatalogChange, Collection } from '../../../src/storage/contract.ts'
+import { StorageFailure } from '../../../src/storage/errors.ts'
+import { wrapped } from '../../support/index.ts'
 import { EVERYTHING, openWithTokens, outcome } from './support.ts'
 
-/** An engine on a storage that may be shared, a token that was used once, and the look-ups since. */
+/** Two engines on a storage, a token that was used once, and the look-ups since. */
 async function openUsed({ expiresInMs }: { readonly expiresInMs?: number } = {}) {
   const data = memory()
-  const state = { isAlone: true, lookUps: 0 }
+  const state = { lookUps: 0 }
   const storage = wrapped(data, {}, (session) => ({
-    isExclusive: () => state.isAlone,
     get: (collection: Collection, key: string) => {
       if (collection === 'tokens') state.lookUps++
       return session.get(collection, key)
@@ -28,14 +27,18 @@ async function openUsed({ expiresInMs }: { readonly expiresInMs?: number } = {})
   const works = (presented = token) => outcome(hw.asHolder(presented, ['read']))
   expect(await works()).toBe('ok')
   state.lookUps = 0
-  return { hw, clock, other, state, issue, works }
+  return { hw, clock, other, state, token, issue, works }
 }
 
-it('a token that was used before is looked up again unless the engine is alone', async () => {
-  const { state, works } = await openUsed()
-  expect([await works(), state.lookUps]).toEqual(['ok', 0])
-  state.isAlone = false
-  expect([await works(), state.lookUps]).toEqual(['ok', 1])
+it('a caller looks its token up once for calls within a second', async () => {
+  const { hw, clock, state, token } = await openUsed()
+  const caller = await hw.asHolder(token, ['list-basins', 'read'])
+  const lists = () => outcome(caller.basin('basin').stream('stream').checkTail())
+  await Promise.all([lists(), lists()])
+  expect(state.lookUps).toBe(1)
+  await clock.advance('1s')
+  await lists()
+  expect(state.lookUps).toBe(2)
 })
 
 it.each<[string, (used: Awaited<ReturnType<typeof openUsed>>) => Promise<unknown>]>([
@@ -47,8 +50,7 @@ it.each<[string, (used: Awaited<ReturnType<typeof openUsed>>) => Promise<unknown
   ['was replaced', ({ hw, issue }) => hw.revokeAccessToken('token').then(() => issue(hw))],
   [
     'was replaced by another engine',
-    async ({ other, state, issue }) => {
-      state.isAlone = false
+    async ({ other, issue }) => {
       await other.revokeAccessToken('token')
       await issue(other)
     },

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Engine } from '../../../../src/index.ts'
-import type { Collection, JsonValue } from '../../../../src/storage/contract.ts'
-import { testStorage, wrapped } from '../../../support/index.ts'
-import { titled } from '../../../support/titled.ts'
+import type { Engine } from '../../../src/index.ts'
+import type { Collection, JsonValue } from '../../../src/storage/contract.ts'
+import { testStorage, wrapped } from '../../support/index.ts'
+import { titled } from '../../support/titled.ts'
 import { type AccessEngine, failure, openWithTokens, outcome } from './support.ts'
 
 let engine: AccessEngine

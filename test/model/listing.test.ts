@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { listLimit, pageOf } from '../../src/core/listing.ts'
+import { listLimit, pageOf } from '../../src/model/info.ts'
 
 describe('the limit of a list', () => {
   it.each([
