@@ -15,7 +15,7 @@ if (!existsSync(inProject('dist', 'types'))) build()
 rmSync(PAGES, { recursive: true, force: true })
 mkdirSync(join(PAGES, 'public'), { recursive: true })
 const guides = readdirSync(inProject('docs')).filter((name) => name.endsWith('.md'))
-for (const name of guides) writePage(name.slice(0, -'.md'.length), `docs/${name}`)
+for (const name of guides) writePage(pageOf(name.slice(0, -'.md'.length)), `docs/${name}`)
 writePage('changelog', 'CHANGELOG.md')
 writePage('examples', 'examples/README.md')
 for (const name of ['index', 'follower']) cpSync(join(SITE, `${name}.md`), join(PAGES, `${name}.md`))
@@ -55,9 +55,15 @@ function writePage(name, source) {
   )
 }
 
+/** A server would take a page `README` for the index of its folder. */
+function pageOf(name) {
+  return name === 'README' ? 'contents' : name
+}
+
 /** Where the site has a file of the repository. */
 function addressOf(path) {
-  if (/^docs\/[\w-]+\.md$/.test(path)) return `./${path.slice('docs/'.length)}`
+  const [, guide] = /^docs\/([\w-]+)\.md$/.exec(path) ?? []
+  if (guide !== undefined) return `./${pageOf(guide)}.md`
   if (path.startsWith('docs/images/')) return `./${path.slice('docs/'.length)}`
   if (path === 'CHANGELOG.md') return './changelog'
   if (path === 'docs/openapi.yaml') return './openapi'

@@ -38,8 +38,8 @@ it('docs/cli.md contains the help of every command', async () => {
   await expect(`${introduction}${sections.join('\n')}`).toMatchFileSnapshot(path)
 })
 
-it('the commands in the README print the documented output', async () => {
-  const blocks = (await section('README.md', 'On the command line')).matchAll(
+it('the commands in docs/server.md print the documented output', async () => {
+  const blocks = (await section('docs/server.md', 'On the command line')).matchAll(
     /^```console\n([\s\S]*?)^```$/gm,
   )
   const [writing, following] = [...blocks].map(([, text]) => text!)

@@ -21,10 +21,10 @@ async function directoryInProject(): Promise<string> {
   return directory
 }
 
-it('docs/testing-an-app.md: the tests of the app pass', async () => {
+it('docs/testing.md: the tests of the app pass', async () => {
   const directory = await directoryInProject()
   for (const name of ['carts', 'carts.test']) {
-    await writeFile(join(directory, `${name}.ts`), await namedExample('docs/testing-an-app.md', name))
+    await writeFile(join(directory, `${name}.ts`), await namedExample('docs/testing.md', name))
   }
   const outfile = join(directory, 'carts.test.mjs')
   await build({
@@ -51,7 +51,7 @@ async function startServer(): Promise<{ readonly url: string; readonly token: st
   const [url] = /http:\S+/.exec(welcome)!
   const env = { HEADWATER_URL: url, HEADWATER_TOKEN: ROOT_TOKEN }
   expect((await ended(headwater.start(['append', 'shop/orders', 'tea'], env))).code).toBe(0)
-  const groups = /`--op-groups (\S+)`/.exec(await section('docs/operating.md', 'Back up and restore'))![1]!
+  const groups = /`--op-groups (\S+)`/.exec(await section('docs/server.md', 'Back up and restore'))![1]!
   const scope = ['--basins', '*', '--streams', '*', '--op-groups', groups]
   const issued = await ended(headwater.start(['token', 'issue', 'backup', ...scope], env))
   return { url, token: String(issued.out).trim() }
@@ -73,10 +73,10 @@ async function runInShell(commands: string, cwd: string, env: Readonly<Record<st
   return run('sh', ['-e', '-c', commands], { cwd, env: { PATH: `${bin}:${process.env.PATH}`, ...env } })
 }
 
-it('docs/operating.md: the backup can be made with its token, restored and verified', async () => {
+it('docs/server.md: the backup can be made with its token, restored and verified', async () => {
   const directory = await directoryInProject()
   const { url, token } = await startServer()
-  const [backup, restore] = await shellBlocks('docs/operating.md', 'Back up and restore')
+  const [backup, restore] = await shellBlocks('docs/server.md', 'Back up and restore')
   const own = backup!.replace('http://127.0.0.1:8787', url).replace('TOKEN=...', `TOKEN=${token}`)
   expect(own).toContain(token)
   await runInShell(own, directory, {})
@@ -88,20 +88,20 @@ it('docs/operating.md: the backup can be made with its token, restored and verif
   expect(stdout).toContain('1 record')
 })
 
-it('docs/operating.md: every metric that it names exists', async () => {
+it('docs/server.md: every metric that it names exists', async () => {
   const { url } = await startServer()
   const headers = { authorization: `Bearer ${ROOT_TOKEN}` }
   const served = await (await fetch(`${url}/metrics`, { headers })).text()
-  const page = await readFile(join(PROJECT, 'docs/operating.md'), 'utf8')
+  const page = await readFile(join(PROJECT, 'docs/server.md'), 'utf8')
   const named = [...page.matchAll(/headwater_[a-z_]+/g)].map(([name]) => name)
   expect(named.length).toBeGreaterThan(8)
   expect(named.filter((name) => !new RegExp(`^${name}(_bucket)?[ {]`, 'm').test(served))).toEqual([])
 })
 
-it('docs/growing.md: the copy ends with Ctrl+C, and both have the same tail', async () => {
+it('docs/scaling.md: the copy ends with Ctrl+C, and both have the same tail', async () => {
   const directory = await directoryInProject()
   const { url } = await startServer()
-  const [copy, compare] = (await shellBlocks('docs/growing.md', 'Move')).map((commands) =>
+  const [copy, compare] = (await shellBlocks('docs/scaling.md', 'Move')).map((commands) =>
     commands.replaceAll('http://127.0.0.1:8787', url).replaceAll('postgres://localhost/app', './target'),
   )
   const env = { HEADWATER_FROM_TOKEN: ROOT_TOKEN, HEADWATER_TOKEN: ROOT_TOKEN }

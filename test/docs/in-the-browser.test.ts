@@ -25,7 +25,7 @@ const PRINTED = {
   'import-map': ['1'],
 }
 
-describeInChromium('the pages of docs/browser.md and docs/service-worker.md', () => {
+describeInChromium('the pages of docs/browser.md', () => {
   const browser = restartableBrowser()
   let server: AppServer
   beforeAll(async () => {
@@ -34,8 +34,8 @@ describeInChromium('the pages of docs/browser.md and docs/service-worker.md', ()
     await write('tab.html', pageOf('tab.js'))
     await write('tab.js', await bundledExample('docs/browser.md', 'tab', 'esm'))
     await write('served.html', pageOf('served.js'))
-    await write('served.js', await bundledExample('docs/service-worker.md', 'page', 'esm'))
-    await write('service-worker.js', await bundledExample('docs/service-worker.md', 'service-worker', 'iife'))
+    await write('served.js', await bundledExample('docs/browser.md', 'page', 'esm'))
+    await write('service-worker.js', await bundledExample('docs/browser.md', 'service-worker', 'iife'))
     await copyFile(join(PROJECT, 'dist/browser.js'), join(directory, 'browser.js'))
     for (const name of ['module', 'import-map']) {
       const html = await namedExample('docs/browser.md', name, 'html')

@@ -8,8 +8,9 @@ import { PROJECT, pages } from './examples.ts'
 import { errorsOf, samplesOfDeclarations } from './samples.ts'
 
 const BLOCK = /^```(tsx?|js) ([\w./[\]-]+)\n([\s\S]*?)^```$/gm
-/** Their blocks are files of apps that have tests of their own: `test/frameworks`. */
-const APPS = ['docs/frameworks.md', 'docs/ai-chat.md']
+/** Whether a block is a file of an app that has tests of its own: `test/frameworks`. */
+const isOfApp = (page: string, name: string) =>
+  page === 'docs/ai-chat.md' || (page === 'docs/http.md' && name.includes('/'))
 /** `in-the-browser.test.ts` runs it. Its types are not those of a page. */
 const OF_A_WORKER = 'service-worker.ts'
 
@@ -43,7 +44,6 @@ interface Block {
 }
 
 const blocks = (await pages())
-  .filter((page) => !APPS.includes(page))
   .flatMap((page): Block[] => {
     const text = readFileSync(join(PROJECT, page), 'utf8')
     return [...text.matchAll(BLOCK)].map(({ index, 1: language, 2: name, 3: code }) => ({
@@ -54,6 +54,7 @@ const blocks = (await pages())
       code: code!,
     }))
   })
+  .filter(({ page, name }) => !isOfApp(page, name))
 
 const MISTAKE = { at: 'a mistake', language: 'ts', code: `await stream.append(42)` }
 

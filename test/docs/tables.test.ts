@@ -87,9 +87,9 @@ test('the request in "Append request" is understood', async () => {
   expect([response.status, await response.json()]).toEqual([412, { fencing_token_mismatch: '' }])
 })
 
-test('the README states the budgets of bundles that npm run check:size enforces', async () => {
+test('docs/limits.md states the budgets of bundles that npm run check:size enforces', async () => {
   const limits = await readFile(join(PROJECT, '.size-limit.json'), 'utf8')
-  const stated = [...(await section('README.md', 'Bundle sizes')).matchAll(/\| ([\d.]+) KiB \|$/gm)]
+  const stated = [...(await section('docs/limits.md', 'Bundle sizes')).matchAll(/\| ([\d.]+) KiB \|$/gm)]
   const enforced = [...limits.matchAll(/"limit": "([\d.]+) KiB"/g)]
   expect(stated.length).toBeGreaterThan(5)
   expect(stated.map(([, KiB]) => KiB)).toEqual(enforced.map(([, KiB]) => KiB))

@@ -20,7 +20,7 @@ async function readAll(transport: typeof FETCH): Promise<unknown[]> {
   return bodies
 }
 
-// docs/frameworks.md "The published client" quotes the message.
+// docs/http.md "The published client" quotes the message.
 test('a session of the default transport fails with `Protocol error` over HTTP/1.1', async () => {
   await expect(readAll(S2S)).rejects.toThrow('Protocol error')
 })

@@ -11,7 +11,7 @@ import { inChromium } from '../browser/support.ts'
 import { namedExample, PROJECT } from '../docs/examples.ts'
 import { type InstalledApp, installApp } from './installed-app.ts'
 
-const PAGE = 'docs/vue-svelte-solid.md'
+const PAGE = 'docs/react.md'
 
 /** Compiles components of Vue, as its plugins for bundlers do. */
 const vueComponents: Plugin = {
@@ -90,7 +90,7 @@ declare global {
   var hw: Engine
 }
 
-inChromium('the components of docs/vue-svelte-solid.md', (browser) => {
+inChromium('the components of docs/react.md', (browser) => {
   let app: InstalledApp
   beforeAll(async () => {
     app = await installApp()

@@ -23,7 +23,7 @@ const failures = []
 
 /**
  * Checks the apps whose names begin with one of these, or all. Resolves to whether every check passed. Where
- * the table has `limited`, a check does not work, and fails as docs/frameworks.md says.
+ * the table has `limited`, a check does not work, and fails as docs/http.md says.
  */
 export async function checkFrameworks(wanted) {
   const all = Object.keys(APPS)
