@@ -15,13 +15,13 @@ import { STREAM_CREATION, type StreamCreation } from '../../src/model/creation.t
 import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { BasinInfo, Provisioned, StreamInfo } from '../../src/model/info.ts'
 import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../src/model/limits.ts'
+import { STREAM_CONFIG_INPUT } from '../../src/wire/json-config.ts'
 import {
-  basinInfoOf,
-  createBasinText,
-  createStreamText,
-  ensureBasinText,
-  streamConfigText,
-  streamInfoOf,
+  BASIN_INFO,
+  CREATE_BASIN,
+  CREATE_STREAM,
+  ENSURE_BASIN,
+  STREAM_INFO,
 } from '../../src/wire/json-resources.ts'
 import { type CallSender, jsonCall } from './call.ts'
 import { beginBasin, beginStream, creationOf, provisionedOf } from './control-calls.ts'
@@ -39,11 +39,11 @@ export async function createBasin(
   assertBasinConfig(config)
   if (name.length < BASIN_NAME_BYTES_MIN_ON_POST) return createShortName(sender, name, config, { signal })
   const call = jsonCall('POST', '/basins', {
-    text: createBasinText(name, withBasinRetention(sender, config)),
+    text: CREATE_BASIN.requestText({ basin: name, config: withBasinRetention(sender, config) }),
     vendor: { 'request-token': creation.header },
     signal,
   })
-  return sender.json(call, (value, reply) => provisionedOf(basinInfoOf(value), reply, creation))
+  return sender.json(call, (value, reply) => provisionedOf(BASIN_INFO.of(value), reply, creation))
 }
 
 /** POST takes only names of 8 characters and more, PUT all of them. */
@@ -71,9 +71,9 @@ export async function ensureBasin(
 ): Promise<Provisioned<BasinInfo>> {
   const signal = beginBasin(sender, name, options)
   assertBasinConfig(config)
-  const text = ensureBasinText(withBasinRetention(sender, config))
+  const text = ENSURE_BASIN.requestText({ config: withBasinRetention(sender, config) })
   const call = jsonCall('PUT', `/basins/${name}`, { text, signal })
-  return sender.json(call, (value, reply) => provisionedOf(basinInfoOf(value), reply))
+  return sender.json(call, (value, reply) => provisionedOf(BASIN_INFO.of(value), reply))
 }
 
 /** Creates a stream. Rejects with `resource_already_exists`. */
@@ -94,11 +94,14 @@ export async function createStream(
   assertStreamConfig(config)
   const call = jsonCall('POST', '/streams', {
     basin,
-    text: createStreamText(name, await withStreamRetention(sender, basin, config, signal)),
+    text: CREATE_STREAM.requestText({
+      stream: name,
+      config: await withStreamRetention(sender, basin, config, signal),
+    }),
     vendor: { 'request-token': creation.header },
     signal,
   })
-  return sender.json(call, (value, reply) => provisionedOf(streamInfoOf(value), reply, creation))
+  return sender.json(call, (value, reply) => provisionedOf(STREAM_INFO.of(value), reply, creation))
 }
 
 /** Makes a stream exist with exactly this configuration. */
@@ -113,10 +116,10 @@ export async function ensureStream(
   assertStreamConfig(config)
   const call = jsonCall('PUT', `/streams/${encodeURIComponent(name)}`, {
     basin,
-    text: streamConfigText(await withStreamRetention(sender, basin, config, signal)),
+    text: STREAM_CONFIG_INPUT.text(await withStreamRetention(sender, basin, config, signal)),
     signal,
   })
-  return sender.json(call, (value, reply) => provisionedOf(streamInfoOf(value), reply))
+  return sender.json(call, (value, reply) => provisionedOf(STREAM_INFO.of(value), reply))
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
 import { basinNameProblem, streamPrefixProblem } from '../../src/model/names.ts'
 import { assertMembers, notText } from '../../src/model/validation.ts'
 import { basinChangeText, basinConfigOf } from '../../src/wire/json-config.ts'
-import { pageOf, streamInfoOf } from '../../src/wire/json-resources.ts'
+import { STREAM_PAGE } from '../../src/wire/json-resources.ts'
 import { jsonCall } from './call.ts'
 import { begin, beginBasin, listSearch, metricsFor } from './control-calls.ts'
 import type { ClientCore } from './core.ts'
@@ -47,7 +47,7 @@ export class RemoteBasin extends Basin {
     const search = listSearch(query, streamPrefixProblem)
     assertValid(basinNameProblem(this.name), 'basin')
     const call = jsonCall('GET', `/streams${search}`, { basin: this.name, signal })
-    return sender.json(call, (value) => pageOf(value, 'streams', streamInfoOf))
+    return sender.json(call, STREAM_PAGE.of)
   }
 
   override async storedConfig(options?: CallOptions): Promise<BasinConfig> {

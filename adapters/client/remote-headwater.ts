@@ -13,13 +13,7 @@ import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
 import { basinPrefixProblem } from '../../src/model/names.ts'
 import { assertMembers, assertText, notText } from '../../src/model/validation.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
-import {
-  accessTokenInfoOf,
-  accessTokenText,
-  basinInfoOf,
-  issuedTokenOf,
-  pageOf,
-} from '../../src/wire/json-resources.ts'
+import { ACCESS_TOKEN, ACCESS_TOKEN_PAGE, BASIN_PAGE, ISSUED_TOKEN } from '../../src/wire/json-resources.ts'
 import { jsonCall } from './call.ts'
 import { begin, listSearch, metricsFor } from './control-calls.ts'
 import type { ClientCore } from './core.ts'
@@ -58,16 +52,16 @@ export class RemoteHeadwater extends Headwater {
     const { sender } = this.#core
     const signal = begin(sender, options)
     const call = jsonCall('GET', `/basins${listSearch(query, basinPrefixProblem)}`, { signal })
-    return sender.json(call, (value) => pageOf(value, 'basins', basinInfoOf))
+    return sender.json(call, BASIN_PAGE.of)
   }
 
   override async issueAccessToken(token: AccessTokenInput, options?: CallOptions): Promise<string> {
     const { sender } = this.#core
     const signal = begin(sender, options)
     // The clock of the server decides whether an expiry is in the past.
-    const text = accessTokenText(newAccessToken(token))
+    const text = ACCESS_TOKEN.requestText(newAccessToken(token))
     const call = jsonCall('POST', '/access-tokens', { text, isRepeatable: false, signal })
-    return sender.json(call, issuedTokenOf)
+    return sender.json(call, (value) => ISSUED_TOKEN.of(value).accessToken)
   }
 
   override async listAccessTokens(
@@ -77,7 +71,7 @@ export class RemoteHeadwater extends Headwater {
     const { sender } = this.#core
     const signal = begin(sender, options)
     const call = jsonCall('GET', `/access-tokens${listSearch(query, accessTokenPrefixProblem)}`, { signal })
-    return sender.json(call, (value) => pageOf(value, 'access_tokens', accessTokenInfoOf))
+    return sender.json(call, ACCESS_TOKEN_PAGE.of)
   }
 
   override async revokeAccessToken(id: string, options?: CallOptions): Promise<void> {

@@ -5,7 +5,7 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import { type AnySignal, onAbort, type SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
 import { STATUS_HEADER, type VendorHeader, vendorHeaderName } from '../../src/wire/headers.ts'
 import { Malformed, parseJson } from '../../src/wire/json.ts'
-import { streamConfigText } from '../../src/wire/json-resources.ts'
+import { STREAM_CONFIG_INPUT } from '../../src/wire/json-config.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
 import type { Call, CallReply, CallSender, OpenResponse, Outcome } from './call.ts'
 import {
@@ -273,7 +273,7 @@ export class Sender implements CallSender {
 
 function headerText(value: string | RedactedKey | StreamConfigInput | undefined): string | undefined {
   if (typeof value !== 'object') return value
-  return value instanceof RedactedKey ? value.headerText() : streamConfigText(value)
+  return value instanceof RedactedKey ? value.headerText() : STREAM_CONFIG_INPUT.text(value)
 }
 
 /** Whether a response is not an expected outcome that the server has sent as a success. */

@@ -30,10 +30,10 @@ import {
   timeText,
 } from '../../src/wire/json.ts'
 import {
+  BASIN_CONFIG_INPUT,
   basinConfigJson,
   cipherOf,
-  readBasinConfig,
-  readStreamConfig,
+  STREAM_CONFIG_INPUT,
   streamConfigJson,
 } from '../../src/wire/json-config.ts'
 import { positionJson } from '../../src/wire/json-records.ts'
@@ -175,7 +175,7 @@ export function decodeEntry(line: Uint8Array): ExportEntry {
     case 'basin': {
       const name = required(object, 'basin', stringOf)
       assertValid(basinNameProblem(name), 'basin')
-      const config = required(object, 'config', readBasinConfig)
+      const config = BASIN_CONFIG_INPUT.read(required(object, 'config', objectOf), 'config')
       assertBasinConfig(config)
       return { kind: 'basin', name, config: basinConfig(config) }
     }
@@ -235,7 +235,7 @@ function binary(text: string): Uint8Array {
 function streamOf(object: JsonObject): ExportedStream {
   const name = required(object, 'stream', stringOf)
   assertValid(streamNameProblem(name), 'stream')
-  const config = required(object, 'config', readStreamConfig)
+  const config = STREAM_CONFIG_INPUT.read(required(object, 'config', objectOf), 'config')
   assertStreamConfig(config)
   const fencingToken = nullable(object, 'fencing_token', stringOf)
   if (fencingToken !== undefined) assertValid(fencingTokenProblem(fencingToken), 'fencing_token')

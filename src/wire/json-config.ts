@@ -1,4 +1,9 @@
-import { basinConfig, normalizeStreamConfig, SYSTEM_STREAM_CONFIG } from '../core/config.ts'
+import {
+  basinConfig,
+  mergeStreamConfig,
+  normalizeStreamConfig,
+  SYSTEM_STREAM_CONFIG,
+} from '../core/config.ts'
 import {
   assertBasinConfig,
   assertStreamConfig,
@@ -17,20 +22,22 @@ import { HeadwaterError } from '../model/errors.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
 import {
   booleanOf,
-  type Form,
-  group,
+  integerFrom,
   integerOf,
-  type JsonObject,
   Malformed,
   nested,
+  type ObjectForm,
+  objectForm,
   objectOf,
   oneOf,
   parseJson,
-  plain,
+  type ReadRules,
   readJson,
+  type TwoWay,
+  withTexts,
 } from './json.ts'
 
-/** Configurations (docs/protocol.md "Configuration"): one table of members for requests and responses. */
+/** Configurations (docs/protocol.md "Configuration"), at both ends of the protocol. */
 
 type Timestamping = NonNullable<StreamReconfiguration['timestamping']>
 type Deletion = NonNullable<StreamReconfiguration['deleteOnEmpty']>
@@ -39,16 +46,17 @@ const MODES: readonly TimestampingMode[] = ['client-prefer', 'client-require', '
 const CLASSES: readonly StorageClass[] = ['standard', 'express']
 
 export const cipherOf = oneOf<Cipher>(['aegis-256', 'aes-256-gcm'])
+const ageOf = integerFrom(`1 to ${INTEGER_MAX}`)
 
 /** Exactly one member: `{"age": seconds}` or `{"infinite": {}}`. */
-const RETENTION_POLICY: Form<RetentionPolicy> = {
+const RETENTION_POLICY: TwoWay<RetentionPolicy> = {
   read(value, name) {
     const [choice, ...others] = Object.entries(objectOf(value, name))
     if (choice === undefined || others.length > 0) {
       throw new Malformed(`\`${name}\` must have exactly one member`, name)
     }
     const [kind, content] = choice
-    if (kind === 'age') return { ageSeconds: integerOf(content, 'age', `1 to ${INTEGER_MAX}`) }
+    if (kind === 'age') return { ageSeconds: ageOf(content, 'age') }
     if (kind !== 'infinite') throw new Malformed(`\`${name}\` must be \`age\` or \`infinite\``, name)
     objectOf(content, 'infinite')
     return 'infinite'
@@ -56,60 +64,58 @@ const RETENTION_POLICY: Form<RetentionPolicy> = {
   write: (policy) => (policy === 'infinite' ? { infinite: {} } : { age: policy.ageSeconds }),
 }
 
-const TIMESTAMPING = group<Timestamping>({
-  mode: { name: 'mode', form: plain(oneOf(MODES)) },
-  uncapped: { name: 'uncapped', form: plain(booleanOf) },
+const DELETION = objectForm<Deletion>({
+  minAgeSeconds: { form: integerOf, name: 'min_age_secs', nullable: false },
 })
 
-const DELETION = group<Deletion>({
-  minAgeSeconds: {
-    name: 'min_age_secs',
-    form: plain((value, name) => integerOf(value, name)),
-    nullable: false,
-  },
-})
-
-const DELETE_ON_EMPTY: Form<Deletion> = {
+const DELETE_ON_EMPTY: TwoWay<Deletion> = {
   ...nested(DELETION),
-  read: (value, name, rules) =>
+  read(value, name, rules) {
+    const deletion = DELETION.read(value, name, rules)
     // Without its member, it sets the member to its default.
-    rules.nullClears
-      ? DELETION.read(value, name, rules)
-      : { minAgeSeconds: 0, ...DELETION.read(value, name, rules) },
+    return rules.nullClears ? deletion : { minAgeSeconds: 0, ...deletion }
+  },
 }
 
-const STREAM_CONFIG = group<StreamReconfiguration>({
-  storageClass: { name: 'storage_class', form: plain(oneOf(CLASSES)) },
-  retentionPolicy: { name: 'retention_policy', form: RETENTION_POLICY },
-  timestamping: { name: 'timestamping', form: nested(TIMESTAMPING) },
-  deleteOnEmpty: { name: 'delete_on_empty', form: DELETE_ON_EMPTY },
-})
+const TIMESTAMPING = objectForm<Timestamping>({ mode: oneOf(MODES), uncapped: booleanOf })
+
+const STREAM_CONFIG = objectForm<StreamReconfiguration>(
+  {
+    storageClass: oneOf(CLASSES),
+    retentionPolicy: RETENTION_POLICY,
+    timestamping: nested(TIMESTAMPING),
+    deleteOnEmpty: DELETE_ON_EMPTY,
+  },
+  'stream reconfiguration',
+)
 
 /** Null is not allowed, and in a PATCH it keeps the value. */
-const FLAG = { form: plain(booleanOf), nullable: false, clearable: false }
+const FLAG = { form: booleanOf, nullable: false, clearable: false }
 
-const BASIN_CONFIG = group<BasinReconfiguration>({
-  defaultStreamConfig: { name: 'default_stream_config', form: nested(STREAM_CONFIG) },
-  streamCipher: { name: 'stream_cipher', form: plain(cipherOf) },
-  createStreamOnAppend: { name: 'create_stream_on_append', ...FLAG },
-  createStreamOnRead: { name: 'create_stream_on_read', ...FLAG },
+const BASIN_CONFIG = objectForm<BasinReconfiguration>(
+  {
+    defaultStreamConfig: nested(STREAM_CONFIG),
+    streamCipher: cipherOf,
+    createStreamOnAppend: FLAG,
+    createStreamOnRead: FLAG,
+  },
+  'basin reconfiguration',
+)
+
+const CHANGE: ReadRules = { nullClears: true }
+const KNOWN_ONLY: ReadRules = { knownOnly: true }
+
+/** The configuration of a stream in a request; `assertStreamConfig` checks its values. */
+export const STREAM_CONFIG_INPUT: ObjectForm<StreamConfigInput> = withTexts({
+  read: (value, name) => STREAM_CONFIG.read(value, name) as StreamConfigInput,
+  write: (config) => STREAM_CONFIG.write(normalizeStreamConfig(config), undefined),
 })
 
-/** A request for what does not exist yet: null and absent members are the same. */
-const WHOLE = {}
-const CHANGE = { nullClears: true }
-const KNOWN_ONLY = { knownOnly: true }
-
-/** Reads the configuration of a stream in a request; `assertStreamConfig` checks its values. */
-export function readStreamConfig(value: unknown, name: string): StreamConfigInput {
-  return STREAM_CONFIG.read(value, name, WHOLE) as StreamConfigInput
-}
-
-/** Reads the configuration of a basin in a request; `assertBasinConfig` checks its values. */
-export function readBasinConfig(value: unknown, name: string): BasinConfigInput {
-  const { streamCipher, ...config } = BASIN_CONFIG.read(value, name, WHOLE) as BasinConfigInput
-  return streamCipher == null ? config : { ...config, streamCipher }
-}
+/** The configuration of a basin in a request; `assertBasinConfig` checks its values. */
+export const BASIN_CONFIG_INPUT: ObjectForm<BasinConfigInput> = withTexts({
+  read: (value, name) => BASIN_CONFIG.read(value, name) as BasinConfigInput,
+  write: (config) => BASIN_CONFIG.write(basinConfig(config), undefined),
+})
 
 /**
  * Decodes the header `svc-stream-config`: the configuration of a stream that an append or read creates.
@@ -144,10 +150,14 @@ export function decodeBasinReconfiguration(body: Uint8Array): BasinReconfigurati
   return change
 }
 
+/** The body of PATCH of a stream. */
+export const streamChangeText: (change: StreamReconfiguration) => string = STREAM_CONFIG.requestText
+
+/** The body of PATCH of a basin. */
+export const basinChangeText: (change: BasinReconfiguration) => string = BASIN_CONFIG.requestText
+
 /** The configuration of a stream in a response. Every member has a value. */
-export function streamConfigJson(config: StreamConfig): string {
-  return JSON.stringify(STREAM_CONFIG.write(config, null))
-}
+export const streamConfigJson: (config: StreamConfig) => string = STREAM_CONFIG.text
 
 /**
  * The configuration of a basin in a response: always four members. Unset members of the default for streams
@@ -155,50 +165,17 @@ export function streamConfigJson(config: StreamConfig): string {
  */
 export function basinConfigJson({ defaultStreamConfig, ...config }: BasinConfig): string {
   const { storageClass = SYSTEM_STREAM_CONFIG.storageClass, ...others } = defaultStreamConfig
-  return JSON.stringify(
-    BASIN_CONFIG.write({ ...config, defaultStreamConfig: { storageClass, ...others } }, null),
-  )
-}
-
-/** The configuration of a new stream in a request. */
-export function streamConfigForm(config: StreamConfigInput): JsonObject {
-  return STREAM_CONFIG.write(normalizeStreamConfig(config), undefined)
-}
-
-/** The configuration of a new basin in a request. */
-export function basinConfigForm(config: BasinConfigInput): JsonObject {
-  return BASIN_CONFIG.write(basinConfig(config), undefined)
-}
-
-/** The body of PATCH of a stream. */
-export function streamChangeText(change: StreamReconfiguration): string {
-  return JSON.stringify(STREAM_CONFIG.write(change, undefined))
-}
-
-/** The body of PATCH of a basin. */
-export function basinChangeText(change: BasinReconfiguration): string {
-  return JSON.stringify(BASIN_CONFIG.write(change, undefined))
+  return BASIN_CONFIG.text({ ...config, defaultStreamConfig: { storageClass, ...others } })
 }
 
 /** Reads the complete configuration of a stream in a response. */
 export function streamConfigOf(value: unknown): StreamConfig {
-  const { retentionPolicy, timestamping, deleteOnEmpty, ...others } = readStreamConfig(value, 'body')
-  if (retentionPolicy === undefined) throw new Malformed('missing member `retention_policy`')
-  return {
-    ...others,
-    retentionPolicy,
-    timestamping: { mode: timestamping?.mode ?? 'client-prefer', uncapped: timestamping?.uncapped ?? false },
-    deleteOnEmpty: { minAgeSeconds: deleteOnEmpty?.minAgeSeconds ?? 0 },
-  }
+  const config = STREAM_CONFIG_INPUT.of(value)
+  if (config.retentionPolicy === undefined) throw new Malformed('missing member `retention_policy`')
+  return mergeStreamConfig(config, {})
 }
 
 /** Reads the configuration of a basin in a response, which may leave out what is false. */
 export function basinConfigOf(value: unknown): BasinConfig {
-  const config = readBasinConfig(value, 'body')
-  return {
-    defaultStreamConfig: config.defaultStreamConfig ?? {},
-    streamCipher: config.streamCipher ?? null,
-    createStreamOnAppend: config.createStreamOnAppend ?? false,
-    createStreamOnRead: config.createStreamOnRead ?? false,
-  }
+  return basinConfig(BASIN_CONFIG_INPUT.of(value))
 }

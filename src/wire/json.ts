@@ -1,4 +1,4 @@
-import { isWellFormed, textOf } from '../model/bytes.ts'
+import { textOf as decodedText, isWellFormed } from '../model/bytes.ts'
 import { HeadwaterError } from '../model/errors.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
 import type { Time } from '../model/validation.ts'
@@ -48,13 +48,13 @@ function refuseLoneSurrogate(_name: string, value: unknown): unknown {
 
 /** Parses a JSON document in UTF-8. Throws {@link Malformed}. Takes memory in proportion to its length. */
 export function readJson(bytes: Uint8Array): unknown {
-  const text = textOf(bytes)
+  const text = decodedText(bytes)
   if (text === undefined) throw new Malformed('invalid JSON: not UTF-8')
   return parseJson(text)
 }
 
 /** Reads a value. Throws {@link Malformed}, naming the member, for one of another form. */
-export type Reader<Value> = (value: unknown, name: string) => Value
+export type Reader<Value> = (value: unknown, name: string, rules?: ReadRules) => Value
 
 export const objectOf: Reader<JsonObject> = (value, name) => {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
@@ -86,15 +86,20 @@ export const safeIntegerOf: Reader<number> = (value, name) => {
 const UINT64_LIMIT = 2 ** 64
 
 /**
- * An integer from 0 to 2^64 - 1. Those beyond 2^53 - 1 have a valid form but cannot be represented
- * (docs/protocol.md "Numbers"): they become `Infinity`, which the validation of the model rejects with 422.
+ * A reader of an integer from 0 to 2^64 - 1, whose error names other bounds. One beyond 2^53 - 1 has a valid
+ * form but cannot be represented (docs/protocol.md "Numbers"): it becomes `Infinity`, which the validation of
+ * the model rejects with 422.
  */
-export function integerOf(value: unknown, name: string, bounds = '0 to 18446744073709551615'): number {
-  if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= UINT64_LIMIT) {
+export function integerFrom(bounds: string): Reader<number> {
+  return (value, name) => {
+    if (!Number.isInteger(value) || (value as number) < 0 || (value as number) > UINT64_LIMIT) {
+      throw new Malformed(`\`${name}\` must be an integer from ${bounds}`, name)
+    }
     return (value as number) <= INTEGER_MAX ? (value as number) : Number.POSITIVE_INFINITY
   }
-  throw new Malformed(`\`${name}\` must be an integer from ${bounds}`, name)
 }
+
+export const integerOf: Reader<number> = integerFrom('0 to 18446744073709551615')
 
 /** A reader of one of several strings. */
 export function oneOf<Choice extends string>(choices: readonly Choice[]): Reader<Choice> {
@@ -107,8 +112,12 @@ export function oneOf<Choice extends string>(choices: readonly Choice[]): Reader
 /** A member that must be present. */
 export function required<Value>(object: JsonObject, name: string, read: Reader<Value>): Value {
   const value = object[name]
-  if (value === undefined) throw new Malformed(`missing member \`${name}\``, name)
+  if (value === undefined) throw missing(name)
   return read(value, name)
+}
+
+function missing(name: string): Malformed {
+  return new Malformed(`missing member \`${name}\``, name)
 }
 
 /** A member that may be absent but not null. */
@@ -123,11 +132,14 @@ export function nullable<Value>(object: JsonObject, name: string, read: Reader<V
   return value === undefined || value === null ? undefined : read(value, name)
 }
 
-/** How a value is read and written. */
-export interface Form<Value> {
+/** How a value is read and written. A reader alone is the form of a value that JSON has. */
+export type Form<Value> = Reader<Value> | TwoWay<Value>
+
+/** A value that JSON represents by another one. */
+export interface TwoWay<Value> {
   /** Undefined is the same as an absent member. */
   read(value: unknown, name: string, rules: ReadRules): Value | undefined
-  /** Returns what `JSON.stringify` takes. Settings that are unset become `unset`. */
+  /** Returns what `JSON.stringify` takes. Members that are unset become `unset`. */
   write(value: Value, unset: null | undefined): unknown
 }
 
@@ -139,65 +151,107 @@ export interface ReadRules {
   readonly knownOnly?: boolean
 }
 
-/** The form of a value that JSON has. */
-export function plain<Value>(read: Reader<Value>): Form<Value> {
-  return { read, write: (value) => value }
-}
-
-/** A member of an object: its name in JSON, and its form. */
+/** A member of an object. */
 export interface Field<Value> {
-  readonly name: string
   readonly form: Form<Value>
+  /** The name in JSON; the name in the library in snake case by default. Two members may share one. */
+  readonly name?: string
+  /** An earlier name, which is also written, and read if the other one is absent. */
+  readonly alias?: string
+  /** Whether the member must be present, and not null. */
+  readonly required?: boolean
+  /** The value of an absent member. By default, it is absent in the library too. */
+  readonly absent?: Value | null
   /** Whether null is allowed and means that the member is absent. True by default. */
   readonly nullable?: boolean
   /** Whether null in a PATCH clears the setting, instead of keeping it. True by default. */
   readonly clearable?: boolean
 }
 
-/** The fields of an object, by the names of its members in the library. */
-export type Fields<Shape> = { readonly [Name in keyof Shape]-?: Field<NonNullable<Shape[Name]>> }
-
-/** An object whose members are all optional. */
-export interface Group<Shape> extends Form<Shape> {
-  read(value: unknown, name: string, rules: ReadRules): Shape
-  write(value: Shape, unset: null | undefined): JsonObject
+/** The members of an object, by their names in the library. */
+type Fields<Shape> = {
+  readonly [Name in keyof Shape]-?: Form<NonNullable<Shape[Name]>> | Field<NonNullable<Shape[Name]>>
 }
 
-/** The form of an object whose members are all optional: one table of fields for both directions. */
-export function group<Shape extends object>(fields: Fields<Shape>): Group<Shape> {
-  const members = Object.entries(fields) as [string, Field<unknown>][]
-  const names = members.map(([, { name }]) => name)
-  return {
-    read(value, name, rules) {
+/** The form of an object. */
+export interface ObjectForm<Shape> extends TwoWay<Shape> {
+  read(value: unknown, name: string, rules?: ReadRules): Shape
+  write(value: Shape, unset: null | undefined): JsonObject
+  /** Reads a value in a message. */
+  readonly of: (value: unknown) => Shape
+  /** Encodes a value for a response: members that are unset are null. */
+  readonly text: (value: Shape) => string
+  /** Encodes a value for a request: members that are unset are absent. */
+  readonly requestText: (value: Shape) => string
+}
+
+/**
+ * The form of an object: one table of fields for both directions, in the order of the members in JSON. `what`
+ * names an object that is a message in errors.
+ */
+export function objectForm<Shape extends object>(fields: Fields<Shape>, what = 'body'): ObjectForm<Shape> {
+  const members = Object.entries<Form<unknown> | Field<unknown>>(fields).map(([key, given]) => {
+    const field = 'form' in given ? given : { form: given }
+    return { key, name: snakeCase(key), ...field, form: twoWay(field.form) }
+  })
+  const names = members.map(({ name }) => name)
+  const form: Pick<ObjectForm<Shape>, 'read' | 'write'> = {
+    read(value, name, rules = {}) {
       const object = objectOf(value, name)
       if (rules.knownOnly) refuseUnknown(object, names)
       const result: Record<string, unknown> = {}
-      for (const [key, field] of members) {
-        const member = object[field.name]
-        if (member === undefined) continue
-        if (member === null && (rules.nullClears || field.nullable !== false)) {
-          if (rules.nullClears && field.clearable !== false) result[key] = null
-          continue
+      for (const { key, name, alias, form, required, absent, nullable, clearable } of members) {
+        const member = object[name] ?? (alias === undefined ? object[name] : object[alias])
+        if (member === undefined && required) throw missing(name)
+        const isUnset = member === null && !required && (rules.nullClears || nullable !== false)
+        if (isUnset && rules.nullClears && clearable !== false) result[key] = null
+        else if (member === undefined || isUnset) {
+          if (absent !== undefined) result[key] = absent
+        } else {
+          const read = form.read(member, name, rules)
+          if (read !== undefined) result[key] = read
         }
-        const read = field.form.read(member, field.name, rules)
-        if (read !== undefined) result[key] = read
       }
       return result as Shape
     },
     write(value, unset) {
       const result: Record<string, unknown> = {}
-      for (const [key, { name, form, clearable }] of members) {
+      for (const { key, name, alias, form, clearable } of members) {
         const member = (value as Record<string, unknown>)[key]
-        if (member !== undefined && member !== null) result[name] = form.write(member, unset)
-        else result[name] = member === null && clearable !== false ? null : unset
+        if (member !== undefined && member !== null) {
+          const written = form.write(member, unset)
+          if (alias !== undefined) result[alias] = written
+          result[name] = written
+        } else if (result[name] === undefined) {
+          result[name] = member === null && clearable !== false ? null : unset
+        }
       }
       return result
     },
   }
+  return withTexts(form, what)
 }
 
-/** The form of a group inside of another one: without members it is unset, except in a PATCH. */
-export function nested<Shape extends object>(inner: Group<Shape>): Form<Shape> {
+function twoWay<Value>(form: Form<Value>): TwoWay<Value> {
+  return typeof form === 'function' ? { read: form, write: (value) => value } : form
+}
+
+/** Completes the form of an object. */
+export function withTexts<Shape>(
+  { read, write }: Pick<ObjectForm<Shape>, 'read' | 'write'>,
+  what = 'body',
+): ObjectForm<Shape> {
+  return {
+    read,
+    write,
+    of: (value) => read(value, what),
+    text: (value) => JSON.stringify(write(value, null)),
+    requestText: (value) => JSON.stringify(write(value, undefined)),
+  }
+}
+
+/** The form of an object inside of another one: without members it is unset, except in a PATCH. */
+export function nested<Shape extends object>(inner: ObjectForm<Shape>): TwoWay<Shape> {
   return {
     read(value, name, rules) {
       const shape = inner.read(value, name, rules)
@@ -208,6 +262,20 @@ export function nested<Shape extends object>(inner: Group<Shape>): Form<Shape> {
       return isSet || unset === undefined ? inner.write(value, unset) : unset
     },
   }
+}
+
+/** The form of an array. */
+export function listOf<Item>(item: Form<Item>): TwoWay<readonly Item[]> {
+  const { read, write } = twoWay(item)
+  return {
+    read: (value, name, rules) => arrayOf(value, name).map((one) => read(one, name, rules) as Item),
+    write: (items, unset) => items.map((one) => write(one, unset)),
+  }
+}
+
+/** The name on the wire of a member of the library: `seq_num` of `seqNum`. */
+export function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
 const NAME_LENGTH_SHOWN = 40
@@ -247,3 +315,6 @@ function parsedTime(text: string): Date | undefined {
   // An offset may lead to a year that RFC 3339 cannot represent.
   return time.getUTCFullYear() < 0 || time.getUTCFullYear() > 9999 ? undefined : time
 }
+
+/** A date and time. */
+export const TIME: TwoWay<Date> = { read: timeOf, write: timeText }

@@ -11,15 +11,15 @@ import {
   streamConfigJson,
 } from '../../src/wire/json-config.ts'
 import {
-  basinInfoJson,
-  basinPageJson,
+  BASIN_INFO,
+  BASIN_PAGE,
   decodeCreateBasin,
   decodeCreateStream,
   decodeEnsureBasin,
   decodeEnsureStream,
   metricsJson,
-  streamInfoJson,
-  streamPageJson,
+  STREAM_INFO,
+  STREAM_PAGE,
 } from '../../src/wire/json-resources.ts'
 import { rejection } from '../model/rejection.ts'
 import { titled } from '../support/titled.ts'
@@ -321,21 +321,21 @@ const STREAM = '{"name":"a/\\"b\\"","created_at":"2026-01-02T03:04:05Z","deleted
 
 describe('infos', () => {
   it('contain the members of every generation of the API', () => {
-    expect(basinInfoJson(basin)).toBe(BASIN)
+    expect(BASIN_INFO.text(basin)).toBe(BASIN)
   })
 
   it('describe a basin that is being deleted', () => {
     const deletedAt = new Date('2026-01-02T03:04:06.500Z')
-    expect(JSON.parse(basinInfoJson({ ...basin, state: 'deleting', deletedAt }))).toMatchObject({
+    expect(JSON.parse(BASIN_INFO.text({ ...basin, state: 'deleting', deletedAt }))).toMatchObject({
       state: 'deleting',
       deleted_at: '2026-01-02T03:04:06.5Z',
     })
   })
 
   it('describe a stream', () => {
-    expect(streamInfoJson(stream)).toBe(STREAM)
+    expect(STREAM_INFO.text(stream)).toBe(STREAM)
     const deletedAt = new Date('2026-02-03T00:00:00Z')
-    expect(JSON.parse(streamInfoJson({ ...stream, cipher: 'aes-256-gcm', deletedAt }))).toMatchObject({
+    expect(JSON.parse(STREAM_INFO.text({ ...stream, cipher: 'aes-256-gcm', deletedAt }))).toMatchObject({
       cipher: 'aes-256-gcm',
       deleted_at: '2026-02-03T00:00:00Z',
     })
@@ -344,15 +344,15 @@ describe('infos', () => {
 
 describe('pages', () => {
   it('are listed with `has_more`', () => {
-    expect(basinPageJson({ items: [basin], hasMore: true })).toBe(`{"basins":[${BASIN}],"has_more":true}`)
-    expect(streamPageJson({ items: [stream, stream], hasMore: false })).toBe(
+    expect(BASIN_PAGE.text({ items: [basin], hasMore: true })).toBe(`{"basins":[${BASIN}],"has_more":true}`)
+    expect(STREAM_PAGE.text({ items: [stream, stream], hasMore: false })).toBe(
       `{"streams":[${STREAM},${STREAM}],"has_more":false}`,
     )
   })
 
   it('may be empty', () => {
-    expect(basinPageJson({ items: [], hasMore: false })).toBe('{"basins":[],"has_more":false}')
-    expect(streamPageJson({ items: [], hasMore: false })).toBe('{"streams":[],"has_more":false}')
+    expect(BASIN_PAGE.text({ items: [], hasMore: false })).toBe('{"basins":[],"has_more":false}')
+    expect(STREAM_PAGE.text({ items: [], hasMore: false })).toBe('{"streams":[],"has_more":false}')
   })
 })
 

@@ -8,10 +8,10 @@ import {
   streamConfigJson,
 } from '../../../src/wire/json-config.ts'
 import {
-  basinInfoJson,
+  BASIN_INFO,
   decodeEnsureBasin,
   decodeEnsureStream,
-  streamInfoJson,
+  STREAM_INFO,
 } from '../../../src/wire/json-resources.ts'
 import { command, flag, positional, withValue } from '../command.ts'
 import { creationText, retentionOf } from '../create-missing.ts'
@@ -100,10 +100,10 @@ async function createResource(
 ): Promise<string> {
   if (stream === undefined) {
     const decoded = decodeEnsureBasin(jsonBytes({ config })).config
-    return basinInfoJson((await hw.createBasin(basin, decoded)).info)
+    return BASIN_INFO.text((await hw.createBasin(basin, decoded)).info)
   }
   const decoded = decodeEnsureStream(jsonBytes(config))
-  return streamInfoJson((await hw.basin(basin).createStream(stream, decoded)).info)
+  return STREAM_INFO.text((await hw.basin(basin).createStream(stream, decoded)).info)
 }
 
 export const CONFIG = command({

@@ -1,7 +1,7 @@
 import type { BasinInfo, Headwater, StreamInfo } from '../../../src/index.ts'
 import { basinPrefixProblem, streamPrefixProblem } from '../../../src/model/names.ts'
 import { timeText } from '../../../src/wire/json.ts'
-import { basinInfoJson, streamInfoJson } from '../../../src/wire/json-resources.ts'
+import { BASIN_INFO, STREAM_INFO } from '../../../src/wire/json-resources.ts'
 import { command, flag, integerArgument, positional, withValue } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable } from '../errors.ts'
@@ -61,7 +61,7 @@ export const LS = command({
         basin === undefined ? hw.listAllBasins(query) : hw.basin(basin).listAllStreams(query)
       if (long) return listLong(hw, basin, firstOf(items, limit), context)
       for await (const item of firstOf(items, limit)) {
-        if (json) context.print('state' in item ? basinInfoJson(item) : streamInfoJson(item))
+        if (json) context.print('state' in item ? BASIN_INFO.text(item) : STREAM_INFO.text(item))
         else context.print(printable(item.name))
       }
     }),

@@ -7,7 +7,7 @@ import {
   OPERATIONS,
 } from '../../../src/model/access.ts'
 import { timeText } from '../../../src/wire/json.ts'
-import { accessTokenPageJson } from '../../../src/wire/json-resources.ts'
+import { ACCESS_TOKEN_PAGE } from '../../../src/wire/json-resources.ts'
 import { type CliCommand, command, flag, positional, type Values, withValue } from '../command.ts'
 import type { CliContext } from '../context.ts'
 import { CliError, printable, quoteArg, redact } from '../errors.ts'
@@ -111,7 +111,7 @@ async function listCommand(args: ReturnType<typeof parseList>, context: CliConte
     for await (const token of hw.listAllAccessTokens({ prefix })) items.push(token)
   })
   if (json) {
-    const { access_tokens } = JSON.parse(accessTokenPageJson({ items, hasMore: false }))
+    const { access_tokens } = JSON.parse(ACCESS_TOKEN_PAGE.text({ items, hasMore: false }))
     context.print(JSON.stringify({ access_tokens }))
   } else for (const line of table([HEADINGS, ...items.map(tableCells)])) context.print(line)
 }

@@ -8,20 +8,20 @@ import {
   streamConfigJson,
 } from '../../../src/wire/json-config.ts'
 import {
-  accessTokenPageJson,
-  basinInfoJson,
-  basinPageJson,
+  ACCESS_TOKEN_PAGE,
+  BASIN_INFO,
+  BASIN_PAGE,
   decodeAccessToken,
   decodeCreateBasin,
   decodeCreateStream,
   decodeEnsureBasin,
   decodeEnsureStream,
   decodeLocation,
-  issuedTokenJson,
-  locationJson,
+  ISSUED_TOKEN,
+  LOCATION,
   locationsJson,
-  streamInfoJson,
-  streamPageJson,
+  STREAM_INFO,
+  STREAM_PAGE,
 } from '../../../src/wire/json-resources.ts'
 import { decodeListQuery } from '../../../src/wire/query.ts'
 import { jsonBody, optionalBody } from '../body.ts'
@@ -30,14 +30,14 @@ import type { ApiRequest, Endpoint } from '../request.ts'
 
 export const listBasins: Endpoint = async (request, hw) => {
   const query = decodeListQuery(request.query, basinPrefixProblem)
-  return jsonReply(basinPageJson(await hw.listBasins(query)))
+  return jsonReply(BASIN_PAGE.text(await hw.listBasins(query)))
 }
 
 export const createBasin: Endpoint = async (request, hw) => {
   const { requestToken } = request
   const { basin, config, scope, location } = decodeCreateBasin(await jsonBody(request))
   const { result, info } = await hw.createBasin(basin, config, { requestToken, scope, location })
-  return jsonReply(basinInfoJson(info), result === 'created' ? 201 : 200, request.provisionHeaders(result))
+  return jsonReply(BASIN_INFO.text(info), result === 'created' ? 201 : 200, request.provisionHeaders(result))
 }
 
 export const ensureBasin: Endpoint = async (request, hw) => {
@@ -46,7 +46,7 @@ export const ensureBasin: Endpoint = async (request, hw) => {
   const { basin } = request
   const { config, scope, location } = decodeEnsureBasin(await optionalBody(request))
   const { result, info } = await hw.ensureBasin(basin, config, { scope, location })
-  return jsonReply(basinInfoJson(info), result === 'created' ? 201 : 200, request.provisionHeaders(result))
+  return jsonReply(BASIN_INFO.text(info), result === 'created' ? 201 : 200, request.provisionHeaders(result))
 }
 
 export const getBasinConfig: Endpoint = async (request, hw) =>
@@ -66,17 +66,17 @@ export const deleteBasin: Endpoint = async (request, hw) => {
 export const listLocations: Endpoint = async (_, hw) => jsonReply(locationsJson(await hw.listLocations()))
 
 export const getDefaultLocation: Endpoint = async (_, hw) =>
-  jsonReply(locationJson(await hw.defaultLocation()))
+  jsonReply(LOCATION.text(await hw.defaultLocation()))
 
 export const setDefaultLocation: Endpoint = async (request, hw) => {
   const location = decodeLocation(await jsonBody(request))
-  return jsonReply(locationJson(await hw.setDefaultLocation(location)))
+  return jsonReply(LOCATION.text(await hw.setDefaultLocation(location)))
 }
 
 export const listStreams: Endpoint = async (request, hw) => {
   const basin = basinOf(request, hw)
   const query = decodeListQuery(request.query, streamPrefixProblem)
-  return jsonReply(streamPageJson(await basin.listStreams(query)))
+  return jsonReply(STREAM_PAGE.text(await basin.listStreams(query)))
 }
 
 /** An idempotent replay also replies 201. */
@@ -85,7 +85,7 @@ export const createStream: Endpoint = async (request, hw) => {
   const basin = basinOf(request, hw)
   const { stream, config } = decodeCreateStream(await jsonBody(request))
   const { result, info } = await basin.createStream(stream, config, { requestToken })
-  return jsonReply(streamInfoJson(info), 201, request.provisionHeaders(result))
+  return jsonReply(STREAM_INFO.text(info), 201, request.provisionHeaders(result))
 }
 
 export const ensureStream: Endpoint = async (request, hw) => {
@@ -93,7 +93,7 @@ export const ensureStream: Endpoint = async (request, hw) => {
   const { stream } = request
   const config = decodeEnsureStream(await optionalBody(request))
   const { result, info } = await basin.ensureStream(stream, config)
-  return jsonReply(streamInfoJson(info), result === 'created' ? 201 : 200, request.provisionHeaders(result))
+  return jsonReply(STREAM_INFO.text(info), result === 'created' ? 201 : 200, request.provisionHeaders(result))
 }
 
 export const getStreamConfig: Endpoint = async (request, hw) => {
@@ -116,13 +116,13 @@ export const deleteStream: Endpoint = async (request, hw) => {
 
 export const listAccessTokens: Endpoint = async (request, hw) => {
   const query = decodeListQuery(request.query, accessTokenPrefixProblem)
-  return jsonReply(accessTokenPageJson(await hw.listAccessTokens(query)))
+  return jsonReply(ACCESS_TOKEN_PAGE.text(await hw.listAccessTokens(query)))
 }
 
 export const issueAccessToken: Endpoint = async (request, hw) => {
   const token = await hw.issueAccessToken(decodeAccessToken(await jsonBody(request)))
   // The response is the only copy of the token: no cache may store it.
-  return jsonReply(issuedTokenJson(token), 201, { 'cache-control': 'no-store' })
+  return jsonReply(ISSUED_TOKEN.text({ accessToken: token }), 201, { 'cache-control': 'no-store' })
 }
 
 export const revokeAccessToken: Endpoint = async (request, hw) => {
