@@ -26,7 +26,7 @@ export interface ConnectionOptions {
   /** The start of a copy that has no records yet. */
   readonly from: MirrorStart
   /** Whether to create the remote stream if it is missing and nothing was copied. */
-  readonly create?: boolean | undefined
+  readonly create?: (() => boolean) | undefined
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly onState: (state: MirrorState) => void
@@ -169,7 +169,7 @@ export class MirrorConnection {
     this.#waitingSince = this.#clock.now()
     const options = { heartbeats: true, retry: false, allowsEmpty: 'always' } as const
     // A copy with records is one of a stream that was deleted.
-    const opening = remote.openCursor(query, { ...options, create: create === true && this.#next === 0 })
+    const opening = remote.openCursor(query, { ...options, create: this.#next === 0 && create?.() })
     this.#cursor = await unlessAborted(this.#ending, opening, (late) => late?.close())
   }
 

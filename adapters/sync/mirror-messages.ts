@@ -10,16 +10,10 @@ export type MirrorMessage =
   | { readonly kind: 'retry' }
   /** The copy was replaced by another one. */
   | { readonly kind: 'replaced' }
-  /** Records wait for the server. */
-  | { readonly kind: 'pending' }
-  /** The app has used a stream of a synced basin. */
-  | { readonly kind: 'used' }
-  /** Streams were added to the local basin or removed from it. */
-  | { readonly kind: 'listed' }
 
 type PlainKind = Exclude<MirrorMessage['kind'], 'state'>
 
-const PLAIN_KINDS: readonly PlainKind[] = ['hello', 'retry', 'replaced', 'pending', 'used', 'listed']
+const PLAIN_KINDS: readonly PlainKind[] = ['hello', 'retry', 'replaced']
 
 /** The members of an error that other tabs get. */
 type SentError = Pick<HeadwaterError, 'code' | 'message' | 'mayHaveEffects' | 'field'>

@@ -21,7 +21,7 @@ export interface MirrorRunOptions {
   readonly remote: Stream
   readonly copy: LocalCopy
   readonly from: MirrorStart
-  readonly create: boolean | undefined
+  readonly create: (() => boolean) | undefined
   readonly random: () => number
   readonly clock: Clock
   readonly state: StateCell<MirrorState>

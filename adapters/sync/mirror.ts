@@ -35,7 +35,7 @@ export interface MirrorOptions {
    */
   readonly from?: MirrorStart | undefined
   /** @internal Whether to create the remote stream if it is missing and nothing was copied. False by default. */
-  readonly create?: boolean | undefined
+  readonly create?: (() => boolean) | undefined
   /** Closes the mirror when it aborts. */
   readonly signal?: AbortSignal | undefined
   /** Returns random numbers in [0, 1), for pauses between attempts. `Math.random` by default. */
@@ -50,7 +50,7 @@ export interface MirrorOptions {
 
 const MIRROR_OPTIONS: MembersOf<MirrorOptions> = {
   from: assertStart,
-  create: 'boolean',
+  create: 'function',
   signal: assertSignal,
   random: 'function',
   coordinator: 'function',

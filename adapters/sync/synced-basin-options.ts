@@ -15,8 +15,7 @@ import type { SyncedStreamOptions } from './synced.ts'
  * const rooms = await syncedBasin({
  *   remote: server.basin('rooms'),
  *   local: basin,
- *   connectionsMax: 3,
- *   streamsMax: 1000,
+ *   connectionsMax: 10,
  *   createStreams: false,
  * })
  * for (const { name, state } of rooms.streams) console.log(name, state.kind, rooms.state.kind)
@@ -32,21 +31,18 @@ export interface SyncedBasinOptions
   /** The prefix of the names of streams to sync. By default `''`, which is all streams. */
   readonly prefix?: string | undefined
   /**
-   * How many requests may be open at once, at least 2: one for appends and lists, the others for streams that
-   * follow the server. 4 by default, so that 2 of the 6 connections of a browser remain for the app. Higher
-   * values help with HTTP/2.
+   * How many streams are connected at once, at least 1. 3 by default, so that 3 of the 6 connections of a
+   * browser remain for appends, lists and the app. Higher values help with HTTP/2.
    */
   readonly connectionsMax?: number | undefined
   /** How often the streams of the server are listed, in milliseconds, at least 1,000. 30,000 by default. */
   readonly discoverMs?: number | undefined
   /**
-   * How often a stream that does not follow the server copies new records, in milliseconds, at least 1,000.
-   * By default once, and whenever it has records to send.
+   * How often an open stream without a connection copies new records, in milliseconds, at least 1,000. By
+   * default once, and whenever it has records to send.
    */
   readonly catchUpMs?: number | undefined
-  /** How many streams of the server are synced at most. 10,000 by default. */
-  readonly streamsMax?: number | undefined
-  /** Whether streams that are used on this device are created on the server. True by default. */
+  /** Whether streams that the app opens are created on the server. True by default. */
   readonly createStreams?: boolean | undefined
 }
 
@@ -55,8 +51,8 @@ export interface BasinStreamOptions<Format extends RecordFormat = RecordFormat> 
   /** The type of bodies and headers: `'string'` by default, or `'bytes'`. */
   readonly as?: Format | undefined
   /**
-   * Whether to open the stream does not count as use of it, as for a list of all streams. It is still used by
-   * an append. False by default.
+   * Whether opening the stream does not count as a use of it, as for a list of all streams. An append still
+   * does. False by default.
    */
   readonly isBackground?: boolean | undefined
 }
@@ -69,7 +65,6 @@ const SYNCED_BASIN_OPTIONS: MembersOf<SyncedBasinOptions> = {
   connectionsMax: 'number',
   discoverMs: 'number',
   catchUpMs: 'number',
-  streamsMax: 'number',
   createStreams: 'boolean',
   from: assertStart,
   recordsMax: 'number',
@@ -91,7 +86,7 @@ export function assertSyncedBasinOptions(options: SyncedBasinOptions): void {
   assertOutboxOptions(options, SYNCED_BASIN_OPTIONS)
   assertBasin(options.remote, 'remote')
   assertBasin(options.local, 'local')
-  const least = { connectionsMax: 2, discoverMs: 1_000, catchUpMs: 1_000, streamsMax: 1 } as const
+  const least = { connectionsMax: 1, discoverMs: 1_000, catchUpMs: 1_000 } as const
   for (const name of Object.keys(least) as (keyof typeof least)[]) {
     const value = options[name]
     if (value !== undefined && !(value >= least[name])) {

@@ -1,27 +1,20 @@
 import type { Observable } from 'rxjs'
 import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
+import { compareUtf8 } from '../../src/model/bytes.ts'
 import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
 import { assertMembers } from '../../src/model/validation.ts'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
-import { codeOf } from '../../src/sync/failures.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
-import { RecentUse } from '../../src/sync/recent-use.ts'
-import { syncedNameProblem } from '../../src/sync/synced-names.ts'
-import { BasinElection } from './basin-election.ts'
+import { OUTBOX_PREFIX, syncedNameProblem } from '../../src/sync/synced-names.ts'
 import { BasinEntry } from './basin-entry.ts'
 import { BasinLeader } from './basin-leader.ts'
-import { BasinNames } from './basin-names.ts'
-import { ConnectionLimit } from './connection-limit.ts'
-import { coordinate } from './coordinator.ts'
+import { coordinate, type Membership } from './coordinator.ts'
 import { Discovery } from './discovery.ts'
-import { LimitedStream } from './limited-stream.ts'
-import type { MirrorMessage } from './mirror-messages.ts'
+import { decodeMessage, encodeMessage } from './mirror-messages.ts'
 import { browserWakeUps } from './page-events.ts'
-import { withRetries } from './pause.ts'
 import { StateCell } from './state-cell.ts'
-import type { BasinStream } from './stream-list.ts'
 import {
   assertSyncedBasinOptions,
   BASIN_STREAM_OPTIONS,
@@ -30,6 +23,27 @@ import {
 } from './synced-basin-options.ts'
 import type { SyncedStream } from './synced-stream.ts'
 
+/** A stream of a synced basin. */
+export interface BasinStream {
+  /** The name of the stream. */
+  readonly name: string
+  /** The state of its mirror if this tab has opened the stream, else `waiting`: see `MirrorState`. */
+  readonly state: MirrorState
+}
+
+/** The messages between the tabs of a synced basin, besides those with a state of the basin. */
+type BasinMessage =
+  /** Asks the elected tab for the names and the state. */
+  | { readonly kind: 'hello' }
+  /** Asks all tabs which streams they have open. */
+  | { readonly kind: 'elected' }
+  /** A tab has the stream open, and `isUse` if the app has used it. */
+  | { readonly kind: 'open'; readonly name: string; readonly isUse: boolean }
+  | { readonly kind: 'closed'; readonly name: string }
+  /** The streams that the elected tab knows. */
+  | { readonly kind: 'names'; readonly names: readonly string[] }
+  | { readonly kind: 'retry' }
+
 /** The parts of a synced basin. */
 interface BasinParts {
   readonly options: SyncedBasinOptions
@@ -37,52 +51,51 @@ interface BasinParts {
   /** The name of the election of the tabs. */
   readonly election: string
   readonly closing: AbortController
-  readonly names: BasinNames
+  /** The streams that this device has opened before. */
+  readonly stored: Set<string>
 }
 
 /**
- * The streams of a server below a prefix, kept in sync with streams on this device. Returned by
- * {@link syncedBasin}. The tabs of an app share the connections: one of them syncs for all.
+ * The streams of a server below a prefix, those that the app opens kept in sync with streams on this device.
+ * Returned by {@link syncedBasin}. The tabs of an app share the connections: one of them syncs for all.
  */
 export class SyncedBasin {
   readonly #options: SyncedBasinOptions
   readonly #clock: Clock
-  readonly #uses = new RecentUse()
-  readonly #names: BasinNames
   readonly #closing: AbortController
   readonly #state = new StateCell<MirrorState>({ kind: 'connecting' })
-  readonly #limit: ConnectionLimit
+  readonly #streams: StateCell<readonly BasinStream[]>
   readonly #entries = new Map<string, BasinEntry>()
-  readonly #election: BasinElection
-  readonly #discovery: Discovery
-  #leader: BasinLeader | undefined
-  #term: AbortController | undefined
+  /** The streams that this device has opened at some time. */
+  readonly #stored: Set<string>
+  /** The streams that any tab has open, the one that was used last at the end. */
+  #open = new Set<string>()
+  /** The streams of the server, and those of this device with records. */
+  #listed: ReadonlySet<string>
+  readonly #membership: Membership
+  #term: { readonly leader: BasinLeader; readonly discovery: Discovery; end(): void } | undefined
   /** Resolves once every stream has ended whose end has begun. */
   #ended: Promise<unknown> = Promise.resolve()
   #closed: Promise<void> | undefined
 
   /** @internal */
-  constructor({ options, clock, election, closing, names }: BasinParts) {
-    const { connectionsMax = 4, discoverMs: everyMs = 30_000, coordinator = coordinate } = options
-    const { random = Math.random, wakeUps = browserWakeUps } = options
+  constructor({ options, clock, election, closing, stored }: BasinParts) {
     this.#options = options
     this.#clock = clock
-    this.#names = names
     this.#closing = closing
-    this.#limit = new ConnectionLimit(connectionsMax)
-    const onState = (state: MirrorState) => this.#setState(state)
-    this.#discovery = new Discovery({ list: () => this.#list(), everyMs, clock, random, wakeUps, onState })
-    this.#election = new BasinElection(coordinator, election, {
+    this.#stored = stored
+    this.#listed = new Set(stored)
+    this.#streams = new StateCell(this.#list())
+    this.#membership = (options.coordinator ?? coordinate)(election, {
       onElected: (isElected) => this.#onElected(isElected),
-      onMessage: (stream, message, isOwn) => this.#onMessage(stream, message, isOwn),
-      idleStateOf: (name) => this.#idleStateOf(name),
+      onMessage: (message) => this.#onMessage(message),
     })
-    this.#election.post({ kind: 'hello' })
+    this.#post({ kind: 'hello' })
   }
 
   /**
-   * The state of the basin: `connecting`, `live` while the server can be reached, `offline`, `stopped` if the
-   * token does not permit listing streams, or `closed`. Each stream has a state of its own.
+   * The state of the basin: `connecting`, `live` while the streams of the server can be listed, `offline`,
+   * `stopped` if the token does not permit that, or `closed`. Each stream has a state of its own.
    */
   get state(): MirrorState {
     return this.#state.current
@@ -93,21 +106,23 @@ export class SyncedBasin {
     return this.#state.states$
   }
 
-  /** All known streams in the order of their names, those without a connection as `waiting`. */
+  /**
+   * All known streams in the order of their names: those of the server, and those that this device has opened
+   * and that have records.
+   */
   get streams(): readonly BasinStream[] {
-    return this.#names.list.streams
+    return this.#streams.current
   }
 
   /** Emits the streams, and again when one is added or removed, or changes its state. */
   get streams$(): Observable<readonly BasinStream[]> {
-    return this.#names.list.streams$
+    return this.#streams.states$
   }
 
   /**
    * Opens a stream below the prefix by its full name, whether it exists or not. It can be read and appended
-   * to at once. Opening counts as a use: the stream connects before streams that were used earlier. Returns
-   * the same handle as long as it is open. The handle need not be closed, and its `close` does not end the
-   * sync of the stream.
+   * to at once. It is synced until the handle is closed: the streams that were used last are connected, and
+   * opening counts as a use. Returns the same handle as long as it is open.
    *
    * Throws `invalid` for a name that does not begin with the prefix or is too long, and `closed`.
    *
@@ -121,19 +136,17 @@ export class SyncedBasin {
     options: BasinStreamOptions<Format> = {},
   ): SyncedStream<Format> {
     assertMembers(options, BASIN_STREAM_OPTIONS, 'options')
-    assertValid(syncedNameProblem(name, this.#names.prefix), 'name')
+    assertValid(syncedNameProblem(name, this.#prefix), 'name')
     this.#closing.signal.throwIfAborted()
     const { as = 'string', isBackground = false } = options
-    this.#names.add(name)
-    const handle = this.#entryOf(name, false).handle(as)
-    if (!isBackground) this.#use(name)
-    this.#leader?.plan()
+    const handle = this.#entryOf(name).handle(as)
+    this.#announce(name, !isBackground)
     return handle as SyncedStream<RecordFormat> as SyncedStream<Format>
   }
 
   /** Connects at once, and continues streams that have stopped. */
   retry(): void {
-    this.#election.post({ kind: 'retry' })
+    this.#post({ kind: 'retry' })
     this.#retry()
   }
 
@@ -149,177 +162,164 @@ export class SyncedBasin {
     await this.close()
   }
 
+  get #prefix(): string {
+    return this.#options.prefix ?? ''
+  }
+
   async #close(): Promise<void> {
     this.#closing.abort(new HeadwaterError('closed', 'the synced basin is closed'))
+    for (const [name, { isOpen }] of this.#entries) if (isOpen) this.#post({ kind: 'closed', name })
     this.#endTerm()
-    this.#election.leave()
+    this.#membership.leave()
     for (const entry of this.#entries.values()) void this.#end(entry)
     this.#entries.clear()
     await this.#ended
-    this.#names.list.end()
+    this.#streams.end(this.streams)
     this.#state.end({ kind: 'closed' })
   }
 
   #onElected(isElected: boolean): void {
     this.#endTerm()
-    if (!isElected) {
+    if (isElected) this.#lead()
+    else {
       this.#state.set({ kind: 'connecting' })
-      this.#election.post({ kind: 'hello' })
-      return
+      this.#post({ kind: 'hello' })
     }
-    const { random = Math.random, connectionsMax = 4, catchUpMs = Number.POSITIVE_INFINITY } = this.#options
-    const term = new AbortController()
-    this.#term = term
+  }
+
+  #lead(): void {
+    const { connectionsMax = 3, catchUpMs = Number.POSITIVE_INFINITY, discoverMs = 30_000 } = this.#options
+    const { remote, random = Math.random, wakeUps = browserWakeUps } = this.#options
+    const clock = this.#clock
+    const ending = new AbortController()
     const leader = new BasinLeader({
-      clock: this.#clock,
-      random,
-      slots: connectionsMax - 1,
+      clock,
+      connectionsMax,
       catchUpMs,
-      names: () => this.#names.byUse(this.#uses.names),
-      stateOf: (name) => this.#names.list.stateOf(name),
-      isFlushed: (name) => this.#entries.get(name)?.isFlushed === true,
-      isReachable: () => this.state.kind === 'live' || this.state.kind === 'stopped',
-      permitted: this.#election.permitted,
-      permit: (name) => {
-        const { mirror } = this.#entryOf(name, true)
-        const { list } = this.#names
-        // Otherwise its turn could end before its mirror has begun.
-        if (list.stateOf(name).kind === 'stopped') list.setState(name, { kind: 'connecting' })
-        this.#election.permit(name)
-        // A mirror without a copy takes part in no election: it stops again, and says so.
-        if (mirror.state.kind === 'stopped') mirror.retry()
+      open: () => [...this.#open].reverse(),
+      isStopped: (name) => this.#entries.get(name)?.state.kind === 'stopped',
+      isDone: (name) => this.#entries.get(name)?.isDone === true,
+      onPermitted: (name, isPermitted) => {
+        this.#entryOf(name).permit(isPermitted)
+        if (!isPermitted) void this.#closeIdle(name)
       },
-      withdraw: (name) => void this.#withdraw(name),
     })
-    this.#leader = leader
-    void this.#lead(leader, term.signal)
-  }
-
-  async #lead(leader: BasinLeader, signal: AbortSignal): Promise<void> {
-    void this.#discovery.run(signal)
-    await this.#repeat(() => this.#names.findOutboxes(), signal)
-    if (signal.aborted) return
-    // They may have been opened as copies only.
-    for (const name of this.#election.permitted) this.#entryOf(name, true)
-    const { used, others } = this.#names.byUse(this.#uses.names)
-    const all = [...used, ...others]
-    leader.due([...all.filter((name) => this.#names.hasOutbox(name)), ...all])
-  }
-
-  /** Repeats work on this device until it succeeds, fails permanently, or the signal aborts. */
-  #repeat(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
-    const { random = Math.random, wakeUps = browserWakeUps } = this.#options
-    return withRetries(work, { clock: this.#clock, random, wakeUps, onState: () => {} }, signal).catch(
-      () => {},
-    )
+    const discovery = new Discovery({
+      remote,
+      prefix: this.#prefix,
+      everyMs: discoverMs,
+      clock,
+      random,
+      wakeUps,
+      onNames: (names) => this.#onNames(names, ending.signal),
+      onState: (state) => {
+        this.#state.set(state)
+        this.#postState()
+      },
+    })
+    const end = () => {
+      ending.abort()
+      leader.end()
+    }
+    this.#term = { leader, discovery, end }
+    this.#post({ kind: 'elected' })
+    void discovery.run(ending.signal)
+    leader.due([...this.#stored, ...this.#open])
   }
 
   #endTerm(): void {
-    this.#term?.abort()
-    this.#leader?.end()
+    const term = this.#term
     this.#term = undefined
-    this.#leader = undefined
+    term?.end()
   }
 
-  async #list(): Promise<void> {
-    const signal = this.#term?.signal
-    const { changed, due } = await this.#names.discover(this.#limit, signal, (name) => this.#withdraw(name))
-    signal?.throwIfAborted()
-    if (changed) this.#election.post({ kind: 'listed' })
-    this.#leader?.due(due)
-  }
-
-  #setState(state: MirrorState): void {
-    this.#state.set(state)
-    this.#election.post({ kind: 'state', state })
-    this.#leader?.plan()
-  }
-
-  #onMessage(stream: string, message: MirrorMessage, isOwn: boolean): void {
-    if (stream === '') this.#onBasinMessage(message)
-    else if (message.kind === 'state') this.#onStreamState(stream, message.state, isOwn)
-    else if (message.kind === 'pending') this.#onPending(stream)
-    else if (message.kind === 'used') this.#onUsed(stream)
-    else if (
-      (message.kind === 'retry' || message.kind === 'replaced') &&
-      !this.#election.permitted.has(stream)
-    )
-      this.#leader?.due([stream])
-  }
-
-  #onBasinMessage(message: MirrorMessage): void {
-    if (message.kind === 'listed') void this.#repeat(() => this.#names.update(), this.#closing.signal)
-    if (this.#leader === undefined) {
-      if (message.kind === 'state') this.#state.set(message.state)
-      return
+  /** Takes over the streams of the server. Streams without records are listed only if the server has them. */
+  async #onNames(names: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    const listed = new Set(names)
+    for (const name of this.#stored) {
+      if (listed.has(name)) continue
+      // What waits in it is sent first.
+      const isKept = this.#term?.leader.isDue(name) || !(await isEmpty(this.#options.local, name))
+      if (isKept) listed.add(name)
     }
-    if (message.kind === 'retry') this.#retry()
-    if (message.kind !== 'hello') return
-    this.#election.post({ kind: 'state', state: this.state })
-    for (const { name, state } of this.streams) {
-      if (state.kind !== 'waiting') this.#election.post({ kind: 'state', state }, name)
+    if (signal.aborted || isSame(listed, this.#listed)) return
+    this.#listed = listed
+    this.#changed()
+    this.#postNames()
+  }
+
+  #post(message: BasinMessage): void {
+    this.#membership.post(message)
+  }
+
+  #postNames(): void {
+    this.#post({ kind: 'names', names: [...this.#listed, ...this.#open] })
+  }
+
+  #postState(): void {
+    this.#membership.post(encodeMessage({ kind: 'state', state: this.state }))
+  }
+
+  /** Any script of the origin can send a message. */
+  #onMessage(value: unknown): void {
+    const { kind, name, isUse, names } = Object(value) as Record<string, unknown>
+    const hasName = typeof name === 'string' && syncedNameProblem(name, this.#prefix) === undefined
+    if (kind === 'hello' && this.#term !== undefined) {
+      this.#postState()
+      this.#postNames()
+    } else if (kind === 'elected') this.#answerElected()
+    else if (kind === 'open' && hasName) this.#onOpen(name, isUse === true)
+    else if (kind === 'closed' && hasName) this.#onClosed(name)
+    else if (kind === 'retry') this.#retry()
+    else if (this.#term !== undefined) return
+    else if (kind === 'names' && Array.isArray(names)) {
+      this.#listed = new Set(names.filter((each) => typeof each === 'string'))
+      this.#changed()
+    } else if (kind === 'state') {
+      const message = decodeMessage(value)
+      if (message?.kind === 'state') this.#state.set(message.state)
     }
   }
 
-  #onStreamState(name: string, state: MirrorState, isOwn: boolean): void {
-    // A tab that led before may still be heard.
-    if (this.#leader !== undefined && !isOwn) return
-    this.#names.list.setState(name, state)
-    if (this.#leader === undefined) return
-    this.#leader.plan()
-    // The first stream that notices a change of the network tells the others.
-    const { kind } = this.state
-    const isChange = state.kind === 'offline' ? kind === 'live' : state.kind === 'live' && kind === 'offline'
-    if (isChange) this.#discovery.check()
+  #answerElected(): void {
+    for (const name of this.#open) {
+      if (this.#entries.get(name)?.isOpen) this.#post({ kind: 'open', name, isUse: true })
+    }
   }
 
-  #onStopped(name: string, state: MirrorState): void {
-    this.#election.post({ kind: 'state', state }, name)
-    this.#onStreamState(name, state, true)
+  /** Tells all tabs that this one has the stream open, or has something to fetch or to send in it. */
+  #announce(name: string, isUse: boolean): void {
+    this.#post({ kind: 'open', name, isUse })
+    this.#onOpen(name, isUse)
   }
 
-  /** Requests a turn for a stream without a connection that has records to send. */
-  #onPending(name: string): void {
-    this.#names.foundOutbox(name)
-    if (!this.#election.permitted.has(name)) this.#leader?.due([name])
-    else this.#entryOf(name, true)
+  #onOpen(name: string, isUse: boolean): void {
+    const isNew = !this.#open.has(name)
+    if (isUse) {
+      this.#open.delete(name)
+      this.#open.add(name)
+    } else if (isNew) this.#open = new Set([name, ...this.#open])
+    if (isNew) this.#changed()
+    this.#term?.leader.due([name])
+  }
+
+  #onClosed(name: string): void {
+    if (this.#entries.get(name)?.isOpen) this.#announce(name, true)
+    else if (this.#open.delete(name)) this.#changed()
+    this.#term?.leader.plan()
   }
 
   #retry(): void {
-    this.#discovery.retry()
-    if (this.#leader === undefined) return
-    for (const name of this.#election.permitted) this.#entries.get(name)?.mirror.retry()
-    const stopped = this.streams.filter(({ state }) => state.kind === 'stopped')
-    this.#leader.due(stopped.map(({ name }) => name))
-  }
-
-  #use(name: string): void {
-    this.#election.post({ kind: 'used' }, name)
-    this.#onUsed(name)
-  }
-
-  #onUsed(name: string): void {
-    if (syncedNameProblem(name, this.#names.prefix) !== undefined || !this.#uses.note(name)) return
-    this.#names.add(name)
-    this.#leader?.plan()
-  }
-
-  #idleStateOf(name: string): MirrorState {
-    const state = this.#names.list.stateOf(name)
-    return state.kind === 'stopped' ? state : { kind: 'waiting' }
-  }
-
-  #withdraw(name: string): Promise<void> {
-    this.#election.withdraw(name)
-    this.#names.list.setState(name, this.#idleStateOf(name))
-    return this.#closeIdle(name)
+    for (const entry of this.#entries.values()) entry.retry()
+    this.#term?.discovery.again(true)
   }
 
   /** Closes a stream that neither the app nor the sync needs in this tab. */
   async #closeIdle(name: string): Promise<void> {
     const entry = this.#entries.get(name)
-    if (entry === undefined || entry.isOpen || this.#election.permitted.has(name)) return
+    if (entry === undefined || entry.isOpen || this.#term?.leader.isPermitted(name)) return
     this.#entries.delete(name)
+    this.#changed()
     await this.#end(entry)
   }
 
@@ -329,55 +329,72 @@ export class SyncedBasin {
     return ended
   }
 
-  /** Returns the entry of a stream; `isForSync` leaves out the outbox if the device never had one. */
-  #entryOf(name: string, isForSync: boolean): BasinEntry {
-    const isCopy = isForSync && !this.#names.hasOutbox(name)
+  #entryOf(name: string): BasinEntry {
     const known = this.#entries.get(name)
-    if (known !== undefined && (isCopy || known.outbox !== undefined)) return known
-    if (!isCopy) this.#names.foundOutbox(name)
-    if (known !== undefined) void this.#end(known)
-    const { remote, local, from, recordsMax, bytesMax, afterRefusal, random, wakeUps } = this.#options
+    if (known !== undefined) return known
+    const { remote, local, createStreams = true, coordinator = coordinate } = this.#options
+    const { from, recordsMax, bytesMax, afterRefusal, random, wakeUps } = this.#options
+    const create = () => createStreams && this.#open.has(name)
     const limits = { from, recordsMax, bytesMax, afterRefusal, random, wakeUps }
-    const limited = new LimitedStream(remote.stream(name), this.#limit, () => this.#createMissing(name))
-    const options = { ...limits, coordinator: this.#election.coordinatorOf(name) }
-    const entry = new BasinEntry(limited, local.stream(name), isCopy, options, {
+    const options = { ...limits, coordinator, create }
+    const entry = new BasinEntry(remote.stream(name), local.stream(name), options, {
       onPending: (isNews) => {
-        if (isNews) this.#use(name)
-        if (this.#leader === undefined) {
-          if (!entry.isFlushed) this.#election.post({ kind: 'pending' }, name)
-        } else if (entry.isFlushed) this.#leader.plan()
-        else this.#onPending(name)
+        if (!entry.isFlushed || isNews) {
+          if (entry.isOpen) this.#announce(name, isNews)
+          else this.#term?.leader.due([name])
+        } else this.#term?.leader.plan()
       },
-      onState: (state) => {
-        // A mirror without a copy takes part in no election, so other tabs do not learn its state.
-        if (state.kind === 'stopped' && this.#election.permitted.has(name)) this.#onStopped(name, state)
+      onState: () => {
+        if (this.#entries.get(name) !== entry) return
+        this.#changed()
+        this.#term?.leader.plan()
+        // The server can be reached again.
+        const isNews = entry.state.kind === 'live' && this.state.kind === 'offline'
+        if (isNews) this.#term?.discovery.again(false)
       },
-      onReleased: () => this.#closeIdle(name),
+      onAsked: () => {
+        if (entry.isOpen) this.#announce(name, false)
+      },
+      onReleased: async () => {
+        this.#post({ kind: 'closed', name })
+        this.#onClosed(name)
+        await this.#closeIdle(name)
+      },
     })
     this.#entries.set(name, entry)
+    this.#stored.add(name)
+    this.#changed()
     return entry
   }
 
-  /** Creates a stream on the server that was used on this device first. */
-  async #createMissing(name: string): Promise<boolean> {
-    const { remote, createStreams = true } = this.#options
-    const entry = this.#entries.get(name)
-    const isUsed = this.#uses.has(name) || entry?.isFlushed === false
-    if (!createStreams || !isUsed) return false
-    try {
-      await remote.createStream(name)
-    } catch (error) {
-      if (codeOf(error) !== 'resource_already_exists') throw error
-    }
+  #changed(): void {
+    this.#streams.set(this.#list())
+  }
+
+  #list(): readonly BasinStream[] {
+    const names = new Set([...this.#listed, ...this.#open, ...this.#entries.keys()])
+    const sorted = [...names].sort(compareUtf8)
+    return sorted.map((name) => ({ name, state: this.#entries.get(name)?.state ?? { kind: 'waiting' } }))
+  }
+}
+
+function isSame(names: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
+  return names.size === others.size && [...names].every((name) => others.has(name))
+}
+
+async function isEmpty(local: SyncedBasinOptions['local'], name: string): Promise<boolean> {
+  try {
+    return (await local.stream(name).checkTail()).seqNum === 0
+  } catch {
     return true
   }
 }
 
 /**
- * Syncs all streams of a basin below a prefix: those that this device knows, and those that other devices
- * create. The most recently used ones follow the server, within a number of connections; the others are
- * caught up with, and what waits in them is sent, in turn. Resolves when the streams that this device knows
- * are listed; connects in the background: see `state`.
+ * Syncs the streams of a basin below a prefix that the app opens, and finds those that other devices create.
+ * The most recently used ones follow the server, within a number of connections; the others have turns, in
+ * which they are caught up with, and what waits in them is sent. Resolves when the streams that this device
+ * has opened before are listed; connects in the background: see `state`.
  *
  * Errors:
  * - `invalid` for options that are not valid
@@ -401,10 +418,13 @@ export async function syncedBasin(options: SyncedBasinOptions): Promise<SyncedBa
   await stream.readBatch({ count: 1 }, { create: true, signal })
   const { clock, closing: engineClosing } = stream.context
   const closing = new AbortController()
-  const names = new BasinNames(options)
-  await names.update()
+  const stored = new Set<string>()
+  // Each stream that was opened has an outbox.
+  for await (const outbox of local.listAllStreams({ prefix: OUTBOX_PREFIX + prefix }, { signal })) {
+    stored.add(outbox.name.slice(OUTBOX_PREFIX.length))
+  }
   const election = `headwater basin ${await stream.identity({ signal })}`
-  const opened = new SyncedBasin({ options, clock, election, closing, names })
+  const opened = new SyncedBasin({ options, clock, election, closing, stored })
   const ignore = onAnyAbort([signal, engineClosing], () => void opened.close())
   closing.signal.addEventListener('abort', ignore, { once: true })
   return opened

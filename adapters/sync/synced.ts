@@ -4,7 +4,7 @@ import type { RecordFormat } from '../../src/model/record.ts'
 import { type MembersOf, oneOf } from '../../src/model/validation.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import { OUTBOX_PREFIX, outboxNameProblem } from '../../src/sync/synced-names.ts'
-import { type Mirror, mirror } from './mirror.ts'
+import { type Mirror, type MirrorOptions, mirror } from './mirror.ts'
 import { assertStart, type MirrorStart } from './mirror-start.ts'
 import { assertOutboxOptions, OUTBOX_OPTIONS, Outbox, type OutboxOptions } from './outbox.ts'
 import { assertEnds } from './synced-ends.ts'
@@ -61,7 +61,14 @@ export function syncedStream<Format extends RecordFormat = 'string'>(
 export function syncedParts(
   remote: Stream,
   local: Stream,
-  { from, random, coordinator, wakeUps, ...limits }: Omit<SyncedStreamOptions, 'as' | 'signal'>,
+  {
+    from,
+    create,
+    random,
+    coordinator,
+    wakeUps,
+    ...limits
+  }: Omit<SyncedStreamOptions, 'as' | 'signal'> & Pick<MirrorOptions, 'create'>,
 ): SyncedParts {
   assertValid(outboxNameProblem(local.name), 'local')
   const outbox = new Outbox(local.sibling(OUTBOX_PREFIX + local.name), remote, {
@@ -79,6 +86,7 @@ export function syncedParts(
   })
   const copy: Mirror = mirror(remote, local, {
     from,
+    create,
     random,
     coordinator,
     wakeUps,

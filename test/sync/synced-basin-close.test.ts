@@ -26,14 +26,15 @@ test('a synced basin that is closed waits for streams that were closing before',
   const storage = faultyStorage(memory())
   const tab = await openTab(server, storage)
   for (const name of 'ab') await server.basin.stream(`rooms/${name}`).append(name)
-  const rooms = await tab.start({ connectionsMax: 2 })
-  await rooms.stream('rooms/a').close()
+  const rooms = await tab.start({ connectionsMax: 1 })
+  const opened = rooms.stream('rooms/a')
   await server.clock.advance('1m')
   expect(kindsIn(rooms)).toEqual({ a: 'live', b: 'waiting' })
 
   storage.delay('append', '1h', { nth: 1 })
   await server.basin.stream('rooms/a').append('more')
   await server.clock.settle()
+  const closing = opened.close()
   rooms.stream('rooms/b')
   await server.clock.advance('1m')
   expect(kindsIn(rooms)).toEqual({ a: 'waiting', b: 'live' })
@@ -43,4 +44,5 @@ test('a synced basin that is closed waits for streams that were closing before',
   expect(closed).not.toHaveBeenCalled()
   await server.clock.advance('1h')
   expect(closed).toHaveBeenCalled()
+  await closing
 })

@@ -13,23 +13,21 @@ async function openBoth() {
 }
 
 describe('a synced basin', () => {
-  test('finds the streams of the server below its prefix, and copies them', async () => {
+  test('lists the streams of the server below its prefix, and copies those that the app opens', async () => {
     const { server, clock, tab } = await openBoth()
     for (const name of ['rooms/a', 'rooms/b', 'other/c', '.outbox/rooms/d']) {
       await server.basin.stream(name).append(`in ${name}`)
     }
     const rooms = await tab.start()
-    await eventually(
-      clock,
-      () => Object.values(kindsIn(rooms)).filter((kind) => kind === 'live').length === 2,
-    )
-    expect(kindsIn(rooms)).toEqual({ a: 'live', b: 'live' })
-    expect(rooms.state.kind).toBe('live')
+    await eventually(clock, () => rooms.state.kind === 'live')
+    expect(kindsIn(rooms)).toEqual({ a: 'waiting', b: 'waiting' })
+    rooms.stream('rooms/a')
+    await eventually(clock, () => kindsIn(rooms).a === 'live')
     expect(await bodiesOf(tab.local, 'rooms/a')).toEqual(['in rooms/a'])
-    expect(await tab.local.stream('other/c').exists()).toBe(false)
+    for (const name of ['rooms/b', 'other/c']) expect(await tab.local.stream(name).exists()).toBe(false)
   })
 
-  test('finds streams that other devices create, and shows what they write', async () => {
+  test('finds streams that other devices create', async () => {
     const { server, clock, tab } = await openBoth()
     const other = await openTab(server)
     const [mine, theirs] = [await tab.start(), await other.start()]
@@ -37,10 +35,12 @@ describe('a synced basin', () => {
     const names: string[][] = []
     mine.streams$.subscribe((streams) => names.push(streams.map(({ name }) => name)))
     await theirs.stream('rooms/new').append('hello')
-    await eventually(clock, async () => kindsIn(mine).new === 'live')
-    expect(await bodiesOf(tab.local, 'rooms/new')).toEqual(['hello'])
+    await clock.advance('31s')
     expect(names.at(0)).toEqual([])
     expect(names.at(-1)).toEqual(['rooms/new'])
+    mine.stream('rooms/new')
+    await clock.advance('1s')
+    expect(await bodiesOf(tab.local, 'rooms/new')).toEqual(['hello'])
   })
 
   test('keeps connections for the most recently used streams, and moves them', async () => {
@@ -54,7 +54,7 @@ describe('a synced basin', () => {
     await clock.advance('1m')
     const live = { a: 'live', b: 'live', c: 'live', d: 'waiting', e: 'waiting', f: 'waiting' }
     expect(kindsIn(rooms)).toEqual(live)
-    rooms.stream('rooms/e')
+    const opened = rooms.stream('rooms/e')
     await clock.advance('1m')
     expect(kindsIn(rooms)).toEqual({ ...live, a: 'waiting', e: 'live' })
     await server.basin.stream('rooms/e').append('more')
@@ -68,13 +68,17 @@ describe('a synced basin', () => {
     rooms.stream('rooms/d', { isBackground: true })
     await clock.advance('1m')
     expect(kindsIn(rooms)).toEqual({ ...live, b: 'waiting', e: 'live' })
+    await opened.close()
+    await clock.advance('1m')
+    expect(kindsIn(rooms)).toEqual(live)
   })
 
-  test('catches up once with every stream outside of the window, and then makes no requests', async () => {
+  test('catches up once with every open stream without a connection, and then makes no requests', async () => {
     const { server, clock, tab } = await openBoth()
     const names = Array.from({ length: 20 }, (_, index) => `rooms/${index}`)
     for (const name of names) await server.basin.stream(name).append(name)
     const rooms = await tab.start({ discoverMs: 86_400_000 })
+    for (const name of names) rooms.stream(name)
     await eventually(clock, async () => {
       const bodies = await Promise.all(
         names.map((name) => bodiesOf(tab.local, name).catch((): string[] => [])),
@@ -87,15 +91,13 @@ describe('a synced basin', () => {
     expect(tab.counts.total).toBe(total)
     expect(tab.counts.open).toBe(3)
     expect(Object.values(kindsIn(rooms)).filter((kind) => kind === 'live')).toHaveLength(3)
-    // No outbox is stored for streams that the device only copies.
-    expect((await tab.local.listStreams({ prefix: '.outbox/' })).items).toEqual([])
   })
 
   test('catches up again as often as the app asks for it', async () => {
     const { server, clock, tab } = await openBoth()
     for (const name of 'abcde') await server.basin.stream(`rooms/${name}`).append(name)
     const rooms = await tab.start({ catchUpMs: 15_000 })
-    for (const name of 'abc') rooms.stream(`rooms/${name}`)
+    for (const name of 'eabc') rooms.stream(`rooms/${name}`)
     await clock.advance('1m')
     await server.basin.stream('rooms/e').append('news')
     await clock.advance('20s')
@@ -103,20 +105,17 @@ describe('a synced basin', () => {
     expect(kindsIn(rooms).e).toBe('waiting')
   })
 
-  test('never has more requests open at once than connections', async () => {
-    const connectionsMax = 3
+  test.each([1, 3])('never follows more streams than it has connections: %d', async (connectionsMax) => {
     const { server, clock, tab } = await openBoth()
     const names = Array.from({ length: 6 }, (_, index) => `rooms/${index}`)
     for (const name of names) await server.basin.stream(name).append(name)
     const rooms = await tab.start({ connectionsMax, catchUpMs: 5_000, discoverMs: 1_000 })
     tab.network.delay('20ms')
-    let { most } = tab.counts
     for (let round = 0; round < 6; round++) {
       for (const name of names) {
         void rooms.stream(name).append(`${round}`)
         await clock.advance('100ms')
       }
-      most = Math.max(most, tab.counts.most)
       if (round === 2) tab.network.refuse()
       if (round === 4) {
         tab.network.heal()
@@ -127,28 +126,77 @@ describe('a synced basin', () => {
       const stored = await Promise.all(names.map((name) => bodiesOf(server.basin, name)))
       return stored.every((bodies) => bodies.length === 7)
     })
-    expect(tab.counts.most).toBe(connectionsMax)
+    expect(tab.counts.mostReads).toBe(connectionsMax)
     for (const name of names) {
       expect(await bodiesOf(server.basin, name)).toEqual([name, ...Array.from('012345')])
     }
   })
 })
 
-test('a synced basin pauses between lists while streams are missing that it was to copy', async () => {
-  const { server, clock, tab } = await openBoth()
-  const names = Array.from('abcdefgh', (name) => `rooms/${name}`)
-  for (const name of names) await server.basin.stream(name).append(name)
-  tab.network.refuse({ when: ({ url }) => url.includes('/records') })
-  const rooms = await tab.start({ createStreams: false })
-  for (const name of names) rooms.stream(name)
-  await clock.advance('10s')
-  for (const name of names) await server.basin.stream(name).delete()
-  tab.network.heal()
-  await clock.advance('10s')
-  tab.counts.paths.length = 0
-  await clock.advance('10m')
-  const lists = tab.counts.paths.filter((path) => path.endsWith('/streams'))
-  expect(lists.length).toBeLessThanOrEqual(10 * 13)
+describe('pauses between requests', () => {
+  /** Streams that the app has open, more than there are connections, and requests in a minute of a failure. */
+  async function openFailing() {
+    const both = await openBoth()
+    const { server, clock, tab } = both
+    const names = Array.from('abcdefgh', (name) => `rooms/${name}`)
+    for (const name of names) await server.basin.stream(name).append(name)
+    const start = async (options: Parameters<typeof tab.start>[0] = {}) => {
+      const rooms = await tab.start(options)
+      for (const name of names) await rooms.stream(name).append('mine')
+      return rooms
+    }
+    const inMinute = async () => {
+      await clock.advance('2m')
+      tab.counts.paths.length = 0
+      await clock.advance('10m')
+      return tab.counts.paths.length / 10
+    }
+    return { ...both, names, start, inMinute }
+  }
+
+  type Failing = Awaited<ReturnType<typeof openFailing>>
+  const isList = (path: string) => path.endsWith('/streams')
+  test.each<[string, number, (world: Failing) => unknown]>([
+    ['nothing fails', 3, () => {}],
+    ['there is no network', 60, ({ tab }) => tab.network.refuse()],
+    ['the server is overloaded', 60, ({ tab }) => tab.network.respond(503, { code: 'unavailable' })],
+    ['the token is not valid', 1, ({ tab }) => tab.network.respond(401, { code: 'authn' })],
+    [
+      'streams cannot be listed',
+      60,
+      ({ tab }) => tab.network.refuse({ when: ({ url }) => !url.includes('/records') }),
+    ],
+    [
+      'streams cannot be read',
+      60,
+      ({ tab }) =>
+        tab.network.refuse({ when: ({ method, url }) => method === 'GET' && url.includes('/records') }),
+    ],
+    [
+      'records are not taken',
+      60,
+      ({ tab }) =>
+        tab.network.refuse({ when: ({ method, url }) => method === 'POST' && url.includes('/records') }),
+    ],
+  ])('while %s, at most %d a minute', async (_, most, fail) => {
+    const world = await openFailing()
+    fail(world)
+    await world.start()
+    expect(await world.inMinute()).toBeLessThanOrEqual(most)
+    expect(world.tab.counts.paths.filter(isList).length).toBeLessThanOrEqual(10 * 4)
+  })
+
+  test('while streams are missing that were to be copied, at most 60 a minute', async () => {
+    const { server, clock, tab, names, inMinute } = await openFailing()
+    tab.network.refuse({ when: ({ url }) => url.includes('/records') })
+    const rooms = await tab.start({ createStreams: false })
+    for (const name of names) rooms.stream(name)
+    await clock.advance('10s')
+    for (const name of names) await server.basin.stream(name).delete()
+    tab.network.heal()
+    expect(await inMinute()).toBeLessThanOrEqual(60)
+    expect(tab.counts.paths.filter(isList).length).toBeLessThanOrEqual(10 * 4)
+  })
 })
 
 describe('a synced basin without a network', () => {
@@ -177,7 +225,7 @@ describe('a synced basin without a network', () => {
       return stored.every((bodies) => bodies.includes('mine'))
     })
     expect(await bodiesOf(server.basin, 'rooms/a')).toEqual(['theirs', 'mine'])
-    expect(later.counts.most).toBeLessThanOrEqual(4)
+    expect(later.counts.mostReads).toBeLessThanOrEqual(3)
   })
 
   test('sends what an app that was closed has left', async () => {
@@ -195,7 +243,9 @@ describe('a synced basin without a network', () => {
       )
       return stored.every((bodies) => bodies.length === 1)
     })
+    await clock.advance('1m')
     expect(rooms.streams).toHaveLength(8)
+    expect(new Set(Object.values(kindsIn(rooms)))).toEqual(new Set(['waiting']))
   })
 
   test('connects at once when the app asks for it', async () => {
@@ -227,6 +277,7 @@ describe('the tabs of a device', () => {
     await clock.advance('1m')
     expect(opened.state.kind).toBe('live')
     expect(kindsIn(same)).toEqual(kindsIn(rooms))
+    expect(kindsIn(same)).toMatchObject({ a: 'live', b: 'waiting' })
     expect(same.state).toEqual(rooms.state)
     expect(other.counts.total).toBe(0)
     for (const name of 'bcd') same.stream(`rooms/${name}`)
@@ -236,7 +287,11 @@ describe('the tabs of a device', () => {
     await opened.append('mine')
     await clock.advance('1m')
     expect(await bodiesOf(server.basin, 'rooms/a')).toEqual(['a', 'mine'])
+    expect(opened.state.kind).toBe('live')
     expect(other.counts.total).toBe(0)
+    await opened.close()
+    await clock.advance('1m')
+    expect(kindsIn(rooms)).toMatchObject({ a: 'waiting', b: 'live', c: 'live', d: 'live' })
   })
 
   test('know of a stream that one of them opens, and of those that are found later', async () => {
@@ -247,7 +302,7 @@ describe('the tabs of a device', () => {
     await same.stream('rooms/mine').append('mine')
     await server.basin.stream('rooms/found').append('theirs')
     await clock.advance('1m')
-    for (const basin of [rooms, same]) expect(kindsIn(basin)).toEqual({ found: 'live', mine: 'live' })
+    for (const basin of [rooms, same]) expect(kindsIn(basin)).toEqual({ found: 'waiting', mine: 'live' })
     expect(await bodiesOf(server.basin, 'rooms/mine')).toEqual(['mine'])
   })
 
@@ -276,8 +331,11 @@ describe('a stream that was deleted on the server', () => {
     await server.basin.stream('rooms/full').append('kept')
     await server.basin.createStream('rooms/empty')
     const rooms = await tab.start()
+    const opened = rooms.stream('rooms/empty')
+    rooms.stream('rooms/full')
     await clock.advance('1m')
     expect(kindsIn(rooms)).toEqual({ empty: 'live', full: 'live' })
+    await opened.close()
     await server.basin.stream('rooms/full').delete()
     await server.basin.stream('rooms/empty').delete()
     await clock.advance('2m')
@@ -285,7 +343,6 @@ describe('a stream that was deleted on the server', () => {
       { name: 'rooms/full', state: { kind: 'stopped', reason: 'missing' } },
     ])
     expect(await bodiesOf(tab.local, 'rooms/full')).toEqual(['kept'])
-    expect(await tab.local.stream('rooms/empty').exists()).toBe(false)
     expect(await server.basin.stream('rooms/full').exists()).toBe(false)
   })
 
@@ -307,20 +364,19 @@ describe('a stream that was deleted on the server', () => {
 })
 
 describe('a stream that the server refuses', () => {
-  test('to create is stopped with the reason, and its records are kept', async () => {
-    const { clock, tab } = await openBoth()
+  test('to create is waited for, and its records are kept', async () => {
+    const { server, clock, tab } = await openBoth()
     const isCreation = ({ method, url }: Request) => method === 'POST' && !url.includes('/records')
     tab.network.respond(403, { code: 'permission_denied', when: isCreation })
     const rooms = await tab.start()
     const opened = rooms.stream('rooms/forbidden')
     await opened.append('mine')
     await clock.advance('5m')
-    expect(opened.state).toMatchObject({ kind: 'stopped', reason: 'denied' })
-    expect(tab.network.log.length).toBeLessThan(5)
-    tab.network.heal()
-    rooms.retry()
+    expect(opened.state).toMatchObject({ kind: 'offline', error: { code: 'stream_not_found' } })
+    await server.basin.createStream('rooms/forbidden')
     await clock.advance('1m')
     expect(opened.state.kind).toBe('live')
+    expect(await bodiesOf(server.basin, 'rooms/forbidden')).toEqual(['mine'])
     expect(opened.outbox.failed).toEqual([])
   })
 
@@ -329,7 +385,7 @@ describe('a stream that the server refuses', () => {
     for (const name of 'abcdef') await server.basin.stream(`rooms/${name}`).append(name)
     tab.network.respond(403, { code: 'permission_denied', when: ({ url }) => url.includes('/records') })
     const rooms = await tab.start()
-    rooms.stream('rooms/a')
+    for (const name of 'abcdef') rooms.stream(`rooms/${name}`, { isBackground: name > 'b' })
     await clock.advance('1m')
     expect(new Set(Object.values(kindsIn(rooms)))).toEqual(new Set(['stopped']))
     tab.network.heal()
@@ -355,7 +411,7 @@ describe('a stream that the server refuses', () => {
 })
 
 test.each([
-  ['one connection', { connectionsMax: 1 }, 'connectionsMax'],
+  ['no connection', { connectionsMax: 0 }, 'connectionsMax'],
   ['lists every 999 ms', { discoverMs: 999 }, 'discoverMs'],
   ['a prefix of internal streams', { prefix: '.outbox/x' }, 'prefix'],
   ['a prefix of 505 bytes', { prefix: 'x'.repeat(505) }, 'prefix'],

@@ -10,16 +10,21 @@ import { OPTIONS } from './mirrored.ts'
 
 /** Counts the requests that are open at once: until their responses have arrived, or are cancelled. */
 function counting(handler: Handler) {
-  const counts = { open: 0, most: 0, total: 0, paths: [] as string[] }
+  const counts = { open: 0, reads: 0, mostReads: 0, total: 0, paths: [] as string[] }
   const fetch = async (request: Request): Promise<Response> => {
+    const { pathname } = new URL(request.url)
+    const reads = request.method === 'GET' && pathname.endsWith('/records') ? 1 : 0
     counts.open++
     counts.total++
-    counts.most = Math.max(counts.most, counts.open)
-    counts.paths.push(`${request.method} ${decodeURIComponent(new URL(request.url).pathname)}`)
+    counts.reads += reads
+    counts.mostReads = Math.max(counts.mostReads, counts.reads)
+    counts.paths.push(`${request.method} ${decodeURIComponent(pathname)}`)
     let isOpen = true
     const end = () => {
-      if (isOpen) counts.open--
+      if (!isOpen) return
       isOpen = false
+      counts.open--
+      counts.reads -= reads
     }
     request.signal.addEventListener('abort', end)
     try {
