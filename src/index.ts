@@ -14,6 +14,7 @@ export type { Resource } from './core/permission.ts'
 export type { Engine } from './engine/api/engine.ts'
 /** @internal */
 export type { EngineBasin } from './engine/api/engine-basin.ts'
+export type { EngineStats } from './engine/api/engine-services.ts'
 /** @internal */
 export type { EngineStream } from './engine/api/engine-stream.ts'
 export type { CipherSuite } from './engine/encryption/cipher-suite.ts'
@@ -23,7 +24,6 @@ export { open } from './engine/open.ts'
 export type { OpenOptions } from './engine/options.ts'
 /** @internal */
 export type { StreamDescription } from './engine/service/read-service.ts'
-export type { EngineStats } from './engine/service/stats.ts'
 export {
   type AccessScope,
   type AccessTokenInfo,

@@ -1,5 +1,5 @@
 import { alignDown, MINUTE_SECONDS } from '../core/usage/resolutions.ts'
-import type { UsageConnection } from '../engine/streams/target.ts'
+import type { UsageConnection } from '../engine/streams/table.ts'
 
 const MINUTE_MS = MINUTE_SECONDS * 1000
 

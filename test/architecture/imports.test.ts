@@ -35,7 +35,10 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'src/api',
     ...OF_ALL,
   ],
+  'src/engine/options.ts': ['src/engine/encryption', 'src/engine/service', ...OF_ALL],
   'src/engine/api': [
+    'src/engine/errors.ts',
+    'src/engine/options.ts',
     'src/engine/access',
     'src/engine/service',
     'src/engine/streams',

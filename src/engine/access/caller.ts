@@ -22,7 +22,7 @@ import { SerialQueue } from '../../runtime/serial-queue.ts'
 import { permissionDenied } from '../errors.ts'
 import type { Admission } from '../service/admission.ts'
 import type { UsageRecorder } from '../service/usage.ts'
-import type { StreamTarget, UsageConnection } from '../streams/target.ts'
+import type { StreamTarget, UsageConnection } from '../streams/table.ts'
 import type { Identity, TokenLookup, Tokens, TokenWatch } from './tokens.ts'
 
 /** What a caller may do (docs/protocol.md "Permissions"), and its names of streams. */
@@ -259,16 +259,8 @@ export class Caller {
     return this.#context.admission.track(call())
   }
 
-  /**
-   * Returns the permitted target of an append by a token's holder; undefined if it has to wait for a look-up
-   * of the token, or for earlier appends that did. Throws `permission_denied`.
-   */
-  targetOf(target: StreamTarget, batch: AppendBatch): StreamTarget | undefined {
-    return this.#appends ? undefined : this.#current()?.resolveAppend(target, batch)
-  }
-
   /** Resolves to the permitted target of an append, in the order of the calls. */
-  targetInTurn(target: StreamTarget, batch: AppendBatch): Promise<StreamTarget> {
+  appendTarget(target: StreamTarget, batch: AppendBatch): Promise<StreamTarget> {
     const resolve = async () => (this.#current() ?? (await this.#lookUp())).resolveAppend(target, batch)
     const resolving = resolve()
     // Its rejection is handled when its turn comes.

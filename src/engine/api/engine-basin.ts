@@ -15,7 +15,7 @@ import type { BasinMetricSet, Metric, MetricsQuery } from '../../model/metrics.t
 import type { StreamRef } from '../../model/names.ts'
 import { assertMembers, assertText, notText, ownCopy } from '../../model/validation.ts'
 import type { AlternativeOperations, Caller, Permit } from '../access/caller.ts'
-import type { StreamTarget } from '../streams/target.ts'
+import type { StreamTarget } from '../streams/table.ts'
 import type { EngineServices } from './engine-services.ts'
 import { EngineStream } from './engine-stream.ts'
 

@@ -1,39 +1,229 @@
 import type { StreamContext } from '../../api/append-session.ts'
-import type { SharedSignal } from '../../runtime/abort.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { Tokens } from '../access/tokens.ts'
-import type { ReadBudget } from '../log/read-budget.ts'
-import type { Admission } from '../service/admission.ts'
-import type { AppendService } from '../service/append-service.ts'
-import type { BasinService } from '../service/basin-service.ts'
-import type { ReadService } from '../service/read-service.ts'
-import type { EngineStats } from '../service/stats.ts'
-import type { StreamService } from '../service/stream-service.ts'
-import type { UsageMeter } from '../service/usage.ts'
+import { HeadwaterError } from '../../model/errors.ts'
+import { SharedSignal, unlessAborted } from '../../runtime/abort.ts'
+import { offsetClock } from '../../runtime/clock.ts'
+import { Tokens } from '../access/tokens.ts'
+import { acquireSession, closedError } from '../errors.ts'
+import { ReadBudget } from '../log/read-budget.ts'
+import type { EngineSettings } from '../options.ts'
+import { Admission } from '../service/admission.ts'
+import { AppendService } from '../service/append-service.ts'
+import { BackgroundWork } from '../service/background.ts'
+import { BasinService } from '../service/basin-service.ts'
+import { Deadlines, firstDeadlines } from '../service/deadlines.ts'
+import { ReadService } from '../service/read-service.ts'
+import { ConfirmedClock, reclaim } from '../service/reclaim.ts'
+import { StreamService } from '../service/stream-service.ts'
+import { Catalog } from '../streams/catalog.ts'
+import { StreamCreator } from '../streams/create.ts'
+import { StreamBuilder } from '../streams/fork.ts'
+import { StreamTable } from '../streams/table.ts'
+
+/** Counts of what is open in an engine. */
+export interface EngineStats {
+  /** Reads and append sessions, as limited by `limits.openSessions`. */
+  readonly openSessions: number
+  /** Read sessions and unary reads. */
+  readonly openReads: number
+  /** Reads that wait at the tail for a record. */
+  readonly waitingReads: number
+  /** Bytes that open reads hold, of `limits.readBufferBytes`; an estimate. */
+  readonly readBufferBytes: number
+  /** Appends that have not settled. */
+  readonly pendingAppends: number
+  /** Metered bytes of the appends in flight. */
+  readonly appendBytesInFlight: number
+  /** Appends that wait for bytes in flight. */
+  readonly waitingAppends: number
+  /** Metered bytes of the appends that are not in flight. */
+  readonly waitingAppendBytes: number
+  /** Streams in the table. */
+  readonly cachedStreams: number
+  /**
+   * Whether an append failed with `storage_full`, and none as large has succeeded since, as far as the
+   * storage knows. Reads, trims and deletions still work.
+   */
+  readonly storageFull: boolean
+  /**
+   * How far the clock of the storage is ahead of that of this process, in milliseconds; 0 if it has none. The
+   * engine uses the time of the storage.
+   */
+  readonly clockOffsetMs: number
+  /** Whether expired records are kept until it is certain that the clock is right (docs/guarantees.md). */
+  readonly expiryPaused: boolean
+  /** Streams of which the storage has lost confirmed records, as a lagging replica does that takes over. */
+  readonly lostTails: number
+}
 
 /**
  * The services that the handles of an engine use. Handles are cheap to create and have no state of their own.
  */
-export interface EngineServices {
-  readonly basins: BasinService
-  readonly streams: StreamService
-  readonly admission: Admission
-  readonly appends: AppendService
-  readonly reads: ReadService
-  readonly readBudget: ReadBudget
-  readonly tokens: Tokens
-  readonly usage: UsageMeter
-  readonly clock: Clock
+export type EngineServices = Awaited<ReturnType<typeof openServices>>
+
+/** Opens the storage, and constructs everything that works on it. */
+export async function openServices(settings: EngineSettings, signal: AbortSignal | undefined) {
+  const { storage, random, limits, trimGraceMs, ciphers, onBackgroundError } = settings
+  const { shared, notifications } = storage.manifest
+  const closing = new SharedSignal()
+  let hint = (_logId: string): void => {}
+  let onHistoryChanged = (): void => {}
+  signal?.throwIfAborted()
+  const opening = acquireSession(storage, {
+    clock: settings.clock,
+    onLogChanged: (logId) => hint(logId),
+    onHistoryChanged: () => onHistoryChanged(),
+    onBackgroundError,
+  })
+  const session = await unlessAborted(signal, opening, (late) => late.close())
+  // The time of the storage, if it has a clock that the engines share.
+  const { clockOffsetMs } = session
+  const clock = clockOffsetMs === undefined ? settings.clock : offsetClock(settings.clock, clockOffsetMs)
+  let lostTails = 0
+  const usage = settings.usage.open({ session, clock, onBackgroundError })
+  const catalog = new Catalog({ session, clock, onBackgroundError, closing })
+  const readBudget = new ReadBudget(limits.readBufferBytes, clock)
+  const work = new BackgroundWork({
+    electForBackgroundWork: session.electForBackgroundWork,
+    usage,
+    isInUse: () => table.hasFollowers,
+    clock,
+    random,
+    onBackgroundError,
+  })
+  const isShared = () => shared && session.isExclusive?.() !== true
+  const table: StreamTable = new StreamTable({
+    session,
+    clock,
+    limits,
+    shared,
+    isShared,
+    notifications,
+    newAppendId: settings.newAppendId,
+    trimGraceMs,
+    loadDocument: (basin, stream) => deadlines.find({ basin, stream }).then((found) => found?.value),
+    isOverdue: (log) => deadlines.isOverdue(log),
+    codecFor: (document) => ciphers.codecFor(document),
+    onTrim: () => work.reclaimAt(clock.now() + trimGraceMs),
+    onFollow: () => work.stayInMemory(),
+    onLost: ({ document: { basin, name }, loss }) => {
+      lostTails++
+      onBackgroundError(
+        new HeadwaterError('storage', `stream \`${name}\` in basin \`${basin}\`: ${loss?.message}`),
+      )
+    },
+    create: (ref, purpose, policy) => creator.createOnUse(ref, purpose, policy),
+    closing,
+    onBackgroundError,
+  })
+  hint = (logId) => {
+    if (!closing.aborted) table.hint(logId)
+  }
+  onHistoryChanged = () => {
+    if (!closing.aborted) table.historyChanged()
+  }
+  const { newId } = settings
+  const creator = new StreamCreator({ catalog, usage, clock, newId, firstDeadlines })
+  const confirmedClock = new ConfirmedClock(session, clock, onBackgroundError)
+  const deadlines: Deadlines = new Deadlines({
+    session,
+    catalog,
+    remove: (commit, stream, condition) => streams.remove(commit, stream, condition),
+    clock,
+    confirmedClock,
+    onBackgroundError,
+  })
+  const admission = new Admission(limits)
+  const appends = new AppendService({ table, admission, usage, work, clock, onBackgroundError })
+  const reads = new ReadService({
+    table,
+    admission,
+    readBudget,
+    usage,
+    deadlines,
+    clock,
+    random,
+    trimGraceMs,
+    closing,
+  })
+  const checkCipher = ciphers.check.bind(ciphers)
+  const find = deadlines.find.bind(deadlines)
+  const builder = new StreamBuilder({ session, catalog, creator, table, reads, find })
+  const streams: StreamService = new StreamService({
+    session,
+    catalog,
+    table,
+    creator,
+    builder,
+    deadlines,
+    usage,
+    work,
+    clock,
+  })
+  const basins = new BasinService({ session, catalog, streams, usage, work, clock, checkCipher, closing })
+  const tokens = new Tokens({ session, catalog, shared, clock, onBackgroundError, closing })
+
+  const closeAll = async () => {
+    // Producers send what they have collected.
+    closing.abort(closedError())
+    reads.close()
+    await table.close(admission.close())
+    await work.close()
+    await usage.close()
+    tokens.close()
+    await deadlines.recorded
+    await session.close()
+  }
+  let closed: Promise<void> | undefined
+  const close = () => {
+    closed ??= closeAll()
+    return closed
+  }
+  work.start({
+    reclaim: () => reclaim({ session, confirmedClock, clock, trimGraceMs, usage }),
+    checkDeadlines: () => deadlines.checkDue(),
+    finishDeletions: () => basins.finishDeletions(),
+    deleteExpiredTokens: async () => tokens.deleteExpired(await confirmedClock.now()),
+  })
+  const stats = (): EngineStats => {
+    const logs = [...table.all()]
+    return {
+      openSessions: admission.openSessions,
+      openReads: reads.openReads,
+      waitingReads: logs.reduce((sum, log) => sum + log.waiting, 0),
+      readBufferBytes: readBudget.used,
+      pendingAppends: logs.reduce((sum, log) => sum + log.pendingAppends, 0),
+      appendBytesInFlight: admission.inFlightBytes,
+      waitingAppends: admission.waitingAppends,
+      waitingAppendBytes: admission.waitingBytes,
+      cachedStreams: logs.length,
+      storageFull: session.isFull?.() ?? false,
+      clockOffsetMs: clockOffsetMs?.() ?? 0,
+      expiryPaused: confirmedClock.isPaused,
+      lostTails,
+    }
+  }
   /** The context of the methods of streams that build on others. */
-  readonly streamContext: StreamContext
-  /** Whether handles create missing basins and streams by default. */
-  readonly autoCreate: boolean
-  /** The limit of bytes in flight for one append session. */
-  readonly sessionInFlightBytes: number
-  /** Aborts when the engine begins to close. */
-  readonly closing: SharedSignal
-  /** Resolves when the storage answers. */
-  checkStorage(): Promise<void>
-  stats(): EngineStats
-  close(): Promise<void>
+  const streamContext: StreamContext = { reserve: (bytes) => admission.reserve(bytes), clock, closing }
+  return {
+    basins,
+    streams,
+    admission,
+    appends,
+    reads,
+    readBudget,
+    tokens,
+    usage,
+    clock,
+    streamContext,
+    /** Whether handles create missing basins and streams by default. */
+    autoCreate: settings.autoCreate,
+    /** The limit of bytes in flight for one append session. */
+    sessionInFlightBytes: limits.sessionInFlightBytes,
+    /** Aborts when the engine begins to close. */
+    closing,
+    /** Resolves when the storage answers. */
+    checkStorage: async () => void (await (session.check?.() ?? session.get('settings', ''))),
+    stats,
+    close,
+  }
 }

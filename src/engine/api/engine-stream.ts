@@ -28,9 +28,9 @@ import { type AnySignal, onAnyAbort, type SharedSignal, unlessAborted } from '..
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import type { Caller } from '../access/caller.ts'
 import type { ReadCursor } from '../log/follow.ts'
-import type { MemoryReservation } from '../service/admission.ts'
+import type { AppendReservation } from '../service/admission.ts'
 import type { StreamDescription } from '../service/read-service.ts'
-import type { ExpectedIdentity, StreamTarget } from '../streams/target.ts'
+import type { ExpectedIdentity, StreamTarget } from '../streams/table.ts'
 import type { EngineServices } from './engine-services.ts'
 
 interface HandleOptions extends Pick<StreamOptions, 'config'> {
@@ -132,14 +132,11 @@ export class EngineStream extends Stream {
       const batch = check()
       signal?.throwIfAborted()
       const { admission, appends } = this.#services
-      const caller = this.#caller
-      const target = caller.isOwner ? this.#target : caller.targetOf(this.#target, batch)
       // Before the token is looked up: a batch that waits for that occupies memory.
       const reservation = admission.reserve(batch.meteredBytes)
-      const acked =
-        target === undefined
-          ? this.#appendAsHolder(batch, reservation, signal)
-          : appends.append(target, batch, reservation)
+      const acked = this.#caller.isOwner
+        ? appends.append(this.#target, batch, reservation)
+        : this.#appendAsHolder(batch, reservation, signal)
       return signal === undefined ? acked : unlessAborted(signal, acked)
     } catch (error) {
       return Promise.reject(error)
@@ -283,11 +280,11 @@ export class EngineStream extends Stream {
 
   async #appendAsHolder(
     batch: AppendBatch,
-    reservation: MemoryReservation,
+    reservation: AppendReservation,
     signal: AbortSignal | undefined,
   ): Promise<AppendAck> {
     try {
-      const target = await this.#caller.targetInTurn(this.#target, batch)
+      const target = await this.#caller.appendTarget(this.#target, batch)
       signal?.throwIfAborted()
       return await this.#services.appends.append(target, batch, reservation)
     } finally {

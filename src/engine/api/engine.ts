@@ -37,11 +37,10 @@ import type { AlternativeOperations, Caller } from '../access/caller.ts'
 import type { TokenWatch } from '../access/tokens.ts'
 import type { ReadShare } from '../log/read-budget.ts'
 import type { BasinPlacement } from '../service/basin-service.ts'
-import type { EngineStats } from '../service/stats.ts'
 import type { UsageCounters } from '../service/usage.ts'
-import type { ExpectedIdentity, UsageConnection } from '../streams/target.ts'
+import type { ExpectedIdentity, UsageConnection } from '../streams/table.ts'
 import { EngineBasin } from './engine-basin.ts'
-import type { EngineServices } from './engine-services.ts'
+import type { EngineServices, EngineStats } from './engine-services.ts'
 import { EngineStream } from './engine-stream.ts'
 
 /** The options of a call that makes a basin exist, with the members that only the wire protocol has. */

@@ -25,7 +25,7 @@ import {
 import { StorageConflict } from '../../storage/errors.ts'
 import { assertNotDeleting, closedError, conflictError } from '../errors.ts'
 import { type Catalog, CONFLICTS_MAX, type Commit, putBasin } from '../streams/catalog.ts'
-import type { StreamChanges } from './stream-changes.ts'
+import type { ChangeCheck, StreamService } from './stream-service.ts'
 import type { UsageRecorder } from './usage.ts'
 
 /** The location of a basin, which the protocol can name. It never changes: there is only one. */
@@ -40,16 +40,13 @@ export interface BasinCreation extends BasinPlacement {
   readonly requestToken?: string | undefined
 }
 
-/** Throws if the change that was decided on is not permitted. */
-export type ChangeCheck = (change: 'create' | 'update') => void
-
 export interface BasinServiceContext {
   readonly catalog: Catalog
   readonly clock: Clock
   /** Throws `invalid` for a cipher that this engine cannot use. */
   readonly checkCipher: (cipher: Cipher) => void
   readonly session: StorageSession
-  readonly changes: StreamChanges
+  readonly streams: Pick<StreamService, 'removeWithBasin'>
   readonly usage: UsageRecorder
   /** `finishDeletions` has the method of the service called soon. */
   readonly work: { finishDeletions(): void }
@@ -189,7 +186,7 @@ export class BasinService {
    * appends to them. Rejects if one cannot be deleted.
    */
   async #deleteStreams(basin: string): Promise<void> {
-    const { session, changes, closing } = this.#context
+    const { session, streams: service, closing } = this.#context
     const range = { prefix: streamKey(basin, ''), after: '', limit: STREAMS_DELETED }
     for (let attempts = 0; attempts < CONFLICTS_MAX; attempts++) {
       const streams = await listDocuments(session, 'streams', range)
@@ -201,7 +198,7 @@ export class BasinService {
         : (removal: readonly CatalogChange[]) => session.commit(removal)
       const remove = async (stream: Versioned<StreamDocument>) => {
         try {
-          await changes.removeWithBasin(commit, stream)
+          await service.removeWithBasin(commit, stream)
           attempts = -1
         } catch (error) {
           // One by one next, and the list shows whether it is left.

@@ -28,19 +28,15 @@ import type { StreamLog } from '../log/stream-log.ts'
 import { type Catalog, CONFLICTS_MAX, type Commit } from '../streams/catalog.ts'
 import type { ConfirmedClock } from './reclaim.ts'
 
-interface StreamRemoval {
-  /** Deletes the stream if nothing was appended beyond `expectSeqNum`. */
-  remove(
-    commit: Commit,
-    stream: Versioned<StreamDocument>,
-    condition: { readonly expectSeqNum: number },
-  ): Promise<void>
-}
-
 export interface DeadlinesContext {
   readonly session: StorageSession
   readonly catalog: Catalog
-  readonly changes: StreamRemoval
+  /** Deletes the stream if nothing was appended beyond `expectSeqNum`. */
+  readonly remove: (
+    commit: Commit,
+    stream: Versioned<StreamDocument>,
+    condition: { readonly expectSeqNum: number },
+  ) => Promise<void>
   readonly clock: Clock
   readonly confirmedClock: ConfirmedClock
   readonly onBackgroundError: (error: unknown) => void
@@ -96,7 +92,7 @@ export class Deadlines {
    * deadline or removes it.
    */
   async #check(deadline: Versioned<DeadlineDocument>, now: number): Promise<void> {
-    const { session, changes } = this.#context
+    const { session, remove } = this.#context
     const { basin, stream, logId, kind } = deadline.value
     const done: CatalogChange = {
       kind: 'delete',
@@ -116,7 +112,7 @@ export class Deadlines {
     if (decision === 'delete') {
       // An append since then makes the deletion conflict; the deadline stays and is checked again.
       const commit = (removal: readonly CatalogChange[]) => session.commit([...removal, done])
-      await changes.remove(commit, document, { expectSeqNum: head.tail.seqNum })
+      await remove(commit, document, { expectSeqNum: head.tail.seqNum })
     } else if (decision === null) {
       await session.commit([done])
     } else {
@@ -194,14 +190,14 @@ export class Deadlines {
 
   /** Deletes a stream that has expired. Resolves to whether it did, or another engine has. */
   async #expire(ref: StreamRef, logId: string, now: number): Promise<boolean> {
-    const { session, changes } = this.#context
+    const { session, remove } = this.#context
     for (let attempts = 0; attempts < CONFLICTS_MAX; attempts++) {
       const { document, head } = await this.#current(ref, logId)
       if (head === undefined) return true
       if ((await this.#decide('expiry', document.value, head, now)) !== 'delete') return false
       try {
         const commit = (removal: readonly CatalogChange[]) => session.commit(removal)
-        await changes.remove(commit, document, { expectSeqNum: head.tail.seqNum })
+        await remove(commit, document, { expectSeqNum: head.tail.seqNum })
         return true
       } catch (error) {
         if (!StorageConflict.is(error)) throw error

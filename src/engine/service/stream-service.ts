@@ -1,6 +1,7 @@
 import { mergeStreamConfig, reconfiguredStream } from '../../core/config.ts'
 import type { Expiry } from '../../core/lifetime.ts'
 import { decideCreate, decideEnsure, sameConfig, streamCreationKey } from '../../core/provision.ts'
+import { extendRetention, type RetentionExtension } from '../../core/retention.ts'
 import {
   assertStreamConfig,
   type RetentionPolicy,
@@ -24,14 +25,20 @@ import {
 } from '../../model/names.ts'
 import type { StreamPosition } from '../../model/position.ts'
 import { assertInteger, assertMembers, millisecondsOf } from '../../model/validation.ts'
-import { type StreamDocument, streamKey, type Versioned } from '../../storage/documents.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { CatalogChange, StorageSession } from '../../storage/contract.ts'
+import { putStream, type StreamDocument, streamKey, type Versioned } from '../../storage/documents.ts'
+import { StorageConflict } from '../../storage/errors.ts'
 import { streamExists, streamNotFound } from '../errors.ts'
-import type { Catalog } from '../streams/catalog.ts'
+import { type Catalog, type Commit, deleteStream } from '../streams/catalog.ts'
 import { createLog, type StreamCreator } from '../streams/create.ts'
-import type { InitialContent, StreamBuilder } from '../streams/fork.ts'
-import type { ChangeCheck } from './basin-service.ts'
-import type { Deadlines } from './deadlines.ts'
-import type { StreamChanges } from './stream-changes.ts'
+import { type InitialContent, releaseSource, type StreamBuilder } from '../streams/fork.ts'
+import type { StreamTable } from '../streams/table.ts'
+import { type Deadlines, emptyDeadline } from './deadlines.ts'
+import type { UsageRecorder } from './usage.ts'
+
+/** Throws if the change that was decided on is not permitted. */
+export type ChangeCheck = (change: 'create' | 'update') => void
 
 /** The members of a creation that are stored as they are. */
 type CreateStreamRequest = Pick<StreamCreation, 'metadata' | 'expiry' | 'fork'> & {
@@ -39,11 +46,15 @@ type CreateStreamRequest = Pick<StreamCreation, 'metadata' | 'expiry' | 'fork'> 
 }
 
 export interface StreamServiceContext {
+  readonly session: Pick<StorageSession, 'head' | 'get'>
   readonly catalog: Catalog
+  readonly table: StreamTable
   readonly creator: StreamCreator
-  readonly changes: StreamChanges
   readonly builder: StreamBuilder
   readonly deadlines: Deadlines
+  readonly usage: UsageRecorder
+  readonly work: { reclaimAt(time: number): void }
+  readonly clock: Clock
 }
 
 /** Streams and their configuration (docs/protocol.md "Basins and streams"). */
@@ -96,7 +107,7 @@ export class StreamService {
     defaultRetention: RetentionPolicy | undefined,
     check: ChangeCheck,
   ): Promise<Provisioned<StreamInfo>> {
-    const { catalog, creator, changes, deadlines } = this.#context
+    const { catalog, creator, deadlines } = this.#context
     assertValid(streamNameProblem(ref.stream), 'stream')
     assertStreamConfig(config)
     return catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
@@ -107,7 +118,7 @@ export class StreamService {
       if (decision === 'noop') return { result: 'noop', info: streamInfo(existing!.value) }
       check(decision)
       if (decision === 'update') {
-        const document = await changes.reconfigure(commit, existing!, desired)
+        const document = await this.#reconfigure(commit, existing!, desired)
         return { result: 'updated', info: streamInfo(document) }
       }
       const document = creator.newStream(basin.value, ref, config, null, defaultRetention)
@@ -169,7 +180,7 @@ export class StreamService {
     change: StreamReconfiguration,
     defaultRetention: RetentionPolicy | undefined,
   ): Promise<StreamConfig> {
-    const { catalog, changes } = this.#context
+    const { catalog } = this.#context
     assertValid(streamNameProblem(ref.stream), 'stream')
     assertStreamConfig(change)
     return catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
@@ -182,7 +193,7 @@ export class StreamService {
         basin.value.config.defaultStreamConfig,
         defaultRetention,
       )
-      if (!sameConfig(config, next)) await changes.reconfigure(commit, stream, next)
+      if (!sameConfig(config, next)) await this.#reconfigure(commit, stream, next)
       return next
     })
   }
@@ -199,12 +210,109 @@ export class StreamService {
    * name is free.
    */
   async delete(ref: StreamRef): Promise<void> {
-    const { catalog, changes } = this.#context
+    const { catalog } = this.#context
     assertValid(streamNameProblem(ref.stream), 'stream')
     await catalog.existingBasin(ref.basin)
     await catalog.change(streamKey(ref.basin, ref.stream), async (commit) => {
-      await changes.remove(commit, await this.#existing(ref))
+      await this.remove(commit, await this.#existing(ref))
     })
+  }
+
+  // Changes of one incarnation of a stream, which the stream table is told of
+
+  /**
+   * Deletes the stream. With `expectSeqNum` only if nothing was appended beyond it. Its open sessions end. If
+   * it has forks, its name stays reserved.
+   */
+  async remove(
+    commit: Commit,
+    stream: Versioned<StreamDocument>,
+    condition: { readonly expectSeqNum?: number | undefined } = {},
+  ): Promise<void> {
+    const { value: document, version } = stream
+    const { session, clock } = this.#context
+    const changes: readonly CatalogChange[] =
+      (document.forks ?? 0) > 0
+        ? [putStream({ ...document, deletedAt: clock.now() }, version)]
+        : [deleteStream(stream), ...(await releaseSource(session, document))]
+    await this.#remove(commit, document, [
+      ...changes,
+      { kind: 'delete-log', logId: document.logId, ...condition },
+    ])
+  }
+
+  /** Deletes a stream of a basin whose streams are all deleted, forks included. */
+  async removeWithBasin(commit: Commit, stream: Versioned<StreamDocument>): Promise<void> {
+    const { value: document } = stream
+    const { logId, deletedAt } = document
+    if (deletedAt === undefined) {
+      await this.#remove(commit, document, [deleteStream(stream), { kind: 'delete-log', logId }])
+    } else await commit([deleteStream(stream)])
+  }
+
+  async #remove(commit: Commit, document: StreamDocument, changes: readonly CatalogChange[]): Promise<void> {
+    await this.#commit(document, 'deleted', commit(changes))
+    const { usage, work, clock } = this.#context
+    usage.basinActive(document.basin)
+    work.reclaimAt(clock.now())
+  }
+
+  /**
+   * Replaces the configuration. Appends that were sequenced under the old one are sequenced again. A longer
+   * retention extends the records that are stored.
+   */
+  async #reconfigure(
+    commit: Commit,
+    { value: previous, version }: Versioned<StreamDocument>,
+    config: StreamConfig,
+  ): Promise<StreamDocument> {
+    const document = { ...previous, config, epoch: previous.epoch + 1 }
+    const extensions = await this.#extensionsAfter(previous, config.retentionPolicy)
+    const wasOff = previous.config.deleteOnEmpty.minAgeSeconds === 0
+    const changes: CatalogChange[] = [
+      putStream(document, version),
+      {
+        kind: 'set-epoch',
+        logId: document.logId,
+        epoch: document.epoch,
+        ...(extensions && { extensions }),
+      },
+      ...(wasOff ? emptyDeadline(document, this.#context.clock.now()) : []),
+    ]
+    await this.#commit(document, 'reconfigured', commit(changes))
+    return document
+  }
+
+  /** The extensions of the stream's records by another policy; undefined if they stay as they are. */
+  async #extensionsAfter(
+    { config, logId, epoch }: StreamDocument,
+    to: RetentionPolicy,
+  ): Promise<readonly RetentionExtension[] | undefined> {
+    const from = config.retentionPolicy
+    if (JSON.stringify(from) === JSON.stringify(to)) return undefined
+    // Read after the document, and changed only together with it: if they differ, the commit would conflict.
+    const { session, clock } = this.#context
+    const head = await session.head(logId)
+    if (head?.epoch !== epoch) throw new StorageConflict('the stream was changed meanwhile')
+    const { extensions = [] } = head
+    const next = extendRetention(extensions, { from, to }, head.tail.seqNum, clock.now())
+    return next === extensions ? undefined : next
+  }
+
+  async #commit(
+    { basin, name, logId }: StreamDocument,
+    change: 'deleted' | 'reconfigured',
+    commit: Promise<void>,
+  ): Promise<void> {
+    const { table } = this.#context
+    const ref = { basin, stream: name }
+    try {
+      await commit
+    } catch (error) {
+      if (!StorageConflict.is(error)) table.changed(ref, logId, 'uncertain')
+      throw error
+    }
+    table.changed(ref, logId, change)
   }
 }
 

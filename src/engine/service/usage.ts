@@ -11,7 +11,7 @@ import type {
 import type { StreamRef } from '../../model/names.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { StorageSession } from '../../storage/contract.ts'
-import type { UsageConnection } from '../streams/target.ts'
+import type { UsageConnection } from '../streams/table.ts'
 
 /**
  * Meters what an engine does: `usageMetrics()` of `headwater/usage`. Given to `open`; without one nothing is

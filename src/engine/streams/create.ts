@@ -13,7 +13,20 @@ import {
 } from '../../storage/documents.ts'
 import { assertNotDeleting, noStreamToAppendTo, permissionDenied, streamNotFound } from '../errors.ts'
 import type { Catalog, Commit } from './catalog.ts'
-import type { CreationPolicy } from './target.ts'
+
+/** The policy for a data operation whose stream does not exist (docs/protocol.md "Automatic creation"). */
+export interface CreationPolicy {
+  /** Creates the stream, and its basin, whatever the basin's configuration says. */
+  readonly always: boolean
+  /** Rejects with `stream_not_found`, also while another call creates the stream. */
+  readonly never?: boolean | undefined
+  /** Configuration of a stream that is created. */
+  readonly config?: StreamConfigInput | undefined
+  /** The retention of a basin or stream for which nothing else sets one. The protocol's by default. */
+  readonly defaultRetention?: RetentionPolicy | undefined
+  /** Rejects the creation with `permission_denied`: the caller may not choose the configuration it gave. */
+  readonly isConfigDenied?: boolean | undefined
+}
 
 export interface StreamCreatorContext {
   readonly catalog: Catalog

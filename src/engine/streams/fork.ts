@@ -24,8 +24,7 @@ import { forkTrimmed, streamExists, streamNotFound } from '../errors.ts'
 import type { StreamLog } from '../log/stream-log.ts'
 import { type Catalog, type Commit, deleteStream } from './catalog.ts'
 import { createLog, type StreamCreator } from './create.ts'
-import type { StreamTable } from './table.ts'
-import type { StreamTarget } from './target.ts'
+import type { StreamTable, StreamTarget } from './table.ts'
 
 /** How long a creation may take until what it left is removed, in milliseconds. */
 const CREATION_MS_MAX = 3_600_000

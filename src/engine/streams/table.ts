@@ -1,3 +1,4 @@
+import type { RedactedKey } from '../../model/encryption-key.ts'
 import type { StreamRef } from '../../model/names.ts'
 import type { SharedSignal } from '../../runtime/abort.ts'
 import type { Head, StorageSession } from '../../storage/contract.ts'
@@ -7,7 +8,7 @@ import { closedError, deletedError, streamNotFound } from '../errors.ts'
 import { ChangeWatch, type ChangeWatchOptions } from '../log/change-watch.ts'
 import type { RecordCodec } from '../log/record-codec.ts'
 import { type StreamLease, StreamLog, type StreamLogOptions } from '../log/stream-log.ts'
-import { assertIsTarget, type CreationPolicy, type ExpectedIdentity } from './target.ts'
+import type { CreationPolicy } from './create.ts'
 
 /** How often a name is resolved for one call, while others delete and create the stream again. */
 const ATTEMPTS_MAX = 10
@@ -16,12 +17,40 @@ const SCAN_MAX = 16
 
 export type Purpose = 'append' | 'read'
 
-/** A stream to open by name, and the policy if it does not exist. */
-export interface OpenRequest {
+/**
+ * Identifies a connection in the usage metrics, which count appends by connection: any object, compared by
+ * identity.
+ */
+export type UsageConnection = object
+
+/** A stream, and how a caller uses its records. */
+export interface StreamTarget {
   readonly ref: StreamRef
   readonly creation: CreationPolicy
+  /** The key for streams with a cipher; plain streams ignore it. */
+  readonly key: RedactedKey | undefined
+  readonly connection: UsageConnection
   readonly identity?: ExpectedIdentity | undefined
 }
+
+/** Tells a stream from those that had its name before, or will have it. */
+export interface ExpectedIdentity {
+  /** The identity that the stream must have; another stream of the name is not found. Undefined for any. */
+  readonly id: string | undefined
+  /** Receives the identity of the stream that is used, whatever becomes of the call. */
+  readonly onResolved: (id: string) => void
+}
+
+/** Throws `stream_not_found` if the stream that has the name of the target is another one. */
+export function assertIsTarget(target: Pick<StreamTarget, 'ref' | 'identity'>, logId: string): void {
+  const { ref, identity } = target
+  if (identity === undefined) return
+  if (identity.id !== undefined && identity.id !== logId) throw streamNotFound(ref)
+  identity.onResolved(logId)
+}
+
+/** A stream to open by name, and the policy if it does not exist. */
+type OpenRequest = Pick<StreamTarget, 'ref' | 'creation' | 'identity'>
 
 /** The attempts that a call has left to resolve a name. */
 export interface Attempts {
@@ -158,10 +187,6 @@ export class StreamTable {
     const ignore = () => {}
     const options = { ...this.#logOptions, onDeleted: ignore, onTrim: ignore, onLost: ignore }
     return new StreamLog(options, document, head, codec)
-  }
-
-  get size(): number {
-    return this.#byId.size
   }
 
   all(): Iterable<StreamLog> {
