@@ -22,7 +22,7 @@ import {
   type SealedSegment,
 } from '../../storage/sealed-block.ts'
 import { decodeStored } from '../errors.ts'
-import type { AppendGroup, AppendListener, AppendSink, BlockEncoder } from '../log/append-group.ts'
+import type { AppendGroup, AppendListener, AppendSink, BlockEncoder } from '../log/append-recovery.ts'
 import { type LiveBatch, withData } from '../log/live-tail.ts'
 import type { RecordCodec, RecordReader, Wanted } from '../log/record-codec.ts'
 import { aesGcm } from './aes-gcm.ts'

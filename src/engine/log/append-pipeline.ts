@@ -8,10 +8,13 @@ import type { Head, StorageSession, StoredBlock } from '../../storage/contract.t
 import { StorageConflict } from '../../storage/errors.ts'
 import { identityOf } from '../../storage/heads.ts'
 import { fromStorage } from '../errors.ts'
-import type { AppendGroup, AppendListener, AppendSink, BlockEncoder } from './append-group.ts'
 import {
   type AppendEntry,
+  type AppendGroup,
+  type AppendListener,
+  type AppendSink,
   type AppendTarget,
+  type BlockEncoder,
   CONFLICTED,
   DISCARDED,
   QUEUED,
@@ -34,8 +37,6 @@ export interface AppendPipelineOptions {
 const WINDOW_MAX = 2 ** 30
 /** The most records that a follower gets as objects: they take more memory than their block. */
 const KEPT_MAX = 64
-/** Replaced by the first append. */
-const NO_ENTRIES: AppendEntry[] = []
 
 /**
  * The appends of one stream, in order. Each is sequenced against the head that the one before it will leave,
@@ -45,8 +46,8 @@ const NO_ENTRIES: AppendEntry[] = []
 export class AppendPipeline implements AppendSink {
   readonly #options: AppendPipelineOptions
   readonly #target: AppendTarget
-  /** The entries in order. From `#next` on all are queued. */
-  #entries = NO_ENTRIES
+  /** The entries in order. From `#next` on all are queued. Settling and recovery change it in place. */
+  readonly #entries: AppendEntry[] = []
   #next = 0
   /** The head after all entries before `#next`, if they succeed. */
   #ahead: Head
@@ -89,9 +90,7 @@ export class AppendPipeline implements AppendSink {
       state: QUEUED,
     }
     if (this.#entries.length === 0) this.#ahead = this.#target.head
-    // A list of one, the common case, has no room for more. Settling and recovery change the list in place.
-    if (this.#entries.length === 0 && !this.#isSettling) this.#entries = [entry]
-    else this.#entries.push(entry)
+    this.#entries.push(entry)
     this.#advance()
   }
 

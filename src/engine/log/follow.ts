@@ -1,7 +1,6 @@
 import { deletedUnderReadError } from '../../api/errors.ts'
 import type { ReadEvent, RecordCursor } from '../../api/record-cursor.ts'
 import {
-  admit,
   admitsAll,
   afterDelivering,
   isExhausted,
@@ -14,9 +13,9 @@ import type { HeadwaterError } from '../../model/errors.ts'
 import type { StreamTail } from '../../model/position.ts'
 import { andThen, isPromise, type MaybePromise } from '../../runtime/maybe-promise.ts'
 import { ReadBatch, RecordBatch } from '../../storage/record-batch.ts'
-import { type Follower, type LiveBatch, withData } from './live-tail.ts'
+import type { Follower, LiveBatch } from './live-tail.ts'
 import { type ReadBudget, type ReadShare, readCost, SMALL_BYTES } from './read-budget.ts'
-import { HistoryReader } from './read-history.ts'
+import { HistoryReader, partOf } from './read-history.ts'
 import type { RecordReader } from './record-codec.ts'
 import type { StreamLog } from './stream-log.ts'
 import { WaitTimer, type WaitTimerOptions } from './wait-timer.ts'
@@ -231,7 +230,12 @@ export class ReadCursor implements RecordCursor, Follower {
     const { count, meteredBytes } = live.batch
     if (admitsAll(limits, { count, meteredBytes, lastTimestamp })) return reader.openLive(live)
     const opening = reader.open(live.block, { from: firstSeqNum, endSeqNum, limits })
-    return andThen(opening, (block) => block && admittedPart(withData(live, block.data), limits))
+    return andThen(opening, (block) => {
+      const part = block && partOf(block, firstSeqNum, endSeqNum, limits)
+      return part && part.count > 0
+        ? new ReadBatch(new RecordBatch(undefined, [part.data]), part, live.batch.tail)
+        : undefined
+    })
   }
 
   #deliverLive(batch: ReadBatch | undefined, live: LiveBatch): ReadEvent | undefined {
@@ -358,13 +362,4 @@ export class ReadCursor implements RecordCursor, Follower {
     this.#failure = undefined
     if (failure !== undefined) throw failure.error
   }
-}
-
-/** The first records of a batch that the limits admit. Undefined if that is none. */
-function admittedPart(batch: ReadBatch, limits: ReadLimits): ReadBatch | undefined {
-  const admitted = admit(limits, batch.records)
-  if (admitted.count === 0) return undefined
-  const records = batch.records.slice(0, admitted.count)
-  const summary = { ...admitted, lastSeqNum: records.at(-1)!.seqNum }
-  return new ReadBatch(new RecordBatch(records), summary, batch.tail)
 }

@@ -95,7 +95,7 @@ export class LiveTail {
     }
     if (this.#isWaking) return
     this.#isWaking = true
-    queueMicrotask(this.wake)
+    queueMicrotask(() => this.wake())
   }
 
   /** Returns the append that begins at exactly `seqNum`, if it is still kept. */
@@ -112,7 +112,7 @@ export class LiveTail {
     return undefined
   }
 
-  readonly wake = (): void => {
+  wake(): void {
     this.#isWaking = false
     for (const follower of this.#followers) follower.wake()
   }

@@ -25,23 +25,6 @@ export function readCost(meteredBytes: number, count: number): number {
   )
 }
 
-/** What one read holds of the memory of all. */
-export interface ReadShare {
-  /**
-   * Holds `bytes` in place of what it held. Returns a promise if others have to give something back first; it
-   * never settles once the share is closed. Small reads wait for small ones only.
-   */
-  acquire(bytes: number, isSmall: boolean): MaybePromise<void>
-  /** Changes what it holds, without waiting. */
-  resize(bytes: number): void
-  /** The consumer has got something: until `resume`, what is held depends on its pace. */
-  pause(): void
-  /** The consumer asks for more. */
-  resume(): void
-  /** Gives everything back. A second call does nothing. */
-  close(): void
-}
-
 /**
  * The memory that the open reads of an engine hold together: blocks read from the storage, and batches that
  * their consumers have not finished. When it is used up, reads wait in the order of their arrival, and
@@ -50,14 +33,13 @@ export interface ReadShare {
  */
 export class ReadBudget {
   readonly #limit: number
-  /** The limit of large reads. */
-  readonly #largeLimit: number
   readonly #clock: Clock
   #used = 0
   /** The shares of all open reads, including those that hold nothing. */
-  readonly #shares = new Set<Share>()
-  readonly #small = new Set<Share>()
-  readonly #large = new Set<Share>()
+  readonly #shares = new Set<ReadShare>()
+  /** The small reads that wait. */
+  readonly #small: WaitingReads
+  readonly #large: WaitingReads
   #cancelCheck: (() => void) | undefined
   /** The last turn that large batches wait for, and the bytes that are delivered in it. */
   #turn: Promise<void> = Promise.resolve()
@@ -65,8 +47,10 @@ export class ReadBudget {
 
   constructor(limit: number, clock: Clock) {
     this.#limit = limit
-    this.#largeLimit = limit - Math.max(limit / RESERVED_PART, RESERVED_BYTES_MIN)
     this.#clock = clock
+    const reserved = Math.max(limit / RESERVED_PART, RESERVED_BYTES_MIN)
+    this.#small = { limit, shares: new Set() }
+    this.#large = { limit: limit - reserved, shares: new Set() }
   }
 
   get used(): number {
@@ -83,7 +67,7 @@ export class ReadBudget {
    * if it stalls and others wait: it closes the share, or resizes it to nothing.
    */
   open(giveBack: (reason: HeadwaterError) => void): ReadShare {
-    const share = new Share(this, this.#clock, giveBack)
+    const share = new ReadShare(this, this.#clock, giveBack)
     this.#shares.add(share)
     return share
   }
@@ -103,18 +87,18 @@ export class ReadBudget {
   }
 
   /** @internal */
-  acquire(share: Share, bytes: number, isSmall: boolean): MaybePromise<void> {
+  acquire(share: ReadShare, bytes: number, isSmall: boolean): MaybePromise<void> {
     if (!this.#shares.has(share)) return undefined
     this.#used -= share.bytes
     share.bytes = 0
     share.wanted = bytes
     const queue = isSmall ? this.#small : this.#large
-    const isFirst = this.#small.size === 0 && queue.size === 0
-    if (isFirst && this.#fits(share, isSmall ? this.#limit : this.#largeLimit)) {
-      this.#grant(share, queue)
+    const isFirst = this.#small.shares.size === 0 && queue.shares.size === 0
+    if (isFirst && this.#fits(share, queue)) {
+      this.#grant(share)
       return undefined
     }
-    queue.add(share)
+    queue.shares.add(share)
     const admitted = new Promise<void>((resolve) => {
       share.admitted = resolve
     })
@@ -125,7 +109,7 @@ export class ReadBudget {
   }
 
   /** @internal */
-  resize(share: Share, bytes: number): void {
+  resize(share: ReadShare, bytes: number): void {
     if (!this.#shares.has(share)) return
     this.#used += bytes - share.bytes
     share.bytes = bytes
@@ -133,32 +117,31 @@ export class ReadBudget {
   }
 
   /** @internal */
-  close(share: Share): void {
-    this.#small.delete(share)
-    this.#large.delete(share)
+  close(share: ReadShare): void {
+    this.#small.shares.delete(share)
+    this.#large.shares.delete(share)
     this.resize(share, 0)
     this.#shares.delete(share)
   }
 
+  /** Admits the reads at the front of the queues, small ones first. */
   #admit(): void {
-    for (const share of this.#small) {
-      if (!this.#fits(share, this.#limit)) return
-      this.#grant(share, this.#small)
-    }
-    for (const share of this.#large) {
-      if (!this.#fits(share, this.#largeLimit)) return
-      this.#grant(share, this.#large)
+    for (const queue of [this.#small, this.#large]) {
+      for (const share of queue.shares) {
+        if (!this.#fits(share, queue)) return
+        queue.shares.delete(share)
+        this.#grant(share)
+      }
     }
     this.#cancelCheck?.()
     this.#cancelCheck = undefined
   }
 
-  #fits(share: Share, limit: number): boolean {
-    return this.#used === 0 || this.#used + share.wanted <= limit
+  #fits({ wanted }: ReadShare, { limit }: WaitingReads): boolean {
+    return this.#used === 0 || this.#used + wanted <= limit
   }
 
-  #grant(share: Share, queue: Set<Share>): void {
-    queue.delete(share)
+  #grant(share: ReadShare): void {
     share.bytes = share.wanted
     this.#used += share.bytes
     share.admitted?.()
@@ -169,7 +152,7 @@ export class ReadBudget {
   #check(): void {
     if (this.#cancelCheck !== undefined) return
     this.#reclaim()
-    if (this.#small.size + this.#large.size === 0) return
+    if (this.#small.shares.size + this.#large.shares.size === 0) return
     this.#cancelCheck = this.#clock.schedule(CHECK_MS, () => {
       this.#cancelCheck = undefined
       this.#check()
@@ -178,8 +161,9 @@ export class ReadBudget {
 
   /** Takes from the consumers that have stalled longest as much as the waiting reads need. */
   #reclaim(): void {
-    let missing = this.#used - (this.#large.size === 0 ? this.#limit : this.#largeLimit)
-    for (const { wanted } of [...this.#small, ...this.#large]) missing += wanted
+    const { limit } = this.#large.shares.size === 0 ? this.#small : this.#large
+    let missing = this.#used - limit
+    for (const { wanted } of [...this.#small.shares, ...this.#large.shares]) missing += wanted
     const latest = this.#clock.now() - STALL_MS
     const stalled = [...this.#shares]
       .filter(({ bytes, pausedAt }) => bytes > 0 && pausedAt !== undefined && pausedAt <= latest)
@@ -201,8 +185,14 @@ export class ReadBudget {
   }
 }
 
-/** The budget changes all members but `pausedAt`. */
-class Share implements ReadShare {
+/** Reads that wait, in the order of their arrival, and the limit of what all reads may hold afterwards. */
+interface WaitingReads {
+  readonly limit: number
+  readonly shares: Set<ReadShare>
+}
+
+/** What one read holds of the memory of all. The budget changes its members. */
+export class ReadShare {
   readonly #budget: ReadBudget
   readonly #clock: Clock
   readonly giveBack: (reason: HeadwaterError) => void
@@ -220,22 +210,30 @@ class Share implements ReadShare {
     this.pausedAt = clock.now()
   }
 
+  /**
+   * Holds `bytes` in place of what it held. Returns a promise if others have to give something back first; it
+   * never settles once the share is closed. Small reads wait for small ones only.
+   */
   acquire(bytes: number, isSmall: boolean): MaybePromise<void> {
     return this.#budget.acquire(this, bytes, isSmall)
   }
 
+  /** Changes what it holds, without waiting. */
   resize(bytes: number): void {
     this.#budget.resize(this, bytes)
   }
 
+  /** The consumer has got something: until `resume`, what is held depends on its pace. */
   pause(): void {
     this.pausedAt = this.#clock.now()
   }
 
+  /** The consumer asks for more. */
   resume(): void {
     this.pausedAt = undefined
   }
 
+  /** Gives everything back. A second call does nothing. */
   close(): void {
     this.#budget.close(this)
   }

@@ -239,7 +239,7 @@ class BatchBuilder {
 }
 
 /** The records that a read takes of a stored block. */
-interface BlockPart {
+export interface BlockPart {
   readonly data: Uint8Array
   readonly count: number
   readonly meteredBytes: number
@@ -252,7 +252,7 @@ interface BlockPart {
 }
 
 /** Takes the records from `from` to below `end` that the limits admit: the block as it is, or a part. */
-function partOf(block: StoredBlock, from: number, end: number, limits: ReadLimits): BlockPart {
+export function partOf(block: StoredBlock, from: number, end: number, limits: ReadLimits): BlockPart {
   const count = block.endSeqNum - block.firstSeqNum
   const { meteredBytes, lastTimestamp, data } = block
   const isWhole = block.firstSeqNum >= from && block.endSeqNum <= end

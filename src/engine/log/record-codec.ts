@@ -7,7 +7,7 @@ import type { StoredBlock } from '../../storage/contract.ts'
 import { spansOf } from '../../storage/cut-block.ts'
 import type { ReadBatch } from '../../storage/record-batch.ts'
 import { decodeStored } from '../errors.ts'
-import type { AppendGroup, AppendListener, AppendSink } from './append-group.ts'
+import type { AppendGroup, AppendListener, AppendSink } from './append-recovery.ts'
 import type { LiveBatch } from './live-tail.ts'
 
 /** How the records of one stream are stored: `PLAIN`, or encrypted with a cipher. */

@@ -6,9 +6,8 @@ import type { Head, ReadRange, StorageSession, StoredBlock } from '../../storage
 import type { StreamDocument } from '../../storage/documents.ts'
 import { identityOf } from '../../storage/heads.ts'
 import { conflictError, lostRecordsError } from '../errors.ts'
-import type { AppendGroup, AppendListener, AppendSink, BlockEncoder } from './append-group.ts'
 import { AppendPipeline, type AppendPipelineOptions } from './append-pipeline.ts'
-import type { AppendTarget, WriteAttempt } from './append-recovery.ts'
+import type { AppendGroup, AppendListener, AppendTarget, WriteAttempt } from './append-recovery.ts'
 import { type Follower, type LiveBatch, LiveTail, type LiveTailLimits, liveBatch } from './live-tail.ts'
 import type { RecordCodec } from './record-codec.ts'
 
@@ -39,12 +38,11 @@ export interface StreamLease {
  * One incarnation of a stream in this engine: its document, its durable head, the appends in flight and the
  * followers. An engine has at most one per log.
  */
-export class StreamLog implements AppendTarget, AppendSink {
+export class StreamLog implements AppendTarget {
   readonly codec: RecordCodec
   readonly #options: StreamLogOptions
   readonly #pipeline: AppendPipeline
-  /** Present while there are followers. */
-  #live: LiveTail | undefined
+  readonly #live: LiveTail
   /** Replaced when the configuration changes, by this class only. */
   document: StreamDocument
   /** The durable head, as far as this engine knows. Replaced by this class only. */
@@ -77,6 +75,7 @@ export class StreamLog implements AppendTarget, AppendSink {
     this.head = head
     this.codec = codec
     this.readAt = document.readAt
+    this.#live = new LiveTail(options.limits)
     this.#pipeline = new AppendPipeline(options, this)
   }
 
@@ -95,12 +94,12 @@ export class StreamLog implements AppendTarget, AppendSink {
 
   /** How many reads follow. */
   get followers(): number {
-    return this.#live?.followers ?? 0
+    return this.#live.followers
   }
 
   /** How many of them wait for an append. */
   get waiting(): number {
-    return this.#live?.waiting ?? 0
+    return this.#live.waiting
   }
 
   /** Keeps this object in the table of streams until it is released. */
@@ -123,28 +122,19 @@ export class StreamLog implements AppendTarget, AppendSink {
     listener: AppendListener,
     group?: AppendGroup,
   ): void {
-    this.codec.append(batch, key, listener, group, this)
-  }
-
-  enqueue(batch: AppendBatch, listener: AppendListener, group?: AppendGroup, encode?: BlockEncoder): void {
-    this.#pipeline.enqueue(batch, listener, group, encode)
+    this.codec.append(batch, key, listener, group, this.#pipeline)
   }
 
   /** Keeps the latest appends for the follower until the returned function is called. */
   follow(follower: Follower): () => void {
-    this.#live ??= new LiveTail(this.#options.limits)
-    const live = this.#live
-    const unfollow = live.follow(follower)
+    const unfollow = this.#live.follow(follower)
     this.#options.onFollow()
-    return () => {
-      unfollow()
-      if (live.followers === 0 && this.#live === live) this.#live = undefined
-    }
+    return unfollow
   }
 
   /** Returns the append that begins at exactly `seqNum`, if it is kept for followers. */
   liveBatchAt(seqNum: number): LiveBatch | undefined {
-    return this.#live?.at(seqNum)
+    return this.#live.at(seqNum)
   }
 
   /** Reads the blocks of a range. */
@@ -222,7 +212,7 @@ export class StreamLog implements AppendTarget, AppendSink {
 
   /** Wakes every follower. */
   wake(): void {
-    this.#live?.wake()
+    this.#live.wake()
   }
 
   onDurable({ blocks, records, head }: WriteAttempt): void {
@@ -230,7 +220,7 @@ export class StreamLog implements AppendTarget, AppendSink {
     if (head.tail.seqNum > this.head.tail.seqNum) this.head = head
     const [{ meteredBytes, endSeqNum, firstSeqNum }] = blocks as readonly [StoredBlock]
     this.recordBytes = meteredBytes / (endSeqNum - firstSeqNum)
-    if (this.#live !== undefined) {
+    if (this.followers > 0) {
       for (const block of blocks) this.#live.publish(liveBatch(block, head, records))
     }
     if (trimmed) this.#options.onTrim()
@@ -277,7 +267,7 @@ export class StreamLog implements AppendTarget, AppendSink {
       if (!this.isStale) {
         // Published first: a follower that finds the head moved and no batch returns to the storage.
         for (const block of this.#appendsOf(blocks)) {
-          if (block.firstSeqNum >= known) this.#live?.publish(liveBatch(block, head))
+          if (block.firstSeqNum >= known) this.#live.publish(liveBatch(block, head))
         }
         // With the epoch of the configuration that is known: until a new one is read, appends conflict.
         this.#advance({ ...head, epoch: this.document.epoch })

@@ -10,19 +10,6 @@ export interface AdmissionLimits {
   readonly openSessions: number
 }
 
-/** Memory reserved for one append, from its call until it settles. */
-export interface MemoryReservation {
-  /**
-   * Puts the bytes in flight if there is room and nothing waits, or if they are in flight. Returns whether
-   * they are.
-   */
-  tryStart(): boolean
-  /** Calls `run` when the bytes are in flight: now, or after appends that came earlier have settled. */
-  start(run: () => void): void
-  /** Returns the reserved bytes. A second call does nothing. */
-  release(): void
-}
-
 /**
  * Decides which appends and sessions the engine accepts, delays or rejects. Waits for accepted calls on
  * closing.
@@ -69,7 +56,7 @@ export class Admission {
    * and `closed` after `close`. Must precede anything asynchronous: an append that waits occupies memory, and
    * `close` waits for it.
    */
-  reserve(meteredBytes: number): MemoryReservation {
+  reserve(meteredBytes: number): AppendReservation {
     if (this.#isClosed) throw closedError()
     if (meteredBytes > this.#appendBytesMax) {
       const limit = `\`limits.appendInFlightBytes\` is ${this.#appendBytesMax}`
@@ -108,24 +95,29 @@ export class Admission {
   }
 }
 
-class AppendReservation implements MemoryReservation {
+/** Memory reserved for one append, from its call until it settles. */
+export class AppendReservation {
   readonly #pending: RejectingQuota
   readonly #inFlight: ByteSemaphore
   readonly #bytes: number
-  #state: 'reserved' | 'in flight' | 'released'
+  #state: 'reserved' | 'in flight' | 'released' = 'reserved'
 
   constructor(pending: RejectingQuota, inFlight: ByteSemaphore, bytes: number) {
     this.#pending = pending
     this.#inFlight = inFlight
     this.#bytes = bytes
-    this.#state = 'reserved'
   }
 
+  /**
+   * Puts the bytes in flight if there is room and nothing waits, or if they are in flight. Returns whether
+   * they are.
+   */
   tryStart(): boolean {
     if (this.#state === 'reserved' && this.#inFlight.tryAcquire(this.#bytes)) this.#state = 'in flight'
     return this.#state === 'in flight'
   }
 
+  /** Calls `run` when the bytes are in flight: now, or after appends that came earlier have settled. */
   start(run: () => void): void {
     if (this.#state === 'in flight') {
       run()
@@ -141,6 +133,7 @@ class AppendReservation implements MemoryReservation {
     })
   }
 
+  /** Returns the reserved bytes. A second call does nothing. */
   release(): void {
     const state = this.#state
     if (state === 'released') return

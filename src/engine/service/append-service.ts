@@ -3,11 +3,10 @@ import type { AppendBatch } from '../../model/append-input.ts'
 import { HeadwaterError } from '../../model/errors.ts'
 import type { AppendAck } from '../../model/info.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import { AppendGroup, type AppendListener } from '../log/append-group.ts'
+import { AppendGroup, type AppendListener } from '../log/append-recovery.ts'
 import type { StreamLease, StreamLog } from '../log/stream-log.ts'
-import { newAttempts, type StreamTable } from '../streams/table.ts'
-import { assertIsTarget, type StreamTarget } from '../streams/target.ts'
-import type { Admission, MemoryReservation } from './admission.ts'
+import { assertIsTarget, newAttempts, type StreamTable, type StreamTarget } from '../streams/table.ts'
+import type { Admission, AppendReservation } from './admission.ts'
 import type { UsageRecorder } from './usage.ts'
 
 export interface AppendContext {
@@ -32,9 +31,9 @@ export class AppendService {
    * is under way when this engine deletes the stream fails; one that finds its stream deleted by another
    * engine resolves the name again.
    */
-  append(target: StreamTarget, batch: AppendBatch, reservation: MemoryReservation): Promise<AppendAck> {
+  append(target: StreamTarget, batch: AppendBatch, reservation: AppendReservation): Promise<AppendAck> {
     return new Promise((resolve, reject) => {
-      const append = new PendingAppend(this.#context, target, batch, reservation, resolve, reject)
+      const append = new PendingAppend(this.#context, { target, batch, reservation, resolve, reject })
       const log = this.#context.table.get(target.ref)
       if (log !== undefined) append.appendTo(log)
       else append.open()
@@ -57,19 +56,12 @@ export class AppendService {
       const group = new AppendGroup()
       return {
         group,
-        append: (batch, reservation, started) =>
+        append: (batch, reserved, started) =>
           new Promise((resolve, reject) => {
-            const append = new PendingAppend(
-              this.#context,
-              target,
-              batch,
-              // Made by the same engine's `Admission`.
-              reservation as MemoryReservation,
-              resolve,
-              reject,
-            )
-            append.forSession(group, started)
-            append.appendTo(log)
+            // Made by the same engine's `Admission`.
+            const reservation = reserved as AppendReservation
+            const call = { target, batch, reservation, resolve, reject, group, started }
+            new PendingAppend(this.#context, call).appendTo(log)
           }),
         release,
       }
@@ -80,48 +72,38 @@ export class AppendService {
   }
 }
 
+interface AppendCall {
+  readonly target: StreamTarget
+  readonly batch: AppendBatch
+  readonly reservation: AppendReservation
+  readonly resolve: (ack: AppendAck) => void
+  readonly reject: (error: unknown) => void
+  /** Of a session, which appends to the log that it was opened with. */
+  readonly group?: AppendGroup
+  /** Called when the append is in flight. */
+  readonly started?: () => void
+}
+
 /** One append on its way to a log and back. */
 class PendingAppend implements AppendListener {
   readonly #context: AppendContext
-  readonly #target: StreamTarget
-  readonly #batch: AppendBatch
-  readonly #reservation: MemoryReservation
-  readonly #resolve: (ack: AppendAck) => void
-  readonly #reject: (error: unknown) => void
+  readonly #call: AppendCall
   /** Those left to resolve the name again if the stream is gone. */
   readonly #attempts = newAttempts()
-  #group: AppendGroup | undefined
-  #started: (() => void) | undefined
   #log!: StreamLog
   #askedAt = 0
   #startedAt = 0
 
-  constructor(
-    context: AppendContext,
-    target: StreamTarget,
-    batch: AppendBatch,
-    reservation: MemoryReservation,
-    resolve: (ack: AppendAck) => void,
-    reject: (error: unknown) => void,
-  ) {
+  constructor(context: AppendContext, call: AppendCall) {
     this.#context = context
-    this.#target = target
-    this.#batch = batch
-    this.#reservation = reservation
-    this.#resolve = resolve
-    this.#reject = reject
-  }
-
-  forSession(group: AppendGroup, started: () => void): void {
-    this.#group = group
-    this.#started = started
-    this.#attempts.left = 0
+    this.#call = call
+    if (call.group !== undefined) this.#attempts.left = 0
   }
 
   /** Resolves the name, then appends. */
   open(): void {
     this.#context.table
-      .open(this.#target, 'append', (log) => this.appendTo(log), this.#attempts)
+      .open(this.#call.target, 'append', (log) => this.appendTo(log), this.#attempts)
       .catch((error: unknown) => this.#fail(error))
   }
 
@@ -129,20 +111,20 @@ class PendingAppend implements AppendListener {
   appendTo(log: StreamLog): void {
     this.#log = log
     this.#askedAt = this.#context.clock.now()
-    if (this.#reservation.tryStart()) {
+    if (this.#call.reservation.tryStart()) {
       this.#send(this.#askedAt)
       return
     }
     // An append that waits is not in the log yet, so a lease keeps the log in the cache.
     const { release } = log.lease()
-    this.#reservation.start(() => {
+    this.#call.reservation.start(() => {
       this.#send(this.#context.clock.now())
       release()
     })
   }
 
   acked(ack: AppendAck): void {
-    this.#reservation.release()
+    this.#call.reservation.release()
     const { usage, work, clock, onBackgroundError } = this.#context
     const { basin, logId, config } = this.#log.document
     const at = clock.now()
@@ -153,8 +135,8 @@ class PendingAppend implements AppendListener {
         logId,
         storageClass: config.storageClass ?? 'express',
         records: ack.duplicate ? 0 : ack.end.seqNum - ack.start.seqNum,
-        meteredBytes: ack.duplicate ? 0 : this.#batch.meteredBytes,
-        connection: this.#target.connection,
+        meteredBytes: ack.duplicate ? 0 : this.#call.batch.meteredBytes,
+        connection: this.#call.target.connection,
         at,
         queueMs: this.#startedAt - this.#askedAt,
         ackMs: at - this.#startedAt,
@@ -164,7 +146,7 @@ class PendingAppend implements AppendListener {
       onBackgroundError(error)
     }
     if (at >= work.overdueAt) work.restart()
-    this.#resolve(ack)
+    this.#call.resolve(ack)
   }
 
   failed(error: unknown): void {
@@ -173,21 +155,22 @@ class PendingAppend implements AppendListener {
   }
 
   #send(startedAt: number): void {
+    const { target, batch, group, started } = this.#call
     this.#startedAt = startedAt
-    this.#started?.()
+    started?.()
     try {
-      assertIsTarget(this.#target, this.#log.document.logId)
-      this.#log.append(this.#batch, this.#target.key, this, this.#group)
+      assertIsTarget(target, this.#log.document.logId)
+      this.#log.append(batch, target.key, this, group)
     } catch (error) {
       // Before the caller learns of it: the next append of the group may follow in the same turn.
-      this.#group?.fail(error)
+      group?.fail(error)
       this.#fail(error)
     }
   }
 
   #fail(error: unknown): void {
-    this.#reservation.release()
-    this.#reject(error)
+    this.#call.reservation.release()
+    this.#call.reject(error)
   }
 }
 
