@@ -2,14 +2,8 @@ import type { ClientHttp2Stream } from 'node:http2'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import type { RedactedKey } from '../../src/model/encryption-key.ts'
-import type { HeadwaterError } from '../../src/model/errors.ts'
-import type { SharedSignal } from '../../src/runtime/abort.ts'
 import type { VendorHeader } from '../../src/wire/headers.ts'
-import type { Exchange, IncomingResponse } from './exchange.ts'
-import type { Settings } from './options.ts'
-
-/** Receives the stream on which the body of a request is written while the response arrives. */
-export type Upload = (stream: ClientHttp2Stream) => void
+import type { Exchange, IncomingResponse } from './transport.ts'
 
 /** A request of the protocol. */
 export interface Call {
@@ -26,8 +20,6 @@ export interface Call {
   readonly accept?: string | undefined
   readonly contentType?: string | undefined
   readonly body?: Uint8Array | undefined
-  /** Receives the stream of each attempt to open an append session, whose body it writes. */
-  readonly upload?: Upload | undefined
   /** Whether closing the client waits for it for a while. False by default. */
   readonly isAppend?: boolean | undefined
   /** Whether the call may be sent again although an earlier attempt may have had effects. */
@@ -38,38 +30,24 @@ export interface Call {
 }
 
 /** A successful response. */
-export interface CallReply {
-  readonly headers: Pick<Headers, 'get'>
+export interface Reply {
+  /** Returns the value of a header, by its name in lower case. */
+  header(name: string): string | undefined
   readonly body: Uint8Array
-  /** Whether an earlier attempt of the same call may have had effects. */
-  readonly isRepeated: boolean
 }
 
-/** The outcome of a call. */
-export type Outcome =
-  | ({ readonly kind: 'reply' } & CallReply)
-  | {
-      readonly kind: 'failed'
-      readonly error: HeadwaterError
-      /** Whether an attempt before the last one may have had effects. */
-      readonly isRepeated: boolean
-    }
+/** A request for a session. */
+export interface SessionCall extends Call {
+  /** The media type of the response. */
+  readonly mediaType: string
+  /** Receives the stream of each attempt to open an append session, whose body it writes. */
+  readonly upload?: ((stream: ClientHttp2Stream) => void) | undefined
+}
 
 /** The response to a session request, whose body has not been read. */
-export interface OpenResponse {
+export interface OpenSession {
   readonly response: IncomingResponse
   readonly exchange: Exchange
-}
-
-/** Sends calls, and repeats those that are safe to repeat. */
-export interface CallSender {
-  readonly settings: Pick<Settings, 'keepsForever'>
-  /** Aborts when the client is closed. */
-  readonly closing: SharedSignal
-  /** Resolves to a successful response. Rejects with what the last attempt failed with. */
-  send(call: Call): Promise<CallReply>
-  /** Sends a call and decodes the JSON of the response. */
-  json<Value>(call: Call, decode: (value: unknown, reply: CallReply) => Value): Promise<Value>
 }
 
 interface JsonCallOptions extends Pick<Call, 'basin' | 'vendor' | 'signal'> {

@@ -6,15 +6,13 @@ import { clientClosedError } from './errors.ts'
 import type { Settings } from './options.ts'
 import { Sender } from './sender.ts'
 
-/** A form of read sessions: frames, or Server-Sent Events. */
-export type ReadForm = 'frames' | 'events'
-
 /** How long appends under way may take when the client is closed, in milliseconds. */
 const CLOSE_MS = 5_000
 
-interface AppendQueue {
+interface CallQueue {
   readonly queue: SerialQueue
-  users: number
+  /** Calls that have not settled. */
+  calls: number
   last: object | undefined
 }
 
@@ -27,9 +25,7 @@ export class ClientCore {
   readonly #ended = new SharedSignal()
   readonly sender: Sender
   readonly streamContext: StreamContext
-  /** How read sessions are sent: the forms to try, or the one that the server accepts. */
-  readonly readForms: { candidates: readonly ReadForm[] }
-  readonly #queues = new Map<string, AppendQueue>()
+  readonly #queues = new Map<string, CallQueue>()
   readonly #waitingBytes: RejectingQuota
   /** Appends and append sessions, which run to their end although their caller may have left. */
   readonly #running = new Set<Promise<unknown>>()
@@ -38,8 +34,6 @@ export class ClientCore {
   constructor(settings: Settings) {
     this.settings = settings
     this.sender = new Sender(settings, this.closing, this.#ended)
-    // Every server sends events.
-    this.readForms = { candidates: ['frames', 'events'] }
     this.#waitingBytes = new RejectingQuota('limits.appendWaitingBytes', settings.limits.appendWaitingBytes)
     this.streamContext = {
       clock: settings.clock,
@@ -58,34 +52,41 @@ export class ClientCore {
   }
 
   /**
-   * Runs the appends to one stream, or the creations of a stream or a basin, in the order of the calls.
+   * Makes creations of a basin, or creations of and appends to a stream, in the order of the calls. Those of
+   * a stream come after the creations of its basin that were called before.
    *
-   * @param mark Identifies the append for {@link isLast}.
+   * @param mark Identifies the call for {@link isLast}.
    */
-  inOrder<Result>(stream: string, append: () => Promise<Result>, mark?: object): Promise<Result> {
-    const entry: AppendQueue = this.#queues.get(stream) ?? { queue: new SerialQueue(), users: 0, last: mark }
-    this.#queues.set(stream, entry)
-    entry.users++
+  inOrder<Result>(
+    [basin, stream]: readonly [basin: string, stream?: string],
+    call: () => Promise<Result>,
+    mark?: object,
+  ): Promise<Result> {
+    if (stream === undefined) return this.#enqueue(basin, call)
+    const created = this.#queues.get(basin)?.queue.run(async () => {})
+    const inBasin = async () => {
+      await created
+      return call()
+    }
+    return this.#enqueue(`${basin}/${stream}`, created === undefined ? call : inBasin, mark)
+  }
+
+  /** Whether no other call was made in the order of the stream after this one, which has not settled. */
+  isLast([basin, stream]: readonly [basin: string, stream: string], mark: object): boolean {
+    return this.#queues.get(`${basin}/${stream}`)?.last === mark
+  }
+
+  #enqueue<Result>(id: string, call: () => Promise<Result>, mark?: object): Promise<Result> {
+    const entry: CallQueue = this.#queues.get(id) ?? { queue: new SerialQueue(), calls: 0, last: undefined }
+    this.#queues.set(id, entry)
+    entry.calls++
     entry.last = mark
-    const result = entry.queue.runAtOnce(append)
+    const result = entry.queue.runAtOnce(call)
     const end = () => {
-      if (--entry.users === 0) this.#queues.delete(stream)
+      if (--entry.calls === 0) this.#queues.delete(id)
     }
     result.then(end, end)
     return this.untilClosed(result)
-  }
-
-  /**
-   * Resolves when the earlier calls that `inOrder` runs for a stream or a basin have settled: what is called
-   * after a creation must not come before it. Undefined if there are none.
-   */
-  settled(id: string): Promise<void> | undefined {
-    return this.#queues.get(id)?.queue.run(async () => {})
-  }
-
-  /** Whether no append of the stream was called after this one, which has not settled. */
-  isLast(stream: string, mark: object): boolean {
-    return this.#queues.get(stream)?.last === mark
   }
 
   /** Calls back when the client is closed. */
@@ -112,6 +113,6 @@ export class ClientCore {
     while (this.#running.size > 0) await Promise.allSettled(this.#running)
     cancel()
     this.#ended.abort(clientClosedError())
-    this.sender.sessions.close()
+    this.sender.close()
   }
 }

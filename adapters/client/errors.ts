@@ -4,6 +4,31 @@ import type { ReadQuery } from '../../src/model/read-query.ts'
 import { decodeError } from '../../src/wire/errors.ts'
 import { Malformed } from '../../src/wire/json.ts'
 
+/** A request that failed. */
+export class Failure extends Error {
+  /** The error for the caller, if the request is not sent again. */
+  readonly error: HeadwaterError
+  /** Whether sending the same request again may help. */
+  readonly isTransient: boolean
+  /** How long the server asks to wait, in milliseconds. */
+  readonly retryAfterMs: number
+  /** Whether an attempt before the last one may have had effects. */
+  isRepeated = false
+
+  constructor(error: HeadwaterError, isTransient = false, retryAfterMs = 0) {
+    super(error.message)
+    this.error = error
+    this.isTransient = isTransient
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** The reason to end a request whose server sent nothing for too long: its connection may be dead. */
+export class Silence extends Error {}
+
+/** The server, or a proxy in front of it, does not speak HTTP/2. Nothing was sent. */
+export class NoHttp2 extends Error {}
+
 /** Returns the error of calls of a closed client. */
 export function clientClosedError(): HeadwaterError {
   return new HeadwaterError('closed', 'the client is closed', { mayHaveEffects: false })
@@ -12,32 +37,23 @@ export function clientClosedError(): HeadwaterError {
 /** Returns the error with this value of `mayHaveEffects`. */
 export function withEffects(error: HeadwaterError, mayHaveEffects: boolean): HeadwaterError {
   if (error.mayHaveEffects === mayHaveEffects) return error
-  const { code, message, field, tail, fencingToken, seqNum, retryAfterMs, cause } = error
-  const { producerEpoch, expectedSeq, receivedSeq, lastSeq, streamSeq } = error
-  const numbers = { seqNum, retryAfterMs, producerEpoch, expectedSeq, receivedSeq, lastSeq }
-  const details: Record<string, unknown> = { ...numbers, field, tail, fencingToken, streamSeq, cause }
-  for (const name in details) if (details[name] === undefined) delete details[name]
-  return new HeadwaterError(code, message, { ...details, mayHaveEffects } satisfies ErrorDetails)
+  const details = { ...error, cause: error.cause, mayHaveEffects } as ErrorDetails
+  return new HeadwaterError(error.code, error.message, details)
 }
 
-/** A request that failed, and whether sending it again may help. */
-export interface Failure {
-  readonly error: HeadwaterError
-  readonly isTransient: boolean
-  /** How long the server asks to wait, in milliseconds. */
-  readonly retryAfterMs: number
+/** Settles as the work does, but rejects with the error of a {@link Failure}. */
+export async function unwrapFailure<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work
+  } catch (failure) {
+    if (!(failure instanceof Failure)) throw failure
+    throw failure.isRepeated ? withEffects(failure.error, true) : failure.error
+  }
 }
 
 /** Returns the error of a response that the protocol does not allow. */
-export function unexpectedResponse(
-  problem: string,
-  mayHaveEffects: boolean,
-  cause?: unknown,
-): HeadwaterError {
-  return new HeadwaterError('other', `unexpected response from the server: ${problem}`, {
-    mayHaveEffects,
-    ...(cause !== undefined && { cause }),
-  })
+export function unexpectedResponse(problem: string, mayHaveEffects: boolean): HeadwaterError {
+  return new HeadwaterError('other', `unexpected response from the server: ${problem}`, { mayHaveEffects })
 }
 
 /** Returns what `decode` returns. Throws `other` if the response is malformed. */
@@ -69,7 +85,7 @@ export function failureOf(
   const received = text === '' ? undefined : decodeError(text)
   if (received?.code === undefined) {
     const sent = received && `${received.message} (${received.sentCode})`
-    return ofStatus(status ?? 500, isSafe, sent, retryAfterMs)
+    return failureOfStatus(status ?? 500, isSafe, sent, retryAfterMs)
   }
   const { code, message, sentCode: _, ...details } = received
   const isKeyError = code === 'bad_header' && /encryption/i.test(message)
@@ -79,14 +95,13 @@ export function failureOf(
     ...(isSafe && { mayHaveEffects: false }),
     ...(retryAfterMs > 0 && { retryAfterMs }),
   })
-  const isTransient =
-    error.retryable && (status === undefined || TRANSIENT.includes(status) || status === 409)
-  return { error, isTransient, retryAfterMs }
+  const isTransient = status === undefined || TRANSIENT.includes(status) || status === 409
+  return new Failure(error, error.retryable && isTransient, retryAfterMs)
 }
 
 /**
- * The failure of a reply that the server has sent to a page as a success, if something in between hides the
- * header that has the status, for example a gateway with CORS headers of its own. Undefined for a success.
+ * The failure that a server has sent to a page as a success (docs/protocol.md "Expected outcomes"). Undefined
+ * for a success.
  *
  * @param isSafe Whether the request changes nothing.
  * @param mayBeTail Whether a tail is a success of the request. It looks like the failure of a read beyond it.
@@ -107,7 +122,12 @@ const CODES_BY_STATUS: Readonly<Record<number, ErrorCode>> = {
 }
 
 /** Servers with codes of a later version, and gateways, whose replies have no error of the protocol. */
-function ofStatus(status: number, isSafe: boolean, sent: string | undefined, retryAfterMs: number): Failure {
+function failureOfStatus(
+  status: number,
+  isSafe: boolean,
+  sent: string | undefined,
+  retryAfterMs: number,
+): Failure {
   const mayHaveEffects = !isSafe && (status >= 500 || status === 408)
   // Only the server can say that a token is not good: a gateway asks for something else, such as a login.
   if (sent === undefined && (status === 401 || status === 403)) {
@@ -121,63 +141,52 @@ function ofStatus(status: number, isSafe: boolean, sent: string | undefined, ret
     mayHaveEffects,
     ...(retryAfterMs > 0 && { retryAfterMs }),
   })
-  return { error, isTransient, retryAfterMs }
+  return new Failure(error, isTransient, retryAfterMs)
 }
 
 /** The failure of a reply that something between client and server seems to have sent. */
 export function notOfTheProtocol(problem: string, mayHaveEffects: boolean): Failure {
   const message = `unexpected response, perhaps of a gateway: ${problem}`
-  return {
-    error: new HeadwaterError('unavailable', message, { mayHaveEffects }),
-    isTransient: true,
-    retryAfterMs: 0,
-  }
+  return new Failure(new HeadwaterError('unavailable', message, { mayHaveEffects }), true)
 }
 
 /**
- * The failure of a request that got no response, or only a part of one.
+ * The failure of a request that got no response, only a part of one, or one that the protocol does not allow.
  *
- * @param mayHaveEffects Whether the request may have changed something.
+ * @param isSafe Whether the request changes nothing.
  */
-export function connectionFailure(cause: unknown, mayHaveEffects: boolean): Failure {
+export function connectionFailure(cause: unknown, isSafe: boolean): Failure {
+  if (cause instanceof Failure) return cause
+  if (cause instanceof Malformed || (HeadwaterError.is(cause) && cause.code === 'bad_frame')) {
+    return new Failure(unexpectedResponse(cause.message, !isSafe))
+  }
   if (HeadwaterError.is(cause)) {
-    return {
-      error: withEffects(cause, mayHaveEffects && cause.mayHaveEffects),
-      isTransient: cause.retryable,
-      retryAfterMs: 0,
-    }
+    return new Failure(withEffects(cause, !isSafe && cause.mayHaveEffects), cause.retryable)
+  }
+  const mayHaveEffects = !isSafe && mayBeSent(cause)
+  if (cause instanceof Silence) {
+    return new Failure(new HeadwaterError('unavailable', cause.message, { mayHaveEffects }), true)
   }
   const { code, message } = connectionErrorOf(cause)
   const reason = typeof message === 'string' && message !== '' ? message : String(code ?? 'no response')
-  const error = new HeadwaterError('unavailable', `cannot reach the server: ${reason.slice(0, 500)}`, {
-    mayHaveEffects,
-    cause,
-  })
-  return { error, isTransient: true, retryAfterMs: 0 }
+  const text = `cannot reach the server: ${reason.slice(0, 500)}`
+  return new Failure(new HeadwaterError('unavailable', text, { mayHaveEffects, cause }), true)
 }
 
 /** The error of a connection, which `fetch` reports as the cause of another one. */
-export function connectionErrorOf(error: unknown): { readonly code?: unknown; readonly message?: unknown } {
+function connectionErrorOf(error: unknown): { readonly code?: unknown; readonly message?: unknown } {
   return Object((Object(error) as { cause?: unknown }).cause ?? error)
 }
 
-/** Errors of Node's `fetch` and sockets that come before the first byte of a request. */
-const NOT_SENT: readonly unknown[] = [
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'ERR_SSL_WRONG_VERSION_NUMBER',
-  'ERR_SSL_PACKET_LENGTH_TOO_LONG',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-]
+/** Codes of errors of Node's `fetch` and sockets that come before the first byte of a request. */
+const NOT_CONNECTED = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT)$/
+const NOT_SECURED =
+  /^(ERR_SSL_(WRONG_VERSION|PACKET_LENGTH)|UNABLE_TO_(GET|VERIFY)|(DEPTH_ZERO_)?SELF_SIGNED)_/
 
 /** Whether a request that failed may have been sent. In browsers, errors have no codes. */
-export function mayBeSent(error: unknown): boolean {
-  return HeadwaterError.is(error) || !NOT_SENT.includes(connectionErrorOf(error).code)
+function mayBeSent(error: unknown): boolean {
+  const code = String(connectionErrorOf(error).code)
+  return !NOT_CONNECTED.test(code) && !NOT_SECURED.test(code)
 }
 
 /**
@@ -190,6 +199,3 @@ export function emptyAt({ seqNum, clamp }: ReadQuery, error: unknown): StreamTai
   if (tail === undefined || (seqNum !== undefined && seqNum > tail.seqNum && clamp !== true)) return undefined
   return tail
 }
-
-/** The server, or a proxy in front of it, does not speak HTTP/2. Nothing was sent. */
-export class NotDuplex extends Error {}

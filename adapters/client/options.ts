@@ -126,29 +126,23 @@ const CONNECT_OPTIONS: MembersOf<ConnectOptions> = {
   limits: { appendWaitingBytes: 'number', sessionInFlightBytes: 'number' },
 }
 
+/** Options that have no default, or one that is not their value. */
+type WithoutDefault = 'token' | 'getToken' | 'signal' | 'defaultRetention' | 'limits'
+
+type WithDefaults = {
+  readonly [Name in Exclude<keyof ConnectOptions, WithoutDefault>]: NonNullable<ConnectOptions[Name]>
+}
+
 /** Options with defaults applied. */
-export interface Settings {
+export interface Settings extends WithDefaults, Pick<ConnectOptions, 'token' | 'getToken'> {
   /** Ends in `/v1`. */
   readonly url: string
-  readonly getToken: () => string | undefined | Promise<string>
-  /** Whether another token may be had after a 401. */
-  readonly renewsToken: boolean
-  readonly fetch: (request: Request) => Promise<Response>
-  /** Whether sessions use HTTP/2, in Node. */
-  readonly http2: boolean
-  readonly headerPrefix: HeaderPrefix
   /** Whether the browser would report expected outcomes, such as a missing stream, as failed requests. */
   readonly isPage: boolean
-  readonly autoCreate: boolean
+  /** Whether read sessions are Server-Sent Events, which are never compressed, instead of frames. */
+  readonly readsEvents: boolean
   /** Whether basins and streams that are created without a retention keep their records forever. */
   readonly keepsForever: boolean
-  readonly clock: Clock
-  readonly random: () => number
-  readonly requestTimeoutMs: number
-  readonly retries: number
-  readonly onRetry: (error: HeadwaterError, delayMs: number) => void
-  readonly resumes: number
-  readonly compression: boolean
   readonly limits: ClientLimits
 }
 
@@ -170,14 +164,16 @@ export function settingsOf(options: ConnectOptions): Settings {
   const url = baseUrl(options.url)
   return {
     url,
-    getToken: getToken ?? (() => token),
-    renewsToken: getToken !== undefined,
+    token,
+    getToken,
     // Called without a receiver, and looked up at each call, so that a replaced `fetch` is used.
     fetch: fetch ?? ((request) => globalThis.fetch(request)),
     http2: options.http2 ?? fetch === undefined,
     headerPrefix,
     // Servers with the other prefix may not permit pages a header that they do not know.
     isPage: isPage() && headerPrefix === 'svc',
+    // They compress frames with zstd if the browser accepts it, which pages cannot decompress.
+    readsEvents: isPage() && headerPrefix === 's2',
     autoCreate: options.autoCreate ?? true,
     keepsForever: options.defaultRetention !== 'server',
     clock,

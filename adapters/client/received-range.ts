@@ -23,11 +23,6 @@ export class ReceivedRange {
     if (query.clamp !== true) this.#next = query.seqNum
   }
 
-  /** Whether a resumed read starts where this one is. */
-  get isLocated(): boolean {
-    return this.#next !== undefined
-  }
-
   /** Whether a bound of the query is reached that the client can tell. */
   get isComplete(): boolean {
     const { count, bytes } = this.#query

@@ -1,6 +1,11 @@
-import { Basin } from '../../src/api/basin.ts'
+import { Basin, type CreateStreamOptions } from '../../src/api/basin.ts'
 import { type CallOptions, STREAM_OPTIONS, type StreamOptions } from '../../src/api/call-options.ts'
-import { assertBasinConfig, type BasinConfig, type BasinReconfiguration } from '../../src/model/config.ts'
+import {
+  assertBasinConfig,
+  type BasinConfig,
+  type BasinReconfiguration,
+  type StreamConfigInput,
+} from '../../src/model/config.ts'
 import { assertValid } from '../../src/model/errors.ts'
 import type { ListQuery, Page, Provisioned, StreamInfo } from '../../src/model/info.ts'
 import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
@@ -9,12 +14,11 @@ import { assertMembers, notText } from '../../src/model/validation.ts'
 import { basinChangeText, basinConfigOf } from '../../src/wire/json-config.ts'
 import { STREAM_PAGE } from '../../src/wire/json-resources.ts'
 import { jsonCall } from './call.ts'
-import { begin, beginBasin, listSearch, metricsFor } from './control-calls.ts'
 import type { ClientCore } from './core.ts'
-import { createStream, ensureStream } from './creation.ts'
-import { basinConfig, keepingRetention } from './default-retention.ts'
+import { basinConfig, createStream, ensureStream, withKeptRetention } from './creation.ts'
 import { RemoteStream } from './remote-stream.ts'
-import { RemoteTarget, streamId } from './stream-target.ts'
+import { RemoteTarget } from './stream-target.ts'
+import { begin, listSearch, metricsFor } from './unary-calls.ts'
 
 /** A basin of a server. */
 export class RemoteBasin extends Basin {
@@ -30,15 +34,23 @@ export class RemoteBasin extends Basin {
   override stream(name: string, options: StreamOptions = {}): RemoteStream {
     if (typeof name !== 'string') throw notText('stream')
     assertMembers(options, STREAM_OPTIONS, 'options')
-    return new RemoteStream(this.#core, new RemoteTarget(this.name, name, options, this.#autoCreate))
+    return new RemoteStream(this.#core, new RemoteTarget([this.name, name], options, this.#autoCreate))
   }
 
-  override createStream(...args: Parameters<Basin['createStream']>): Promise<Provisioned<StreamInfo>> {
-    return this.#creating(args[0], () => createStream(this.#core.sender, this.name, ...args))
+  override createStream(
+    name: string,
+    ...args: [config?: StreamConfigInput, options?: CreateStreamOptions]
+  ): Promise<Provisioned<StreamInfo>> {
+    const names = [this.name, name] as const
+    return this.#core.inOrder(this.#order(name), () => createStream(this.#core.sender, names, ...args))
   }
 
-  override ensureStream(...args: Parameters<Basin['ensureStream']>): Promise<Provisioned<StreamInfo>> {
-    return this.#creating(args[0], () => ensureStream(this.#core.sender, this.name, ...args))
+  override ensureStream(
+    name: string,
+    ...args: [config?: StreamConfigInput, options?: CallOptions]
+  ): Promise<Provisioned<StreamInfo>> {
+    const names = [this.name, name] as const
+    return this.#core.inOrder(this.#order(name), () => ensureStream(this.#core.sender, names, ...args))
   }
 
   override async listStreams(query: ListQuery = {}, options?: CallOptions): Promise<Page<StreamInfo>> {
@@ -59,17 +71,17 @@ export class RemoteBasin extends Basin {
     options?: CallOptions,
   ): Promise<BasinConfig> {
     const { sender } = this.#core
-    const signal = beginBasin(sender, this.name, options)
+    const signal = begin(sender, options, [this.name])
     assertBasinConfig(change)
-    const complete = await keepingRetention(sender, this.name, change, signal)
-    const call = jsonCall('PATCH', `/basins/${this.name}`, { text: basinChangeText(complete), signal })
+    const text = basinChangeText(withKeptRetention(sender, change))
+    const call = jsonCall('PATCH', `/basins/${this.name}`, { text, signal })
     return sender.json(call, basinConfigOf)
   }
 
   /** Is not repeated after an unknown outcome: another basin may have the name by then. */
   override async delete(options?: CallOptions): Promise<void> {
     const { sender } = this.#core
-    const signal = beginBasin(sender, this.name, options)
+    const signal = begin(sender, options, [this.name])
     await sender.send(jsonCall('DELETE', `/basins/${this.name}`, { isRepeatable: false, signal }))
   }
 
@@ -77,12 +89,8 @@ export class RemoteBasin extends Basin {
     return metricsFor(this.#core.sender, [this.name], query, options)
   }
 
-  /** Runs the creation of a stream after that of its basin. */
-  #creating<Result>(name: string, create: () => Promise<Result>): Promise<Result> {
-    // Not checked yet: it may be a symbol.
-    return this.#core.inOrder(streamId(this.name, String(name)), async () => {
-      await this.#core.settled(this.name)
-      return create()
-    })
+  /** The place of a creation among other calls. The name is not checked yet: it may be a symbol. */
+  #order(name: string): readonly [basin: string, stream: string] {
+    return [this.name, String(name)]
   }
 }

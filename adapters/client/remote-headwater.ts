@@ -15,10 +15,10 @@ import { assertMembers, assertText, notText } from '../../src/model/validation.t
 import { unlessAborted } from '../../src/runtime/abort.ts'
 import { ACCESS_TOKEN, ACCESS_TOKEN_PAGE, BASIN_PAGE, ISSUED_TOKEN } from '../../src/wire/json-resources.ts'
 import { jsonCall } from './call.ts'
-import { begin, listSearch, metricsFor } from './control-calls.ts'
 import type { ClientCore } from './core.ts'
 import { createBasin, ensureBasin } from './creation.ts'
 import { RemoteBasin } from './remote-basin.ts'
+import { begin, listSearch, metricsFor } from './unary-calls.ts'
 
 /** A server, or the hosted service. */
 export class RemoteHeadwater extends Headwater {
@@ -41,11 +41,11 @@ export class RemoteHeadwater extends Headwater {
   }
 
   override createBasin(...args: Parameters<Headwater['createBasin']>): Promise<Provisioned<BasinInfo>> {
-    return this.#core.inOrder(String(args[0]), () => createBasin(this.#core.sender, ...args))
+    return this.#core.inOrder([String(args[0])], () => createBasin(this.#core.sender, ...args))
   }
 
   override ensureBasin(...args: Parameters<Headwater['ensureBasin']>): Promise<Provisioned<BasinInfo>> {
-    return this.#core.inOrder(String(args[0]), () => ensureBasin(this.#core.sender, ...args))
+    return this.#core.inOrder([String(args[0])], () => ensureBasin(this.#core.sender, ...args))
   }
 
   override async listBasins(query: ListQuery = {}, options?: CallOptions): Promise<Page<BasinInfo>> {

@@ -1,45 +1,42 @@
 import type { AppendOptions, AppendSession } from '../../src/api/append-session.ts'
-import { type CallOptions, type SiblingOptions, signalOf } from '../../src/api/call-options.ts'
+import type { CallOptions, SiblingOptions } from '../../src/api/call-options.ts'
 import type { CursorOptions, RecordCursor } from '../../src/api/record-cursor.ts'
 import { Stream } from '../../src/api/stream.ts'
-import { appendBatch, type RecordInput } from '../../src/model/append-input.ts'
+import { type RecordInput, appendBatch as validBatch } from '../../src/model/append-input.ts'
 import { assertStreamConfig, type StreamConfig, type StreamReconfiguration } from '../../src/model/config.ts'
 import { RedactedKey } from '../../src/model/encryption-key.ts'
-import { assertValid, HeadwaterError } from '../../src/model/errors.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import type { Metric, MetricsQuery } from '../../src/model/metrics.ts'
-import { basinNameProblem, streamNameProblem } from '../../src/model/names.ts'
 import type { StreamTail } from '../../src/model/position.ts'
 import type { ReadQuery } from '../../src/model/read-query.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
 import type { ReadBatch } from '../../src/storage/record-batch.ts'
 import { streamChangeText, streamConfigOf } from '../../src/wire/json-config.ts'
-import { AppendRequests } from './append-requests.ts'
+import { appendBatch } from './append.ts'
+import { openAppendSession } from './append-session.ts'
 import { jsonCall } from './call.ts'
-import { beginStream, metricsFor } from './control-calls.ts'
 import type { ClientCore } from './core.ts'
-import { withStreamRetention } from './default-retention.ts'
-import { readBatch, tailOf } from './read-requests.ts'
-import { RemoteCursor } from './remote-cursor.ts'
-import { openAppendSession } from './session-appender.ts'
+import { creatingStream, withStreamRetention } from './creation.ts'
+import { RemoteCursor, readBatch, tailOf } from './read.ts'
 import type { RemoteTarget } from './stream-target.ts'
+import { begin, metricsFor } from './unary-calls.ts'
 
 /** A stream of a server. */
 export class RemoteStream extends Stream {
   readonly #core: ClientCore
   readonly #target: RemoteTarget
-  readonly #appends: AppendRequests
 
   constructor(core: ClientCore, target: RemoteTarget) {
-    super(target.basin, target.name, core.streamContext)
+    super(...target.names, core.streamContext)
     this.#core = core
     this.#target = target
-    this.#appends = new AppendRequests(core, target)
   }
 
   override equals(other: unknown): boolean {
     if (!(other instanceof RemoteStream) || other.#core !== this.#core) return false
-    return other.#target.id === this.#target.id && RedactedKey.equal(other.#target.key, this.#target.key)
+    const isSame = other.basinName === this.basinName && other.name === this.name
+    return isSame && RedactedKey.equal(other.#target.key, this.#target.key)
   }
 
   override sibling(name: string, options: SiblingOptions = {}): RemoteStream {
@@ -47,7 +44,7 @@ export class RemoteStream extends Stream {
   }
 
   override async identity(): Promise<string> {
-    return `${this.#core.settings.url}/${this.#target.id}`
+    return `${this.#core.settings.url}/${this.#target.names.join('/')}`
   }
 
   override async restore(): Promise<void> {
@@ -59,18 +56,14 @@ export class RemoteStream extends Stream {
     options?: AppendOptions,
   ): Promise<AppendAck> {
     try {
-      const batch = appendBatch(records, options)
-      const signal = options?.signal
-      signal?.throwIfAborted()
-      this.#begin()
-      const body = this.#appends.encode(batch)
-      const reservation = this.#core.streamContext.reserve(batch.meteredBytes)
+      const batch = validBatch(records, options)
+      const signal = this.#begin({ signal: options?.signal })
+      const { sender, streamContext } = this.#core
+      const reservation = streamContext.reserve(batch.meteredBytes)
       const acked = this.#core
-        .inOrder(this.#target.id, async () => {
-          const creating = this.#core.settled(this.basinName)
-          if (creating !== undefined) await creating
+        .inOrder(this.#target.names, async () => {
           signal?.throwIfAborted()
-          return this.#appends.append(batch, body)
+          return appendBatch(sender, this.#target, batch)
         })
         .finally(() => reservation.release())
       // The request goes on when the signal aborts: the next append must not overtake it.
@@ -81,27 +74,26 @@ export class RemoteStream extends Stream {
   }
 
   override async appendSession(options?: CallOptions): Promise<AppendSession> {
-    const signal = signalOf(options)
-    signal?.throwIfAborted()
-    this.#begin()
-    const { closing } = this.#core
-    const earlier = [this.#core.settled(this.basinName), this.#core.settled(this.#target.id)]
-    await unlessAborted(signal, Promise.all(earlier))
-    return openAppendSession(this.#core, this.#target, this.#appends, signal, closing)
+    const signal = this.#begin(options)
+    // Appends and creations that were called before come first.
+    await unlessAborted(
+      signal,
+      this.#core.inOrder(this.#target.names, async () => {}),
+    )
+    return openAppendSession(this.#core, this.#target, signal, this.#core.closing)
   }
 
   /** @internal The session of a producer does not end when the client begins to close, which waits for it. */
   override producerSession(signal?: AbortSignal): Promise<AppendSession> {
-    return openAppendSession(this.#core, this.#target, this.#appends, signal, undefined)
+    return openAppendSession(this.#core, this.#target, signal, undefined)
   }
 
   override async readUnary(
     query: ReadQuery,
     { signal, create }: CursorOptions & { readonly signal?: AbortSignal | undefined },
   ): Promise<ReadBatch> {
-    signal?.throwIfAborted()
-    this.#begin()
-    return this.#reading(create, () => readBatch(this.#core, this.#target, query, signal))
+    this.#begin({ signal })
+    return this.#reading(create, () => readBatch(this.#core.sender, this.#target, query, signal))
   }
 
   override async openCursor(
@@ -109,16 +101,16 @@ export class RemoteStream extends Stream {
     { create, ...options }: CursorOptions,
   ): Promise<RecordCursor | undefined> {
     this.#begin()
-    return this.#reading(create, () => RemoteCursor.open(this.#core, this.#target, query, options))
+    return this.#reading(create, () => RemoteCursor.open(this.#core.sender, this.#target, query, options))
   }
 
   override async checkTail(options?: CallOptions): Promise<StreamTail> {
-    return tailOf(this.#core, this.#target, this.#begin(options))
+    return tailOf(this.#core.sender, this.#target, this.#begin(options))
   }
 
   override async storedConfig(options?: CallOptions): Promise<StreamConfig> {
     const { sender } = this.#core
-    const signal = beginStream(sender, this.basinName, this.name, options)
+    const signal = this.#begin(options)
     return sender.json(jsonCall('GET', this.#target.path, { basin: this.basinName, signal }), streamConfigOf)
   }
 
@@ -128,7 +120,7 @@ export class RemoteStream extends Stream {
   ): Promise<StreamConfig> {
     const { sender } = this.#core
     const basin = this.basinName
-    const signal = beginStream(sender, basin, this.name, options)
+    const signal = this.#begin(options)
     assertStreamConfig(change)
     const isCleared = change.retentionPolicy === null
     const complete = isCleared ? await withStreamRetention(sender, basin, change, signal) : change
@@ -139,7 +131,7 @@ export class RemoteStream extends Stream {
   /** Is not repeated after an unknown outcome: another stream may have the name by then. */
   override async delete(options?: CallOptions): Promise<void> {
     const { sender } = this.#core
-    const signal = beginStream(sender, this.basinName, this.name, options)
+    const signal = this.#begin(options)
     const call = { basin: this.basinName, isRepeatable: false, signal }
     await sender.send(jsonCall('DELETE', this.#target.path, call))
   }
@@ -149,17 +141,11 @@ export class RemoteStream extends Stream {
   }
 
   #begin(options?: CallOptions): AbortSignal | undefined {
-    const signal = signalOf(options)
-    signal?.throwIfAborted()
-    this.#core.closing.throwIfAborted()
-    assertValid(streamNameProblem(this.name), 'stream')
-    assertValid(basinNameProblem(this.basinName), 'basin')
-    return signal
+    return begin(this.#core.sender, options, this.#target.names)
   }
 
   /** Reading creates the stream only if it is asked to. */
-  #reading<Result>(create: boolean | undefined, read: () => Promise<Result>): Promise<Result> {
-    if (create !== true) return read()
-    return new AppendRequests(this.#core, this.#target.creating()).creatingStream(read)
+  #reading<Result>(create = false, read: () => Promise<Result>): Promise<Result> {
+    return creatingStream(this.#core.sender, this.#target, create, read)
   }
 }

@@ -1,5 +1,6 @@
 import { type AnySignal, onAnyAbort } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
+import type { IncomingResponse } from './transport.ts'
 
 const FIRST_PAUSE_MS = 100
 const PAUSE_MS_MAX = 5_000
@@ -16,11 +17,11 @@ export function pauseMs(repetition: number, retryAfterMs: number, random: number
 }
 
 /** The pause that a response asks for, in milliseconds: `retry-after-ms`, or `retry-after`. */
-export function retryAfterMsOf(headers: Pick<Headers, 'get'>, now: number): number {
-  const exact = Number(headers.get('retry-after-ms') ?? Number.NaN)
+export function retryAfterMsOf({ header }: Pick<IncomingResponse, 'header'>, now: number): number {
+  const exact = Number(header('retry-after-ms') ?? Number.NaN)
   if (exact >= 0) return exact
-  const text = headers.get('retry-after')
-  if (text === null) return 0
+  const text = header('retry-after')
+  if (text === undefined) return 0
   const seconds = Number(text)
   const ms = Number.isNaN(seconds) ? Date.parse(text) - now : seconds * 1000
   return ms > 0 ? ms : 0

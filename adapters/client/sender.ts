@@ -2,139 +2,164 @@ import { EMPTY_BYTES, lossyTextOf } from '../../src/model/bytes.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import { RedactedKey } from '../../src/model/encryption-key.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import { type AnySignal, onAbort, type SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
+import type { AnySignal, SharedSignal } from '../../src/runtime/abort.ts'
+import { trackExternalWork } from '../../src/runtime/clock.ts'
+import { isNode } from '../../src/runtime/node.ts'
+import { nodeZlib } from '../../src/wire/codecs.ts'
+import { platformCodec } from '../../src/wire/compression.ts'
 import { STATUS_HEADER, type VendorHeader, vendorHeaderName } from '../../src/wire/headers.ts'
-import { Malformed, parseJson } from '../../src/wire/json.ts'
+import { parseJson } from '../../src/wire/json.ts'
 import { STREAM_CONFIG_INPUT } from '../../src/wire/json-config.ts'
 import { mediaTypeEssence } from '../../src/wire/media-type.ts'
-import type { Call, CallReply, CallSender, OpenResponse, Outcome } from './call.ts'
+import { AccessToken } from './access-token.ts'
+import type { Call, OpenSession, Reply, SessionCall } from './call.ts'
 import {
   clientClosedError,
   connectionFailure,
   decoded,
-  type Failure,
+  Failure,
   failureOf,
   hiddenFailureOf,
-  mayBeSent,
+  NoHttp2,
   notOfTheProtocol,
   unexpectedResponse,
+  unwrapFailure,
   withEffects,
 } from './errors.ts'
-import { Exchange, type IncomingResponse, type Transport } from './exchange.ts'
-import { isToken, type Settings } from './options.ts'
-import { RequestCompression } from './request-compression.ts'
+import { Http2Transport } from './node-http2.ts'
+import type { Settings } from './options.ts'
 import { pause, pauseMs, retryAfterMsOf } from './retry.ts'
-import { SessionFetch } from './session-fetch.ts'
+import { Exchange, fetchTransport, type IncomingResponse, type Transport } from './transport.ts'
 
 /** Read sessions are sent a heartbeat in half of this time, in milliseconds. */
 const SESSION_SILENCE_MS = 30_000
+/** Shorter bodies are not compressed. */
+const COMPRESSION_BYTES_MIN = 8_192
 
 /** Sends requests with the access token, and repeats those that are safe to repeat. */
-export class Sender implements CallSender {
+export class Sender {
   readonly settings: Settings
+  /** Aborts when the client begins to close. */
   readonly closing: SharedSignal
-  readonly sessions: SessionFetch
+  readonly token: AccessToken
   readonly #ended: SharedSignal
-  readonly #compression: RequestCompression
-  #token: Promise<string | undefined> | undefined
+  readonly #fetch: Transport
+  /** Sends sessions in Node, whose `fetch` has one direction at a time. */
+  readonly #http2: Http2Transport | undefined
 
   /** @param ended Ends appends, which outlive the begin of `closing`. */
   constructor(settings: Settings, closing: SharedSignal, ended: SharedSignal) {
     this.settings = settings
     this.closing = closing
     this.#ended = ended
-    this.sessions = new SessionFetch(settings)
-    this.#compression = new RequestCompression(settings.compression)
+    this.token = new AccessToken(settings, closing)
+    this.#fetch = fetchTransport(settings.fetch)
+    const { http2, url, clock } = settings
+    this.#http2 = http2 && isNode() ? new Http2Transport(new URL(url).origin, clock) : undefined
   }
 
-  /** Resolves to a successful response. Rejects with what the last attempt failed with. */
-  async send(call: Call): Promise<CallReply> {
-    const outcome = await this.attempt(call)
-    if (outcome.kind === 'reply') return outcome
-    const { error, isRepeated } = outcome
-    throw isRepeated ? withEffects(error, true) : error
+  /** Sends a call, again while it is safe and may help. Resolves to a successful response. */
+  send(call: Call): Promise<Reply> {
+    return unwrapFailure(this.attempt(call))
   }
 
   /** Sends a call and decodes the JSON of the response. */
-  async json<Value>(call: Call, decode: (value: unknown, reply: CallReply) => Value): Promise<Value> {
+  async json<Value>(call: Call, decode: (value: unknown, reply: Reply) => Value): Promise<Value> {
     const reply = await this.send(call)
     return decoded(call.method !== 'GET', () => decode(parseJson(lossyTextOf(reply.body)), reply))
   }
 
-  /** Sends a call until it succeeds, fails for good, or has been repeated too often. */
-  async attempt(call: Call): Promise<Outcome> {
-    const { clock, random, retries } = this.settings
-    const signals = [this.closing, call.signal]
+  /** Does what `send` does, but rejects with the {@link Failure} of the last attempt. */
+  attempt(call: Call): Promise<Reply> {
+    return this.retrying(call, () => this.#once(call))
+  }
+
+  /** Repeats an attempt that rejects with a {@link Failure} while it is safe and may help. */
+  async retrying<Result>(
+    { isRepeatable, signal }: Pick<Call, 'isRepeatable' | 'signal'>,
+    attempt: () => Promise<Result>,
+  ): Promise<Result> {
     let isRepeated = false
     for (let repetition = 1; ; repetition++) {
-      const result = await this.#once(call)
-      if (!('error' in result)) return { kind: 'reply', ...result, isRepeated }
-      const { error, isTransient, retryAfterMs } = result
-      const maySendAgain = call.isRepeatable || !error.mayHaveEffects
-      if (!isTransient || !maySendAgain || repetition > retries) return { kind: 'failed', error, isRepeated }
-      isRepeated ||= error.mayHaveEffects
-      const ms = pauseMs(repetition, retryAfterMs, random())
-      this.settings.onRetry(error, ms)
-      await pause(clock, ms, signals).catch((reason: unknown) => {
-        throw isRepeated && HeadwaterError.is(reason) ? withEffects(reason, true) : reason
-      })
+      try {
+        return await attempt()
+      } catch (failure) {
+        if (!(failure instanceof Failure)) throw failure
+        const { error, isTransient } = failure
+        failure.isRepeated = isRepeated
+        const maySendAgain = isRepeatable || !error.mayHaveEffects
+        if (!isTransient || !maySendAgain || repetition > this.settings.retries) throw failure
+        isRepeated ||= error.mayHaveEffects
+        await this.pause(repetition, failure, signal).catch((reason: unknown) => {
+          throw isRepeated && HeadwaterError.is(reason) ? withEffects(reason, true) : reason
+        })
+      }
     }
+  }
+
+  /** Waits before an attempt, the first repetition being 1. Rejects with the reason of a signal. */
+  async pause(repetition: number, { error, retryAfterMs }: Failure, signal?: AnySignal): Promise<void> {
+    const { clock, random, onRetry } = this.settings
+    const ms = pauseMs(repetition, retryAfterMs, random())
+    onRetry(error, ms)
+    await pause(clock, ms, [this.closing, signal])
   }
 
   /**
-   * Sends a session request once. Resolves to the open response, or to the failure.
+   * Sends a session request once. Resolves to the open response. Rejects with {@link Failure}, and with
+   * {@link NoHttp2} if the session needs both directions and the server has one at a time.
    *
    * @param signal Ends the session.
    */
-  async open(call: Call, signal: SharedSignal): Promise<OpenResponse | Failure> {
+  async open(call: SessionCall, signal: SharedSignal): Promise<OpenSession> {
     const exchange = new Exchange(this.settings.clock, SESSION_SILENCE_MS, [this.#endOf(call), signal])
-    const { sessions } = this
-    const { upload } = call
+    const transport: Transport = {
+      send: async (request) => {
+        const response = await this.#http2?.send({ ...request, upload: call.upload })
+        if (response === undefined && call.upload !== undefined) throw new NoHttp2()
+        return response ?? this.#fetch.send(request)
+      },
+    }
     try {
-      const response = await this.#authorized(call, exchange, (request) =>
-        upload === undefined ? sessions.fetch(request) : sessions.duplex(request, upload),
-      )
-      const failure = isSuccess(response)
-        ? await this.#hiddenInSession(call, response, exchange)
-        : await this.#failed(call, response, exchange)
-      if (failure === undefined) return { response, exchange }
-      exchange.end()
-      return failure
+      const response = await this.#authorized(call, exchange, transport)
+      const type = mediaTypeEssence(response.header('content-type'))
+      if (isSuccess(response) && type === call.mediaType) return { response, exchange }
+      // The body of another session would not end.
+      if (!isSuccess(response) || isJsonType(type)) await this.#succeeded(call, response, exchange)
+      const kind = call.isAppend ? 'an append' : 'a read'
+      throw new Failure(unexpectedResponse(`it is not ${kind} session; check \`url\``, false))
     } catch (error) {
       exchange.end()
-      return this.#lost(call, error, signal)
+      throw this.#failureOf(call, error, signal)
     }
   }
 
-  /** Forgets the token, so that the next request gets another. Returns whether there may be another. */
-  renewToken(): boolean {
-    if (this.settings.renewsToken) this.#token = undefined
-    return this.settings.renewsToken
+  /** Whether sessions can append: both directions at once. A server may still speak HTTP/1.1 only. */
+  get isDuplex(): boolean {
+    return this.#http2 !== undefined
+  }
+
+  /** Ends the connections of sessions. */
+  close(): void {
+    this.#http2?.close()
   }
 
   #endOf({ isAppend }: Call): SharedSignal {
     return isAppend ? this.#ended : this.closing
   }
 
-  async #once(call: Call): Promise<Omit<CallReply, 'isRepeated'> | Failure> {
+  async #once(call: Call): Promise<Reply> {
     const { clock, requestTimeoutMs } = this.settings
     const silenceMs = requestTimeoutMs + (call.waitMs ?? 0)
     const exchange = new Exchange(clock, silenceMs, [this.#endOf(call), call.signal])
     try {
-      const response = await this.#authorized(call, exchange, async (request) =>
-        this.settings.fetch(request.toRequest()),
-      )
-      if (!isSuccess(response)) return await this.#failed(call, response, exchange)
-      const { headers } = response
-      const body = await exchange.body(response)
-      const type = mediaTypeEssence(headers.get('content-type'))
-      const hidden = this.#hidden(call, type, body)
-      if (hidden !== undefined) return hidden
-      if (isExpected(type, body, call)) return { headers, body }
+      const response = await this.#authorized(call, exchange, this.#fetch)
+      const { type, body } = await this.#succeeded(call, response, exchange)
+      if (isExpected(type, body, call)) return { header: response.header, body }
       const content = type === undefined ? 'a body without a content type' : `a body of the type ${type}`
-      return notOfTheProtocol(`status ${response.status} with ${content}`, call.method !== 'GET')
+      throw notOfTheProtocol(`status ${response.status} with ${content}`, call.method !== 'GET')
     } catch (error) {
-      return this.#lost(call, error, call.signal)
+      throw this.#failureOf(call, error, call.signal)
     } finally {
       exchange.end()
     }
@@ -142,28 +167,19 @@ export class Sender implements CallSender {
 
   /** Sends the request, and once more with another token if the server rejects the first. */
   async #authorized(call: Call, exchange: Exchange, transport: Transport): Promise<IncomingResponse> {
-    const transmit = async (token: string | undefined): Promise<IncomingResponse> => {
-      const { method, body } = call
+    const { method } = call
+    const url = `${this.settings.url}${call.path}`
+    const compressed = await this.#compressed(call.body)
+    const body = compressed ?? call.body
+    const transmit = (token: string | undefined) => {
       const headers = this.#headers(call, token)
-      const compressed = await this.#compression.gzip(body)
       if (compressed !== undefined) headers['content-encoding'] = 'gzip'
-      const content = { method, headers, body: compressed ?? body }
-      const response = await exchange.send(transport, `${this.settings.url}${call.path}`, content)
-      if (response.status !== 415 || compressed === undefined) return response
-      this.#compression.disable()
-      await exchange.body(response)
-      return transmit(token)
+      return exchange.send(transport, { method, url, headers, body })
     }
-    const asked = this.#askForToken()
-    // A request that waits for the app's token when the client begins to close has not been sent.
-    const mayWait = this.closing.aborted || !this.settings.renewsToken
-    const waiting = mayWait ? asked : unlessAborted(this.closing, asked)
-    const token = await exchange.unlessEnded(waiting)
+    const token = await exchange.unlessEnded(this.token.get())
     const response = await transmit(token)
-    if (response.status !== 401 || !this.settings.renewsToken) return response
-    // Another request may have got another token meanwhile.
-    if (this.#token === asked) this.renewToken()
-    const renewed = await exchange.unlessEnded(this.#askForToken())
+    if (response.status !== 401 || !this.token.renew(token)) return response
+    const renewed = await exchange.unlessEnded(this.token.get())
     if (renewed === token) return response
     await exchange.body(response)
     return transmit(renewed)
@@ -185,89 +201,46 @@ export class Sender implements CallSender {
     return headers
   }
 
-  #askForToken(): Promise<string | undefined> {
-    if (this.#token !== undefined) return this.#token
-    const { getToken, renewsToken } = this.settings
-    const given = (async () => getToken())()
-    const asked = renewsToken ? this.#withinDeadline(given) : given
-    this.#token = asked
-    asked.catch(() => {
-      if (this.#token === asked) this.#token = undefined
-      // A token that is too late for this request serves the next one.
-      const keep = (token: unknown) => {
-        if (isGivenToken(token)) this.#token ??= Promise.resolve(token)
-      }
-      given.then(keep, () => {})
-    })
-    return asked
+  /** Compresses a body where the runtime does that on other threads. Undefined if it is better sent as it is. */
+  async #compressed(body: Uint8Array | undefined): Promise<Uint8Array | undefined> {
+    const isLong = this.settings.compression && body !== undefined && body.length >= COMPRESSION_BYTES_MIN
+    const codec = isLong && nodeZlib() && platformCodec('gzip')
+    if (!codec) return undefined
+    const compressed = await trackExternalWork(codec.compress(body))
+    return compressed.length < body.length ? compressed : undefined
   }
 
-  /**
-   * Resolves to the token of the app. Rejects with a retryable error if it cannot be had now, for example
-   * without a network, and with an error of headwater that the app throws as it is.
-   */
-  async #withinDeadline(given: Promise<string | undefined>): Promise<string> {
-    const { clock, requestTimeoutMs } = this.settings
-    let cancelTimer = () => {}
-    const timeout = new Promise<never>((_, reject) => {
-      cancelTimer = clock.schedule(requestTimeoutMs, () => {
-        reject(tokenError(`did not settle within ${requestTimeoutMs} ms`))
-      })
-    })
-    const ignoreClosing = onAbort(this.closing, cancelTimer)
-    try {
-      const token = await Promise.race([given, timeout])
-      if (isGivenToken(token)) return token
-      throw tokenError('must return a token of visible ASCII characters without `<>{}"`')
-    } catch (error) {
-      if (HeadwaterError.is(error)) throw withEffects(error, false)
-      throw tokenError(`failed: ${reasonOf(error)}`, error)
-    } finally {
-      cancelTimer()
-      ignoreClosing()
-    }
-  }
-
-  async #failed(call: Call, response: IncomingResponse, exchange: Exchange): Promise<Failure> {
-    const isSafe = call.method === 'GET'
-    const { headers, type } = response
-    const status = Number(headers.get(STATUS_HEADER) ?? response.status)
-    if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
-      const error = unexpectedResponse('it redirects; pass the final address as `url`', false)
-      return { error, isTransient: false, retryAfterMs: 0 }
-    }
-    const isJson = isJsonType(mediaTypeEssence(headers.get('content-type')))
-    const body = isJson ? await exchange.body(response) : EMPTY_BYTES
-    const retryAfterMs = retryAfterMsOf(headers, this.settings.clock.now())
-    return failureOf(status, lossyTextOf(body), isSafe, retryAfterMs)
-  }
-
-  /** The failure that the body of a reply without the header of the status tells. */
-  #hidden(call: Call, type: string | undefined, body: Uint8Array): Failure | undefined {
-    if (!this.settings.isPage || !isJsonType(type)) return undefined
-    return hiddenFailureOf(lossyTextOf(body), call.method === 'GET', acceptsJson(call))
-  }
-
-  /** The same for a session, whose body is not to be read if it is one. */
-  async #hiddenInSession(
+  /** Resolves to the body of a success. Rejects with the failure that the response reports. */
+  async #succeeded(
     call: Call,
     response: IncomingResponse,
     exchange: Exchange,
-  ): Promise<Failure | undefined> {
-    const type = mediaTypeEssence(response.headers.get('content-type'))
-    if (!this.settings.isPage || !isJsonType(type)) return undefined
-    return this.#hidden(call, type, await exchange.body(response))
+  ): Promise<{ readonly type: string | undefined; readonly body: Uint8Array }> {
+    const { status } = response
+    if (status >= 300 && status < 400) {
+      throw new Failure(unexpectedResponse('it redirects; pass the final address as `url`', false))
+    }
+    const type = mediaTypeEssence(response.header('content-type'))
+    const isSafe = call.method === 'GET'
+    if (!isSuccess(response)) {
+      const body = isJsonType(type) ? await exchange.body(response) : EMPTY_BYTES
+      const retryAfterMs = retryAfterMsOf(response, this.settings.clock.now())
+      throw failureOf(status, lossyTextOf(body), isSafe, retryAfterMs)
+    }
+    const body = await exchange.body(response)
+    const mayBeHidden = this.settings.isPage && isJsonType(type)
+    const hidden = mayBeHidden && hiddenFailureOf(lossyTextOf(body), isSafe, acceptsJson(call))
+    if (hidden) throw hidden
+    return { type, body }
   }
 
-  /** Throws the reason of a signal that ended the request. */
-  #lost(call: Call, error: unknown, signal: AnySignal | undefined): Failure {
+  /** Returns the failure of an attempt. Throws the reason of a signal that ended it. */
+  #failureOf(call: Call, error: unknown, signal: AnySignal | undefined): Failure | NoHttp2 {
+    if (error instanceof Failure || error instanceof NoHttp2) return error
     if (signal?.aborted) throw signal.reason
     const isSafe = call.method === 'GET'
     if (this.#endOf(call).aborted) throw withEffects(clientClosedError(), !isSafe)
-    if (error instanceof Malformed) {
-      return { error: unexpectedResponse(error.message, !isSafe), isTransient: false, retryAfterMs: 0 }
-    }
-    return connectionFailure(error, !isSafe && mayBeSent(error))
+    return connectionFailure(error, isSafe)
   }
 }
 
@@ -276,9 +249,8 @@ function headerText(value: string | RedactedKey | StreamConfigInput | undefined)
   return value instanceof RedactedKey ? value.headerText() : STREAM_CONFIG_INPUT.text(value)
 }
 
-/** Whether a response is not an expected outcome that the server has sent as a success. */
-function isSuccess({ ok, headers }: IncomingResponse): boolean {
-  return ok && headers.get(STATUS_HEADER) === null
+function isSuccess({ status }: IncomingResponse): boolean {
+  return status >= 200 && status < 300
 }
 
 /** Whether a successful reply can be one of the protocol: a page of a captive portal or a gateway is not. */
@@ -295,21 +267,4 @@ function acceptsJson({ accept = 'application/json' }: Call): boolean {
 
 function isJsonType(type: string | undefined): boolean {
   return type?.endsWith('json') ?? false
-}
-
-/** Whether the app has given a token: pages of gateways and bodies of errors are none. */
-function isGivenToken(given: unknown): given is string {
-  return isToken(given) && !/[<>{}"]/.test(given)
-}
-
-/** Returns the message of what an app has thrown, which may be anything. */
-function reasonOf(thrown: unknown): string {
-  const { message } = Object(thrown) as { readonly message?: unknown }
-  const reason = typeof thrown === 'string' ? thrown : message
-  return typeof reason === 'string' ? reason.slice(0, 500) : 'no reason was given'
-}
-
-function tokenError(problem: string, cause?: unknown): HeadwaterError {
-  const details = { mayHaveEffects: false, ...(cause !== undefined && { cause }) }
-  return new HeadwaterError('unavailable', `\`getToken\` ${problem}`, details)
 }

@@ -2,30 +2,22 @@ import type { SiblingOptions, StreamOptions } from '../../src/api/call-options.t
 import { RedactedKey } from '../../src/model/encryption-key.ts'
 import type { Call } from './call.ts'
 
-/** Identifies a stream among those of a client. */
-export function streamId(basin: string, name: string): string {
-  return `${basin}/${name}`
-}
-
 /** A stream and how it is used through a handle. */
 export class RemoteTarget {
-  readonly name: string
-  /** The name of the basin. */
-  readonly basin: string
+  /** The names of the basin and the stream. */
+  readonly names: readonly [basin: string, stream: string]
   readonly autoCreate: boolean
   readonly key: RedactedKey | undefined
   /** The configuration with which it is created, and what the basin gives otherwise. */
   readonly config: StreamOptions['config']
 
   constructor(
-    basin: string,
-    name: string,
+    names: readonly [basin: string, stream: string],
     { config, encryptionKey }: StreamOptions,
     autoCreate: boolean,
     key = encryptionKey === undefined ? undefined : new RedactedKey(encryptionKey),
   ) {
-    this.basin = basin
-    this.name = name
+    this.names = names
     this.autoCreate = autoCreate
     this.config = config
     this.key = key
@@ -33,29 +25,24 @@ export class RemoteTarget {
 
   /** Another stream of the basin, with the same key. */
   sibling(name: string, options: SiblingOptions): RemoteTarget {
-    return new RemoteTarget(this.basin, name, options, options.autoCreate ?? this.autoCreate, this.key)
+    return new RemoteTarget([this.basin, name], options, options.autoCreate ?? this.autoCreate, this.key)
   }
 
-  get id(): string {
-    return streamId(this.basin, this.name)
+  get basin(): string {
+    return this.names[0]
   }
 
   get path(): string {
-    return `/streams/${encodeURIComponent(this.name)}`
+    return `/streams/${encodeURIComponent(this.names[1])}`
   }
 
-  /** The same stream, which appends and reads create. */
-  creating(): RemoteTarget {
-    return new RemoteTarget(this.basin, this.name, { config: this.config }, true)
+  /** The basin and headers of a request that may create the stream: by the configuration of its basin. */
+  get address(): Pick<Call, 'basin' | 'vendor'> {
+    return { basin: this.basin, vendor: { 'stream-config': this.config } }
   }
 
-  /** The headers of a request that may create the stream: by the configuration of its basin. */
-  get creationHeaders(): NonNullable<Call['vendor']> {
-    return { 'stream-config': this.config }
-  }
-
-  /** The headers of a request for records. */
-  get recordHeaders(): NonNullable<Call['vendor']> {
-    return { ...this.creationHeaders, 'encryption-key': this.key }
+  /** The same for a request that reads or appends records. */
+  get recordsAddress(): Pick<Call, 'basin' | 'vendor'> {
+    return { basin: this.basin, vendor: { 'stream-config': this.config, 'encryption-key': this.key } }
   }
 }

@@ -100,19 +100,17 @@ export class Connection {
 
   #client(options: Partial<ConnectOptions>): ClientCore {
     const { url, headerPrefix } = this.target
-    const settings: Settings = settingsOf({
+    const given = settingsOf({
       url,
       headerPrefix,
       token: this.#token,
       autoCreate: false,
       defaultRetention: 'server',
-      fetch: (request) => this.#send(request, settings),
+      fetch: (request) => this.#send(request, given),
       ...options,
     })
-    const core = new ClientCore(settings)
     // Every server sends events, never compressed: the page has no codecs.
-    core.readForms.candidates = ['events']
-    return core
+    return new ClientCore({ ...given, readsEvents: true })
   }
 
   async #send(request: Request, { url }: Settings): Promise<Response> {

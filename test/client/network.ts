@@ -15,8 +15,7 @@ export async function connectUnreliably({ handler, ...options }: Options = {}) {
   const engine = await open({ storage: testStorage(), clock })
   const requests: Request[] = []
   const handle = createHandler(engine, { auth: 'none', ...handler })
-  let sendsFrames = true
-  const network = faultyHandler((request) => handle(sendsFrames ? request : plainRequest(request)), { clock })
+  const network = faultyHandler(handle, { clock })
   const hw = await connect({
     url: 'http://localhost',
     fetch: (request) => {
@@ -35,18 +34,7 @@ export async function connectUnreliably({ handler, ...options }: Options = {}) {
   await engine.basin('basin').ensureStream('stream')
   const stream = hw.basin('basin').stream('stream')
   const ofEngine = engine.basin('basin').stream('stream')
-  const withoutFrames = () => {
-    sendsFrames = false
-  }
-  return { hw, engine, clock, network, requests, stream, ofEngine, withoutFrames }
-}
-
-/** The request as a server receives it that has no sessions in frames. */
-function plainRequest(request: Request): Request {
-  if (request.method !== 'GET' || !request.headers.get('content-type')?.endsWith('s/proto')) return request
-  const headers = new Headers(request.headers)
-  headers.delete('content-type')
-  return new Request(request, { headers })
+  return { hw, engine, clock, network, requests, stream, ofEngine }
 }
 
 /** A client of a server that responds as the function says. */

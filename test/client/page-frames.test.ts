@@ -1,9 +1,10 @@
 import { beforeEach, expect, it, onTestFinished, vi } from 'vitest'
-import { connect } from '../../adapters/client/index.ts'
+import { type ConnectOptions, connect } from '../../adapters/client/index.ts'
 import { createHandler } from '../../adapters/http/index.ts'
 import { open } from '../../src/index.ts'
 import { encodeMessageFrame, FrameDecoder } from '../../src/wire/frame.ts'
 import { testStorage } from '../support/index.ts'
+import { failureOf } from './network.ts'
 
 const TEXT = 'text '.repeat(1_000)
 const moduleLoads = vi.hoisted(() => vi.fn())
@@ -20,7 +21,7 @@ beforeEach(() => {
 })
 
 /** A client in a page, and the responses to it. The server has a stream with one record. */
-async function connectedPage(respond: (request: Request) => Response | undefined = () => undefined) {
+async function connectedPage(options: Partial<ConnectOptions> = {}) {
   const engine = await open({ storage: testStorage() })
   await engine.ensureBasin('basin')
   await engine.basin('basin').ensureStream('stream')
@@ -35,10 +36,11 @@ async function connectedPage(respond: (request: Request) => Response | undefined
       const headers = new Headers(request.headers)
       headers.set('accept-encoding', 'gzip, deflate, br, zstd')
       headers.set('sec-fetch-site', 'same-origin')
-      const response = respond(request) ?? (await handler(new Request(request, { headers })))
+      const response = await handler(new Request(request, { headers }))
       responses.push(response.clone())
       return response
     },
+    ...options,
   })
   onTestFinished(async () => {
     await hw.close()
@@ -56,16 +58,21 @@ it('a page reads frames that the server compresses with gzip, although its brows
   expect(moduleLoads).not.toHaveBeenCalled()
 })
 
-it('a page reads events from a server that compresses frames with zstd', async () => {
-  const frame = encodeMessageFrame(new Uint8Array(9), { compression: 'zstd' }) as Uint8Array<ArrayBuffer>
-  const { stream, responses } = await connectedPage(({ headers }) => {
-    const isSession = headers.get('content-type') === 'svcs/proto'
-    return isSession ? new Response(frame, { headers: { 'content-type': 'svcs/proto' } }) : undefined
-  })
+it('a page reads events with the header prefix of servers that compress frames with zstd', async () => {
+  vi.stubGlobal('WorkerGlobalScope', class {})
+  onTestFinished(() => void vi.unstubAllGlobals())
+  const { stream, responses } = await connectedPage({ headerPrefix: 's2' })
   expect((await stream.read().toArray()).map(({ body }) => body)).toEqual([TEXT])
-  expect(responses.map(({ headers }) => headers.get('content-type'))).toEqual([
-    'svcs/proto',
-    'text/event-stream',
-  ])
+  expect(responses.map(({ headers }) => headers.get('content-type'))).toEqual(['text/event-stream'])
   expect(moduleLoads).not.toHaveBeenCalled()
+})
+
+it('a page that receives a frame in zstd says that it has none', async () => {
+  const frame = encodeMessageFrame(new Uint8Array(9), { compression: 'zstd' }) as Uint8Array<ArrayBuffer>
+  const fetch = async () => new Response(frame, { headers: { 'content-type': 'svcs/proto' } })
+  const { stream } = await connectedPage({ fetch })
+  expect(await failureOf(stream.read().toArray())).toMatchObject({
+    code: 'other',
+    message: expect.stringContaining('a frame is compressed with zstd, which this runtime does not have'),
+  })
 })

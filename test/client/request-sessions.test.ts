@@ -116,22 +116,4 @@ describe('append sessions over single requests', () => {
     expect(third).toMatchObject({ code: 'append_discarded', cause: second })
     expect(bodies(await ofEngine.readBatch())).toEqual(['a', 'of another writer'])
   })
-
-  it('append one at a time what the server rejects together', async () => {
-    const { clock, network, requests, session, ofEngine } = await openSession()
-    network.delay('5s', { nth: 1 })
-    network.respond(422, { nth: 2, code: 'invalid' })
-    network.respond(422, { nth: 5, code: 'invalid' })
-    const acks = await submitAll(session, [...LETTERS, ['f']])
-    const outcomes = await whileTimePasses(clock, Promise.allSettled(acks))
-    expect(outcomes.map(({ status }) => status)).toEqual([
-      'fulfilled',
-      'fulfilled',
-      'fulfilled',
-      'rejected',
-      'rejected',
-    ])
-    expect(requests).toHaveLength(5)
-    expect(bodies(await ofEngine.readBatch())).toEqual(['a', 'b', 'c', 'd'])
-  })
 })

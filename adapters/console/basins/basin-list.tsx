@@ -5,8 +5,9 @@ import { BASIN_NAME_BYTES_MIN_ON_POST } from '../../../src/model/limits.ts'
 import { basinNameProblem } from '../../../src/model/names.ts'
 import { arrayOf, objectOf, stringOf } from '../../../src/wire/json.ts'
 import { basinChangeText } from '../../../src/wire/json-config.ts'
-import { type CallSender, jsonCall } from '../../client/call.ts'
-import { creationOf } from '../../client/control-calls.ts'
+import { jsonCall } from '../../client/call.ts'
+import { creationOf } from '../../client/creation.ts'
+import type { Sender } from '../../client/sender.ts'
 import { BasinConfigFields } from '../config/config-form.tsx'
 import { basinChangeOf, basinFields } from '../config/model.ts'
 import { useConsole } from '../context.ts'
@@ -122,7 +123,7 @@ function CreateBasin(props: { readonly onClose: () => void; readonly onCreated: 
 }
 
 /** The names of the locations of a server, which only the wire protocol has. */
-export function locationsOf(sender: CallSender, signal: AbortSignal): Promise<string[]> {
+export function locationsOf(sender: Sender, signal: AbortSignal): Promise<string[]> {
   return sender.json(jsonCall('GET', '/locations', { signal }), (value) =>
     arrayOf(value, 'locations').map((location) => stringOf(objectOf(location, 'location').name, 'name')),
   )
@@ -131,7 +132,7 @@ export function locationsOf(sender: CallSender, signal: AbortSignal): Promise<st
 /** Creates a basin, in the default location if none is given. */
 export async function createBasinIn(
   location: string | undefined,
-  sender: CallSender,
+  sender: Sender,
   basin: string,
   config: BasinReconfiguration,
 ): Promise<void> {

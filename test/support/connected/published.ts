@@ -71,7 +71,7 @@ class PublishedBasin extends RemoteBasin {
   }
 
   override stream(name: string, options: StreamOptions = {}): RemoteStream {
-    const target = new RemoteTarget(this.name, name, options, false)
+    const target = new RemoteTarget([this.name, name], options, false)
     return new PublishedStream(this.#core, target, this.#published.stream(name))
   }
 }
@@ -91,7 +91,7 @@ class PublishedStream extends RemoteStream {
 
   override async append(records: RecordInput | readonly RecordInput[], options: AppendOptions = {}) {
     const input = inputOf(appendBatch(records, options))
-    const acked = this.#core.inOrder(this.#target.id, () => this.#call((stream) => stream.append(input)))
+    const acked = this.#core.inOrder(this.#target.names, () => this.#call((stream) => stream.append(input)))
     return ackOf(await unlessAborted(options.signal, acked))
   }
 

@@ -1,0 +1,90 @@
+import { HeadwaterError } from '../../src/model/errors.ts'
+import { type SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
+import { withEffects } from './errors.ts'
+import { isToken, type Settings } from './options.ts'
+
+/** The access token of a client: the option `token`, or what `getToken` returned last. */
+export class AccessToken {
+  readonly #settings: Settings
+  readonly #closing: SharedSignal
+  #asked: Promise<string> | undefined
+  /** The token that the app returned last. */
+  #last: string | undefined
+
+  constructor(settings: Settings, closing: SharedSignal) {
+    this.#settings = settings
+    this.#closing = closing
+  }
+
+  /** Resolves to the token, undefined for none. Rejects if the app has none now. */
+  async get(): Promise<string | undefined> {
+    const { token, getToken } = this.#settings
+    if (getToken === undefined) return token
+    if (this.#asked === undefined) {
+      const asked = this.#withinDeadline(getToken)
+      this.#asked = asked
+      asked.then(
+        (token) => {
+          this.#last = token
+        },
+        () => {
+          if (this.#asked === asked) this.#asked = undefined
+        },
+      )
+    }
+    return this.#asked
+  }
+
+  /**
+   * Forgets the token, so that the next request gets another. Returns whether there may be another.
+   *
+   * @param rejected The token that the server has rejected: another request may have got another meanwhile.
+   */
+  renew(rejected = this.#last): boolean {
+    if (rejected === this.#last) {
+      this.#asked = undefined
+      this.#last = undefined
+    }
+    return this.#settings.getToken !== undefined
+  }
+
+  /**
+   * Resolves to the token of the app. Rejects with a retryable error if it cannot be had now, for example
+   * without a network, when the client begins to close, and with an error of headwater that the app throws as
+   * it is.
+   */
+  async #withinDeadline(getToken: () => string | Promise<string>): Promise<string> {
+    const { clock, requestTimeoutMs } = this.#settings
+    let cancelTimer = () => {}
+    const timeout = new Promise<never>((_, reject) => {
+      cancelTimer = clock.schedule(requestTimeoutMs, () => {
+        reject(tokenError(`did not settle within ${requestTimeoutMs} ms`))
+      })
+    })
+    // A request that waits for the app when the client begins to close has not been sent.
+    const closing = this.#closing.aborted ? undefined : this.#closing
+    try {
+      const given: Promise<unknown> = Promise.race([(async () => getToken())(), timeout])
+      const token = await unlessAborted(closing, given)
+      // Pages of gateways and bodies of errors are no tokens.
+      if (isToken(token) && !/[<>{}"]/.test(token)) return token
+      throw tokenError('must return a token of visible ASCII characters without `<>{}"`')
+    } catch (error) {
+      if (HeadwaterError.is(error)) throw withEffects(error, false)
+      throw tokenError(`failed: ${reasonOf(error)}`, error)
+    } finally {
+      cancelTimer()
+    }
+  }
+}
+
+/** Returns the message of what an app has thrown, which may be anything. */
+function reasonOf(thrown: unknown): string {
+  const { message } = Object(thrown) as { readonly message?: unknown }
+  const reason = typeof thrown === 'string' ? thrown : message
+  return typeof reason === 'string' ? reason.slice(0, 500) : 'no reason was given'
+}
+
+function tokenError(problem: string, cause?: unknown): HeadwaterError {
+  return new HeadwaterError('unavailable', `\`getToken\` ${problem}`, { mayHaveEffects: false, cause })
+}

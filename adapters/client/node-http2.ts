@@ -1,0 +1,177 @@
+import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2'
+import type { Clock } from '../../src/runtime/clock.ts'
+import { Silence } from './errors.ts'
+import type { IncomingResponse, OutgoingRequest } from './transport.ts'
+
+/** How long the first answer of a server may take that shows whether it speaks HTTP/2, in milliseconds. */
+const PROBE_MS = 10_000
+/** Requests of one connection; further ones use another. Servers may allow fewer. */
+const STREAMS_MAX = 100
+/** How much may arrive before it is read, in bytes. */
+const STREAM_WINDOW_BYTES = 2 * 1024 * 1024
+const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024
+/** How long the answer to a PING may take on a connection that has gone silent, in milliseconds. */
+const PING_MS = 10_000
+/** How long an idle connection is kept, in milliseconds. */
+const IDLE_MS = 60_000
+
+/** Codes of HTTP/2. */
+const NO_ERROR = 0
+const CANCEL = 8
+
+interface Connection {
+  readonly session: ClientHttp2Session
+  streams: number
+  /** Whether a request got no answer, and the connection has yet to show that it is alive. */
+  isSuspect: boolean
+}
+
+/**
+ * Sends requests over HTTP/2, in both directions at once, to one origin: with prior knowledge for `http:`,
+ * with ALPN for `https:`.
+ */
+export class Http2Transport {
+  readonly #origin: string
+  readonly #clock: Clock
+  readonly #connections = new Set<Connection>()
+  #opening: Promise<Connection | undefined> | undefined
+  /** Whether the server speaks HTTP/2; undefined until it was reached. */
+  #isSpoken: boolean | undefined
+  #isClosed = false
+
+  constructor(origin: string, clock: Clock) {
+    this.#origin = origin
+    this.#clock = clock
+  }
+
+  /** Resolves to undefined, before anything was sent, if the server does not speak HTTP/2. */
+  async send(request: OutgoingRequest): Promise<IncomingResponse | undefined> {
+    const connection = await this.#connection()
+    if (connection === undefined) return undefined
+    const { method, url, headers, signal, upload } = request
+    signal.throwIfAborted()
+    const { session } = connection
+    const stream = session.request(
+      { ':method': method, ':path': url.slice(this.#origin.length), ...headers },
+      { endStream: upload === undefined },
+    )
+    if (connection.streams++ === 0) session.ref()
+    const cancel = () => {
+      stream.close(CANCEL)
+      if (signal.reason instanceof Silence) this.#probe(connection)
+    }
+    signal.addEventListener('abort', cancel, { once: true })
+    stream.once('close', () => {
+      signal.removeEventListener('abort', cancel)
+      if (--connection.streams === 0) session.unref()
+    })
+    upload?.(stream)
+    return responseOf(stream, signal)
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    this.#isClosed = true
+    for (const { session } of this.#connections) session.destroy()
+  }
+
+  async #connection(): Promise<Connection | undefined> {
+    for (;;) {
+      if (this.#isSpoken === false || this.#isClosed) return undefined
+      for (const connection of this.#connections) {
+        const { session, isSuspect, streams } = connection
+        const most = Math.min(session.remoteSettings.maxConcurrentStreams ?? STREAMS_MAX, STREAMS_MAX)
+        if (!session.closed && !session.destroyed && !isSuspect && streams < most) return connection
+      }
+      this.#opening ??= this.#open().finally(() => {
+        this.#opening = undefined
+      })
+      // Others may have used it up meanwhile.
+      if ((await this.#opening) === undefined) return undefined
+    }
+  }
+
+  /** Resolves to undefined, and remembers it, if the first server that is reached does not speak HTTP/2. */
+  #open(): Promise<Connection | undefined> {
+    // Not an import, which bundlers for browsers could not resolve.
+    const session = process.getBuiltinModule('node:http2').connect(this.#origin, {
+      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
+    })
+    const connection: Connection = { session, streams: 0, isSuspect: false }
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => session.destroy(new Error('no answer to HTTP/2')), PROBE_MS)
+      let isConnected = false
+      const isOther = (error?: NodeJS.ErrnoException) =>
+        this.#isSpoken === undefined &&
+        (isConnected || /APPLICATION_PROTOCOL|ERR_HTTP2/.test(String(error?.code)))
+      session.once('connect', () => {
+        isConnected = true
+        session.setLocalWindowSize(CONNECTION_WINDOW_BYTES)
+      })
+      session.once('remoteSettings', () => {
+        clearTimeout(timer)
+        this.#isSpoken = true
+        if (this.#isClosed) session.destroy()
+        this.#connections.add(connection)
+        session.unref()
+        session.setTimeout(IDLE_MS, () => {
+          if (connection.streams === 0) session.close()
+        })
+        resolve(connection)
+      })
+      session.on('error', (error) => {
+        if (isOther(error)) this.#isSpoken = false
+        else reject(error)
+      })
+      session.once('close', () => {
+        clearTimeout(timer)
+        this.#connections.delete(connection)
+        if (isOther()) this.#isSpoken = false
+        resolve(undefined)
+      })
+    })
+  }
+
+  /**
+   * Closes a connection unless it answers. A network that drops packets without a reset, as after a sleep or
+   * behind a balancer that forgot it, would otherwise swallow every further request.
+   */
+  #probe(connection: Connection): void {
+    const { session } = connection
+    if (connection.isSuspect || session.destroyed) return
+    connection.isSuspect = true
+    const cancelTimer = this.#clock.schedule(PING_MS, () => session.destroy(lostConnection()))
+    session.ping((error) => {
+      cancelTimer()
+      if (error === null) connection.isSuspect = false
+      else session.destroy(lostConnection())
+    })
+  }
+}
+
+/** Resolves to the response when its headers have arrived. */
+function responseOf(stream: ClientHttp2Stream, signal: AbortSignal): Promise<IncomingResponse> {
+  return new Promise((resolve, reject) => {
+    stream.once('response', (headers) => {
+      const chunks: AsyncIterator<Buffer> = stream[Symbol.asyncIterator]()
+      resolve({
+        status: Number(headers[':status']),
+        header: (name) => headers[name]?.toString(),
+        async read() {
+          const { done, value } = await chunks.next()
+          // Not a `Buffer`, whose `slice` does not copy.
+          if (!done) return new Uint8Array(value.buffer, value.byteOffset, value.length)
+          if (stream.rstCode !== NO_ERROR) throw lostConnection()
+          return undefined
+        },
+        cancel: () => stream.close(CANCEL),
+      })
+    })
+    stream.on('error', reject)
+    stream.once('close', () => reject(signal.aborted ? signal.reason : lostConnection()))
+  })
+}
+
+function lostConnection(): Error {
+  return new Error('the connection was lost')
+}

@@ -1,0 +1,282 @@
+import type { ClientHttp2Stream } from 'node:http2'
+import type { SessionAppender } from '../../src/api/append-session.ts'
+import { discardedError } from '../../src/api/errors.ts'
+import type { AppendBatch } from '../../src/model/append-input.ts'
+import { HeadwaterError } from '../../src/model/errors.ts'
+import type { AppendAck } from '../../src/model/info.ts'
+import { SharedSignal } from '../../src/runtime/abort.ts'
+import { Fifo } from '../../src/runtime/fifo.ts'
+import { FrameDecoder, messageFrameHead } from '../../src/wire/frame.ts'
+import { sessionContentType } from '../../src/wire/headers.ts'
+import { Malformed } from '../../src/wire/json.ts'
+import { decodeAppendAck, encodeAppendInput } from '../../src/wire/protobuf.ts'
+import { appendOnce, assertAck, SessionAppends } from './append.ts'
+import type { OpenSession, SessionCall } from './call.ts'
+import { creatingStream } from './creation.ts'
+import {
+  connectionFailure,
+  Failure,
+  failureOf,
+  NoHttp2,
+  Silence,
+  unwrapFailure,
+  withEffects,
+} from './errors.ts'
+import { payloadOf } from './read-events.ts'
+import type { Sender } from './sender.ts'
+import type { RemoteTarget } from './stream-target.ts'
+
+/**
+ * Opens the appender of a session over HTTP/2. Resolves to undefined if the server does not speak it. Creates
+ * the stream if it is missing and may be created.
+ */
+export async function openStreamAppender(
+  sender: Sender,
+  target: RemoteTarget,
+): Promise<SessionAppender | undefined> {
+  const open = () => creatingStream(sender, target, target.autoCreate, () => openLink(sender, target))
+  try {
+    return new StreamAppender(sender, target, open, await open())
+  } catch (error) {
+    if (error instanceof NoHttp2) return undefined
+    throw error
+  }
+}
+
+/** A connection of an append session. */
+interface Link extends OpenSession {
+  readonly upload: FrameUpload
+}
+
+/** Opens a connection, again after transient failures. */
+async function openLink(sender: Sender, { path, recordsAddress }: RemoteTarget): Promise<Link> {
+  const mediaType = sessionContentType(sender.settings.headerPrefix)
+  let upload: FrameUpload | undefined
+  const call: SessionCall = {
+    method: 'POST',
+    path: `${path}/records`,
+    ...recordsAddress,
+    accept: 'application/protobuf',
+    contentType: mediaType,
+    mediaType,
+    upload: (stream) => {
+      upload = new FrameUpload(stream)
+    },
+    isAppend: true,
+    isRepeatable: true,
+  }
+  const opened = await unwrapFailure(sender.retrying(call, () => sender.open(call, new SharedSignal())))
+  return { ...opened, upload: upload! }
+}
+
+interface Pending {
+  readonly batch: AppendBatch
+  readonly acked: (ack: AppendAck) => void
+  readonly failed: (error: unknown) => void
+  wasSent: boolean
+}
+
+/**
+ * Appends the batches of a session over one connection in both directions. If it is lost, the batches that
+ * may be stored are appended again where their conditions allow it; otherwise the session fails.
+ */
+class StreamAppender implements SessionAppender {
+  readonly group = new SessionAppends()
+  readonly #sender: Sender
+  readonly #target: RemoteTarget
+  readonly #open: () => Promise<Link>
+  /** Batches without an ack, in order. Those that were sent come first. */
+  readonly #pending = new Fifo<Pending>()
+  #link: Link | undefined
+  #isReconnecting = false
+  #isReleased = false
+  /** Cancels the timer for all acks. An ack moves `#ackDueAt`; the timer is scheduled again when it fires. */
+  #cancelTimer: (() => void) | undefined
+  #ackDueAt = 0
+
+  /** @param open Opens another connection. */
+  constructor(sender: Sender, target: RemoteTarget, open: () => Promise<Link>, link: Link) {
+    this.#sender = sender
+    this.#target = target
+    this.#open = open
+    this.#use(link)
+  }
+
+  append(batch: AppendBatch, _reservation: unknown, started: () => void): Promise<AppendAck> {
+    return new Promise((acked, failed) => {
+      if (this.group.failed) {
+        failed(discardedError(this.group.failure))
+        return
+      }
+      const pending: Pending = { batch, acked, failed, wasSent: false }
+      this.#pending.push(pending)
+      if (this.#link === undefined) void this.#reconnect()
+      else this.#send(pending, this.#link)
+      started()
+    })
+  }
+
+  release(): void {
+    this.#isReleased = true
+    this.#drop()
+  }
+
+  #use(link: Link): void {
+    this.#link = link
+    void this.#receive(link)
+    for (const pending of this.#pending) this.#send(pending, link)
+  }
+
+  /** Ends the connection: no further batches. Those that it has not written are not sent. */
+  #drop(reason?: unknown): void {
+    const link = this.#link
+    this.#link = undefined
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+    link?.upload.end()
+    link?.exchange.end(reason)
+  }
+
+  #send(pending: Pending, link: Link): void {
+    pending.wasSent = true
+    link.upload.send(pending.batch)
+    if (this.#pending.first === pending) this.#awaitAck()
+  }
+
+  /** Receives the acks of a connection until it ends. */
+  async #receive(link: Link): Promise<void> {
+    const { exchange, response } = link
+    const decoder = new FrameDecoder()
+    try {
+      for await (const chunk of exchange.chunks(response, true)) {
+        for (const frame of decoder.decode(chunk)) {
+          if (frame.kind === 'terminal') throw failureOf(frame.status, frame.body, false)
+          // Not awaited for nothing: small acks come by the thousand.
+          this.#acked(frame.compression === undefined ? frame.payload : await payloadOf(frame))
+          if (this.#link !== link) return
+        }
+      }
+      throw new Error('the response ended')
+    } catch (error) {
+      if (this.#link === link) this.#lost(this.#failureOf(error))
+    }
+  }
+
+  #acked(message: Uint8Array): void {
+    const first = this.#pending.first
+    if (first?.wasSent !== true) throw new Malformed('an acknowledgement of nothing')
+    const ack = assertAck(decodeAppendAck(message), first.batch)
+    this.#pending.shift()
+    first.acked(ack)
+    if (this.#pending.length > 0) this.#awaitAck()
+  }
+
+  /** Returns the failure of the connection: transient if the session may continue over another one. */
+  #failureOf(error: unknown): Failure {
+    const { closing, token } = this.#sender
+    if (closing.aborted) return new Failure(connectionFailure(closing.reason, false).error)
+    const failure = connectionFailure(error, false)
+    // If the token has ended, what is not acknowledged may be stored.
+    if (failure.error.code !== 'authn') return failure
+    return new Failure(withEffects(failure.error, true), token.renew())
+  }
+
+  #lost({ error, isTransient }: Failure, reason?: unknown): void {
+    this.#drop(reason)
+    const isDraining = error.code === 'server_draining'
+    // What the server did not acknowledge, it did not take.
+    if (isDraining) for (const pending of this.#pending) pending.wasSent = false
+    if (!isTransient || !(error.mayHaveEffects || isDraining)) this.#fail(error)
+    else if (this.#pending.length > 0) void this.#reconnect(error)
+  }
+
+  /** The first batch fails, and nothing is known to be stored of those behind it. */
+  #fail(error: unknown): void {
+    this.group.fail(error)
+    const [first, ...behind] = this.#pending.clear()
+    if (first === undefined) return
+    const isUnknown = first.wasSent && !(HeadwaterError.is(error) && !error.mayHaveEffects)
+    first.failed(HeadwaterError.is(error) ? withEffects(error, isUnknown) : error)
+    for (const { failed, wasSent } of behind) failed(isUnknown && wasSent ? error : discardedError(error))
+  }
+
+  /** Settles what may be stored, one batch at a time, then sends the others over another connection. */
+  async #reconnect(lost?: HeadwaterError): Promise<void> {
+    if (this.#isReconnecting) return
+    this.#isReconnecting = true
+    try {
+      for (let first = this.#pending.first; first?.wasSent === true; first = this.#pending.first) {
+        if (first.batch.matchSeqNum === undefined) throw lost
+        const ack = await appendOnce(this.#sender, this.#target, first.batch, true)
+        this.#pending.shift()
+        first.acked(ack)
+      }
+      this.#link = await this.#open()
+      if (this.#isReleased) this.#drop()
+      else this.#use(this.#link)
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      this.#isReconnecting = false
+    }
+  }
+
+  #awaitAck(): void {
+    const { clock, requestTimeoutMs } = this.#sender.settings
+    this.#ackDueAt = clock.now() + requestTimeoutMs
+    if (this.#cancelTimer === undefined) this.#schedule(requestTimeoutMs)
+  }
+
+  #schedule(delayMs: number): void {
+    const { clock, requestTimeoutMs } = this.#sender.settings
+    this.#cancelTimer = clock.schedule(delayMs, () => {
+      this.#cancelTimer = undefined
+      if (this.#pending.first?.wasSent !== true) return
+      const remainingMs = Math.min(this.#ackDueAt - clock.now(), requestTimeoutMs)
+      if (remainingMs > 0) return this.#schedule(remainingMs)
+      const silence = new Silence(`no acknowledgement within ${Math.ceil(requestTimeoutMs / 1000)} seconds`)
+      this.#lost(connectionFailure(silence, false), silence)
+    })
+  }
+}
+
+/** The body of an append session. Batches of one turn, and those that wait to be written, go out together. */
+class FrameUpload {
+  readonly #stream: ClientHttp2Stream
+  /** Frames that wait for their turn, or for the write before them. */
+  #frames: Uint8Array[] = []
+  #isWriting = false
+
+  constructor(stream: ClientHttp2Stream) {
+    this.#stream = stream
+  }
+
+  /** Writes a batch in this turn, or when the connection has room. */
+  send(batch: AppendBatch): void {
+    encodeAppendInput(batch, batch, (length) => {
+      const head = messageFrameHead(length)
+      const frame = Buffer.allocUnsafe(head.length + length)
+      frame.set(head)
+      this.#frames.push(frame)
+      return frame.subarray(head.length)
+    })
+    if (this.#frames.length === 1 && !this.#isWriting) queueMicrotask(() => this.#write())
+  }
+
+  /** Ends the body. Batches that were not written are not sent. */
+  end(): void {
+    this.#frames = []
+    this.#stream.end()
+  }
+
+  #write(): void {
+    if (this.#frames.length === 0) return
+    const bytes = Buffer.concat(this.#frames)
+    this.#frames = []
+    this.#isWriting = true
+    this.#stream.write(bytes, (error) => {
+      this.#isWriting = false
+      if (!error) this.#write()
+    })
+  }
+}
