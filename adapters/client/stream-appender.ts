@@ -14,6 +14,7 @@ import { appendOnce, assertAck, SessionAppends } from './append.ts'
 import type { OpenSession, SessionCall } from './call.ts'
 import { creatingStream } from './creation.ts'
 import {
+  clientClosedError,
   connectionFailure,
   Failure,
   failureOf,
@@ -174,7 +175,7 @@ class StreamAppender implements SessionAppender {
   /** Returns the failure of the connection: transient if the session may continue over another one. */
   #failureOf(error: unknown): Failure {
     const { closing, token } = this.#sender
-    if (closing.aborted) return new Failure(connectionFailure(closing.reason, false).error)
+    if (closing.aborted) return new Failure(withEffects(clientClosedError(), true))
     const failure = connectionFailure(error, false)
     // If the token has ended, what is not acknowledged may be stored.
     if (failure.error.code !== 'authn') return failure

@@ -140,6 +140,21 @@ describe('sessions in Node', () => {
     expect(String(failure)).toContain('no acknowledgement within 10 seconds')
   })
 
+  it('report an unknown outcome of batches without an ack five seconds after the client was closed', async () => {
+    const { server, engine } = await startServer()
+    const relay = await startRelay(() => server.port)
+    const clock = testClock()
+    const { hw, stream } = await connected(relay.url, { clock })
+    const session = await stream.appendSession()
+    relay.keepReplies(true)
+    const ack = failureOf((await session.submit('a')).ack())
+    await expect.poll(async () => (await engine.basin('basin').stream('stream').checkTail()).seqNum).toBe(1)
+    const closing = hw.close()
+    await clock.advance('5s')
+    await closing
+    expect(await ack).toMatchObject({ code: 'closed', mayHaveEffects: true })
+  })
+
   it('end reads if another stream has taken the name before they resume', async () => {
     const { server, engine } = await startServer()
     const relay = await startRelay(() => server.port)
