@@ -5,7 +5,7 @@ import { HeadwaterError } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
 import { type SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
-import { appendBatch, assertPlain, SessionAppends } from './append.ts'
+import { appendByRequest, assertPlain, SessionAppends } from './append.ts'
 import type { ClientCore } from './core.ts'
 import { openStreamAppender } from './stream-appender.ts'
 import type { RemoteTarget } from './stream-target.ts'
@@ -82,7 +82,7 @@ class RequestAppender implements SessionAppender {
     if (this.#waiting === sent) this.#waiting = undefined
     try {
       if (this.group.failed) throw discardedError(this.group.failure)
-      sent.resolve(await appendBatch(this.#core.sender, this.#target, sent.joined()))
+      sent.resolve(await appendByRequest(this.#core.sender, this.#target, sent.joined()))
     } catch (error) {
       // Before the next one begins.
       this.group.fail(error)

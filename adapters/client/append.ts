@@ -8,15 +8,19 @@ import { Malformed } from '../../src/wire/json.ts'
 import { decodeAppendAck, decodeReadBatch, encodeAppendInput } from '../../src/wire/protobuf.ts'
 import { safeguardOf, verdictOn } from './append-rules.ts'
 import type { Reply } from './call.ts'
-import { creatingStream } from './creation.ts'
+import { createIfMissing } from './creation.ts'
 import { decoded, Failure, withEffects } from './errors.ts'
 import { tailOf } from './read.ts'
 import type { Sender } from './sender.ts'
 import type { RemoteTarget } from './stream-target.ts'
 
 /** Appends a batch by a request, and creates the stream if it is missing and may be created. */
-export function appendBatch(sender: Sender, target: RemoteTarget, batch: AppendBatch): Promise<AppendAck> {
-  return creatingStream(sender, target, target.autoCreate, () => appendOnce(sender, target, batch, false))
+export function appendByRequest(
+  sender: Sender,
+  target: RemoteTarget,
+  batch: AppendBatch,
+): Promise<AppendAck> {
+  return createIfMissing(sender, target, target.autoCreate, () => appendOnce(sender, target, batch, false))
 }
 
 /**

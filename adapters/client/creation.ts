@@ -124,7 +124,7 @@ export async function ensureStream(
  * Makes a call, which has no effect on a missing stream, and again once the stream and its basin were
  * created. Rejects with the error of the call if that is not permitted.
  */
-export async function creatingStream<Result>(
+export async function createIfMissing<Result>(
   sender: Sender,
   { names, config }: RemoteTarget,
   mayCreate: boolean,

@@ -254,11 +254,11 @@ export class RemoteCursor implements RecordCursor {
       this.#renewedToken = true
       if (retry || !this.#wasOpened) return
     }
-    // Another server takes the session over, or this one will reject it.
-    if (wasConnected && retry && failure.error.code === 'server_draining') return
     const most = this.#wasOpened ? settings.resumes : settings.retries
     if (!retry || !failure.isTransient || this.#failures >= most) throw failure.error
     this.#failures++
+    // Another server may take the session over at once.
+    if (wasConnected && this.#failures === 1 && failure.error.code === 'server_draining') return
     await this.#sender.pause(this.#failures, failure, this.#closing)
   }
 

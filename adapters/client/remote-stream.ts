@@ -2,7 +2,7 @@ import type { AppendOptions, AppendSession } from '../../src/api/append-session.
 import type { CallOptions, SiblingOptions } from '../../src/api/call-options.ts'
 import type { CursorOptions, RecordCursor } from '../../src/api/record-cursor.ts'
 import { Stream } from '../../src/api/stream.ts'
-import { type RecordInput, appendBatch as validBatch } from '../../src/model/append-input.ts'
+import { appendBatch, type RecordInput } from '../../src/model/append-input.ts'
 import { assertStreamConfig, type StreamConfig, type StreamReconfiguration } from '../../src/model/config.ts'
 import { RedactedKey } from '../../src/model/encryption-key.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
@@ -13,11 +13,11 @@ import type { ReadQuery } from '../../src/model/read-query.ts'
 import { unlessAborted } from '../../src/runtime/abort.ts'
 import type { ReadBatch } from '../../src/storage/record-batch.ts'
 import { streamChangeText, streamConfigOf } from '../../src/wire/json-config.ts'
-import { appendBatch } from './append.ts'
+import { appendByRequest } from './append.ts'
 import { openAppendSession } from './append-session.ts'
 import { jsonCall } from './call.ts'
 import type { ClientCore } from './core.ts'
-import { creatingStream, withStreamRetention } from './creation.ts'
+import { createIfMissing, withStreamRetention } from './creation.ts'
 import { RemoteCursor, readBatch, tailOf } from './read.ts'
 import type { RemoteTarget } from './stream-target.ts'
 import { begin, metricsFor } from './unary-calls.ts'
@@ -56,14 +56,14 @@ export class RemoteStream extends Stream {
     options?: AppendOptions,
   ): Promise<AppendAck> {
     try {
-      const batch = validBatch(records, options)
+      const batch = appendBatch(records, options)
       const signal = this.#begin({ signal: options?.signal })
       const { sender, streamContext } = this.#core
       const reservation = streamContext.reserve(batch.meteredBytes)
       const acked = this.#core
         .inOrder(this.#target.names, async () => {
           signal?.throwIfAborted()
-          return appendBatch(sender, this.#target, batch)
+          return appendByRequest(sender, this.#target, batch)
         })
         .finally(() => reservation.release())
       // The request goes on when the signal aborts: the next append must not overtake it.
@@ -146,6 +146,6 @@ export class RemoteStream extends Stream {
 
   /** Reading creates the stream only if it is asked to. */
   #reading<Result>(create = false, read: () => Promise<Result>): Promise<Result> {
-    return creatingStream(this.#core.sender, this.#target, create, read)
+    return createIfMissing(this.#core.sender, this.#target, create, read)
   }
 }

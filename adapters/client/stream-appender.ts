@@ -12,7 +12,7 @@ import { Malformed } from '../../src/wire/json.ts'
 import { decodeAppendAck, encodeAppendInput } from '../../src/wire/protobuf.ts'
 import { appendOnce, assertAck, SessionAppends } from './append.ts'
 import type { OpenSession, SessionCall } from './call.ts'
-import { creatingStream } from './creation.ts'
+import { createIfMissing } from './creation.ts'
 import {
   clientClosedError,
   connectionFailure,
@@ -35,7 +35,7 @@ export async function openStreamAppender(
   sender: Sender,
   target: RemoteTarget,
 ): Promise<SessionAppender | undefined> {
-  const open = () => creatingStream(sender, target, target.autoCreate, () => openLink(sender, target))
+  const open = () => createIfMissing(sender, target, target.autoCreate, () => openLink(sender, target))
   try {
     return new StreamAppender(sender, target, open, await open())
   } catch (error) {

@@ -116,4 +116,24 @@ describe('append sessions over single requests', () => {
     expect(third).toMatchObject({ code: 'append_discarded', cause: second })
     expect(bodies(await ofEngine.readBatch())).toEqual(['a', 'of another writer'])
   })
+
+  it('reject the first of the batches that the server rejects together, and discard the others', async () => {
+    const { clock, network, session, ofEngine } = await openSession()
+    network.delay('5s', { nth: 1 })
+    network.respond(422, { nth: 2, code: 'invalid' })
+    const [first, ...others] = await submitAll(session, LETTERS)
+    const failures = Promise.all(others.map(failureOf))
+    await whileTimePasses(clock, first!)
+    const [second, ...discarded] = await whileTimePasses(clock, failures)
+    expect(second).toMatchObject({ code: 'invalid', mayHaveEffects: false })
+    for (const error of discarded) expect(error).toMatchObject({ code: 'append_discarded', cause: second })
+    expect(bodies(await ofEngine.readBatch())).toEqual(['a'])
+  })
+
+  it('find at their first append that the stream is missing', async () => {
+    const { hw } = await connectUnreliably({ autoCreate: false })
+    const session = await hw.basin('basin').stream('missing').appendSession()
+    const [acked] = await submitAll(session, [['a']])
+    expect(await failureOf(acked!)).toMatchObject({ code: 'stream_not_found', mayHaveEffects: false })
+  })
 })

@@ -246,6 +246,17 @@ describe('sessions', () => {
     expect(await failureOf(records.next())).toMatchObject({ code: 'decryption_failed' })
   })
 
+  it('fail if each connection ends because the server is about to stop', async () => {
+    const body = encodeTerminalFrame(503, '{"code":"server_draining","message":"stopping"}')
+    const { clock, stream, requests } = await connectTo(
+      () => new Response(bytes(body), { headers: FRAMES }),
+      { resumes: 2 },
+    )
+    const failure = await whileTimePasses(clock, failureOf(stream.follow({ seqNum: 0 }).toArray()))
+    expect(failure).toMatchObject({ code: 'server_draining' })
+    expect(requests).toHaveLength(3)
+  })
+
   it('skip fields and events of later versions', async () => {
     const unknown = new Uint8Array([(15 << 3) | 2, 2, 1, 1, (14 << 3) | 0, 0x85, 0x01])
     const body = concat(
