@@ -146,7 +146,7 @@ export class BasinEntry {
     const { outbox } = this.#parts
     if (outbox.device === undefined) return
     const before = this.#last
-    this.#last = Math.max(before ?? -1, outbox.content.waiting.at(-1)?.number ?? -1)
+    this.#last = Math.max(before ?? -1, [...outbox.log.state.entries.keys()].at(-1) ?? -1)
     // What waited before the stream was opened is not new.
     this.#events.onPending(before !== undefined && this.#last > before)
   }

@@ -5,20 +5,34 @@ import type { ReadQuery } from '../../src/model/read-query.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import type { StreamChange } from '../../src/sync/changes.ts'
-import { originOf, parseOrigin, type SecretOrigin } from '../../src/sync/origin.ts'
-import {
-  EMPTY_OVERLAY,
-  markOf,
-  type Overlay,
-  pendingOf,
-  withOutbox,
-  withPosition,
-  withReached,
-} from '../../src/sync/overlay.ts'
-import type { PendingEntry, PendingSource } from './pending-source.ts'
+import { codeOf } from '../../src/sync/failures.ts'
+import { ownNonces } from '../../src/sync/outbox.ts'
+import type { OutboxState } from '../../src/sync/outbox-log.ts'
+import { type PendingEntry, pendingAt } from '../../src/sync/pending.ts'
+
+/** The outbox of a device, as views read it. */
+export interface PendingSource {
+  /** The id of the device; undefined until the outbox is loaded. */
+  readonly device: string | undefined
+  /** Resolves when the outbox is loaded. Rejects if it ends before. */
+  readonly loaded: Promise<void>
+  /** The outbox after the last change. */
+  readonly entries: OutboxState
+  /** Aborts when the outbox is closed. */
+  readonly closing?: AbortSignal | undefined
+  /** Resolves when `entries` includes what other tabs have noted by now. */
+  catchUp(signal: AbortSignal | undefined): Promise<void>
+  /** Resolves when `entries` says which of some records of the copy are among them. */
+  found(records: readonly SequencedRecord[], signal: AbortSignal | undefined): Promise<void>
+  /** Calls back after each change of the outbox, or of the mirror. The returned function ends that. */
+  subscribe(onChange: () => void): () => void
+}
 
 /** A change in bytes. */
 export type RecordChange = StreamChange<SequencedRecord, PendingEntry>
+
+/** What happens to the local copy: it has records, it was replaced or deleted, or there is none. */
+type CopyEvent = ReadEvent | { readonly kind: 'reset' } | { readonly kind: 'missing' }
 
 /**
  * Reads the local copy of a stream and its outbox as one series of changes. Waits while there is no local
@@ -29,59 +43,42 @@ export class ChangeReader {
   readonly #source: PendingSource
   readonly #query: ReadQuery
   readonly #signal: AbortSignal | undefined
-  /** Keys of records that were confirmed before the start of the read, and may be in the outbox. */
-  #leaving: readonly string[]
-  #unsubscribe: (() => void) | undefined
-  #overlay: Overlay<PendingEntry> = EMPTY_OVERLAY
+  readonly #events: AsyncGenerator<CopyEvent, void, undefined>
+  readonly #unsubscribe: () => void
   #cursor: RecordCursor | undefined
   /** The event that was read and not passed on yet, as a promise that has settled. */
-  #arrival: Promise<ReadEvent | undefined> | undefined
+  #arrival: Promise<IteratorResult<CopyEvent, void>> | undefined
   #isPulling = false
-  /** The local copy is missing or closed, and nothing has happened since that was found. */
-  #isAtRest = false
-  /** The outbox or the mirror may have changed since the local copy was looked up. */
-  #hasChanged = false
-  /** The last event has shown that the local copy is closed. */
-  #isCopyClosed = false
-  /** The identity of the local copy, looked up before the copy was read. */
-  #identity: string | undefined
-  /** The start of the read is known. */
-  #isLocated = false
-  /** The outbox may have changed since it was compared with the view. */
+  /** What is known of the copy. */
+  #copy: 'nothing' | 'missing' | 'read' = 'nothing'
+  /** Whether the outbox may have changed since the last change. */
   #isStale = true
   #isReset = false
-  /** A bound of the query was reached, or the reader was closed. */
   #isEnded = false
+  /** Whether the outbox or the mirror may have changed since the local copy was looked up. */
+  #hasChanged = false
+  #wakeCopy: (() => void) | undefined
   #wake: (() => void) | undefined
   /** The change that was passed on last. */
   #last: RecordChange | undefined
 
-  constructor(
-    local: Stream,
-    source: PendingSource,
-    query: ReadQuery,
-    signal: AbortSignal | undefined,
-    leaving: readonly string[],
-  ) {
+  constructor(local: Stream, source: PendingSource, query: ReadQuery, signal: AbortSignal | undefined) {
     this.#local = local
     this.#source = source
     this.#query = query
     this.#signal = signal
-    this.#leaving = leaving
+    this.#events = this.#readCopies()
     const onChange = () => {
       this.#isStale = this.#hasChanged = true
-      this.#isAtRest = false
+      this.#wakeCopy?.()
       this.#wake?.()
     }
-    const unsubscribe = source.subscribe(onChange)
-    // A reader at rest has no cursor that ends with the engine.
-    const ignoreClosing = onAbort(local.context.closing, onChange)
-    const ignoreSignal = onAnyAbort([signal], () => this.close())
+    // A reader without a copy has no cursor that ends with the engine.
+    const cancels = [source.subscribe(onChange), onAbort(local.context.closing, onChange)]
     this.#unsubscribe = () => {
-      unsubscribe()
-      ignoreClosing()
-      ignoreSignal()
+      for (const cancel of cancels) cancel()
     }
+    cancels.push(onAnyAbort([signal], () => this.close()))
   }
 
   /**
@@ -91,20 +88,14 @@ export class ChangeReader {
   async next(): Promise<RecordChange | undefined> {
     try {
       if (this.#source.device === undefined) await unlessAborted(this.#signal, this.#source.loaded)
-    } catch (error) {
-      if (!this.#isEnded) throw error
-    }
-    while (!this.#isEnded) {
-      this.#pull()
-      if (this.#hasWork) {
+      while (!this.#isEnded) {
         const change = await this.#step()
         if (change === undefined) continue
         this.#last = change
         return change
       }
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
+    } catch (error) {
+      if (!this.#isEnded) throw error
     }
     return undefined
   }
@@ -112,37 +103,35 @@ export class ChangeReader {
   /** Ends the reads. */
   close(): void {
     this.#isEnded = true
-    this.#unsubscribe?.()
+    this.#unsubscribe()
+    this.#cursor?.close()
+    this.#wakeCopy?.()
     this.#wake?.()
-    this.#close()
   }
 
+  /** Waits for an event or a change of the outbox, and returns the change that it leads to. */
   async #step(): Promise<RecordChange | undefined> {
     const arrival = this.#arrival
-    this.#arrival = undefined
-    if (arrival === undefined) return this.#changed([], this.#position, this.#last?.isCaughtUp ?? true)
-    try {
-      const event = await arrival
-      if (event !== undefined) return await this.#received(event)
-      this.#isEnded ||= !this.#isCopyClosed
-    } catch (error) {
-      this.#recover(error)
+    if (arrival !== undefined) {
+      this.#arrival = undefined
+      const { done, value } = await arrival
+      if (done) this.#isEnded = true
+      else return this.#received(value)
+    } else if (this.#isStale && this.#copy !== 'nothing') {
+      return this.#changed([], this.#last?.position ?? 0, this.#last?.isCaughtUp ?? true)
+    } else {
+      this.#pull()
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
     }
     return undefined
   }
 
-  get #hasWork(): boolean {
-    return this.#arrival !== undefined || (this.#isStale && (this.#isLocated || this.#isAtRest))
-  }
-
-  get #position(): number {
-    return this.#last?.position ?? 0
-  }
-
   #pull(): void {
-    if (this.#isPulling || this.#isAtRest || this.#arrival !== undefined) return
+    if (this.#isPulling) return
     this.#isPulling = true
-    const arrival = this.#nextEvent()
+    const arrival = this.#events.next()
     const arrive = () => {
       this.#isPulling = false
       this.#arrival = arrival
@@ -151,40 +140,112 @@ export class ChangeReader {
     arrival.then(arrive, arrive)
   }
 
-  async #nextEvent(): Promise<ReadEvent | undefined> {
-    if (this.#cursor === undefined) {
-      // A copy may have its start later.
-      const clamp = this.#query.clamp || isUnbounded(this.#query)
-      const query = { ...this.#query, clamp, waitMs: Number.POSITIVE_INFINITY }
+  /** Yields what happens to the local copies, one after the other. */
+  async *#readCopies(): AsyncGenerator<CopyEvent, void, undefined> {
+    let identity: string | undefined
+    while (!this.#isEnded) {
       this.#hasChanged = false
-      // Looked up first: a copy that replaces this one must not be mistaken for it.
-      this.#identity = await this.#local.identity()
-      // An idle view must not be woken by further heartbeats.
-      this.#cursor = await this.#local.openCursor(query, { heartbeats: 'first', allowsEmpty: 'always' })
-      if (this.#isEnded) this.#close()
+      try {
+        // Looked up first: a copy that replaces this one must not be mistaken for it.
+        const current = await this.#lookUp(identity)
+        if (current !== identity) {
+          if (identity !== undefined) yield { kind: 'reset' }
+          identity = current
+          yield* this.#readCopy()
+          if (!isUnbounded(this.#query)) return
+          continue
+        }
+      } catch (error) {
+        const isDeleted = codeOf(error) === 'stream_deleted'
+        if (!isDeleted && !isStreamMissing(error)) throw error
+        if (identity !== undefined) yield { kind: 'reset' }
+        identity = undefined
+        if (isDeleted) continue
+        yield { kind: 'missing' }
+      }
+      await this.#nextChange()
     }
-    const event = await this.#cursor?.next()
-    if (event === undefined && this.#isCopyClosed) {
-      // Before the look-up, so that a change meanwhile leads to another one.
-      this.#isAtRest = true
-      const identity = await this.#local.identity().catch((error: unknown) => {
-        if (HeadwaterError.is(error) && error.retryable) return this.#identity
-      })
-      if (identity !== this.#identity) throw new HeadwaterError('stream_deleted', 'the copy was deleted')
-    }
-    return event
   }
 
-  async #received(event: ReadEvent): Promise<RecordChange | undefined> {
+  async #lookUp(known: string | undefined): Promise<string> {
+    try {
+      return await this.#local.identity()
+    } catch (error) {
+      if (known !== undefined && HeadwaterError.is(error) && error.retryable) return known
+      throw error
+    }
+  }
+
+  /** Yields the events of the copy until it is closed, or a bound of the query is reached. */
+  async *#readCopy(): AsyncGenerator<ReadEvent, void, undefined> {
+    // A copy may have its start later.
+    const clamp = this.#query.clamp || isUnbounded(this.#query)
+    const query = { ...this.#query, clamp, waitMs: Number.POSITIVE_INFINITY }
+    // An idle view must not be woken by further heartbeats.
+    const cursor = await this.#local.openCursor(query, { heartbeats: 'first', allowsEmpty: 'always' })
+    this.#cursor = cursor
+    try {
+      while (!this.#isEnded) {
+        const event = await cursor?.next()
+        if (event === undefined) return
+        yield event
+      }
+    } finally {
+      cursor?.close()
+    }
+  }
+
+  async #nextChange(): Promise<void> {
+    while (!this.#hasChanged && !this.#isEnded) {
+      await new Promise<void>((resolve) => {
+        this.#wakeCopy = resolve
+      })
+    }
+  }
+
+  async #received(event: CopyEvent): Promise<RecordChange | undefined> {
+    if (event.kind === 'missing') {
+      this.#copy = 'missing'
+      this.#isStale = true
+      return undefined
+    }
+    if (event.kind === 'reset') {
+      this.#copy = 'nothing'
+      this.#isReset = true
+      this.#last = undefined
+      return undefined
+    }
     const { records, tail, lastSeqNum } =
       event.kind === 'batch' ? event.batch : { ...event, records: [], lastSeqNum: event.tail.seqNum - 1 }
-    this.#isCopyClosed = tail?.closed === true && isUnbounded(this.#query)
     const position = lastSeqNum + 1
-    const first = records[0]?.seqNum ?? position
-    if (!this.#isLocated) await this.#locate(first)
-    this.#reach(originsOf(records))
-    const start = position > this.#position ? first : undefined
-    return this.#changed(this.#fromStart(records), position, tail?.seqNum === position, start)
+    // What was copied was noted before, in any tab.
+    if (this.#copy !== 'read') await this.#source.catchUp(this.#signal)
+    this.#copy = 'read'
+    await this.#source.found(records, this.#signal)
+    const start = position > (this.#last?.position ?? 0) ? (records[0]?.seqNum ?? position) : undefined
+    return this.#changed(records, position, tail?.seqNum === position, start)
+  }
+
+  /** Returns the change since the last one, or undefined if there is none. */
+  #changed(
+    records: readonly SequencedRecord[],
+    position: number,
+    isCaughtUp: boolean,
+    start?: number,
+  ): RecordChange | undefined {
+    this.#isStale = false
+    const last = this.#last
+    const { device, entries } = this.#source
+    const pending = pendingAt(entries, position, last?.pending ?? [], ownNonces(records, device!))
+    const isSame =
+      last?.isCaughtUp === isCaughtUp &&
+      last.pending.length === pending.length &&
+      last.pending.every((item, index) => item === pending[index])
+    if (isSame && start === undefined) return undefined
+    const isReset = this.#isReset
+    this.#isReset = false
+    const confirmed = this.#fromStart(records)
+    return { ...(isReset && { isReset }), start, confirmed, position, pending, isCaughtUp }
   }
 
   /** Leaves out records before the start, of which a copy may have no others yet. */
@@ -193,80 +254,6 @@ export class ChangeReader {
     if (clamp) return records
     return records.filter(({ seqNum, timestamp }) => seqNum >= from && timestamp >= Number(since))
   }
-
-  /** Finds out which records of this device were confirmed before the start of the read. */
-  async #locate(start: number): Promise<void> {
-    this.#isLocated = true
-    this.#reach(this.#leaving.map(parseOrigin))
-    this.#leaving = []
-    const { examined } = this.#source.content
-    if (examined >= start) return
-    const query = { seqNum: examined, count: start - examined, clamp: true }
-    const before = this.#local.read(query, { as: 'bytes', signal: this.#signal })
-    // After a trim, it begins later than it was asked to.
-    for await (const { records } of before.batches())
-      this.#reach(originsOf(records.filter(({ seqNum }) => seqNum < start)))
-  }
-
-  #reach(origins: readonly (SecretOrigin | undefined)[]): void {
-    const { device } = this.#source
-    const marks: string[] = []
-    for (const origin of origins) {
-      if (origin !== undefined && origin.device === device) marks.push(markOf(origin))
-    }
-    if (marks.length === 0) return
-    this.#overlay = withReached(this.#overlay, marks)
-    // Keeps only those that the outbox may still name.
-    this.#isStale = true
-  }
-
-  /** Returns the change since the last one, or undefined if there is none. */
-  #changed(
-    confirmed: readonly SequencedRecord[],
-    position: number,
-    isCaughtUp: boolean,
-    start?: number,
-  ): RecordChange | undefined {
-    if (this.#isStale) this.#overlay = withOutbox(this.#overlay, this.#source.content)
-    this.#isStale = false
-    this.#overlay = withPosition(this.#overlay, position)
-    const pending = pendingOf(this.#overlay)
-    const last = this.#last
-    const isSame =
-      last?.isCaughtUp === isCaughtUp &&
-      last.pending.length === pending.length &&
-      last.pending.every(({ item }, index) => item === pending[index]!.item)
-    if (isSame && start === undefined) return undefined
-    const device = this.#source.device!
-    const isReset = this.#isReset
-    this.#isReset = false
-    const leaving = Array.from(this.#overlay.reached, (mark) => `${device}/${mark}`)
-    return { ...(isReset && { isReset }), start, confirmed, position, pending, leaving, isCaughtUp }
-  }
-
-  /** Goes on without the copy that was deleted, or does not exist. Throws all other errors. */
-  #recover(error: unknown): void {
-    this.#close()
-    this.#leaving = []
-    if (!HeadwaterError.is(error) || this.#signal?.aborted) throw error
-    this.#isStale = true
-    if (error.code === 'stream_deleted') {
-      this.#isReset = true
-      this.#last = undefined
-      this.#overlay = EMPTY_OVERLAY
-    } else if (isStreamMissing(error)) this.#isAtRest = !this.#hasChanged
-    else throw error
-  }
-
-  #close(): void {
-    this.#isLocated = this.#isAtRest = this.#isCopyClosed = false
-    this.#cursor?.close()
-    this.#cursor = undefined
-  }
-}
-
-function originsOf(records: readonly SequencedRecord[]): (SecretOrigin | undefined)[] {
-  return records.map(({ headers }) => originOf(headers))
 }
 
 function isUnbounded({ count, bytes, until }: ReadQuery): boolean {

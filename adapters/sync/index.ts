@@ -1,6 +1,6 @@
 export type { MirrorGap, MirrorState, StoppedMirror, StopReason } from '../../src/sync/mirror-state.ts'
+export type { FailedAppend, OutboxStatus } from '../../src/sync/outbox.ts'
 export type { Confirmation } from '../../src/sync/outbox-log.ts'
-export type { FailedAppend, OutboxStatus } from '../../src/sync/outbox-plan.ts'
 export type { ListChange, RecordView } from '../../src/sync/record-view.ts'
 export type {
   BytesContent,

@@ -11,6 +11,7 @@ import { asHeadwaterError, mirrorOutcome } from '../../src/sync/failures.ts'
 import type { MirrorState, StoppedMirror } from '../../src/sync/mirror-state.ts'
 import type { LocalCopy } from './local-copy.ts'
 import { type MirrorStart, startQuery } from './mirror-start.ts'
+import type { MirrorOutbox } from './outbox.ts'
 
 /** Servers send a heartbeat in three quarters of this time, in milliseconds. */
 const SILENCE_MS_MAX = 20_000
@@ -29,6 +30,7 @@ export interface ConnectionOptions {
   readonly create?: (() => boolean) | undefined
   readonly clock: Clock
   readonly signal: AbortSignal
+  readonly outbox: MirrorOutbox | undefined
   readonly onState: (state: MirrorState) => void
 }
 
@@ -124,11 +126,12 @@ export class MirrorConnection {
   }
 
   async #copy(): Promise<never> {
-    const { copy, identity, signal } = this.#options
+    const { copy, identity, signal, outbox } = this.#options
     const open = await locally(copy.open(identity, signal))
     if (open === undefined) throw new Ended({ kind: 'other-copy' })
     const { session, end } = open
     this.#session = session
+    const note = outbox && (await locally(outbox.beginCopying(signal)))
     this.#next = end.tail.seqNum
     this.#position = this.#next
     this.#startedAt = this.#clock.now()
@@ -145,6 +148,7 @@ export class MirrorConnection {
       const known = event.records.filter(({ seqNum }) => seqNum < end.tail.seqNum)
       const isShorter = event.tail !== undefined && event.tail.seqNum < end.tail.seqNum
       if (isShorter || !isContinuedBy(end, known)) throw replaced()
+      if (note !== undefined) await locally(note(event.records, this.#position, event.tail !== undefined))
       const records = known.length === 0 ? event.records : event.records.slice(known.length)
       if (records.length > 0) await this.#append(records)
       this.#tail = event.tail?.seqNum

@@ -8,7 +8,7 @@ import type { LocalCopy } from './local-copy.ts'
 import { type ConnectionEnd, MirrorConnection } from './mirror-connection.ts'
 import { decodeMessage, encodeMessage, type MirrorMessage } from './mirror-messages.ts'
 import type { MirrorStart } from './mirror-start.ts'
-import type { Outbox } from './outbox.ts'
+import type { MirrorOutbox } from './outbox.ts'
 import type { WakeUps } from './page-events.ts'
 import { pauseUntil } from './pause.ts'
 import type { StateCell } from './state-cell.ts'
@@ -28,7 +28,7 @@ export interface MirrorRunOptions {
   readonly signal: AbortSignal
   readonly coordinator: Coordinator
   readonly wakeUps: WakeUps
-  readonly outbox: Pick<Outbox, 'run'> | undefined
+  readonly outbox: MirrorOutbox | undefined
 }
 
 /** Keeps a copy up to date while this mirror is elected, and shows the state of the elected one otherwise. */
@@ -157,7 +157,7 @@ export class MirrorRun {
 
   /** Runs one connection. */
   async #connect(identity: string, signal: AbortSignal): Promise<ConnectionEnd> {
-    const { clock, copy, create, from, remote } = this.#options
+    const { clock, copy, create, from, remote, outbox } = this.#options
     const onState = (state: MirrorState) => this.#setState(state)
     try {
       this.#connection = new MirrorConnection({
@@ -168,6 +168,7 @@ export class MirrorRun {
         create,
         clock,
         signal,
+        outbox,
         onState,
       })
       return await this.#connection.run()

@@ -9,7 +9,7 @@ import { type Coordinator, coordinate } from './coordinator.ts'
 import { LocalCopy } from './local-copy.ts'
 import { MirrorRun } from './mirror-run.ts'
 import { assertStart, type MirrorStart, restartCopy } from './mirror-start.ts'
-import type { Outbox } from './outbox.ts'
+import type { MirrorOutbox } from './outbox.ts'
 import { browserWakeUps, type WakeUps } from './page-events.ts'
 import { StateCell } from './state-cell.ts'
 import { assertEnds } from './synced-ends.ts'
@@ -45,7 +45,7 @@ export interface MirrorOptions {
   /** @internal What ends a pause between attempts early. By default the events of a browser. */
   readonly wakeUps?: WakeUps | undefined
   /** @internal Sends while this mirror is the one that copies, and is not stopped. `run` must not reject. */
-  readonly outbox?: Pick<Outbox, 'run' | 'log'> | undefined
+  readonly outbox?: MirrorOutbox | undefined
 }
 
 const MIRROR_OPTIONS: MembersOf<MirrorOptions> = {

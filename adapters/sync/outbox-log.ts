@@ -1,14 +1,15 @@
+import type { AppendOptions } from '../../src/api/append-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
-import { type HeadwaterError, invalid, isStreamMissing } from '../../src/model/errors.ts'
+import { HeadwaterError, invalid, isStreamMissing } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { fenceRecord, type SequencedRecord } from '../../src/model/record.ts'
 import { onAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { secureRandom } from '../../src/runtime/ids.ts'
 import { asHeadwaterError, backOffMs, codeOf } from '../../src/sync/failures.ts'
+import { entriesFound, ownNonces } from '../../src/sync/outbox.ts'
 import {
   batchRecords,
-  type Confirmed,
   decisionRecord,
   emptyOutbox,
   initialProgress,
@@ -17,6 +18,7 @@ import {
   type OutboxState,
   progressRecord,
   replacedRecord,
+  storedRecord,
   withLogRecords,
 } from '../../src/sync/outbox-log.ts'
 import { pauseUntil } from './pause.ts'
@@ -47,16 +49,9 @@ export class OutboxLog {
   readonly #signal: AbortSignal
   readonly #listeners = new Set<() => void>()
   readonly #outbox: LogListener
-  /**
-   * The token of the sender of this tab, while it sends entries as soon as they are appended. It cannot be
-   * used any more once another sender has claimed the log.
-   */
-  sendingToken: string | undefined
   #state = emptyOutbox()
   /** The tail of the log when it was opened. */
   #initialTail = Number.POSITIVE_INFINITY
-  /** The entries that the server has acknowledged last, and that the state may still count. */
-  #acknowledged: Confirmed = []
   /** The failure that ended the log, or that of the storage while the log cannot be read. */
   #failure: HeadwaterError | undefined
 
@@ -84,18 +79,6 @@ export class OutboxLog {
     const { aborted, reason } = this.#signal
     if (this.#failure?.retryable === false) return this.#failure
     return aborted ? (reason as HeadwaterError) : undefined
-  }
-
-  /** The size of the entries that the server has not acknowledged. */
-  get load(): { readonly records: number; readonly meteredBytes: number } {
-    let { records, meteredBytes } = this.#state
-    for (const [number] of this.#acknowledged) {
-      const entry = this.#state.entries.get(number)
-      if (entry === undefined || entry.confirmation !== undefined) continue
-      records -= entry.records.length
-      meteredBytes -= entry.meteredBytes
-    }
-    return { records, meteredBytes }
   }
 
   /** Calls back after each change. The returned function ends that. */
@@ -134,12 +117,6 @@ export class OutboxLog {
     await unlessAborted(signal, reached).finally(unsubscribe)
   }
 
-  /** Reports entries as confirmed before the log says so, which only saves that they are sent again. */
-  acknowledge(confirmed: Confirmed): void {
-    this.#acknowledged = confirmed
-    for (const [number, confirmation] of confirmed) this.#outbox.confirmed(number, confirmation)
-  }
-
   /**
    * Makes the caller the only sender of the log. Resolves to its fencing token once the state includes
    * everything that earlier senders have noted.
@@ -156,10 +133,7 @@ export class OutboxLog {
   }
 
   /** Appends records, and resolves once the state includes them. */
-  async append(
-    records: readonly LogRecord[],
-    options: { readonly fencingToken?: string | undefined; readonly signal?: AbortSignal | undefined } = {},
-  ): Promise<void> {
+  async append(records: readonly LogRecord[], options: AppendOptions = {}): Promise<void> {
     const ack = await this.#stream.append([...records], options)
     await this.#include(records, ack, options.signal)
   }
@@ -173,25 +147,45 @@ export class OutboxLog {
     signal: AbortSignal | undefined,
     stored: (number: number) => void,
   ): Promise<void> {
-    const nonce = randomText(NONCE_LENGTH, this.#random)
-    const { records, ack } = await this.#appendEntry(input, nonce, signal)
+    const records = batchRecords(input, randomText(NONCE_LENGTH, this.#random))
+    const ack = await this.#stream.append(records, { signal })
     stored(ack.start.seqNum)
     await this.#include(records, ack, signal)
   }
 
-  async #appendEntry(input: Parameters<typeof batchRecords>[0], nonce: string, signal?: AbortSignal) {
-    const { sendingToken: fencingToken } = this
-    if (fencingToken !== undefined) {
-      const records = batchRecords(input, nonce, true)
+  /**
+   * Notes which records of the remote stream are entries, unless the log says so already. The copy, if there is
+   * one, has everything below `copiedTo`, and gets these records next. Rejects with `stream_deleted` if the
+   * stream was replaced after `since`, a place in the log.
+   */
+  async found(
+    records: readonly SequencedRecord[],
+    copiedTo: number,
+    signal?: AbortSignal | undefined,
+    since = Number.POSITIVE_INFINITY,
+  ): Promise<void> {
+    const numbers = [...ownNonces(records, this.#state.progress!.device).keys()]
+    const isKnown = numbers.every((number) => number < this.#state.next)
+    if (numbers.length === 0 || (isKnown && entriesFound(this.#state, records).length === 0)) return
+    for (;;) {
+      // Other tabs may have appended them, or have noted it.
+      await this.catchUp(signal)
+      if (this.#state.replacedAt > since) throw new HeadwaterError('stream_deleted', 'the copy begins again')
+      const found = entriesFound(this.#state, records)
+      if (found.length === 0) return
       try {
-        return { records, ack: await this.#stream.append(records, { fencingToken, signal }) }
+        const matchSeqNum = this.#state.next
+        return await this.append([storedRecord(found, copiedTo)], { matchSeqNum, signal })
       } catch (error) {
-        if (codeOf(error) !== 'fencing_token_mismatch') throw error
-        this.sendingToken = undefined
+        if (codeOf(error) !== 'seq_num_mismatch') throw error
       }
     }
-    const records = batchRecords(input, nonce)
-    return { records, ack: await this.#stream.append(records, { signal }) }
+  }
+
+  /** Resolves once the state includes everything that the log has now. */
+  async catchUp(signal?: AbortSignal | undefined): Promise<void> {
+    const { seqNum } = await this.#stream.checkTail({ signal })
+    await this.until(() => this.#state.next >= seqNum, signal)
   }
 
   /** Stores the decision of the app about a parked entry. Throws `invalid` if there is none of the number. */

@@ -2,28 +2,29 @@ import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import type { AppendAck } from '../../src/model/info.ts'
 import { BATCH_RECORDS_MAX } from '../../src/model/limits.ts'
-import { type SequencedRecord, trimRecord } from '../../src/model/record.ts'
-import { asHeadwaterError, contentionMs, sendOutcome } from '../../src/sync/failures.ts'
-import { originOf } from '../../src/sync/origin.ts'
+import { trimRecord } from '../../src/model/record.ts'
+import { asHeadwaterError } from '../../src/sync/failures.ts'
+import {
+  type AfterRefusal,
+  confirmationsOf,
+  contentionMs,
+  entriesToSend,
+  sendOutcome,
+  sentRecords,
+  storedEntries,
+} from '../../src/sync/outbox.ts'
 import {
   type Confirmed,
   entriesInDoubt,
   isWaiting,
   type OutboxEntry,
-  type OutboxState,
   outcomeUnknownError,
   type Progress,
   parkedRecord,
   progressRecord,
+  storedRecord,
   trimPoint,
 } from '../../src/sync/outbox-log.ts'
-import {
-  type AfterRefusal,
-  confirmationsIn,
-  confirmationsOf,
-  entriesToSend,
-  sentRecords,
-} from '../../src/sync/outbox-plan.ts'
 import type { OutboxLog } from './outbox-log.ts'
 import { type PauseContext, pauseAfter, pauseUntil, tailOrZero } from './pause.ts'
 
@@ -39,6 +40,8 @@ const LOSSES_MAX = 3
 const REJECTIONS_MAX = 16
 /** How long the sender waits for a copy before it looks again, in milliseconds. */
 const COPY_WAIT_MS = 10_000
+/** A position beyond every copy: where none is kept, entries leave the outbox as soon as they are confirmed. */
+const NO_COPY = Number.MAX_SAFE_INTEGER
 /** The log is trimmed when this many of its records are not needed any more. */
 const TRIMMED_RECORDS = 64
 
@@ -103,33 +106,25 @@ export class OutboxSender {
     try {
       await log.eventually(() => log.device !== undefined, this.#signal)
       while (!this.#signal.aborted) {
-        const isIdle = await this.#step().catch((error: unknown) => this.#recover(error))
-        if (isIdle) await log.eventually(() => this.#next().length > 0 || this.#hasConfirmed, this.#signal)
+        try {
+          if (this.#next().length > 0) await this.#step()
+          else await this.#rest()
+        } catch (error) {
+          await this.#recover(error)
+        }
       }
     } catch (error) {
       if (!this.#signal.aborted) onState({ kind: 'stopped', error: asHeadwaterError(error) })
-    } finally {
-      if (log.sendingToken === this.#token) log.sendingToken = undefined
     }
   }
 
-  /** Sends one batch. Resolves to true if there is none. */
-  async #step(): Promise<boolean> {
+  /** Waits until there is something to send. */
+  async #rest(): Promise<void> {
     const { log, onState } = this.#context
-    if (log.end !== undefined) throw log.end
-    if (this.#next().length === 0 && !this.#hasConfirmed) {
-      this.#entriesMax = Number.POSITIVE_INFINITY
-      if (this.#token !== undefined) await this.#trimLog()
-      onState({ kind: 'idle' })
-      return true
-    }
-    onState({ kind: 'sending' })
-    if (this.#token === undefined) await this.#claim()
-    if (this.#hasConfirmed) await this.#waitForCopy()
-    if (this.#next().length > 0) await this.#send()
-    log.sendingToken = this.#token
-    this.#failures = 0
-    return false
+    this.#entriesMax = Number.POSITIVE_INFINITY
+    this.#trimLog()
+    onState({ kind: 'idle' })
+    await log.eventually(() => this.#next().length > 0, this.#signal)
   }
 
   /** Takes the log over from other senders. */
@@ -141,18 +136,18 @@ export class OutboxSender {
   }
 
   /** Waits after a failure. Throws what only the app can resolve. */
-  async #recover(thrown: unknown): Promise<boolean> {
+  async #recover(thrown: unknown): Promise<void> {
+    const { log } = this.#context
     this.#signal.throwIfAborted()
+    if (log.end !== undefined) throw log.end
     const error = asHeadwaterError(thrown)
     // Another sender has claimed the log.
     if (error.code === 'fencing_token_mismatch') this.#token = undefined
     else if (!HeadwaterError.is(thrown) || sendOutcome(error) === 'stopped') throw error
-    this.#context.log.sendingToken = undefined
     // The server may be another one now.
     this.#plainSince = this.#provenAt = Number.NEGATIVE_INFINITY
     this.#tail = undefined
     await pauseAfter(error, ++this.#failures, this.#context, this.#signal)
-    return false
   }
 
   get #progress(): Progress {
@@ -164,8 +159,11 @@ export class OutboxSender {
     return entriesToSend(log.state, afterRefusal, this.#entriesMax)
   }
 
-  async #send(): Promise<void> {
-    const { remote, clock } = this.#context
+  /** Sends one batch. */
+  async #step(): Promise<void> {
+    const { onState } = this.#context
+    onState({ kind: 'sending' })
+    if (this.#token === undefined) await this.#claim()
     if (this.#losses > 0) await this.#letOthersPass()
     const isPlain = this.#isRecent(this.#plainSince, PLAIN_MS)
     const examined = this.#isInDoubt && this.#progress.mode === 'tail' ? await this.#examine() : undefined
@@ -173,11 +171,18 @@ export class OutboxSender {
     const matchSeqNum = mode === 'tail' ? (examined ?? (await this.#locate())) : undefined
     // What was examined may have been found.
     const entries = this.#next()
-    if (entries.length === 0) return
-    const batch = isPlain && mode === 'tail' ? undefined : this.#progress.batch + 1
-    await this.#mark(entries, mode, matchSeqNum)
+    if (entries.length > 0) {
+      const batch = isPlain && mode === 'tail' ? undefined : this.#progress.batch + 1
+      await this.#mark(entries, mode, matchSeqNum)
+      await this.#attempt({ entries, matchSeqNum, batch, isInDoubt: this.#isInDoubt })
+    }
+    this.#failures = 0
+  }
+
+  async #attempt(attempt: Attempt): Promise<void> {
+    const { remote, clock } = this.#context
+    const { entries, matchSeqNum, batch } = attempt
     const { device, producer: id } = this.#progress
-    const attempt: Attempt = { entries, matchSeqNum, batch, isInDoubt: this.#isInDoubt }
     this.#isInDoubt = true
     if (!attempt.isInDoubt) this.#rejections = 0
     if (matchSeqNum !== undefined && this.#attemptedAt !== undefined)
@@ -245,15 +250,12 @@ export class OutboxSender {
     this.#hasForgotten = false
     this.#entriesMax *= 2
     if (!duplicate) this.#tail = { seqNum: end.seqNum, at: clock.now() }
-    const confirmed = confirmationsOf(stored, ack).filter(([number]) => isConfirmable(log, number))
-    log.acknowledge(confirmed)
+    const confirmed = confirmationsOf(stored, ack).filter(([number]) => this.#isWaiting(number))
     onSent?.()
-    const known =
-      batch === undefined ? { isMixed: true } : ({ batch, mode: 'producer', isMixed: false } as const)
+    const known = batch === undefined ? {} : ({ batch, mode: 'producer' } as const)
     await this.#note({ ...known, doubtTo: -1, position: end.seqNum }, confirmed)
     this.#settle()
-    // The next batch need not wait for it. If it fails, the next trim removes the same records.
-    this.#trimLog().catch(() => {})
+    this.#trimLog()
   }
 
   /** No attempt is in doubt any more. */
@@ -281,7 +283,7 @@ export class OutboxSender {
       if (!isDefinite) await this.#examine().catch((unread: unknown) => this.#parkUnread(unread))
       else this.#isInDoubt = false
       const [only] = entries
-      if (entries.length === 1 && isConfirmable(this.#context.log, only!.number))
+      if (entries.length === 1 && this.#isWaiting(only!.number))
         await this.#append([parkedRecord(only!.number, error)])
       this.#entriesMax = 1
       return
@@ -296,7 +298,7 @@ export class OutboxSender {
    */
   async #learn(batch: number, start?: number): Promise<void> {
     const tail = await this.#examine(start)
-    await this.#note({ batch, doubtTo: -1, position: tail, isMixed: false })
+    await this.#note({ batch, doubtTo: -1, position: tail })
     // All attempts at batches up to this one are settled. One without a producer may be at the tail.
     if (this.#progress.mode === 'producer') this.#settle()
   }
@@ -313,7 +315,7 @@ export class OutboxSender {
     if (isUncertain || (!isFirst && this.#progress.batch < 0)) throw error
     const position = isInDoubt ? await this.#examine() : this.#progress.position
     const producer = log.newProducer()
-    await this.#note({ producer, batch: -1, mode: 'tail', doubtTo: -1, position, isMixed: true })
+    await this.#note({ producer, batch: -1, mode: 'tail', doubtTo: -1, position })
     // Nothing of the producer before can be stored any more.
     this.#settle()
     this.#provenAt = Number.NEGATIVE_INFINITY
@@ -344,69 +346,59 @@ export class OutboxSender {
   }
 
   /**
-   * Examines everything that the server has stored from the position on, or from `start`, and confirms what
-   * is found. Parks what may have been stored where nothing can be read. Resolves to the tail up to which it
-   * was examined.
+   * Examines everything that the server has stored from `start` on, and confirms what is found. Parks what may
+   * have been stored where nothing can be read. Resolves to the tail up to which it was examined.
    */
-  async #examine(start?: number): Promise<number> {
-    const { log, remote, copy, isCopyLive } = this.#context
-    const position = start ?? this.#progress.position
+  async #examine(start = this.#progress.position): Promise<number> {
+    const { log, remote, copy } = this.#context
     const tail = await tailOrZero(remote, this.#signal)
-    if (tail < position) {
+    if (tail < start) {
       // The mirror will notice that the stream is another one.
       if (copy !== undefined) throw mismatchedCopyError()
       await log.replaceStream(this.#signal)
       this.#token = undefined
       throw new HeadwaterError('unavailable', 'the stream was deleted and created again')
     }
-    if (copy !== undefined && tail > position) {
-      await this.#untilCopied(copy, tail)
-      if (isCopyLive?.() === false) throw mismatchedCopyError()
-    }
-    let found = await this.#foundIn(copy ?? remote, position, tail)
+    if (copy !== undefined && tail > start) await this.#untilCopied(copy, tail)
+    let first = await this.#findIn(copy ?? remote, start, tail)
     // The copy may begin behind it.
-    if (found.first > position && copy !== undefined) {
-      const before = await this.#foundIn(remote, position, found.first)
-      found = { first: before.first, confirmed: [...before.confirmed, ...found.confirmed] }
-    }
+    if (first > start && copy !== undefined) first = await this.#findIn(remote, start, first)
     const isSettled = tail > (this.#attemptedAt ?? tail)
     this.#attemptedAt ??= tail
-    if (found.confirmed.length > 0) await this.#note({ isMixed: true }, found.confirmed)
-    if (found.first > position) await this.#parkInDoubt()
+    if (first > start) await this.#parkInDoubt()
     if (this.#progress.mode === 'producer') return tail
-    if (tail > position) await this.#note({ position: tail, ...(isSettled && { doubtTo: -1 }) })
+    if (tail > start) await this.#note({ position: tail, ...(isSettled && { doubtTo: -1 }) })
     if (isSettled) this.#settle()
     return tail
   }
 
-  /** Reads a part of a stream. Resolves to entries that are there, and to the first position that is. */
-  async #foundIn(stream: Stream, from: number, to: number): Promise<{ first: number; confirmed: Confirmed }> {
-    if (from >= to) return { first: from, confirmed: [] }
-    const query = { seqNum: from, count: to - from, clamp: true }
+  /**
+   * Confirms what is found in a part of a stream. Resolves to the first position of the part that can be read.
+   */
+  async #findIn(stream: Stream, from: number, to: number): Promise<number> {
+    const { log, copy } = this.#context
+    if (from >= to) return from
     let first: number | undefined
-    const confirmed: (readonly [number, Confirmed[number][1]])[] = []
-    const include = (records: readonly SequencedRecord[]) => {
-      first ??= records[0]?.seqNum
-      const inside = records.filter(({ seqNum }) => seqNum < to)
-      const before = new Set(confirmed.map(([number]) => number))
-      for (const found of confirmationsIn(this.#context.log.state, inside))
-        if (!before.has(found[0])) confirmed.push(found)
-    }
     try {
+      const query = { seqNum: from, count: to - from, clamp: true }
       const read = stream.read(query, { as: 'bytes', signal: this.#signal })
-      for await (const { records } of read.batches()) include(records)
+      for await (const { records } of read.batches()) {
+        first ??= records[0]?.seqNum
+        const inside = records.filter(({ seqNum }) => seqNum < to)
+        await log.found(inside, copy === undefined ? NO_COPY : 0, this.#signal)
+      }
     } catch (error) {
       if (!isStreamMissing(error)) throw error
     }
-    return { first: Math.min(first ?? to, to), confirmed }
+    return Math.min(first ?? to, to)
   }
 
-  /** Waits until a copy has everything below a sequence number. */
+  /** Waits until a copy has everything below a sequence number, and belongs to the stream. */
   async #untilCopied(copy: Stream, end: number): Promise<void> {
-    const { clock, wakeUps } = this.#context
+    const { clock, wakeUps, isCopyLive } = this.#context
     for (;;) {
       const tail = await tailOrZero(copy, this.#signal)
-      if (tail >= end) return
+      if (tail >= end) break
       const query = { seqNum: tail, clamp: true, waitMs: COPY_WAIT_MS }
       try {
         await copy.readBatch(query, { as: 'bytes', signal: this.#signal })
@@ -416,34 +408,7 @@ export class OutboxSender {
         this.#signal.throwIfAborted()
       }
     }
-  }
-
-  /** Whether entries are confirmed that the copy may not have yet. */
-  get #hasConfirmed(): boolean {
-    for (const { confirmation } of this.#context.log.state.entries.values())
-      if (confirmation !== undefined) return true
-    return false
-  }
-
-  /** Removes confirmed entries once the copy has them, so that views never lose them. */
-  async #waitForCopy(): Promise<void> {
-    const { log, remote, copy, isCopyLive } = this.#context
-    const confirmed = [...log.state.entries.values()].filter(({ confirmation }) => confirmation !== undefined)
-    const end = Math.max(...confirmed.map(({ confirmation }) => confirmation!.end.seqNum))
-    if (copy === undefined) return this.#note({ position: Math.max(end, this.#progress.position) })
-    const isFormer = confirmed.some((entry) => entry.isFormer)
-    const least = isFormer ? Math.min(end, await tailOrZero(remote, this.#signal)) : end
-    await this.#untilCopied(copy, least)
-    for (const entry of confirmed) {
-      if (entry.isFormer) continue
-      const query = { seqNum: entry.confirmation!.end.seqNum - 1, count: 1, clamp: true }
-      const { records } = await copy.readBatch(query, { as: 'bytes', signal: this.#signal })
-      const isCopied = records[0]?.seqNum === query.seqNum
-      // The mirror will notice if the copy is of a stream that was deleted.
-      if (isCopied ? !isLastOf(entry, records[0]!) : isCopyLive?.() === false) throw mismatchedCopyError()
-    }
-    // In one note: what leaves is shown as pending until a view has reached `left`, in the new stream.
-    await this.#append([progressRecord({ ...this.#progress, left: least }, [], isFormer)])
+    if (isCopyLive?.() === false) throw mismatchedCopyError()
   }
 
   /** Parks the entries of which it cannot be known whether the server has stored them. */
@@ -460,11 +425,11 @@ export class OutboxSender {
   }
 
   async #note(changes: Partial<Progress>, confirmed: Confirmed = []): Promise<void> {
-    const progress = { ...this.#progress, ...changes }
-    // Entries that were confirmed in a new stream do not leave before its copy has them.
-    const starts = confirmed.map(([, { start }]) => start.seqNum)
-    const left = this.#context.copy === undefined ? progress.position : Math.min(progress.left, ...starts)
-    await this.#append([progressRecord({ ...progress, left }, confirmed)])
+    const progress = progressRecord({ ...this.#progress, ...changes })
+    if (confirmed.length === 0) return this.#append([progress])
+    // Without a copy, they leave at once.
+    const copiedTo = this.#context.copy === undefined ? NO_COPY : undefined
+    await this.#append([storedRecord(confirmed, copiedTo), progress])
   }
 
   async #append(records: Parameters<OutboxLog['append']>[0]): Promise<void> {
@@ -472,50 +437,23 @@ export class OutboxSender {
   }
 
   /** Removes records of the log that are not needed any more, if there are enough of them. */
-  async #trimLog(): Promise<void> {
+  #trimLog(): void {
     const to = trimPoint(this.#context.log.state)
-    if (to - this.#trimmedTo < TRIMMED_RECORDS) return
+    if (this.#token === undefined || to - this.#trimmedTo < TRIMMED_RECORDS) return
     this.#trimmedTo = to
-    await this.#append([trimRecord(to)])
+    // The next batch need not wait for it. If it fails, the next trim removes the same records.
+    this.#append([trimRecord(to)]).catch(() => {})
+  }
+
+  /** Whether an entry is still in the outbox, and neither confirmed nor parked. */
+  #isWaiting(number: number): boolean {
+    const entry = this.#context.log.state.entries.get(number)
+    return entry !== undefined && isWaiting(entry)
   }
 
   #isRecent(at: number, ms: number): boolean {
     return Math.abs(this.#context.clock.now() - at) < ms
   }
-}
-
-/**
- * Returns the entries that a batch was stored with, which every attempt at it began with; undefined if that
- * is not certain.
- */
-function storedEntries(
-  state: OutboxState,
-  afterRefusal: AfterRefusal,
-  { start, end }: AppendAck,
-): readonly OutboxEntry[] | undefined {
-  if (state.progress?.isMixed) return undefined
-  const entries = entriesToSend(state, afterRefusal, Number.POSITIVE_INFINITY)
-  const stored: OutboxEntry[] = []
-  let left = end.seqNum - start.seqNum
-  for (const entry of entries) {
-    if (left <= 0) break
-    stored.push(entry)
-    left -= entry.records.length
-  }
-  return left === 0 ? stored : undefined
-}
-
-/** Whether a record of the server is the last one of an entry. */
-function isLastOf({ records }: OutboxEntry, { headers }: SequencedRecord): boolean {
-  const { number, nonce } = originOf(headers) ?? {}
-  const last = records.at(-1)!
-  return number === last.seqNum && nonce === last.nonce
-}
-
-/** Whether an entry is still in the outbox, and neither confirmed nor parked. */
-function isConfirmable(log: OutboxLog, number: number): boolean {
-  const entry = log.state.entries.get(number)
-  return entry !== undefined && isWaiting(entry)
 }
 
 /** Returns the error of a sender that waits until the mirror has compared the copy, or replaced it. */

@@ -3,6 +3,7 @@ import { type CallOptions, signalOf } from '../../src/api/call-options.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { RecordInput } from '../../src/model/append-input.ts'
 import { HeadwaterError, invalid } from '../../src/model/errors.ts'
+import type { SequencedRecord } from '../../src/model/record.ts'
 import {
   assertMembers,
   assertSignal,
@@ -13,21 +14,25 @@ import {
 } from '../../src/model/validation.ts'
 import { onAbort, onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
 import { asHeadwaterError } from '../../src/sync/failures.ts'
-import { type Confirmation, isWaiting, type OutboxEntry } from '../../src/sync/outbox-log.ts'
 import {
   type AfterRefusal,
   type FailedAppend,
   type OutboxStatus,
   outboxInput,
   type SenderState,
-} from '../../src/sync/outbox-plan.ts'
-import { markOf, type OutboxContent } from '../../src/sync/overlay.ts'
+} from '../../src/sync/outbox.ts'
+import {
+  acknowledgedEntries,
+  type Confirmation,
+  type Confirmed,
+  isWaiting,
+  storedRecord,
+} from '../../src/sync/outbox-log.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
 import { OutboxLog } from './outbox-log.ts'
 import { OutboxSender } from './outbox-sender.ts'
 import { browserWakeUps, type WakeUps } from './page-events.ts'
 import { type PauseContext, withRetries } from './pause.ts'
-import type { PendingEntry } from './pending-source.ts'
 import { StateCell } from './state-cell.ts'
 import { assertEnds } from './synced-ends.ts'
 
@@ -100,6 +105,18 @@ function assertLeast(field: string, value: number | undefined, least: number): v
   throw invalid(`\`${field}\` must be at least ${least}, not ${value}`, field)
 }
 
+type Outcome = Confirmation | HeadwaterError
+
+/** What a mirror needs of the outbox that it lets send. */
+export type MirrorOutbox = Pick<Outbox, 'run' | 'beginCopying' | 'log'>
+
+/** Notes which entries are among records that a mirror copies next. The copy has everything below `copiedTo`. */
+export type NoteReceived = (
+  records: readonly SequencedRecord[],
+  copiedTo: number,
+  isCaughtUp: boolean,
+) => Promise<void>
+
 /** An append that is durable on this device. */
 export interface OutboxAppend {
   /** The number of the first record in the outbox. The others have the numbers that follow. */
@@ -128,14 +145,12 @@ export class Outbox {
   readonly #closing = new AbortController()
   readonly #state = new StateCell<OutboxStatus>({ kind: 'idle' })
   /** Calls that wait for the outcome of an entry, by its number. */
-  readonly #waiting = new Map<number, (outcome: Confirmation | HeadwaterError) => void>()
-  readonly #items = new WeakMap<OutboxEntry, OutboxContent<PendingEntry>['waiting']>()
-  readonly #running = new Set<Promise<void>>()
-  #content: OutboxContent<PendingEntry> | undefined
+  readonly #waiting = new Map<number, (outcome: Outcome) => void>()
+  /** Outcomes of entries that other tabs have sent before the number of an append is known here. */
+  readonly #early = new Map<number, Outcome>()
   /** Appends under way, which the state does not include yet. */
   readonly #reserved = { records: 0, bytes: 0 }
-  /** Outcomes of entries that other tabs have sent, while the numbers of appends are not known here yet. */
-  readonly #early = new Map<number, Confirmation | HeadwaterError>()
+  readonly #running = new Set<Promise<void>>()
   #ignoreSignals = () => {}
 
   /** @internal */
@@ -143,7 +158,7 @@ export class Outbox {
     this.#local = local
     this.#remote = remote
     this.#options = options
-    const settle = (number: number, outcome: Confirmation | HeadwaterError) => {
+    const settle = (number: number, outcome: Outcome) => {
       const waiting = this.#waiting.get(number)
       if (waiting === undefined && this.#reserved.records > 0) this.#early.set(number, outcome)
       waiting?.(outcome)
@@ -159,7 +174,6 @@ export class Outbox {
       missed: (before) => settleBelow(before, missedError()),
     })
     this.log.subscribe(() => {
-      this.#content = undefined
       // Outcomes that are known count also after the end.
       if (this.log.end !== undefined) settleBelow(Number.POSITIVE_INFINITY, this.log.end)
     })
@@ -218,12 +232,6 @@ export class Outbox {
   }
 
   /** @internal */
-  get content(): OutboxContent<PendingEntry> {
-    this.#content ??= this.#contentNow()
-    return this.#content
-  }
-
-  /** @internal */
   subscribe(onChange: () => void): () => void {
     return this.log.subscribe(onChange)
   }
@@ -253,8 +261,8 @@ export class Outbox {
       await this.log.until(() => this.device !== undefined, signal ?? this.#closing.signal)
     }
     const release = this.#reserve(input.length, meteredBytes)
-    let settle: (outcome: Confirmation | HeadwaterError) => void = () => {}
-    const outcome = new Promise<Confirmation | HeadwaterError>((resolve) => {
+    let settle: (outcome: Outcome) => void = () => {}
+    const outcome = new Promise<Outcome>((resolve) => {
       settle = resolve
     })
     let number: number | undefined
@@ -263,11 +271,10 @@ export class Outbox {
         number = stored
         this.#waiting.set(number, settle)
       })
-      const outcome = this.log.state.entries.get(number!)?.confirmation ?? this.#early.get(number!)
-      if (outcome !== undefined || !this.log.state.entries.has(number!)) {
-        settle(outcome ?? missedError())
-        this.#waiting.delete(number!)
-      }
+      const entry = this.log.state.entries.get(number!)
+      const known = entry === undefined ? missedError() : entry.confirmation
+      const early = this.#early.get(number!) ?? known
+      if (early !== undefined) settle(early)
       // Appends get their numbers in order.
       for (const before of this.#early.keys()) if (before <= number!) this.#early.delete(before)
     } catch (error) {
@@ -326,6 +333,36 @@ export class Outbox {
     return true
   }
 
+  /**
+   * @internal Called before a mirror connects. Resolves to a function that notes which entries the mirror has
+   * received: before it copies them, so that a view of the copy never shows them as pending too.
+   */
+  async beginCopying(signal: AbortSignal): Promise<NoteReceived> {
+    const { log } = this
+    if (log.end !== undefined) return async () => {}
+    await log.eventually(() => this.device !== undefined, signal)
+    const since = log.state.replacedAt
+    const acknowledged = new Set(acknowledgedEntries(log.state).map(({ number }) => number))
+    return async (records, copiedTo, isCaughtUp) => {
+      await log.found(records, copiedTo, signal, since)
+      const passed: Confirmed[number][] = []
+      for (const { number, confirmation } of acknowledgedEntries(log.state)) {
+        // The copy begins behind what was acknowledged before, or that is gone with an earlier stream.
+        const isPassed = acknowledged.has(number)
+          ? isCaughtUp
+          : confirmation!.end.seqNum <= copiedTo && !(await this.#hasCopied(confirmation!.end.seqNum - 1))
+        if (isPassed) passed.push([number, confirmation!])
+      }
+      if (passed.length > 0) await log.append([storedRecord(passed, copiedTo)], { signal })
+    }
+  }
+
+  async #hasCopied(seqNum: number): Promise<boolean> {
+    const read = this.#options.copy!.read({ seqNum, count: 1, clamp: true }, { as: 'bytes' })
+    const [record] = await read.toArray()
+    return record?.seqNum === seqNum
+  }
+
   /** @internal Sends until the signal aborts, or until only the app can continue. */
   async run(signal: AbortSignal): Promise<void> {
     const running = this.#send(signal)
@@ -354,16 +391,12 @@ export class Outbox {
       await this.loaded
       const identity = await withRetries(() => this.#local.identity(), this.#pauses, signal)
       let term: AbortController | undefined
-      const membership = coordinator(`headwater outbox ${identity}`, {
-        onElected: (isElected) => {
-          term?.abort()
-          term = undefined
-          if (!isElected) return
-          term = new AbortController()
-          void this.run(term.signal)
-        },
-        onMessage: () => {},
-      })
+      const onElected = (isElected: boolean) => {
+        term?.abort()
+        term = isElected ? new AbortController() : undefined
+        if (term !== undefined) void this.run(term.signal)
+      }
+      const membership = coordinator(`headwater outbox ${identity}`, { onElected, onMessage: () => {} })
       onAbort(signal, () => membership.leave())
     } catch (error) {
       this.#show({ kind: 'stopped', error: asHeadwaterError(error) }, signal)
@@ -377,16 +410,8 @@ export class Outbox {
     // Keeps the listener that all callbacks share, which each batch would add and remove.
     const dropListener = onAbort(sending.signal, () => {})
     const onState = (state: SenderState) => this.#show(state, sending.signal)
-    const context = {
-      ...this.#pauses,
-      log: this.log,
-      remote: this.#remote,
-      copy,
-      isCopyLive,
-      afterRefusal,
-      onSent,
-      onState,
-    }
+    const streams = { log: this.log, remote: this.#remote, copy, isCopyLive }
+    const context = { ...this.#pauses, ...streams, afterRefusal, onSent, onState }
     try {
       await new OutboxSender(context, sending.signal).run()
     } finally {
@@ -411,35 +436,15 @@ export class Outbox {
    */
   #reserve(records: number, bytes: number): () => void {
     const { recordsMax = 100_000, bytesMax = 64 * 2 ** 20 } = this.#options
-    const { load } = this.log
-    assertRoom('records', load.records + this.#reserved.records, records, recordsMax)
-    assertRoom('bytes', load.meteredBytes + this.#reserved.bytes, bytes, bytesMax)
+    const { state } = this.log
+    assertRoom('records', state.records + this.#reserved.records, records, recordsMax)
+    assertRoom('bytes', state.meteredBytes + this.#reserved.bytes, bytes, bytesMax)
     this.#reserved.records += records
     this.#reserved.bytes += bytes
     return () => {
       this.#reserved.records -= records
       this.#reserved.bytes -= bytes
     }
-  }
-
-  #contentNow(): OutboxContent<PendingEntry> {
-    const { entries, parts, progress, next, discarded } = this.log.state
-    const waiting: OutboxContent<PendingEntry>['waiting'][number][] = []
-    for (const entry of entries.values()) for (const item of this.#itemsOf(entry)) waiting.push(item)
-    const known = parts[0]?.seqNum ?? next
-    return { waiting, examined: progress?.left ?? 0, known, discarded }
-  }
-
-  #itemsOf(entry: OutboxEntry): OutboxContent<PendingEntry>['waiting'] {
-    const known = this.#items.get(entry)
-    if (known !== undefined) return known
-    const { number: batch, records, error } = entry
-    const items = records.map((record) => {
-      const number = record.seqNum
-      return { number, batch, mark: markOf({ number, nonce: record.nonce }), item: { record, error } }
-    })
-    this.#items.set(entry, items)
-    return items
   }
 }
 

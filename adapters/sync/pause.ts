@@ -3,7 +3,7 @@ import { type HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
 import { onAbort } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { asHeadwaterError, backOffMs } from '../../src/sync/failures.ts'
-import type { SenderState } from '../../src/sync/outbox-plan.ts'
+import type { SenderState } from '../../src/sync/outbox.ts'
 import type { WakeUps } from './page-events.ts'
 
 /** The environment of the pauses of an outbox. */

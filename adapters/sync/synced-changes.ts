@@ -1,15 +1,20 @@
 import type { JsonCodec } from '../../src/api/json-codec.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
-import type { ReadQuery } from '../../src/model/read-query.ts'
 import { isCommandShaped, type SequencedRecord, textRecord } from '../../src/model/record.ts'
 import { andThen, isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
-import type { ChangeOptions, NumberedItem } from '../../src/sync/changes.ts'
+import type { NumberedItem } from '../../src/sync/changes.ts'
 import { originOf, originValue, withoutOrigin } from '../../src/sync/origin.ts'
+import type { PendingEntry } from '../../src/sync/pending.ts'
 import { RecordView } from '../../src/sync/record-view.ts'
-import type { BytesContent, JsonContent, SyncedRecord, TextContent } from '../../src/sync/synced-record.ts'
-import { ChangeReader, type RecordChange } from './change-reader.ts'
-import type { PendingEntry, PendingSource } from './pending-source.ts'
+import type {
+  BytesContent,
+  JsonContent,
+  RecordOrigin,
+  SyncedRecord,
+  TextContent,
+} from '../../src/sync/synced-record.ts'
+import type { RecordChange } from './change-reader.ts'
 import type { SyncedChange } from './synced-read.ts'
 
 /** Returns the contents of records, in order; undefined for a record that is left out. */
@@ -52,28 +57,53 @@ export function jsonContent<Value>(
 
 /** Converts the changes of a synced stream from bytes to one form: text, bytes or JSON. */
 export class ChangeConverter<Content extends object> {
-  readonly #local: Stream
-  readonly #source: PendingSource
   readonly #codec: ContentCodec<Content>
-  readonly #pending: PendingRecords<Content>
+  /** The records of pending entries, each of which is converted once: views tell by them which are the same. */
+  readonly #pending = new WeakMap<PendingEntry, MaybePromise<SyncedRecord<Content> | undefined>>()
 
-  constructor(local: Stream, source: PendingSource, codec: ContentCodec<Content>) {
-    this.#local = local
-    this.#source = source
+  constructor(codec: ContentCodec<Content>) {
     this.#codec = codec
-    this.#pending = new PendingRecords(codec)
   }
 
-  /** Opens a reader of changes in bytes. */
-  open(query: ReadQuery, { signal, leaving = [] }: ChangeOptions): ChangeReader {
-    return new ChangeReader(this.#local, this.#source, query, signal, leaving)
-  }
-
-  /** Converts a change of the reader. */
-  async convert(change: RecordChange): Promise<SyncedChange<Content>> {
-    const pending = await this.#pending.convert(change.pending, this.#source.device!)
-    const confirmed = await confirmedRecords(change.confirmed, this.#codec)
+  async convert(change: RecordChange, device: string): Promise<SyncedChange<Content>> {
+    const pending: NumberedItem<SyncedRecord<Content>>[] = []
+    for (const { number, item } of change.pending) {
+      const converted = this.#pendingRecord(item, { device, number })
+      const record = isPromise(converted) ? await converted : converted
+      if (record !== undefined) pending.push({ number, item: record })
+    }
+    const confirmed = await this.#confirmedRecords(change.confirmed)
     return { ...change, confirmed, pending, trimmedTo: trimOf(change.confirmed) }
+  }
+
+  /** Converts confirmed records. Commands are left out. */
+  async #confirmedRecords(records: readonly SequencedRecord[]): Promise<SyncedRecord<Content>[]> {
+    const shown = records.filter(({ headers }) => !isCommandShaped(headers))
+    const contents = await this.#codec(
+      shown.map((record) => ({ ...record, headers: withoutOrigin(record.headers) })),
+    )
+    return shown.flatMap(({ seqNum, timestamp, headers }, index) => {
+      const content = contents[index]
+      if (content === undefined) return []
+      const known = originOf(headers)
+      const key = known === undefined ? String(seqNum) : originValue(known)
+      const origin = known && { device: known.device, number: known.number }
+      return { ...content, isPending: false as const, key, seqNum, timestamp, origin }
+    })
+  }
+
+  #pendingRecord(entry: PendingEntry, origin: RecordOrigin): MaybePromise<SyncedRecord<Content> | undefined> {
+    const known = this.#pending.get(entry)
+    if (known !== undefined) return known
+    const { record, error } = entry
+    const { timestamp, nonce } = record
+    const converted = andThen(this.#codec([record]), ([content]) => {
+      if (content === undefined) return undefined
+      const key = originValue({ ...origin, nonce })
+      return { ...content, isPending: true as const, key, timestamp, origin, error }
+    })
+    this.#pending.set(entry, converted)
+    return converted
   }
 }
 
@@ -135,82 +165,4 @@ function countBelow<Content>(view: RecordView<SyncedRecord<Content>>, seqNum: nu
   let count = 0
   while ((view.at(count)?.seqNum ?? seqNum) < seqNum) count++
   return count
-}
-
-/** Converts confirmed records. Commands are left out. */
-async function confirmedRecords<Content extends object>(
-  records: readonly SequencedRecord[],
-  codec: ContentCodec<Content>,
-): Promise<SyncedRecord<Content>[]> {
-  const shown = records.filter(({ headers }) => !isCommandShaped(headers))
-  const contents = await codec(shown.map(withoutOriginHeader))
-  return shown.flatMap(({ seqNum, timestamp, headers }, index) => {
-    const content = contents[index]
-    if (content === undefined) return []
-    const origin = originOf(headers)
-    if (origin === undefined) {
-      return { ...content, isPending: false, key: String(seqNum), seqNum, timestamp, origin }
-    }
-    const { device, number } = origin
-    const key = originValue(origin)
-    return { ...content, isPending: false, key, seqNum, timestamp, origin: { device, number } }
-  })
-}
-
-interface Converted<Content> {
-  readonly entries: readonly NumberedItem<PendingEntry>[]
-  readonly records: readonly NumberedItem<SyncedRecord<Content>>[]
-}
-
-/** Converts pending records, each once, so that views can tell which are the same. */
-class PendingRecords<Content extends object> {
-  readonly #codec: ContentCodec<Content>
-  /** The entries that were converted last, and their records. */
-  #last: Converted<Content> = { entries: [], records: [] }
-  readonly #converted = new WeakMap<PendingEntry, MaybePromise<readonly SyncedRecord<Content>[]>>()
-
-  constructor(codec: ContentCodec<Content>) {
-    this.#codec = codec
-  }
-
-  /** Converts all pending entries. Most often, there is one more than last time, and thousands wait. */
-  async convert(
-    entries: readonly NumberedItem<PendingEntry>[],
-    device: string,
-  ): Promise<Converted<Content>['records']> {
-    const last = this.#last
-    const isContinued = last.entries.every((entry, index) => entry === entries[index])
-    const records = isContinued ? last.records.slice() : []
-    for (const { number, item } of isContinued ? entries.slice(last.entries.length) : entries) {
-      const converted = this.#of(item, device, number)
-      for (const record of isPromise(converted) ? await converted : converted)
-        records.push({ number, item: record })
-    }
-    this.#last = { entries, records }
-    return records
-  }
-
-  /** Returns the record of an entry, or an empty list if it is left out. */
-  #of(entry: PendingEntry, device: string, number: number): MaybePromise<readonly SyncedRecord<Content>[]> {
-    const known = this.#converted.get(entry)
-    if (known !== undefined) return known
-    const { record, error } = entry
-    const { timestamp } = record
-    const origin = { device, number }
-    const key = originValue({ ...origin, nonce: record.nonce })
-    const converted = andThen(this.#codec([record]), (contents) =>
-      contents.flatMap((content) =>
-        content === undefined
-          ? []
-          : [{ ...content, isPending: true as const, key, timestamp, origin, error }],
-      ),
-    )
-    this.#converted.set(entry, converted)
-    return converted
-  }
-}
-
-function withoutOriginHeader(record: SequencedRecord): SequencedRecord {
-  const headers = withoutOrigin(record.headers)
-  return headers === record.headers ? record : { ...record, headers }
 }

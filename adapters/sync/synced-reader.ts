@@ -7,7 +7,7 @@ import type { ChangeOptions, ChangeSource } from '../../src/sync/changes.ts'
 import { codeOf } from '../../src/sync/failures.ts'
 import type { RecordView } from '../../src/sync/record-view.ts'
 import type { SyncedRecord } from '../../src/sync/synced-record.ts'
-import type { PendingSource } from './pending-source.ts'
+import { ChangeReader, type PendingSource } from './change-reader.ts'
 import { ChangeConverter, type ContentCodec, eachView, storedRecords } from './synced-changes.ts'
 import { type SyncedChange, SyncedRead } from './synced-read.ts'
 
@@ -23,7 +23,7 @@ export abstract class SyncedReader<Content extends object>
   constructor(local: Stream, source: PendingSource, codec: ContentCodec<Content>) {
     this.#local = local
     this.#source = source
-    this.#converter = new ChangeConverter(local, source, codec)
+    this.#converter = new ChangeConverter(codec)
   }
 
   /** @internal The copy on this device, beside which folds store their snapshots. */
@@ -122,10 +122,10 @@ export abstract class SyncedReader<Content extends object>
     query: ReadQuery,
     options: ChangeOptions,
   ): AsyncGenerator<SyncedChange<Content>, void, undefined> {
-    const reader = this.#converter.open(query, options)
+    const reader = new ChangeReader(this.#local, this.#source, query, options.signal)
     try {
       for (let change = await reader.next(); change !== undefined; change = await reader.next()) {
-        yield await this.#converter.convert(change)
+        yield await this.#converter.convert(change, this.#source.device!)
       }
     } finally {
       reader.close()

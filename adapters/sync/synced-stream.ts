@@ -9,9 +9,9 @@ import { unlessAborted } from '../../src/runtime/abort.ts'
 import { isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
 import type { MirrorState } from '../../src/sync/mirror-state.ts'
 import type { BytesContent, JsonContent, TextContent } from '../../src/sync/synced-record.ts'
+import type { PendingSource } from './change-reader.ts'
 import type { Mirror } from './mirror.ts'
 import type { Outbox, OutboxAppend } from './outbox.ts'
-import type { PendingSource } from './pending-source.ts'
 import { bytesContent, type ContentCodec, jsonContent, textContent } from './synced-changes.ts'
 import { SyncedReader } from './synced-reader.ts'
 
@@ -180,10 +180,12 @@ function sourceOf(mirror: Mirror, outbox: Outbox): PendingSource {
     get loaded() {
       return outbox.loaded
     },
-    get content() {
-      return outbox.content
+    get entries() {
+      return outbox.log.state
     },
     closing: outbox.closing,
+    catchUp: (signal) => outbox.log.catchUp(signal),
+    found: (records, signal) => outbox.log.found(records, 0, signal),
     subscribe(onChange) {
       const unsubscribe = outbox.subscribe(onChange)
       const states = mirror.state$.subscribe(onChange)

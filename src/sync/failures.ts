@@ -7,7 +7,6 @@ const FIRST_MS = 500
 const MOST_MS = 30_000
 /** The longest wait that a server can ask for. */
 const ASKED_MS_MAX = 600_000
-const CONTENTION_MS_MAX = 5_000
 
 /**
  * Milliseconds to wait before the next attempt after a number of failures in succession, at least 1. It
@@ -18,14 +17,6 @@ const CONTENTION_MS_MAX = 5_000
 export function backOffMs(failures: number, random: number, askedMs = 0): number {
   const most = Math.min(FIRST_MS * 2 ** (failures - 1), MOST_MS)
   return Math.round((most * (1 + random)) / 2 + Math.min(askedMs, ASKED_MS_MAX))
-}
-
-/**
- * Milliseconds to wait before an append that others were faster than a number of times in succession. It
- * grows with the time that an attempt takes, so that of many writers a few compete at a time.
- */
-export function contentionMs(losses: number, attemptMs: number, random: number): number {
-  return Math.min(random * attemptMs * 2 ** losses, CONTENTION_MS_MAX)
 }
 
 /** Returns the code of a `HeadwaterError`, and undefined for any other value. */
@@ -64,52 +55,5 @@ export function mirrorOutcome({ code, retryable }: HeadwaterError, hasCopy: bool
       return 'retry'
     default:
       return retryable ? 'retry' : 'failed'
-  }
-}
-
-/**
- * What the failure of an attempt to send a batch means:
- * - `conflict`: the tail is another one
- * - `stored`: the producer has stored this batch and others
- * - `forgotten`: the server does not know what the producer has stored
- * - `unsupported`: the server takes no producer
- * - `refused`: the server does not take these records
- * - `stopped`: only the app can continue
- * - `retry`: anything else
- */
-type SendOutcome = 'conflict' | 'stored' | 'forgotten' | 'unsupported' | 'refused' | 'stopped' | 'retry'
-
-/** Decides about the failure of an attempt to send a batch. */
-export function sendOutcome({ code, retryable }: HeadwaterError): SendOutcome {
-  switch (code) {
-    case 'seq_num_mismatch':
-      return 'conflict'
-    case 'already_appended':
-      return 'stored'
-    case 'producer_gap':
-    case 'producer_fenced':
-      return 'forgotten'
-    case 'unsupported':
-    case 'too_many_producers':
-      return 'unsupported'
-    case 'permission_denied':
-    case 'invalid':
-    case 'bad_json':
-    case 'bad_proto':
-      return 'refused'
-    // The client was closed, or has no valid key.
-    case 'closed':
-    case 'encryption_key_invalid':
-      return 'stopped'
-    // A token is renewed, and a missing stream is created.
-    case 'authn':
-    case 'stream_not_found':
-    case 'basin_not_found':
-    case 'basin_deletion_pending':
-    case 'stream_deletion_pending':
-    case 'stream_deleted':
-      return 'retry'
-    default:
-      return retryable ? 'retry' : 'refused'
   }
 }

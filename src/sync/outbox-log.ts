@@ -5,8 +5,9 @@ import { type AppendRecord, type Header, meteredBytesOf, type SequencedRecord } 
 
 /**
  * The log of an outbox: a stream on the device, shared by its tabs. Its state is a function of its records,
- * each of which has a first header that says what it is. Any tab appends entries and decisions of the app;
- * only the tab that holds the fencing token of the log appends what was sent (docs/sync-protocol.md).
+ * each of which has a first header that says what it is (docs/sync-protocol.md). Any tab appends entries,
+ * decisions of the app, and what is found on the server; only the tab that holds the fencing token of the log
+ * appends what it sends.
  */
 
 /** The name of the header that every record of an outbox begins with. */
@@ -22,11 +23,12 @@ const NAME = utf8(OUTBOX_HEADER)
 
 /**
  * The kinds of records: an entry is any number of parts and a last record; progress is that of the sender;
- * `parked`, `retry` and `discard` are about one entry; `replaced` begins again with another stream.
+ * `stored` names entries that are on the server; `parked`, `retry` and `discard` are about one entry;
+ * `replaced` begins again with another stream.
  */
-type Kind = 'record' | 'part' | 'progress' | 'parked' | 'retry' | 'discard' | 'replaced'
+const KINDS = ['record', 'part', 'progress', 'stored', 'parked', 'retry', 'discard', 'replaced'] as const
 
-const KINDS: readonly Kind[] = ['record', 'part', 'progress', 'parked', 'retry', 'discard', 'replaced']
+type Kind = (typeof KINDS)[number]
 
 /** The positions of the records of an entry on the server. */
 export type Confirmation = Pick<AppendAck, 'start' | 'end'>
@@ -54,8 +56,8 @@ export interface OutboxEntry {
   readonly error: HeadwaterError | undefined
   /** Where the server has stored it, once that is known. */
   readonly confirmation: Confirmation | undefined
-  /** Whether that may have been in a stream that was replaced since. */
-  readonly isFormer: boolean
+  /** Whether a copy has the records there, or gets them next. It leaves the outbox once the copy has them. */
+  readonly isFound: boolean
 }
 
 /** What a sender has done and found. */
@@ -72,10 +74,6 @@ export interface Progress {
   readonly position: number
   /** Waiting entries up to this number may be in an attempt in doubt; -1 if there is none. */
   readonly doubtTo: number
-  /** Confirmed entries below this sequence number leave the outbox: a copy has them, or none is kept. */
-  readonly left: number
-  /** Whether attempts at the batch after `batch` may have begun with different entries. */
-  readonly isMixed: boolean
 }
 
 /** The state of an outbox. */
@@ -84,6 +82,8 @@ export interface OutboxState {
   readonly progress: Progress | undefined
   /** The place in the log of that progress. */
   readonly progressAt: number
+  /** Whether attempts at the batch after the last one of the producer may have begun with different entries. */
+  readonly isMixed: boolean
   /** The sequence number after the last record of the log that the state includes. */
   readonly next: number
   /** The entries in the order of their numbers. */
@@ -96,18 +96,25 @@ export interface OutboxState {
   readonly records: number
   /** The numbers of the records of discarded entries. */
   readonly discarded: ReadonlySet<number>
+  /** The place in the log of the last note that the stream was replaced; 0 if there is none. */
+  readonly replacedAt: number
+  /** Views beyond this sequence number have everything that has left the outbox. */
+  readonly copiedTo: number
 }
 
 /** Returns the state of a log without records. */
 export const emptyOutbox = (): OutboxState => ({
   progress: undefined,
   progressAt: 0,
+  isMixed: false,
   next: 0,
   entries: new Map(),
   parts: [],
   meteredBytes: 0,
   records: 0,
   discarded: new Set(),
+  replacedAt: 0,
+  copiedTo: 0,
 })
 
 /** Callbacks for the outcomes of entries. */
@@ -120,6 +127,11 @@ export interface OutboxListener {
 export function entriesInDoubt({ entries, progress }: OutboxState): readonly OutboxEntry[] {
   const doubtTo = progress?.doubtTo ?? -1
   return [...entries.values()].filter((entry) => entry.number <= doubtTo && isWaiting(entry))
+}
+
+/** Returns the entries that the server has acknowledged, and that no copy is known to have. */
+export function acknowledgedEntries({ entries }: OutboxState): readonly OutboxEntry[] {
+  return [...entries.values()].filter(({ confirmation, isFound }) => confirmation !== undefined && !isFound)
 }
 
 /** Whether an entry is to be sent. */
@@ -148,29 +160,41 @@ export function withLogRecords(
   const entries = state.entries as Map<number, OutboxEntry>
   const discarded = state.discarded as Set<number>
   const parts = state.parts as OutboxRecord[]
-  let { progress, progressAt, meteredBytes, records: count } = state
+  let { progress, progressAt, isMixed, meteredBytes, records: count, replacedAt, copiedTo } = state
 
-  const update = (number: number, change: Partial<OutboxEntry> | undefined) => {
-    const before = entries.get(number)
-    if (before === undefined) return
+  const update = (before: OutboxEntry, change: Partial<OutboxEntry> | undefined) => {
     const after = change && { ...before, ...change }
-    if (after === undefined) entries.delete(number)
-    else entries.set(number, after)
+    if (after === undefined) entries.delete(before.number)
+    else entries.set(before.number, after)
     const wasCounted = before.confirmation === undefined
     const isCounted = after !== undefined && after.confirmation === undefined
     const sign = Number(isCounted) - Number(wasCounted)
     meteredBytes += sign * before.meteredBytes
     count += sign * before.records.length
   }
-  const removeConfirmed = (below: number, dropsFormer: boolean) => {
-    for (const { number, confirmation, isFormer } of [...entries.values()]) {
-      if (confirmation === undefined) continue
-      if (confirmation.end.seqNum <= below || (dropsFormer && isFormer)) update(number, undefined)
+  const moveTo = (to: Progress, at: number) => {
+    // An attempt at the next batch begins with the entries that wait then.
+    if (to.batch !== progress?.batch || to.producer !== progress.producer) isMixed = false
+    progress = to
+    progressAt = at
+  }
+  const noteStored = ({ confirmed, copiedTo: to }: StoredNote) => {
+    for (const [number, confirmation] of confirmed) {
+      const entry = entries.get(number)
+      // Also if the entry itself was trimmed: an append of this tab may wait for it.
+      if (entry?.confirmation === undefined) listener?.confirmed(number, confirmation)
+      if (entry === undefined || entry.isFound) continue
+      isMixed ||= entry.confirmation === undefined
+      update(entry, { confirmation, error: undefined, isFound: to !== undefined })
     }
+    if (to === undefined || to === 0) return
+    copiedTo = to
+    for (const entry of [...entries.values()])
+      if (entry.isFound && entry.confirmation!.end.seqNum <= to) update(entry, undefined)
   }
 
   for (const record of records) {
-    const [kind, nonce, given, flag] = wordsOf(record)
+    const [kind, nonce, given] = wordsOf(record)
     if (kind === 'part') parts.push(outboxRecord(record, nonce, given))
     else if (kind === 'record') {
       const entry = entryOf([...parts, outboxRecord(record, nonce, given)])
@@ -178,42 +202,37 @@ export function withLogRecords(
       entries.set(entry.number, entry)
       meteredBytes += entry.meteredBytes
       count += entry.records.length
-      if (flag === SENDING && progress !== undefined) progress = { ...progress, doubtTo: entry.number }
-    } else if (kind === 'progress') {
-      const { confirmed, dropsFormer, ...noted } = jsonOf<ProgressNote>(record)
-      progress = noted
-      progressAt = record.seqNum
-      for (const [number, confirmation] of confirmed) {
-        update(number, { confirmation, error: undefined })
-        listener?.confirmed(number, confirmation)
-      }
-      removeConfirmed(progress.left, dropsFormer)
-    } else if (kind === 'replaced' && progress !== undefined) {
-      for (const { number } of entriesInDoubt({ ...state, progress }))
-        update(number, { error: outcomeUnknownError() })
-      for (const { number, confirmation } of entries.values())
-        if (confirmation !== undefined) update(number, { isFormer: true })
+    } else if (kind === 'progress') moveTo(jsonOf<Progress>(record), record.seqNum)
+    else if (kind === 'stored') noteStored(jsonOf<StoredNote>(record))
+    else if (kind === 'replaced' && progress !== undefined) {
+      for (const entry of entriesInDoubt({ ...state, progress }))
+        update(entry, { error: outcomeUnknownError() })
+      // What the copy has not received is gone with the stream, unless the new one has it.
+      for (const entry of [...entries.values()])
+        if (entry.confirmation !== undefined) update(entry, undefined)
       const { producer } = jsonOf<Pick<Progress, 'producer'>>(record)
-      progress = { ...initialProgress(progress.device, producer), isMixed: true }
-      progressAt = record.seqNum
-    } else if (kind === 'parked') {
-      const { number, code, message } = jsonOf<ParkedNote>(record)
-      update(number, { error: new HeadwaterError(code, message) })
-      progress = mixed(progress)
-    } else if (kind === 'retry') {
-      update(jsonOf<EntryNote>(record).number, { error: undefined })
-      progress = mixed(progress)
-    } else if (kind === 'discard') {
-      const entry = entries.get(jsonOf<EntryNote>(record).number)
+      moveTo(initialProgress(progress.device, producer), record.seqNum)
+      replacedAt = record.seqNum
+      // Views show it until they begin again.
+      copiedTo = Number.MAX_SAFE_INTEGER
+    } else if (kind === 'parked' || kind === 'retry' || kind === 'discard') {
+      const { number, code, message } = jsonOf<EntryNote>(record)
+      const entry = entries.get(number)
+      if (entry === undefined) continue
+      if (kind === 'parked') update(entry, { error: new HeadwaterError(code!, message!) })
+      else if (kind === 'retry') update(entry, { error: undefined })
       // Another tab may have decided to send it, which cannot be taken back.
-      if (entry?.error === undefined) continue
-      update(entry.number, undefined)
-      for (const { seqNum } of entry.records) discarded.add(seqNum)
-      listener?.discarded(entry)
+      else if (entry.error !== undefined) {
+        update(entry, undefined)
+        for (const { seqNum } of entry.records) discarded.add(seqNum)
+        listener?.discarded(entry)
+      }
+      isMixed = true
     }
   }
   const next = records.at(-1)!.seqNum + 1
-  return { progress, progressAt, next, entries, parts, meteredBytes, records: count, discarded }
+  const size = { meteredBytes, records: count }
+  return { progress, progressAt, isMixed, next, entries, parts, ...size, discarded, replacedAt, copiedTo }
 }
 
 /** Returns the sequence number up to which the log is not needed any more. */
@@ -224,20 +243,19 @@ export function trimPoint({ entries, parts, progressAt }: OutboxState): number {
 
 /** Returns the progress of an outbox that has sent nothing to its stream. */
 export function initialProgress(device: string, producer: string): Progress {
-  return { device, producer, batch: -1, mode: 'tail', position: 0, doubtTo: -1, left: 0, isMixed: false }
-}
-
-function mixed(progress: Progress | undefined): Progress | undefined {
-  return progress && { ...progress, isMixed: true }
+  return { device, producer, batch: -1, mode: 'tail', position: 0, doubtTo: -1 }
 }
 
 interface EntryNote {
   readonly number: number
+  /** The error of an entry that is parked. */
+  readonly code?: ErrorCode
+  readonly message?: string
 }
 
-interface ParkedNote extends EntryNote {
-  readonly code: ErrorCode
-  readonly message: string
+interface StoredNote {
+  readonly confirmed: Confirmed
+  readonly copiedTo?: number | undefined
 }
 
 /** A record of the log, ready to be appended. */
@@ -246,8 +264,6 @@ export interface LogRecord {
   readonly body: Uint8Array
 }
 
-/** The word of an entry that is sent at once, without further notes. */
-const SENDING = 'sending'
 /** The word in place of a timestamp that the app has not given. */
 const NOT_GIVEN = '-'
 
@@ -255,31 +271,24 @@ const NOT_GIVEN = '-'
 export function batchRecords(
   records: readonly Pick<AppendRecord, 'timestamp' | 'headers' | 'body'>[],
   nonce: string,
-  isSending = false,
 ): LogRecord[] {
   return records.map(({ timestamp, headers, body }, index) => {
-    const isLast = index === records.length - 1
-    const words = [isLast ? 'record' : 'part', nonce, timestamp ?? NOT_GIVEN]
-    if (isLast && isSending) words.push(SENDING)
-    return { headers: [[NAME, utf8(words.join(' '))], ...headers], body }
+    const kind: Kind = index === records.length - 1 ? 'record' : 'part'
+    return { headers: [[NAME, utf8(`${kind} ${nonce} ${timestamp ?? NOT_GIVEN}`)], ...headers], body }
   })
 }
 
-interface ProgressNote extends Progress {
-  readonly confirmed: Confirmed
-  readonly dropsFormer: boolean
+/** Returns progress as a record of the log. */
+export function progressRecord(progress: Progress): LogRecord {
+  return noteRecord('progress', progress)
 }
 
 /**
- * Returns progress as a record of the log, with entries that were found on the server. With `dropsFormer`,
- * the entries leave that were confirmed in a stream that was replaced since: no copy will have them.
+ * Returns the note that the server has stored entries. `copiedTo` is given if a copy has them or gets them next:
+ * it has all records below that sequence number.
  */
-export function progressRecord(
-  progress: Progress,
-  confirmed: Confirmed = [],
-  dropsFormer = false,
-): LogRecord {
-  return noteRecord('progress', { ...progress, confirmed, dropsFormer } satisfies ProgressNote)
+export function storedRecord(confirmed: Confirmed, copiedTo?: number): LogRecord {
+  return noteRecord('stored', { confirmed, copiedTo } satisfies StoredNote)
 }
 
 /** Returns the note that the stream is another one, with the id of a new producer. */
@@ -289,7 +298,7 @@ export function replacedRecord(producer: string): LogRecord {
 
 /** Returns the note that an entry is parked. */
 export function parkedRecord(number: number, { code, message }: HeadwaterError): LogRecord {
-  return noteRecord('parked', { number, code, message } satisfies ParkedNote)
+  return noteRecord('parked', { number, code, message } satisfies EntryNote)
 }
 
 /** Returns the decision to send a parked entry again, or to discard it. */
@@ -301,7 +310,7 @@ function noteRecord(kind: Kind, value: object): LogRecord {
   return { headers: [[NAME, utf8(kind)]], body: utf8(JSON.stringify(value)) }
 }
 
-/** Returns the words of the first header: the kind, the nonce of the append, its timestamp, and a flag. */
+/** Returns the words of the first header: the kind, the nonce of the append, and its timestamp. */
 function wordsOf({ headers }: SequencedRecord): readonly [kind?: Kind, ...others: string[]] {
   const [header] = headers
   if (header === undefined || !equalBytes(header[0], NAME)) return []
@@ -325,5 +334,5 @@ function entryOf(records: readonly OutboxRecord[]): OutboxEntry {
   for (const { headers, body } of records)
     meteredBytes += meteredBytesOf(headers, body) + ORIGIN_METERED_BYTES
   const number = records[0]!.seqNum
-  return { number, records, meteredBytes, error: undefined, confirmation: undefined, isFormer: false }
+  return { number, records, meteredBytes, error: undefined, confirmation: undefined, isFound: false }
 }

@@ -3,15 +3,6 @@ import { memory } from '../../adapters/storage/memory/index.ts'
 import type { OutboxOptions } from '../../adapters/sync/outbox.ts'
 import { faultyStorage } from '../../adapters/testing/index.ts'
 import { open } from '../../src/index.ts'
-import { utf8 } from '../../src/model/bytes.ts'
-import {
-  batchRecords,
-  emptyOutbox,
-  initialProgress,
-  progressRecord,
-  replacedRecord,
-  withLogRecords,
-} from '../../src/sync/outbox-log.ts'
 import { openDevice, openServer } from './mirrored.ts'
 import { bodies, startOn } from './outboxes.ts'
 
@@ -184,27 +175,3 @@ test('failed$ completes when the outbox is closed', async () => {
   await box.close()
   expect(emitted).toEqual([[], 'complete'])
 })
-
-test.each([
-  [true, []],
-  [false, [1]],
-])(
-  'what was confirmed in a replaced stream leaves below the tail of the new one: %s',
-  (dropsFormer, left) => {
-    const progress = initialProgress('device', 'producer')
-    const place = { start: { seqNum: 20, timestamp: 0 }, end: { seqNum: 21, timestamp: 0 } }
-    const log = [
-      progressRecord(progress),
-      ...batchRecords([{ timestamp: undefined, headers: [], body: utf8('a') }], 'nonce'),
-      progressRecord(progress, [[1, place]]),
-      replacedRecord('another'),
-      progressRecord({ ...progress, left: 3 }, [], dropsFormer),
-    ]
-    const records = log.map((record, seqNum) => ({ ...record, seqNum, timestamp: 0 }))
-    const state = withLogRecords(emptyOutbox(), records)
-    expect([...state.entries.keys()]).toEqual(left)
-    // A view shows what has left as pending until it has reached this position, which exists in the new
-    // stream.
-    expect(state.progress?.left).toBe(3)
-  },
-)

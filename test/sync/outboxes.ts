@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { type Outbox, type OutboxOptions, outbox } from '../../adapters/sync/outbox.ts'
 import type { HeadwaterError, Stream } from '../../src/index.ts'
+import { Prng } from '../../src/runtime/prng.ts'
 import { OPTIONS, openBoth, type openDevice, type Server } from './mirrored.ts'
 
 type Device = Awaited<ReturnType<typeof openDevice>>
@@ -51,7 +52,9 @@ export async function openSent(reply?: (conditions: Conditions) => HeadwaterErro
   const both = await openBoth()
   await both.origin.readBatch({}, { create: true })
   const conditions = conditionsOf(both.remote, reply)
-  const box = startOn(both)
+  // Two producers must have different ids.
+  const random = new Prng(1)
+  const box = startOn(both, { random: () => random.next() })
   await box.append('0')
   await both.clock.settle()
   return { ...both, box, conditions }

@@ -15,7 +15,9 @@ import {
   type OutboxState,
 } from './outbox-log.ts'
 
-/** The decisions of an outbox and its sender, as functions of the log. */
+/** The decisions of an outbox and its sender, as functions of the log (docs/sync-protocol.md). */
+
+const CONTENTION_MS_MAX = 5_000
 
 /** The treatment of records behind a parked one: they wait, or are sent. */
 export type AfterRefusal = 'stop' | 'continue'
@@ -120,10 +122,41 @@ export function confirmationsOf(entries: readonly OutboxEntry[], { start, end }:
 }
 
 /**
- * Returns the entries of an outbox that are among records of the server, with their places. An entry is
- * stored as a whole, so any record of it shows where it is: the first ones may have been trimmed.
+ * Returns the entries that a batch of the producer was stored with, by its number of records: every attempt at
+ * it began with the entries that wait. Undefined if that is not certain.
  */
-export function confirmationsIn(
+export function storedEntries(
+  state: OutboxState,
+  afterRefusal: AfterRefusal,
+  { start, end }: Confirmation,
+): readonly OutboxEntry[] | undefined {
+  if (state.isMixed) return undefined
+  const stored: OutboxEntry[] = []
+  let left = end.seqNum - start.seqNum
+  for (const entry of entriesToSend(state, afterRefusal, Number.POSITIVE_INFINITY)) {
+    if (left <= 0) break
+    stored.push(entry)
+    left -= entry.records.length
+  }
+  return left === 0 ? stored : undefined
+}
+
+/** Returns the nonces of the records that name a device as their origin, by their numbers. */
+export function ownNonces(records: readonly SequencedRecord[], device: string): ReadonlyMap<number, string> {
+  const nonces = new Map<number, string>()
+  for (const { headers } of records) {
+    const origin = originOf(headers)
+    if (origin?.device === device) nonces.set(origin.number, origin.nonce)
+  }
+  return nonces
+}
+
+/**
+ * Returns the entries that are among records of the server, with their places, except those of which the log
+ * says so already. An entry is stored as a whole, so any record of it shows where it is: the first ones may have
+ * been trimmed.
+ */
+export function entriesFound(
   { entries, progress }: OutboxState,
   records: readonly SequencedRecord[],
 ): Confirmed {
@@ -134,8 +167,7 @@ export function confirmationsIn(
     if (origin === undefined || origin.device !== progress?.device) continue
     const entry = entryWith(all, origin.number)
     // Another writer may have copied the number, but not the nonce, unless it repeats the record.
-    if (entry === undefined || entry.records[0]!.nonce !== origin.nonce) continue
-    if (entry.confirmation !== undefined) continue
+    if (entry === undefined || entry.isFound || entry.records[0]!.nonce !== origin.nonce) continue
     const first = seqNum - (origin.number - entry.number)
     const start = found.get(entry.number)?.start ?? { seqNum: first, timestamp }
     found.set(entry.number, { start, end: { seqNum: start.seqNum + entry.records.length, timestamp } })
@@ -153,4 +185,59 @@ function entryWith(entries: readonly OutboxEntry[], number: number): OutboxEntry
   }
   const entry = entries[low - 1]
   return entry !== undefined && number < entry.number + entry.records.length ? entry : undefined
+}
+
+/**
+ * Milliseconds to wait before an append that others were faster than a number of times in succession. It
+ * grows with the time that an attempt takes, so that of many writers a few compete at a time.
+ */
+export function contentionMs(losses: number, attemptMs: number, random: number): number {
+  return Math.min(random * attemptMs * 2 ** losses, CONTENTION_MS_MAX)
+}
+
+/**
+ * What the failure of an attempt to send a batch means:
+ * - `conflict`: the tail is another one
+ * - `stored`: the producer has stored this batch and others
+ * - `forgotten`: the server does not know what the producer has stored
+ * - `unsupported`: the server takes no producer
+ * - `refused`: the server does not take these records
+ * - `stopped`: only the app can continue
+ * - `retry`: anything else
+ */
+type SendOutcome = 'conflict' | 'stored' | 'forgotten' | 'unsupported' | 'refused' | 'stopped' | 'retry'
+
+/** Decides about the failure of an attempt to send a batch. */
+export function sendOutcome({ code, retryable }: HeadwaterError): SendOutcome {
+  switch (code) {
+    case 'seq_num_mismatch':
+      return 'conflict'
+    case 'already_appended':
+      return 'stored'
+    case 'producer_gap':
+    case 'producer_fenced':
+      return 'forgotten'
+    case 'unsupported':
+    case 'too_many_producers':
+      return 'unsupported'
+    case 'permission_denied':
+    case 'invalid':
+    case 'bad_json':
+    case 'bad_proto':
+      return 'refused'
+    // The client was closed, or has no valid key.
+    case 'closed':
+    case 'encryption_key_invalid':
+      return 'stopped'
+    // A token is renewed, and a missing stream is created.
+    case 'authn':
+    case 'stream_not_found':
+    case 'basin_not_found':
+    case 'basin_deletion_pending':
+    case 'stream_deletion_pending':
+    case 'stream_deleted':
+      return 'retry'
+    default:
+      return retryable ? 'retry' : 'refused'
+  }
 }
