@@ -1,9 +1,9 @@
 import type { Stream } from '../../src/api/stream.ts'
 import { isStreamMissing } from '../../src/model/errors.ts'
 import type { RecordFormat } from '../../src/model/record.ts'
-import type { MirrorState } from '../../src/sync/mirror-state.ts'
+import type { MirrorState } from '../../src/sync/mirror.ts'
+import { decodeMessage, encodeMessage } from '../../src/sync/mirror.ts'
 import type { Coordinator, Membership } from './coordinator.ts'
-import { decodeMessage, encodeMessage } from './mirror-messages.ts'
 import { syncedParts } from './synced.ts'
 import { type SyncedParts, SyncedStream } from './synced-stream.ts'
 

@@ -1,4 +1,4 @@
-export type { MirrorGap, MirrorState, StoppedMirror, StopReason } from '../../src/sync/mirror-state.ts'
+export type { MirrorGap, MirrorStart, MirrorState, StoppedMirror, StopReason } from '../../src/sync/mirror.ts'
 export type { FailedAppend, OutboxStatus } from '../../src/sync/outbox.ts'
 export type { Confirmation } from '../../src/sync/outbox-log.ts'
 export type { ListChange, RecordView } from '../../src/sync/record-view.ts'
@@ -11,7 +11,7 @@ export type {
   SyncedRecord,
   TextContent,
 } from '../../src/sync/synced-record.ts'
-export { Mirror, type MirrorOptions, type MirrorStart, mirror, type RestartOptions } from './mirror.ts'
+export { Mirror, type MirrorOptions, mirror, type RestartOptions } from './mirror.ts'
 export { Outbox, type OutboxAppend, type OutboxOptions, outbox } from './outbox.ts'
 export { type SyncedStreamOptions, syncedStream } from './synced.ts'
 export { type BasinStream, type SyncedBasin, syncedBasin } from './synced-basin.ts'

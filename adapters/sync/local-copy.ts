@@ -2,8 +2,8 @@ import type { AppendSession } from '../../src/api/append-session.ts'
 import type { Stream } from '../../src/api/stream.ts'
 import type { StreamConfigInput } from '../../src/model/config.ts'
 import { invalid, isStreamMissing } from '../../src/model/errors.ts'
-import { COMPARED_RECORDS, type CopyEnd } from '../../src/sync/copy-end.ts'
 import { codeOf } from '../../src/sync/failures.ts'
+import { COMPARED_RECORDS, type CopyEnd } from '../../src/sync/mirror.ts'
 
 /** Keeps records forever and their timestamps unchanged, and rejects records of the app, which have none. */
 const COPY_CONFIG = {

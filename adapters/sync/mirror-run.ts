@@ -1,13 +1,30 @@
+import type { AppendSession } from '../../src/api/append-session.ts'
+import type { RecordCursor } from '../../src/api/record-cursor.ts'
 import type { Stream } from '../../src/api/stream.ts'
-import { onAbort } from '../../src/runtime/abort.ts'
+import { HeadwaterError, isStreamMissing } from '../../src/model/errors.ts'
+import type { SequencedRecord } from '../../src/model/record.ts'
+import { onAbort, SharedSignal, unlessAborted } from '../../src/runtime/abort.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
-import { asHeadwaterError, backOffMs, mirrorOutcome } from '../../src/sync/failures.ts'
-import type { MirrorState } from '../../src/sync/mirror-state.ts'
+import { asHeadwaterError, backOffMs } from '../../src/sync/failures.ts'
+import {
+  type Arrival,
+  type CopyEnd,
+  comparedFrom,
+  continuationOf,
+  decodeMessage,
+  encodeMessage,
+  isContinuedBy,
+  type MirrorMessage,
+  type MirrorStart,
+  type MirrorState,
+  mirrorOutcome,
+  replacedMirror,
+  type StoppedMirror,
+  startQuery,
+  trimmedMirror,
+} from '../../src/sync/mirror.ts'
 import type { Coordinator, Membership } from './coordinator.ts'
 import type { LocalCopy } from './local-copy.ts'
-import { type ConnectionEnd, MirrorConnection } from './mirror-connection.ts'
-import { decodeMessage, encodeMessage, type MirrorMessage } from './mirror-messages.ts'
-import type { MirrorStart } from './mirror-start.ts'
 import type { MirrorOutbox } from './outbox.ts'
 import type { WakeUps } from './page-events.ts'
 import { pauseUntil } from './pause.ts'
@@ -15,12 +32,18 @@ import type { StateCell } from './state-cell.ts'
 
 /** How often in succession a mirror looks for another copy at once. */
 const REPLACEMENTS_MAX = 3
+/** Servers send a heartbeat in three quarters of this time, in milliseconds. */
+const SILENCE_MS_MAX = 20_000
+/** A connection of this age counts as a success without records too, in milliseconds. */
+const LASTING_MS = 10_000
 
 /** The parts and options that a mirror runs with. */
 export interface MirrorRunOptions {
   readonly remote: Stream
   readonly copy: LocalCopy
+  /** The start of a copy that has no records yet. */
   readonly from: MirrorStart
+  /** Whether to create the remote stream if it is missing and nothing was copied. */
   readonly create: (() => boolean) | undefined
   readonly random: () => number
   readonly clock: Clock
@@ -31,6 +54,18 @@ export interface MirrorRunOptions {
   readonly outbox: MirrorOutbox | undefined
 }
 
+/** How a connection ended, unless its signal aborted. */
+type ConnectionEnd =
+  /** Another connection may succeed. `hasLasted` states whether this one counts as a success. */
+  | { readonly kind: 'failed'; readonly error: HeadwaterError; readonly hasLasted: boolean }
+  /** It may have been lost unnoticed, as after the computer was asleep. */
+  | { readonly kind: 'silent' }
+  /** Another mirror appended to the copy first. */
+  | { readonly kind: 'conflict' }
+  /** The local copy is another one now. */
+  | { readonly kind: 'other-copy' }
+  | StoppedMirror
+
 /** Keeps a copy up to date while this mirror is elected, and shows the state of the elected one otherwise. */
 export class MirrorRun {
   readonly #options: MirrorRunOptions
@@ -38,11 +73,11 @@ export class MirrorRun {
   /** How often in succession the copy turned out to be another one. */
   #replacements = 0
   #membership: Membership | undefined
-  #connection: MirrorConnection | undefined
+  #connection: Connection | undefined
   /** Ends the current pause; a stopped mirror continues only if the app asks for it. */
   #wake: ((isAsked: boolean) => void) | undefined
-  /** Looks the copy up again. */
-  #lookUp: (() => void) | undefined
+  /** Aborts when the copy has to be looked up again. */
+  #lookUp: SharedSignal | undefined
 
   constructor(options: MirrorRunOptions) {
     this.#options = options
@@ -53,18 +88,15 @@ export class MirrorRun {
     const { copy, signal, wakeUps } = this.#options
     const onWakeUp = () => this.#connectAgain(false)
     const ignoreWakeUps = wakeUps(onWakeUp, () => this.#connection?.lose())
-    try {
-      while (!signal.aborted) {
-        try {
-          const identity = await copy.ensure()
-          if (!signal.aborted) await this.#takePart(identity)
-        } catch (error) {
-          if (!signal.aborted) await this.#pauseAfter(this.#endOfLocal(error), signal)
-        }
+    while (!signal.aborted) {
+      try {
+        const identity = await copy.ensure()
+        if (!signal.aborted) await this.#takePart(identity)
+      } catch (error) {
+        if (!signal.aborted) await this.#pauseAfter(endOfLocal(error), signal)
       }
-    } finally {
-      ignoreWakeUps()
     }
+    ignoreWakeUps()
   }
 
   /** Connects at once, here or in the mirror that is elected. */
@@ -73,65 +105,85 @@ export class MirrorRun {
     this.#post({ kind: 'retry' })
   }
 
+  /**
+   * Deletes the copy and begins another one, unless the signal aborts before that. What the outbox has in doubt
+   * is parked if the remote stream is another one now.
+   */
+  async restart(from: MirrorStart, signal: AbortSignal): Promise<void> {
+    const { remote, copy, outbox } = this.#options
+    const { records, tail } = await firstArrival(remote, startQuery(from), signal)
+    const start = records[0]?.seqNum ?? tail?.seqNum ?? 0
+    signal.throwIfAborted()
+    await copy.ensure()
+    if (outbox !== undefined && !(await this.#isContinued(signal))) {
+      await outbox.log.eventually(() => outbox.log.device !== undefined, signal)
+      await outbox.log.replaceStream(signal)
+    }
+    try {
+      await copy.replace(start)
+    } finally {
+      // Also after a failure, the copy may be another one, or missing.
+      this.#post({ kind: 'replaced' })
+      this.#lookUp?.abort(undefined)
+      this.#wake?.(true)
+    }
+  }
+
+  /** Resolves to whether the remote stream continues the copy, rather than being another one. */
+  async #isContinued(signal: AbortSignal): Promise<boolean> {
+    const { remote, copy } = this.#options
+    const end = await copy.end()
+    if (end.tail.seqNum === 0) return true
+    const first = await firstArrival(remote, startQuery({ seqNum: comparedFrom(end) }), signal)
+    return continuationOf(end, first).kind !== 'replaced'
+  }
+
   /** Ends a pause, or a connection that may be useless. */
   #connectAgain(isAsked: boolean): void {
     this.#connection?.check(isAsked)
     this.#wake?.(isAsked)
   }
 
-  /** Looks the copy up again, here and in other mirrors: it was replaced. */
-  replaced(): void {
-    this.#post({ kind: 'replaced' })
-    this.#lookUp?.()
-    this.#wake?.(true)
-  }
-
   /** Copies while this mirror is elected. Resolves when the copy is another one or the signal aborts. */
-  #takePart(identity: string): Promise<void> {
+  async #takePart(identity: string): Promise<void> {
     const { signal, coordinator, state } = this.#options
-    return new Promise((resolve) => {
-      let term: AbortController | undefined
-      let ignoreSignal = () => {}
-      let running: Promise<unknown> = Promise.resolve()
-      const leave = () => {
-        if (this.#lookUp !== leave) return
-        this.#lookUp = undefined
-        ignoreSignal()
-        term?.abort()
-        membership.leave()
-        this.#membership = undefined
-        running.then(() => resolve())
+    const lookUp = new SharedSignal()
+    let term: AbortController | undefined
+    let running = Promise.resolve()
+    const onElected = (isElected: boolean) => {
+      term?.abort()
+      term = undefined
+      if (!isElected) {
+        state.set({ kind: 'connecting' })
+        this.#post({ kind: 'hello' })
+        return
       }
-      this.#lookUp = leave
-      const onElected = (isElected: boolean) => {
-        term?.abort()
-        term = undefined
-        if (!isElected) {
-          state.set({ kind: 'connecting' })
-          this.#post({ kind: 'hello' })
-          return
-        }
-        const elected = new AbortController()
-        term = elected
-        running = running
-          .then(() => this.#lead(identity, elected.signal))
-          .then(() => {
-            if (!elected.signal.aborted) leave()
-          })
-      }
-      const onMessage = (value: unknown) => {
-        const message = decodeMessage(value)
-        if (message?.kind === 'replaced') leave()
-        else if (term !== undefined) {
-          if (message?.kind === 'hello') this.#post({ kind: 'state', state: state.current })
-          else if (message?.kind === 'retry') this.#connectAgain(true)
-        } else if (message?.kind === 'state') state.set(message.state)
-      }
-      const membership = coordinator(`headwater mirror ${identity}`, { onElected, onMessage })
-      this.#membership = membership
-      this.#post({ kind: 'hello' })
-      ignoreSignal = onAbort(signal, leave)
-    })
+      const elected = new AbortController()
+      term = elected
+      running = running
+        .then(() => this.#lead(identity, elected.signal))
+        .then(() => elected.signal.aborted || lookUp.abort(undefined))
+        .then(() => {})
+    }
+    const onMessage = (value: unknown) => {
+      const message = decodeMessage(value)
+      if (message?.kind === 'replaced') lookUp.abort(undefined)
+      else if (term !== undefined) {
+        if (message?.kind === 'hello') this.#post({ kind: 'state', state: state.current })
+        else if (message?.kind === 'retry') this.#connectAgain(true)
+      } else if (message?.kind === 'state') state.set(message.state)
+    }
+    const membership = coordinator(`headwater mirror ${identity}`, { onElected, onMessage })
+    this.#membership = membership
+    this.#lookUp = lookUp
+    this.#post({ kind: 'hello' })
+    const ignoreSignal = onAbort(signal, () => lookUp.abort(undefined))
+    await new Promise<void>((resolve) => onAbort(lookUp, resolve))
+    ignoreSignal()
+    term?.abort()
+    membership.leave()
+    this.#membership = this.#lookUp = undefined
+    await running
   }
 
   /** Copies over one connection after another until the copy is another one or the signal aborts. */
@@ -140,42 +192,16 @@ export class MirrorRun {
     let work = this.#work(signal)
     for (let isQuiet = false; !signal.aborted; ) {
       if (!isQuiet) this.#setState({ kind: 'connecting' })
-      const end = await this.#connect(identity, signal)
+      this.#connection = new Connection(this.#options, signal, (state) => this.#setState(state))
+      const end = await this.#connection.run(identity)
+      this.#connection = undefined
       if (signal.aborted) return
-      if (end.kind === 'other-copy') {
-        if (++this.#replacements > REPLACEMENTS_MAX)
-          await this.#pause(backOffMs(this.#replacements, 1), signal)
-        return
-      }
       isQuiet = end.kind === 'conflict'
       // What depends on the copy would wait for it, or act on one that is not the remote stream's.
       if (end.kind === 'stopped') work.abort()
       await this.#pauseAfter(end, signal)
+      if (end.kind === 'other-copy') return
       if (end.kind === 'stopped') work = this.#work(signal)
-    }
-  }
-
-  /** Runs one connection. */
-  async #connect(identity: string, signal: AbortSignal): Promise<ConnectionEnd> {
-    const { clock, copy, create, from, remote, outbox } = this.#options
-    const onState = (state: MirrorState) => this.#setState(state)
-    try {
-      this.#connection = new MirrorConnection({
-        remote,
-        copy,
-        identity,
-        from,
-        create,
-        clock,
-        signal,
-        outbox,
-        onState,
-      })
-      return await this.#connection.run()
-    } catch (error) {
-      return this.#endOfLocal(error)
-    } finally {
-      this.#connection = undefined
     }
   }
 
@@ -190,28 +216,28 @@ export class MirrorRun {
   /** Shows how a connection ended, and waits until the next attempt. */
   async #pauseAfter(end: ConnectionEnd, signal: AbortSignal): Promise<void> {
     const { clock, random } = this.#options
-    this.#replacements = 0
-    const hasFailed = end.kind === 'conflict' || (end.kind === 'failed' && !end.hasLasted)
+    const isOther = end.kind === 'other-copy'
+    this.#replacements = isOther ? this.#replacements + 1 : 0
+    if (isOther && this.#replacements <= REPLACEMENTS_MAX) return
+    const hasFailed = isOther || end.kind === 'conflict' || (end.kind === 'failed' && !end.hasLasted)
     if (!hasFailed) this.#failures = 0
+    if (end.kind === 'silent') return
     if (end.kind === 'stopped') {
       this.#setState(end)
-      await this.#pause(undefined, signal)
-    } else if (end.kind === 'failed' || end.kind === 'conflict') {
-      const error = end.kind === 'failed' ? end.error : undefined
-      const askedMs = error?.retryAfterMs
-      const pauseMs = backOffMs(++this.#failures, random(), askedMs)
-      if (error !== undefined) {
-        this.#setState({ kind: 'offline', error, nextAttemptAt: clock.now() + pauseMs })
-      }
-      await this.#pause(pauseMs, signal, askedMs === undefined)
+      return this.#pause(undefined, signal)
     }
+    const error = end.kind === 'failed' ? end.error : undefined
+    const askedMs = error?.retryAfterMs
+    const pauseMs = backOffMs(++this.#failures, random(), askedMs)
+    if (error !== undefined) this.#setState({ kind: 'offline', error, nextAttemptAt: clock.now() + pauseMs })
+    await this.#pause(pauseMs, signal, askedMs === undefined)
   }
 
   /**
    * Waits for a time, or without an end if it is undefined, and until the app wakes the mirror, or something
    * else if that is allowed.
    */
-  #pause(ms: number | undefined, signal: AbortSignal, isWakeable = ms !== undefined): Promise<void> {
+  #pause(ms: number | undefined, signal: AbortSignal, isWakeable = false): Promise<void> {
     return pauseUntil(this.#options.clock, ms, signal, (end) => {
       this.#wake = (isAsked) => {
         if (isAsked || isWakeable) end()
@@ -222,13 +248,6 @@ export class MirrorRun {
     })
   }
 
-  #endOfLocal(thrown: unknown): ConnectionEnd {
-    const error = asHeadwaterError(thrown)
-    const outcome = mirrorOutcome(error, false)
-    if (outcome === 'retry') return { kind: 'failed', error, hasLasted: false }
-    return { kind: 'stopped', reason: outcome, error }
-  }
-
   #setState(state: MirrorState): void {
     this.#options.state.set(state)
     this.#post({ kind: 'state', state })
@@ -237,4 +256,227 @@ export class MirrorRun {
   #post(message: MirrorMessage): void {
     this.#membership?.post(encodeMessage(message))
   }
+}
+
+/** Ends a connection from within. */
+class Ended extends Error {
+  readonly end: ConnectionEnd
+
+  constructor(end: ConnectionEnd) {
+    super(end.kind)
+    this.end = end
+  }
+}
+
+/** One connection of a mirror: it compares the remote stream with the local copy, and continues the copy. */
+class Connection {
+  readonly #options: MirrorRunOptions
+  readonly #signal: AbortSignal
+  readonly #onState: (state: MirrorState) => void
+  #cursor: RecordCursor | undefined
+  #session: AppendSession | undefined
+  #startedAt = 0
+  /** The time since which the connection has waited for the remote stream. */
+  #waitingSince: number | undefined
+  /** Ends what is awaited. */
+  readonly #ending = new SharedSignal()
+  /** The sequence number of the next record to append. */
+  #next = 0
+  /** The sequence number after the last record that is durable. */
+  #position = 0
+  /** The tail of the remote stream, as the read sent it last. */
+  #tail: number | undefined
+  /** The tail as far as it is known while the read sends none. */
+  #tailMin = 0
+  #isLive = false
+  /** Whether the stream is closed and everything was read. */
+  #isComplete = false
+  #hasCopied = false
+
+  constructor(options: MirrorRunOptions, signal: AbortSignal, onState: (state: MirrorState) => void) {
+    this.#options = options
+    this.#signal = signal
+    this.#onState = onState
+  }
+
+  /** Runs until the connection ends. */
+  async run(identity: string): Promise<ConnectionEnd> {
+    const ignoreSignal = onAbort(this.#signal, () => this.#ending.abort(this.#signal.reason))
+    onAbort(this.#ending, () => this.#cursor?.close())
+    try {
+      return await this.#copy(identity)
+    } catch (error) {
+      return error instanceof Ended ? error.end : this.#endOf(asHeadwaterError(error))
+    } finally {
+      ignoreSignal()
+      this.#cursor?.close()
+      await this.#session?.close().catch(() => {})
+    }
+  }
+
+  /** Ends the connection if it has been silent for too long, or if the app asks and the stream is closed. */
+  check(isAsked: boolean): void {
+    const since = this.#waitingSince
+    if (since === undefined) return
+    const isSilent = Math.abs(this.#options.clock.now() - since) >= SILENCE_MS_MAX
+    if (isSilent || (isAsked && this.#isComplete)) this.#ending.abort(new Ended({ kind: 'silent' }))
+  }
+
+  /** Ends the connection, because the device has lost its network. */
+  lose(): void {
+    const error = new HeadwaterError('unavailable', 'this device has lost the network')
+    this.#ending.abort(new Ended({ kind: 'failed', error, hasLasted: true }))
+  }
+
+  async #copy(identity: string): Promise<never> {
+    const { copy, outbox, clock } = this.#options
+    const open = await locally(copy.open(identity, this.#signal))
+    if (open === undefined) throw new Ended({ kind: 'other-copy' })
+    const { session, end } = open
+    this.#session = session
+    this.#next = this.#position = end.tail.seqNum
+    this.#startedAt = clock.now()
+    const noteReceived = outbox && (await locally(outbox.beginCopying(this.#signal)))
+    await this.#connect(end)
+    const first = await this.#event()
+    if (this.#next === 0) await this.#begin(first)
+    else {
+      const continuation = continuationOf(end, first)
+      if (continuation.kind === 'replaced') throw new Ended(replacedMirror())
+      if (continuation.kind === 'trimmed') throw new Ended(trimmedMirror(continuation.gap))
+    }
+    if (first.tail === undefined) this.#findTail()
+    for (let event = first; ; event = await this.#event()) {
+      const { records, tail } = event
+      const known = records.filter(({ seqNum }) => seqNum < end.tail.seqNum)
+      const isShorter = tail !== undefined && tail.seqNum < end.tail.seqNum
+      if (isShorter || !isContinuedBy(end, known)) throw new Ended(replacedMirror())
+      // Before they are copied: see `Outbox.beginCopying`.
+      if (noteReceived !== undefined) await locally(noteReceived(records, this.#position, tail !== undefined))
+      if (records.length > known.length) await this.#append(records.slice(known.length))
+      this.#tail = tail?.seqNum
+      this.#report()
+      // Nothing follows, so there is nothing to connect for.
+      if (tail?.closed) await this.#stay()
+    }
+  }
+
+  /** Waits until the mirror ends or connects again, because the stream may be another one by then. */
+  async #stay(): Promise<never> {
+    this.#isComplete = true
+    this.#waitingSince = this.#options.clock.now()
+    this.#cursor?.close()
+    return new Promise((_, reject) => onAbort(this.#ending, () => reject(this.#ending.reason)))
+  }
+
+  async #connect(end: CopyEnd): Promise<void> {
+    const { remote, from, create, clock } = this.#options
+    const isNew = this.#next === 0
+    const query = startQuery(isNew ? from : { seqNum: comparedFrom(end) }, isNew)
+    this.#waitingSince = clock.now()
+    const options = { heartbeats: true, retry: false, allowsEmpty: 'always' } as const
+    // A copy with records is one of a stream that was deleted.
+    const opening = remote.openCursor(query, { ...options, create: isNew && create?.() })
+    this.#cursor = await unlessAborted(this.#ending, opening, (late) => late?.close())
+  }
+
+  async #event(): Promise<Arrival> {
+    this.#waitingSince = this.#options.clock.now()
+    const event = await this.#cursor?.next()
+    this.#waitingSince = undefined
+    this.#ending.throwIfAborted()
+    if (event === undefined) throw new HeadwaterError('unavailable', 'the read session ended')
+    return event.kind === 'batch' ? event.batch : { records: [], tail: event.tail }
+  }
+
+  /** Begins a copy: with a new one, unless the remote stream begins with sequence number 0 too. */
+  async #begin({ records, tail }: Arrival): Promise<void> {
+    const start = records[0]?.seqNum ?? tail?.seqNum ?? 0
+    if (start === 0) return
+    await locally(this.#options.copy.replace(start))
+    throw new Ended({ kind: 'other-copy' })
+  }
+
+  async #append(records: readonly SequencedRecord[]): Promise<void> {
+    // A read that falls behind goes on after what was trimmed meanwhile.
+    const afterGap = records.find((record, index) => record.seqNum !== this.#next + index)
+    if (afterGap !== undefined) throw new Ended(trimmedMirror({ from: this.#next, to: afterGap.seqNum }))
+    const inputs = records.map(({ timestamp, headers, body }) => ({ timestamp, headers, body }))
+    const submitted = this.#session!.submit(inputs, { matchSeqNum: this.#next })
+    this.#next += records.length
+    const ticket = await locally(submitted)
+    ticket.ack().then(
+      ({ end }) => {
+        this.#position = end.seqNum
+        this.#hasCopied = true
+        this.#report()
+      },
+      (error: unknown) => this.#ending.abort(new Ended(endOfLocal(error))),
+    )
+  }
+
+  #report(): void {
+    if (this.#signal.aborted || this.#isLive) return
+    const position = this.#position
+    this.#tailMin = Math.max(this.#tailMin, this.#tail ?? this.#next)
+    this.#isLive = this.#tail === position
+    this.#onState(this.#isLive ? { kind: 'live' } : { kind: 'catching-up', position, tail: this.#tailMin })
+  }
+
+  /** Asks for the tail: stored records come without one. */
+  #findTail(): void {
+    this.#options.remote.checkTail({ signal: this.#signal }).then(
+      ({ seqNum }) => {
+        this.#tailMin = Math.max(this.#tailMin, seqNum)
+      },
+      // The end of what has arrived is shown instead.
+      () => {},
+    )
+  }
+
+  #endOf(error: HeadwaterError): ConnectionEnd {
+    const outcome = mirrorOutcome(error, this.#next > 0)
+    // A token that ended during the read: the next connection may get another one.
+    const isTokenEnd = error.code === 'authn' && this.#cursor !== undefined
+    if (outcome !== 'retry' && !isTokenEnd) return { kind: 'stopped', reason: outcome, error }
+    const ageMs = Math.abs(this.#options.clock.now() - this.#startedAt)
+    return { kind: 'failed', error, hasLasted: this.#hasCopied || ageMs >= LASTING_MS }
+  }
+}
+
+/** Resolves to the first records of a read, or to the tail if there are none. */
+async function firstArrival(
+  remote: Stream,
+  query: ReturnType<typeof startQuery>,
+  signal: AbortSignal,
+): Promise<Arrival> {
+  const opening = remote.openCursor(query, { heartbeats: true, allowsEmpty: 'always' })
+  const cursor = await unlessAborted(signal, opening, (late) => late?.close())
+  try {
+    const event = await unlessAborted(signal, Promise.resolve(cursor?.next()))
+    return event?.kind === 'batch' ? event.batch : { records: [], tail: event?.tail }
+  } finally {
+    cursor?.close()
+  }
+}
+
+/** Settles as `work` does. Failures end the connection as those of the local copy. */
+async function locally<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work
+  } catch (error) {
+    throw new Ended(endOfLocal(error))
+  }
+}
+
+/** Returns what a failure of the local copy means. */
+function endOfLocal(thrown: unknown): ConnectionEnd {
+  const failure = asHeadwaterError(thrown)
+  const error = failure.code === 'append_discarded' ? asHeadwaterError(failure.cause) : failure
+  if (error.code === 'seq_num_mismatch') return { kind: 'conflict' }
+  const isDeleted = error.code === 'stream_deletion_pending' || error.code === 'stream_deleted'
+  if (isDeleted || isStreamMissing(error)) return { kind: 'other-copy' }
+  const outcome = mirrorOutcome(error, false)
+  if (outcome === 'retry') return { kind: 'failed', error, hasLasted: false }
+  return { kind: 'stopped', reason: outcome, error }
 }

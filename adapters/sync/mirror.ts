@@ -4,17 +4,14 @@ import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { assertMembers, assertSignal, type MembersOf, unchecked } from '../../src/model/validation.ts'
 import { onAnyAbort, unlessAborted } from '../../src/runtime/abort.ts'
-import type { MirrorState } from '../../src/sync/mirror-state.ts'
+import { assertStart, type MirrorStart, type MirrorState } from '../../src/sync/mirror.ts'
 import { type Coordinator, coordinate } from './coordinator.ts'
 import { LocalCopy } from './local-copy.ts'
 import { MirrorRun } from './mirror-run.ts'
-import { assertStart, type MirrorStart, restartCopy } from './mirror-start.ts'
 import type { MirrorOutbox } from './outbox.ts'
 import { browserWakeUps, type WakeUps } from './page-events.ts'
 import { StateCell } from './state-cell.ts'
 import { assertEnds } from './synced-ends.ts'
-
-export type { MirrorStart } from './mirror-start.ts'
 
 /**
  * Options of `mirror`.
@@ -86,13 +83,11 @@ export class Mirror {
   readonly remote: Stream
   /** The copy. */
   readonly local: Stream
-  readonly #copy: LocalCopy
   readonly #state = new StateCell<MirrorState>({ kind: 'connecting' })
   readonly #closing = new AbortController()
   readonly #run: MirrorRun
   readonly #ended: Promise<void>
   readonly #from: MirrorStart
-  readonly #outbox: MirrorOptions['outbox']
   readonly #restarts = new Set<Promise<unknown>>()
 
   /** @internal */
@@ -101,12 +96,10 @@ export class Mirror {
     this.remote = remote
     this.local = local
     this.#from = from
-    this.#outbox = options.outbox
-    this.#copy = new LocalCopy(local)
     const ignoreSignals = onAnyAbort([signal, local.context.closing], () => this.#close())
     this.#run = new MirrorRun({
       remote,
-      copy: this.#copy,
+      copy: new LocalCopy(local),
       from,
       create: options.create,
       random,
@@ -156,9 +149,7 @@ export class Mirror {
     const { from = this.#from, signal } = options
     const ending = new AbortController()
     const ignore = onAnyAbort([signal, this.#closing.signal], (reason) => ending.abort(reason))
-    const replaced = () => this.#run.replaced()
-    const work = restartCopy(this.remote, from, this.#copy, ending.signal, this.#outbox?.log, replaced)
-    const restarting = work.finally(() => {
+    const restarting = this.#run.restart(from, ending.signal).finally(() => {
       ignore()
       this.#restarts.delete(restarting)
     })

@@ -1,17 +1,17 @@
 import { expect, it } from 'vitest'
 import { utf8 } from '../../src/model/bytes.ts'
 import type { SequencedRecord } from '../../src/model/record.ts'
-import { type CopyEnd, continuationOf, equalRecords, type FirstArrival } from '../../src/sync/copy-end.ts'
+import { type Arrival, type CopyEnd, continuationOf, equalRecords } from '../../src/sync/mirror.ts'
 
 function record(seqNum: number, timestamp: number, body = 'a'): SequencedRecord {
   return { seqNum, timestamp, headers: [[utf8('k'), utf8('v')]], body: utf8(body) }
 }
 
-function arrival(...records: SequencedRecord[]): FirstArrival {
+function arrival(...records: SequencedRecord[]): Arrival {
   return { records, tail: undefined }
 }
 
-function atTail(seqNum: number, timestamp: number): FirstArrival {
+function atTail(seqNum: number, timestamp: number): Arrival {
   return { records: [], tail: { seqNum, timestamp } }
 }
 
@@ -23,7 +23,7 @@ const same = { kind: 'same' }
 const trimmed = (from: number, to: number) => ({ kind: 'trimmed', gap: { from, to } })
 const replaced = { kind: 'replaced' }
 
-it.each<[string, CopyEnd, FirstArrival, unknown]>([
+it.each<[string, CopyEnd, Arrival, unknown]>([
   ['the last record again', COPY, arrival(record(9, 100), record(10, 101)), same],
   ['the last record with another body', COPY, arrival(record(9, 100, 'b')), replaced],
   ['the last record with another timestamp', COPY, arrival(record(9, 101)), replaced],

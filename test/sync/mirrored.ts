@@ -9,7 +9,7 @@ import { type SyncedStreamOptions, syncedStream } from '../../adapters/sync/sync
 import type { SyncedStream } from '../../adapters/sync/synced-stream.ts'
 import { faultyHandler, type VirtualClock } from '../../adapters/testing/index.ts'
 import { type OpenOptions, open, type Stream } from '../../src/index.ts'
-import type { MirrorState } from '../../src/sync/mirror-state.ts'
+import type { MirrorState } from '../../src/sync/mirror.ts'
 import { APPEND_HEADER } from '../../src/wire/headers.ts'
 import { testClock } from '../support/index.ts'
 

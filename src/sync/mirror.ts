@@ -1,0 +1,250 @@
+import { equalBytes } from '../model/bytes.ts'
+import { HeadwaterError } from '../model/errors.ts'
+import type { StreamPosition, StreamTail } from '../model/position.ts'
+import { assertReadQuery, type ReadQuery } from '../model/read-query.ts'
+import { equalHeaders, type SequencedRecord } from '../model/record.ts'
+import { assertMembers, type Check, type MembersOf, unchecked } from '../model/validation.ts'
+
+/** The states of a mirror and its decisions: how a stream continues a copy, and what failures mean. */
+
+/**
+ * The current activity of a mirror:
+ * - `connecting`: it connects to the remote stream, or waits for the state that another tab reports
+ * - `catching-up`: it copies records that were appended before; `position` is the sequence number after the
+ *   last one that is stored on this device, `tail` the end of the remote stream as far as it is known
+ * - `live`: everything is stored on this device, and records arrive as they are appended
+ * - `waiting`: other streams of its synced basin have the connections; it gets one in its turn
+ * - `offline`: it tries again at `nextAttemptAt`, in milliseconds since the Unix epoch; `error` says why
+ * - `stopped`: only the app can decide how to continue, for the `reason`; the local copy is kept as it is
+ * - `closed`: the mirror was closed
+ *
+ * ```ts
+ * copy.state$.subscribe((state) => {
+ *   if (state.kind === 'catching-up') console.log(`${state.position} of ${state.tail}`)
+ *   if (state.kind === 'offline') console.log(state.error.code, new Date(state.nextAttemptAt))
+ * })
+ * ```
+ */
+export type MirrorState =
+  | { readonly kind: 'connecting' }
+  | { readonly kind: 'catching-up'; readonly position: number; readonly tail: number }
+  | { readonly kind: 'live' }
+  | { readonly kind: 'waiting' }
+  | { readonly kind: 'offline'; readonly error: HeadwaterError; readonly nextAttemptAt: number }
+  | StoppedMirror
+  | { readonly kind: 'closed' }
+
+/**
+ * The state of a mirror that continues only after a call of `retry` or `restart`.
+ *
+ * ```ts
+ * copy.state$.subscribe((state) => {
+ *   if (state.kind !== 'stopped') return
+ *   const { reason, error, gap } = state
+ *   console.log(reason, error.code, gap === undefined ? '' : `${gap.from} to ${gap.to} are lost`)
+ * })
+ * ```
+ */
+export interface StoppedMirror {
+  /** The mirror waits for the app. */
+  readonly kind: 'stopped'
+  /** Why it stopped. */
+  readonly reason: StopReason
+  /** The failure behind it. */
+  readonly error: HeadwaterError
+  /** The records that are missing between the local copy and the remote stream, if it was `trimmed`. */
+  readonly gap?: MirrorGap | undefined
+}
+
+/**
+ * Why a mirror stopped:
+ * - `trimmed`: the remote stream no longer has the records that follow those of the local copy
+ * - `replaced`: the remote stream is another one than that of the local copy, or has lost records of it
+ * - `missing`: the remote stream, of which there is a local copy, was deleted
+ * - `denied`: the server does not accept the access token, or the token does not permit to read the stream
+ * - `failed`: another error that a retry does not resolve, such as a missing encryption key
+ */
+export type StopReason = 'trimmed' | 'replaced' | 'missing' | 'denied' | 'failed'
+
+/**
+ * Sequence numbers from `from` to before `to`. An empty gap means that the copy can only be continued if the
+ * stream is still the same one, which cannot be proved because the last record of the copy was trimmed too.
+ */
+export interface MirrorGap {
+  /** The sequence number after the last record of the copy. */
+  readonly from: number
+  /** The sequence number of the first record that the remote stream still has. */
+  readonly to: number
+}
+
+/** How many of its last records a copy is compared by: the server may have created the stream again. */
+export const COMPARED_RECORDS = 16
+
+/** The start of a mirror: the start of a read. */
+export type MirrorStart = Pick<ReadQuery, 'seqNum' | 'timestamp' | 'tailOffset'>
+
+const START: MembersOf<MirrorStart> = { seqNum: unchecked, timestamp: unchecked, tailOffset: unchecked }
+
+/** Throws `invalid` for a start that is not valid. */
+export const assertStart: Check = (value, field) => {
+  assertMembers(value, START, field, `${field}.`)
+  assertReadQuery(value as MirrorStart)
+}
+
+/** Returns the query of a read from a start on, without an end. */
+export function startQuery(from: MirrorStart, clamp = true) {
+  const isGiven = Object.values(from).some((value) => value !== undefined)
+  return { ...(isGiven ? from : { seqNum: 0 }), clamp, waitMs: Number.POSITIVE_INFINITY }
+}
+
+/** The end of the local copy of a stream. */
+export interface CopyEnd {
+  readonly tail: StreamPosition
+  /** The records before the tail, at most {@link COMPARED_RECORDS}, as far as they were not trimmed. */
+  readonly last: readonly SequencedRecord[]
+}
+
+/** What a read of the remote stream returns at once: records; none at the tail. */
+export interface Arrival {
+  readonly records: readonly SequencedRecord[]
+  /** The tail of the remote stream. Known if there are no records. */
+  readonly tail: StreamTail | undefined
+}
+
+/** How a remote stream continues a local copy. */
+type Continuation =
+  | { readonly kind: 'same' }
+  | { readonly kind: 'replaced' }
+  | { readonly kind: 'trimmed'; readonly gap: MirrorGap }
+
+/** Returns the sequence number with which a read begins that continues a copy. */
+export function comparedFrom({ tail, last }: CopyEnd): number {
+  return Math.max(0, last[0]?.seqNum ?? tail.seqNum - 1)
+}
+
+/**
+ * Decides whether a remote stream continues a local copy with at least one sequence number. It does if it has
+ * the last records of the copy, or if the last one was trimmed here, one with the same timestamp. Where
+ * nothing can be compared because it was trimmed, there is a gap, which may be empty.
+ */
+export function continuationOf(copy: CopyEnd, { records, tail }: Arrival): Continuation {
+  const end = copy.tail.seqNum
+  const position = records[0]?.seqNum ?? tail?.seqNum ?? 0
+  const isShorter = tail !== undefined && tail.seqNum < end
+  if (isShorter || !isContinuedBy(copy, records)) return { kind: 'replaced' }
+  if (position < end || (position === end && isUnstarted(copy))) return { kind: 'same' }
+  if (records.length === 0 && position === end && tail?.timestamp === copy.tail.timestamp)
+    return { kind: 'same' }
+  if (records.length === 0 && position === end) return { kind: 'replaced' }
+  return { kind: 'trimmed', gap: { from: end, to: position } }
+}
+
+/** Whether those of some records that lie before the end of a copy are the records of the copy. */
+export function isContinuedBy(copy: CopyEnd, records: readonly SequencedRecord[]): boolean {
+  const { tail, last } = copy
+  if (isUnstarted(copy)) return true
+  return records.every((record) => {
+    const own = last.find(({ seqNum }) => seqNum === record.seqNum)
+    if (own !== undefined) return equalRecords(own, record)
+    return record.seqNum !== tail.seqNum - 1 || record.timestamp === tail.timestamp
+  })
+}
+
+/** Whether a copy was created and has no records yet, so that every stream continues it. */
+function isUnstarted({ tail, last }: CopyEnd): boolean {
+  return last.length === 0 && tail.timestamp === 0
+}
+
+/** Whether two records are the same in every member that is stored. */
+export function equalRecords(one: SequencedRecord, other: SequencedRecord): boolean {
+  return (
+    one.seqNum === other.seqNum &&
+    one.timestamp === other.timestamp &&
+    equalBytes(one.body, other.body) &&
+    equalHeaders(one.headers, other.headers)
+  )
+}
+
+/** Returns the state of a mirror whose copy is of another stream. */
+export function replacedMirror(): StoppedMirror {
+  const error = new HeadwaterError(
+    'stream_deleted',
+    'the remote stream was deleted and created again, or it has lost records that were copied',
+  )
+  return { kind: 'stopped', reason: 'replaced', error }
+}
+
+/** Returns the state of a mirror that cannot read records after those of its copy. */
+export function trimmedMirror(gap: MirrorGap): StoppedMirror {
+  const { from, to } = gap
+  const what = from === to ? 'record before it' : `records from ${from} to ${to - 1}`
+  const error = new HeadwaterError(
+    'range_not_satisfiable',
+    `the remote stream was trimmed beyond the local copy, which ends at ${from}: the ${what} cannot be read`,
+  )
+  return { kind: 'stopped', reason: 'trimmed', error, gap }
+}
+
+/**
+ * Decides whether a mirror tries again after a failure of the remote stream or of the local storage, or
+ * stops. `hasCopy` tells whether the local copy has records: a stream without a copy may be created later,
+ * and one with a copy was deleted.
+ */
+export function mirrorOutcome({ code, retryable }: HeadwaterError, hasCopy: boolean): 'retry' | StopReason {
+  switch (code) {
+    case 'authn':
+    case 'permission_denied':
+      return 'denied'
+    case 'stream_not_found':
+    case 'basin_not_found':
+    case 'basin_deletion_pending':
+      return hasCopy ? 'missing' : 'retry'
+    case 'range_not_satisfiable':
+      return hasCopy ? 'replaced' : 'retry'
+    // The next attempt finds the stream missing, or another one.
+    case 'stream_deleted':
+    // A server that shuts down.
+    case 'closed':
+      return 'retry'
+    default:
+      return retryable ? 'retry' : 'failed'
+  }
+}
+
+/** The messages between the mirrors of one copy in several tabs. */
+export type MirrorMessage =
+  | { readonly kind: 'state'; readonly state: MirrorState }
+  /** Asks for the state. */
+  | { readonly kind: 'hello' }
+  /** Asks the mirror that copies to connect at once. */
+  | { readonly kind: 'retry' }
+  /** The copy was replaced by another one. */
+  | { readonly kind: 'replaced' }
+
+type PlainKind = Exclude<MirrorMessage['kind'], 'state'>
+
+const PLAIN_KINDS: readonly PlainKind[] = ['hello', 'retry', 'replaced']
+
+/** The members of an error that other tabs get. */
+type SentError = Pick<HeadwaterError, 'code' | 'message' | 'mayHaveEffects' | 'field'>
+
+/** Returns the message as a value that can be cloned. */
+export function encodeMessage(message: MirrorMessage): unknown {
+  if (message.kind !== 'state' || !('error' in message.state)) return message
+  const { code, message: text, mayHaveEffects, field } = message.state.error
+  const error: SentError = { code, message: text, mayHaveEffects, field }
+  return { ...message, state: { ...message.state, error } }
+}
+
+/** Returns the message that a value is; undefined for another value: any script of an origin can send one. */
+export function decodeMessage(value: unknown): MirrorMessage | undefined {
+  const { kind, state } = Object(value) as { readonly kind?: unknown; readonly state?: unknown }
+  if (PLAIN_KINDS.includes(kind as PlainKind)) return { kind: kind as PlainKind }
+  if (kind !== 'state' || typeof state !== 'object' || state === null) return undefined
+  const { error } = state as { readonly error?: SentError | undefined }
+  if (error === undefined) return { kind, state: state as MirrorState }
+  return {
+    kind,
+    state: { ...state, error: new HeadwaterError(error.code, error.message, error) } as MirrorState,
+  }
+}
