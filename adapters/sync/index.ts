@@ -16,6 +16,5 @@ export { Outbox, type OutboxAppend, type OutboxOptions, outbox } from './outbox.
 export { type SyncedStreamOptions, syncedStream } from './synced.ts'
 export { type BasinStream, type SyncedBasin, syncedBasin } from './synced-basin.ts'
 export type { BasinStreamOptions, SyncedBasinOptions } from './synced-basin-options.ts'
-export type { SyncedRead } from './synced-read.ts'
-export type { SyncedReader } from './synced-reader.ts'
+export type { SyncedRead, SyncedReader } from './synced-reader.ts'
 export type { SyncedJsonOptions, SyncedJsonStream, SyncedStream } from './synced-stream.ts'

@@ -346,12 +346,14 @@ export class Outbox {
     return async (records, copiedTo, isCaughtUp) => {
       await log.found(records, copiedTo, signal, since)
       const passed: Confirmed[number][] = []
-      for (const { number, confirmation } of acknowledgedEntries(log.state)) {
+      for (const { number, records, confirmation } of acknowledgedEntries(log.state)) {
+        const { end, start } = confirmation!
         // The copy begins behind what was acknowledged before, or that is gone with an earlier stream.
         const isPassed = acknowledged.has(number)
           ? isCaughtUp
-          : confirmation!.end.seqNum <= copiedTo && !(await this.#hasCopied(confirmation!.end.seqNum - 1))
-        if (isPassed) passed.push([number, confirmation!])
+          : end.seqNum <= copiedTo && !(await this.#hasCopied(end.seqNum - 1))
+        const first = { ...start, seqNum: copiedTo - records.length }
+        if (isPassed) passed.push([number, { start: first, end: { ...end, seqNum: copiedTo } }])
       }
       if (passed.length > 0) await log.append([storedRecord(passed, copiedTo)], { signal })
     }

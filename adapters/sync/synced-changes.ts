@@ -3,7 +3,7 @@ import type { Stream } from '../../src/api/stream.ts'
 import { HeadwaterError } from '../../src/model/errors.ts'
 import { isCommandShaped, type SequencedRecord, textRecord } from '../../src/model/record.ts'
 import { andThen, isPromise, type MaybePromise } from '../../src/runtime/maybe-promise.ts'
-import type { NumberedItem } from '../../src/sync/changes.ts'
+import type { NumberedItem, StreamChange } from '../../src/sync/changes.ts'
 import { originOf, originValue, withoutOrigin } from '../../src/sync/origin.ts'
 import type { PendingEntry } from '../../src/sync/pending.ts'
 import { RecordView } from '../../src/sync/record-view.ts'
@@ -15,7 +15,12 @@ import type {
   TextContent,
 } from '../../src/sync/synced-record.ts'
 import type { RecordChange } from './change-reader.ts'
-import type { SyncedChange } from './synced-read.ts'
+
+/** A change of a synced stream. */
+export interface SyncedChange<Content> extends StreamChange<SyncedRecord<Content>, SyncedRecord<Content>> {
+  /** Records below this sequence number were trimmed; undefined if the change trims nothing. */
+  readonly trimmedTo: number | undefined
+}
 
 /** Returns the contents of records, in order; undefined for a record that is left out. */
 export type ContentCodec<Content> = (

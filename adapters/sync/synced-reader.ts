@@ -8,8 +8,43 @@ import { codeOf } from '../../src/sync/failures.ts'
 import type { RecordView } from '../../src/sync/record-view.ts'
 import type { SyncedRecord } from '../../src/sync/synced-record.ts'
 import { ChangeReader, type PendingSource } from './change-reader.ts'
-import { ChangeConverter, type ContentCodec, eachView, storedRecords } from './synced-changes.ts'
-import { type SyncedChange, SyncedRead } from './synced-read.ts'
+import {
+  ChangeConverter,
+  type ContentCodec,
+  eachView,
+  type SyncedChange,
+  storedRecords,
+} from './synced-changes.ts'
+
+/**
+ * A read of a synced stream, made by `synced.read()`. It is cold: each iteration is a read of its own.
+ * Leaving the loop and the signal end it.
+ *
+ * ```ts
+ * for await (const record of chat.read()) console.log(record.body)
+ * const everything = await chat.read().toArray()
+ * ```
+ */
+export class SyncedRead<Item> implements AsyncIterable<Item> {
+  readonly #iterate: () => AsyncGenerator<Item, void, undefined>
+
+  /** @internal */
+  constructor(iterate: () => AsyncGenerator<Item, void, undefined>) {
+    this.#iterate = iterate
+  }
+
+  /** Iterates over the records. */
+  [Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
+    return this.#iterate()
+  }
+
+  /** Resolves to all records, which are held in memory. */
+  async toArray(): Promise<Item[]> {
+    const items: Item[] = []
+    for await (const item of this) items.push(item)
+    return items
+  }
+}
 
 /** Reads a synced stream in one form: text, bytes or JSON. */
 export abstract class SyncedReader<Content extends object>

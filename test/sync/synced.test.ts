@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
+import { memory } from '../../adapters/storage/memory/index.ts'
 import { syncedStream } from '../../adapters/sync/synced.ts'
-import { contentOf, openBoth, until } from './mirrored.ts'
+import type { SyncedStream } from '../../adapters/sync/synced-stream.ts'
+import { faultyStorage } from '../../adapters/testing/index.ts'
+import { contentOf, openBoth, openDevice, openServer, until } from './mirrored.ts'
 import { isRead } from './outboxes.ts'
 
 test.each([
@@ -82,6 +85,77 @@ test('a record in a stream created again is pending while the copy is of the one
   await clock.advance('1m')
   expect(await texts()).toEqual([['mine', false]])
   expect((await contentOf(origin)).records).toHaveLength(1)
+})
+
+/** The records of a synced stream: pending ones in parentheses. */
+async function shownBy(synced: SyncedStream): Promise<string[]> {
+  const records = await synced.read().toArray()
+  return records.map(({ body, isPending }) => (isPending ? `(${body})` : body))
+}
+
+test('what a deleted stream has acknowledged before it was copied is not pending in a shorter one', async () => {
+  const { origin, network, clock, startSynced } = await openBoth()
+  await origin.readBatch({}, { create: true })
+  network.refuse({ when: isRead })
+  const first = startSynced()
+  const appended = await Promise.all(['a', 'b', 'c'].map((body) => first.append(body)))
+  await clock.advance('1m')
+  for (const { confirmed } of appended) await confirmed()
+  expect(await shownBy(first)).toEqual(['(a)', '(b)', '(c)'])
+  await first.close()
+  await origin.delete()
+  await origin.append('new')
+  network.heal()
+  const next = startSynced()
+  await until(next.mirror, 'live', clock)
+  await clock.advance('1m')
+  expect(await shownBy(next)).toEqual(['new'])
+  expect(next.outbox.failed).toEqual([])
+})
+
+test('what is acknowledged late is not pending in a copy that begins behind it', async () => {
+  const { origin, server, network, clock, startSynced } = await openBoth()
+  await origin.append('a')
+  const synced = startSynced()
+  await until(synced.mirror, 'live', clock)
+  await synced.append('b')
+  await clock.settle()
+  network.refuse({ when: isRead })
+  await server.restart()
+  await until(synced.mirror, 'offline', clock)
+  network.loseResponse({ nth: 1, when: ({ method }) => method === 'POST' })
+  const { confirmed } = await synced.append('c')
+  await clock.settle()
+  network.heal()
+  await synced.mirror.restart({ from: { tailOffset: 0 } })
+  await clock.advance('1m')
+  expect(await confirmed()).toMatchObject({ start: { seqNum: 2 } })
+  expect(await shownBy(synced)).toEqual([])
+})
+
+test('a record is shown while it is noted as found and not copied, also without a network', async () => {
+  const server = await openServer()
+  const { clock, network } = server
+  await server.stream.readBatch({}, { create: true })
+  const storage = faultyStorage(memory())
+  const device = await openDevice(server, storage)
+  const synced = device.startSynced()
+  await until(synced.mirror, 'live', clock)
+  const shown: number[] = []
+  const watching = synced.view$.subscribe(({ length }) => shown.push(length))
+  await synced.append('x')
+  // Three notes of the sender, and one of what is found.
+  storage.fail('append', { nth: 5, kind: 'io' })
+  await clock.settle()
+  const entries = [...synced.outbox.log.state.entries.values()]
+  expect(entries).toMatchObject([{ isFound: true }])
+  expect(await shownBy(synced)).toEqual(['(x)'])
+  watching.unsubscribe()
+  expect(shown.slice(shown.indexOf(1))).toEqual(shown.slice(shown.indexOf(1)).map(() => 1))
+  network.refuse()
+  await synced.close()
+  storage.heal()
+  expect(await shownBy(device.startSynced())).toEqual(['(x)'])
 })
 
 test.each([
