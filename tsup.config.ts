@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import { defineConfig } from 'tsup'
 import { bundledAssets } from './scripts/bundled-assets.mjs'
-import { examplesArchive } from './scripts/examples-archive.mjs'
+import { writeExampleFolders } from './scripts/example-folders.mjs'
 
 /**
  * `zstd-codec` goes into the build, as a chunk of its own that is loaded when it is first needed: bundlers
@@ -116,7 +116,14 @@ export default defineConfig({
   platform: 'neutral',
   removeNodeProtocol: false,
   external: [/^node:/],
-  noExternal: ['zstd-codec', 'cli-progress', 'commander', 'rxjs'],
+  noExternal: [
+    'zstd-codec',
+    'cli-progress',
+    'commander',
+    '@commander-js/extra-typings',
+    /^@bomb\.sh\/tab/,
+    'rxjs',
+  ],
   esbuildPlugins: [embedZstdCodec, embedCliPackages, bundledAssets],
   esbuildOptions(options) {
     // The modules of RxJS for ES2015 and later, of which the build keeps what is used.
@@ -129,6 +136,6 @@ export default defineConfig({
   clean: true,
   async onSuccess() {
     await bundleForPages()
-    await writeFile(join(DIST, 'examples.json.br'), examplesArchive())
+    await writeExampleFolders(join(DIST, 'examples'))
   },
 })

@@ -1,2 +1,0 @@
-/** The contents of the files by path, as compressed JSON. */
-export function examplesArchive(): Buffer
